@@ -30,19 +30,21 @@ from cranfield.extensions.fusion.methods import METHODS as WAYS
 from cranfield.extensions.fusion.run_lists import DocumentValues
 from cranfield.formats.block import SIZES
 
-Scored = dict[str, dict[str, float]]
+ScoresOfQueries = dict[str, dict[str, float]]
 METHODS: list[Any] = [*get_args(Method)]
-OF_RANKS = [method for method, way in WAYS.items() if way.points is not None]
-WEIGHTED = [method for method, way in WAYS.items() if way.is_weighted]
+OF_RANKS = [method for method, formula in WAYS.items() if formula.points is not None]
+WEIGHTED = [method for method, formula in WAYS.items() if formula.is_weighted]
 NORMS = ["none", "min-max", "min-max-inverted", "max", "sum", "zmuv", "l2", "rank", "borda"]
 BY_RANX = {"wsum": "sum", "wmnz": "mnz", "bordafuse": "borda", "w_bordafuse": "borda"}
 TRAINED = ("mapfuse", "posfuse", "probfuse", "segfuse", "slidefuse", "bayesfuse")
 
 
-def some_runs(seed: int, *, n_runs: int = 3, negative: bool = True) -> dict[str, Scored]:
+def make_test_runs(
+    seed: int, *, n_runs: int = 3, negative: bool = True
+) -> dict[str, ScoresOfQueries]:
     """Runs with ties, lists of one document, queries that some lack, documents of one run only."""
     chance = random.Random(seed)
-    runs: dict[str, Scored] = {}
+    runs: dict[str, ScoresOfQueries] = {}
     for i in range(n_runs):
         runs[f"r{i}"] = {}
         for query in ("q1", "q2", "q3", "q4"):
@@ -58,16 +60,18 @@ def some_runs(seed: int, *, n_runs: int = 3, negative: bool = True) -> dict[str,
 # ---- a slow loop of each definition -------------------------------------------------------------
 
 
-def ordered(scores: dict[str, float]) -> list[str]:
+def rank_documents(scores: dict[str, float]) -> list[str]:
     """Documents by score, then by id, both falling."""
     return sorted(scores, key=lambda doc: (scores[doc], doc), reverse=True)
 
 
-def normed(scores: dict[str, float], norm: str, candidates: set[str]) -> dict[str, float]:
+def normalize_scores(scores: dict[str, float], norm: str, candidates: set[str]) -> dict[str, float]:
     if norm == "min-max-inverted":
-        return normed({doc: -score for doc, score in scores.items()}, "min-max", candidates)
+        return normalize_scores(
+            {doc: -score for doc, score in scores.items()}, "min-max", candidates
+        )
     low, high, n, c = min(scores.values()), max(scores.values()), len(scores), len(candidates)
-    rank = {doc: i for i, doc in enumerate(ordered(scores), 1)}
+    rank = {doc: i for i, doc in enumerate(rank_documents(scores), 1)}
     sum_above = sum(score - low for score in scores.values())
     mean = sum(scores.values()) / n
     sd = math.sqrt(sum((score - mean) ** 2 for score in scores.values()) / n)
@@ -85,19 +89,21 @@ def normed(scores: dict[str, float], norm: str, candidates: set[str]) -> dict[st
     return {doc: normalize[norm](doc) for doc in scores}
 
 
-def pointed(scores: dict[str, float], method: str, how: dict[str, Any], c: int) -> dict[str, float]:
+def give_points(
+    scores: dict[str, float], method: str, parameters: dict[str, Any], c: int
+) -> dict[str, float]:
     points_of_rank: dict[str, Callable[[int], float]] = {
-        "rrf": lambda rank: 1 / (how["k"] + rank),
+        "rrf": lambda rank: 1 / (parameters["k"] + rank),
         "isr": lambda rank: 1 / rank**2,
-        "rbc": lambda rank: (1 - how["phi"]) * how["phi"] ** (rank - 1),
+        "rbc": lambda rank: (1 - parameters["phi"]) * parameters["phi"] ** (rank - 1),
         "borda": lambda rank: c - rank + 1,
     }
     points = points_of_rank["isr" if method.endswith("isr") else method]
-    return {doc: points(rank) for rank, doc in enumerate(ordered(scores), 1)}
+    return {doc: points(rank) for rank, doc in enumerate(rank_documents(scores), 1)}
 
 
-def combined(
-    method: str, pairs: list[tuple[float, float]], n: int, sum_w: float, how: dict[str, Any]
+def combine_values(
+    method: str, pairs: list[tuple[float, float]], n: int, sum_w: float, parameters: dict[str, Any]
 ) -> float:
     """The score of a document: `pairs` of values and weights, of which n runs returned it."""
     value_sum, weighted_sum = sum(v for v, _ in pairs), sum(v * w for v, w in pairs)
@@ -106,8 +112,8 @@ def combined(
         "mnz": lambda: value_sum * sum_w,
         "isr": lambda: value_sum * n,
         "log_isr": lambda: value_sum * math.log(n),
-        "logn_isr": lambda: value_sum * math.log(n + how["sigma"]),
-        "gmnz": lambda: value_sum * sum_w ** how["gamma"],
+        "logn_isr": lambda: value_sum * math.log(n + parameters["sigma"]),
+        "gmnz": lambda: value_sum * sum_w ** parameters["gamma"],
         "anz": lambda: weighted_sum / weight_sum if weight_sum else 0.0,
         "mixed": lambda: weighted_sum * math.sqrt(n),
         "max": lambda: max(v for v, _ in pairs),
@@ -117,18 +123,20 @@ def combined(
     return score_of_method.get(method, lambda: weighted_sum)()
 
 
-def slowly(runs: list[Scored], method: str, norm: str, absent: str | None, **how: Any) -> Scored:
-    weights = how.get("weights") or [1.0] * len(runs)
-    fused: Scored = {}
+def slowly(
+    runs: list[ScoresOfQueries], method: str, norm: str, absent: str | None, **parameters: Any
+) -> ScoresOfQueries:
+    weights = parameters.get("weights") or [1.0] * len(runs)
+    fused_run: ScoresOfQueries = {}
     for query in {query for run in runs for query in run}:
         lists = [run.get(query, {}) for run in runs]
         docs = {doc for scores in lists for doc in scores}
-        fused[query] = {}
+        fused_run[query] = {}
         values = [
             (
-                pointed(scores, method, how, len(docs))
+                give_points(scores, method, parameters, len(docs))
                 if method in OF_RANKS
-                else normed(scores, norm, docs)
+                else normalize_scores(scores, norm, docs)
             )
             if scores
             else {}
@@ -153,14 +161,14 @@ def slowly(runs: list[Scored], method: str, norm: str, absent: str | None, **how
                     pairs.append((0.0, w))
                 elif absent == "lowest" and list_values:
                     pairs.append((min(list_values.values()), w))
-            fused[query][doc] = combined(method, pairs, n, sum_w, how)
-    return fused
+            fused_run[query][doc] = combine_values(method, pairs, n, sum_w, parameters)
+    return fused_run
 
 
-def assert_same(found: Scored, expected: Scored) -> None:
-    assert found.keys() == expected.keys()
+def check_scores(scores_found: ScoresOfQueries, expected: ScoresOfQueries) -> None:
+    assert scores_found.keys() == expected.keys()
     for query, scores in expected.items():
-        assert found[query] == pytest.approx(scores, rel=1e-12, abs=1e-12)
+        assert scores_found[query] == pytest.approx(scores, rel=1e-12, abs=1e-12)
 
 
 PARAMETERS: dict[str, dict[str, Any]] = {
@@ -177,19 +185,19 @@ PARAMETERS: dict[str, dict[str, Any]] = {
 def test_each_method_is_its_slow_loop(method: Any, absent: Any) -> None:
     parameters = PARAMETERS.get(method, {})
     for seed in seeds(6):
-        runs = some_runs(seed)
+        runs = make_test_runs(seed)
         norms: Any = ["none"] if method in OF_RANKS else NORMS
         for norm in norms:
             if norm == "borda" and absent is not None:
                 continue
             for weights in [None, [0.5, 0.0, 2.0]] if method in WEIGHTED else [None]:
-                fused = fuse(
+                fused_run = fuse(
                     runs, method, norm=norm, absent=absent, weights=weights, **parameters
                 ).to_dict()
                 expected = slowly(
                     [*runs.values()], method, norm, absent, weights=weights, **parameters
                 )
-                assert_same(fused, expected)
+                check_scores(fused_run, expected)
 
 
 def test_every_method_is_declared_once() -> None:
@@ -208,11 +216,11 @@ def test_published_vectors(data: Path) -> None:
         if method in TRAINED:
             continue
         norm: Any = None if method in OF_RANKS else fusion["norm"] or "none"
-        fused = fuse(runs, method, norm=norm, ties="given", **fusion["params"]).to_dict()
+        fused_run = fuse(runs, method, norm=norm, ties="given", **fusion["params"]).to_dict()
         expected = fusion["fused"]
         if norm == "max":  # q3 has a list of negative scores, which ranx divides by 1e-9
-            del fused["q3"], expected["q3"]
-        assert_same(fused, expected)
+            del fused_run["q3"], expected["q3"]
+        check_scores(fused_run, expected)
         n += 1
     assert n == 88
 
@@ -221,9 +229,9 @@ def test_published_vectors(data: Path) -> None:
 def test_negative_scores_have_no_sentinel(norm: Any) -> None:
     """Where ranx takes -1e9 for what is absent, and divides by 1e-9."""
     runs = [{"q": {"a": -1.0, "b": -4.0}}, {"q": {"a": 2.0, "c": 1.0}}]
-    fused = fuse(runs, "max", norm=norm).to_dict()["q"]
+    fused_run = fuse(runs, "max", norm=norm).to_dict()["q"]
     size, greatest = {"max": (4, 2), "none": (1, 1)}[norm]
-    assert fused == {"a": 2 / greatest, "c": 1 / greatest, "b": -4 / size}
+    assert fused_run == {"a": 2 / greatest, "c": 1 / greatest, "b": -4 / size}
 
 
 # ---- what must hold of any runs -----------------------------------------------------------------
@@ -233,14 +241,14 @@ def test_negative_scores_have_no_sentinel(norm: Any) -> None:
 @pytest.mark.filterwarnings("ignore::cranfield.CranfieldWarning")
 def test_the_order_of_runs_changes_no_bit(method: Any) -> None:
     for seed in seeds(4):
-        runs = some_runs(seed, n_runs=4)
+        runs = make_test_runs(seed, n_runs=4)
         fused_in_order = [
             fuse(dict(order), method).to_dict() for order in permutations(runs.items())
         ]
-        assert all(fused == fused_in_order[0] for fused in fused_in_order)
+        assert all(fused_run == fused_in_order[0] for fused_run in fused_in_order)
         assert all(
-            list(fused[query]) == list(fused_in_order[0][query])
-            for fused in fused_in_order
+            list(fused_run[query]) == list(fused_in_order[0][query])
+            for fused_run in fused_in_order
             for query in fused_in_order[0]
         )
 
@@ -248,23 +256,23 @@ def test_the_order_of_runs_changes_no_bit(method: Any) -> None:
 @pytest.mark.parametrize("method", METHODS)
 def test_a_run_fused_with_itself_keeps_its_order(method: Any) -> None:
     for seed in seeds(5):
-        run = some_runs(seed, n_runs=1, negative=False)["r0"]
-        fused = fuse([run, run], method).to_dict()
+        run = make_test_runs(seed, n_runs=1, negative=False)["r0"]
+        fused_run = fuse([run, run], method).to_dict()
         for query, scores in run.items():
-            assert list(fused[query]) == ordered(scores)
+            assert list(fused_run[query]) == rank_documents(scores)
 
 
 @pytest.mark.parametrize("norm", NORMS[1:])
 @pytest.mark.filterwarnings("ignore::cranfield.CranfieldWarning")
 def test_a_scale_does_not_matter_where_the_norm_says_so(norm: Any) -> None:
-    runs = some_runs(2, negative=False)
+    runs = make_test_runs(2, negative=False)
     norms_without_shift = {"min-max", "min-max-inverted", "sum", "zmuv", "rank", "borda"}
     shift = 5.0 if norm in norms_without_shift else 0.0
     other_runs = {
         name: {q: {d: 8 * s + shift for d, s in scores.items()} for q, scores in run.items()}
         for name, run in runs.items()
     }
-    assert_same(
+    check_scores(
         fuse(other_runs, "sum", norm=norm).to_dict(), fuse(runs, "sum", norm=norm).to_dict()
     )
 
@@ -272,43 +280,43 @@ def test_a_scale_does_not_matter_where_the_norm_says_so(norm: Any) -> None:
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.filterwarnings("ignore::cranfield.CranfieldWarning")
 def test_no_document_is_lost(method: Any) -> None:
-    runs = some_runs(5)
-    fused = fuse(runs, method).to_dict()
-    for query in fused:
-        assert set(fused[query]) == {doc for run in runs.values() for doc in run.get(query, {})}
+    runs = make_test_runs(5)
+    fused_run = fuse(runs, method).to_dict()
+    for query in fused_run:
+        assert set(fused_run[query]) == {doc for run in runs.values() for doc in run.get(query, {})}
 
 
 @pytest.mark.parametrize("norm", NORMS)
 def test_constant_lists_and_single_documents_are_kept(norm: Any) -> None:
     runs = [{"q": {"a": 0.1, "b": 0.1, "c": 0.1}}, {"q": {"d": 7.0}}]
-    fused = fuse(runs, "sum", norm=norm).to_dict()["q"]
-    assert set(fused) == set("abcd")
+    fused_run = fuse(runs, "sum", norm=norm).to_dict()["q"]
+    assert set(fused_run) == set("abcd")
     if norm in ("min-max", "min-max-inverted", "sum", "zmuv"):
-        assert set(fused.values()) == {0.0}
+        assert set(fused_run.values()) == {0.0}
 
 
 def test_equal_scores_are_ranked_by_id_as_everywhere() -> None:
     runs = [{"q": {"b": 2.0, "a": 1.0}}, {"q": {"a": 2.0, "b": 1.0}}]
-    fused = fuse(runs)
-    assert list(fused.to_dict()["q"]) == ["b", "a"]
-    assert evaluate({"q": {"a": 1}}, fused, "RR")["RR"] == 1 / 2
+    fused_run = fuse(runs)
+    assert list(fused_run.to_dict()["q"]) == ["b", "a"]
+    assert evaluate({"q": {"a": 1}}, fused_run, "RR")["RR"] == 1 / 2
 
 
 def test_small_values_are_not_lost_beside_large_ones() -> None:
     """Of other documents of the query: each sum is rounded by its own size."""
     deep = {"q": {f"d{i:04d}": 1000.0 - i for i in range(1000)}}
-    scores, doubled = deep["q"], fuse([deep, deep], "rbc").to_dict()["q"]
+    scores, double_scores = deep["q"], fuse([deep, deep], "rbc").to_dict()["q"]
     weights = [1 - 0.8]
     for _ in scores:
         weights.append(weights[-1] * 0.8)
     for doc, weight in zip(scores, weights, strict=False):
-        assert doubled[doc] == pytest.approx(2 * weight, rel=1e-12)
-    assert [*doubled] == [*scores]
+        assert double_scores[doc] == pytest.approx(2 * weight, rel=1e-12)
+    assert [*double_scores] == [*scores]
     falling = {"q": {f"d{i:03d}": math.exp(-i) for i in range(700)}}
     for method in ("sum", "mnz", "anz", "mixed", "gmnz"):
-        fused: Any = fuse([falling, falling], method, norm="max")
-        assert [*fused.to_dict()["q"]] == [*falling["q"]]
-        assert min(fused.to_dict()["q"].values()) > 0
+        fused_run: Any = fuse([falling, falling], method, norm="max")
+        assert [*fused_run.to_dict()["q"]] == [*falling["q"]]
+        assert min(fused_run.to_dict()["q"].values()) > 0
     wide = [{"q": {"a": 1e30, "b": 1.0, "c": 2.0}}, {"q": {"b": 0.5}}]
     assert fuse(wide, "sum", norm="none").to_dict()["q"] == {"a": 1e30, "b": 1.5, "c": 2.0}
     tiny = fuse(wide, "sum", norm="none", weights=[1e-30, 0]).to_dict()["q"]
@@ -338,19 +346,19 @@ def test_the_order_of_rows_changes_no_bit(norm: Any) -> None:
         chance.shuffle(docs)
         shuffled_run = {"q": {doc: scores[doc] for doc in docs}}
         assert fuse([shuffled_run, other], "sum", norm=norm).to_dict() == first
-    mirrored = dict(zip(scores, reversed(scores.values()), strict=True))
-    fused = fuse([{"q": scores}, {"q": mirrored}], "sum", norm=norm).to_dict()["q"]
+    mirror_scores = dict(zip(scores, reversed(scores.values()), strict=True))
+    fused_run = fuse([{"q": scores}, {"q": mirror_scores}], "sum", norm=norm).to_dict()["q"]
     names = [*scores]
-    assert all(fused[a] == fused[b] for a, b in zip(names, reversed(names), strict=True))
+    assert all(fused_run[a] == fused_run[b] for a, b in zip(names, reversed(names), strict=True))
 
 
 def test_powers_and_logarithms_have_the_bits_of_the_c_library() -> None:
     deep = {"q": {f"d{i:04d}": -float(i) for i in range(300)}}
     for phi in (0.8, 0.95):
-        fused = fuse([deep, {"q": {"z": 1.0}}], "rbc", phi=phi).to_dict()["q"]
+        fused_run = fuse([deep, {"q": {"z": 1.0}}], "rbc", phi=phi).to_dict()["q"]
         power = 1.0
         for doc in deep["q"]:
-            assert fused[doc] == (1 - phi) * power
+            assert fused_run[doc] == (1 - phi) * power
             power *= phi
     runs = [{"q": {f"d{i}": 1.0 for i in range(n, 40)}} for n in range(40)]
     gmnz_scores = fuse(runs, "gmnz", norm="none", gamma=1.7).to_dict()["q"]
@@ -363,9 +371,9 @@ def test_powers_and_logarithms_have_the_bits_of_the_c_library() -> None:
 def test_a_zero_is_of_runs_that_have_the_query() -> None:
     run, other_run = {"q1": {"a": 2.0, "b": 1.0}, "q2": {"a": 2.0, "b": 1.0}}, {"q1": {"a": 1.0}}
     for method in ("min", "med", "anz"):
-        fused: Any = fuse([run, other_run, other_run], method, norm="max", absent="zero")
+        fused_run: Any = fuse([run, other_run, other_run], method, norm="max", absent="zero")
         with pytest.warns(CranfieldWarning, match="each is fused from the runs that have it"):
-            assert fused.to_dict()["q2"] == {"a": 1.0, "b": 0.5}
+            assert fused_run.to_dict()["q2"] == {"a": 1.0, "b": 0.5}
 
 
 def test_tables_of_any_library_go_into_a_list() -> None:
@@ -407,7 +415,7 @@ def test_other_documents_of_one_hash_are_told_apart(monkeypatch: pytest.MonkeyPa
 # ---- how runs are read --------------------------------------------------------------------------
 
 
-def written(folder: Path, runs: dict[str, list[tuple[str, str, float]]]) -> list[Path]:
+def write_runs(folder: Path, runs: dict[str, list[tuple[str, str, float]]]) -> list[Path]:
     paths = []
     for name, rows in runs.items():
         paths.append(folder / f"{name}.run")
@@ -421,7 +429,7 @@ def read_in_small_blocks(monkeypatch: pytest.MonkeyPatch, n_bytes: int) -> None:
     monkeypatch.setattr(SIZES, "tail", n_bytes // 2)
 
 
-def of_many(seed: int, *, n_queries: int = 60) -> dict[str, list[tuple[str, str, float]]]:
+def make_many_rows(seed: int, *, n_queries: int = 60) -> dict[str, list[tuple[str, str, float]]]:
     """Rows of runs whose queries are in different orders, and of which some are missing."""
     chance = random.Random(seed)
     runs = {}
@@ -436,8 +444,8 @@ def of_many(seed: int, *, n_queries: int = 60) -> dict[str, list[tuple[str, str,
     return runs
 
 
-def as_dicts(rows_of: dict[str, list[tuple[str, str, float]]]) -> dict[str, Scored]:
-    runs: dict[str, Scored] = {}
+def to_dicts(rows_of: dict[str, list[tuple[str, str, float]]]) -> dict[str, ScoresOfQueries]:
+    runs: dict[str, ScoresOfQueries] = {}
     for name, rows in rows_of.items():
         runs[name] = {}
         for query, doc, score in rows:
@@ -452,12 +460,12 @@ def test_files_are_read_side_by_side(
 ) -> None:
     read_in_small_blocks(monkeypatch, 300)
     monkeypatch.setattr(fused_rows, "_ROWS_PER_BATCH", 20)
-    rows_of_run = of_many(1)
-    paths = written(tmp_path, rows_of_run)
+    rows_of_run = make_many_rows(1)
+    paths = write_runs(tmp_path, rows_of_run)
     with limit_threads(threads):
         fuse(paths, "mnz").write(tmp_path / "out.run")
-        fused = fuse(paths, "mnz").to_dict()
-    assert_same(fused, slowly([*as_dicts(rows_of_run).values()], "mnz", "min-max", None))
+        fused_run = fuse(paths, "mnz").to_dict()
+    check_scores(fused_run, slowly([*to_dicts(rows_of_run).values()], "mnz", "min-max", None))
     order = (tmp_path / "out.run").read_bytes()
     with limit_threads(1):
         fuse(paths, "mnz").write(tmp_path / "out.run")
@@ -467,15 +475,15 @@ def test_files_are_read_side_by_side(
 def test_queries_that_come_back_soon_are_put_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rows_of_run = of_many(2)
+    rows_of_run = make_many_rows(2)
     random.Random(3).shuffle(rows_of_run["b"])
-    paths = written(tmp_path, rows_of_run)
-    expected = slowly([*as_dicts(rows_of_run).values()], "rrf", "none", None, k=60)
+    paths = write_runs(tmp_path, rows_of_run)
+    expected = slowly([*to_dicts(rows_of_run).values()], "rrf", "none", None, k=60)
     with pytest.warns(CranfieldWarning, match="each is fused from the runs that have it"):
-        assert_same(fuse(paths).to_dict(), expected)
+        check_scores(fuse(paths).to_dict(), expected)
     read_in_small_blocks(monkeypatch, 300)
     with pytest.warns(CranfieldWarning, match="lacks"):
-        assert_same(fuse(paths).to_dict(), expected)
+        check_scores(fuse(paths).to_dict(), expected)
 
 
 def test_a_query_that_comes_back_when_it_was_fused_is_refused(
@@ -484,7 +492,7 @@ def test_a_query_that_comes_back_when_it_was_fused_is_refused(
     read_in_small_blocks(monkeypatch, 100)
     monkeypatch.setattr(fused_rows, "_ROWS_PER_BATCH", 1)
     rows = [(f"q{i}", "d1", 1.0) for i in range(300)]
-    paths = written(tmp_path, {"a": rows, "b": [*rows, ("q0", "d2", 0.5)]})
+    paths = write_runs(tmp_path, {"a": rows, "b": [*rows, ("q0", "d2", 0.5)]})
     with pytest.raises(InputError, match="the query 'q0' comes back after many others") as error:
         fuse(paths).to_dict()
     assert error.value.source == str(paths[1])
@@ -499,7 +507,7 @@ def test_few_rows_are_held_where_runs_have_the_same_queries(
     monkeypatch.setattr(fused_rows, "_ROWS_PER_BATCH", 100)
     long_rows = [(f"q{i}", f"d{j}", float(-j)) for i in range(500) for j in range(20)]
     short_rows = [(f"q{i}", f"d{j}", float(-j)) for i in range(500) for j in range(2)]
-    paths = written(tmp_path, {"long": long_rows, "short": short_rows})
+    paths = write_runs(tmp_path, {"long": long_rows, "short": short_rows})
     sizes = [len(load().query.find_changes()) for load in fuse(paths).blocks()]
     assert sum(sizes) == 500
     assert len(sizes) > 50  # given out as it is read, although one is ten times as long
@@ -507,28 +515,30 @@ def test_few_rows_are_held_where_runs_have_the_same_queries(
 
 @pytest.mark.parametrize("suffix", ["run", "csv", "tsv", "json", "jsonl", "parquet", "arrow"])
 def test_it_is_written_in_every_format(tmp_path: Path, suffix: str) -> None:
-    runs = some_runs(4)
+    runs = make_test_runs(4)
     del runs["r1"]
-    fused = fuse(runs, "sum", name="mine")
-    fused.write(tmp_path / f"mine.{suffix}")
-    assert read_run(tmp_path / f"mine.{suffix}").to_dict() == fused.to_dict()
+    fused_run = fuse(runs, "sum", name="mine")
+    fused_run.write(tmp_path / f"mine.{suffix}")
+    assert read_run(tmp_path / f"mine.{suffix}").to_dict() == fused_run.to_dict()
 
 
 def test_a_run_says_how_it_was_made() -> None:
-    fused = fuse({"a": {"q": {"d": 1.0}}, "b": {"q": {"d": 2.0}}}, "sum", weights={"b": 2, "a": 1})
-    assert fused.name == "sum"
-    assert (fused.recipe["method"], fused.recipe["norm"]) == ("sum", "min-max")
-    assert (fused.recipe["weights"], list(fused.recipe["runs"])) == ([1.0, 2.0], ["a", "b"])
-    assert fused.description == "sum of a, b (norm min-max, absent left-out, weights 1, 2)"
-    fused_again = fuse({"sum": fused, "c": {"q": {"e": 1.0}}})
-    assert fused_again.recipe["runs"]["sum"] == fused.recipe
-    assert fused_again.description == "rrf of sum, c (norm none, absent left-out, k 60)"
+    fused_run = fuse(
+        {"a": {"q": {"d": 1.0}}, "b": {"q": {"d": 2.0}}}, "sum", weights={"b": 2, "a": 1}
+    )
+    assert fused_run.name == "sum"
+    assert (fused_run.recipe["method"], fused_run.recipe["norm"]) == ("sum", "min-max")
+    assert (fused_run.recipe["weights"], list(fused_run.recipe["runs"])) == ([1.0, 2.0], ["a", "b"])
+    assert fused_run.description == "sum of a, b (norm min-max, absent left-out, weights 1, 2)"
+    second_run = fuse({"sum": fused_run, "c": {"q": {"e": 1.0}}})
+    assert second_run.recipe["runs"]["sum"] == fused_run.recipe
+    assert second_run.description == "rrf of sum, c (norm none, absent left-out, k 60)"
     fused_many = fuse({f"r{i}": {"q": {"d": 1.0}} for i in range(40)})
     assert (
         fused_many.description
         == "rrf of r0, r1, r2, r3, r4 and 35 more (norm none, absent left-out, k 60)"
     )
-    assert evaluate({"q": {"d": 1}}, fused, "RR").recipe["run"] == fused.description
+    assert evaluate({"q": {"d": 1}}, fused_run, "RR").recipe["run"] == fused_run.description
     assert Run({"q": {"d": 1.0}}).recipe == {}
     assert "k 60" in fuse([{"q": ["d"]}, {"q": ["e"]}]).description
 
@@ -555,8 +565,8 @@ def test_distances_are_ranked_the_other_way_round() -> None:
 def test_rows_that_are_skipped_are_counted(tmp_path: Path) -> None:
     path = tmp_path / "bad.csv"
     path.write_text("query_id,doc_id,score\nq,a,1\nq,b,x\n")
-    fused = fuse([read_run(path, errors="skip"), {"q": {"b": 1.0}}])
-    assert fused.write(tmp_path / "out.run").left_out.count == 1
+    fused_run = fuse([read_run(path, errors="skip"), {"q": {"b": 1.0}}])
+    assert fused_run.write(tmp_path / "out.run").left_out.count == 1
     with pytest.raises(InputError, match="expected a number as the score"):
         fuse([path, {"q": {"b": 1.0}}]).to_dict()
 
@@ -565,9 +575,9 @@ def test_documents_that_occur_twice_are_refused_or_counted() -> None:
     rows = [("q", "a", 3.0), ("q", "b", 2.0), ("q", "a", 1.0)]
     with pytest.raises(DuplicateError, match="the document 'a' occurs twice"):
         fuse([Run(rows, "twice"), {"q": {"b": 1.0}}]).to_dict()
-    fused = fuse([Run(rows, "twice"), {"q": {"b": 1.0}}], duplicates="first")
-    assert fused.to_dict()["q"] == {"b": 1 / 62 + 1 / 61, "a": 1 / 61}
-    assert ["twice" in note.text for note in fused.rows.notes] == [True]
+    fused_run = fuse([Run(rows, "twice"), {"q": {"b": 1.0}}], duplicates="first")
+    assert fused_run.to_dict()["q"] == {"b": 1 / 62 + 1 / 61, "a": 1 / 61}
+    assert ["twice" in note.text for note in fused_run.rows.notes] == [True]
 
 
 # ---- what is refused ----------------------------------------------------------------------------
@@ -576,7 +586,7 @@ A, B = {"q": {"a": 1.0}}, {"q": {"b": 1.0}}
 
 
 @pytest.mark.parametrize(
-    ("runs", "method", "options", "said"),
+    ("runs", "method", "options", "message"),
     [
         ([A], "rrf", {}, "one run, 'run': there is nothing to fuse it with"),
         (A, "rrf", {}, "one run, 'run'"),
@@ -628,23 +638,23 @@ A, B = {"q": {"a": 1.0}}, {"q": {"b": 1.0}}
         ([A, A], "gmnz", {"norm": "none", "gamma": 1e6}, "too large"),
     ],
 )
-def test_what_is_wrong_is_said(runs: Any, method: Any, options: Any, said: str | None) -> None:
-    if said is None:  # a large number, and no larger than there are
+def test_what_is_wrong_is_said(runs: Any, method: Any, options: Any, message: str | None) -> None:
+    if message is None:  # a large number, and no larger than there are
         assert max(fuse(runs, method, **options).to_dict()["q"].values()) == 1.7e308
         return
-    with pytest.raises((InputError, OptionError), match=re.escape(said)):
+    with pytest.raises((InputError, OptionError), match=re.escape(message)):
         fuse(runs, method, **options).to_dict()
 
 
 def test_queries_that_a_run_lacks_are_told_once() -> None:
-    fused = fuse({"a": {**A, "q2": {"b": 1.0}}, "b": B})
+    fused_run = fuse({"a": {**A, "q2": {"b": 1.0}}, "b": B})
     with pytest.warns(CranfieldWarning, match="Of 2 queries, b lacks 1") as warnings:
-        fused.to_dict()
+        fused_run.to_dict()
     assert warnings[0].filename == __file__
     fused_without_names = fuse([{**A, "q2": {"b": 1.0}}, B])
     with pytest.warns(CranfieldWarning, match=r"Of 2 queries, run \(2\) lacks 1"):
         fused_without_names.to_dict()
-    assert fused.to_dict()["q2"] == {"b": 1 / 61}  # without a warning, which would be an error
+    assert fused_run.to_dict()["q2"] == {"b": 1 / 61}  # without a warning, which would be an error
 
 
 # ---- the command --------------------------------------------------------------------------------
@@ -711,10 +721,10 @@ def test_the_hash_seed_changes_no_byte(demo_folder: Path) -> None:
 def test_the_run_that_comes_with_the_package_is_made_again(demo_folder: Path) -> None:
     """It was made by a script of its own, with 30 documents a query and six decimals."""
     demo = demo_folder / "demo"
-    fused = fuse([demo / "bm25.run", demo / "dense.run"]).to_dict()
+    fused_run = fuse([demo / "bm25.run", demo / "dense.run"]).to_dict()
     for query, scores in read_run(demo / "fusion.run").to_dict().items():
-        assert list(scores)[:10] == list(fused[query])[:10]
-        assert {doc: fused[query][doc] for doc in scores} == pytest.approx(scores, abs=5.1e-7)
+        assert list(scores)[:10] == list(fused_run[query])[:10]
+        assert {doc: fused_run[query][doc] for doc in scores} == pytest.approx(scores, abs=5.1e-7)
 
 
 def test_the_command_tells_of_queries_that_a_run_lacks(tmp_path: Path) -> None:

@@ -64,8 +64,8 @@ def test_the_choice_of_each_fold_is_that_of_a_loop(seed: int) -> None:
     scores_of_weights = {}
     for weights in _compositions(4, 3):
         weight_of_run = {name: part / 4 for name, part in zip(runs, weights, strict=True)}
-        fused = fuse(runs, "sum", norm="zmuv", weights=weight_of_run)
-        scores_of_weights[weights] = evaluate(qrels, fused, "AP").per_query("AP")
+        fused_run = fuse(runs, "sum", norm="zmuv", weights=weight_of_run)
+        scores_of_weights[weights] = evaluate(qrels, fused_run, "AP").per_query("AP")
     held_out: dict[str, float] = {}
     for i in range(3):
         train = [q for q in query_ids if fold[q] != i]
@@ -115,8 +115,8 @@ def test_a_parameter_is_tuned_and_the_nearest_to_the_default_is_taken() -> None:
     tuning = tune(qrels, runs, "rrf", "RR", over="parameter")
     assert [setting["k"] for setting in tuning.settings][:5] == [1, 2, 5, 10, 20]
     for setting, mean in zip(tuning.settings, tuning.means, strict=True):
-        fused = fuse(runs, "rrf", k=setting["k"])
-        assert evaluate(qrels, fused, "RR")["RR"] == pytest.approx(mean)
+        fused_run = fuse(runs, "rrf", k=setting["k"])
+        assert evaluate(qrels, fused_run, "RR")["RR"] == pytest.approx(mean)
     qrels_of_three = {"q0": {"a": 1}, "q1": {"a": 1}, "q2": {"a": 1}}
     equal_runs = {
         "x": {q: ["a", "b"] for q in qrels_of_three},
@@ -177,7 +177,7 @@ def test_the_mean_on_other_queries_is_the_honest_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("method", "measure", "options", "error", "said"),
+    ("method", "measure", "options", "error", "message"),
     [
         ("max", "AP", {}, OptionError, "max has neither weights nor a parameter"),
         ("isr", "AP", {}, OptionError, "isr has neither weights nor a parameter"),
@@ -200,10 +200,10 @@ def test_the_mean_on_other_queries_is_the_honest_one() -> None:
     ],
 )
 def test_what_is_wrong_is_said(
-    method: Any, measure: str, options: dict[str, Any], error: Any, said: str
+    method: Any, measure: str, options: dict[str, Any], error: Any, message: str
 ) -> None:
     qrels, runs = collection(1, (1.0, 1.0))
-    with pytest.raises(error, match=said.replace("(", r"\(").replace("=3.0", "=3")):
+    with pytest.raises(error, match=message.replace("(", r"\(").replace("=3.0", "=3")):
         tune(qrels, runs, method, measure, **options)
 
 

@@ -18,31 +18,33 @@ RUN = [("q1", "b", 3.0), ("q1", "a", 2.0), ("q1", "b", 1.0), ("q2", "a", 2.0), (
 OTHER = [("q1", "a", 2.0), ("q1", "b", 1.0), ("q2", "a", 2.0), ("q2", "b", 1.0)]
 
 
-def orderings(found: Agreement) -> list[Any]:
+def orderings(assessment_shown: Agreement) -> list[Any]:
     """Return what a result says of the systems, as plain values."""
-    return [stability.to_dict() for stability in found.orderings]
+    return [stability.to_dict() for stability in assessment_shown.orderings]
 
 
-@pytest.mark.parametrize(("how", "grade"), [("first", 0), ("best", 1)])
-def test_of_a_document_twice_one_row_counts(how: Any, grade: int) -> None:
+@pytest.mark.parametrize(("duplicates", "grade"), [("first", 0), ("best", 1)])
+def test_of_a_document_twice_one_row_counts(duplicates: Any, grade: int) -> None:
     unique_grades: dict[str, dict[str, int]] = {"q1": {"a": 1, "b": grade}, "q2": {"a": 1, "b": 0}}
     runs = {"x": Run(RUN), "y": Run(OTHER)}
     unique_runs = {
         "x": {"q1": ["b", "a"], "q2": ["a", "b"]},
         "y": {"q1": ["a", "b"], "q2": ["a", "b"]},
     }
-    result = agreement(A, B, runs, "RR", duplicates=how, mixtures=20)
+    assessment = agreement(A, B, runs, "RR", duplicates=duplicates, mixtures=20)
     expected = agreement(unique_grades, B, unique_runs, "RR", mixtures=20)
-    assert result.pooled == expected.pooled
-    assert orderings(result) == orderings(expected)
-    assert result.recipe["duplicates"] == how
+    assert assessment.pooled == expected.pooled
+    assert orderings(assessment) == orderings(expected)
+    assert assessment.recipe["duplicates"] == duplicates
     rates = {0: {0: 3, 1: 1}, 1: {1: 1}}
-    generated = agreement(A, None, runs, "RR", confusion=rates, duplicates=how, mixtures=20)
+    rate_assessment = agreement(
+        A, None, runs, "RR", confusion=rates, duplicates=duplicates, mixtures=20
+    )
     expected = agreement(unique_grades, None, unique_runs, "RR", confusion=rates, mixtures=20)
-    assert orderings(generated) == orderings(expected)
-    for result_of_either in (result, generated):
-        assert codes(result_of_either.on_judgments).count("duplicates") == 1
-        assert codes(result_of_either.on_runs).count("duplicates") == 1
+    assert orderings(rate_assessment) == orderings(expected)
+    for either_assessment in (assessment, rate_assessment):
+        assert codes(either_assessment.on_judgments).count("duplicates") == 1
+        assert codes(either_assessment.on_runs).count("duplicates") == 1
 
 
 def test_duplicates_are_refused_unless_stated() -> None:
@@ -68,9 +70,9 @@ def test_names_of_columns() -> None:
         "qrels": {**columns, "relevance": "how good"},
         "run": {**columns, "score": "points"},
     }
-    result = agreement(first, second, run, "RR", columns=columns_of_files, mixtures=20)
+    assessment = agreement(first, second, run, "RR", columns=columns_of_files, mixtures=20)
     expected = agreement(A[:2] + A[3:], B, OTHER, "RR", mixtures=20)
-    assert result.to_dict() == expected.to_dict()
+    assert assessment.to_dict() == expected.to_dict()
     assert agreement(first, second, columns=columns_of_files["qrels"]).pooled == expected.pooled
     with pytest.raises(OptionError, match="not read yet"):
         agreement(Qrels(B), {"q1": {"a": 1}}, columns=columns)
@@ -96,6 +98,6 @@ def test_what_is_left_out_is_said_without_runs_too(tmp_path: Path) -> None:
         ("duplicates", "A"),
         ("in-one", "B"),
     }
-    printed = invoke(*arguments, "--duplicates", "best", "--errors", "skip").stdout
-    assert "errors='skip'" in printed
-    assert "duplicates='best'" in printed
+    output = invoke(*arguments, "--duplicates", "best", "--errors", "skip").stdout
+    assert "errors='skip'" in output
+    assert "duplicates='best'" in output

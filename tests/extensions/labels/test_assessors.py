@@ -36,26 +36,26 @@ def case_j() -> tuple[Grades, Grades]:
 
 
 def test_case_j() -> None:
-    result = agreement(*case_j())
-    assert (result.grades, result.matrix.tolist()) == ([0, 1], [[15, 10], [5, 20]])
-    for numbers in (result.pooled, result.per_query["q"]):
+    assessment = agreement(*case_j())
+    assert (assessment.grades, assessment.matrix.tolist()) == ([0, 1], [[15, 10], [5, 20]])
+    for numbers in (assessment.pooled, assessment.per_query["q"]):
         assert (numbers.kappa, numbers.agreement, numbers.overlap) == (0.4, 0.7, 20 / 35)
         assert (numbers.weighted_kappa, numbers.same_grade, numbers.overlap_all) == (
             0.4,
             0.7,
             20 / 35,
         )
-    inverted = [
+    inverse_qrels = [
         {"q": {doc: 1 - grade for doc, grade in grades_of_query["q"].items()}}
         for grades_of_query in case_j()
     ]
-    assert agreement(*inverted).pooled.overlap == 15 / 30
+    assert agreement(*inverse_qrels).pooled.overlap == 15 / 30
 
 
 # ---- from the definitions -------------------------------------------------------------------
 
 
-def some_qrels(seed: int) -> Grades:
+def make_test_qrels(seed: int) -> Grades:
     chance = random.Random(seed)
     return {
         f"q{q}": {
@@ -69,9 +69,9 @@ def some_qrels(seed: int) -> Grades:
 def kappa_of(pairs: list[tuple[int, int]]) -> float | None:
     """Weigh every cell of the confusion matrix, and every cell that chance would fill."""
     n, rows, columns = len(pairs), Counter(a for a, _ in pairs), Counter(b for _, b in pairs)
-    observed = sum((a - b) ** 2 for a, b in pairs) / n if n else 0
+    difference = sum((a - b) ** 2 for a, b in pairs) / n if n else 0
     by_chance = sum(rows[a] * columns[b] * (a - b) ** 2 for a in rows for b in columns)
-    return 1 - observed / (by_chance / n**2) if by_chance else None
+    return 1 - difference / (by_chance / n**2) if by_chance else None
 
 
 def from_the_definition(a: Grades, b: Grades, queries: list[str], rel: int) -> dict[str, Any]:
@@ -107,21 +107,21 @@ def from_the_definition(a: Grades, b: Grades, queries: list[str], rel: int) -> d
 @pytest.mark.parametrize("rel", [0, 1, 2])
 def test_every_number_is_its_definition(rel: int) -> None:
     for seed in seeds(60):
-        a, b = some_qrels(seed), some_qrels(seed + 1000)
-        result = agreement(a, b, rel=rel)
+        a, b = make_test_qrels(seed), make_test_qrels(seed + 1000)
+        assessment = agreement(a, b, rel=rel)
         shared_queries = sorted(a.keys() & b.keys())
-        assert list(result.per_query) == shared_queries
+        assert list(assessment.per_query) == shared_queries
         for queries, numbers in [
-            (shared_queries, result.pooled),
-            *(([q], result.per_query[q]) for q in shared_queries),
+            (shared_queries, assessment.pooled),
+            *(([q], assessment.per_query[q]) for q in shared_queries),
         ]:
             expected = from_the_definition(a, b, queries, rel)
             assert vars(numbers) == pytest.approx(expected, abs=1e-12), (seed, queries)
         pairs = [(a[q][d], b[q][d]) for q in shared_queries for d in a[q].keys() & b[q].keys()]
         count_of_pair = Counter(pairs)
-        assert result.grades == sorted({grade for pair in pairs for grade in pair})
-        assert result.matrix.tolist() == [
-            [count_of_pair[x, y] for y in result.grades] for x in result.grades
+        assert assessment.grades == sorted({grade for pair in pairs for grade in pair})
+        assert assessment.matrix.tolist() == [
+            [count_of_pair[x, y] for y in assessment.grades] for x in assessment.grades
         ]
 
 
@@ -129,9 +129,13 @@ def test_ids_of_any_length_and_script_are_matched() -> None:
     ids = ["a", "a" * 8, "a" * 9, "ä", "ä" * 40, "x" * 300, "x" * 299 + "y", "\udcff"]
     a = {"q": dict.fromkeys(ids, 1), "only a": {"a": 1}}
     b = {"q": dict.fromkeys(ids[::-1], 1), "z": {"a": 1}, "zz": {"a": 1}}
-    result = agreement(a, b)
-    assert (result.pooled.both, result.pooled.only_a, result.pooled.only_b) == (len(ids), 0, 0)
-    assert [(note.code, note.source, note.queries) for note in result.notes] == [
+    assessment = agreement(a, b)
+    assert (assessment.pooled.both, assessment.pooled.only_a, assessment.pooled.only_b) == (
+        len(ids),
+        0,
+        0,
+    )
+    assert [(note.code, note.source, note.queries) for note in assessment.notes] == [
         ("in-both", None, 1),
         ("in-one", "A", 1),
         ("in-one", "B", 2),
@@ -151,15 +155,15 @@ def test_swapping_the_two_transposes_the_matrix_and_changes_nothing_else(
     a: Grades, b: Grades
 ) -> None:
     try:
-        result = agreement(a, b)
+        assessment = agreement(a, b)
     except NothingSharedError:
         assert not any(a[q].keys() & b[q].keys() for q in a.keys() & b.keys())
         return
-    exchanged = agreement(b, a)
-    assert exchanged.matrix.tolist() == result.matrix.T.tolist()
+    swapped_assessment = agreement(b, a)
+    assert swapped_assessment.matrix.tolist() == assessment.matrix.T.tolist()
     for numbers, exchanged_numbers in [
-        (result.pooled, exchanged.pooled),
-        *((result.per_query[q], exchanged.per_query[q]) for q in result.per_query),
+        (assessment.pooled, swapped_assessment.pooled),
+        *((assessment.per_query[q], swapped_assessment.per_query[q]) for q in assessment.per_query),
     ]:
         fields = vars(numbers)
         assert vars(exchanged_numbers) == {
@@ -174,8 +178,8 @@ def test_swapping_the_two_transposes_the_matrix_and_changes_nothing_else(
 @settings(max_examples=examples(50), deadline=None)
 @given(QRELS)
 def test_qrels_agree_with_themselves(a: Grades) -> None:
-    result = agreement(a, a)
-    for numbers in (result.pooled, *result.per_query.values()):
+    assessment = agreement(a, a)
+    for numbers in (assessment.pooled, *assessment.per_query.values()):
         assert numbers.agreement == numbers.same_grade == 1
         assert {numbers.kappa, numbers.weighted_kappa, numbers.overlap, numbers.overlap_all} <= {
             1.0,
@@ -184,15 +188,17 @@ def test_qrels_agree_with_themselves(a: Grades) -> None:
 
 
 def test_what_has_no_value_is_none() -> None:
-    result = agreement({"p": {"a": 1}, "q": {"a": 0}}, {"p": {"a": 1}, "q": {"b": 0, "a": 0}})
-    assert result.per_query["p"] == PairAgreement(1, 0, 0, 1, 1, 1.0, None, 1.0, None, 1.0, 1.0)
-    assert result.per_query["q"] == PairAgreement(1, 0, 1, 0, 0, 1.0, None, 1.0, None, None, None)
-    table = result.tables(per_query=True)[0]
+    assessment = agreement({"p": {"a": 1}, "q": {"a": 0}}, {"p": {"a": 1}, "q": {"b": 0, "a": 0}})
+    assert assessment.per_query["p"] == PairAgreement(1, 0, 0, 1, 1, 1.0, None, 1.0, None, 1.0, 1.0)
+    assert assessment.per_query["q"] == PairAgreement(
+        1, 0, 1, 0, 0, 1.0, None, 1.0, None, None, None
+    )
+    table = assessment.tables(per_query=True)[0]
     assert [row[0] for row in table.rows] == ["p", "q", "mean of 2", "all together"]
     assert table.rows[1][-2:] == ["-", "-"]
-    assert "NaN" not in json.dumps(result.to_dict())
-    result_without_value = agreement({"q": {"a": 1}}, {"q": {"b": 1, "a": 0}, "p": {"a": 0}})
-    assert result_without_value.pooled.kappa == 0
+    assert "NaN" not in json.dumps(assessment.to_dict())
+    assessment_without_value = agreement({"q": {"a": 1}}, {"q": {"b": 1, "a": 0}, "p": {"a": 0}})
+    assert assessment_without_value.pooled.kappa == 0
 
 
 def test_nothing_shared_is_said_kindly() -> None:
@@ -205,7 +211,7 @@ def test_nothing_shared_is_said_kindly() -> None:
 # ---- systems --------------------------------------------------------------------------------
 
 
-def some_runs(n: int, seed: int = 5, n_queries: int = 6) -> dict[str, dict[str, list[str]]]:
+def make_test_runs(n: int, seed: int = 5, n_queries: int = 6) -> dict[str, dict[str, list[str]]]:
     chance = random.Random(seed)
     docs = [f"d{d}" for d in range(12)]
     return {f"s{s}": {f"q{q}": chance.sample(docs, 8) for q in range(n_queries)} for s in range(n)}
@@ -224,16 +230,16 @@ def two_of(seed: int, n_queries: int = 6) -> tuple[Grades, Grades]:
 
 def test_mixtures_are_evaluations_of_mixed_qrels() -> None:
     """The same draws, but each mixture's qrels put together and evaluated."""
-    (a, b), runs, n, measures = two_of(1), some_runs(4), 25, ["nDCG@5", "ERR@5", "AP"]
+    (a, b), runs, n, measures = two_of(1), make_test_runs(4), 25, ["nDCG@5", "ERR@5", "AP"]
     a["q0"]["d0"] = 3  # the highest grade is in A alone, and ERR asks for it
     b["q9"] = {"d0": 1}
-    result = agreement(a, b, runs, measures, mixtures=n, seed=7)
+    assessment = agreement(a, b, runs, measures, mixtures=n, seed=7)
     generator = np.random.Generator(np.random.PCG64(7))
     is_from_a = generator.random((n, 6)) < 0.5
     query_ids = sorted(a)
     scale = {"scale": {"d": 3}}
     for k, measure in enumerate(measures):
-        ordering = result.orderings[k]
+        ordering = assessment.orderings[k]
         assert ordering.systems == sorted(runs, key=lambda s: -means(a | scale, runs, measure)[s])
         means_of_mixtures = []
         for choices in is_from_a.tolist():
@@ -262,19 +268,19 @@ def test_mixtures_are_evaluations_of_mixed_qrels() -> None:
                 for mixture_means in means_of_mixtures
             ]
             assert pair.same_sign == sum(is_first_better) / n
-    (note,) = [note for note in result.notes if note.code == "highest-grade"]
+    (note,) = [note for note in assessment.notes if note.code == "highest-grade"]
     assert "The highest grade is 3 in A and 2 in B" in note.text
 
 
 @pytest.mark.parametrize("measure", ["nDCG@5", "LastRel"])
 def test_what_two_assessors_say_of_two_systems_is_compared(measure: str) -> None:
-    (a, b), runs = two_of(3), some_runs(4)
-    result = agreement(a, b, runs, measure, mixtures=2)
+    (a, b), runs = two_of(3), make_test_runs(4)
+    assessment = agreement(a, b, runs, measure, mixtures=2)
     scores_of_assessors = [
         {name: evaluate(qrels, run, measure).per_query(measure) for name, run in runs.items()}
         for qrels in (a, b)
     ]
-    for pair in result.orderings[0].pairs:
+    for pair in assessment.orderings[0].pairs:
         differences_a, differences_b = (
             np.array([scores[pair.left][query] - scores[pair.right][query] for query in sorted(a)])
             for scores in scores_of_assessors
@@ -287,16 +293,16 @@ def test_what_two_assessors_say_of_two_systems_is_compared(measure: str) -> None
         assert pair.p_change == pytest.approx(
             stats.ttest_rel(differences_a, differences_b).pvalue, rel=1e-9
         )
-    (ordering,) = result.to_dict()["orderings"]
+    (ordering,) = assessment.to_dict()["orderings"]
     assert {"change", "p_change"} <= set(ordering["pairs"][0])
-    generated = agreement(
+    rate_assessment = agreement(
         a, None, runs, measure, mixtures=2, confusion={g: {g: 1} for g in range(4)}
     )
-    assert {pair.p_change for pair in generated.orderings[0].pairs} == {None}
+    assert {pair.p_change for pair in rate_assessment.orderings[0].pairs} == {None}
 
 
 def test_the_difference_of_two_differences_is_beside_them() -> None:
-    (a, b), runs = two_of(3), some_runs(4)
+    (a, b), runs = two_of(3), make_test_runs(4)
     *_, table = agreement(a, b, runs, "nDCG@5", mixtures=50).tables()
     assert table.header[-4:] == ["A - B", "p A - B", "same sign", "same verdict"]
     assert any("Significant under one of them only does not show" in note for note in table.notes)
@@ -316,10 +322,10 @@ def means(qrels: Grades, runs: Any, measure: str) -> dict[str, float]:
 
 
 def test_p_and_verdicts_are_those_of_paired_t_tests() -> None:
-    (a, b), runs, n = two_of(2, 15), some_runs(4, n_queries=15), 40
+    (a, b), runs, n = two_of(2, 15), make_test_runs(4, n_queries=15), 40
     for s in range(15):  # one system is clearly better under A
         runs["s0"][f"q{s}"] = sorted(a[f"q{s}"], key=lambda d: -a[f"q{s}"][d])[:8]
-    result = agreement(a, b, runs, "nDCG", mixtures=n, seed=3, alpha=0.2)
+    assessment = agreement(a, b, runs, "nDCG", mixtures=n, seed=3, alpha=0.2)
     query_ids = sorted(a)
     is_from_a = np.random.Generator(np.random.PCG64(3)).random((n, 15)) < 0.5
     scores = [evaluate(qrels, runs, "nDCG") for qrels in (a, b)]
@@ -329,7 +335,7 @@ def test_p_and_verdicts_are_those_of_paired_t_tests() -> None:
         return float(np.sign(differences.mean())) if p <= 0.2 else 0.0
 
     verdicts = set()
-    for pair in result.orderings[0].pairs:
+    for pair in assessment.orderings[0].pairs:
         differences_a, differences_b = (
             np.array([systems[pair.left].per_query("nDCG")[q] for q in query_ids])
             - np.array([systems[pair.right].per_query("nDCG")[q] for q in query_ids])
@@ -347,50 +353,50 @@ def test_p_and_verdicts_are_those_of_paired_t_tests() -> None:
 
 
 def test_a_second_assessor_who_agrees_changes_nothing() -> None:
-    (a, _), runs = two_of(3), some_runs(5)
+    (a, _), runs = two_of(3), make_test_runs(5)
     runs["twin"] = runs["s1"]  # a pair that is tied stays so
-    for result in (
+    for assessment in (
         agreement(a, a, runs, "nDCG@5 P@3", mixtures=30),
         agreement(
             a, None, runs, "nDCG@5 P@3", mixtures=30, confusion={g: {g: 1} for g in range(3)}
         ),
     ):
-        for ordering in result.orderings:
+        for ordering in assessment.orderings:
             assert ordering.taus == pytest.approx([1.0] * 30)
             assert ordering.mean_mixed.tolist() == pytest.approx(ordering.mean_a.tolist())
             assert all(pair.same_sign == pair.same_verdict == 1 for pair in ordering.pairs)
             twins = [pair for pair in ordering.pairs if {pair.left, pair.right} == {"twin", "s1"}]
             assert [(pair.difference_a, pair.p_a) for pair in twins] == [(0.0, 1.0)]
-        assert result.pooled.kappa == result.pooled.overlap == 1
-    result = agreement(a, a, runs)
-    assert result.orderings[0].swapped == 0
+        assert assessment.pooled.kappa == assessment.pooled.overlap == 1
+    assessment = agreement(a, a, runs)
+    assert assessment.orderings[0].swapped == 0
     scores = evaluate(a, runs, "nDCG@10")
-    assert result.orderings[0].mean_a.tolist() == [
-        scores[name]["nDCG@10"] for name in result.orderings[0].systems
+    assert assessment.orderings[0].mean_a.tolist() == [
+        scores[name]["nDCG@10"] for name in assessment.orderings[0].systems
     ]
 
 
 def test_the_same_seed_gives_the_same_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    (a, b), runs = two_of(4), some_runs(3)
+    (a, b), runs = two_of(4), make_test_runs(3)
     rates = {0: {0: 0.8, 1: 0.2}, 1: {1: 0.7, 0: 0.3}, 2: {2: 0.9, 1: 0.1}}
-    options_of_ways: list[dict[str, Any]] = [{"qrels_b": b}, {"confusion": rates}]
-    for options in options_of_ways:
-        result = agreement(a, runs=runs, mixtures=50, seed=1, **options)
-        result_again = agreement(a, runs=runs, mixtures=50, seed=1, **options)
-        result_of_other_seed = agreement(a, runs=runs, mixtures=50, seed=2, **options)
+    option_sets: list[dict[str, Any]] = [{"qrels_b": b}, {"confusion": rates}]
+    for options in option_sets:
+        assessment = agreement(a, runs=runs, mixtures=50, seed=1, **options)
+        second_assessment = agreement(a, runs=runs, mixtures=50, seed=1, **options)
+        assessment_of_other_seed = agreement(a, runs=runs, mixtures=50, seed=2, **options)
         with monkeypatch.context() as patch:  # however many are looked at at once
             patch.setattr("cranfield.extensions.whatif.variants.ROWS", 100)
-            result_in_parts = agreement(a, runs=runs, mixtures=50, seed=1, **options)
-        assert result.to_dict() == result_again.to_dict() == result_in_parts.to_dict()
-        assert result.orderings[0].taus == result_in_parts.orderings[0].taus
-        assert result.to_dict() != result_of_other_seed.to_dict()
+            assessment_in_parts = agreement(a, runs=runs, mixtures=50, seed=1, **options)
+        assert assessment.to_dict() == second_assessment.to_dict() == assessment_in_parts.to_dict()
+        assert assessment.orderings[0].taus == assessment_in_parts.orderings[0].taus
+        assert assessment.to_dict() != assessment_of_other_seed.to_dict()
 
 
 # ---- rates ----------------------------------------------------------------------------------
 
 
 def test_generated_qrels_are_evaluated_as_any_qrels_are() -> None:
-    (a, _), runs, n = two_of(5), some_runs(3), 6
+    (a, _), runs, n = two_of(5), make_test_runs(3), 6
     del a["q2"]["d3"], runs["s1"]["q4"]
     measures = [
         make_example(definition)[0]
@@ -403,7 +409,7 @@ def test_generated_qrels_are_evaluated_as_any_qrels_are() -> None:
         2: {-1: 0.5, 3: 0.5},
         7: {8: 1},
     }
-    result = agreement(a, None, runs, measures, mixtures=n, seed=11, confusion=rates)
+    assessment = agreement(a, None, runs, measures, mixtures=n, seed=11, confusion=rates)
     generator = np.random.Generator(np.random.PCG64(11))
     shares: dict[int, list[tuple[float, int]]] = {
         0: [(0.6, 0), (1, 2)],
@@ -432,8 +438,8 @@ def test_generated_qrels_are_evaluated_as_any_qrels_are() -> None:
                 for m in map(str, system_scores.measures)
             }
         )
-    assert len(result.orderings) > 50
-    for ordering in result.orderings:
+    assert len(assessment.orderings) > 50
+    for ordering in assessment.orderings:
         for s, name in enumerate(ordering.systems):
             means_of_system = [
                 means_of_qrels[ordering.measure, name] for means_of_qrels in all_means
@@ -446,15 +452,15 @@ def test_generated_qrels_are_evaluated_as_any_qrels_are() -> None:
 
 def test_expected_agreement_is_that_of_the_expected_matrix() -> None:
     a, b = case_j()
-    result = agreement(a, b)
-    expected = agreement(a, confusion=result.rates)
-    assert expected.matrix == pytest.approx(result.matrix)
+    assessment = agreement(a, b)
+    expected = agreement(a, confusion=assessment.rates)
+    assert expected.matrix == pytest.approx(assessment.matrix)
     for name in ("kappa", "weighted_kappa", "agreement", "same_grade", "overlap"):
         number = getattr(expected.pooled, name)
-        assert number == pytest.approx(getattr(result.pooled, name), abs=1e-12)
+        assert number == pytest.approx(getattr(assessment.pooled, name), abs=1e-12)
     assert expected.pooled.relevant_a == 25
     assert expected.pooled.relevant_b == pytest.approx(30)
-    rate_of_pair = {(g, h): rate for g, row in result.rates.items() for h, rate in row.items()}
+    rate_of_pair = {(g, h): rate for g, row in assessment.rates.items() for h, rate in row.items()}
     assert agreement(a, confusion=rate_of_pair).to_dict() == expected.to_dict()
     assert expected.per_query == {}
 
@@ -519,9 +525,9 @@ def test_one_query_and_one_system_have_an_answer() -> None:
     assert (pair.p_a, pair.p_b, pair.same_verdict) == (None, None, 1.0)
     twins = agreement(a, b, {"s": {"q": ["d"]}, "t": {"q": ["d"]}}, "RR", mixtures=5)
     assert twins.orderings[0].tau is twins.orderings[0].mean_tau is None
-    for result in (one_system, two_systems, twins):
-        assert "nan" not in str(result).lower()
-        json.dumps(result.to_dict(), allow_nan=False)
+    for assessment in (one_system, two_systems, twins):
+        assert "nan" not in str(assessment).lower()
+        json.dumps(assessment.to_dict(), allow_nan=False)
 
 
 # ---- the command ----------------------------------------------------------------------------
@@ -532,7 +538,7 @@ def files(tmp_path: Path) -> list[str]:
     a, b = two_of(6)
     for name, qrels in (("a.qrels", a), ("b.qrels", b)):
         cranfield.Qrels(qrels).write(tmp_path / name)
-    for name, run in some_runs(3).items():
+    for name, run in make_test_runs(3).items():
         cranfield.Run({q: {d: -i for i, d in enumerate(docs)} for q, docs in run.items()}).write(
             tmp_path / f"{name}.run"
         )
@@ -544,19 +550,19 @@ def invoke(*arguments: str) -> Result:
 
 
 def test_the_command_prints_what_the_function_finds(files: list[str]) -> None:
-    result = agreement(files[0], files[1], files[2:], "nDCG@5 AP(rel=2)", rel=2, mixtures=20)
+    assessment = agreement(files[0], files[1], files[2:], "nDCG@5 AP(rel=2)", rel=2, mixtures=20)
     options = ["-m", "nDCG@5", "-m", "AP", "--rel", "2", "--mixtures", "20"]
     table = invoke(*files, *options)
-    assert (table.exit_code, table.stdout) == (0, str(result))
-    printed = json.loads(invoke(*files, *options, "--format", "json").stdout)
-    assert printed == json.loads(json.dumps(result.to_dict()))
+    assert (table.exit_code, table.stdout) == (0, str(assessment))
+    output = json.loads(invoke(*files, *options, "--format", "json").stdout)
+    assert output == json.loads(json.dumps(assessment.to_dict()))
     for form, delimiter in (("csv", ","), ("tsv", "\t")):
         text = invoke(*files, *options, "--format", form, "-q").stdout
         rows = list(csv.reader(io.StringIO(text), delimiter=delimiter))
         assert rows[0] == ["part", "measure", "name", "other", "quantity", "value"]
-        assert ["agreement", "", "all", "", "kappa", str(result.pooled.kappa)] in rows
+        assert ["agreement", "", "all", "", "kappa", str(assessment.pooled.kappa)] in rows
         assert ["agreement", "", "q1", "", "both", "12"] in rows
-        ordering = result.orderings[1]
+        ordering = assessment.orderings[1]
         assert ["ordering", "AP(rel=2)", "", "", "min_tau", str(ordering.min_tau)] in rows
         pair = ordering.pairs[0]
         expected_row = [
@@ -569,7 +575,7 @@ def test_the_command_prints_what_the_function_finds(files: list[str]) -> None:
         ]
         assert expected_row in rows
     for form, mark in (("markdown", "\n| :--"), ("latex", "\\begin{tabular}"), ("html", "<table>")):
-        assert invoke(*files, "--format", form).stdout.count(mark) == len(result.tables())
+        assert invoke(*files, "--format", form).stdout.count(mark) == len(assessment.tables())
     assert "q3" in invoke(*files, "-q").stdout
     assert "q3" not in invoke(*files).stdout
 
@@ -578,7 +584,7 @@ def test_the_command_takes_rates_in_place_of_the_second_qrels(
     files: list[str], tmp_path: Path
 ) -> None:
     rates = {0: {0: 0.9, 1: 0.1}, 1: {0: 0.2, 1: 0.8}, 2: {2: 1.0}}
-    result = agreement(files[0], None, files[2:], mixtures=20, confusion=rates)
+    assessment = agreement(files[0], None, files[2:], mixtures=20, confusion=rates)
     rows = [(true, g, rate) for true, row in rates.items() for g, rate in row.items()]
     contents = {
         "r.json": json.dumps(rates),
@@ -588,11 +594,11 @@ def test_the_command_takes_rates_in_place_of_the_second_qrels(
     for name, content in contents.items():
         (tmp_path / name).write_text(content)
         options = ["--confusion", str(tmp_path / name), "--mixtures", "20"]
-        assert invoke(files[0], *files[2:], *options).stdout == str(result)
+        assert invoke(files[0], *files[2:], *options).stdout == str(assessment)
 
 
 @pytest.mark.parametrize(
-    ("content", "where", "said"),
+    ("content", "location", "message"),
     [
         (b"", "", "expected the columns grade, given and rate in its first line"),
         (b"[1]", "", "element 0: expected a JSON object"),
@@ -610,13 +616,13 @@ def test_the_command_takes_rates_in_place_of_the_second_qrels(
     ],
 )
 def test_rates_that_cannot_be_read(
-    files: list[str], tmp_path: Path, content: bytes, where: str, said: str
+    files: list[str], tmp_path: Path, content: bytes, location: str, message: str
 ) -> None:
     (tmp_path / "rates").write_bytes(content)
     outcome = invoke(files[0], "--confusion", str(tmp_path / "rates"))
     assert outcome.exit_code == 2
-    assert f"{tmp_path / 'rates'}{where}: " in outcome.stderr
-    assert said in outcome.stderr
+    assert f"{tmp_path / 'rates'}{location}: " in outcome.stderr
+    assert message in outcome.stderr
 
 
 def test_a_second_qrels_is_asked_for(files: list[str]) -> None:
@@ -627,10 +633,10 @@ def test_a_second_qrels_is_asked_for(files: list[str]) -> None:
 
 def test_results_show_themselves() -> None:
     runs = {"s": {"q": ["d0"]}, "t": {"q": ["d1"]}}
-    result = agreement({"q": {"d0": 1, "d1": 0}}, {"q": {"d0": 0, "d1": 1}}, runs, mixtures=30)
-    assert isinstance(result, Agreement)
-    assert repr(result) == "Agreement(kappa -1.0000, overlap 0.0000, 1 orderings)"
-    assert result._repr_html_().count("<table>") == len(result.tables()) == 6
+    assessment = agreement({"q": {"d0": 1, "d1": 0}}, {"q": {"d0": 0, "d1": 1}}, runs, mixtures=30)
+    assert isinstance(assessment, Agreement)
+    assert repr(assessment) == "Agreement(kappa -1.0000, overlap 0.0000, 1 orderings)"
+    assert assessment._repr_html_().count("<table>") == len(assessment.tables()) == 6
     equal_result = agreement(
         {"q": {"d0": 1, "d1": 0}}, {"q": {"d0": 1, "d1": 0}}, runs, mixtures=30
     )
@@ -644,11 +650,11 @@ def test_queries_are_left_out_where_two_of_several_assessors_share_them() -> Non
         q: {d: chance.choice([g, 1 - g, g]) for d, g in grades.items()}
         for q, grades in qrels.items()
     }
-    result = agreement({"q0": qrels["q0"]}, qrels, extra_qrels={"third": noisy_qrels})
-    assert "leave out one query after the other" in str(result)  # nine, of which all judge one
-    assert {coefficient.left_out for coefficient in result.coefficients} == {"query"}
-    result_of_two = agreement({"q0": qrels["q0"]}, {"q0": noisy_qrels["q0"]})
-    assert "leave out one document after the other" in str(result_of_two)
+    assessment = agreement({"q0": qrels["q0"]}, qrels, extra_qrels={"third": noisy_qrels})
+    assert "leave out one query after the other" in str(assessment)  # nine, of which all judge one
+    assert {coefficient.left_out for coefficient in assessment.coefficients} == {"query"}
+    assessment_of_two = agreement({"q0": qrels["q0"]}, {"q0": noisy_qrels["q0"]})
+    assert "leave out one document after the other" in str(assessment_of_two)
 
 
 def test_a_third_qrels_in_the_place_of_a_run_is_told(files: list[str], tmp_path: Path) -> None:
@@ -660,14 +666,14 @@ def test_a_third_qrels_in_the_place_of_a_run_is_told(files: list[str], tmp_path:
 
 
 def test_grades_below_0_are_told() -> None:
-    result = agreement({"q": {"a": 1, "b": -1}}, {"q": {"a": 1, "b": 0}})
-    assert "1 grade of A below 0, compared as any other" in str(result)
+    assessment = agreement({"q": {"a": 1, "b": -1}}, {"q": {"a": 1, "b": 0}})
+    assert "1 grade of A below 0, compared as any other" in str(assessment)
     third = {"q": {"a": -1, "b": 0}}
-    result = agreement(
+    assessment = agreement(
         {"q": {"a": 1, "b": 0}}, {"q": {"a": 1, "b": 0}}, extra_qrels={"crowd": third}
     )
-    assert "1 grade of crowd below 0" in str(result)
-    assert "below-0" in {note.code for note in result.notes}
+    assert "1 grade of crowd below 0" in str(assessment)
+    assert "below-0" in {note.code for note in assessment.notes}
 
 
 def test_which_two_of_several_assessors_share_nothing_is_told() -> None:

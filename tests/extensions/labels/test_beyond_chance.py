@@ -35,10 +35,10 @@ def judged(table: list[list[int | None]]) -> dict[str, Any]:
     return {"qrels_a": a, "qrels_b": b, "extra_qrels": extra_qrels or None}
 
 
-def of_grades(found: Any) -> dict[str, Coefficient]:
+def of_grades(assessment: Any) -> dict[str, Coefficient]:
     return {
         coefficient.name: coefficient
-        for coefficient in found.coefficients
+        for coefficient in assessment.coefficients
         if coefficient.of == "grade"
     }
 
@@ -128,13 +128,15 @@ def slowly(units: list[list[int]], n_assessors: int) -> dict[str, float]:
         return float((inside - (count[a] + count[b]) / 2) ** 2)
 
     def alpha(difference: Any) -> float:
-        observed = sum(
+        difference_seen = sum(
             difference(unit[i], unit[j]) / (len(unit) - 1)
             for unit in paired_units
             for i, j in itertools.permutations(range(len(unit)), 2)
         ) / len(paired_grades)
         expected = float(sum(difference(a, b) for a, b in itertools.permutations(paired_grades, 2)))
-        return 1 - float(observed) / (expected / (len(paired_grades) * (len(paired_grades) - 1)))
+        return 1 - float(difference_seen) / (
+            expected / (len(paired_grades) * (len(paired_grades) - 1))
+        )
 
     return {
         "agreement": observed_share,
@@ -160,7 +162,7 @@ def test_coefficients_are_those_of_the_definitions(n_assessors: int, seed: int) 
         for i, grade in grade_of_assessor.items():
             qrels[i].setdefault(f"q{q}", {})[f"d{d}"] = grade
         units += [list(grade_of_assessor.values())] if grade_of_assessor else []
-    result = agreement(qrels[0], qrels[1], extra_qrels=qrels[2:] or None, rel=2)
+    assessment = agreement(qrels[0], qrels[1], extra_qrels=qrels[2:] or None, rel=2)
     for scale, units_on_scale in (
         ("grade", units),
         ("relevance", [[int(g >= 2) for g in unit] for unit in units]),
@@ -168,11 +170,11 @@ def test_coefficients_are_those_of_the_definitions(n_assessors: int, seed: int) 
         expected = slowly(units_on_scale, n_assessors)
         coefficient_of_name = {
             coefficient.name: coefficient.value
-            for coefficient in result.coefficients
+            for coefficient in assessment.coefficients
             if coefficient.of == scale
         }
         assert coefficient_of_name == pytest.approx(expected, rel=1e-12)
-    assert len([unit for unit in units if len(unit) > 1]) == result.coefficients[0].documents
+    assert len([unit for unit in units if len(unit) > 1]) == assessment.coefficients[0].documents
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.5])
@@ -221,7 +223,7 @@ def test_the_interval_leaves_out_one_query_after_the_other(missing: float) -> No
 # ---- coverage, simulated ------------------------------------------------------------------------
 
 
-def drawn(random: np.random.Generator, n_queries: int, missing: float) -> GradeCounts:
+def draw_grade_counts(random: np.random.Generator, n_queries: int, missing: float) -> GradeCounts:
     """Draw three assessors' grades of 20 documents a query, of which some are easy to judge."""
     size = (n_queries, 20)
     true = random.normal(-0.5, 0.7, (n_queries, 1)) + random.normal(0, 1, size)
@@ -237,14 +239,19 @@ def drawn(random: np.random.Generator, n_queries: int, missing: float) -> GradeC
 @pytest.mark.parametrize(("n_queries", "missing"), [(10, 0.0), (25, 0.3), (43, 0.0)])
 def test_intervals_hold_in_92_to_97_of_100_cases(n_queries: int, missing: float) -> None:
     n_trials, random = repetitions(1_000), np.random.default_rng(20261124)
-    population = drawn(random, repetitions(100_000), 0.0)
+    population = draw_grade_counts(random, repetitions(100_000), 0.0)
     truth: dict[tuple[str, str], float] = {}
     for scale, sample in (("relevance", population.group_by_relevance(1)), ("grade", population)):
         sums = sum_documents(sample, sample.query).overall
-        truth |= {(scale, name): float(way.compute(sums)[0]) for name, way in COEFFICIENTS.items()}
+        truth |= {
+            (scale, name): float(statistic.compute(sums)[0])
+            for name, statistic in COEFFICIENTS.items()
+        }
     n_held = dict.fromkeys(truth, 0)
     for _ in range(n_trials):
-        for coefficient in estimate_coefficients(drawn(random, n_queries, missing), 1, 0.05):
+        for coefficient in estimate_coefficients(
+            draw_grade_counts(random, n_queries, missing), 1, 0.05
+        ):
             assert coefficient.low is not None
             assert coefficient.high is not None
             n_held[coefficient.of, coefficient.name] += (
@@ -262,13 +269,13 @@ def test_intervals_hold_in_92_to_97_of_100_cases(n_queries: int, missing: float)
 
 def test_what_has_no_value_is_none_and_it_is_told() -> None:
     qrels = {"q": {"d": 1, "e": 1}}
-    result = agreement(qrels, qrels)
-    coefficients = of_grades(result)
+    assessment = agreement(qrels, qrels)
+    coefficients = of_grades(assessment)
     assert coefficients["agreement"].value == 1.0
     assert [coefficients[name].value for name in NAMES if "alpha" in name or name == FLEISS] == [
         None
     ] * 3
-    assert "-: no value: chance alone would agree on all" in str(result)
+    assert "-: no value: chance alone would agree on all" in str(assessment)
 
 
 def test_further_assessors_have_names_pairs_and_orderings() -> None:
@@ -287,19 +294,19 @@ def test_further_assessors_have_names_pairs_and_orderings() -> None:
         name: {q: {d: float(random.random()) for d in docs} for q, docs in qrels_a.items()}
         for name in ("x", "y")
     }
-    result = agreement(
+    assessment = agreement(
         qrels_a, qrels_b, runs, "nDCG", extra_qrels={"crowd": crowd_qrels}, mixtures=20
     )
-    assert [*result.pairs] == [("A", "B"), ("A", "crowd"), ("B", "crowd")]
-    assert result.pairs["A", "crowd"] == agreement(qrels_a, crowd_qrels).pooled
-    assert result.pairs["B", "crowd"] == agreement(qrels_b, crowd_qrels).pooled
-    result_of_two = agreement(qrels_a, crowd_qrels, runs, "nDCG", mixtures=20)
+    assert [*assessment.pairs] == [("A", "B"), ("A", "crowd"), ("B", "crowd")]
+    assert assessment.pairs["A", "crowd"] == agreement(qrels_a, crowd_qrels).pooled
+    assert assessment.pairs["B", "crowd"] == agreement(qrels_b, crowd_qrels).pooled
+    assessment_of_two = agreement(qrels_a, crowd_qrels, runs, "nDCG", mixtures=20)
     pair, expected = (
-        result.others["crowd"].orderings[0].pairs[0],
-        result_of_two.orderings[0].pairs[0],
+        assessment.others["crowd"].orderings[0].pairs[0],
+        assessment_of_two.orderings[0].pairs[0],
     )
     assert (pair.change, pair.p_change) == (expected.change, expected.p_change)
-    text = str(result)
+    text = str(assessment)
     grade_phrases = "by the grades that A and crowd give", "crowd: 0"
     phrases = ("Agreement of 3 assessors", "under A and crowd", "diff crowd", "A - crowd")
     for phrase in (*phrases, *grade_phrases):
@@ -308,13 +315,13 @@ def test_further_assessors_have_names_pairs_and_orderings() -> None:
         "significant under one of them", ""
     ).replace("significant under both", "")
     assert [*agreement(qrels_a, qrels_b, extra_qrels=[crowd_qrels]).others] == ["C"]
-    rows = result.rows()
+    rows = assessment.rows()
     assert {"coefficient", "assessors", "pair", "pair, A and crowd"} <= {
         row["part"] for row in rows
     }
     assert (
-        json.loads(result.to_json())["others"]["crowd"]["pooled"]["kappa"]
-        == result_of_two.pooled.kappa
+        json.loads(assessment.to_json())["others"]["crowd"]["pooled"]["kappa"]
+        == assessment_of_two.pooled.kappa
     )
 
 

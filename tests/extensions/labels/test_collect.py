@@ -15,18 +15,18 @@ from cranfield.extensions.labels.label_files import read_labels
 
 JUDGED = {"q1": {"x": 1}, "q2": {"x": 1}}
 RUNS = {"a": {"q1": ["d1", "d2", "d3"], "q2": ["d1", "d4"]}, "b": {"q1": ["d5", "d1"]}}
-ASKED = [("q1", "d1"), ("q1", "d2"), ("q1", "d3"), ("q1", "d5"), ("q2", "d1"), ("q2", "d4")]
+POOL_PAIRS = [("q1", "d1"), ("q1", "d2"), ("q1", "d3"), ("q1", "d5"), ("q2", "d1"), ("q2", "d4")]
 
 
-def asked(**options: Any) -> Any:
+def make_pool(**options: Any) -> Any:
     return pool(JUDGED, RUNS, **options)
 
 
 def tasks(**options: Any) -> list[dict[str, Any]]:
-    return json.loads(asked(**options).to_label_studio())  # type: ignore[no-any-return]
+    return json.loads(make_pool(**options).to_label_studio())  # type: ignore[no-any-return]
 
 
-def annotated(task: dict[str, Any], label: Any, who: Any = 1, **more: Any) -> dict[str, Any]:
+def annotate(task: dict[str, Any], label: Any, person: Any = 1, **fields: Any) -> dict[str, Any]:
     answer = {"choices": [label]} if isinstance(label, str) else {"rating": label}
     annotation_result = {
         "from_name": "relevance",
@@ -35,23 +35,23 @@ def annotated(task: dict[str, Any], label: Any, who: Any = 1, **more: Any) -> di
         "value": answer,
     }
     annotation = {
-        "completed_by": who,
+        "completed_by": person,
         "was_cancelled": False,
         "result": [annotation_result],
-        **more,
+        **fields,
     }
     return {**task, "id": 3, "annotations": [*task.get("annotations", []), annotation]}
 
 
 def test_a_csv_comes_back(tmp_path: Path) -> None:
     path = tmp_path / "ann.csv"
-    rows = asked().rows()
+    rows = make_pool().rows()
     with path.open("w", newline="") as stream:
         writer = csv.DictWriter(stream, list(rows[0]))
         writer.writeheader()
         writer.writerows({**row, "relevance": len(row["doc_id"]) % 3} for row in rows)
-    labels = collect(path, pool=asked())
-    assert labels.pairs == ASKED
+    labels = collect(path, pool=make_pool())
+    assert labels.pairs == POOL_PAIRS
     assert {row["assessor"] for row in labels.rows()} == {"ann"}
     assert (labels.missing, labels.notes) == ([], ())
     assert labels.qrels().to_dict() == read_qrels(path).to_dict()
@@ -63,12 +63,12 @@ def test_label_studio_comes_back_with_who_labelled() -> None:
     first, second, third, *other_tasks = tasks()
     assert {*first["data"]} == {"query_id", "doc_id"}
     export = [
-        annotated(annotated(first, "2", {"id": 4, "email": "ann@example.org"}), 1, 5),
-        annotated(second, "0", 5),
-        annotated(third, "1", 5, was_cancelled=True),
+        annotate(annotate(first, "2", {"id": 4, "email": "ann@example.org"}), 1, 5),
+        annotate(second, "0", 5),
+        annotate(third, "1", 5, was_cancelled=True),
         *({**task, "annotations": []} for task in other_tasks),
     ]
-    labels = collect(export, pool=asked(), differing="highest")
+    labels = collect(export, pool=make_pool(), differing="highest")
     pair = (first["data"]["query_id"], first["data"]["doc_id"])
     assert dict(zip(labels.pairs, labels.grades, strict=True))[pair] == 2
     assert {assessor.assessor: assessor.labels for assessor in labels.assessors} == {
@@ -124,7 +124,7 @@ def test_label_studio_as_short_json() -> None:
 
 
 def test_argilla_comes_back() -> None:
-    records = json.loads(asked().to_argilla())
+    records = json.loads(make_pool().to_argilla())
     assert {*records[0]} == {"id", "fields", "metadata", "suggestions", "responses", "vectors"}
     assert len({record["id"] for record in records}) == 6
     for i, record in enumerate(records):
@@ -133,7 +133,7 @@ def test_argilla_comes_back() -> None:
     records[1]["responses"]["comment"] = [{"value": "what a text", "user_id": "u1"}]
     records[2]["responses"] = {"comment": [{"value": "5", "user_id": "u1"}]}
     records[3]["responses"] = {}
-    labels = collect(records, pool=asked(), differing="highest")
+    labels = collect(records, pool=make_pool(), differing="highest")
     assert {assessor.assessor: assessor.labels for assessor in labels.assessors} == {
         "u1": 4,
         "u2": 1,
@@ -167,8 +167,8 @@ def test_texts_are_for_the_people_and_ids_for_the_way_back() -> None:
 
 def test_words_become_grades() -> None:
     labels = [("q1", "d1", "yes"), ("q1", "d2", "no"), ("q1", "d3", 2)]
-    collected = collect({"ann": labels}, grades_of="no=0, yes=1")
-    assert dict(zip(collected.pairs, collected.grades, strict=True)) == {
+    labels_read = collect({"ann": labels}, grades_of="no=0, yes=1")
+    assert dict(zip(labels_read.pairs, labels_read.grades, strict=True)) == {
         ("q1", "d1"): 1,
         ("q1", "d2"): 0,
         ("q1", "d3"): 2,
@@ -187,8 +187,8 @@ def test_words_become_grades() -> None:
     ("differing", "expected"), [("latest", 0), ("highest", 2), ("majority", 1)]
 )
 def test_different_labels_of_one_document(differing: Any, expected: int) -> None:
-    graded = (("a", 1), ("b", 2), ("c", 1), ("d", 0))
-    labels = {name: [("q", "d", grade)] for name, grade in graded}
+    grades_of_names = (("a", 1), ("b", 2), ("c", 1), ("d", 0))
+    labels = {name: [("q", "d", grade)] for name, grade in grades_of_names}
     assert collect(labels, differing=differing).grades == [expected]
     with pytest.raises(InputError, match="different labels: 1 by a, 2 by b, 1 by c, 0 by d"):
         collect(labels)
@@ -197,12 +197,12 @@ def test_different_labels_of_one_document(differing: Any, expected: int) -> None
 
 def test_a_grade_below_0_is_no_label() -> None:
     labels = {"a": [("q1", "d1", -1), ("q1", "d2", 1)]}
-    for options in ({}, {"pool": asked()}):
+    for options in ({}, {"pool": make_pool()}):
         with pytest.raises(InputError, match="expected a grade, got -1"):
             collect(labels, **options)
-        collected = collect(labels, errors="skip", **options)
-        assert (collected.pairs, collected.grades) == ([("q1", "d2")], [1])
-        counts = {note.code: note.count for note in collected.notes}
+        labels_read = collect(labels, errors="skip", **options)
+        assert (labels_read.pairs, labels_read.grades) == ([("q1", "d2")], [1])
+        counts = {note.code: note.count for note in labels_read.notes}
         assert counts["left-out"] == 1
     with pytest.raises(OptionError, match="grades of labels"):
         collect(labels, grades_of={"junk": -1})
@@ -211,24 +211,24 @@ def test_a_grade_below_0_is_no_label() -> None:
 def test_one_question_counts_in_all_of_a_file() -> None:
     first, second, *_ = tasks()
     comment = {"from_name": "comment", "value": {"text": ["5"]}}
-    with_comment = annotated(first, "1")
+    with_comment = annotate(first, "1")
     with_comment["annotations"][0]["result"].append(comment)
     comment_alone = {**second, "annotations": [{"completed_by": 1, "result": [comment]}]}
-    collected = collect([with_comment, comment_alone])
-    assert (collected.grades, len(collected.missing)) == ([1], 1)
+    labels_read = collect([with_comment, comment_alone])
+    assert (labels_read.grades, len(labels_read.missing)) == ([1], 1)
     collected_comment = collect([comment_alone])
     assert collected_comment.grades == [5]
-    repeated_task = annotated(first, "1")
+    repeated_task = annotate(first, "1")
     repeated_task["annotations"][0]["result"] *= 2
     with pytest.raises(InputError, match="expected one label"):
         collect([repeated_task])
-    collected_labels = collect([repeated_task, annotated(second, "1")], errors="skip")
+    collected_labels = collect([repeated_task, annotate(second, "1")], errors="skip")
     assert (collected_labels.grades, collected_labels.notes[0].count) == ([1], 1)
 
 
 def test_the_newest_annotation_is_the_latest() -> None:
-    task = annotated(tasks()[0], "2", 1, updated_at="2026-02-01T00:00:00Z")
-    task = annotated(task, "0", 2, updated_at="2026-01-01T00:00:00Z")
+    task = annotate(tasks()[0], "2", 1, updated_at="2026-02-01T00:00:00Z")
+    task = annotate(task, "0", 2, updated_at="2026-01-01T00:00:00Z")
     assert collect([task], differing="latest").grades == [2]
 
 
@@ -245,8 +245,8 @@ def test_files_of_one_name_and_one_file_twice(tmp_path: Path) -> None:
 
 def test_who_labelled_nothing_is_shown() -> None:
     rows = [{"query_id": "q", "doc_id": "d", "relevance": None}]
-    collected = collect({"ann": [("q", "d", 1)], "ben": rows, "cy": []})
-    assert {assessor.assessor: assessor.labels for assessor in collected.assessors} == {
+    labels_read = collect({"ann": [("q", "d", 1)], "ben": rows, "cy": []})
+    assert {assessor.assessor: assessor.labels for assessor in labels_read.assessors} == {
         "ann": 1,
         "ben": 0,
         "cy": 0,
@@ -260,16 +260,16 @@ def test_of_one_person_the_last_label_counts_once() -> None:
 
 
 def test_a_number_is_a_word_too() -> None:
-    collected = collect({"a": [("q", "d", 1.0), ("q", "e", "2.0")]}, grades_of="1=0,2=1,3=2")
-    assert collected.grades == [0, 1]
-    assert "Words of grades_of (--grades-of) that are no label: '3'." in str(collected)
+    labels_read = collect({"a": [("q", "d", 1.0), ("q", "e", "2.0")]}, grades_of="1=0,2=1,3=2")
+    assert labels_read.grades == [0, 1]
+    assert "Words of grades_of (--grades-of) that are no label: '3'." in str(labels_read)
 
 
 def test_a_word_may_hold_a_comma() -> None:
-    collected = collect(
+    labels_read = collect(
         {"a": [("q", "d", "no, off topic"), ("q", "e", "yes")]}, grades_of="no, off topic=0, yes=1"
     )
-    assert collected.grades == [0, 1]
+    assert labels_read.grades == [0, 1]
 
 
 def test_how_documents_were_drawn_is_told_by_all_rows_or_none() -> None:
@@ -286,7 +286,7 @@ def test_how_documents_were_drawn_is_told_by_all_rows_or_none() -> None:
 
 
 def test_tasks_are_a_pool_and_show_no_rank() -> None:
-    sample = asked(by="chance", n=4, likely="rank")
+    sample = make_pool(by="chance", n=4, likely="rank")
     label_tasks = json.loads(sample.to_label_studio())
     assert {name for task in label_tasks for name in task["data"]} == {"query_id", "doc_id"}
     assert {name for record in json.loads(sample.to_argilla()) for name in record["metadata"]} == {
@@ -294,43 +294,43 @@ def test_tasks_are_a_pool_and_show_no_rank() -> None:
     }
     labels = [(task["data"]["query_id"], task["data"]["doc_id"], 1) for task in label_tasks]
     assert collect({"a": labels[:3]}, pool=label_tasks).missing == [labels[3][:2]]
-    collected = collect({"a": labels}, pool=sample)
+    labels_read = collect({"a": labels}, pool=sample)
     expected = {(row["query_id"], row["doc_id"]): row["probability"] for row in sample.rows()}
     probability_of_pair = {
-        (row["query_id"], row["doc_id"]): row["probability"] for row in collected.rows()
+        (row["query_id"], row["doc_id"]): row["probability"] for row in labels_read.rows()
     }
     assert probability_of_pair == expected
 
 
 def test_labels_twice_by_one_person_are_counted() -> None:
-    collected = collect({"a": [("q", "d", 1), ("q", "d", 1), ("q", "e", 0)]})
-    assert "1 document labelled twice by one person" in str(collected)
-    assert collected.assessors[0].labels == 2
+    labels_read = collect({"a": [("q", "d", 1), ("q", "d", 1), ("q", "e", 0)]})
+    assert "1 document labelled twice by one person" in str(labels_read)
+    assert labels_read.assessors[0].labels == 2
 
 
 def test_what_nobody_asked_for_is_refused_or_counted() -> None:
-    labels = [(*pair, 1) for pair in ASKED] + [("q9", "d1", 1)]
+    labels = [(*pair, 1) for pair in POOL_PAIRS] + [("q9", "d1", 1)]
     with pytest.raises(
         InputError, match="a document that is not in the pool: query 'q9', document 'd1', by a"
     ):
-        collect({"a": labels}, pool=asked())
-    collected = collect({"a": labels}, pool=asked(), errors="skip")
-    assert "1 label left out, of a document that nobody asked for" in str(collected)
-    assert collected.pairs == ASKED
+        collect({"a": labels}, pool=make_pool())
+    labels_read = collect({"a": labels}, pool=make_pool(), errors="skip")
+    assert "1 label left out, of a document that nobody asked for" in str(labels_read)
+    assert labels_read.pairs == POOL_PAIRS
     with pytest.raises(InputError, match="has a label in the pool"):
         collect({"a": labels}, pool=labels)
 
 
 def test_how_documents_were_drawn_comes_back() -> None:
-    sample = asked(by="chance", strata={1: 1, 9: 0.5})
+    sample = make_pool(by="chance", strata={1: 1, 9: 0.5})
     undrawn_rows = [row for row in sample.rows() if row["relevance"] == -1]
-    export = [annotated(task, "1") for task in json.loads(sample.to_label_studio())]
+    export = [annotate(task, "1") for task in json.loads(sample.to_label_studio())]
     assert len(undrawn_rows) + len(export) == 6
-    collected = collect(export, pool=sample)
-    assert collected.header == (
+    labels_read = collect(export, pool=sample)
+    assert labels_read.header == (
         *("query_id", "doc_id", "relevance", "stratum", "probability", "assessor"),
     )
-    row_of_pair = {(row["query_id"], row["doc_id"]): row for row in collected.rows()}
+    row_of_pair = {(row["query_id"], row["doc_id"]): row for row in labels_read.rows()}
     for row in sample.rows():
         collected_row = row_of_pair[row["query_id"], row["doc_id"]]
         assert (collected_row["stratum"], collected_row["probability"]) == (
@@ -343,7 +343,7 @@ def test_how_documents_were_drawn_comes_back() -> None:
     ]
     for measure in ("xinfAP", "statAP"):
         for run in RUNS.values():
-            collected_scores = evaluate(collected.qrels(), run, measure, queries="both")
+            collected_scores = evaluate(labels_read.qrels(), run, measure, queries="both")
             direct_scores = evaluate(Qrels(direct_rows), run, measure, queries="both")
             assert collected_scores.per_query(measure) == direct_scores.per_query(measure)
     pair = (undrawn_rows[0]["query_id"], undrawn_rows[0]["doc_id"])
@@ -352,7 +352,7 @@ def test_how_documents_were_drawn_comes_back() -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         ("query_id,doc_id\nq,d\n", "has no column relevance"),
         ("query_id,doc_id,relevance\nq,d,\n", "no document has a label"),
@@ -370,10 +370,10 @@ def test_how_documents_were_drawn_comes_back() -> None:
         ("\x00\x01", "binary"),
     ],
 )
-def test_broken_files_are_refused_in_words(content: str, said: str, tmp_path: Path) -> None:
+def test_broken_files_are_refused_in_words(content: str, message: str, tmp_path: Path) -> None:
     path = tmp_path / "labels.json"
     path.write_text(content)
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         collect(path)
     outcome = invoke("collect", str(path))
     assert outcome.exit_code == 2
@@ -401,7 +401,7 @@ def test_the_command(tmp_path: Path, demo_folder: Path) -> None:
     for task in label_tasks:
         task_data = task["data"]
         grade = truth[task_data["query_id"]].get(task_data["doc_id"], 0)
-        task["annotations"] = annotated({}, str(grade))["annotations"]
+        task["annotations"] = annotate({}, str(grade))["annotations"]
     export.write_text(json.dumps(label_tasks))
     labels = tmp_path / "labels.csv"
     outcome = invoke("collect", str(export), "--pool", str(sample), "-o", str(labels))

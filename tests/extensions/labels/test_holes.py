@@ -92,7 +92,7 @@ def test_less_may_be_better() -> None:
 
 
 @pytest.mark.parametrize(
-    ("runs", "measures", "options", "error", "said"),
+    ("runs", "measures", "options", "error", "message"),
     [
         ({"a": {"q": ["d"]}}, "AP", {}, InputError, "one run"),
         (None, ["AP", "RR"], {}, MeasureError, "one measure"),
@@ -102,10 +102,10 @@ def test_less_may_be_better() -> None:
     ],
 )
 def test_what_is_wrong_is_said(
-    runs: Any, measures: Any, options: dict[str, Any], error: Any, said: str
+    runs: Any, measures: Any, options: dict[str, Any], error: Any, message: str
 ) -> None:
     two_runs = {"a": {"q": ["d"]}, "b": {"q": ["e"]}}
-    with pytest.raises(error, match=said):
+    with pytest.raises(error, match=message):
         holes({"q": {"d": 1}}, runs or two_runs, measures, **options)
     with pytest.raises(OptionError, match="judgments in groups"):
         holes({"q": {"s": {"d": 1}}}, two_runs)
@@ -115,9 +115,9 @@ def test_the_command(demo_folder: Path) -> None:
     demo = demo_folder / "demo"
     files = [str(demo / name) for name in ("qrels.txt", "bm25.run", "dense.run", "tfidf.run")]
     outcome = invoke("holes", *files, "-m", "AP", "-k", "20", "--format", "json")
-    printed = json.loads(outcome.stdout)
+    output = json.loads(outcome.stdout)
     expected = holes(files[0], files[1:], "AP", k=20)
-    assert printed["runs"] == expected.rows()
+    assert output["runs"] == expected.rows()
     text = invoke("holes", *files).stdout
     assert "unjudged@10" in text
     rows = [line for line in text.splitlines() if line.startswith((" ", "─"))]

@@ -155,7 +155,7 @@ def by_model(y: Any, level: str, chance: np.random.Generator) -> Any:
     }[level]
 
 
-def held(population: Any, level: str, n: int, times: int, seed: int) -> int:
+def count_held(population: Any, level: str, n: int, times: int, seed: int) -> int:
     """Count how often the 95 % interval holds the population's mean, with 200 queries."""
     chance, n_held = np.random.default_rng(seed), 0
     for _ in range(times):
@@ -166,38 +166,46 @@ def held(population: Any, level: str, n: int, times: int, seed: int) -> int:
     return n_held
 
 
-def covers(one: PoweredEstimate, degrees: int, truth: float) -> bool:
-    return bool(abs(one.estimate - truth) <= stats.t.ppf(0.975, degrees) * one.error)
+def covers(estimate: PoweredEstimate, degrees: int, truth: float) -> bool:
+    return bool(abs(estimate.estimate - truth) <= stats.t.ppf(0.975, degrees) * estimate.error)
 
 
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize(
-    ("n", "least", "most"), [(10, 0.9, 0.95), (20, 0.92, 0.955), (50, 0.925, 0.96)]
+    ("n", "min_share", "max_share"), [(10, 0.9, 0.95), (20, 0.92, 0.955), (50, 0.925, 0.96)]
 )
 def test_intervals_hold_as_often_as_the_page_says(
-    level: str, n: int, least: float, most: float
+    level: str, n: int, min_share: float, max_share: float
 ) -> None:
     """Of made scores, beta(.6, .6); binomial limits of 99.9 %."""
     times = repetitions(1_000)
     population = np.random.default_rng(3).beta(0.6, 0.6, 2_000)
-    n_held = held(population, level, n, times, 20261127)
-    assert stats.binom.ppf(0.0005, times, least) <= n_held <= stats.binom.ppf(0.9995, times, most)
+    n_held = count_held(population, level, n, times, 20261127)
+    assert (
+        stats.binom.ppf(0.0005, times, min_share)
+        <= n_held
+        <= stats.binom.ppf(0.9995, times, max_share)
+    )
 
 
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize(
-    ("n", "least", "most"), [(10, 0.9, 0.95), (20, 0.92, 0.955), (50, 0.925, 0.96)]
+    ("n", "min_share", "max_share"), [(10, 0.9, 0.95), (20, 0.92, 0.955), (50, 0.925, 0.96)]
 )
 @pytest.mark.parametrize("pair", [None, 5])
 def test_intervals_of_real_scores_hold(
-    data: Path, pair: int | None, level: str, n: int, least: float, most: float
+    data: Path, pair: int | None, level: str, n: int, min_share: float, max_share: float
 ) -> None:
     """nDCG@10 of DL 2019, of a system, or the difference of two: 1,000 times."""
     runs = sorted((data / "dl19").glob("*.run.gz"))
     scores = align(data / "dl19" / "qrels.txt", runs, "nDCG@10").scores[0]
     population = scores[:, 0] if pair is None else scores[:, pair] - scores[:, 0]
-    n_held = held(population, level, n, 1_000, 20261127)
-    assert stats.binom.ppf(0.0005, 1_000, least) <= n_held <= stats.binom.ppf(0.9995, 1_000, most)
+    n_held = count_held(population, level, n, 1_000, 20261127)
+    assert (
+        stats.binom.ppf(0.0005, 1_000, min_share)
+        <= n_held
+        <= stats.binom.ppf(0.9995, 1_000, max_share)
+    )
 
 
 def test_unequal_probabilities_hold_too() -> None:
@@ -321,7 +329,7 @@ def collection(n: int = 40, seed: int = 1) -> tuple[dict[str, Any], dict[str, An
     return human, model, runs
 
 
-def some(human: dict[str, Any], n: int = 12) -> dict[str, Any]:
+def select_queries(human: dict[str, Any], n: int = 12) -> dict[str, Any]:
     query_numbers = np.random.default_rng(4).permutation(len(human))[:n]
     return {
         query: human[query] for i, query in enumerate(human) if i in set(query_numbers.tolist())
@@ -339,7 +347,7 @@ def quiet() -> Iterator[None]:
 
 def test_whole_queries_from_judgments(quiet: None) -> None:
     human, model, runs = collection()
-    human_labels = some(human)
+    human_labels = select_queries(human)
     estimates = prediction_powered(model, runs, "nDCG@5 AP", human=human_labels, baseline="old")
     for measure in ("nDCG@5", "AP"):
         human_scores = {
@@ -452,7 +460,7 @@ def test_both_kinds_of_labels_have_one_highest_grade(quiet: None) -> None:
     """ERR and others depend on it: where people's labels are the model's, so are the scores."""
     _, model, runs = collection()
     human_labels = {
-        q: {d: min(g, 1) for d, g in grades.items()} for q, grades in some(model).items()
+        q: {d: min(g, 1) for d, g in grades.items()} for q, grades in select_queries(model).items()
     }
     model |= human_labels  # no 2 among what people labelled
     for measures in (["ERR@5", "nERR@5"], ["P@5", "nDCG@5"]):
@@ -524,15 +532,15 @@ def test_the_result_does_not_depend_on_the_order_of_queries(quiet: None) -> None
     rows, reversed_rows = (
         prediction_powered(dict(model_items), run, "P@5", human=dict(labels)).rows()
         for model_items, run, labels in (
-            (model.items(), runs, some(human).items()),
-            (reversed(model.items()), reversed_runs, reversed(some(human).items())),
+            (model.items(), runs, select_queries(human).items()),
+            (reversed(model.items()), reversed_runs, reversed(select_queries(human).items())),
         )
     )
     assert rows == reversed_rows
 
 
-def notes(found: Any) -> set[str]:
-    return {note.code for note in found.notes}
+def notes(result: Any) -> set[str]:
+    return {note.code for note in result.notes}
 
 
 def test_easy_queries_only_are_seen() -> None:
@@ -568,7 +576,8 @@ def test_by_chance_few_alarms(share: float | None) -> None:
 def test_the_top_only_is_seen() -> None:
     human, model, runs = collection()
     labels_of_top = {
-        query: {doc: human[query][doc] for doc in runs["new"][query][:2]} for query in some(human)
+        query: {doc: human[query][doc] for doc in runs["new"][query][:2]}
+        for query in select_queries(human)
     }
     with pytest.warns(CranfieldWarning, match="people labelled 40% .* the model 100%"):
         prediction_powered(model, {"new": runs["new"]}, "P@5", human=labels_of_top)
@@ -635,7 +644,7 @@ def test_documents_of_queries_that_are_dropped(quiet: None) -> None:
 
 def test_how_the_sample_was_drawn_is_stated(quiet: None) -> None:
     human, model, runs = collection()
-    human_labels = some(human)
+    human_labels = select_queries(human)
     rows = [
         {"query_id": query, "doc_id": doc, "relevance": grade, "query_probability": 0.3}
         for query, docs in human_labels.items()
@@ -656,14 +665,18 @@ def test_how_the_sample_was_drawn_is_stated(quiet: None) -> None:
 def test_all_labelled_and_few_labelled_and_few_that_differ_are_said(quiet: None) -> None:
     human, model, runs = collection()
     assert "all-labelled" in notes(prediction_powered(model, runs, "P@5", human=human))
-    assert "few-labelled" in notes(prediction_powered(model, runs, "P@5", human=some(human)))
+    assert "few-labelled" in notes(
+        prediction_powered(model, runs, "P@5", human=select_queries(human))
+    )
     equal_runs = {"old": runs["new"], "new": runs["new"]}
-    assert "few-differ" in notes(prediction_powered(model, equal_runs, "P@5", human=some(human)))
+    assert "few-differ" in notes(
+        prediction_powered(model, equal_runs, "P@5", human=select_queries(human))
+    )
 
 
 def test_a_query_that_the_model_did_not_label_is_counted(quiet: None) -> None:
     human, model, runs = collection()
-    human_labels = some(human)
+    human_labels = select_queries(human)
     partial_model = {
         query: docs for query, docs in model.items() if query != next(iter(human_labels))
     }
@@ -680,7 +693,7 @@ def test_a_model_whose_scores_are_constant_tells_nothing_of_chance(quiet: None) 
 
 def test_labels_below_0_are_told_as_none(quiet: None) -> None:
     human, model, runs = collection()
-    human_labels = some(human)
+    human_labels = select_queries(human)
     query = next(iter(human_labels))
     human_labels[query] = dict.fromkeys(human_labels[query], -1)
     estimates = prediction_powered(model, runs, "P@5", human=human_labels)
@@ -706,7 +719,7 @@ def test_queries_chosen_for_their_difference_are_seen() -> None:
 
 def test_what_people_labelled_wrongly_is_told(quiet: None, tmp_path: Path) -> None:
     human, model, runs = collection()
-    human_labels = some(human)
+    human_labels = select_queries(human)
     query = next(iter(human_labels))
     misspelt_labels = {**human_labels, query: {"D00": 1, **human_labels[query]}}
     text = "1 labelled document is in no run and without a model's label, as 'D00' of query"
@@ -764,14 +777,14 @@ def test_a_stated_lam_without_effect_is_told(quiet: None) -> None:
     human, model, runs = collection()
     estimates = prediction_powered(model, runs, "P@5", human=human, lam=0.5)
     assert "lam 0.5 has no effect where people labelled all queries." in str(estimates)
-    estimates = prediction_powered(model, runs, "P@5", human=some(human), lam=0.5)
+    estimates = prediction_powered(model, runs, "P@5", human=select_queries(human), lam=0.5)
     assert "lam 0.5 was stated" in str(estimates)
 
 
 def test_rows_that_were_left_out_are_told(quiet: None, tmp_path: Path) -> None:
     human, model, runs = collection()
     file = tmp_path / "human.csv"
-    lines = [f"{q},{d},{g}\n" for q, docs in some(human).items() for d, g in docs.items()]
+    lines = [f"{q},{d},{g}\n" for q, docs in select_queries(human).items() for d, g in docs.items()]
     file.write_text("query_id,doc_id,relevance\n" + "".join(lines) + "q01,d99,\n")
     human_labels = read_qrels(str(file), errors="skip")
     estimates = prediction_powered(model, runs, "P@5", human=human_labels)
@@ -780,7 +793,7 @@ def test_rows_that_were_left_out_are_told(quiet: None, tmp_path: Path) -> None:
 
 def test_relevant_documents_that_people_did_not_see_are_told(quiet: None) -> None:
     human, model, runs = collection()
-    human_labels = some(human)
+    human_labels = select_queries(human)
     retrieved = {q: {d for run in runs.values() for d in run[q]} for q in human_labels}
     pool_labels = {
         q: {d: g for d, g in grades.items() if d in retrieved[q]}
@@ -803,7 +816,7 @@ def test_probabilities_that_cannot_be_are_told(quiet: None) -> None:
     human, model, runs = collection()
     rows = [
         {"query_id": q, "doc_id": d, "relevance": g, "query_probability": 1.0}
-        for q, grades in some(human).items()
+        for q, grades in select_queries(human).items()
         for d, g in grades.items()
     ]
     estimates = prediction_powered(model, runs, "P@5", human=rows)
@@ -833,7 +846,7 @@ def test_very_unequal_probabilities_are_told(quiet: None) -> None:
     human, model, runs = collection()
     rows = [
         {"query_id": q, "doc_id": d, "relevance": g, "query_probability": 0.9 if i else 0.05}
-        for i, (q, grades) in enumerate(some(human).items())
+        for i, (q, grades) in enumerate(select_queries(human).items())
         for d, g in grades.items()
     ]
     estimates = prediction_powered(model, runs, "P@5", human=rows)
@@ -907,7 +920,7 @@ def test_what_cannot_be_estimated_is_refused() -> None:
 def files(tmp_path: Path) -> dict[str, str]:
     human, model, runs = collection()
     paths = {}
-    for name, judgments in (("human", some(human)), ("model", model)):
+    for name, judgments in (("human", select_queries(human)), ("model", model)):
         paths[name] = str(tmp_path / f"{name}.qrels")
         Qrels(judgments).write(paths[name])
     for name, run in runs.items():

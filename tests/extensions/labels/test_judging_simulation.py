@@ -18,7 +18,7 @@ PAGE = DOCS / "how-to" / "judging-more.md"
 pytestmark = pytest.mark.more
 
 
-def _stated() -> dict[str, list[list[float]]]:
+def _read_page_numbers() -> dict[str, list[list[float]]]:
     """Return the numbers of each row of the page's table: {way: [[mean, least, most], ...]}."""
     text = PAGE.read_text("utf-8").partition("### How many judgments")[2]
     rows = re.findall(r"^\| `([\w-]+)` \|(.*)\|$", text, re.M)
@@ -32,27 +32,27 @@ def _stated() -> dict[str, list[list[float]]]:
 
 
 @pytest.fixture(scope="module")
-def simulated(data: Path) -> tuple[Simulation, OrderCorrelation]:
+def simulation_and_correlation(data: Path) -> tuple[Simulation, OrderCorrelation]:
     qrels, runs = read_systems(data / "dl19")
     return Simulation(qrels, runs), OrderCorrelation(qrels, runs)
 
 
-@pytest.mark.parametrize("way", ["depth", "fusion", "rbp"])
+@pytest.mark.parametrize("strategy", ["depth", "fusion", "rbp"])
 def test_ways_without_chance_take_as_many_as_stated(
-    way: str, simulated: tuple[Simulation, OrderCorrelation]
+    strategy: str, simulation_and_correlation: tuple[Simulation, OrderCorrelation]
 ) -> None:
-    simulation, tau = simulated
-    n_needed = count_until_tau(simulation, tau, way, SEED)
-    numbers = [n_needed["nDCG@10"], n_needed["AP"], count_relevant(simulation, way, SEED)]
-    assert [[n] for n in numbers] == _stated()[way][:3]
+    simulation, tau = simulation_and_correlation
+    n_needed = count_until_tau(simulation, tau, strategy, SEED)
+    numbers = [n_needed["nDCG@10"], n_needed["AP"], count_relevant(simulation, strategy, SEED)]
+    assert [[n] for n in numbers] == _read_page_numbers()[strategy][:3]
 
 
-@pytest.mark.parametrize("way", ["chance", "move-to-front"])
+@pytest.mark.parametrize("strategy", ["chance", "move-to-front"])
 def test_draws_are_within_what_is_stated(
-    way: str, simulated: tuple[Simulation, OrderCorrelation]
+    strategy: str, simulation_and_correlation: tuple[Simulation, OrderCorrelation]
 ) -> None:
-    simulation, tau = simulated
-    n_needed = count_until_tau(simulation, tau, way, SEED + 3)
-    numbers = [n_needed["nDCG@10"], n_needed["AP"], count_relevant(simulation, way, SEED + 3)]
-    for n, (_, fewest, greatest) in zip(numbers, _stated()[way][:3], strict=True):
+    simulation, tau = simulation_and_correlation
+    n_needed = count_until_tau(simulation, tau, strategy, SEED + 3)
+    numbers = [n_needed["nDCG@10"], n_needed["AP"], count_relevant(simulation, strategy, SEED + 3)]
+    for n, (_, fewest, greatest) in zip(numbers, _read_page_numbers()[strategy][:3], strict=True):
         assert fewest <= n <= greatest

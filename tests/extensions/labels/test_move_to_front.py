@@ -23,7 +23,7 @@ def lists(seed: int, n_runs: int = 3, n_docs: int = 12) -> tuple[list[list[str]]
     return rankings, {doc: bool(chance.random() < 0.4) for doc in docs}
 
 
-def asked(rankings: Sequence[Sequence[str]], truth: Truth) -> list[str]:
+def ask_order(rankings: Sequence[Sequence[str]], truth: Truth) -> list[str]:
     """Return the documents in the order in which the strategy asks for them."""
     questions, docs = move_to_front(rankings), []
     try:
@@ -40,10 +40,10 @@ def moved_to_front(rankings: Sequence[Sequence[str]], truth: Truth) -> list[str]
     priority, docs = [100] * len(rankings), list[str]()
     turn = list(range(len(rankings)))  # who is next among equals
     while True:
-        unfinished = [i for i in turn if any(doc not in docs for doc in rankings[i])]
-        if not unfinished:
+        open_runs = [i for i in turn if any(doc not in docs for doc in rankings[i])]
+        if not open_runs:
             return docs
-        run = max(unfinished, key=lambda i: priority[i])  # the first of those
+        run = max(open_runs, key=lambda i: priority[i])  # the first of those
         while any(doc not in docs for doc in rankings[run]):
             doc = next(doc for doc in rankings[run] if doc not in docs)
             docs.append(doc)
@@ -57,7 +57,7 @@ def moved_to_front(rankings: Sequence[Sequence[str]], truth: Truth) -> list[str]
 def test_it_is_its_slow_loop(seed: int) -> None:
     rankings, truth = lists(seed, n_runs=1 + seed % 5)
     docs = {doc for ranking in rankings for doc in ranking}
-    order = asked(rankings, truth)
+    order = ask_order(rankings, truth)
     assert order == moved_to_front(rankings, truth)
     assert (len(order), {*order}) == (len(docs), docs)
 
@@ -71,7 +71,7 @@ def test_judged_documents_teach_and_are_not_asked_for() -> None:
         while unjudged := next_documents({"q": rankings}, relevance):
             docs.append(unjudged[0][1])
             relevance["q"][docs[-1]] = truth[docs[-1]]
-        assert docs == asked(rankings, truth)
+        assert docs == ask_order(rankings, truth)
 
 
 def test_queries_take_turns() -> None:

@@ -183,7 +183,7 @@ def test_every_kind_of_input_holds_the_same(write: Write, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("lines", "said"),
+    ("lines", "message"),
     [
         ("q,r,n,crucial,support", "n.csv:2: expected one of vital, okay as the importance"),
         ("q,r,n,vital,yes", "n.csv:2: expected one of support, partial_support, not_support as"),
@@ -196,13 +196,13 @@ def test_every_kind_of_input_holds_the_same(write: Write, tmp_path: Path) -> Non
         ("", "hold no row"),
     ],
 )
-def test_what_is_refused_says_where(lines: str, said: str, write: Write) -> None:
-    with pytest.raises(InputError, match=said):
+def test_what_is_refused_says_where(lines: str, message: str, write: Write) -> None:
+    with pytest.raises(InputError, match=message):
         nugget_recall(write("n.csv", f"{','.join(COLUMNS)}\n{lines}\n"))
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ('{"query": "q", "answer": "a"', "n.jsonl:1: is not valid JSON"),
         ('{"query": "q", "answer": "a"}', "n.jsonl:1: has no 'nugget'"),
@@ -215,8 +215,8 @@ def test_what_is_refused_says_where(lines: str, said: str, write: Write) -> None
         ("importance\nvital", "n.jsonl:2: has no 'query'"),
     ],
 )
-def test_json_that_is_refused(text: str, said: str, write: Write) -> None:
-    with pytest.raises(InputError, match=said):
+def test_json_that_is_refused(text: str, message: str, write: Write) -> None:
+    with pytest.raises(InputError, match=message):
         nugget_recall(write("n.jsonl", text))
 
 

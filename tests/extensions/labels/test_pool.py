@@ -35,8 +35,8 @@ RUNS = {
 }
 
 
-def pairs(found: Any) -> list[tuple[str, str]]:
-    return sorted((row["query_id"], row["doc_id"]) for row in found.rows())
+def pairs(pool_drawn: Any) -> list[tuple[str, str]]:
+    return sorted((row["query_id"], row["doc_id"]) for row in pool_drawn.rows())
 
 
 def test_a_pool_is_what_any_run_has_on_top() -> None:

@@ -55,7 +55,7 @@ def test_published_sets(
 # ---- oracles --------------------------------------------------------------------------------
 
 
-def drawn(seed: int, tied: bool) -> tuple[list[float], list[float]]:
+def draw_scores(seed: int, tied: bool) -> tuple[list[float], list[float]]:
     chance = random.Random(seed)
     n = chance.randint(2, 12)
     if tied:
@@ -68,7 +68,7 @@ def drawn(seed: int, tied: bool) -> tuple[list[float], list[float]]:
 @pytest.mark.parametrize("tied", [False, True])
 def test_as_scipy_has_it(tied: bool) -> None:
     for seed in seeds(150):
-        x, y = drawn(seed, tied)
+        x, y = draw_scores(seed, tied)
         coefficients = [kendall(x, y).tau_b, weighted_tau(x, y), spearman(x, y)]
         if len(set(x)) == 1 or len(set(y)) == 1:
             assert coefficients == [None, None, None]
@@ -93,7 +93,7 @@ def slow_tau_ap(truth: Sequence[float], order: Sequence[int]) -> float:
 
 def test_tau_ap_is_its_definition() -> None:
     for seed in seeds(100):
-        x, y = drawn(seed, False)
+        x, y = draw_scores(seed, False)
         order = sorted(range(len(y)), key=lambda i: -y[i])
         assert tau_ap(x, y) == pytest.approx(slow_tau_ap(x, order), abs=1e-12)
         assert tau_ap_a(x, y) == tau_ap(x, y)
@@ -127,7 +127,7 @@ def slow_half(truth: Sequence[float], y: Sequence[float]) -> float:
 
 def test_tau_ap_b_with_ties_is_its_definition() -> None:
     for seed in seeds(100):
-        x, y = drawn(seed, True)
+        x, y = draw_scores(seed, True)
         if len(set(x)) > 1 < len(set(y)):
             expected = (slow_half(x, y) + slow_half(y, x)) / 2
             assert tau_ap_b(x, y) == pytest.approx(expected, abs=1e-12)
@@ -225,7 +225,7 @@ def test_what_differs_by_rounding_alone_is_tied() -> None:
 
 @pytest.mark.parametrize("of", ALL)
 @pytest.mark.parametrize(
-    ("x", "y", "said"),
+    ("x", "y", "message"),
     [
         ([1, 2], [1, 2, 3], "2 scores and 3"),
         ([1, math.nan], [1, 2], "score 2 of the first sequence is nan"),
@@ -235,9 +235,9 @@ def test_what_differs_by_rounding_alone_is_tied() -> None:
     ],
 )
 def test_what_is_no_score_is_refused(
-    of: Callable[[Any, Any], Any], x: Any, y: Any, said: str
+    of: Callable[[Any, Any], Any], x: Any, y: Any, message: str
 ) -> None:
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         of(x, y)
 
 

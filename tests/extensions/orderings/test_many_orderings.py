@@ -29,19 +29,21 @@ def test_p_is_that_of_a_comparison() -> None:
     score_columns = np.array(
         [[query_scores[q] for q in sorted(query_scores)] for query_scores in systems.values()]
     ).T
-    paired = PairedScores(score_columns, np.array([1, 2]), np.array([0, 0]))
+    score_pairs = PairedScores(score_columns, np.array([1, 2]), np.array([0, 0]))
     pairs = compare(systems, baseline="s0", flips=20_000).results[0].pairs
-    p = p_values(paired, Flips(N, 20_000))
+    p = p_values(score_pairs, Flips(N, 20_000))
     assert [pair.method for pair in pairs] == ["sequential", "bound"]
     assert p.tolist() == pytest.approx([pair.p for pair in pairs], rel=1e-12)
-    sign_flip_p = sign_flip_p_values(paired, Flips(N, 20_000))
+    sign_flip_p = sign_flip_p_values(score_pairs, Flips(N, 20_000))
     assert abs(p[0] - sign_flip_p[0]) < 5 * 0.03 * sign_flip_p[0]  # five standard errors
 
 
 def test_up_to_7000_queries_all_flips_are_drawn() -> None:
-    paired = PairedScores.from_differences(np.random.default_rng(1).normal(0.1, 1, (MANY_UNITS, 2)))
+    score_pairs = PairedScores.from_differences(
+        np.random.default_rng(1).normal(0.1, 1, (MANY_UNITS, 2))
+    )
     flips = Flips(MANY_UNITS, 2_000)
-    assert p_values(paired, flips).tolist() == sign_flip_p_values(paired, flips).tolist()
+    assert p_values(score_pairs, flips).tolist() == sign_flip_p_values(score_pairs, flips).tolist()
 
 
 def test_few_flips_are_enough_where_none_is_needed() -> None:

@@ -29,7 +29,7 @@ from cranfield.arrays import products
 from cranfield.cli import cli
 from cranfield.extensions.whatif import variants
 
-Nested = dict[str, dict[str, dict[str, float]]]  # system -> measure -> query -> score
+SystemScores = dict[str, dict[str, dict[str, float]]]  # system -> measure -> query -> score
 
 SAKAI = {  # case A: 20 queries, three systems
     name: {f"q{i:02}": value for i, value in enumerate(to_fractions(of_system))}
@@ -37,7 +37,7 @@ SAKAI = {  # case A: 20 queries, three systems
 }
 
 
-def scores_of(values: dict[str, Any]) -> Nested:
+def scores_of(values: dict[str, Any]) -> SystemScores:
     """Return {measure: (n_queries, n_systems)} as scores."""
     n, m = next(iter(values.values())).shape
     return {
@@ -49,7 +49,7 @@ def scores_of(values: dict[str, Any]) -> Nested:
     }
 
 
-def drawn(seed: int, n: int, m: int) -> dict[str, Any]:
+def draw_scores(seed: int, n: int, m: int) -> dict[str, Any]:
     generator = np.random.default_rng(seed)
     truth = generator.random((n, m)) + np.linspace(0, 0.2, m)
     return {"one": truth.round(2), "two": (truth + generator.normal(0, 0.3, (n, m))).round(2)}
@@ -59,7 +59,7 @@ def drawn(seed: int, n: int, m: int) -> dict[str, Any]:
 
 
 def test_coefficients_are_those_of_the_means() -> None:
-    scores_of_measure = drawn(1, 12, 7)
+    scores_of_measure = draw_scores(1, 12, 7)
     [pair] = correlate(scores_of(scores_of_measure)).pairs
     x, y = (scores.mean(axis=0) for scores in scores_of_measure.values())
     assert (pair.reference, pair.other) == ("one", "two")
@@ -73,7 +73,7 @@ def test_coefficients_are_those_of_the_means() -> None:
 
 
 def test_the_interval_is_made_of_resampled_queries(monkeypatch: pytest.MonkeyPatch) -> None:
-    scores_of_measure = drawn(2, 15, 5)
+    scores_of_measure = draw_scores(2, 15, 5)
     [pair] = correlate(scores_of(scores_of_measure), resamples=200, seed=7).pairs
     rows = np.random.default_rng(7).integers(15, size=(200, 15))
     taus = [
@@ -99,21 +99,21 @@ def test_the_logarithms_of_a_geometric_mean_are_said() -> None:
 
 
 def test_how_often_the_interval_of_tau_holds_is_said_where_queries_are_few() -> None:
-    few_queries = correlate(
+    short_correlation = correlate(
         {name: {"P@5": scores, "AP": scores} for name, scores in SAKAI.items()}, resamples=10
     )
-    (note,) = [note for note in few_queries.notes if note.code == "tau-interval"]
+    (note,) = [note for note in short_correlation.notes if note.code == "tau-interval"]
     assert (note.severity, note.queries) == ("info", 20)
-    assert note.text in few_queries.tables()[0].notes
-    assert note.to_dict() in few_queries.to_dict()["notes"]
-    many_queries = {
+    assert note.text in short_correlation.tables()[0].notes
+    assert note.to_dict() in short_correlation.to_dict()["notes"]
+    long_scores = {
         name: {
             measure: {f"{query}-{i}": score for query, score in scores.items() for i in range(5)}
             for measure in ("P@5", "AP")
         }
         for name, scores in SAKAI.items()
     }
-    assert "tau-interval" not in [note.code for note in correlate(many_queries, resamples=10).notes]
+    assert "tau-interval" not in [note.code for note in correlate(long_scores, resamples=10).notes]
 
 
 def test_columns_may_be_systems(tmp_path: Path) -> None:
@@ -156,17 +156,17 @@ def test_real_systems(data: Path) -> None:
 
 def exact_p(differences: Any) -> float:
     """Every flip of the signs, from the definition."""
-    observed = abs(math.fsum(differences))
+    sum_size = abs(math.fsum(differences))
     signs = list(itertools.product([-1, 1], repeat=len(differences)))
     is_as_large = [
-        abs(math.fsum(s * d for s, d in zip(flip, differences, strict=True))) >= observed - 1e-9
+        abs(math.fsum(s * d for s, d in zip(flip, differences, strict=True))) >= sum_size - 1e-9
         for flip in signs
     ]
     return sum(is_as_large) / len(signs)
 
 
 def test_swapped_pairs_have_the_p_values_of_both() -> None:
-    scores_of_measure = drawn(3, 8, 6)
+    scores_of_measure = draw_scores(3, 8, 6)
     [pair] = correlate(scores_of(scores_of_measure)).pairs
     x, y = (scores.mean(axis=0) for scores in scores_of_measure.values())
     expected = {
@@ -217,7 +217,7 @@ def test_many_swapped_pairs_are_counted_and_not_all_named() -> None:
 
 
 def test_another_system_changes_no_p_value() -> None:
-    scores_of_measure = drawn(4, 30, 6)
+    scores_of_measure = draw_scores(4, 30, 6)
     scores_of_fewer = {measure: scores[:, :5] for measure, scores in scores_of_measure.items()}
     [pair_of_all], [pair_of_fewer] = (
         correlate(scores_of(scores), flips=2000).pairs
@@ -228,7 +228,7 @@ def test_another_system_changes_no_p_value() -> None:
 
 
 def test_every_two_measures_or_each_with_the_reference() -> None:
-    scores_of_measure = {**drawn(5, 10, 4), "AP": drawn(6, 10, 4)["one"] / 2}
+    scores_of_measure = {**draw_scores(5, 10, 4), "AP": draw_scores(6, 10, 4)["one"] / 2}
     scores = scores_of(scores_of_measure)
 
     def labels(**options: Any) -> list[str]:
@@ -393,15 +393,15 @@ def test_resamples_without_a_value_are_said() -> None:
     assert pair.interval == (1, 1)
 
 
-def check_plain(found: cranfield.Correlation) -> None:
+def check_plain(correlation: cranfield.Correlation) -> None:
     """Nothing that is shown or handed on is NaN."""
-    json.dumps(found.to_dict(), allow_nan=False)
-    assert "nan" not in str(found) + found._repr_html_() + repr(found)
-    assert all(value is None or value == value for *_, value in found.rows())
+    json.dumps(correlation.to_dict(), allow_nan=False)
+    assert "nan" not in str(correlation) + correlation._repr_html_() + repr(correlation)
+    assert all(value is None or value == value for *_, value in correlation.rows())
 
 
 def test_what_is_no_number_is_refused_with_its_system() -> None:
-    scores_of_measure = drawn(8, 4, 3)
+    scores_of_measure = draw_scores(8, 4, 3)
     scores_of_measure["two"][1, 2] = math.nan
     with pytest.raises(InputError, match=r"s2: two of query 'q01' is nan"):
         correlate(scores_of(scores_of_measure))
@@ -458,7 +458,7 @@ def test_too_few_flips_for_the_correction_are_said() -> None:
 
 
 def test_swap_rate_counted_slowly(monkeypatch: pytest.MonkeyPatch) -> None:
-    scores = drawn(9, 11, 4)["one"]
+    scores = draw_scores(9, 11, 4)["one"]
     swaps = swap_rate(scores_of({"one": scores}), splits=50, seed=3, bins=(0.05, 0.1))["one"]
     generator = np.random.default_rng(3)
     n_seen, n_swapped = [0, 0, 0], [0, 0, 0]

@@ -38,8 +38,8 @@ def test_columns_of_both_sides_are_said_once() -> None:
         for system, rows in TABLES.items()
     }
     columns: Any = {"query_id": "q", "expected_ids": "g", "retrieved_ids": "r"}
-    renamed = correlate(tables, measures="RR AP", columns=columns)
-    assert renamed.pairs == correlate(TABLES, measures="RR AP").pairs
+    correlation = correlate(tables, measures="RR AP", columns=columns)
+    assert correlation.pairs == correlate(TABLES, measures="RR AP").pairs
 
 
 def test_a_score_beyond_the_range_of_its_measure_is_refused() -> None:

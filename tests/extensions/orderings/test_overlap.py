@@ -52,7 +52,7 @@ def test_ties_as_published(ties: TiedRanks, ext: float, low: float, high: float)
 # ---- from the definition --------------------------------------------------------------------
 
 
-def there(ranking: list[list[Any]], depth: int, ties: TiedRanks) -> dict[Any, float]:
+def count_shares(ranking: list[list[Any]], depth: int, ties: TiedRanks) -> dict[Any, float]:
     """Return how much of each document is there, down to a depth."""
     share_of_doc, n_above = {}, 0
     for tie in ranking:
@@ -64,7 +64,7 @@ def there(ranking: list[list[Any]], depth: int, ties: TiedRanks) -> dict[Any, fl
 
 
 def agreement(a: list[list[Any]], b: list[list[Any]], depth: int, ties: TiedRanks) -> float:
-    x, y = there(a, depth, ties), there(b, depth, ties)
+    x, y = count_shares(a, depth, ties), count_shares(b, depth, ties)
     overlap = sum(share * y.get(doc, 0.0) for doc, share in x.items())
     if ties == "w":
         return 2 * overlap / (len(x) + len(y))
@@ -75,7 +75,7 @@ def agreement(a: list[list[Any]], b: list[list[Any]], depth: int, ties: TiedRank
     )
 
 
-def weighted(agreements: list[float], p: float) -> float:
+def weigh_agreements(agreements: list[float], p: float) -> float:
     return sum(
         (1 - p) * p**i * agreement_at_depth for i, agreement_at_depth in enumerate(agreements)
     )
@@ -105,10 +105,12 @@ def slow(a: list[list[Any]], b: list[list[Any]], p: float, ties: TiedRanks) -> l
     for d in range(1, l + 1):
         depth_agreement = agreement(a + unknown_docs[0], b, d, ties)
         if d > s:
-            shares = [share for doc, share in there(b, d, ties).items() if doc not in short_docs]
+            shares = [
+                share for doc, share in count_shares(b, d, ties).items() if doc not in short_docs
+            ]
             n = d - s
             # What one document more would add, no matter what it is divided by.
-            x, y = there(a + unknown_docs[0], d, ties), there(b, d, ties)
+            x, y = count_shares(a + unknown_docs[0], d, ties), count_shares(b, d, ties)
             squares = [
                 sum(share * share for share in shares_of_docs.values()) for shares_of_docs in (x, y)
             ]
@@ -120,7 +122,7 @@ def slow(a: list[list[Any]], b: list[list[Any]], p: float, ties: TiedRanks) -> l
             depth_agreement += at_end * n * sum(shares) / len(shares) / norm_of_variant[ties]
         ext.append(depth_agreement)
     tail = ext[-1] * p**l
-    return [weighted(ext, p) + tail, weighted(low, p), weighted(high, p)]
+    return [weigh_agreements(ext, p) + tail, weigh_agreements(low, p), weigh_agreements(high, p)]
 
 
 def random_ranking(chance: random.Random, tied: bool = True) -> list[list[int]]:

@@ -36,10 +36,14 @@ def scores(*systems: list[float]) -> dict[str, dict[str, float]]:
     }
 
 
-def holds(one: object, truth: float) -> bool:
+def holds(estimate: object, truth: float) -> bool:
     """Tell whether an interval has both ends, with the truth between them."""
-    assert isinstance(one, Estimate)
-    return one.low is not None and one.high is not None and one.low <= truth <= one.high
+    assert isinstance(estimate, Estimate)
+    return (
+        estimate.low is not None
+        and estimate.high is not None
+        and estimate.low <= truth <= estimate.high
+    )
 
 
 def root(x: list[float], y: list[float]) -> float:
@@ -115,18 +119,18 @@ def test_orders_are_means_over_queries_of_the_rankings_that_are_scored() -> None
 
 def test_ends_of_the_effect_ratio_are_where_a_t_test_changes_its_mind() -> None:
     generator = np.random.default_rng(8)
-    base, base_again = generator.uniform(0.2, 0.6, (2, 20))
+    base, base_copy = generator.uniform(0.2, 0.6, (2, 20))
     new, new_reproduced = (
         base + generator.normal(0.15, 0.05, 20),
-        base_again + generator.normal(0.1, 0.05, 20),
+        base_copy + generator.normal(0.1, 0.05, 20),
     )
     alpha = 0.1
-    runs = scores(list(base), list(new)), scores(list(base_again), list(new_reproduced))
+    runs = scores(list(base), list(new)), scores(list(base_copy), list(new_reproduced))
     run = reproduce(None, *runs, alpha=alpha)["score"]["system 1"]
     ratio = run.quantities["effect_ratio"]
     assert holds(ratio, ratio.value)
     for end in ratio[1:]:
-        differences = (new_reproduced - base_again) - (end or 0.0) * (new - base)
+        differences = (new_reproduced - base_copy) - (end or 0.0) * (new - base)
         assert stats.ttest_1samp(differences, 0).pvalue == pytest.approx(alpha)
 
 
@@ -149,7 +153,7 @@ def test_an_effect_that_may_be_0_has_no_interval_of_its_ratio() -> None:
     assert "a baseline's mean is 0" in "\n".join(map(str, reproduction_of_zeros.notes))
 
 
-def covered(n: int, trials: int, *, shared: bool) -> tuple[int, int]:
+def count_covered(n: int, trials: int, *, shared: bool) -> tuple[int, int]:
     """Return how often the intervals of the effect ratio and of delta RI hold, in made-up scores.
 
     Means .4 and .5, .4 and .48 when reproduced; a query's difficulty has sd .15, all else .05.
@@ -158,12 +162,12 @@ def covered(n: int, trials: int, *, shared: bool) -> tuple[int, int]:
     ratio = delta = 0
     for _ in range(trials):
         difficulty = generator.normal(0, 0.15, n)
-        difficulty_again = difficulty if shared else generator.normal(0, 0.15, n)
+        copy_difficulty = difficulty if shared else generator.normal(0, 0.15, n)
         base, new = (level + difficulty + generator.normal(0, 0.05, n) for level in (0.4, 0.5))
-        base_again, new_reproduced = (
-            level + difficulty_again + generator.normal(0, 0.05, n) for level in (0.4, 0.48)
+        base_copy, new_reproduced = (
+            level + copy_difficulty + generator.normal(0, 0.05, n) for level in (0.4, 0.48)
         )
-        original, replica = _RunPair(base, new), _RunPair(base_again, new_reproduced)
+        original, replica = _RunPair(base, new), _RunPair(base_copy, new_reproduced)
         estimates = _estimate_effects(original, replica, 0.05, same_queries=shared)
         ratio += holds(estimates["effect_ratio"], 0.08 / 0.1)
         delta += holds(estimates["delta_improvement"], 0.1 / 0.4 - 0.08 / 0.4)
@@ -174,7 +178,7 @@ def covered(n: int, trials: int, *, shared: bool) -> tuple[int, int]:
 def test_intervals_of_the_effect_hold_as_often_as_they_say(shared: bool) -> None:
     times = repetitions(4_000)
     fewest, highest = stats.binom.ppf([0.0005, 0.9995], times, 0.95)
-    ratio, delta = covered(30, times, shared=shared)
+    ratio, delta = count_covered(30, times, shared=shared)
     assert fewest <= ratio <= highest
     assert fewest <= delta <= highest
 

@@ -113,14 +113,14 @@ class SwapRate(Shown):
     def rates(self) -> tuple[float | None, ...]:
         """The share in each bin; None where no difference fell."""
         pairs = zip(self.swapped, self.seen, strict=True)
-        return tuple(swapped / seen if seen else None for swapped, seen in pairs)
+        return tuple(n_swapped / n_seen if n_seen else None for n_swapped, n_seen in pairs)
 
     def tables(self) -> list[Table]:
         """Return a row for each size of the difference, and one for all."""
         bin_rows = [*self._size_bins(), ("all", sum(self.seen), sum(self.swapped), self.rate)]
         rows = [
-            [str(begin), f"{seen:,}", f"{swapped:,}", format_number(rate)]
-            for begin, seen, swapped, rate in bin_rows
+            [str(begin), f"{n_seen:,}", f"{n_swapped:,}", format_number(rate)]
+            for begin, n_seen, n_swapped, rate in bin_rows
         ]
         note = f"Two halves of {format_query_count(self.queries)} each; from: the least difference."
         header = ["from", "pairs seen", "swapped", "rate"]

@@ -90,39 +90,19 @@ class Agreement(Shown):
 
     def _coefficients_table(self) -> Table:
         """Return the coefficients of all assessors together, with their intervals."""
-        coefficient_of_key = {
-            (coefficient.name, coefficient.of): coefficient for coefficient in self.coefficients
-        }
-        names = dict.fromkeys(coefficient.name for coefficient in self.coefficients)
-        rows = [
-            [
-                name,
-                *(
-                    cell
-                    for scale in ("relevance", "grade")
-                    for coefficient in [coefficient_of_key[name, scale]]
-                    for cell in (
-                        format_number(coefficient.value),
-                        format_interval(coefficient.low, coefficient.high, signs=False),
-                    )
-                ),
-            ]
-            for name in names
-        ]
+        row_of_name: dict[str, list[str]] = {}  # all of relevance come before those of grades
+        n_documents: dict[bool, int] = {}  # {whether it is Fleiss' kappa: documents}
+        for coefficient in self.coefficients:
+            row = row_of_name.setdefault(coefficient.name, [coefficient.name])
+            ends = format_interval(coefficient.low, coefficient.high, signs=False)
+            row += [format_number(coefficient.value), ends]
+            n_documents.setdefault(coefficient.name == FLEISS, coefficient.documents)
         level = format_percent(1 - self.recipe["alpha"])
-        n_shared, n_judged_by_all = (
-            next(
-                coefficient.documents
-                for coefficient in self.coefficients
-                if (coefficient.name == FLEISS) == by_fleiss
-            )
-            for by_fleiss in (False, True)
-        )
         n = self.recipe["assessors"]
         jackknife_unit = self.coefficients[0].left_out
         notes = [
-            f"Of {format_count(n_shared, 'document')} that two or more judge; Fleiss' kappa of "
-            f"{format_count(n_judged_by_all, 'document')} that all {n} judge.",
+            f"Of {format_count(n_documents[False], 'document')} that two or more judge; Fleiss' "
+            f"kappa of {format_count(n_documents[True], 'document')} that all {n} judge.",
             "Each is 1 where all agree; all but agreement are 0 as by chance. relevance: relevant "
             "or not; grade: the same grade. AC1 does not fall where nearly all have one grade, as "
             "kappa and alpha do; ordinal: grades farther apart differ more.",
@@ -133,24 +113,17 @@ class Agreement(Shown):
             notes.append("-: no value: chance alone would agree on all, or nothing to divide by.")
         title = [f"Agreement of {n} assessors beyond chance"]
         header = ["coefficient", "relevance", f"{level} interval", "grade", f"{level} interval"]
-        return Table(header, rows, notes, title=title)
+        return Table(header, [*row_of_name.values()], notes, title=title)
 
     def _pairs_table(self) -> Table:
         """Return how far each two assessors agree, on all documents together."""
-        pair_rows = [
-            (f"{a} - {b}", asdict(agreement_of_pair))
-            for (a, b), agreement_of_pair in self.pairs.items()
-        ]
-        first_column, *other_columns = _agreement_columns(self.recipe["rel"])
-        columns = [replace(first_column, heading="assessors")]
-        columns += [
-            replace(column, meaning="")
-            for column in other_columns
-            if not column.heading.startswith("rel")
-        ]
-        return make_table(
-            pair_rows, columns, title=["Each two assessors, on all documents together"]
-        )
+        pair_rows = [(f"{a} - {b}", asdict(numbers)) for (a, b), numbers in self.pairs.items()]
+        first_column, *columns = _agreement_columns(self.recipe["rel"])
+        columns = [column for column in columns if not column.heading.startswith("rel")]
+        columns = [replace(column, meaning="") for column in columns]
+        columns.insert(0, replace(first_column, heading="assessors"))
+        title = ["Each two assessors, on all documents together"]
+        return make_table(pair_rows, columns, title=title)
 
     def _agreement_table(self, per_query: bool) -> Table:
         """Return the agreement on each query if wanted, the mean of these, and that on all."""

@@ -103,31 +103,29 @@ def pool(
     run_of_name = {run_or_runs.name: run_or_runs} if isinstance(run_or_runs, Run) else run_or_runs
     warn_about(list_order_notes(run_of_name.values()))
     make_pool = _order_unjudged if settings.by in IN_ORDER else _draw_pool
-    new_pool = make_pool(judgments, run_of_name, settings, judging)
-    return _add_texts(new_pool, query_texts, doc_texts)
+    return _add_texts(make_pool(judgments, run_of_name, settings, judging), query_texts, doc_texts)
 
 
-def _add_texts(
-    pool_without_texts: Pool, query_texts: TextsLike | None, doc_texts: TextsLike | None
-) -> Pool:
+def _add_texts(bare_pool: Pool, query_texts: TextsLike | None, doc_texts: TextsLike | None) -> Pool:
     """Return a pool with texts beside the ids, and a note on ids that have none."""
-    texts, notes = {}, [*pool_without_texts.notes]
-    text_sources = (
-        (QUERY_TEXT, query_texts, pool_without_texts.query_ids, "queries"),
-        (DOC_TEXT, doc_texts, pool_without_texts.doc_ids, "documents"),
-    )
-    for name, texts_source, row_ids, id_noun in text_sources:
-        if texts_source is None:
-            continue
-        ids = {*row_ids}
-        is_of_docs = name == DOC_TEXT
-        texts[name] = read_texts(
-            texts_source, ids, role="doc" if is_of_docs else "query", with_titles=is_of_docs
-        )
-        if n := len(ids) - len(texts[name]):
+    texts: dict[str, Mapping[str, str]] = {}
+    notes = [*bare_pool.notes]
+
+    def note_lack(ids: set[str], column: str, id_noun: str) -> None:
+        """Add a note if some ids have no text."""
+        if n := len(ids) - len(texts[column]):
             text = f"{n:,} of {len(ids):,} {id_noun} have no text."
             notes.append(Note("no-text", "warning", text, count=n))
-    return replace(pool_without_texts, texts=texts, notes=tuple(notes))
+
+    if query_texts is not None:
+        ids = {*bare_pool.query_ids}
+        texts[QUERY_TEXT] = read_texts(query_texts, ids, role="query", with_titles=False)
+        note_lack(ids, QUERY_TEXT, "queries")
+    if doc_texts is not None:
+        ids = {*bare_pool.doc_ids}
+        texts[DOC_TEXT] = read_texts(doc_texts, ids, role="doc", with_titles=True)
+        note_lack(ids, DOC_TEXT, "documents")
+    return replace(bare_pool, texts=texts, notes=tuple(notes))
 
 
 def _refuse_empty(rows: Sequence[Any], settings: PoolSettings) -> None:
@@ -144,24 +142,16 @@ def _draw_pool(
 ) -> Pool:
     """Return a pool of all documents by depth, or of a part of them drawn by chance."""
     source_runs = _choose_runs(runs, settings.by, judging)
-    rank_of_doc = _find_best_ranks(
-        judgments,
-        source_runs,
-        settings,
-        judging if source_runs is runs else Judging(ties=judging.ties),
-    )
-    query_ids = sorted((query for query in rank_of_doc if rank_of_doc[query]), key=encode)
+    run_judging = judging if source_runs is runs else Judging(ties=judging.ties)
+    best_ranks = _find_best_ranks(judgments, source_runs, settings, run_judging)
+    query_ids = sorted((query for query, ranks in best_ranks.items() if ranks), key=encode)
     documents = [
-        (query, doc, rank)
-        for query in query_ids
-        for doc, rank in sorted(
-            rank_of_doc[query].items(), key=lambda doc_rank: encode(doc_rank[0])
-        )
+        (query, doc) for query in query_ids for doc in sorted(best_ranks[query], key=encode)
     ]
     _refuse_empty(documents, settings)
     row_of_query = {query: i for i, query in enumerate(query_ids)}
-    query_row = np.array([row_of_query[query] for query, _, _ in documents])
-    rank = np.array([rank for _, _, rank in documents])
+    query_row = np.array([row_of_query[query] for query, _ in documents])
+    rank = np.array([best_ranks[query][doc] for query, doc in documents])
     generator = np.random.default_rng(settings.seed)
     shuffle_key = generator.random(len(documents))
     drawing: dict[Role, Any] = {}
@@ -177,12 +167,10 @@ def _draw_pool(
         )
         drawing = {"query_probability" if whole_queries else "probability": chance}
     # With strata, the pool has the documents that are not drawn, too, behind the others.
-    pool_rows = (
-        np.arange(len(documents)) if settings.strata is not None else np.flatnonzero(is_drawn)
-    )
-    rows = pool_rows[
-        np.lexsort((shuffle_key[pool_rows], query_row[pool_rows], ~is_drawn[pool_rows]))
-    ].tolist()
+    keeps_all = settings.strata is not None
+    rows = np.arange(len(documents)) if keeps_all else np.flatnonzero(is_drawn)
+    order = np.lexsort((shuffle_key[rows], query_row[rows], ~is_drawn[rows]))
+    rows = rows[order].tolist()
     grades = [None if is_drawn[i] else NOT_DRAWN for i in rows]
     return Pool(
         [documents[i][0] for i in rows],
@@ -251,9 +239,7 @@ def _list_top_documents(
         rankings = run.read_rankings(query_ids, judging)
         tops = [rankings[query].select_query(query).docs[:depth] for query in query_ids]
         if not any(tops):
-            score_runs(
-                judgments, {run.name: run}, [parse("P@1")], judging
-            )  # raises the error that says what is wrong
+            score_runs(judgments, {run.name: run}, [parse("P@1")], judging)  # raises what is wrong
             raise InputError(f"the run {run.name!r:.80} has no document", source=run.source)
         for query, top in zip(query_ids, tops, strict=True):
             top_documents[query].append(top)
