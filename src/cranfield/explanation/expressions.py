@@ -167,7 +167,7 @@ class ExpressionWriter:
         return self.write_out(node, label) if expression is None else expression
 
     def write_out(self, node: TracedArray, label: Label) -> Expression:
-        """Return how an array was made, whatever it is called."""
+        """Return how an array was made, even if it has a name."""
         op, inputs = node.step.op, node.step.inputs
         if op == ITEM:  # some of an array, in some order
             name = self.nodes.name(node)

@@ -177,10 +177,10 @@ class MeanExplanation(Shown):
     ) -> "MeanExplanation":
         """Explain a run's value over all queries, with counts beside it.
 
-        The counts are of the documents retrieved, of the relevant ones (by the grade that the
-        measure takes for that), and of the relevant ones retrieved; the last not with
-        ties="expected", where a cut by `depth` leaves open which they are; none for judgments in
-        groups, where a document has several grades.
+        The counts: documents retrieved, relevant ones (by the grade that the measure takes for
+        that), and relevant ones retrieved; not the last with ties="expected", where a cut by
+        `depth` leaves open which they are; none for judgments in groups, where a document has
+        several grades.
 
         Raises what `evaluate` does; MeasureError, too, for a measure whose values are texts.
         """

@@ -102,6 +102,6 @@ def statistical_ap(
 
 
 def _weight(ranked: Ranked) -> Floats:
-    """Return for how many documents each judged document stands, (rows,)."""
+    """Return 1 / probability of each judged document, (rows,): its weight in the sums."""
     weight = 1 / ranked.probability
     return weight
