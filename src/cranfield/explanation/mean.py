@@ -238,10 +238,10 @@ class MeanExplanation(Shown):
             yield Column("share", lambda part: _format_percent(part.share, 1), meaning)
             yield Column("so far", lambda part: _format_percent(part.so_far, 1))
         level = "" if self.level in (1, SMALLEST_POSITIVE) else f" (of grade {self.level} or more)"
-        found_meaning = f"found: relevant documents{level} that were retrieved, at any rank."
+        count_meaning = f"found: relevant documents{level} that were retrieved, at any rank."
         for name in ("retrieved", "relevant", "relevant_retrieved"):
             if None not in (getattr(part, name) for part in parts):
-                heading, meaning = ("found", found_meaning) if "_" in name else (name, "")
+                heading, meaning = ("found", count_meaning) if "_" in name else (name, "")
                 yield Column(heading, lambda part, name=name: f"{getattr(part, name):,}", meaning)
         if any(part.marks for part in parts):
             yield Column("why", lambda part: ", ".join(part.marks))
