@@ -214,7 +214,7 @@ class MeanExplanation(Shown):
         return [Table(header, rows, lines, title=[title], n_sentences=header.count("why"))]
 
     def _columns(self, parts: Sequence[QueryPart]) -> Iterator[Column]:
-        """Yield the columns behind that of the query, of which `parts` are the rows."""
+        """Yield the columns behind the query's; the rows of the table are `parts`."""
         yield Column(str(self.measure), lambda part: format_score(self.measure, part.value))
         if self.kind == "logarithm":
             floor = f"{GEOMETRIC_FLOOR:.5f}"
