@@ -50,35 +50,38 @@ from cranfield.comparison.randomization import (
 from cranfield.comparison.sequential import STOP
 
 SEED = 20_261_122
-QUERIES, SYSTEMS, FLIPS = 6_980, 10, 100_000
-PEERS = 9  # pairs that the other tools are timed with
+N_QUERIES, N_SYSTEMS, N_FLIPS = 6_980, 10, 100_000
+N_PEER_PAIRS = 9  # pairs that the other tools are timed with
 
 
-def scores(n_queries: int, n_systems: int) -> PairedScores:
+def make_scores(n_queries: int, n_systems: int) -> PairedScores:
     """Return scores from 0 to 1, many of them 0, and all pairs of systems."""
     random = np.random.default_rng(SEED)
     easiness = random.normal(0, 1, (n_queries, 1))
     scores = np.clip(easiness + random.normal(0, 0.5, (n_queries, n_systems)), 0, 2) / 2
-    left, right = np.array(list(combinations(range(n_systems), 2))).T
-    return PairedScores(scores, left, right)
+    left_column, right_column = np.array(list(combinations(range(n_systems), 2))).T
+    return PairedScores(scores, left_column, right_column)
 
 
-def median_of(repeats: int, parts: dict[str, Callable[[], object]]) -> dict[str, float]:
+def measure_medians(repeats: int, calls: dict[str, Callable[[], object]]) -> dict[str, float]:
     """Return each part's median time in seconds; the parts take turns."""
-    times: dict[str, list[float]] = {name: [] for name in parts}
+    times: dict[str, list[float]] = {name: [] for name in calls}
     for _ in range(repeats):
-        for name, call in parts.items():
+        for name, call in calls.items():
             start = time.perf_counter()
             call()
             times[name].append(time.perf_counter() - start)
     return {name: statistics.median(seconds) for name, seconds in times.items()}
 
 
-def many_queries(repeats: int, shrink: int) -> None:
+def time_many_queries(repeats: int, shrink: int) -> None:
     """Time all pairs of 10 systems on 6,980 queries, compared with scipy and ranx."""
-    paired_scores = scores(QUERIES, SYSTEMS)
-    n_pairs, columns = len(paired_scores.left_column), paired_scores.differences.T[:PEERS].copy()
-    n_flips_here, n_peer_flips = FLIPS // shrink, 1_000
+    paired_scores = make_scores(N_QUERIES, N_SYSTEMS)
+    n_pairs, columns = (
+        len(paired_scores.left_column),
+        paired_scores.differences.T[:N_PEER_PAIRS].copy(),
+    )
+    n_own_flips, n_peer_flips = N_FLIPS // shrink, 1_000
 
     def mean(x: np.ndarray, axis: int) -> np.ndarray:
         means: np.ndarray = x.mean(axis=axis)
@@ -102,12 +105,12 @@ def many_queries(repeats: int, shrink: int) -> None:
         )  # nothing is kept
 
     calls: dict[str, Callable[[], object]] = {
-        f"cranfield, {n_pairs} pairs x {n_flips_here:,} flips": lambda: sign_flip_p_values(
-            make_fresh(), Flips(QUERIES, n_flips_here)
+        f"cranfield, {n_pairs} pairs x {n_own_flips:,} flips": lambda: sign_flip_p_values(
+            make_fresh(), Flips(N_QUERIES, n_own_flips)
         ),
-        f"scipy permutation_test, {PEERS} pairs x {n_peer_flips:,} flips": test_by_scipy,
+        f"scipy permutation_test, {N_PEER_PAIRS} pairs x {n_peer_flips:,} flips": test_by_scipy,
     }
-    n_flips = [n_pairs * n_flips_here, PEERS * n_peer_flips]
+    n_flips = [n_pairs * n_own_flips, N_PEER_PAIRS * n_peer_flips]
     if importlib.util.find_spec("ranx"):
         from ranx.statistical_tests import fisher_randomization_test
 
@@ -119,26 +122,27 @@ def many_queries(repeats: int, shrink: int) -> None:
         )
 
         def test_by_ranx() -> None:
-            for i, j in pairs[:PEERS]:
+            for i, j in pairs[:N_PEER_PAIRS]:
                 fisher_randomization_test(systems[i], systems[j], n_ranx_flips)
 
         fisher_randomization_test(systems[0], systems[1], 10)  # compiles it
-        calls[f"ranx fisher_randomization_test, {PEERS} pairs x {n_ranx_flips:,} flips"] = (
+        calls[f"ranx fisher_randomization_test, {N_PEER_PAIRS} pairs x {n_ranx_flips:,} flips"] = (
             test_by_ranx
         )
-        n_flips.append(PEERS * n_ranx_flips)
-    print(f"{n_pairs} pairs, {QUERIES:,} queries, two-sided p-values:")
-    time_of_call = median_of(repeats, calls)
+        n_flips.append(N_PEER_PAIRS * n_ranx_flips)
+    print(f"{n_pairs} pairs, {N_QUERIES:,} queries, two-sided p-values:")
+    time_of_call = measure_medians(repeats, calls)
     time_per_flip = [s / n * 1e6 for s, n in zip(time_of_call.values(), n_flips, strict=True)]
     for (name, seconds), microseconds in zip(time_of_call.items(), time_per_flip, strict=True):
         print(
-            f"  {seconds:8.3f} s  {microseconds:10.4f} us a pair and flip  {microseconds / time_per_flip[0]:8.1f} x  {name}"
+            f"  {seconds:8.3f} s  {microseconds:10.4f} us a pair and flip  "
+            f"{microseconds / time_per_flip[0]:8.1f} x  {name}"
         )
 
 
-def many_systems(repeats: int, shrink: int) -> None:
+def time_many_systems(repeats: int, shrink: int) -> None:
     """Time all pairs of 50 systems on 50 queries."""
-    paired_scores, flips = scores(50, 50), Flips(50, FLIPS // shrink)
+    paired_scores, flips = make_scores(50, 50), Flips(50, N_FLIPS // shrink)
 
     def make_fresh() -> PairedScores:
         return PairedScores(
@@ -146,7 +150,7 @@ def many_systems(repeats: int, shrink: int) -> None:
         )
 
     print(f"{len(paired_scores.left_column):,} pairs, 50 queries, {flips.n_drawn:,} flips:")
-    time_of_call = median_of(
+    time_of_call = measure_medians(
         repeats,
         {
             "two-sided p-values": lambda: sign_flip_p_values(make_fresh(), flips),
@@ -158,20 +162,20 @@ def many_systems(repeats: int, shrink: int) -> None:
         print(f"  {seconds:8.3f} s  {name}")
 
 
-def everything(repeats: int, shrink: int) -> None:
+def time_compare(repeats: int, shrink: int) -> None:
     """Time compare(): all that a table shows, and the other values in its JSON."""
 
     def make_named_scores(n_queries: int, n_systems: int) -> dict[str, dict[str, float]]:
-        columns = scores(n_queries, n_systems).scores.T.tolist()
+        columns = make_scores(n_queries, n_systems).scores.T.tolist()
         ids = [f"q{i}" for i in range(n_queries)]
         return {f"s{i}": dict(zip(ids, column, strict=True)) for i, column in enumerate(columns)}
 
     def make_call(n_queries: int, n_systems: int, all_pairs: bool) -> Callable[[], object]:
         scores_of_system = make_named_scores(n_queries, n_systems)
-        return lambda: str(compare(scores_of_system, all_pairs=all_pairs, flips=FLIPS // shrink))
+        return lambda: str(compare(scores_of_system, all_pairs=all_pairs, flips=N_FLIPS // shrink))
 
-    print(f"compare(), {FLIPS // shrink:,} flips:")
-    time_of_call = median_of(
+    print(f"compare(), {N_FLIPS // shrink:,} flips:")
+    time_of_call = measure_medians(
         repeats,
         {
             "12 systems, 43 queries, all 66 pairs": make_call(43, 12, True),
@@ -185,7 +189,7 @@ def everything(repeats: int, shrink: int) -> None:
 
 
 @contextmanager
-def beside(n_busy: int) -> Iterator[None]:
+def keep_cores_busy(n_busy: int) -> Iterator[None]:
     """Keep the cores busy with `n_busy` processes."""
     processes = [
         subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(n_busy)
@@ -198,55 +202,59 @@ def beside(n_busy: int) -> Iterator[None]:
             process.wait()
 
 
-def beside_others(repeats: int, shrink: int, n_busy: int) -> None:
+def time_beside_others(repeats: int, shrink: int, n_busy: int) -> None:
     """Time compare() of 20,000 queries alone, and while other processes keep the cores busy."""
-    columns = scores(20_000, 2).scores.T.tolist()
+    columns = make_scores(20_000, 2).scores.T.tolist()
     ids = [f"q{i}" for i in range(20_000)]
     scores_of_system = {
         f"s{i}": dict(zip(ids, column, strict=True)) for i, column in enumerate(columns)
     }
 
     def compare_alone() -> None:
-        str(compare(scores_of_system, flips=FLIPS // shrink))
+        str(compare(scores_of_system, flips=N_FLIPS // shrink))
 
     def compare_among_others() -> None:
-        with beside(n_busy):
+        with keep_cores_busy(n_busy):
             compare_alone()
 
     compare_alone()  # imports everything
-    time_of_call = median_of(
+    time_of_call = measure_medians(
         repeats, {"alone": compare_alone, f"beside {n_busy} busy processes": compare_among_others}
     )
-    print(f"compare(), 2 systems, 20,000 queries, {FLIPS // shrink:,} flips:")
+    print(f"compare(), 2 systems, 20,000 queries, {N_FLIPS // shrink:,} flips:")
     for name, seconds in time_of_call.items():
         print(f"  {seconds:8.3f} s  {seconds / time_of_call['alone']:6.2f} x  {name}")
 
 
 # ---- many queries, slices and measures ----------------------------------------------------------
 
-MANY, SLICES, P = 200_000, 20, (0.06, 0.2, 0.4)  # approximate p of each measure over all queries
+N_MANY_QUERIES, N_SLICES, P_OF_MEASURE = (
+    200_000,
+    20,
+    (0.06, 0.2, 0.4),
+)  # approximate p of each measure over all queries
 
 
-def two_systems() -> np.ndarray:
+def make_two_systems() -> np.ndarray:
     """Return scores of two systems under three measures: (3, n_queries, 2)."""
-    scores = np.empty((len(P), MANY, 2))
-    for m, p in enumerate(P):
+    scores = np.empty((len(P_OF_MEASURE), N_MANY_QUERIES, 2))
+    for m, p in enumerate(P_OF_MEASURE):
         random = np.random.default_rng(SEED + m)
-        easiness = random.normal(0, 1, (MANY, 1))
-        scores[m] = np.clip(easiness + random.normal(0, 0.5, (MANY, 2)), 0, 2) / 2
+        easiness = random.normal(0, 1, (N_MANY_QUERIES, 1))
+        scores[m] = np.clip(easiness + random.normal(0, 0.5, (N_MANY_QUERIES, 2)), 0, 2) / 2
         d = scores[m, :, 0] - scores[m, :, 1]
-        mean_difference = scipy.special.ndtri(1 - p / 2) * d.std() / MANY**0.5
+        mean_difference = scipy.special.ndtri(1 - p / 2) * d.std() / N_MANY_QUERIES**0.5
         is_changed = d != 0
         scores[m, is_changed, 0] += (mean_difference - d.mean()) / is_changed.mean()
     return scores
 
 
-def one_side(side: str, flips: int) -> None:
+def run_side(side: str, flips: int) -> None:
     """Do one side's work in this process, and print its time and memory as JSON."""
-    scores = two_systems()
+    scores = make_two_systems()
     measurements: dict[str, Any] = {}
     if side == "cranfield":
-        ids = [f"q{i:06d}" for i in range(MANY)]
+        ids = [f"q{i:06d}" for i in range(N_MANY_QUERIES)]
         names = ("nDCG@10", "AP", "RR")
         scores_of_system = {
             f"s{i}": {
@@ -255,14 +263,14 @@ def one_side(side: str, flips: int) -> None:
             }
             for i in range(2)
         }
-        slice_of_query = np.random.default_rng(SEED).integers(0, SLICES, MANY).tolist()
+        slice_of_query = np.random.default_rng(SEED).integers(0, N_SLICES, N_MANY_QUERIES).tolist()
         labels = {query: f"type {label}" for query, label in zip(ids, slice_of_query, strict=True)}
         memory_before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         start, cpu = time.perf_counter(), time.process_time()
         comparison = compare(scores_of_system, slices=labels, flips=flips)
         str(comparison)
         pairs = [pair for result in comparison.results for pair in result.pairs]
-        overall_pairs = pairs[: len(P)]  # measures, on all queries
+        overall_pairs = pairs[: len(P_OF_MEASURE)]  # measures, on all queries
         measurements["p"] = [pair.p for pair in overall_pairs]
         measurements["flips"] = max(
             flips if pair.method == "drawn" else STOP / (pair.p or 1) for pair in overall_pairs
@@ -275,8 +283,8 @@ def one_side(side: str, flips: int) -> None:
         signs_seconds, step = 0.0, 32  # flips in a block: 51 MB of signs
         for _ in range(0, flips, step):
             signs_start = time.perf_counter()
-            octets = source.random_raw(step * MANY // 64).view(np.uint8)
-            signs = np.unpackbits(octets).reshape(step, MANY).astype(np.float64)
+            octets = source.random_raw(step * N_MANY_QUERIES // 64).view(np.uint8)
+            signs = np.unpackbits(octets).reshape(step, N_MANY_QUERIES).astype(np.float64)
             signs *= 2
             signs -= 1
             signs_seconds += time.perf_counter() - signs_start
@@ -289,37 +297,42 @@ def one_side(side: str, flips: int) -> None:
     print(json.dumps(measurements))
 
 
-def turn(side: str, flips: int) -> dict[str, Any]:
+def take_turn(side: str, flips: int) -> dict[str, Any]:
     """Run one side in a separate process."""
     command = [sys.executable, __file__, "--side", side, "--flips", str(flips)]
-    found: dict[str, Any] = json.loads(
+    measurements: dict[str, Any] = json.loads(
         subprocess.run(command, check=True, capture_output=True).stdout
     )
-    return found
+    return measurements
 
 
-def many_slices(repeats: int, shrink: int, n_busy: int) -> None:
+def time_many_slices(repeats: int, shrink: int, n_busy: int) -> None:
     """Time compare() of 200,000 queries, and one product with as many signs."""
-    flips = FLIPS // shrink
-    first_turn = turn("cranfield", flips)
+    flips = N_FLIPS // shrink
+    first_turn = take_turn("cranfield", flips)
     n_drawn = round(first_turn["flips"])
     turns_of_side: dict[str, list[dict[str, Any]]] = {}
     for _ in range(repeats):
-        turns_of_side.setdefault("compare()", []).append(turn("cranfield", flips))
-        turns_of_side.setdefault(f"product, all {flips:,} flips", []).append(turn("product", flips))
+        turns_of_side.setdefault("compare()", []).append(take_turn("cranfield", flips))
+        turns_of_side.setdefault(f"product, all {flips:,} flips", []).append(
+            take_turn("product", flips)
+        )
         if n_drawn < flips:
             product_turns = turns_of_side.setdefault(
                 f"product, the {n_drawn:,} flips that were drawn", []
             )
-            product_turns.append(turn("product", n_drawn))
+            product_turns.append(take_turn("product", n_drawn))
         if n_busy:
-            with beside(n_busy):
+            with keep_cores_busy(n_busy):
                 busy_turns = turns_of_side.setdefault(
                     f"compare(), beside {n_busy} busy processes", []
                 )
-                busy_turns.append(turn("cranfield", flips))
+                busy_turns.append(take_turn("cranfield", flips))
     p = ", ".join(f"{p_value:.3f}" for p_value in first_turn["p"])
-    print(f"2 systems, {MANY:,} queries, 3 measures (p {p}), {SLICES} slices; {repeats} turns:")
+    print(
+        f"2 systems, {N_MANY_QUERIES:,} queries, 3 measures (p {p}), {N_SLICES} slices; "
+        f"{repeats} turns:"
+    )
     for name, side_turns in turns_of_side.items():
         # For a product, without the time to make its signs.
         wall = sorted(side_turn["wall"] - side_turn.get("making", 0) for side_turn in side_turns)
@@ -331,18 +344,19 @@ def many_slices(repeats: int, shrink: int, n_busy: int) -> None:
         spread = f"{wall[0]:.2f} to {wall[-1]:.2f}"
         print(
             f"  {statistics.median(wall):8.2f} s ({spread})  CPU {cpu:7.2f} s  {memory:5.0f} MB  "
-            f"compare() takes {ratio:.2f} x  {name}{f', made in {signs_seconds:.1f} s' if signs_seconds else ''}"
+            f"compare() takes {ratio:.2f} x  {name}"
+            f"{f', made in {signs_seconds:.1f} s' if signs_seconds else ''}"
         )
 
 
-def imports(repeats: int) -> None:
+def time_imports(repeats: int) -> None:
     """Time new interpreters that import and do nothing else."""
 
     def start_interpreter(code: str) -> Callable[[], object]:
         return lambda: subprocess.run([sys.executable, "-c", code], check=True)
 
     names = ["cranfield", "numpy", "cranfield.comparison.flips", "scipy.special", "scipy.stats"]
-    time_of_call = median_of(
+    time_of_call = measure_medians(
         2 * repeats + 1,
         {
             "nothing": start_interpreter("pass"),
@@ -361,23 +375,23 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--busy", type=int, default=0, help="processes that keep the cores busy")
     parser.add_argument("--side", choices=["cranfield", "product"], help=argparse.SUPPRESS)
-    parser.add_argument("--flips", type=int, default=FLIPS, help=argparse.SUPPRESS)
+    parser.add_argument("--flips", type=int, default=N_FLIPS, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.side is not None:
-        one_side(arguments.side, arguments.flips)
+        run_side(arguments.side, arguments.flips)
         return
     shrink = 10 if arguments.quick else 1
     print(
         f"{os.cpu_count()} cores, CPython {platform.python_version()}, numpy {np.__version__}, "
         f"scipy {scipy.__version__}; medians of {arguments.repeats}"
     )
-    many_queries(arguments.repeats, shrink)
-    many_systems(arguments.repeats, shrink)
-    everything(arguments.repeats, shrink)
-    many_slices(arguments.repeats, shrink, arguments.busy)
+    time_many_queries(arguments.repeats, shrink)
+    time_many_systems(arguments.repeats, shrink)
+    time_compare(arguments.repeats, shrink)
+    time_many_slices(arguments.repeats, shrink, arguments.busy)
     if arguments.busy:
-        beside_others(arguments.repeats, shrink, arguments.busy)
-    imports(arguments.repeats)
+        time_beside_others(arguments.repeats, shrink, arguments.busy)
+    time_imports(arguments.repeats)
 
 
 if __name__ == "__main__":

@@ -77,7 +77,7 @@ FROM ideal AS i LEFT JOIN scored AS s ON i.query_id = s.query_id
 # ---- the data --------------------------------------------------------------------------------
 
 
-def made(n_queries: int, depth: int) -> Iterator[tuple[pa.Table, pa.Table]]:
+def make_blocks(n_queries: int, depth: int) -> Iterator[tuple[pa.Table, pa.Table]]:
     """Yield a run by rank, some queries at a time, with their judgments."""
     random = np.random.default_rng(SEED)
     queries = np.sort(random.choice(1_100_000, n_queries, replace=False))
@@ -94,81 +94,83 @@ def made(n_queries: int, depth: int) -> Iterator[tuple[pa.Table, pa.Table]]:
         row = np.arange(depth)
         millionths = np.minimum.accumulate(millionths + row, axis=1) - row
         run = {
-            "query_id": _text(np.repeat(query, depth)),
-            "doc_id": _text(docs.ravel()),
-            "rank": _text(np.tile(row + 1, len(query))),
+            "query_id": _to_texts(np.repeat(query, depth)),
+            "doc_id": _to_texts(docs.ravel()),
+            "rank": _to_texts(np.tile(row + 1, len(query))),
             "score": pa.array(millionths.ravel() / 1e6),
         }
         # One judged document that the run retrieves, and one that it does not.
         retrieved = docs[np.arange(len(query)), random.integers(0, depth, len(query))]
         unretrieved = random.integers(8_841_823, 9_000_000, len(query))
         qrels = {
-            "query_id": _text(np.repeat(query, 2)),
-            "doc_id": _text(np.column_stack([retrieved, unretrieved]).ravel()),
+            "query_id": _to_texts(np.repeat(query, 2)),
+            "doc_id": _to_texts(np.column_stack([retrieved, unretrieved]).ravel()),
             "relevance": pa.array(random.integers(1, 4, 2 * len(query))),
         }
         yield pa.table(run), pa.table(qrels)
 
 
-def _text(numbers: Any) -> pa.Array:
+def _to_texts(numbers: Any) -> pa.Array:
     return pa.array(numbers).cast(pa.string())
 
 
 Write = Callable[[Path, Iterable[pa.Table]], None]
 
 
-def lines(out: IO[bytes], parts: list[Any], separator: str = " ", end: str = "\n") -> None:
+def write_lines(out: IO[bytes], columns: list[Any], separator: str = " ", end: str = "\n") -> None:
     """Write a line for each row, of columns and of texts that are the same in all rows."""
-    *other_columns, last_column = parts
+    *other_columns, last_column = columns
     line_ends = pc.binary_join_element_wise(last_column, end, "")
     joined_lines = pc.binary_join_element_wise(*other_columns, line_ends, separator)
     out.write(joined_lines.buffers()[2])  # the buffer of the concatenated texts
 
 
-def decimals(table: pa.Table) -> pa.Array:
+def format_scores(table: pa.Table) -> pa.Array:
     """Return the scores as texts with six decimals."""
-    return _whole(table["score"]).cast(pa.decimal128(12, 6)).cast(pa.string())
+    return _combine_chunks(table["score"]).cast(pa.decimal128(12, 6)).cast(pa.string())
 
 
-def _whole(column: pa.ChunkedArray) -> pa.Array:
+def _combine_chunks(column: pa.ChunkedArray) -> pa.Array:
     return pa.concat_arrays(column.chunks)
 
 
-def trec(
+def write_trec(
     path: Path,
     blocks: Iterable[pa.Table],
     separator: str = " ",
     end: str = "\n",
-    opened: Callable[[Path], IO[bytes]] = lambda path: path.open("wb"),
+    open_file: Callable[[Path], IO[bytes]] = lambda path: path.open("wb"),
 ) -> None:
     """Write the six columns of a TREC run."""
-    with opened(path) as out:
+    with open_file(path) as out:
         for block in blocks:
-            query, doc, rank = (_whole(block[name]) for name in ("query_id", "doc_id", "rank"))
-            columns = [query, "Q0", doc, rank, decimals(block), "bm25"]
-            lines(out, columns, separator, end)
+            query, doc, rank = (
+                _combine_chunks(block[name]) for name in ("query_id", "doc_id", "rank")
+            )
+            columns = [query, "Q0", doc, rank, format_scores(block), "bm25"]
+            write_lines(out, columns, separator, end)
 
 
-def _gzip(path: Path) -> IO[bytes]:
+def _open_gzip(path: Path) -> IO[bytes]:
     return gzip.GzipFile(path, "wb", compresslevel=1)  # type: ignore[return-value] # it is one
 
 
-def _zstd(path: Path) -> IO[bytes]:
+def _open_zstd(path: Path) -> IO[bytes]:
     stream: IO[bytes] = pa.CompressedOutputStream(str(path), "zstd")
     return stream
 
 
-def shuffled(path: Path, blocks: Iterable[pa.Table]) -> None:
+def write_shuffled(path: Path, blocks: Iterable[pa.Table]) -> None:
     """Write a TREC run with all its rows in random order."""
     table = pa.concat_tables(list(blocks)).combine_chunks()
     order = np.random.default_rng(SEED).permutation(len(table))
-    trec(
+    write_trec(
         path,
         (table.take(pa.array(rows)) for rows in np.array_split(order, len(table) // 10**6 + 1)),
     )
 
 
-def shuffled_within(path: Path, blocks: Iterable[pa.Table]) -> None:
+def write_shuffled_within(path: Path, blocks: Iterable[pa.Table]) -> None:
     """Write a TREC run with the rows of each query in random order."""
     random = np.random.default_rng(SEED)
 
@@ -176,31 +178,41 @@ def shuffled_within(path: Path, blocks: Iterable[pa.Table]) -> None:
         query = block["query_id"].combine_chunks().dictionary_encode().indices.to_numpy()
         return block.take(pa.array(np.lexsort((random.random(len(query)), query))))
 
-    trec(path, map(shuffle_rows, blocks))
+    write_trec(path, map(shuffle_rows, blocks))
 
 
-def comma_separated(path: Path, blocks: Iterable[pa.Table]) -> None:
+def write_csv(path: Path, blocks: Iterable[pa.Table]) -> None:
     """Write a CSV file with a header."""
     with path.open("wb") as out:
         out.write(b"query_id,doc_id,score\n")
         for block in blocks:
-            lines(out, [_whole(block["query_id"]), _whole(block["doc_id"]), decimals(block)], ",")
+            write_lines(
+                out,
+                [
+                    _combine_chunks(block["query_id"]),
+                    _combine_chunks(block["doc_id"]),
+                    format_scores(block),
+                ],
+                ",",
+            )
 
 
-def ms_marco(path: Path, blocks: Iterable[pa.Table]) -> None:
+def write_ms_marco(path: Path, blocks: Iterable[pa.Table]) -> None:
     """Write the three columns of an MS MARCO run, which has ranks and no scores."""
     with path.open("wb") as out:
         for block in blocks:
-            lines(out, [_whole(block[name]) for name in ("query_id", "doc_id", "rank")], "\t")
+            write_lines(
+                out, [_combine_chunks(block[name]) for name in ("query_id", "doc_id", "rank")], "\t"
+            )
 
 
-def json_dict(path: Path, blocks: Iterable[pa.Table]) -> None:
+def write_json_dict(path: Path, blocks: Iterable[pa.Table]) -> None:
     """Write one JSON object {query: {document: score}}."""
     with path.open("w") as out:
         mark = "{"
         for block in blocks:
             json_pairs = pc.binary_join_element_wise(
-                '"', _whole(block["doc_id"]), '": ', decimals(block), ""
+                '"', _combine_chunks(block["doc_id"]), '": ', format_scores(block), ""
             )
             query = block["query_id"].to_numpy()
             query_starts = np.flatnonzero(np.append(True, query[1:] != query[:-1]))
@@ -212,80 +224,85 @@ def json_dict(path: Path, blocks: Iterable[pa.Table]) -> None:
         out.write("}\n")
 
 
-def json_lines(path: Path, blocks: Iterable[pa.Table]) -> None:
+def write_json_lines(path: Path, blocks: Iterable[pa.Table]) -> None:
     """Write a JSON object for each row."""
     with path.open("wb") as out:
         for block in blocks:
-            query, doc = _whole(block["query_id"]), _whole(block["doc_id"])
+            query, doc = _combine_chunks(block["query_id"]), _combine_chunks(block["doc_id"])
             columns = ['{"query_id": "', query, '", "doc_id": "', doc, '", "score": ']
-            lines(out, [*columns, decimals(block), "}"], "")
+            write_lines(out, [*columns, format_scores(block), "}"], "")
 
 
-def parquet(path: Path, blocks: Iterable[pa.Table], compression: str = "snappy") -> None:
+def write_parquet(path: Path, blocks: Iterable[pa.Table], compression: str = "snappy") -> None:
     """Write the three columns as Parquet, as pandas does."""
     writer = None
-    for block in map(_three, blocks):
+    for block in map(_three_columns, blocks):
         writer = writer or pq.ParquetWriter(path, block.schema, compression=compression)
         writer.write_table(block)
     assert writer is not None
     writer.close()
 
 
-def _three(block: pa.Table) -> pa.Table:
+def _three_columns(block: pa.Table) -> pa.Table:
     return block.select(["query_id", "doc_id", "score"])
 
 
-def arrow(path: Path, blocks: Iterable[pa.Table]) -> None:
+def write_arrow(path: Path, blocks: Iterable[pa.Table]) -> None:
     """Write the three columns as an Arrow IPC file, uncompressed."""
-    table = pa.concat_tables(map(_three, blocks))
+    table = pa.concat_tables(map(_three_columns, blocks))
     with pa.ipc.new_file(path, table.schema) as writer:
         writer.write_table(table)
 
 
-def feather(path: Path, blocks: Iterable[pa.Table]) -> None:
+def write_feather_file(path: Path, blocks: Iterable[pa.Table]) -> None:
     """Write the three columns as Feather does, compressed."""
     from pyarrow.feather import write_feather
 
-    write_feather(pa.concat_tables(map(_three, blocks)), str(path))
+    write_feather(pa.concat_tables(map(_three_columns, blocks)), str(path))
 
 
 # The forms of a run as a file: {name: (file name, function that writes it)}.
 FILES: dict[str, tuple[str, Write]] = {
-    "TREC text": ("text.run", trec),
-    "TREC text, all rows shuffled": ("shuffled.run", shuffled),
-    "TREC text, shuffled within queries": ("within.run", shuffled_within),
-    "TREC text, tabs and CRLF": ("crlf.run", partial(trec, separator="\t", end="\r\n")),
-    "TREC text, gzip -1": ("text.run.gz", partial(trec, opened=_gzip)),
-    "TREC text, zstd": ("text.run.zst", partial(trec, opened=_zstd)),
-    "CSV with a header": ("run.csv", comma_separated),
-    "MS MARCO, three columns": ("run.tsv", ms_marco),
-    "JSON, a dict of dicts": ("run.json", json_dict),
-    "JSON lines": ("run.jsonl", json_lines),
-    "Parquet, snappy": ("run.parquet", parquet),
-    "Parquet, zstd": ("zstd.parquet", partial(parquet, compression="zstd")),
-    "Arrow IPC": ("run.arrow", arrow),
-    "Feather, lz4": ("run.feather", feather),
+    "TREC text": ("text.run", write_trec),
+    "TREC text, all rows shuffled": ("shuffled.run", write_shuffled),
+    "TREC text, shuffled within queries": ("within.run", write_shuffled_within),
+    "TREC text, tabs and CRLF": ("crlf.run", partial(write_trec, separator="\t", end="\r\n")),
+    "TREC text, gzip -1": ("text.run.gz", partial(write_trec, open_file=_open_gzip)),
+    "TREC text, zstd": ("text.run.zst", partial(write_trec, open_file=_open_zstd)),
+    "CSV with a header": ("run.csv", write_csv),
+    "MS MARCO, three columns": ("run.tsv", write_ms_marco),
+    "JSON, a dict of dicts": ("run.json", write_json_dict),
+    "JSON lines": ("run.jsonl", write_json_lines),
+    "Parquet, snappy": ("run.parquet", write_parquet),
+    "Parquet, zstd": ("zstd.parquet", partial(write_parquet, compression="zstd")),
+    "Arrow IPC": ("run.arrow", write_arrow),
+    "Feather, lz4": ("run.feather", write_feather_file),
 }
 
 
-def write(folder: Path, n_queries: int, depth: int, forms: Iterable[str]) -> None:
+def write_collection(folder: Path, n_queries: int, depth: int, forms: Iterable[str]) -> None:
     """Write a collection in some forms; the judgments as TREC text and Parquet."""
     folder.mkdir()
     forms = list(forms)
     is_streamed = (
         n_queries > 10_000
     )  # then it is made again for each form, and never held in memory
-    blocks = [] if is_streamed else list(made(n_queries, depth))
+    blocks = [] if is_streamed else list(make_blocks(n_queries, depth))
     for form in forms:
         name, writer = FILES[form]
         writer(
-            folder / name, (run for run, _ in (made(n_queries, depth) if is_streamed else blocks))
+            folder / name,
+            (run for run, _ in (make_blocks(n_queries, depth) if is_streamed else blocks)),
         )
-    qrels = pa.concat_tables(judgments for _, judgments in (blocks or made(n_queries, depth)))
+    qrels = pa.concat_tables(
+        judgments for _, judgments in (blocks or make_blocks(n_queries, depth))
+    )
     qrels = qrels.combine_chunks()
     with (folder / "qrels.txt").open("wb") as out:
-        grade = _whole(qrels["relevance"]).cast(pa.string())
-        lines(out, [_whole(qrels["query_id"]), "0", _whole(qrels["doc_id"]), grade])
+        grade = _combine_chunks(qrels["relevance"]).cast(pa.string())
+        write_lines(
+            out, [_combine_chunks(qrels["query_id"]), "0", _combine_chunks(qrels["doc_id"]), grade]
+        )
     pq.write_table(qrels, folder / "qrels.parquet")
 
 
@@ -295,7 +312,7 @@ Call = Callable[[], Any]  # returns cranfield's Scores, or the means of MEASURES
 Side = Callable[[Path], Call]  # imports and loads what is needed; the call is timed
 
 
-def cranfield_file(name: str, folder: Path) -> Call:
+def evaluate_file(name: str, folder: Path) -> Call:
     """Return the call that evaluates a file."""
     from cranfield import evaluate
 
@@ -303,7 +320,7 @@ def cranfield_file(name: str, folder: Path) -> Call:
     return lambda: evaluate(qrels, run, MEASURES)
 
 
-def cranfield_object(load: Callable[[Path], Any], folder: Path) -> Call:
+def evaluate_object(load: Callable[[Path], Any], folder: Path) -> Call:
     """Return the call that evaluates data in memory; the judgments have the same form."""
     from cranfield import evaluate
 
@@ -311,65 +328,67 @@ def cranfield_object(load: Callable[[Path], Any], folder: Path) -> Call:
     return lambda: evaluate(qrels, run, MEASURES)
 
 
-def without_duplicate_check(folder: Path) -> Call:
+def evaluate_unchecked(folder: Path) -> Call:
     """Return the call that evaluates the text without searching its blocks for duplicates."""
     from cranfield.data import order
 
-    call = cranfield_file("text.run", folder)
-    looks = 0
+    call = evaluate_file("text.run", folder)
+    n_calls = 0
 
     def find_no_repeats(keys: Any) -> Any:
-        nonlocal looks
-        looks += 1
+        nonlocal n_calls
+        n_calls += 1
         return np.zeros(0, np.int64)
 
-    vars(order)["find_repeated_keys"] = find_no_repeats  # in this process, which runs one side only
+    vars(order)["find_repeated_keys"] = find_no_repeats  # in this process
 
     def call_checked() -> Any:
         scores = call()
-        if not looks:
-            raise RuntimeError("`grouped` does not call in_several any more: change this side")
+        if not n_calls:
+            raise RuntimeError(
+                "`group_rows` does not call find_repeated_keys any more: change this side"
+            )
         return scores
 
     return call_checked
 
 
-def arrow_table(path: Path) -> Any:
+def read_arrow_table(path: Path) -> Any:
     """Read an Arrow table."""
     return pq.read_table(path)
 
 
-def shuffled_table(path: Path) -> Any:
+def read_shuffled_table(path: Path) -> Any:
     """Read an Arrow table with rows in random order."""
-    table = arrow_table(path)
+    table = read_arrow_table(path)
     order = np.random.default_rng(SEED).permutation(len(table))
     return table.take(pa.array(order)).combine_chunks()
 
 
-def small_batches(path: Path) -> Any:
+def read_small_batches(path: Path) -> Any:
     """Read an Arrow table in batches of 10,000 rows."""
-    return pa.Table.from_batches(arrow_table(path).combine_chunks().to_batches(10_000))
+    return pa.Table.from_batches(read_arrow_table(path).combine_chunks().to_batches(10_000))
 
 
-def whole_numbers(table: Any) -> Any:
+def cast_ids(table: Any) -> Any:
     """Return an Arrow table whose ids are whole numbers."""
     for position, name in enumerate(["query_id", "doc_id"]):
         table = table.set_column(position, name, table[name].cast(pa.int64()))
     return table
 
 
-def encoded(path: Path) -> Any:
+def read_encoded_table(path: Path) -> Any:
     """Read an Arrow table with dictionary-encoded ids."""
-    table = arrow_table(path).combine_chunks()
+    table = read_arrow_table(path).combine_chunks()
     for position, name in enumerate(["query_id", "doc_id"]):
         table = table.set_column(position, name, table[name].combine_chunks().dictionary_encode())
     return table
 
 
-def lists(path: Path, as_structs: bool = False) -> Any:
+def read_lists(path: Path, as_structs: bool = False) -> Any:
     """Read an Arrow table with a row for each query: lists of documents and their numbers."""
-    table = arrow_table(path).combine_chunks()
-    query, doc, number = (_whole(column) for column in table.columns)
+    table = read_arrow_table(path).combine_chunks()
+    query, doc, number = (_combine_chunks(column) for column in table.columns)
     codes = query.dictionary_encode().indices.to_numpy()
     query_starts = np.flatnonzero(np.append(True, codes[1:] != codes[:-1]))
     bounds = pa.array(np.append(query_starts, len(query)).astype(np.int32))
@@ -386,7 +405,7 @@ def lists(path: Path, as_structs: bool = False) -> Any:
     return pa.table(columns)
 
 
-def pandas_frame(path: Path) -> Any:
+def read_pandas(path: Path) -> Any:
     """Read a pandas frame with Arrow texts."""
     import pandas as pd
 
@@ -396,30 +415,30 @@ def pandas_frame(path: Path) -> Any:
     return frame
 
 
-def object_frame(path: Path) -> Any:
+def read_object_frame(path: Path) -> Any:
     """Read a pandas frame with Python texts."""
-    return pandas_frame(path).astype({"query_id": object, "doc_id": object})
+    return read_pandas(path).astype({"query_id": object, "doc_id": object})
 
 
-def polars_frame(path: Path) -> Any:
+def read_polars(path: Path) -> Any:
     """Read a polars frame."""
     import polars as pl
 
     return pl.read_parquet(path)
 
 
-def nested(path: Path) -> dict[str, dict[str, Any]]:
+def read_dicts(path: Path) -> dict[str, dict[str, Any]]:
     """Read a dict of dicts."""
     numbers_of_query: dict[str, dict[str, Any]] = {}
-    columns = [column.to_pylist() for column in arrow_table(path).columns]
+    columns = [column.to_pylist() for column in read_arrow_table(path).columns]
     for query, doc, number in zip(*columns, strict=True):
         numbers_of_query.setdefault(query, {})[doc] = number
     return numbers_of_query
 
 
-def structured(path: Path) -> Any:
+def read_structured_array(path: Path) -> Any:
     """Read a numpy array with named fields."""
-    table = arrow_table(path)
+    table = read_arrow_table(path)
     columns = [np.array(column.to_pylist()) for column in table.columns]
     field_types = [(name, c.dtype) for name, c in zip(table.column_names, columns, strict=True)]
     array = np.empty(len(table), field_types)
@@ -428,7 +447,7 @@ def structured(path: Path) -> Any:
     return array
 
 
-def arrow_csv(folder: Path) -> Call:
+def read_csv_only(folder: Path) -> Call:
     """Return the call that only reads the text's three columns, with pyarrow and all threads."""
     from pyarrow import csv
 
@@ -444,7 +463,7 @@ def arrow_csv(folder: Path) -> Call:
     return call
 
 
-def _their_means(scores: dict[str, dict[str, float]]) -> list[float]:
+def _pytrec_eval_means(scores: dict[str, dict[str, float]]) -> list[float]:
     return [
         sum(values[name] for values in scores.values()) / len(scores)
         for name in ("ndcg_cut_10", "map", "recip_rank")
@@ -459,7 +478,7 @@ def pytrec_eval_text(folder: Path) -> Call:
         with (folder / "qrels.txt").open() as qrels_file, (folder / "text.run").open() as run_file:
             qrels, run = pytrec_eval.parse_qrel(qrels_file), pytrec_eval.parse_run(run_file)
         names = {"map", "ndcg_cut.10", "recip_rank"}
-        return _their_means(pytrec_eval.RelevanceEvaluator(qrels, names).evaluate(run))
+        return _pytrec_eval_means(pytrec_eval.RelevanceEvaluator(qrels, names).evaluate(run))
 
     return call
 
@@ -468,11 +487,11 @@ def pytrec_eval_dicts(folder: Path) -> Call:
     """Return the call that evaluates dicts with pytrec_eval."""
     import pytrec_eval
 
-    qrels, run = nested(folder / "qrels.parquet"), nested(folder / "run.parquet")
+    qrels, run = read_dicts(folder / "qrels.parquet"), read_dicts(folder / "run.parquet")
 
     def call() -> list[float]:
         names = {"map", "ndcg_cut.10", "recip_rank"}
-        return _their_means(pytrec_eval.RelevanceEvaluator(qrels, names).evaluate(run))
+        return _pytrec_eval_means(pytrec_eval.RelevanceEvaluator(qrels, names).evaluate(run))
 
     return call
 
@@ -488,7 +507,7 @@ def ir_measures_text(folder: Path) -> Call:
         qrels = untyped_module.read_trec_qrels(str(folder / "qrels.txt"))
         run = untyped_module.read_trec_run(str(folder / "text.run"))
         means = untyped_module.calc_aggregate(measures, qrels, run)
-        return [means[measure] for measure in measures]
+        return [means[measure_side] for measure_side in measures]
 
     return call
 
@@ -532,7 +551,7 @@ def duckdb_parquet(folder: Path) -> Call:
 
     def call() -> list[float]:
         with duckdb.connect() as database:
-            database.execute(f"SET threads = {cores()}")
+            database.execute(f"SET threads = {count_cores()}")
             for name in ("run", "qrels"):
                 file = folder / f"{name}.parquet"
                 database.execute(f"CREATE VIEW {name} AS FROM read_parquet('{file}')")
@@ -547,30 +566,30 @@ TEXT, SHUFFLED, PARQUET = "TREC text", "TREC text, all rows shuffled", "Parquet,
 PANDAS, POLARS = "pandas, texts in Arrow", "polars"
 SORTED, SHUFFLED_TABLE = "pyarrow table", "pyarrow table, all rows shuffled"
 TABLES: dict[str, Callable[[Path], Any]] = {  # each is compared with the first
-    SORTED: arrow_table,
-    SHUFFLED_TABLE: shuffled_table,
-    "pyarrow table, batches of 10,000": small_batches,
-    "pyarrow table, lists": lists,
-    "pyarrow table, lists of structs": partial(lists, as_structs=True),
-    "pyarrow table, dictionaries": encoded,
-    "pyarrow table, whole numbers": lambda path: whole_numbers(arrow_table(path)),
-    "the same, all rows shuffled": lambda path: whole_numbers(shuffled_table(path)),
+    SORTED: read_arrow_table,
+    SHUFFLED_TABLE: read_shuffled_table,
+    "pyarrow table, batches of 10,000": read_small_batches,
+    "pyarrow table, lists": read_lists,
+    "pyarrow table, lists of structs": partial(read_lists, as_structs=True),
+    "pyarrow table, dictionaries": read_encoded_table,
+    "pyarrow table, whole numbers": lambda path: cast_ids(read_arrow_table(path)),
+    "the same, all rows shuffled": lambda path: cast_ids(read_shuffled_table(path)),
 }
 CRANFIELD: dict[str, Side] = {
-    **{form: partial(cranfield_file, name) for form, (name, _) in FILES.items()},
-    PANDAS: partial(cranfield_object, pandas_frame),
-    "pandas, texts as objects": partial(cranfield_object, object_frame),
-    POLARS: partial(cranfield_object, polars_frame),
-    **{form: partial(cranfield_object, load) for form, load in TABLES.items()},
-    "dict of dicts": partial(cranfield_object, nested),
-    "numpy, structured": partial(cranfield_object, structured),
+    **{form: partial(evaluate_file, name) for form, (name, _) in FILES.items()},
+    PANDAS: partial(evaluate_object, read_pandas),
+    "pandas, texts as objects": partial(evaluate_object, read_object_frame),
+    POLARS: partial(evaluate_object, read_polars),
+    **{form: partial(evaluate_object, load) for form, load in TABLES.items()},
+    "dict of dicts": partial(evaluate_object, read_dicts),
+    "numpy, structured": partial(evaluate_object, read_structured_array),
 }
 UNCHECKED = "TREC text, no search for duplicates"
 ARROW_CSV, PYTREC_EVAL = "pyarrow.csv, reads only", "pytrec_eval, its reader"
 PYTREC_EVAL_DICTS = "pytrec_eval, dict of dicts"
 PEERS: dict[str, Side] = {
-    UNCHECKED: without_duplicate_check,
-    ARROW_CSV: arrow_csv,
+    UNCHECKED: evaluate_unchecked,
+    ARROW_CSV: read_csv_only,
     PYTREC_EVAL: pytrec_eval_text,
     PYTREC_EVAL_DICTS: pytrec_eval_dicts,
     "ir_measures, TREC text": ir_measures_text,
@@ -581,26 +600,26 @@ PEERS: dict[str, Side] = {
 # In this order, sides that are compared run at about the same time.
 FIRST = [TEXT, UNCHECKED, ARROW_CSV, SHUFFLED, PARQUET, PYTREC_EVAL]
 FIRST += [PANDAS, POLARS, PYTREC_EVAL_DICTS, *TABLES]
-EVERY = CRANFIELD | PEERS
-SIDES = {side: EVERY[side] for side in dict.fromkeys([*FIRST, *EVERY])}
+ALL_SIDES = CRANFIELD | PEERS
+SIDES = {side: ALL_SIDES[side] for side in dict.fromkeys([*FIRST, *ALL_SIDES])}
 
 
 # ---- one side, in a separate process ---------------------------------------------------------
 
 
-def measure_here(side: str, folder: Path, tiny: Path) -> dict[str, Any]:
+def measure_in_process(side: str, folder: Path, tiny: Path) -> dict[str, Any]:
     """Measure one call in this process; errors are returned, too."""
     try:
         SIDES[side](tiny)()
         call = SIDES[side](folder)
-        held_before = _forget_peak()
+        held_before = _reset_peak()
         cpu, wall = time.process_time(), time.perf_counter()
         outcome = call()
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
         measurements: dict[str, Any] = {
             "wall": wall,
             "cpu": cpu,
-            "peak": _peak(),
+            "peak": _read_peak(),
             "held": held_before,
         }
     except ImportError as error:
@@ -618,14 +637,14 @@ def measure_here(side: str, folder: Path, tiny: Path) -> dict[str, Any]:
     return measurements
 
 
-def _forget_peak() -> float:
+def _reset_peak() -> float:
     """Reset the peak of the memory; return the memory held now, in MB."""
     with contextlib.suppress(OSError):  # not on Linux: the peak of the whole process
         Path("/proc/self/clear_refs").write_text("5")
-    return _peak()
+    return _read_peak()
 
 
-def _peak() -> float:
+def _read_peak() -> float:
     """Return the peak memory, in MB; getrusage would include the parent's before the exec."""
     try:
         status = Path("/proc/self/status").read_text()
@@ -644,22 +663,22 @@ class Cost:
     wall: float  # seconds
     cpu: float  # seconds, all threads
     peak: float  # MB, at most
-    held: float  # MB, before the call
+    held_before: float  # MB, before the call
     means: list[float] | None
-    each: str | None  # a hash of every query's values
+    scores_hash: str | None  # a hash of every query's values
     turns: list[dict[str, Any]]  # the measurements of each turn
 
 
 Results = dict[str, Cost | str]  # by side; a text is an error
 
 
-def measure(side: str, folder: Path, tiny: Path) -> dict[str, Any]:
+def measure_side(side: str, folder: Path, tiny: Path) -> dict[str, Any]:
     """Measure one side in a fresh process."""
     process = subprocess.run(
         [sys.executable, __file__, "--side", side, str(folder), str(tiny)],
         capture_output=True,
         text=True,
-        env={**os.environ, "POLARS_MAX_THREADS": str(cores())},
+        env={**os.environ, "POLARS_MAX_THREADS": str(count_cores())},
     )
     last_line = process.stdout.rpartition(MARK)
     if process.returncode or not last_line[1]:
@@ -669,7 +688,7 @@ def measure(side: str, folder: Path, tiny: Path) -> dict[str, Any]:
     return measurements
 
 
-def in_turn(sides: Iterable[str], folder: Path, tiny: Path, repeats: int) -> Results:
+def take_turns(sides: Iterable[str], folder: Path, tiny: Path, repeats: int) -> Results:
     """Measure sides in turn; one that fails is not tried again."""
     turns_of_side: dict[str, list[dict[str, Any]]] = {side: [] for side in sides}
     error_of_side: dict[str, str] = {}
@@ -678,7 +697,7 @@ def in_turn(sides: Iterable[str], folder: Path, tiny: Path, repeats: int) -> Res
             if side in error_of_side:
                 continue
             print(f"turn {turn + 1}: {side}", file=sys.stderr, flush=True)
-            measurements = measure(side, folder, tiny)
+            measurements = measure_side(side, folder, tiny)
             if "error" in measurements:
                 error_of_side[side] = measurements["error"]
             elif earlier_turns and measurements.get("each") != earlier_turns[0].get("each"):
@@ -701,7 +720,7 @@ def in_turn(sides: Iterable[str], folder: Path, tiny: Path, repeats: int) -> Res
     }
 
 
-def show(title: str, results: Results, of: str) -> None:
+def print_costs(title: str, results: Results, of: str) -> None:
     """Print the costs of each side, and their ratio to those of side `of`."""
     print(f"\n{title}")
     base_cost = results.get(of)
@@ -712,11 +731,11 @@ def show(title: str, results: Results, of: str) -> None:
         ratio_text = f"{cost.wall / base_cost.wall:7.2f} x" if isinstance(base_cost, Cost) else ""
         print(
             f"  {side:36} {cost.wall:8.3f} s wall {cost.cpu:8.3f} s cpu {cost.peak:7.0f} MB peak"
-            f" ({cost.held:5.0f} MB before) {ratio_text}"
+            f" ({cost.held_before:5.0f} MB before) {ratio_text}"
         )
 
 
-def show_tables(results: Results) -> None:
+def print_table_ratios(results: Results) -> None:
     """Print the ratio of each table's time to the sorted table's, turn by turn."""
     sorted_cost = results.get(SORTED)
     if not isinstance(sorted_cost, Cost):
@@ -737,7 +756,7 @@ def show_tables(results: Results) -> None:
         print(f"  {side:36} {'  '.join(ratios_text)}")
 
 
-def bars(results: Results) -> None:
+def print_bars(results: Results) -> None:
     """Print which bars are met."""
     print("\nbars")
     for title, side, rival_side, bar, at_least in [
@@ -751,28 +770,30 @@ def bars(results: Results) -> None:
     ]:
         side_cost, rival_cost = results.get(side), results.get(rival_side)
         if isinstance(side_cost, Cost) and isinstance(rival_cost, Cost):
-            _bar(title, side_cost.wall / rival_cost.wall, bar, at_least)
+            _print_bar(title, side_cost.wall / rival_cost.wall, bar, at_least)
         else:
             print(f"  {title}: not measured")
     text_cost, unchecked_cost = results.get(TEXT), results.get(UNCHECKED)
     title = "the duplicate check, share of text's time"
     if isinstance(text_cost, Cost) and isinstance(unchecked_cost, Cost):
-        _bar(title, 1 - unchecked_cost.wall / text_cost.wall, 0.3, False)
+        _print_bar(title, 1 - unchecked_cost.wall / text_cost.wall, 0.3, False)
     else:
         print(f"  {title}: not measured")
 
 
-def _bar(what: str, figure: float, bar: float, at_least: bool) -> None:
+def _print_bar(title: str, figure: float, bar: float, at_least: bool) -> None:
     is_met = figure >= bar if at_least else figure <= bar
     direction = "at least" if at_least else "at most"
-    print(f"  {what}: {figure:.2f}, bar {direction} {bar:.2f}: {'met' if is_met else 'NOT MET'}")
+    print(f"  {title}: {figure:.2f}, bar {direction} {bar:.2f}: {'met' if is_met else 'NOT MET'}")
 
 
-def compare(results: Results) -> None:
+def compare_values(results: Results) -> None:
     """Print whether all of cranfield's forms have the same values, and other tools' differences."""
     print("\nvalues")
     cost_of_side = {side: cost for side, cost in results.items() if isinstance(cost, Cost)}
-    cranfield_costs = {side: cost for side, cost in cost_of_side.items() if cost.each is not None}
+    cranfield_costs = {
+        side: cost for side, cost in cost_of_side.items() if cost.scores_hash is not None
+    }
     cranfield_sides = [side for side in CRANFIELD if side in results]
     failed_sides = [side for side in cranfield_sides if side not in cranfield_costs]
     if not cranfield_costs:
@@ -788,7 +809,7 @@ def compare(results: Results) -> None:
         side for side, cost in cranfield_costs.items() if cost.means != first_cost.means
     ]
     other_values_sides = [
-        side for side, cost in cranfield_costs.items() if cost.each != first_cost.each
+        side for side, cost in cranfield_costs.items() if cost.scores_hash != first_cost.scores_hash
     ]
     for quantity, other_sides in [
         ("means", other_means_sides),
@@ -799,7 +820,8 @@ def compare(results: Results) -> None:
         else:
             n_equal = len(cranfield_sides) - len(failed_sides)
             print(
-                f"  {quantity}: bit-identical from {n_equal} forms of {len(cranfield_sides)}; {len(failed_sides)} failed"
+                f"  {quantity}: bit-identical from {n_equal} forms of {len(cranfield_sides)}; "
+                f"{len(failed_sides)} failed"
             )
     for side, cost in cost_of_side.items():
         if side not in cranfield_costs and cost.means is not None:
@@ -807,7 +829,7 @@ def compare(results: Results) -> None:
             print(f"  {side}: at most {deviation:.1e} from cranfield's means")
 
 
-def show_sizes(sizes: dict[int, Results]) -> None:
+def print_sizes(sizes: dict[int, Results]) -> None:
     """Print how time and memory grow with the rows."""
     print("\nby rows")
     for side in (TEXT, PARQUET):
@@ -822,7 +844,7 @@ def show_sizes(sizes: dict[int, Results]) -> None:
                 )
 
 
-def cores() -> int:
+def count_cores() -> int:
     """Return how many cores this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
@@ -844,7 +866,7 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.side:
         side, folder, tiny = arguments.side
-        print(MARK + json.dumps(measure_here(side, Path(folder), Path(tiny))))
+        print(MARK + json.dumps(measure_in_process(side, Path(folder), Path(tiny))))
         return
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:2])
@@ -852,36 +874,36 @@ def main() -> None:
     chosen_sides = [side for side in SIDES if any(word in side.lower() for word in words)]
     n_queries = 698 if arguments.quick else 6980
     n_rows = n_queries * DEPTH
-    print(f"on {cores()} cores; medians of {arguments.repeats} turns; seed {SEED}")
+    print(f"on {count_cores()} cores; medians of {arguments.repeats} turns; seed {SEED}")
     print(f"measures {', '.join(MEASURES)}; in process, after imports and a call on tiny data")
     with tempfile.TemporaryDirectory() as name:
         tiny, base = Path(name, "tiny"), Path(name, "base")
         start = time.perf_counter()
-        write(tiny, 5, 20, FILES)
-        write(base, n_queries, DEPTH, FILES)
+        write_collection(tiny, 5, 20, FILES)
+        write_collection(base, n_queries, DEPTH, FILES)
         os.sync()
         print(
             f"{n_rows:,} rows, written in {len(FILES)} forms in {time.perf_counter() - start:.1f} s"
         )
-        results = in_turn(chosen_sides, base, tiny, arguments.repeats)
+        results = take_turns(chosen_sides, base, tiny, arguments.repeats)
         results_of_rows = {n_rows: results}
         for factor in (0.1, 10) if arguments.huge else (0.1,):
             sides = [side for side in (TEXT, PARQUET) if side in chosen_sides]
             if sides:
                 folder = Path(name, f"by {factor}")
-                write(folder, int(n_queries * factor), DEPTH, sides)
+                write_collection(folder, int(n_queries * factor), DEPTH, sides)
                 os.sync()
-                results_of_rows[int(n_rows * factor)] = in_turn(
+                results_of_rows[int(n_rows * factor)] = take_turns(
                     sides, folder, tiny, arguments.repeats
                 )
-    show("cranfield, from", {s: results[s] for s in CRANFIELD if s in results}, TEXT)
+    print_costs("cranfield, from", {s: results[s] for s in CRANFIELD if s in results}, TEXT)
     peer_results = {s: results[s] for s in (TEXT, *PEERS) if s in results}
-    show(f"beside cranfield, {TEXT}", peer_results, TEXT)
-    show_tables(results)
-    bars(results)
-    compare(results)
+    print_costs(f"beside cranfield, {TEXT}", peer_results, TEXT)
+    print_table_ratios(results)
+    print_bars(results)
+    compare_values(results)
     if len(results_of_rows) > 1:
-        show_sizes(results_of_rows)
+        print_sizes(results_of_rows)
 
 
 if __name__ == "__main__":

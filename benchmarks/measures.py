@@ -24,16 +24,16 @@ from cranfield.data.judged import Judged
 from cranfield.measures import Plan
 
 SEED = 20_261_121
-QUERIES, DOCUMENTS, SYSTEMS, JUDGED = 43, 1_000, 12, 215
+QUERIES, DOCUMENTS, SYSTEMS, N_JUDGED = 43, 1_000, 12, 215
 
 
-def collection() -> tuple[dict[str, dict[str, int]], list[dict[str, dict[str, float]]]]:
+def make_collection() -> tuple[dict[str, dict[str, int]], list[dict[str, dict[str, float]]]]:
     """Return judgments with grades 0 to 3, and the systems' runs."""
     random = np.random.default_rng(SEED)
     qrels: dict[str, dict[str, int]] = {}
     runs: list[dict[str, dict[str, float]]] = [{} for _ in range(SYSTEMS)]
     for q in range(QUERIES):
-        grades = random.choice(4, JUDGED, p=[0.6, 0.2, 0.1, 0.1]).tolist()
+        grades = random.choice(4, N_JUDGED, p=[0.6, 0.2, 0.1, 0.1]).tolist()
         qrels[f"q{q}"] = {f"d{d}": grade for d, grade in enumerate(grades)}
         for run in runs:
             docs = random.choice(2_000, DOCUMENTS, replace=False).tolist()
@@ -41,7 +41,7 @@ def collection() -> tuple[dict[str, dict[str, int]], list[dict[str, dict[str, fl
     return qrels, runs
 
 
-def every_measure() -> list[Measure]:
+def list_measures() -> list[Measure]:
     """Return all measures, with cutoff 10 (or recall 0.1) where they need one."""
     measures = []
     for definition in definitions():
@@ -52,21 +52,21 @@ def every_measure() -> list[Measure]:
     return measures
 
 
-def median_of(repeats: int, parts: dict[str, Callable[[], object]]) -> dict[str, float]:
+def measure_medians(repeats: int, calls: dict[str, Callable[[], object]]) -> dict[str, float]:
     """Return each part's median time in seconds; the parts take turns."""
-    times: dict[str, list[float]] = {name: [] for name in parts}
+    times: dict[str, list[float]] = {name: [] for name in calls}
     for _ in range(repeats):
-        for name, call in parts.items():
+        for name, call in calls.items():
             start = time.perf_counter()
             call()
             times[name].append(time.perf_counter() - start)
     return {name: statistics.median(seconds) for name, seconds in times.items()}
 
 
-def all_measures(repeats: int) -> None:
+def time_all_measures(repeats: int) -> None:
     """Time all measures on judged runs, and each alone; some from dicts, and in pytrec_eval."""
-    qrels, runs = collection()
-    judgments, measures = Qrels(qrels), every_measure()
+    qrels, runs = make_collection()
+    judgments, measures = Qrels(qrels), list_measures()
 
     def judge_runs() -> list[Judged]:
         matched_runs = judge_all(judgments, [Run(run) for run in runs])
@@ -97,7 +97,7 @@ def all_measures(repeats: int) -> None:
     evaluator = pytrec_eval.RelevanceEvaluator(
         qrels, {"map", "ndcg_cut.10", "P.10", "recall.100", "recip_rank", "bpref", "Rprec"}
     )
-    time_of_side = median_of(
+    time_of_side = measure_medians(
         repeats,
         {
             "cranfield": lambda: evaluate(qrels, runs, names),
@@ -109,16 +109,16 @@ def all_measures(repeats: int) -> None:
         print(f"    {seconds:.3f} s  {name}  ({seconds / time_of_side['cranfield']:.2f} x)")
 
 
-def many_cutoffs(repeats: int) -> None:
+def time_many_cutoffs(repeats: int) -> None:
     """Time an evaluation from files, with one cutoff of nDCG and with a hundred."""
-    qrels, runs = collection()
+    qrels, runs = make_collection()
     with tempfile.TemporaryDirectory() as folder:
         Qrels(qrels).write(Path(folder, "qrels"), format="trec")
         for i, run in enumerate(runs):
             Run(run).write(Path(folder, f"{i}.run"))
         files = [str(Path(folder, f"{i}.run")) for i in range(SYSTEMS)]
         qrels_path = str(Path(folder, "qrels"))
-        times = median_of(
+        times = measure_medians(
             repeats,
             {
                 "nDCG@10": lambda: evaluate(qrels_path, files, "nDCG@10"),
@@ -135,8 +135,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--repeats", type=int, default=5)
     repeats = parser.parse_args().repeats
-    all_measures(repeats)
-    many_cutoffs(repeats)
+    time_all_measures(repeats)
+    time_many_cutoffs(repeats)
 
 
 if __name__ == "__main__":

@@ -37,14 +37,14 @@ from cranfield import Comparison, compare, report
 SEED = 20_261_123
 
 
-def deep_learning(data: Path) -> Comparison:
+def compare_deep_learning(data: Path) -> Comparison:
     """Return 12 systems compared on 43 queries."""
     folder = data / "dl19"
     runs = sorted(folder.glob("*.run.gz"))
     return compare(folder / "qrels.txt", runs, "nDCG@10 AP RR@10 R@100 P@10", baseline="bm25")
 
 
-def many(n_systems: int, n_queries: int, depth: int = 20) -> Comparison:
+def compare_many_systems(n_systems: int, n_queries: int, depth: int = 20) -> Comparison:
     """Return many systems compared on many queries: systems differ in how much noise they add."""
     random = np.random.default_rng(SEED)
     docs = [f"d{i:02}" for i in range(2 * depth)]
@@ -77,9 +77,9 @@ class Text(dict[str, str]):
         )
 
 
-def documents(found: Comparison) -> list[str]:
+def list_documents(comparison: Comparison) -> list[str]:
     """Return the documents of the first 20 ranks of every system."""
-    source = found.aligned.evaluated_runs
+    source = comparison.aligned.evaluated_runs
     if source is None:
         return []
     ids: set[str] = set()
@@ -89,14 +89,14 @@ def documents(found: Comparison) -> list[str]:
     return sorted(ids)
 
 
-def cpu(what: Callable[[], Any]) -> tuple[Any, float]:
+def measure_cpu(call: Callable[[], Any]) -> tuple[Any, float]:
     """Return the result of a call, and its CPU seconds."""
     start = time.process_time()
-    outcome = what()
+    outcome = call()
     return outcome, time.process_time() - start
 
 
-def opened(page: Page) -> tuple[float, float, float]:
+def measure_load(page: Page) -> tuple[float, float, float]:
     """Return first paint, ready, and the longest task, in ms."""
     page.settle()
     paint = page.evaluate(
@@ -113,9 +113,9 @@ def scroll(page: Page) -> None:
         page.settle()
 
 
-def pressed(page: Page, where: str, *keys: str) -> None:
+def press_keys(page: Page, selector: str, *keys: str) -> None:
     """Focus an element and press keys."""
-    page.focus(where)
+    page.focus(selector)
     page.press(*keys)
 
 
@@ -126,14 +126,14 @@ def search(page: Page) -> None:
     page.type("2")
 
 
-DEEDS: dict[str, Callable[[Page], None]] = {
+ACTIONS: dict[str, Callable[[Page], None]] = {
     "scroll": scroll,
     "swap": lambda page: page.click("#swap"),
     "other A": lambda page: page.read_first(
         "#pick-a", "(it.selectedIndex = 3, it.dispatchEvent(new Event('change')))"
     ),
-    "20 x down": lambda page: pressed(page, "#queries", *["ArrowDown"] * 20),
-    "slider End": lambda page: pressed(page, "[role=slider]", "End"),
+    "20 x down": lambda page: press_keys(page, "#queries", *["ArrowDown"] * 20),
+    "slider End": lambda page: press_keys(page, "[role=slider]", "End"),
     "search": search,
     "order": lambda page: page.read_first(
         "#order", "(it.value = 'unlike', it.dispatchEvent(new Event('change')))"
@@ -143,7 +143,7 @@ DEEDS: dict[str, Callable[[Page], None]] = {
 }
 
 
-def shown(ms: float) -> str:
+def format_task_time(ms: float) -> str:
     """Return the time of a longest task as text."""
     return f"{ms:.0f}" if ms >= 50 else "< 50"
 
@@ -154,11 +154,11 @@ def browse(pages: dict[str, Path], loads: int) -> None:
     with Browser() as browser:
         for name, path in pages.items():
             load_times = []
-            times_of_action: dict[str, list[float]] = {action: [] for action in DEEDS}
+            times_of_action: dict[str, list[float]] = {action: [] for action in ACTIONS}
             for _ in range(loads):
                 with browser.open(path) as page:
-                    load_times.append(opened(page))
-                    for action, perform in DEEDS.items():
+                    load_times.append(measure_load(page))
+                    for action, perform in ACTIONS.items():
                         perform(page)
                         page.settle()
                         times_of_action[action].append(max(page.long_tasks(), default=0))
@@ -166,10 +166,13 @@ def browse(pages: dict[str, Path], loads: int) -> None:
                 statistics.median(times) for times in zip(*load_times, strict=True)
             )
             action_times = ", ".join(
-                f"{action} {shown(statistics.median(times))}"
+                f"{action} {format_task_time(statistics.median(times))}"
                 for action, times in times_of_action.items()
             )
-            print(f"{name:28} {paint:6.0f} {ready:6.0f} {shown(longest):>8}  {action_times}")
+            print(
+                f"{name:28} {paint:6.0f} {ready:6.0f} {format_task_time(longest):>8}  "
+                f"{action_times}"
+            )
 
 
 def main() -> None:
@@ -185,15 +188,17 @@ def main() -> None:
     kinds: list[tuple[str, Callable[[], Comparison], list[dict[str, Any]]]] = []
     if arguments.data:
         page_options: list[dict[str, Any]] = [{}, {"worksheets": 0}, {"texts": True}]
-        kinds.append(("12 x 43", lambda: deep_learning(arguments.data), page_options))
+        kinds.append(("12 x 43", lambda: compare_deep_learning(arguments.data), page_options))
     n_queries = 700 if arguments.quick else 7_000
     large_options: list[dict[str, Any]] = [{}, {"texts": True}]
-    kinds.append((f"50 x {n_queries:,}", lambda: many(50, n_queries), large_options))
+    kinds.append(
+        (f"50 x {n_queries:,}", lambda: compare_many_systems(50, n_queries), large_options)
+    )
     pages: dict[str, Path] = {}
     print(f"{'':28} {'compare':>8} {'report':>8} {'kB':>8} {'gzip':>8}")
     with tempfile.TemporaryDirectory() as folder:
         for kind, make, page_options in kinds:
-            comparison, compare_seconds = cpu(make)
+            comparison, compare_seconds = measure_cpu(make)
             for options in page_options:
                 report_options = {
                     key: option_value for key, option_value in options.items() if key != "texts"
@@ -202,16 +207,16 @@ def main() -> None:
                 if options.get("texts"):
                     name += ", texts"
                     report_options["query_texts"] = Text(comparison.aligned.query_ids, 60)
-                    report_options["doc_texts"] = Text(documents(comparison), 330)
+                    report_options["doc_texts"] = Text(list_documents(comparison), 330)
                 if options.get("worksheets") == 0:
                     name += ", no worksheets"
-                page, seconds = cpu(partial(report, comparison, **report_options))
+                page, seconds = measure_cpu(partial(report, comparison, **report_options))
                 pages[name] = Path(folder) / f"{len(pages)}.html"
                 page.save(pages[name])
                 page_bytes = pages[name].read_bytes()
                 print(
-                    f"{name:28} {compare_seconds:8.2f} {seconds:8.2f} {len(page_bytes) / 1000:8,.0f} "
-                    f"{len(gzip.compress(page_bytes)) / 1000:8,.0f}"
+                    f"{name:28} {compare_seconds:8.2f} {seconds:8.2f} "
+                    f"{len(page_bytes) / 1000:8,.0f} {len(gzip.compress(page_bytes)) / 1000:8,.0f}"
                 )
         if find_chromium() is None:
             print("\nthere is no Chromium: apt-get install chromium")

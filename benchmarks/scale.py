@@ -30,23 +30,23 @@ import numpy as np
 
 SEED = 20_260_601
 MEASURES = "nDCG@10 AP RR@10 P@10 R@100 GMAP NumRet"
-DEPTH, JUDGED, N_ITEMS = 100, 8, 200_000
-_USERS = 10_000  # written at a time
+DEPTH, N_JUDGED, N_ITEMS = 100, 8, 200_000
+_USERS_PER_BLOCK = 10_000  # written at a time
 
 
 # ---- data -----------------------------------------------------------------------------------
 
 
-def write_users(folder: Path, n_users: int, *, shuffled: bool = False) -> tuple[Path, Path]:
+def write_users(folder: Path, n_users: int, *, is_shuffled: bool = False) -> tuple[Path, Path]:
     """Write judgments and a run of users; return their paths. Existing files are kept."""
     import pyarrow as pa
     from pyarrow import csv
 
-    prefix = "shuffled" if shuffled else "users"
+    prefix = "shuffled" if is_shuffled else "users"
     qrels, run = folder / f"{prefix}-{n_users}.qrels", folder / f"{prefix}-{n_users}.run"
     if run.exists():
         return qrels, run
-    if shuffled:
+    if is_shuffled:
         for sorted_path, path in zip(write_users(folder, n_users), (qrels, run), strict=True):
             lines = np.array(sorted_path.read_bytes().splitlines(keepends=True))
             np.random.default_rng(SEED).shuffle(lines)
@@ -63,16 +63,16 @@ def write_users(folder: Path, n_users: int, *, shuffled: bool = False) -> tuple[
         csv.CSVWriter(qrels, make_schema(4), write_options=write_options) as qrels_writer,
         csv.CSVWriter(unfinished_run, make_schema(6), write_options=write_options) as run_writer,
     ):
-        for begin in range(0, n_users, _USERS):
-            users = np.arange(begin, min(begin + _USERS, n_users))
-            qrels_columns, run_columns = _rows_of(users, random)
+        for begin in range(0, n_users, _USERS_PER_BLOCK):
+            users = np.arange(begin, min(begin + _USERS_PER_BLOCK, n_users))
+            qrels_columns, run_columns = _make_columns(users, random)
             qrels_writer.write_table(pa.table(qrels_columns, names=make_schema(4).names))
             run_writer.write_table(pa.table(run_columns, names=make_schema(6).names))
     unfinished_run.rename(run)
     return qrels, run
 
 
-def _rows_of(users: Any, random: np.random.Generator) -> tuple[list[Any], list[Any]]:
+def _make_columns(users: Any, random: np.random.Generator) -> tuple[list[Any], list[Any]]:
     """Return the columns of judgments and of a run of some users."""
     import pyarrow as pa
     from pyarrow import compute
@@ -81,13 +81,13 @@ def _rows_of(users: Any, random: np.random.Generator) -> tuple[list[Any], list[A
     steps = np.arange(DEPTH)[None] * 1999
     items = (steps + random.integers(0, N_ITEMS, n_users)[:, None]) % N_ITEMS
     scores = np.sort(np.round(random.gamma(2, 2, (n_users, DEPTH)), 3), axis=1)[:, ::-1]
-    retrieved_column = np.argsort(random.random((n_users, DEPTH)), axis=1)[:, :JUDGED]
-    unretrieved_items = (items[:, :JUDGED] + 1 + np.arange(JUDGED) * 7) % N_ITEMS
-    is_retrieved = random.random((n_users, JUDGED)) < 0.4
+    retrieved_column = np.argsort(random.random((n_users, DEPTH)), axis=1)[:, :N_JUDGED]
+    unretrieved_items = (items[:, :N_JUDGED] + 1 + np.arange(N_JUDGED) * 7) % N_ITEMS
+    is_retrieved = random.random((n_users, N_JUDGED)) < 0.4
     judged_item = np.where(
         is_retrieved, np.take_along_axis(items, retrieved_column, 1), unretrieved_items
     ).ravel()
-    user_of_judgment = np.repeat(users, JUDGED)
+    user_of_judgment = np.repeat(users, N_JUDGED)
     _, distinct_row = np.unique(user_of_judgment * N_ITEMS + judged_item, return_index=True)
     distinct_row.sort()
 
@@ -118,7 +118,7 @@ def _rows_of(users: Any, random: np.random.Generator) -> tuple[list[Any], list[A
 # ---- sides: each is a function that a separate process calls ---------------------------------
 
 
-def evaluation(qrels: str, run: str, options: str) -> str:
+def hash_evaluation(qrels: str, run: str, options: str) -> str:
     """Evaluate a run; return a hash of the values."""
     from cranfield import evaluate
 
@@ -130,7 +130,7 @@ def evaluation(qrels: str, run: str, options: str) -> str:
     return digest.hexdigest()[:12]
 
 
-def judgments(qrels: str, run: str, users: str) -> str:
+def measure_judgments(qrels: str, run: str, users: str) -> str:
     """Read judgments, and evaluate a run; return the bytes of resident memory per query."""
     from cranfield import evaluate, read_qrels
 
@@ -148,13 +148,14 @@ def judgments(qrels: str, run: str, users: str) -> str:
     after_reading = read_resident()
     scores = evaluate(judgments, run, MEASURES, buckets=1)
     n_users = int(users)
+    n_bytes, n_bytes_with_scores = after_reading - before_reading, read_resident() - before_reading
     return (
-        f"{(after_reading - before_reading) / n_users:.0f} bytes a query, {(read_resident() - before_reading) / n_users:.0f} with the "
+        f"{n_bytes / n_users:.0f} bytes a query, {n_bytes_with_scores / n_users:.0f} with the "
         f"scores of {len(scores.query_ids):,}"
     )
 
 
-def reading(*runs: str) -> str:
+def read_runs(*runs: str) -> str:
     """Only read runs."""
     from cranfield import read_run
 
@@ -165,7 +166,7 @@ def reading(*runs: str) -> str:
     return f"{n_rows:,} rows"
 
 
-def many(qrels: str, *runs: str) -> str:
+def hash_many_runs(qrels: str, *runs: str) -> str:
     """Evaluate many runs against one set of judgments."""
     from cranfield import evaluate
 
@@ -184,14 +185,14 @@ def read_and_write(result: str, *runs: str) -> str:
     return f"{n_rows:,} rows, wrote {read_run(result).write(f'{result}.copy.run').rows:,}"
 
 
-def fusing(result: str, *runs: str) -> str:
+def fuse_and_write(result: str, *runs: str) -> str:
     """Fuse runs by their ranks, and write the result."""
     from cranfield import fuse
 
     return f"wrote {fuse(list(runs)).write(f'{result}.copy.run').rows:,}"
 
 
-def in_process(qrels: str, run: str) -> str:
+def evaluate_in_process(qrels: str, run: str) -> str:
     """Evaluate tables twice; return what the second time took, and a hash of the means."""
     from cranfield import evaluate, read_qrels, read_run
 
@@ -199,16 +200,16 @@ def in_process(qrels: str, run: str) -> str:
         scores = evaluate(read_qrels(qrels), read_run(run), MEASURES)
         return scores.means(exact=True)
 
-    return _second(evaluate_means, _rows(run))
+    return _describe_second_call(evaluate_means, _count_rows(run))
 
 
-def on_spark(qrels: str, run: str) -> str:
+def evaluate_on_spark(qrels: str, run: str) -> str:
     """Do the same by Spark, bucket by bucket; return also the bytes that are shuffled."""
     from cranfield import spark as ranking
 
-    session = _session()
+    session = _start_session()
     qrels_frame, run_frame = (session.read.parquet(path) for path in (qrels, run))
-    rows = _rows(run)
+    rows = _count_rows(run)
 
     def evaluate_means() -> dict[str, float]:
         scores = ranking.evaluate(
@@ -216,18 +217,18 @@ def on_spark(qrels: str, run: str) -> str:
         )
         return {row["measure"]: row["value"] for row in ranking.summarize(scores).collect()}
 
-    description = _second(evaluate_means, rows)
+    description = _describe_second_call(evaluate_means, rows)
     summary = session.sparkContext._jsc.sc().statusStore().executorSummary("driver")
     session.stop()
     return f"{description}, {summary.totalShuffleWrite() / 2 / rows:.0f} bytes shuffled a row"
 
 
-def ranking_evaluator(qrels: str, run: str) -> str:
+def evaluate_by_ranking_evaluator(qrels: str, run: str) -> str:
     """Return the same for four measures of Spark's RankingEvaluator, from lists that it makes."""
     from pyspark.ml.evaluation import RankingEvaluator
     from pyspark.sql import functions
 
-    session = _session()
+    session = _start_session()
     number = functions.substring("doc_id", 2, 9).cast("double")
     relevant_groups = session.read.parquet(qrels).where("relevance > 0").groupBy("query_id")
     run_frame = session.read.parquet(run).select("query_id", "score", number.alias("doc"))
@@ -249,12 +250,12 @@ def ranking_evaluator(qrels: str, run: str) -> str:
         cached_lists.unpersist(blocking=True)
         return means
 
-    description = _second(evaluate_means, _rows(run))
+    description = _describe_second_call(evaluate_means, _count_rows(run))
     session.stop()
     return description
 
 
-def _session() -> Any:
+def _start_session() -> Any:
     from pyspark.sql import SparkSession
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
@@ -271,18 +272,18 @@ def _session() -> Any:
     return builder.getOrCreate()
 
 
-def _rows(path: str) -> int:
+def _count_rows(path: str) -> int:
     from pyarrow import parquet
 
     return int(parquet.ParquetFile(path).metadata.num_rows)
 
 
-def _second(evaluated: Callable[[], dict[str, float]], rows: int) -> str:
+def _describe_second_call(evaluate_means: Callable[[], dict[str, float]], rows: int) -> str:
     """Return what the second of two calls takes for each row, with all processes below this one."""
-    evaluated()
-    start, cpu_before = time.perf_counter(), _of_family()[0]
-    means = evaluated()
-    wall, (cpu, memory) = time.perf_counter() - start, _of_family()
+    evaluate_means()
+    start, cpu_before = time.perf_counter(), _family_costs()[0]
+    means = evaluate_means()
+    wall, (cpu, memory) = time.perf_counter() - start, _family_costs()
     means_hash = hashlib.sha256(repr(sorted(means.items())).encode()).hexdigest()[:8]
     return (
         f"{(cpu - cpu_before) / rows * 1e6:.2f} us of CPU a row, {wall / rows * 1e6:.2f} us a row, "
@@ -290,7 +291,7 @@ def _second(evaluated: Callable[[], dict[str, float]], rows: int) -> str:
     )
 
 
-def _of_family() -> tuple[float, float]:
+def _family_costs() -> tuple[float, float]:
     """Return the CPU seconds and the peak memory, in MB, of this process and all below it."""
     parents, seconds_of_process, memory_of_process = {}, {}, {}
     for folder in Path("/proc").iterdir():
@@ -314,7 +315,7 @@ def _of_family() -> tuple[float, float]:
     )
 
 
-def peak_memory() -> float:
+def read_peak_memory() -> float:
     """Return the peak memory of this process, in MB.
 
     On Linux, `ru_maxrss` includes the memory of the parent process.
@@ -333,8 +334,16 @@ def peak_memory() -> float:
 SIDES: dict[str, Callable[..., str]] = {
     side.__name__: side
     for side in (
-        *(evaluation, judgments, reading, many, in_process, on_spark, ranking_evaluator),
-        *(read_and_write, fusing),
+        *(
+            hash_evaluation,
+            measure_judgments,
+            read_runs,
+            hash_many_runs,
+            evaluate_in_process,
+            evaluate_on_spark,
+            evaluate_by_ranking_evaluator,
+        ),
+        *(read_and_write, fuse_and_write),
     )
 }
 
@@ -349,7 +358,7 @@ class Turn:
     wall: float  # seconds
     cpu: float  # seconds, all threads
     memory: float  # MB, at most
-    said: str
+    output: str
 
 
 @dataclass(frozen=True)
@@ -360,7 +369,7 @@ class Side:
     call: tuple[str, ...]
     source: str | None = None
 
-    def turn(self, temp: str) -> Turn:
+    def take_turn(self, temp: str) -> Turn:
         """Run it once."""
         environment = {**os.environ, "TMPDIR": temp}
         if self.source is not None:
@@ -381,72 +390,83 @@ class Side:
         return Turn(wall, usage.ru_utime + usage.ru_stime, float(peak or "nan"), output)
 
 
-def measure(title: str, sides: Sequence[Side], turns: int, temp: str) -> None:
+def measure_sides(title: str, sides: Sequence[Side], turns: int, temp: str) -> None:
     """Run sides in turn, and print the costs of each, with the ratio to the first."""
     print(f"\n## {title}: {turns} turns, medians (least to most); load {os.getloadavg()[0]:.1f}")
     turns_of_side: dict[str, list[Turn]] = {side.name: [] for side in sides}
     for _ in range(turns):
         for side in sides:
-            turns_of_side[side.name].append(side.turn(temp))
+            turns_of_side[side.name].append(side.take_turn(temp))
     first_turns = turns_of_side[sides[0].name]
     print(f"{'side':28} {'wall s':>22} {'CPU s':>22} {'peak MB':>8} {'CPU':>6} {'wall':>6}  output")
     for name, side_turns in turns_of_side.items():
-        cpu, wall = [turn.cpu for turn in side_turns], [one.wall for one in side_turns]
+        cpu, wall = [turn.cpu for turn in side_turns], [turn.wall for turn in side_turns]
         turn_pairs = list(zip(side_turns, first_turns, strict=True))
         ratios = [statistics.median(turn.cpu / first_turn.cpu for turn, first_turn in turn_pairs)]
         ratios.append(
             statistics.median(turn.wall / first_turn.wall for turn, first_turn in turn_pairs)
         )
-        outputs = "; ".join(dict.fromkeys(turn.said for turn in side_turns))
+        outputs = "; ".join(dict.fromkeys(turn.output for turn in side_turns))
         memory = max(turn.memory for turn in side_turns)
         print(
-            f"{name:28} {_spread(wall):>22} {_spread(cpu):>22} {memory:8.0f} "
+            f"{name:28} {_format_spread(wall):>22} {_format_spread(cpu):>22} {memory:8.0f} "
             f"{ratios[0]:6.2f} {ratios[1]:6.2f}  {outputs}"
         )
     sys.stdout.flush()
 
 
-def _spread(numbers: Sequence[float]) -> str:
+def _format_spread(numbers: Sequence[float]) -> str:
     return f"{statistics.median(numbers):.2f} ({min(numbers):.2f}-{max(numbers):.2f})"
 
 
-def buckets(folder: Path, given: argparse.Namespace) -> list[Side]:
+def bucket_sides(folder: Path, arguments: argparse.Namespace) -> list[Side]:
     """Return an evaluation in memory and in buckets; all must have the same values."""
-    paths = tuple(map(str, write_users(folder, given.rows // DEPTH)))
-    sides = [] if not given.before else [_evaluation("before, in memory", paths, {}, given.before)]
-    if not given.no_memory:
-        sides.append(_evaluation("in memory", paths, {"buckets": 1}))
-    return [*sides, _evaluation("in buckets", paths, {"buckets": given.buckets})]
+    paths = tuple(map(str, write_users(folder, arguments.rows // DEPTH)))
+    sides = (
+        []
+        if not arguments.before
+        else [_evaluation_side("before, in memory", paths, {}, arguments.before)]
+    )
+    if not arguments.no_memory:
+        sides.append(_evaluation_side("in memory", paths, {"buckets": 1}))
+    return [*sides, _evaluation_side("in buckets", paths, {"buckets": arguments.buckets})]
 
 
-def _evaluation(
+def _evaluation_side(
     name: str, paths: tuple[str, ...], options: dict[str, Any], source: str | None = None
 ) -> Side:
-    return Side(name, ("evaluation", *paths, json.dumps(options)), source)
+    return Side(name, ("hash_evaluation", *paths, json.dumps(options)), source)
 
 
-def bytes_a_query(folder: Path, given: argparse.Namespace) -> list[Side]:
+def judgment_sides(folder: Path, arguments: argparse.Namespace) -> list[Side]:
     """Return a side that reads 300,000 queries with 8 judgments each, and evaluates them."""
-    n_users = max(1000, 300_000 * given.rows // 7_000_000) if given.quick else 300_000
-    call = ("judgments", *map(str, write_users(folder, n_users)), str(n_users))
-    sides_before = [Side("before", call, given.before)] if given.before else []
+    n_users = max(1000, 300_000 * arguments.rows // 7_000_000) if arguments.quick else 300_000
+    call = ("measure_judgments", *map(str, write_users(folder, n_users)), str(n_users))
+    sides_before = [Side("before", call, arguments.before)] if arguments.before else []
     return [*sides_before, Side("judgments", call)]
 
 
-def shuffled(folder: Path, given: argparse.Namespace) -> list[Side]:
+def shuffled_sides(folder: Path, arguments: argparse.Namespace) -> list[Side]:
     """Return sides with rows in order, and with the same rows shuffled."""
-    n_users = given.rows // DEPTH
+    n_users = arguments.rows // DEPTH
     sorted_paths = tuple(map(str, write_users(folder, n_users)))
-    shuffled_paths = tuple(map(str, write_users(folder, n_users, shuffled=True)))
-    sides = [_evaluation("before, sorted", sorted_paths, {}, given.before)] if given.before else []
-    sides.append(_evaluation("sorted", sorted_paths, {"buckets": 1}))
-    sides.append(_evaluation("shuffled", shuffled_paths, {"buckets": 1}))
-    return [*sides, _evaluation("shuffled, in buckets", shuffled_paths, {"buckets": given.buckets})]
+    shuffled_paths = tuple(map(str, write_users(folder, n_users, is_shuffled=True)))
+    sides = (
+        [_evaluation_side("before, sorted", sorted_paths, {}, arguments.before)]
+        if arguments.before
+        else []
+    )
+    sides.append(_evaluation_side("sorted", sorted_paths, {"buckets": 1}))
+    sides.append(_evaluation_side("shuffled", shuffled_paths, {"buckets": 1}))
+    return [
+        *sides,
+        _evaluation_side("shuffled, in buckets", shuffled_paths, {"buckets": arguments.buckets}),
+    ]
 
 
-def many_runs(folder: Path, given: argparse.Namespace) -> list[Side]:
+def many_run_sides(folder: Path, arguments: argparse.Namespace) -> list[Side]:
     """Return 100 runs of 50 queries, 1,000 documents each: read, and evaluated."""
-    n_runs, n_queries, depth = (10 if given.quick else 100), 50, 1000
+    n_runs, n_queries, depth = (10 if arguments.quick else 100), 50, 1000
     random = np.random.default_rng(SEED)
     qrels, runs = folder / "many.qrels", [folder / f"many-{i}.run" for i in range(n_runs)]
     with qrels.open("w") as lines:
@@ -461,20 +481,25 @@ def many_runs(folder: Path, given: argparse.Namespace) -> list[Side]:
                     lines.write(f"q{query} Q0 d{doc} {rank + 1} {30 - rank / 40:.6f} t\n")
     paths = tuple(map(str, runs))
     sides_before = (
-        [Side("before", ("many", str(qrels), *paths), given.before)] if given.before else []
+        [Side("before", ("hash_many_runs", str(qrels), *paths), arguments.before)]
+        if arguments.before
+        else []
     )
-    sides = [Side("reading", ("reading", *paths)), Side("evaluated", ("many", str(qrels), *paths))]
-    return [*sides, *sides_before, Side("one of them", ("many", str(qrels), paths[0]))]
+    sides = [
+        Side("reading", ("read_runs", *paths)),
+        Side("evaluated", ("hash_many_runs", str(qrels), *paths)),
+    ]
+    return [*sides, *sides_before, Side("one of them", ("hash_many_runs", str(qrels), paths[0]))]
 
 
-def fusion(folder: Path, given: argparse.Namespace) -> list[Side]:
+def fusion_sides(folder: Path, arguments: argparse.Namespace) -> list[Side]:
     """Return 12 runs of 1,000 documents a query that are read, and that are fused.
 
     A query has 3,000 documents, which each run scores with an error of its own.
     """
     from cranfield import fuse
 
-    random, n_queries = np.random.default_rng(SEED), max(1, given.rows // 1000)
+    random, n_queries = np.random.default_rng(SEED), max(1, arguments.rows // 1000)
     paths = [folder / f"fused-{n_queries}-{i}.run" for i in range(12)]
     if not paths[-1].exists():
         files = [path.open("w") for path in paths]
@@ -495,12 +520,12 @@ def fusion(folder: Path, given: argparse.Namespace) -> list[Side]:
     fuse(list(paths)).write(result)
     file_paths = str(result), *map(str, paths)
     return [
-        Side("read, and result written", ("read_and_write", *file_paths), given.before),
-        Side("fused", ("fusing", *file_paths)),
+        Side("read, and result written", ("read_and_write", *file_paths), arguments.before),
+        Side("fused", ("fuse_and_write", *file_paths)),
     ]
 
 
-def spark(folder: Path, given: argparse.Namespace) -> list[Side]:
+def spark_sides(folder: Path, arguments: argparse.Namespace) -> list[Side]:
     """Return one process, Spark with cranfield, and Spark's own evaluator, on the same Parquet.
 
     Each starts, evaluates twice and says what the second time took; wall and CPU of the table are
@@ -510,27 +535,27 @@ def spark(folder: Path, given: argparse.Namespace) -> list[Side]:
 
     from cranfield import read_qrels, read_run
 
-    text_paths = write_users(folder, given.rows // DEPTH)
+    text_paths = write_users(folder, arguments.rows // DEPTH)
     paths = [path.with_suffix(f"{path.suffix}.parquet") for path in text_paths]
     if not paths[1].exists():
         read_qrels(text_paths[0]).write(paths[0])
         read_run(text_paths[1]).write(paths[1])
     assert parquet.ParquetFile(paths[1]).metadata.num_rows > 0
     names = {
-        "one process": "in_process",
-        "Spark": "on_spark",
-        "RankingEvaluator": "ranking_evaluator",
+        "one process": "evaluate_in_process",
+        "Spark": "evaluate_on_spark",
+        "RankingEvaluator": "evaluate_by_ranking_evaluator",
     }
     return [Side(name, (call, *map(str, paths))) for name, call in names.items()]
 
 
 BENCHMARKS: dict[str, Callable[[Path, argparse.Namespace], list[Side]]] = {
-    "buckets": buckets,
-    "bytes": bytes_a_query,
-    "shuffled": shuffled,
-    "runs": many_runs,
-    "fusion": fusion,
-    "spark": spark,
+    "buckets": bucket_sides,
+    "bytes": judgment_sides,
+    "shuffled": shuffled_sides,
+    "runs": many_run_sides,
+    "fusion": fusion_sides,
+    "spark": spark_sides,
 }
 
 
@@ -555,7 +580,7 @@ def main() -> None:
         for name in arguments.only:
             sides = BENCHMARKS[name](folder, arguments)
             rows_text = f", {arguments.rows:,} rows" if name in ("buckets", "shuffled") else ""
-            measure(name + rows_text, sides, arguments.turns, str(folder))
+            measure_sides(name + rows_text, sides, arguments.turns, str(folder))
 
 
 if __name__ == "__main__":
@@ -563,7 +588,7 @@ if __name__ == "__main__":
         import warnings
 
         warnings.simplefilter("ignore")
-        said = SIDES[sys.argv[2]](*sys.argv[3:])
-        print(f"{peak_memory():.0f}", said)
+        output = SIDES[sys.argv[2]](*sys.argv[3:])
+        print(f"{read_peak_memory():.0f}", output)
     else:
         main()

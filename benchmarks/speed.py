@@ -49,7 +49,7 @@ class Cost:
     memory: float  # MB, at most
 
 
-def cost_of(command: list[str]) -> Cost:
+def measure_cost(command: list[str]) -> Cost:
     """Run a command to its end; return its costs. Its output is thrown away."""
     start = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -61,12 +61,12 @@ def cost_of(command: list[str]) -> Cost:
     return Cost(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
 
 
-def in_turn(commands: dict[str, list[str]], repeats: int) -> dict[str, Cost]:
+def take_turns(commands: dict[str, list[str]], repeats: int) -> dict[str, Cost]:
     """Run commands in turn; return the medians of each."""
     costs: dict[str, list[Cost]] = {name: [] for name in commands}
     for _ in range(repeats):
         for name, command in commands.items():
-            costs[name].append(cost_of(command))
+            costs[name].append(measure_cost(command))
     return {
         name: Cost(
             statistics.median(c.wall for c in side_costs),
@@ -77,7 +77,9 @@ def in_turn(commands: dict[str, list[str]], repeats: int) -> dict[str, Cost]:
     }
 
 
-def write_collection(folder: Path, name: str, n_queries: int, depth: int, judged: int) -> list[str]:
+def write_collection(
+    folder: Path, name: str, n_queries: int, depth: int, n_judged: int
+) -> list[str]:
     """Write qrels and a run in the order of its ranks; return their paths."""
     random = np.random.default_rng(SEED)
     queries = np.sort(random.choice(1_100_000, n_queries, replace=False)).tolist()
@@ -90,26 +92,26 @@ def write_collection(folder: Path, name: str, n_queries: int, depth: int, judged
                 f"{query} Q0 {doc} {rank} {score:.6f} bm25\n"
                 for rank, (doc, score) in enumerate(zip(docs, scores, strict=True), 1)
             )
-            retrieved = random.choice(docs, judged - judged // 2, replace=False).tolist()
-            unretrieved = random.choice(8_841_823, judged // 2).tolist()
+            retrieved = random.choice(docs, n_judged - n_judged // 2, replace=False).tolist()
+            unretrieved = random.choice(8_841_823, n_judged // 2).tolist()
             qrels_file.writelines(
                 f"{query} 0 {doc} {grade}\n"
                 for doc, grade in zip(
                     dict.fromkeys([*retrieved, *unretrieved]),
-                    random.integers(0, 4, judged).tolist() if judged > 2 else [1, 1],
+                    random.integers(0, 4, n_judged).tolist() if n_judged > 2 else [1, 1],
                     strict=False,
                 )
             )
     return [str(qrels), str(run)]
 
 
-def cranfield(*paths: str) -> list[str]:
+def cranfield_command(*paths: str) -> list[str]:
     """Return the command that evaluates these files."""
     options = [word for measure in MEASURES for word in ("-m", measure)]
-    return [tool("cranfield"), "evaluate", *paths, *options]
+    return [find_tool("cranfield"), "evaluate", *paths, *options]
 
 
-def tool(name: str) -> str:
+def find_tool(name: str) -> str:
     """Return the path of a command of this environment."""
     path = shutil.which(name, path=str(Path(sys.executable).parent)) or shutil.which(name)
     if path is None:
@@ -117,8 +119,8 @@ def tool(name: str) -> str:
     return path
 
 
-def show(
-    title: str, costs: dict[str, Cost], times: float | None, memory: float | None = None
+def print_costs(
+    title: str, costs: dict[str, Cost], least_ratio: float | None, max_memory: float | None = None
 ) -> None:
     """Print the costs of each side, and their ratio to cranfield's.
 
@@ -131,53 +133,54 @@ def show(
             f"  {name:24} {cost.wall:8.3f} s wall {cost.cpu:8.3f} s cpu {cost.memory:8.0f} MB"
             f"   {cost.wall / cranfield_cost.wall:6.2f} x the time of cranfield"
         )
-        if times is not None and name != "cranfield":
-            print(f"  bar: {times:.2f} x: {_met(cost.wall / cranfield_cost.wall >= times)}")
-    if memory is not None:
-        print(f"  bar: {memory:.0f} MB: {_met(cranfield_cost.memory <= memory)}")
+        if least_ratio is not None and name != "cranfield":
+            is_met = cost.wall / cranfield_cost.wall >= least_ratio
+            print(f"  bar: {least_ratio:.2f} x: {_verdict(is_met)}")
+    if max_memory is not None:
+        print(f"  bar: {max_memory:.0f} MB: {_verdict(cranfield_cost.memory <= max_memory)}")
 
 
-def _met(bar: bool) -> str:
+def _verdict(bar: bool) -> str:
     return "met" if bar else "NOT MET"
 
 
-def files(folder: Path, repeats: int, n_queries: int) -> None:
+def time_files(folder: Path, repeats: int, n_queries: int) -> None:
     """Measure whole processes, from files to scores."""
     rows = n_queries * 1000
     large_paths = write_collection(folder, "big", n_queries, 1000, 2)
-    costs = in_turn(
+    costs = take_turns(
         {
-            "cranfield": cranfield(*large_paths),
+            "cranfield": cranfield_command(*large_paths),
             "pytrec_eval, its reader": [sys.executable, "-c", PYTREC_EVAL, *large_paths],
         },
         repeats,
     )
-    show(f"{rows:,} rows, whole process", costs, 8, memory=250)
+    print_costs(f"{rows:,} rows, whole process", costs, 8, max_memory=250)
 
     longer_paths = write_collection(folder, "longer", 2 * n_queries, 1000, 2)
-    costs = in_turn({"cranfield": cranfield(*longer_paths)}, max(1, repeats // 2))
-    show(f"{2 * rows:,} rows, whole process", costs, None, memory=250)
+    costs = take_turns({"cranfield": cranfield_command(*longer_paths)}, max(1, repeats // 2))
+    print_costs(f"{2 * rows:,} rows, whole process", costs, None, max_memory=250)
 
     small_paths = write_collection(folder, "small", 43, 1000, 215)
-    costs = in_turn(
+    costs = take_turns(
         {
-            "cranfield": cranfield(*small_paths),
-            "ir_measures": [tool("ir_measures"), *small_paths, *MEASURES],
+            "cranfield": cranfield_command(*small_paths),
+            "ir_measures": [find_tool("ir_measures"), *small_paths, *MEASURES],
         },
         3 * repeats,
     )
-    show("43,000 rows, whole process", costs, 1 / 1.15)
+    print_costs("43,000 rows, whole process", costs, 1 / 1.15)
 
 
-def dicts(
-    share: float, tied: bool, seed: int = SEED, n_queries: int = 1000, depth: int = 1000
+def make_dicts(
+    share: float, has_ties: bool, seed: int = SEED, n_queries: int = 1000, depth: int = 1000
 ) -> tuple[Any, Any]:
     """Make qrels and a run in memory."""
     random = np.random.default_rng(seed)
     qrels, run = {}, {}
     for query in range(n_queries):
         docs = [f"d{i}" for i in random.choice(10**6, depth, replace=False).tolist()]
-        scores = np.ones(depth) if tied else random.permutation(depth) + 0.5
+        scores = np.ones(depth) if has_ties else random.permutation(depth) + 0.5
         run[f"q{query}"] = dict(zip(docs, scores.tolist(), strict=True))
         judged_docs = (
             docs if share == 1 else random.choice(docs, int(depth * share), False).tolist()
@@ -187,7 +190,7 @@ def dicts(
     return qrels, run
 
 
-def in_memory(repeats: int) -> None:
+def time_in_memory(repeats: int) -> None:
     """Measure one call on dicts, after the imports."""
     import pytrec_eval
 
@@ -197,7 +200,7 @@ def in_memory(repeats: int) -> None:
         return evaluate(qrels, run, MEASURES)
 
     def evaluate_there(qrels: Any, run: Any) -> object:
-        return pytrec_eval.RelevanceEvaluator(qrels, THREE).evaluate(run)
+        return pytrec_eval.RelevanceEvaluator(qrels, THREE_MEASURES).evaluate(run)
 
     print("\n1,000 x 1,000 in dicts, three measures, CPU")
     for title, share, has_ties, bar in [
@@ -207,37 +210,37 @@ def in_memory(repeats: int) -> None:
         ("distinct scores, all judged", 1, False, 1),
         ("all scores equal, all judged", 1, True, 1),
     ]:
-        qrels, *runs = several_dicts(share, has_ties, n_runs=2)
+        qrels, *runs = make_several_dicts(share, has_ties, n_runs=2)
         sides: list[Callable[[Any], object]] = [
             partial(evaluate_here, qrels),
             partial(evaluate_there, qrels),
         ]
-        compare(f"1,000 x 1,000, {title}", sides, runs, repeats, bar)
+        compare_sides(f"1,000 x 1,000, {title}", sides, runs, repeats, bar)
 
 
-THREE = {"map", "ndcg_cut.10", "recip_rank"}
+THREE_MEASURES = {"map", "ndcg_cut.10", "recip_rank"}
 
 
-def several_dicts(
-    share: float, tied: bool = False, *, n_runs: int, n_queries: int = 1000, depth: int = 1000
+def make_several_dicts(
+    share: float, has_ties: bool = False, *, n_runs: int, n_queries: int = 1000, depth: int = 1000
 ) -> list[Any]:
     """Make qrels and several runs of the same documents, each with different scores.
 
     Every id is a separate object, as if judgments and runs were read from two files.
     """
-    qrels, run = dicts(share, tied, n_queries=n_queries, depth=depth)
+    qrels, run = make_dicts(share, has_ties, n_queries=n_queries, depth=depth)
     random, collection = np.random.default_rng(SEED), [qrels]
     for _ in range(n_runs):
         scores_of_query = {}
         for query, docs in run.items():
-            scores = np.ones(depth) if tied else random.permutation(depth) + 0.5
+            scores = np.ones(depth) if has_ties else random.permutation(depth) + 0.5
             ids = (doc.encode().decode() for doc in docs)
             scores_of_query[query] = dict(zip(ids, scores.tolist(), strict=True))
         collection.append(scores_of_query)
     return collection
 
 
-def compare(
+def compare_sides(
     title: str,
     sides: list[Callable[[Any], object]],
     runs: list[Any],
@@ -260,13 +263,13 @@ def compare(
     low, middle, high = np.quantile(second / first, (0.25, 0.5, 0.75)).tolist()
     first_median, second_median = (1e6 * float(np.median(seconds)) for seconds in (first, second))
     print(
-        f"  {title:44} {names[0]} {first_median:9,.1f} us, {names[1]} {second_median:9,.1f} us: {middle:.2f} x "
-        f"({low:.2f} to {high:.2f} in half of {repeats} turns, load {os.getloadavg()[0]:.1f})  "
-        f"bar {bar:.2f}: {_met(middle >= bar)}"
+        f"  {title:44} {names[0]} {first_median:9,.1f} us, {names[1]} {second_median:9,.1f} us: "
+        f"{middle:.2f} x ({low:.2f} to {high:.2f} in half of {repeats} turns, load "
+        f"{os.getloadavg()[0]:.1f})  bar {bar:.2f}: {_verdict(middle >= bar)}"
     )
 
 
-def small_calls(repeats: int) -> None:
+def time_small_calls(repeats: int) -> None:
     """Measure one query with 100 documents, and other scores in each call."""
     import pytrec_eval
 
@@ -275,27 +278,27 @@ def small_calls(repeats: int) -> None:
 
     sets = {
         "1 measure": ({"map"}, "AP"),
-        "3 measures": (THREE, "AP nDCG@10 RR"),
+        "3 measures": (THREE_MEASURES, "AP nDCG@10 RR"),
         "every measure": (pytrec_eval.supported_measures, ""),
     }
     print("\none query of 100 documents, another run each call, CPU")
     for title, (names, measures) in sets.items():
         for n_judged in (8, 30, 100):
-            qrels, *runs = several_dicts(n_judged / 100, n_runs=200, n_queries=1, depth=100)
+            qrels, *runs = make_several_dicts(n_judged / 100, n_runs=200, n_queries=1, depth=100)
             evaluator, peer_evaluator = (
                 module.RelevanceEvaluator(qrels, names) for module in (ours, pytrec_eval)
             )
             setting = f"{title}, {n_judged} judged"
             sides = [evaluator.evaluate, peer_evaluator.evaluate]
-            compare(f"RelevanceEvaluator, {setting}", sides, runs, 3 * repeats, 1 / 3)
+            compare_sides(f"RelevanceEvaluator, {setting}", sides, runs, 3 * repeats, 1 / 3)
             if measures:
                 side_names = ("evaluate", "RelevanceEvaluator")
                 evaluate_run = partial(evaluate, qrels, measures=measures)
                 sides = [evaluate_run, evaluator.evaluate]
-                compare(f"evaluate, {setting}", sides, runs, 3 * repeats, 1 / 2.5, side_names)
+                compare_sides(f"evaluate, {setting}", sides, runs, 3 * repeats, 1 / 2.5, side_names)
 
 
-def evaluator(repeats: int) -> None:
+def time_evaluator(repeats: int) -> None:
     """Measure RelevanceEvaluator.evaluate and pytrec_eval's, on dicts of several sizes."""
     import pytrec_eval
 
@@ -310,20 +313,20 @@ def evaluator(repeats: int) -> None:
         (1000, 1000, 2.5),
     ):
         n_runs = min(200, max(2, 100_000 // (n_queries * depth)))
-        qrels, *runs = several_dicts(0.15, n_runs=n_runs, n_queries=n_queries, depth=depth)
+        qrels, *runs = make_several_dicts(0.15, n_runs=n_runs, n_queries=n_queries, depth=depth)
         sides = [module.RelevanceEvaluator(qrels, names) for module in (ours, pytrec_eval)]
         assert sides[0].evaluate(runs[0]) == sides[1].evaluate(runs[0])
         calls = [side.evaluate for side in sides]
-        compare(f"{n_queries:,} x {depth:,}", calls, runs, repeats, bar)
-    qrels, run = dicts(0.15, False, n_queries=50)
+        compare_sides(f"{n_queries:,} x {depth:,}", calls, runs, repeats, bar)
+    qrels, run = make_dicts(0.15, False, n_queries=50)
     side = ours.RelevanceEvaluator(qrels, names)
     for n_calls in (50, 1000):
         for _ in range(n_calls):
             side.evaluate(run)
-        print(f"  after {n_calls:5,} calls of 50 x 1,000: {_resident():.1f} MB")
+        print(f"  after {n_calls:5,} calls of 50 x 1,000: {_resident_memory():.1f} MB")
 
 
-def _resident() -> float:
+def _resident_memory() -> float:
     """Return the memory that this process holds now, in MB."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * resource.getpagesize() / 2**20
@@ -342,10 +345,10 @@ def main() -> None:
         print(f"on {len(cores)} cores; medians of {arguments.repeats} turns; seed {SEED}")
     if not arguments.in_memory:
         with tempfile.TemporaryDirectory() as folder:
-            files(Path(folder), arguments.repeats, 698 if arguments.quick else 6980)
-    in_memory(arguments.repeats)
-    small_calls(arguments.repeats)
-    evaluator(arguments.repeats)
+            time_files(Path(folder), arguments.repeats, 698 if arguments.quick else 6980)
+    time_in_memory(arguments.repeats)
+    time_small_calls(arguments.repeats)
+    time_evaluator(arguments.repeats)
 
 
 if __name__ == "__main__":

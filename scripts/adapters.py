@@ -22,7 +22,7 @@ from helpers.stand_ins import BEIR, RETRIEVED_DOCS, WORDS, make_frames
 PAGE = Path(__file__).parent.parent / "docs" / "how-to" / "adapters.md"
 
 
-def sentence_transformers() -> dict[str, Any]:
+def make_sentence_transformers() -> dict[str, Any]:
     """Return a model that embeds a text as its words' counts, divided by their number."""
     import numpy as np
     from sentence_transformers import SentenceTransformer
@@ -37,7 +37,7 @@ def sentence_transformers() -> dict[str, Any]:
     return {"model": SentenceTransformer(modules=[module], device="cpu")}
 
 
-def datasets() -> dict[str, Any]:
+def make_datasets() -> dict[str, Any]:
     """Return a load_dataset that returns Datasets without loading anything."""
     from datasets import Dataset
 
@@ -47,7 +47,7 @@ def datasets() -> dict[str, Any]:
     return {"load_dataset": load_dataset}
 
 
-def langchain() -> dict[str, Any]:
+def make_langchain() -> dict[str, Any]:
     """Return a retriever whose `_get_relevant_documents` finds the documents on the page."""
     from langchain_core.documents import Document
     from langchain_core.retrievers import BaseRetriever
@@ -62,7 +62,7 @@ def langchain() -> dict[str, Any]:
     return {"retriever": Retriever()}
 
 
-def llama_index() -> dict[str, Any]:
+def make_llama_index() -> dict[str, Any]:
     """Return a retriever that finds two nodes of each document."""
     from llama_index.core.base.base_retriever import BaseRetriever
     from llama_index.core.schema import NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
@@ -79,7 +79,7 @@ def llama_index() -> dict[str, Any]:
     return {"retriever": Retriever()}
 
 
-def haystack() -> dict[str, Any]:
+def make_haystack() -> dict[str, Any]:
     """Return a component with the output of a retriever."""
     from haystack import Document, component
 
@@ -97,7 +97,7 @@ def haystack() -> dict[str, Any]:
     return {"retriever": Retriever()}
 
 
-def rectools() -> dict[str, Any]:
+def make_rectools() -> dict[str, Any]:
     """Return the recommendations of its most-popular model, and test interactions."""
     import pandas as pd
     from rectools.dataset import Dataset
@@ -116,7 +116,7 @@ def rectools() -> dict[str, Any]:
     return {"recommendations": recommendations, "test": make_frames()["test"]}
 
 
-def pyterrier() -> dict[str, Any]:
+def make_pyterrier() -> dict[str, Any]:
     """Return the results of a pipeline, and run an Experiment with and without cranfield."""
     import ir_measures
     import pandas as pd
@@ -147,13 +147,13 @@ def pyterrier() -> dict[str, Any]:
 
 # By the heading of the section: the package's name in the index, and a function that makes objects.
 SECTIONS: dict[str, tuple[str, Callable[[], dict[str, Any]]]] = {
-    "sentence-transformers": ("sentence-transformers", sentence_transformers),
-    "PyTerrier": ("pyterrier", pyterrier),
-    "Hugging Face datasets": ("datasets", datasets),
-    "LangChain": ("langchain-core", langchain),
-    "LlamaIndex": ("llama-index-core", llama_index),
-    "Haystack": ("haystack-ai", haystack),
-    "RecTools": ("rectools", rectools),
+    "sentence-transformers": ("sentence-transformers", make_sentence_transformers),
+    "PyTerrier": ("pyterrier", make_pyterrier),
+    "Hugging Face datasets": ("datasets", make_datasets),
+    "LangChain": ("langchain-core", make_langchain),
+    "LlamaIndex": ("llama-index-core", make_llama_index),
+    "Haystack": ("haystack-ai", make_haystack),
+    "RecTools": ("rectools", make_rectools),
 }
 
 

@@ -158,43 +158,44 @@ Types such as `QrelsLike` and `RunLike` mean "anything that can be read as one":
 # Members that other parts of the package use, and that users have no need of: these are not public.
 INTERNAL = {
     "Difference": "of",
-    "InputError": "at because but",
-    "Measure": "aggregate bounds check_complete fractions imperfect linear values with_parameters",
+    "InputError": "add_reason locate replace",
     "MeanExplanation": "of of_run",
+    "Measure": "aggregate bounds check_complete fractions imperfect linear values with_parameters",
     "Names": "implied",
-    "Note": "of",
-    "Qrels": "at check_whole codes_of doc_lists docs ideal in_groups of query range_of_grades "
-    "replaced sampling slots spans",
+    "Note": "add_source",
+    "Qrels": "check_whole_grades doc_lists docs find_codes grade_range has_groups ideal "
+    "pair_index query replace_fields sampling select_queries select_rows spans",
     "QueryDifferences": "of_runs",
-    "Run": "against apart blocks docs_of every_row form grouped has_lists has_scores held "
-    "in_whole_queries is_text lists_of made_from needed numbers of over ranked_by ranking rankings "
-    "repeated roles rows skipping twice",
-    "Scores": "cells columns of plain",
+    "Run": "blocks description extra_roles find_repeats first_repeat_error group_block "
+    "has_lists has_scores is_text list_kind needed_roles origin read_columns read_doc_ids "
+    "read_ranking read_rankings read_whole_queries replace_rows resolve_order resolve_spans roles "
+    "rows select_queries select_query skip_faults split_queries",
+    "Scores": "columns format_cells round_counts select_queries",
     "Shown": "in_form",
     "SideBySide": "of",
     "Verdict": "compared",
 }
 # Base classes that are not public themselves, and whose members are.
 BASES = {
-    "Altered": "cranfield.data.altered.RunOperations",
+    "RunOperations": "cranfield.data.altered.RunOperations",
     "Documents": "cranfield.data.documents.Documents",
     "JudgmentColumns": "cranfield.data.judgment_columns.JudgmentColumns",
     "Pairs": "cranfield.comparison.result.Pairs",
 }
-INDEXED = {"__getitem__": ("[", "]")}  # methods that are written with brackets
-LINKED = re.compile(r"\bdocs/([\w/-]+\.md)")
+BRACKETS = {"__getitem__": ("[", "]")}  # methods that are written with brackets
+DOCS_LINK = re.compile(r"\bdocs/([\w/-]+\.md)")
 RESULT = "It can be printed and converted: [what every result can do](results.md)."
 
 
-def api_pages() -> dict[str, str]:
+def make_api_pages() -> dict[str, str]:
     """Return the pages: {name of the file: text}."""
     logging.getLogger("griffe").setLevel(logging.CRITICAL)
     package = griffe.load("cranfield", search_paths=[str(SOURCE)])
     pages, rows = {}, ["| page | what for | names |", "|---|---|---|"]
     for stem, (title, purpose, _) in PAGES.items():
-        names = names_on(stem)
+        names = list_names(stem)
         pages[f"{stem}.md"] = "\n\n".join(
-            [f"# {title}", purpose, *(_entry(package, name) for name in names)]
+            [f"# {title}", purpose, *(_describe_name(package, name) for name in names)]
         )
         links = ", ".join(_link(package, stem, name) for name in names)
         rows.append(f"| [{title}]({stem}.md) | {purpose} | {links} |")
@@ -203,145 +204,147 @@ def api_pages() -> dict[str, str]:
     return {name: f"{text.rstrip()}\n" for name, text in pages.items()}
 
 
-def names_on(stem: str) -> list[str]:
+def list_names(page: str) -> list[str]:
     """Return the public names on a page."""
-    names = PAGES[stem][2]
+    names = PAGES[page][2]
     if names == "{pytrec_eval}":
         public_names = import_module("cranfield.pytrec_eval").__all__
         return [f"compat.pytrec_eval.{name}" for name in public_names if name != "__version__"]
     return names.split()
 
 
-def _short(name: str) -> str:
+def _short_name(name: str) -> str:
     return name.rpartition(".")[2]
 
 
-def _entry(package: Any, name: str) -> str:
+def _describe_name(package: Any, name: str) -> str:
     """Return the section of a public name."""
-    declaration = _found(package, name)
-    return "\n\n".join([f"## {_heading(declaration)}", *_described(declaration)])
+    declaration = _find_declaration(package, name)
+    return "\n\n".join([f"## {_make_heading(declaration)}", *_describe(declaration)])
 
 
 def _link(package: Any, stem: str, name: str) -> str:
     """Return a link to the section of a public name."""
-    anchor = _heading(_found(package, name)).lower().replace(" ", "-")
-    return f"[`{_short(name)}`]({stem}.md#{anchor})"
+    anchor = _make_heading(_find_declaration(package, name)).lower().replace(" ", "-")
+    return f"[`{_short_name(name)}`]({stem}.md#{anchor})"
 
 
-def _found(package: Any, name: str) -> Any:
+def _find_declaration(package: Any, name: str) -> Any:
     declaration = package[name if "." in name else f"{HOMES[name]}.{name}"]
     return declaration.final_target if declaration.is_alias else declaration
 
 
-def _heading(declaration: Any) -> str:
+def _make_heading(declaration: Any) -> str:
     """Return the heading of a public name: `gate` is another than the class `Gate`."""
     return f"class {declaration.name}" if declaration.is_class else str(declaration.name)
 
 
-def _described(declaration: Any) -> Iterator[str]:
+def _describe(declaration: Any) -> Iterator[str]:
     if declaration.is_function:
-        yield _signature(declaration, declaration.name)
-        yield from _text(declaration)
+        yield _write_signature(declaration, declaration.name)
+        yield from _write_docstring(declaration)
     elif declaration.is_class:
-        yield from _class(declaration)
+        yield from _describe_class(declaration)
     else:
-        yield from _text(declaration)
+        yield from _write_docstring(declaration)
 
 
-def _class(declaration: Any) -> Iterator[str]:
+def _describe_class(declaration: Any) -> Iterator[str]:
     constructor = declaration.members.get("__init__")
     is_data = any("dataclass" in str(decorator.value) for decorator in declaration.decorators)
-    result_class = _at_run_time(declaration)
+    result_class = _find_object(declaration)
     is_result = (
         isinstance(result_class, type)
         and issubclass(result_class, Shown)
         and result_class is not Shown
     )
     if constructor is not None and not is_result:
-        yield _signature(constructor, declaration.name)
-    yield from _text(declaration)
+        yield _write_signature(constructor, declaration.name)
+    yield from _write_docstring(declaration)
     if constructor is not None and not is_result and constructor.docstring:
-        yield from _text(constructor)
+        yield from _write_docstring(constructor)
     if is_result:
         yield RESULT
     internal_names = INTERNAL.get(declaration.name, "").split()
-    members = [member for name, member in members_of(declaration).items() if _is_public(name)]
+    members = [member for name, member in list_members(declaration).items() if _is_public(name)]
     members = [member for member in members if member.name not in internal_names]
     if is_result:
-        members = [member for member in members if not _says_no_more(member)]
+        members = [member for member in members if not _repeats_result_member(member)]
     if is_data:
         fields = [
             member for member in members if member.is_attribute and "property" not in member.labels
         ]
-        rows = [_field(member) for member in fields if member.annotation is not None]
+        rows = [_describe_field(member) for member in fields if member.annotation is not None]
         if rows:
             yield "**Fields**"
             yield "\n".join(rows)
     for member in members:
         if member.is_function:
-            yield f"### {_called(declaration.name, member)}"
-            if member.name not in INDEXED:
-                yield _signature(member, member.name)
-            yield from _text(member)
+            yield f"### {_method_heading(declaration.name, member)}"
+            if member.name not in BRACKETS:
+                yield _write_signature(member, member.name)
+            yield from _write_docstring(member)
         elif "property" in member.labels and member.docstring:
             yield f"### {declaration.name}.{member.name}"
             yield f"A property: `{member.annotation}`."
-            yield from _text(member)
+            yield from _write_docstring(member)
 
 
-def members_of(one: Any) -> dict[str, Any]:
+def list_members(declaration: Any) -> dict[str, Any]:
     """Return a class's members by name, with those of the base classes that have no page."""
-    members = dict(one.members)
-    for base in getattr(one, "bases", ()):
+    members = dict(declaration.members)
+    for base in getattr(declaration, "bases", ()):
         name = str(base).partition("[")[0]
         if name in BASES:
-            for member_name, member in members_of(one.modules_collection[BASES[name]]).items():
+            for member_name, member in list_members(
+                declaration.modules_collection[BASES[name]]
+            ).items():
                 members.setdefault(member_name, member)
     return members
 
 
-def _says_no_more(member: Any) -> bool:
+def _repeats_result_member(member: Any) -> bool:
     """Tell whether a member of a result says no more than that of every result."""
-    if member.name in INDEXED or member.name == "to_dict" or not hasattr(Shown, member.name):
+    if member.name in BRACKETS or member.name == "to_dict" or not hasattr(Shown, member.name):
         return False
     return not member.is_function or len(member.parameters) < 2  # self alone
 
 
-def _called(name: str, method: Any) -> str:
+def _method_heading(name: str, method: Any) -> str:
     """Return the heading of a method."""
-    if method.name in INDEXED:
-        opening, closing = INDEXED[method.name]
+    if method.name in BRACKETS:
+        opening, closing = BRACKETS[method.name]
         return f"`{name}{opening}{method.parameters[1].name}{closing}`"
     return f"{name}.{method.name}"
 
 
-def _field(field: Any) -> str:
-    description = f": {_prose(field.docstring.value)}" if field.docstring else ""
+def _describe_field(field: Any) -> str:
+    description = f": {_escape_prose(field.docstring.value)}" if field.docstring else ""
     return f"- `{field.name}` (`{field.annotation}`){description}"
 
 
 def _is_public(name: str) -> bool:
-    return not name.startswith("_") or name == "__call__" or name in INDEXED
+    return not name.startswith("_") or name == "__call__" or name in BRACKETS
 
 
-def _module(declaration: Any) -> ModuleType | None:
+def _import_module(declaration: Any) -> ModuleType | None:
     """Return the module in which it is declared; None if that needs a package that is not here."""
     name = declaration.module.path
     return None if "tools.adapters." in name else import_module(name)
 
 
-def _at_run_time(declaration: Any) -> Any:
-    object_found: Any = _module(declaration)
+def _find_object(declaration: Any) -> Any:
+    runtime_object: Any = _import_module(declaration)
     for name in (
         declaration.path.removeprefix(f"{declaration.module.path}.").split(".")
-        if object_found
+        if runtime_object
         else ()
     ):
-        object_found = inspect.getattr_static(object_found, name, None)
-    return object_found
+        runtime_object = inspect.getattr_static(runtime_object, name, None)
+    return runtime_object
 
 
-def _options(declaration: Any) -> dict[str, Option]:
+def _family_options(declaration: Any) -> dict[str, Option]:
     """Return the options that the families in its decorator give to a function."""
     option_of_name = {}
     for decorator in getattr(declaration, "decorators", ()):
@@ -351,31 +354,31 @@ def _options(declaration: Any) -> dict[str, Option]:
                 family_name = ast.unparse(argument).removeprefix(
                     "*"
                 )  # one family, or a tuple of some
-                families = getattr(_module(declaration), family_name)
+                families = getattr(_import_module(declaration), family_name)
                 for family in families if isinstance(families, tuple) else (families,):
                     option_of_name.update({option.name: option for option in list_options(family)})
     return option_of_name
 
 
-def _parameters(declaration: Any) -> list[Any]:
+def _list_parameters(declaration: Any) -> list[Any]:
     return [
         parameter
         for parameter in declaration.parameters
         if parameter.name not in ("self", "cls")
         and not parameter.name.startswith("_")
-        and not (parameter.kind.value == "variadic keyword" and _options(declaration))
+        and not (parameter.kind.value == "variadic keyword" and _family_options(declaration))
     ]
 
 
-def _signature(declaration: Any, name: str) -> str:
+def _write_signature(declaration: Any, name: str) -> str:
     """Return how it is called, in at most 80 columns."""
     shows_types = not any(
-        section.kind.value == "parameters" for section in sections_of(declaration)
+        section.kind.value == "parameters" for section in split_docstring(declaration)
     )
     if name != declaration.name:  # a class, whose docstring describes what it is made from
         shows_types = False
     parts, is_keyword_only = [], False
-    for parameter in _parameters(declaration):
+    for parameter in _list_parameters(declaration):
         kind = parameter.kind.value
         if kind == "keyword-only" and not is_keyword_only:
             parts.append("*")
@@ -389,10 +392,10 @@ def _signature(declaration: Any, name: str) -> str:
         default = (
             ""
             if stars or parameter.default is None
-            else f"{equals}{_default(declaration, parameter)}"
+            else f"{equals}{_default_text(declaration, parameter)}"
         )
         parts.append(f"{stars}{parameter.name}{kind}{default}")
-    options = _taken(declaration)
+    options = _signature_options(declaration)
     if options and not is_keyword_only:
         parts.append("*")
     parts += [f"{option.name}={option.default!r}" for option in options.values()]
@@ -415,25 +418,25 @@ def _signature(declaration: Any, name: str) -> str:
     return f"```python\n{line}\n```"
 
 
-def _default(declaration: Any, parameter: Any) -> str:
+def _default_text(declaration: Any, parameter: Any) -> str:
     """Return a default as the source has it; a constant's value."""
     text = str(parameter.default)
     if text.isupper() and text.isidentifier():
-        constant = getattr(_module(declaration), text, None)
+        constant = getattr(_import_module(declaration), text, None)
         return repr(constant) if isinstance(constant, str | int | float) else text
     return text
 
 
-def _taken(declaration: Any) -> dict[str, Option]:
+def _signature_options(declaration: Any) -> dict[str, Option]:
     """Return the options in a function's signature: of its families, without those left out."""
-    options = _options(declaration)
+    options = _family_options(declaration)
     if not options:
         return {}
-    parameters = inspect.signature(_at_run_time(declaration)).parameters
+    parameters = inspect.signature(_find_object(declaration)).parameters
     return {name: option for name, option in options.items() if name in parameters}
 
 
-def _kind_of_option(option: Option) -> str:
+def _option_type(option: Option) -> str:
     """Return which values an option may have."""
     if option.choices:
         kind = ", ".join(f'`"{choice}"`' for choice in option.choices)
@@ -447,74 +450,84 @@ def _kind_of_option(option: Option) -> str:
     return f"{kind} or None" if option.allows_none and "None" not in kind else kind
 
 
-def _kind_of_annotation(declaration: Any, annotation: Any) -> str:
+def _annotation_text(declaration: Any, annotation: Any) -> str:
     """Return an annotation; a name of several texts as these."""
 
     def spell_out(match: re.Match[str]) -> str:
-        named_type = getattr(_module(declaration), match[0], None)
+        named_type = getattr(_import_module(declaration), match[0], None)
         choices = get_args(named_type) if get_origin(named_type) is Literal else ()
         return " | ".join(f'"{choice}"' for choice in choices) or match[0]
 
     return re.sub(r"\b[A-Z]\w+\b", spell_out, str(annotation))
 
 
-def _facts(declaration: Any, name: str) -> str:
+def _parameter_facts(declaration: Any, name: str) -> str:
     """Return the type and default of a parameter, in parentheses."""
-    option = _taken(declaration).get(name)
+    option = _signature_options(declaration).get(name)
     if option is not None:
-        return f" ({_kind_of_option(option)}; default `{option.default!r}`)"
-    parameter = {parameter.name: parameter for parameter in _parameters(declaration)}.get(
+        return f" ({_option_type(option)}; default `{option.default!r}`)"
+    parameter = {parameter.name: parameter for parameter in _list_parameters(declaration)}.get(
         name.lstrip("*")
     )
     if parameter is None or parameter.annotation is None:
         return ""
     default = (
-        f"; default `{_default(declaration, parameter)}`" if parameter.default is not None else ""
+        f"; default `{_default_text(declaration, parameter)}`"
+        if parameter.default is not None
+        else ""
     )
     if "variadic" in parameter.kind.value:
         default = ""
-    return f" (`{_kind_of_annotation(declaration, parameter.annotation)}`{default})"
+    return f" (`{_annotation_text(declaration, parameter.annotation)}`{default})"
 
 
-def docstring_of(one: Any) -> str:
+def read_docstring(declaration: Any) -> str:
     """Return the docstring of an object that griffe has read, with the options of its families."""
-    function = _at_run_time(one) if one.is_function and _options(one) else None
-    text = function.__doc__ if function is not None else one.docstring and one.docstring.value
+    function = (
+        _find_object(declaration)
+        if declaration.is_function and _family_options(declaration)
+        else None
+    )
+    text = (
+        function.__doc__
+        if function is not None
+        else declaration.docstring and declaration.docstring.value
+    )
     return inspect.cleandoc(text or "")
 
 
-def sections_of(one: Any) -> list[Any]:
+def split_docstring(declaration: Any) -> list[Any]:
     """Return the sections of a docstring, as griffe parses them."""
-    return griffe.Docstring(docstring_of(one)).parse(
+    return griffe.Docstring(read_docstring(declaration)).parse(
         "google", returns_multiple_items=False, returns_named_value=False
     )
 
 
-def _text(declaration: Any) -> Iterator[str]:
+def _write_docstring(declaration: Any) -> Iterator[str]:
     """Yield the paragraphs of a docstring."""
     function = declaration
     if declaration.is_class and "__init__" in declaration.members:
         function = declaration.members["__init__"]
-    imports = _imports(declaration)
-    for section in sections_of(declaration):
+    imports = _import_lines(declaration)
+    for section in split_docstring(declaration):
         kind = section.kind.value
         if kind in ("text", "examples"):
             section_value = section.value
             texts = [text for _, text in section_value] if kind == "examples" else [section_value]
             for text in texts:
-                for paragraph in _paragraphs(text, imports):
+                for paragraph in _split_paragraphs(text, imports):
                     if paragraph.startswith("```pycon"):
                         imports = ""
                     yield paragraph
         elif kind == "parameters":
             pairs = ((parameter.name, parameter.description) for parameter in section.value)
-            yield _arguments("Parameters", pairs, function)
+            yield _list_arguments("Parameters", pairs, function)
         elif kind == "admonition" and section.title in HEADINGS:
             lines = re.split(r"\n(?=\S)", section.value.description)
-            yield _arguments(section.title, (line.split(": ", 1) for line in lines), function)
+            yield _list_arguments(section.title, (line.split(": ", 1) for line in lines), function)
         elif kind == "returns":
             yield "**Returns** " + " ".join(
-                _prose(
+                _escape_prose(
                     ": ".join(filter(None, [str(returned.annotation or ""), returned.description]))
                 )
                 for returned in section.value
@@ -522,59 +535,65 @@ def _text(declaration: Any) -> Iterator[str]:
         elif kind in ("raises", "warns"):
             yield {"raises": "**Raises**", "warns": "**Warns**"}[kind]
             yield "\n".join(
-                f"- `{exception.annotation}`: {_prose(exception.description)}"
+                f"- `{exception.annotation}`: {_escape_prose(exception.description)}"
                 for exception in section.value
             )
         else:
-            yield f"**{kind.capitalize()}** {_prose(str(section.value))}"
+            yield f"**{kind.capitalize()}** {_escape_prose(str(section.value))}"
 
 
-def _arguments(heading: str, arguments: Iterable[Iterable[str]], function: Any) -> str:
+def _list_arguments(heading: str, arguments: Iterable[Iterable[str]], function: Any) -> str:
     """Return a heading, and the list of some arguments: pairs of a name and what it means."""
-    lines = [f"- `{name}`{_facts(function, name)}: {_prose(text)}" for name, text in arguments]
+    lines = [
+        f"- `{name}`{_parameter_facts(function, name)}: {_escape_prose(text)}"
+        for name, text in arguments
+    ]
     return "\n\n".join([f"**{heading}**", "\n".join(lines)])
 
 
-def _paragraphs(text: str, imports: str) -> Iterator[str]:
+def _split_paragraphs(text: str, imports: str) -> Iterator[str]:
     """Yield the paragraphs of a text; examples that follow each other are one block."""
     block: list[str] = []
     for paragraph in [*re.split(r"\n[ \t]*\n", text), ""]:
-        dedented = textwrap.dedent(paragraph).strip("\n")
-        if dedented.startswith(">>>"):
-            block.append(dedented)
+        plain_text = textwrap.dedent(paragraph).strip("\n")
+        if plain_text.startswith(">>>"):
+            block.append(plain_text)
             continue
         if block:
             yield f"```pycon\n{imports}" + "\n\n".join(block) + "\n\n```"
             block, imports = [], ""
-        if not dedented:
+        if not plain_text:
             continue
         if paragraph.startswith("    "):
-            yield f"```text\n{dedented}\n```"
+            yield f"```text\n{plain_text}\n```"
         else:
-            yield dedented if dedented.startswith(("- ", "* ")) else _prose(dedented)
+            yield plain_text if plain_text.startswith(("- ", "* ")) else _escape_prose(plain_text)
 
 
-def _prose(text: str) -> str:
+def _escape_prose(text: str) -> str:
     """Return a text on one line, in which only what is code is not taken word for word."""
-    code_and_text = re.split(r"(`+[^`]+`+)", LINKED.sub(r"[\1](../../\1)", " ".join(text.split())))
+    code_and_text = re.split(
+        r"(`+[^`]+`+)", DOCS_LINK.sub(r"[\1](../../\1)", " ".join(text.split()))
+    )
     return "".join(
         text if text.startswith("`") else re.sub(r"([*<$|])", r"\\\1", text)
         for text in code_and_text
     )
 
 
-def _imports(declaration: Any) -> str:
+def _import_lines(declaration: Any) -> str:
     """Return the lines that import what the examples of a docstring use."""
-    module = _module(declaration)
+    module = _import_module(declaration)
     if module is None:  # an adapter, which users import by its short name
-        return f">>> from {declaration.module.path.replace('extensions.tools.', '')} import {declaration.name}\n"
+        path = declaration.module.path.replace("extensions.tools.", "")
+        return f">>> from {path} import {declaration.name}\n"
     trees = [
         ast.parse(example.source)
-        for example in DocTestParser().get_examples(docstring_of(declaration))
+        for example in DocTestParser().get_examples(read_docstring(declaration))
     ]
     nodes = [node for tree in trees for node in ast.walk(tree)]
     loaded = {node.id for node in nodes if isinstance(node, ast.Name)}
-    stored = set(_bound(nodes))
+    stored = set(_bound_names(nodes))
     public, lines = [], []
     for name in sorted(loaded - stored - set(dir(builtins))):
         namespace_object = vars(module).get(name)
@@ -606,7 +625,7 @@ def _public_home(name: str, value: Any) -> str | None:
     return None
 
 
-def _bound(nodes: Iterable[ast.AST]) -> Iterator[str]:
+def _bound_names(nodes: Iterable[ast.AST]) -> Iterator[str]:
     """Yield the names that code binds."""
     for node in nodes:
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):

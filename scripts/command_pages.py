@@ -6,7 +6,7 @@ import click
 
 from cranfield.cli import COMMANDS, cli, load_command
 
-FORM: dict[str, Any] = {
+CONTEXT_OPTIONS: dict[str, Any] = {
     "terminal_width": 80,
     "max_content_width": 80,
     "help_option_names": ["-h", "--help"],
@@ -38,25 +38,25 @@ the message says which. 3: `gate` is undecided. `cranfield trec-eval` has
 """
 
 
-def command_pages() -> dict[str, str]:
+def make_command_pages() -> dict[str, str]:
     """Return the pages: {name of the file: text}."""
-    top = click.Context(cli, info_name="cranfield", **FORM)
+    top = click.Context(cli, info_name="cranfield", **CONTEXT_OPTIONS)
     rows = ["| command | what it does |", "|---|---|"]
     pages = {}
     for name in cli.list_commands(top):
         command = load_command(name)
         rows.append(f"| [{name}]({name}.md) | {COMMANDS[name]} |")
-        pages[f"{name}.md"] = _page(name, command, top)
+        pages[f"{name}.md"] = _make_page(name, command, top)
     pages["index.md"] = INTRODUCTION + "\n".join(rows) + "\n" + COMPLETION
     return pages
 
 
-def _page(name: str, command: click.Command, top: click.Context) -> str:
-    context = click.Context(command, info_name=name, parent=top, **FORM)
+def _make_page(name: str, command: click.Command, top: click.Context) -> str:
+    context = click.Context(command, info_name=name, parent=top, **CONTEXT_OPTIONS)
     parts = [f"# cranfield {name}\n\n```text\n{command.get_help(context)}\n```\n"]
     for subcommand_name, subcommand in getattr(command, "commands", {}).items():
         help_text = subcommand.get_help(
-            click.Context(subcommand, info_name=subcommand_name, parent=context, **FORM)
+            click.Context(subcommand, info_name=subcommand_name, parent=context, **CONTEXT_OPTIONS)
         )
         parts.append(f"## cranfield {name} {subcommand_name}\n\n```text\n{help_text}\n```\n")
     return "\n".join(parts)

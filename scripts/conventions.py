@@ -33,7 +33,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from small_collections import generated
+from small_collections import make_collection
 from tools import TOOLS, Tool, Variant
 
 DRIVERS = Path(__file__).parent / "conventions"
@@ -42,7 +42,7 @@ Value = float | dict[str, str]  # a number, or {"error": "ValueError: ..."}
 Values = dict[str, dict[str, Value]]  # of each collection, each measure
 
 
-def environment(folder: Path, name: str, requirements: tuple[str, ...]) -> Path:
+def make_environment(folder: Path, name: str, requirements: tuple[str, ...]) -> Path:
     """Return the interpreter of a tool's environment, created if it is missing."""
     python = folder / name.replace("_", "-") / "bin" / "python"
     for interpreter in (folder / name / "bin" / "python", python):
@@ -55,7 +55,7 @@ def environment(folder: Path, name: str, requirements: tuple[str, ...]) -> Path:
     return python
 
 
-def said_by(python: Path, name: str, collections: dict[str, Any]) -> dict[str, Any]:
+def run_tool(python: Path, name: str, collections: dict[str, Any]) -> dict[str, Any]:
     """Return a tool's versions, and its values of each variant for the collections."""
     fields = ("qrels", "run", "lists", "k")
     inputs = {
@@ -74,16 +74,18 @@ def said_by(python: Path, name: str, collections: dict[str, Any]) -> dict[str, A
     return tool_output
 
 
-def ours(collections: dict[str, Any], variant: Variant, said: Values) -> Values:
+def evaluate_convention(
+    collections: dict[str, Any], variant: Variant, tool_values: Values
+) -> Values:
     """Return cranfield's values for the measures that a tool gave, by its convention."""
     import cranfield
 
     scores_of_collection: Values = {}
     for name, collection in collections.items():
-        rankings = collection["lists"] if variant.lists else collection["run"]
+        rankings = collection["lists"] if variant.takes_lists else collection["run"]
         scores_of_collection[name] = {}
-        for measure in said[name]:
-            counterpart = variant.counterpart(measure)
+        for measure in tool_values[name]:
+            counterpart = variant.find_counterpart(measure)
             if counterpart is None:
                 continue
             convention, counterpart_measure = counterpart
@@ -100,53 +102,60 @@ def ours(collections: dict[str, Any], variant: Variant, said: Values) -> Values:
 
 
 @dataclass
-class Row:
+class MeasureCounts:
     """A row of the table: how one measure compares over all collections."""
 
-    collections: int = 0
-    values: int = 0
-    equal: int = 0
-    different: int = 0
-    raised: int = 0
-    apart: int = 0
-    first: str = ""
+    n_collections: int = 0
+    n_values: int = 0
+    n_equal: int = 0
+    n_different: int = 0
+    n_raised: int = 0
+    n_without_rule: int = 0
+    first_difference: str = ""
 
-    def add(self, name: str, measure: str, theirs: Value, others: Value, tolerance: float) -> None:
+    def add(
+        self, name: str, measure: str, tool_value: Value, expected_value: Value, tolerance: float
+    ) -> None:
         """Count one value of the tool, compared with another."""
-        self.values += 1
-        if isinstance(theirs, dict):
-            self.raised += 1
-        elif not isinstance(others, dict) and abs(theirs - others) <= tolerance:
-            self.equal += 1
+        self.n_values += 1
+        if isinstance(tool_value, dict):
+            self.n_raised += 1
+        elif not isinstance(expected_value, dict) and abs(tool_value - expected_value) <= tolerance:
+            self.n_equal += 1
         else:
-            self.different += 1
-            self.first = self.first or f"{name}, {measure}: {shown(theirs)}, not {shown(others)}"
+            self.n_different += 1
+            values = f"{format_value(tool_value)}, not {format_value(expected_value)}"
+            self.first_difference = self.first_difference or f"{name}, {measure}: {values}"
 
 
-def shown(value: Value) -> str:
+def format_value(value: Value) -> str:
     """Return a value as text."""
     return " ".join(value["error"].split())[:100] if isinstance(value, dict) else f"{value:.10g}"
 
 
-def compared(
-    collections: dict[str, Any], variant: Variant, said: Values, others: Values, tolerance: float
-) -> dict[str, Row]:
+def count_values(
+    collections: dict[str, Any],
+    variant: Variant,
+    tool_values: Values,
+    expected_values: Values,
+    tolerance: float,
+) -> dict[str, MeasureCounts]:
     """Return a row for each measure, its cutoffs together."""
-    rows: dict[str, Row] = {}
-    for name, value_of_measure in said.items():
+    rows: dict[str, MeasureCounts] = {}
+    for name, value_of_measure in tool_values.items():
         seen_measures = set()
         for measure, tool_value in value_of_measure.items():
-            if measure not in others[name]:
+            if measure not in expected_values[name]:
                 continue
             base, _, k = measure.partition("@")
-            row = rows.setdefault(base + ("@k" if k else ""), Row())
+            row = rows.setdefault(base + ("@k" if k else ""), MeasureCounts())
             seen_measures.add(base + ("@k" if k else ""))
-            if variant.apart(collections[name], base, int(k) if k else None):
-                row.apart += 1
+            if variant.has_no_rule(collections[name], base, int(k) if k else None):
+                row.n_without_rule += 1
             else:
-                row.add(name, measure, tool_value, others[name][measure], tolerance)
+                row.add(name, measure, tool_value, expected_values[name][measure], tolerance)
         for base in seen_measures:
-            rows[base].collections += 1
+            rows[base].n_collections += 1
     return rows
 
 
@@ -154,30 +163,30 @@ HEADER = ("tool", "variant", "measure", "collections", "values", "equal")
 HEADER += ("different", "raised", "apart")
 
 
-def print_table(table: list[tuple[str, ...]], firsts: list[str]) -> None:
+def print_table(table: list[tuple[str, ...]], first_differences: list[str]) -> None:
     """Print rows of text in columns, and the first difference of each row below it."""
     widths = [
         max(len(row[column_index]) for row in [HEADER, *table])
         for column_index in range(len(HEADER))
     ]
     lines = [HEADER, *table]
-    for row, first_difference in zip(lines, ["", *firsts], strict=True):
+    for row, first_difference in zip(lines, ["", *first_differences], strict=True):
         cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
         print("  ".join(cells).rstrip())
         if first_difference:
             print(f"    {first_difference}")
 
 
-def stored_values(tool: Tool, stored: dict[str, Any]) -> Iterator[tuple[str, Values]]:
+def read_stored_values(tool: Tool, stored: dict[str, Any]) -> Iterator[tuple[str, Values]]:
     """Yield each stored variant, with its values by the driver's names of measures."""
     for variant_name, variant in tool.variants.items():
-        if variant.stored is None:
+        if variant.stored_name is None:
             continue
         values_of_collection: Values = {}
-        for collection, stored_measures in stored["tools"][variant.stored].items():
+        for collection, stored_measures in stored["tools"][variant.stored_name].items():
             values_of_collection[collection] = {}
             for measure, stored_value in stored_measures.items():
-                driver_measure = variant.names.get(measure, measure)
+                driver_measure = variant.driver_names.get(measure, measure)
                 if isinstance(stored_value, str):
                     values_of_collection[collection][driver_measure] = {"error": stored_value}
                 elif isinstance(stored_value, float | int):
@@ -188,27 +197,30 @@ def stored_values(tool: Tool, stored: dict[str, Any]) -> Iterator[tuple[str, Val
         yield variant_name, values_of_collection
 
 
-def others_of(
-    tool: Tool, collections: dict[str, Any], said: dict[str, Any], stored: dict[str, Any] | None
+def find_expected_values(
+    tool: Tool,
+    collections: dict[str, Any],
+    tool_output: dict[str, Any],
+    stored: dict[str, Any] | None,
 ) -> Iterator[tuple[str, Values]]:
     """Yield each variant, with the values to compare it with: stored ones, or cranfield's."""
     if stored:
-        yield from stored_values(tool, stored)
+        yield from read_stored_values(tool, stored)
         return
     for name, variant in tool.variants.items():
-        expected_values = ours(collections, variant, said["variants"][name])
+        expected_values = evaluate_convention(collections, variant, tool_output["variants"][name])
         if any(expected_values.values()):
             yield name, expected_values
 
 
-def written(path: Path, content: dict[str, Any]) -> None:
+def write_json(path: Path, document: dict[str, Any]) -> None:
     """Write JSON atomically: a reader sees the whole old file or the whole new one."""
     draft = path.with_name(path.name + ".part")
-    draft.write_text(json.dumps(content, indent=1), "utf-8")
+    draft.write_text(json.dumps(document, indent=1), "utf-8")
     draft.replace(path)
 
 
-def arguments() -> argparse.Namespace:
+def parse_arguments() -> argparse.Namespace:
     """Return the arguments of the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -228,44 +240,48 @@ def arguments() -> argparse.Namespace:
 
 def main() -> None:
     """Run the tools, compare, print."""
-    typed = arguments()
-    if typed.show is not None:
-        print(json.dumps(generated(typed.show), indent=1))
+    arguments = parse_arguments()
+    if arguments.show is not None:
+        print(json.dumps(make_collection(arguments.show), indent=1))
         return
-    stored = json.loads(typed.stored.read_text("utf-8")) if typed.stored else None
+    stored = json.loads(arguments.stored.read_text("utf-8")) if arguments.stored else None
     if stored:
         collections = {
             name: collection | {"k": [stored["k"]]}
             for name, collection in stored["collections"].items()
         }
-    elif typed.said:
-        collections = json.loads(typed.said.read_text("utf-8"))["collections"]
+    elif arguments.said:
+        collections = json.loads(arguments.said.read_text("utf-8"))["collections"]
     else:
-        collections = {f"seed {seed}": generated(seed) for seed in range(*typed.seeds)}
+        collections = {f"seed {seed}": make_collection(seed) for seed in range(*arguments.seeds)}
     document: dict[str, Any] = {"about": __doc__, "collections": collections, "tools": {}}
-    if typed.values and typed.values.exists():
-        earlier_document = json.loads(typed.values.read_text("utf-8"))
+    if arguments.values and arguments.values.exists():
+        earlier_document = json.loads(arguments.values.read_text("utf-8"))
         if earlier_document["collections"] == collections:
             document["tools"] = earlier_document["tools"]
-    outputs_before = json.loads(typed.said.read_text("utf-8"))["tools"] if typed.said else {}
+    outputs_before = (
+        json.loads(arguments.said.read_text("utf-8"))["tools"] if arguments.said else {}
+    )
     table: list[tuple[str, ...]] = []
     first_differences: list[str] = []
-    for name in typed.tools:
+    for name in arguments.tools:
         tool = TOOLS[name]
-        if typed.said:
+        if arguments.said:
             tool_output = outputs_before[name]
         else:
-            tool_output = said_by(
-                environment(typed.environments, name, tool.requirements), name, collections
+            tool_output = run_tool(
+                make_environment(arguments.environments, name, tool.requirements), name, collections
             )
         version = next(iter(tool_output["versions"].values()))
-        if typed.values:
+        if arguments.values:
             document["tools"][name] = tool_output
-            written(typed.values, document)
+            write_json(arguments.values, document)
             continue
-        for variant_name, expected_values in others_of(tool, collections, tool_output, stored):
+        for variant_name, expected_values in find_expected_values(
+            tool, collections, tool_output, stored
+        ):
             variant = tool.variants[variant_name]
-            rows = compared(
+            rows = count_values(
                 collections,
                 variant,
                 tool_output["variants"][variant_name],
@@ -273,15 +289,21 @@ def main() -> None:
                 tool.tolerance,
             )
             for measure, row in rows.items():
-                counts = (row.collections, row.values, row.equal, row.different, row.raised)
+                counts = (
+                    row.n_collections,
+                    row.n_values,
+                    row.n_equal,
+                    row.n_different,
+                    row.n_raised,
+                )
                 cells = (
                     f"{name} {version}",
                     variant_name,
                     measure,
-                    *map(str, (*counts, row.apart)),
+                    *map(str, (*counts, row.n_without_rule)),
                 )
                 table.append(cells)
-                first_differences.append(row.first)
+                first_differences.append(row.first_difference)
     if table:
         print_table(table, first_differences)
 

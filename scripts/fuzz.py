@@ -43,43 +43,50 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 import cranfield  # it imports the rest on first use, where Atheris can see it
 
 SECONDS = 10  # of the processors' time, for one input
-PATIENCE = 120  # seconds, after which an input is taken to be waited for for ever
+MAX_SECONDS_WAITING = 120  # seconds, after which an input is taken to be waited for for ever
 MEGABYTES = 2048
-LONGEST = 8192  # bytes of an input
-JUDGED = {"q1": {"d1": 1}}
+MAX_BYTES = 8192  # bytes of an input
+JUDGMENTS = {"q1": {"d1": 1}}
 MEASURES = "AP nDCG@10"
 
 READERS: dict[str, Callable[..., Any]] = {
     "run": lambda *args, **options: cranfield.read_run(*args, **options),
     "qrels": lambda *args, **options: cranfield.read_qrels(*args, **options),
-    "scores": lambda path: _score_rows(path, "measures"),
-    "systems": lambda path: _score_rows(path, "systems"),
-    "labels": lambda path: _label_rows(path),
+    "scores": lambda path: _read_scores(path, "measures"),
+    "systems": lambda path: _read_scores(path, "systems"),
+    "labels": lambda path: _read_labels(path),
 }
 MEASURE_NAMES = frozenset({"AP", "map", "P_5", "nDCG@10", "ndcg_cut_10"})
 ORDERS = ("score", "rank", "given")
 
 
-def _score_rows(path: Path, layout: Any) -> Any:
+def _read_scores(path: Path, layout: Any) -> Any:
     from cranfield.formats.small.score_files import read_scores
 
     return read_scores(path, MEASURE_NAMES.__contains__, layout)
 
 
-def _label_rows(path: Path) -> Any:
+def _read_labels(path: Path) -> Any:
     from cranfield.formats.small.labels import read_labels
 
     return read_labels(path)
 
 
-_STATED = {"qrels_jg", "qrels_prefs", "prefs", "subtopics", "strata", "prels"}  # never detected
+_UNDETECTED_FORMATS = {
+    "qrels_jg",
+    "qrels_prefs",
+    "prefs",
+    "subtopics",
+    "strata",
+    "prels",
+}  # never detected
 SUFFIXES = (
     *("", ".run", ".qrels", ".txt", ".csv", ".tsv", ".json", ".jsonl", ".ndjson"),
     *(".parquet", ".arrow", ".feather", ".gz", ".bz2", ".xz", ".zst", ".lz4", ".csv.gz"),
 )
 
 
-def _by_arrow(content: bytes, codec: str) -> bytes:
+def _compress_by_arrow(content: bytes, codec: str) -> bytes:
     import pyarrow as pa
 
     compressed_bytes: bytes = pa.compress(content, codec=codec, asbytes=True)
@@ -91,8 +98,8 @@ PACKINGS: dict[str, Callable[[bytes], bytes]] = {
     "gz": lambda content: gzip.compress(content, 1, mtime=0),
     "bz2": bz2.compress,
     "xz": lambda content: lzma.compress(content, preset=0),
-    "zst": lambda content: _by_arrow(content, "zstd"),
-    "lz4": lambda content: _by_arrow(content, "lz4"),
+    "zst": lambda content: _compress_by_arrow(content, "zstd"),
+    "lz4": lambda content: _compress_by_arrow(content, "lz4"),
 }
 
 
@@ -100,7 +107,7 @@ PACKINGS: dict[str, Callable[[bytes], bytes]] = {
 
 
 @cache
-def choices(reader: str, option: str) -> tuple[Any, ...]:
+def list_choices(reader: str, option: str) -> tuple[Any, ...]:
     """Return the values of a reader's option, the default first; empty if there is no such option.
 
     They come from the library: formats from its register, the others from its annotations.
@@ -117,16 +124,16 @@ def choices(reader: str, option: str) -> tuple[Any, ...]:
 
         literals: list[Any] = format_names(Side.QRELS if reader == "qrels" else Side.RUN)
     else:
-        literals = _literals(get_type_hints(function)[option])
+        literals = _list_literals(get_type_hints(function)[option])
     if not literals:
         raise TypeError(f"read_{reader}: no Literal says what {option} may be")
     return tuple(dict.fromkeys([parameter.default, *literals]))
 
 
-def _literals(hint: Any) -> list[Any]:
+def _list_literals(hint: Any) -> list[Any]:
     if get_origin(hint) is Literal:
         return list(get_args(hint))
-    return [literal for argument in get_args(hint) for literal in _literals(argument)]
+    return [literal for argument in get_args(hint) for literal in _list_literals(argument)]
 
 
 @dataclass(frozen=True)
@@ -142,7 +149,7 @@ class Case:
     packing: str = "none"
 
     @property
-    def stored(self) -> bytes:
+    def stored_bytes(self) -> bytes:
         """The bytes of the file."""
         return PACKINGS[self.packing](self.content)
 
@@ -154,11 +161,11 @@ class Case:
     def encode(self) -> bytes:
         """Return the case as an input, without options that the reader does not have."""
         option_codes = []
-        for choices, choice in zip(_fields(self.reader), self._values(), strict=True):
+        for choices, choice in zip(_field_choices(self.reader), self._field_values(), strict=True):
             option_codes.append(choices.index(choice) if choice in choices else 0)
         return bytes(option_codes) + self.content
 
-    def _values(self) -> tuple[Any, ...]:
+    def _field_values(self) -> tuple[Any, ...]:
         return self.reader, self.format, self.errors, self.order, self.suffix, self.packing
 
     @classmethod
@@ -166,7 +173,7 @@ class Case:
         """Return the case that any bytes stand for."""
         option_codes, content = data[:6].ljust(6, b"\0"), data[6:]
         readers = list(READERS)
-        fields = _fields(readers[option_codes[0] % len(readers)])
+        fields = _field_choices(readers[option_codes[0] % len(readers)])
         reader, *options = (
             choices[i % len(choices)] for i, choices in zip(option_codes, fields, strict=True)
         )
@@ -174,8 +181,8 @@ class Case:
         return cls(reader, content, form, errors, order, suffix, packing)
 
 
-def _fields(reader: str) -> list[tuple[Any, ...]]:
-    options = [choices(reader, option) or (None,) for option in ("format", "errors")]
+def _field_choices(reader: str) -> list[tuple[Any, ...]]:
+    options = [list_choices(reader, option) or (None,) for option in ("format", "errors")]
     return [tuple(READERS), *options, ORDERS, SUFFIXES, tuple(PACKINGS)]
 
 
@@ -183,18 +190,18 @@ class BrokenPromiseError(AssertionError):
     """Two values that should be equal differ, or a text that should be printable is not."""
 
 
-def check(case: Case, folder: Path) -> Exception | None:
+def check_case(case: Case, folder: Path) -> Exception | None:
     """Read the case from a file in the folder; return the CranfieldError that refused it, if any.
 
     Any other exception is a fault, and so is a warning that is not cranfield's own.
     """
     path = folder / f"case{case.suffix}"
-    path.write_bytes(case.stored)
+    path.write_bytes(case.stored_bytes)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             warnings.simplefilter("ignore", UserWarning)
-            _read(case, path)
+            _check_reads(case, path)
     except cranfield.CranfieldError as error:
         for character in str(error):
             if character != "\n" and not character.isprintable():
@@ -205,32 +212,32 @@ def check(case: Case, folder: Path) -> Exception | None:
     return None
 
 
-def _read(case: Case, path: Path) -> None:
+def _check_reads(case: Case, path: Path) -> None:
     """Read the file several times; all results must be the same."""
     options = case.options()
-    first_result = _result(case, path, options)
+    first_result = _read_case(case, path, options)
     if options.get("errors") == "skip":
         return
-    if not choices(case.reader, "errors") and _result(case, path, options) != first_result:
+    if not list_choices(case.reader, "errors") and _read_case(case, path, options) != first_result:
         raise BrokenPromiseError("another read has a different result")
     for errors in ("strict", "skip"):
-        if errors in choices(case.reader, "errors"):
+        if errors in list_choices(case.reader, "errors"):
             options["errors"] = errors
-        if _result(case, path, options) != first_result:
+        if _read_case(case, path, options) != first_result:
             raise BrokenPromiseError(f"another read, with {options}, has a different result")
 
 
-def _result(case: Case, path: Path, options: dict[str, str]) -> Any:
+def _read_case(case: Case, path: Path, options: dict[str, str]) -> Any:
     data = READERS[case.reader](path, **options)
     if case.reader == "run":
         with contextlib.suppress(cranfield.CranfieldError):
             repr(data.tag)
-        return cranfield.evaluate(JUDGED, data, MEASURES, order=case.order).to_dict()  # type: ignore[call-overload] # any order
+        return cranfield.evaluate(JUDGMENTS, data, MEASURES, order=case.order).to_dict()  # type: ignore[call-overload] # any order
     if case.reader == "labels":
         return data
     if case.reader != "qrels":
         scores = [(key, list(values.items())) for key, values in data.scores.items()]
-        return [scores, list(map(str, data.notes())), data.missing]
+        return [scores, list(map(str, data.notes())), data.n_missing]
     repr(data)
     judgments = data.to_dict()
     if cranfield.Qrels(judgments).to_dict() != judgments:
@@ -246,7 +253,7 @@ RUN_ROWS = [("q1", "d1", 1, 3.5), ("q1", "d2", 2, 2.5), ("q2", "d1", 1, 0.001)]
 QRELS_ROWS = [("q1", "d1", 1), ("q1", "d2", 0), ("q2", "d1", 3)]
 
 
-def _table(reader: str) -> dict[str, list[Any]]:
+def _make_table(reader: str) -> dict[str, list[Any]]:
     names = ("query_id", "doc_id", "rank", "score")
     rows: list[Any] = RUN_ROWS
     if reader == "qrels":
@@ -254,18 +261,18 @@ def _table(reader: str) -> dict[str, list[Any]]:
     return {name: list(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)}
 
 
-def _records(reader: str) -> list[dict[str, Any]]:
-    table = _table(reader)
+def _make_records(reader: str) -> list[dict[str, Any]]:
+    table = _make_table(reader)
     return [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
 
 
-def _separated(reader: str, separator: str, quote: str = "") -> str:
-    table = _table(reader)
+def _write_separated(reader: str, separator: str, quote: str = "") -> str:
+    table = _make_table(reader)
     rows = [tuple(table), *zip(*table.values(), strict=True)]
     return "".join(separator.join(f"{quote}{v}{quote}" for v in row) + "\n" for row in rows)
 
 
-def _columnar(table: Any, form: str) -> bytes:
+def _write_columnar(table: Any, form: str) -> bytes:
     """Return an Arrow table as the bytes of a file."""
     import pyarrow as pa
     from pyarrow import parquet
@@ -280,7 +287,7 @@ def _columnar(table: Any, form: str) -> bytes:
     return sink.getvalue()
 
 
-def good() -> dict[str, Case]:
+def make_good_cases() -> dict[str, Case]:
     """Return a good file of every kind, by name."""
     import pyarrow as pa
 
@@ -313,21 +320,21 @@ def good() -> dict[str, Case]:
         ),
     }
     for reader, nested_rows in ((run, nested_run), (qrels, nested_qrels)):
-        records = _records(reader)
+        records = _make_records(reader)
         lines = "".join(json.dumps(record) + "\n" for record in records)
-        comma = _separated(reader, ",")
-        table = pa.table(_table(reader))
+        comma = _write_separated(reader, ",")
+        table = pa.table(_make_table(reader))
         encoded_table = pa.table(
             {
-                **_table(reader),
-                "query_id": pa.array(_table(reader)["query_id"]).dictionary_encode(),
+                **_make_table(reader),
+                "query_id": pa.array(_make_table(reader)["query_id"]).dictionary_encode(),
                 "doc_id": pa.array([1, 2, 1], pa.int32()),
             }
         )
         case_of_name |= {
             f"csv {reader}": Case(reader, comma.encode(), "csv", suffix=".csv"),
             f"csv {reader}, quoted": Case(
-                reader, _separated(reader, ",", '"').encode(), "csv", suffix=".csv"
+                reader, _write_separated(reader, ",", '"').encode(), "csv", suffix=".csv"
             ),
             f"csv {reader}, BOM and CRLF": Case(
                 reader,
@@ -335,7 +342,9 @@ def good() -> dict[str, Case]:
                 "csv",
                 suffix=".csv",
             ),
-            f"tsv {reader}": Case(reader, _separated(reader, "\t").encode(), "tsv", suffix=".tsv"),
+            f"tsv {reader}": Case(
+                reader, _write_separated(reader, "\t").encode(), "tsv", suffix=".tsv"
+            ),
             f"json {reader}": Case(
                 reader, json.dumps(nested_rows).encode(), "json", suffix=".json"
             ),
@@ -351,12 +360,12 @@ def good() -> dict[str, Case]:
             suffix = ".parquet" if form == "parquet" else ".arrow"
             name = "arrow" if form == "stream" else form
             case_of_name[f"{form} {reader}"] = Case(
-                reader, _columnar(table, form), name, suffix=suffix
+                reader, _write_columnar(table, form), name, suffix=suffix
             )
             case_of_name[f"{form} {reader}, other types"] = Case(
-                reader, _columnar(encoded_table, form), name, suffix=suffix
+                reader, _write_columnar(encoded_table, form), name, suffix=suffix
             )
-    case_of_name |= good_scores()
+    case_of_name |= make_score_cases()
     case_of_name["json run of lists"] = Case(
         run, json.dumps({"q1": ["d1", "d2"], "q2": ["d1"]}).encode(), "json", suffix=".json"
     )
@@ -365,10 +374,10 @@ def good() -> dict[str, Case]:
             packed_case = replace(case_of_name[base], packing=packing)
             case_of_name[f"{base}, {packing}"] = packed_case
             case_of_name[f"{base}, {packing}, unchanged"] = replace(
-                packed_case, content=packed_case.stored, packing="none"
+                packed_case, content=packed_case.stored_bytes, packing="none"
             )
     for name, case in list(case_of_name.items()):
-        if case.format is not None and case.format not in _STATED:
+        if case.format is not None and case.format not in _UNDETECTED_FORMATS:
             case_of_name[f"{name}, recognised"] = replace(case, format=None)
     return case_of_name
 
@@ -376,7 +385,7 @@ def good() -> dict[str, Case]:
 SCORE_ROWS = [("bm25", "AP", "q1", 0.25), ("bm25", "AP", "q2", 0.5), ("bm25", "P_5", "q1", 0.2)]
 
 
-def good_scores() -> dict[str, Case]:
+def make_score_cases() -> dict[str, Case]:
     """Return good files of scores and of labels, by name."""
     import pyarrow as pa
 
@@ -404,8 +413,8 @@ def good_scores() -> dict[str, Case]:
         "wide": Case("scores", b"query_id,AP,P_5\nq1,.5,.2\nq2,1,\n", suffix=".csv"),
         "wide, systems": Case("systems", b"qid;a;b\nq1;.5;.2\nq2;1;0\n", suffix=".csv"),
         "nested, systems": Case("systems", json.dumps({"a": {"q1": 0.5}}).encode()),
-        "parquet": Case("scores", _columnar(table, "parquet"), suffix=".parquet"),
-        "arrow, systems": Case("systems", _columnar(table, "arrow"), suffix=".arrow"),
+        "parquet": Case("scores", _write_columnar(table, "parquet"), suffix=".parquet"),
+        "arrow, systems": Case("systems", _write_columnar(table, "arrow"), suffix=".arrow"),
     }
     label_cases = {
         "csv": Case("labels", b"query_id,type,length\nq1,long,12\nq2,short,3\n", suffix=".csv"),
@@ -413,7 +422,7 @@ def good_scores() -> dict[str, Case]:
         "json": Case("labels", b'{"type": {"q1": "long"}, "size": {"q1": 1}}', suffix=".json"),
         "jsonl": Case("labels", b'{"_id": "1", "type": "a"}\n{"_id": "2", "type": "b"}\n'),
         "numbers": Case("labels", b"".join(b"q%d,%d\n" % (i, i * i) for i in range(20))),
-        "parquet": Case("labels", _columnar(pa.table(labels), "parquet"), suffix=".parquet"),
+        "parquet": Case("labels", _write_columnar(pa.table(labels), "parquet"), suffix=".parquet"),
     }
     return {
         **{f"scores, {name}": case for name, case in score_cases.items()},
@@ -421,13 +430,15 @@ def good_scores() -> dict[str, Case]:
     }
 
 
-def odd() -> dict[str, Case]:
+def make_odd_cases() -> dict[str, Case]:
     """Return files that readers refuse, or may refuse, by name: cases far from the good files."""
     import pyarrow as pa
 
     case_of_name = {
         "UTF-16": Case("run", RUN.encode("utf-16"), "trec", suffix=".run"),
-        "UTF-16, csv": Case("qrels", _separated("qrels", ",").encode("utf-16"), suffix=".csv"),
+        "UTF-16, csv": Case(
+            "qrels", _write_separated("qrels", ",").encode("utf-16"), suffix=".csv"
+        ),
         "a document twice": Case("run", (RUN + RUN).encode(), "trec"),
         "no number": Case("run", RUN.replace("2.5", "nan").encode(), "trec"),
         "a short line": Case("qrels", QRELS.encode() + b"q3 0\n", "trec"),
@@ -452,21 +463,21 @@ def odd() -> dict[str, Case]:
         table = pa.table({"query_id": ids, "doc_id": ["d1", "d2", "d1"], "score": column})
         for form in ("parquet", "arrow"):
             if form == "arrow" or name != "half floats":
-                case = Case("run", _columnar(table, form), form, suffix=f".{form}")
+                case = Case("run", _write_columnar(table, form), form, suffix=f".{form}")
                 case_of_name[f"{name}, {form}"] = case
     empty_table = pa.table({"query_id": ids, "doc_id": ids, "score": columns["nulls"]}).slice(0, 0)
     repeated_column = pa.table([ids, ids, ids], names=["query_id", "query_id", "doc_id"])
     for form in ("parquet", "arrow"):
-        case_of_name[f"no rows, {form}"] = Case("run", _columnar(empty_table, form), form)
+        case_of_name[f"no rows, {form}"] = Case("run", _write_columnar(empty_table, form), form)
         case_of_name[f"a column twice, {form}"] = Case(
-            "run", _columnar(repeated_column, form), form
+            "run", _write_columnar(repeated_column, form), form
         )
     return case_of_name
 
 
-def seeds() -> list[bytes]:
+def make_seeds() -> list[bytes]:
     """Return the distinct inputs with which the search begins."""
-    cases = list({**good(), **odd()}.values())
+    cases = list({**make_good_cases(), **make_odd_cases()}.values())
     cases += [replace(case, errors="skip") for case in cases]
     cases += [replace(case, order=order) for case in cases[:8] for order in ORDERS[1:]]
     return list(dict.fromkeys(case.encode() for case in cases))
@@ -478,18 +489,18 @@ LARGE = 1 << 20  # bytes to insert, about
 BLANKS = 200_000_000
 
 
-def _in_first_line(content: bytes, more: bytes) -> bytes:
+def _extend_first_line(content: bytes, addition: bytes) -> bytes:
     first, end, rest = content.partition(b"\n")
-    return first + more + end + rest
+    return first + addition + end + rest
 
 
-def _many_columns(content: bytes, n: int) -> bytes:
+def _add_columns(content: bytes, n: int) -> bytes:
     if content[:1] in b"{[":
         keys = b"".join(b'"k%07d": 1, ' % i for i in range(n // 14))
         return content.replace(b'{"', b"{" + keys + b'"', 1)
     first = content.partition(b"\n")[0]
     separator = next((separator for separator in (b",", b"\t") if separator in first), b" ")
-    return _in_first_line(content, (separator + b"x") * (n // 2))
+    return _extend_first_line(content, (separator + b"x") * (n // 2))
 
 
 #: Changes of a file's content, by name; each inserts about n bytes.
@@ -499,20 +510,20 @@ STRETCHES: dict[str, Callable[[bytes, int], bytes]] = {
         [*content.rsplit(b"d1", 1)[:1], b"d" * n, *content.rsplit(b"d1", 1)[1:]]
     ),
     "a long query": lambda content, n: content.replace(b"q1", b"q" * n),
-    "many columns": _many_columns,
-    "a long line": lambda content, n: _in_first_line(content, b" " * n),
+    "many columns": _add_columns,
+    "a long line": lambda content, n: _extend_first_line(content, b" " * n),
     "blanks above": lambda content, n: b" " * n + content,
     "blank lines above": lambda content, n: b"\n" * n + content,
-    "blank lines between": lambda content, n: _in_first_line(content, b"\n" * n),
+    "blank lines between": lambda content, n: _extend_first_line(content, b"\n" * n),
     "many lines": lambda content, n: content * (n // max(1, len(content))),
 }
-_STRETCHED = (
+_STRETCHED_CASES = (
     *("trec run", "trec qrels", "csv run", "tsv qrels", "json run", "jsonl run"),
     *("json qrels, records", "qrels_jg"),
 )
 
 
-def _long_tables(n: int) -> Iterator[tuple[str, Case]]:
+def _make_long_tables(n: int) -> Iterator[tuple[str, Case]]:
     """Yield tables with a long id, and with a long id in many rows."""
     import pyarrow as pa
 
@@ -525,20 +536,20 @@ def _long_tables(n: int) -> Iterator[tuple[str, Case]]:
     for form in ("parquet", "arrow"):
         yield (
             f"a long id, {form}",
-            Case("run", _columnar(long_id_table, form), form, suffix=f".{form}"),
+            Case("run", _write_columnar(long_id_table, form), form, suffix=f".{form}"),
         )
     long_query_table = pa.table({"query_id": shared, "doc_id": docs, "score": [1.0] * rows})
     yield (
         "a long query, arrow",
-        Case("run", _columnar(long_query_table, "arrow"), "arrow", suffix=".arrow"),
+        Case("run", _write_columnar(long_query_table, "arrow"), "arrow", suffix=".arrow"),
     )
 
 
-def large(seed: int) -> Iterator[tuple[str, Case]]:
+def make_large_cases(seed: int) -> Iterator[tuple[str, Case]]:
     """Yield inputs of megabytes, by name: first every kind, then others endlessly."""
-    good_cases = good()
-    yield from _long_tables(LARGE)
-    for name in _STRETCHED:
+    good_cases = make_good_cases()
+    yield from _make_long_tables(LARGE)
+    for name in _STRETCHED_CASES:
         for change, stretch in STRETCHES.items():
             content = stretch(
                 good_cases[name].content, LARGE * 7 // 8
@@ -559,7 +570,7 @@ def large(seed: int) -> Iterator[tuple[str, Case]]:
 
 
 @contextlib.contextmanager
-def bounded(seconds: float = SECONDS) -> Iterator[None]:
+def limit_time(seconds: float = SECONDS) -> Iterator[None]:
     """Raise TimeoutError if the block takes more time of the processors; or if it waits for ever.
 
     Time of the processors: that the machine is busy with other work is no fault.
@@ -569,13 +580,13 @@ def bounded(seconds: float = SECONDS) -> Iterator[None]:
         raise TimeoutError(f"took longer than {seconds} seconds of the processors' time")
 
     def end_waiting(*_: object) -> None:
-        raise TimeoutError(f"did not end within {PATIENCE} seconds")
+        raise TimeoutError(f"did not end within {MAX_SECONDS_WAITING} seconds")
 
     handlers = [signal.signal(signal.SIGPROF, end_work), signal.signal(signal.SIGALRM, end_waiting)]
     begin = time.process_time()
     try:
         signal.setitimer(signal.ITIMER_PROF, seconds)
-        signal.setitimer(signal.ITIMER_REAL, PATIENCE)
+        signal.setitimer(signal.ITIMER_REAL, MAX_SECONDS_WAITING)
         yield
         if time.process_time() - begin > seconds:  # the signal comes after the end
             end_work()
@@ -587,23 +598,23 @@ def bounded(seconds: float = SECONDS) -> Iterator[None]:
 
 
 def check_large(
-    seconds: float, seed: int, findings: Path, limit: float = SECONDS, least: int | None = None
+    seconds: float, seed: int, findings: Path, limit: float = SECONDS, n_least: int | None = None
 ) -> int:
     """Check inputs of megabytes for some time, every kind at least once; count the faults.
 
-    `least`: check at least this many, instead of every kind. Faults are kept in `findings`.
+    `n_least`: check at least this many, instead of every kind. Faults are kept in `findings`.
     """
-    if least is None:
-        least = 3 + len(_STRETCHED) * len(STRETCHES) + 1
+    if n_least is None:
+        n_least = 3 + len(_STRETCHED_CASES) * len(STRETCHES) + 1
     end, n_faults = time.monotonic() + seconds, 0
-    with workplace() as folder:
-        for i, (name, case) in enumerate(large(seed)):
-            if i >= least and time.monotonic() > end:
+    with make_workplace() as folder:
+        for i, (name, case) in enumerate(make_large_cases(seed)):
+            if i >= n_least and time.monotonic() > end:
                 print(f"{i} inputs of megabytes: {n_faults} faults")
                 return n_faults
             try:
-                with bounded(limit):
-                    check(case, Path(folder))
+                with limit_time(limit):
+                    check_case(case, Path(folder))
             except Exception as fault:  # noqa: BLE001 - any exception
                 n_faults += 1
                 path = findings / f"large-{i}"
@@ -625,7 +636,7 @@ TOKENS = (
 )
 
 
-def dictionary() -> str:
+def write_tokens() -> str:
     """Return the tokens as libFuzzer reads them."""
     lines = ("".join(f"\\x{byte:02x}" for byte in token) for token in TOKENS)
     return "".join(f'"{line}"\n' for line in lines)
@@ -634,7 +645,7 @@ def dictionary() -> str:
 # ---- the search -----------------------------------------------------------------------------
 
 
-def workplace() -> tempfile.TemporaryDirectory[str]:
+def make_workplace() -> tempfile.TemporaryDirectory[str]:
     """Return a temporary folder, in memory if the system has one."""
     memory = Path("/dev/shm")  # noqa: S108 - the folder made there has a unique name
     return tempfile.TemporaryDirectory(
@@ -650,13 +661,13 @@ def limit_memory() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 
 
-def hunt(folder: Path, arguments: list[str]) -> None:
+def run_fuzzer(folder: Path, arguments: list[str]) -> None:
     """Run libFuzzer in this process, which it ends."""
     import atheris
 
     def run_input(data: bytes) -> None:
         begin = time.process_time()
-        check(Case.decode(data), folder)
+        check_case(Case.decode(data), folder)
         if time.process_time() - begin > SECONDS:
             raise TimeoutError(f"took longer than {SECONDS} seconds of the processors' time")
 
@@ -675,20 +686,20 @@ def search(seconds: int, runs: int, seed: int, corpus: Path | None, findings: Pa
     large_command += ["--seconds", str(seconds // 4), "--seed", str(seed)]
     faults = subprocess.run(large_command, check=False).returncode  # noqa: S603 - this file
     seconds -= seconds // 4
-    with workplace() as place:
+    with make_workplace() as place:
         folder = Path(place)
         corpus = corpus or folder / "corpus"
         corpus.mkdir(parents=True, exist_ok=True)
-        for seed_input in seeds():
+        for seed_input in make_seeds():
             (corpus / hashlib.sha256(seed_input).hexdigest()[:16]).write_bytes(seed_input)
         tokens = folder / "tokens"
-        tokens.write_text(dictionary(), "ascii")
+        tokens.write_text(write_tokens(), "ascii")
         options = {
             "max_total_time": seconds,
             "seed": seed,
             "runs": runs,
-            "max_len": LONGEST,
-            "timeout": PATIENCE,
+            "max_len": MAX_BYTES,
+            "timeout": MAX_SECONDS_WAITING,
             "rss_limit_mb": MEGABYTES,
             "malloc_limit_mb": MEGABYTES,
             "dict": tokens,
@@ -703,13 +714,13 @@ def search(seconds: int, runs: int, seed: int, corpus: Path | None, findings: Pa
             # A seed for Python, too: hashes decide the order of sets, and so which code is reached.
             environ = os.environ | {"PYTHONHASHSEED": "0"}
             status = subprocess.run(  # noqa: S603 - this file
-                command, check=False, timeout=seconds * 2 + 2 * PATIENCE, env=environ
+                command, check=False, timeout=seconds * 2 + 2 * MAX_SECONDS_WAITING, env=environ
             ).returncode
         except subprocess.TimeoutExpired:
             status = -1
     new_findings = sorted(set(findings.iterdir()) - earlier_findings)
     for path in new_findings:
-        show(path)
+        print_case(path)
     if status == faults == 0 and not new_findings:
         print("nothing found")
         return 0
@@ -717,7 +728,7 @@ def search(seconds: int, runs: int, seed: int, corpus: Path | None, findings: Pa
     return 1
 
 
-def show(path: Path) -> Case:
+def print_case(path: Path) -> Case:
     """Print the input in a file; return it."""
     case = Case.decode(path.read_bytes())
     print(f"{path}: {case}\nAgain: python scripts/fuzz.py --replay {path}")
@@ -737,15 +748,15 @@ def main() -> int:
     parser.add_argument("--large", type=Path, help=argparse.SUPPRESS)
     options, unknown_arguments = parser.parse_known_args()
     if options.hunt is not None:
-        hunt(options.hunt, unknown_arguments)
+        run_fuzzer(options.hunt, unknown_arguments)
     elif options.large is not None:
         limit_memory()
         return min(1, check_large(options.seconds, options.seed, options.large))
     elif unknown_arguments:
         parser.error(f"unknown: {' '.join(unknown_arguments)}")
     elif options.replay is not None:
-        with workplace() as place:
-            print(check(show(options.replay), Path(place)) or "read without an error")
+        with make_workplace() as place:
+            print(check_case(print_case(options.replay), Path(place)) or "read without an error")
     elif find_spec("atheris") is None:
         parser.error("Atheris is not installed: pip install '.[fuzz]'")
     else:

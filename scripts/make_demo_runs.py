@@ -106,16 +106,16 @@ def public_members(module: Any, name: str) -> list[tuple[str, Any]]:
     return members
 
 
-def first_paragraph(thing: Any) -> str:
+def first_paragraph(documented: Any) -> str:
     """Return the first paragraph of a docstring, on one line; empty when there is none."""
-    doc = getattr(thing, "__doc__", None)
+    doc = getattr(documented, "__doc__", None)
     if not isinstance(doc, str):
         return ""
     paragraphs = inspect.cleandoc(doc).split("\n\n")
     return " ".join(paragraphs[0].split())
 
 
-def spoken(name: str) -> str:
+def spell_out(name: str) -> str:
     """Return a name with its words, if it has several: ``TemporaryFile (temporary file)``."""
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[._]+", " ", name).strip()
     return f"{name} ({words.lower()})" if " " in words else name
@@ -128,11 +128,12 @@ def document_text(name: str) -> str:
         module = importlib.import_module(name)
         members = public_members(module, name)
     doc = module.__doc__
-    lines = [spoken(name)]
+    lines = [spell_out(name)]
     if isinstance(doc, str):
         lines += [" ".join(paragraph.split()) for paragraph in inspect.cleandoc(doc).split("\n\n")]
     lines += [
-        f"{spoken(member)}: {first_paragraph(member_object)}" for member, member_object in members
+        f"{spell_out(member)}: {first_paragraph(member_object)}"
+        for member, member_object in members
     ]
     return "\n".join(line for line in lines if line)
 
@@ -143,7 +144,7 @@ def read_queries(path: Path) -> dict[str, str]:
     return dict(line.split("\t", 1) for line in lines)
 
 
-def library(name: str) -> Any:
+def import_library(name: str) -> Any:
     """Import a library that only this script needs, and that may come without types."""
     return importlib.import_module(name)
 
@@ -153,7 +154,7 @@ def library(name: str) -> Any:
 
 def bm25_scores(queries: list[str], texts: list[str]) -> Array:
     """Score by BM25, defaults of bm25s (k1 1.5, b 0.75) with English stop words, no stemming."""
-    bm25s = library("bm25s")
+    bm25s = import_library("bm25s")
 
     def tokens(batch: list[str]) -> Any:
         return bm25s.tokenize(batch, stopwords="en", return_ids=False, show_progress=False)
@@ -168,7 +169,9 @@ def bm25_scores(queries: list[str], texts: list[str]) -> Array:
 
 def tfidf_scores(queries: list[str], texts: list[str]) -> Array:
     """Score by the cosine of TF-IDF, defaults of scikit-learn with English stop words."""
-    vectorizer = library("sklearn.feature_extraction.text").TfidfVectorizer(stop_words="english")
+    vectorizer = import_library("sklearn.feature_extraction.text").TfidfVectorizer(
+        stop_words="english"
+    )
     documents = vectorizer.fit_transform(texts)
     return np.asarray((vectorizer.transform(queries) @ documents.T).toarray(), dtype=np.float64)
 
@@ -181,12 +184,12 @@ class MiniLM:
         weights = (folder / "model.safetensors").read_bytes()
         if hashlib.sha256(weights).hexdigest() != WEIGHTS_SHA256:
             raise SystemExit("the weights of the model are not the ones the runs were made with")
-        weight_of_key = library("safetensors.numpy").load(weights)
-        self.w: dict[str, Array] = {
+        weight_of_key = import_library("safetensors.numpy").load(weights)
+        self.weights: dict[str, Array] = {
             key: np.asarray(matrix, dtype=np.float64) for key, matrix in weight_of_key.items()
         }
         vocabulary = (folder / "tokenizer.json").read_text(encoding="utf-8")
-        self.tokenizer = library("tokenizers").Tokenizer.from_str(vocabulary)
+        self.tokenizer = import_library("tokenizers").Tokenizer.from_str(vocabulary)
         self.tokenizer.no_truncation()
         self.tokenizer.no_padding()
 
@@ -194,41 +197,43 @@ class MiniLM:
         """Return the word-piece ids of a text, without [CLS] and [SEP]."""
         return list(self.tokenizer.encode(text, add_special_tokens=False).ids)
 
-    def linear(self, x: Array, name: str) -> Array:
+    def apply_linear(self, x: Array, name: str) -> Array:
         """Apply a dense layer."""
-        return np.asarray(x @ self.w[name + ".weight"].T + self.w[name + ".bias"])
+        return np.asarray(x @ self.weights[name + ".weight"].T + self.weights[name + ".bias"])
 
-    def norm(self, x: Array, name: str) -> Array:
+    def normalize(self, x: Array, name: str) -> Array:
         """Apply layer normalisation."""
         deviations = x - x.mean(axis=-1, keepdims=True)
         scale = np.sqrt((deviations**2).mean(axis=-1, keepdims=True) + 1e-12)
-        return np.asarray(deviations / scale * self.w[name + ".weight"] + self.w[name + ".bias"])
+        return np.asarray(
+            deviations / scale * self.weights[name + ".weight"] + self.weights[name + ".bias"]
+        )
 
     def embed(self, pieces: list[int]) -> Array:
         """Return the vector of one passage."""
-        erf = library("scipy.special").erf
+        erf = import_library("scipy.special").erf
         ids = np.array([101, *pieces, 102])
         n = len(ids)
-        x = self.w["embeddings.word_embeddings.weight"][ids]
-        x = x + self.w["embeddings.position_embeddings.weight"][:n]
-        x = x + self.w["embeddings.token_type_embeddings.weight"][0]
-        x = self.norm(x, "embeddings.LayerNorm")
+        x = self.weights["embeddings.word_embeddings.weight"][ids]
+        x = x + self.weights["embeddings.position_embeddings.weight"][:n]
+        x = x + self.weights["embeddings.token_type_embeddings.weight"][0]
+        x = self.normalize(x, "embeddings.LayerNorm")
         for number in range(LAYERS):
             layer = f"encoder.layer.{number}."
             query, key, value = (
-                self.linear(x, f"{layer}attention.self.{part}").reshape(n, HEADS, -1)
+                self.apply_linear(x, f"{layer}attention.self.{part}").reshape(n, HEADS, -1)
                 for part in ("query", "key", "value")
             )
             logits = np.einsum("ihd,jhd->hij", query, key) / np.sqrt(query.shape[-1])
             weights = np.exp(logits - logits.max(axis=-1, keepdims=True))
             weights /= weights.sum(axis=-1, keepdims=True)
             attention = np.einsum("hij,jhd->ihd", weights, value).reshape(n, -1)
-            attention = self.linear(attention, layer + "attention.output.dense")
-            x = self.norm(x + attention, layer + "attention.output.LayerNorm")
-            inner = self.linear(x, layer + "intermediate.dense")
+            attention = self.apply_linear(attention, layer + "attention.output.dense")
+            x = self.normalize(x + attention, layer + "attention.output.LayerNorm")
+            inner = self.apply_linear(x, layer + "intermediate.dense")
             inner = inner * 0.5 * (1.0 + erf(inner / np.sqrt(2.0)))
-            x = self.norm(
-                x + self.linear(inner, layer + "output.dense"), layer + "output.LayerNorm"
+            x = self.normalize(
+                x + self.apply_linear(inner, layer + "output.dense"), layer + "output.LayerNorm"
             )
         mean = x.mean(axis=0)
         return np.asarray(mean / np.linalg.norm(mean))
@@ -260,7 +265,7 @@ def dense_scores(queries: list[str], texts: list[str]) -> Array:
 # --- runs -------------------------------------------------------------------------------------
 
 
-def top(scores: dict[str, float]) -> Ranking:
+def rank_documents(scores: dict[str, float]) -> Ranking:
     """Return the best documents: by printed score, ties by doc_id descending; no zero scores."""
     score_texts = [(doc, f"{score:.6f}") for doc, score in scores.items()]
     positive_scores = [(doc, score) for doc, score in score_texts if float(score) > 0]
@@ -273,7 +278,7 @@ def fuse(rankings: list[Ranking]) -> Ranking:
     for ranking in rankings:
         for rank, (doc, _) in enumerate(ranking, start=1):
             scores[doc] = scores.get(doc, 0.0) + 1.0 / (RRF_K + rank)
-    return top(scores)
+    return rank_documents(scores)
 
 
 def make_runs() -> dict[str, str]:
@@ -285,7 +290,7 @@ def make_runs() -> dict[str, str]:
     for tag, scorer in (("bm25", bm25_scores), ("tfidf", tfidf_scores), ("dense", dense_scores)):
         matrix = scorer(query_texts, texts)
         systems[tag] = {
-            query: top(dict(zip(MODULES, row.tolist(), strict=True)))
+            query: rank_documents(dict(zip(MODULES, row.tolist(), strict=True)))
             for query, row in zip(queries, matrix, strict=True)
         }
     systems["fusion"] = {
@@ -301,7 +306,7 @@ def make_runs() -> dict[str, str]:
     }
 
 
-def warn_of_other_versions() -> None:
+def print_other_versions() -> None:
     """Print on standard error which versions differ from those of the stored runs."""
     needed_versions = {"Python": PYTHON, **PINNED}
     for name, version in needed_versions.items():
@@ -325,7 +330,7 @@ def main() -> int:
     if options.text:
         print(document_text(options.text))
         return 0
-    warn_of_other_versions()
+    print_other_versions()
     n_different = 0
     for tag, text in make_runs().items():
         path = DEMO / f"{tag}.run"

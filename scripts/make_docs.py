@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import Any
 
 import transcripts
-from api_pages import api_pages
-from command_pages import command_pages
-from keyword_types import keyword_types
-from measure_pages import measure_pages, weight_pictures
+from api_pages import make_api_pages
+from command_pages import make_command_pages
+from keyword_types import make_keyword_types
+from measure_pages import make_measure_pages, make_weight_pictures
 
 from cranfield import CranfieldWarning, compare, demo, evaluate, figures, parse
 from cranfield.compat.names import columns_of, measure_names
@@ -34,16 +34,18 @@ from cranfield.formats.columns import COLUMNS, Side
 from cranfield.formats.files import FORMATS
 
 ROOT = Path(__file__).parent.parent
-NAMES = re.compile(r"(<!-- names: begin -->\n).*(<!-- names: end -->)", re.S)
+NAMES_TABLE = re.compile(r"(<!-- names: begin -->\n).*(<!-- names: end -->)", re.S)
 FORMATS_TABLE = re.compile(r"(<!-- formats: begin -->\n).*(<!-- formats: end -->)", re.S)
 COLUMNS_TABLE = re.compile(r"(<!-- columns: begin -->\n).*(<!-- columns: end -->)", re.S)
-SECTIONS = re.compile(r"(<!-- conventions: begin -->\n).*(<!-- conventions: end -->)", re.S)
+CONVENTION_SECTIONS = re.compile(
+    r"(<!-- conventions: begin -->\n).*(<!-- conventions: end -->)", re.S
+)
 EXAMPLES = ("nDCG@2", "AP@2", "P@2", "R@2", "RR@2", "Success@2", "ERR@2")
 BLOCK = re.compile(r"^```(pycon|console)\n(.*?)^```\n", re.S | re.M)
 SECTION = re.compile(r"^(?=## )", re.M)
 
 
-def trec_eval_names() -> str:
+def fill_trec_eval_names() -> str:
     """Return the page on trec_eval with the table of names put in."""
     rows = ["| trec_eval | here |", "|---|---|"]
     for name in measure_names():
@@ -54,10 +56,10 @@ def trec_eval_names() -> str:
             )
             rows.append(f"| `{name}` | {measures_text} |")
     text = (ROOT / "docs" / "how-to" / "trec-eval.md").read_text("utf-8")
-    return NAMES.sub(lambda match: match[1] + "\n".join(rows) + "\n" + match[2], text)
+    return NAMES_TABLE.sub(lambda match: match[1] + "\n".join(rows) + "\n" + match[2], text)
 
 
-def formats() -> str:
+def fill_formats() -> str:
     """Return the page on formats with the tables of formats and columns put in."""
     rows = [
         "| format | `format=`, `--run-format`, `--qrels-format` | suffixes | judgments | runs |",
@@ -72,9 +74,8 @@ def formats() -> str:
             (side_format and side_format.row_description) or "-"
             for side_format in (form.qrels, form.runs)
         ]
-        rows.append(
-            f"| {form.title} | {names} | {suffixes} | {row_descriptions[0]} | {row_descriptions[1]} |"
-        )
+        judgments, runs = row_descriptions
+        rows.append(f"| {form.title} | {names} | {suffixes} | {judgments} | {runs} |")
     column_rows = ["| column | of | names |", "|---|---|---|"]
     for column in filter(lambda column: column.sides, COLUMNS.values()):
         meaning = f": {column.meaning}" if column.meaning else ""
@@ -86,9 +87,9 @@ def formats() -> str:
         )
         for side, list_names in column.list_names.items():
             name_of_side = {Side.RUN: "runs", Side.QRELS: "judgments", Side.EXCLUDED: "exclusions"}
-            side_name = name_of_side[side]
+            names = ", ".join(shorten_names(list_names))
             column_rows.append(
-                f"| the same, with several in a cell | {side_name} | {', '.join(shortly(list_names))} |"
+                f"| the same, with several in a cell | {name_of_side[side]} | {names} |"
             )
     text = (ROOT / "docs" / "reference" / "formats.md").read_text("utf-8")
     text = FORMATS_TABLE.sub(lambda match: match[1] + "\n".join(rows) + "\n" + match[2], text)
@@ -97,42 +98,54 @@ def formats() -> str:
     )
 
 
-def conventions() -> str:
+def fill_conventions() -> str:
     """Return the page on conventions with a section for each put in."""
     text = (ROOT / "docs" / "reference" / "conventions.md").read_text("utf-8")
     (example,) = (block[2] for block in BLOCK.finditer(text) if "qrels = {" in block[2])
     namespace: dict[str, Any] = {}
     for page_example in DocTestParser().get_examples(example)[1:3]:  # the judgments and the run
         exec(page_example.source, namespace)  # noqa: S102 - code of the page
-    parts = [convention(one, namespace["qrels"], namespace["run"]) for one in CONVENTIONS.values()]
-    return SECTIONS.sub(lambda match: match[1] + "\n".join(parts) + "\n" + match[2], text)
+    parts = [
+        describe_convention(convention, namespace["qrels"], namespace["run"])
+        for convention in CONVENTIONS.values()
+    ]
+    return CONVENTION_SECTIONS.sub(
+        lambda match: match[1] + "\n".join(parts) + "\n" + match[2], text
+    )
 
 
-def convention(one: Convention, qrels: Any, run: Any) -> str:
+def describe_convention(convention: Convention, qrels: Any, run: Any) -> str:
     """Return a convention's part of the page."""
-    run_remark = "" if one.was_run else " Read in its source, not run."
+    run_remark = "" if convention.was_run else " Read in its source, not run."
     rows = ["| measures | choices |", "|---|---|"]
-    for rule in one.rules:
+    for rule in convention.rules:
         measures = ", ".join(f"`{text}`" for text in rule.measure_texts)
         rows.append(f"| {measures} | {', '.join(f'`{text}`' for text in rule.choices) or '-'} |")
     value_rows = []
     for text in EXAMPLES:
         measure = parse(text)
-        if one.translate(measure) is not None:
+        if convention.translate(measure) is not None:
             default_value = evaluate(qrels, run, measure)[measure]
-            convention_value = evaluate(qrels, run, measure, convention=one.name)[measure]
+            convention_value = evaluate(qrels, run, measure, convention=convention.name)[measure]
             value_rows.append(f"| `{measure}` | {default_value:.4f} | {convention_value:.4f} |")
     return "\n".join(
         [
-            *(f"### {one.name}", "", f"{one.tool}; `{one.source}`.{run_remark}", "", *rows, ""),
-            *[f"- {remark}" for remark in one.remarks],
-            *([""] if one.remarks else []),
+            *(
+                f"### {convention.name}",
+                "",
+                f"{convention.tool}; `{convention.source}`.{run_remark}",
+                "",
+                *rows,
+                "",
+            ),
+            *[f"- {remark}" for remark in convention.remarks],
+            *([""] if convention.remarks else []),
             *("| example | the default | this convention |", "|---|---|---|", *value_rows, ""),
         ]
     )
 
 
-def shortly(names: Sequence[str]) -> Iterator[str]:
+def shorten_names(names: Sequence[str]) -> Iterator[str]:
     """Yield names; names that combine several words with the same endings are one text."""
     words = [name.removesuffix("_ids") for name in names if name.endswith("_ids")]
     words = [word for word in words if f"{word}_doc_ids" in names]
@@ -150,14 +163,14 @@ def shortly(names: Sequence[str]) -> Iterator[str]:
     yield from names
 
 
-def commands(block: str) -> Iterator[tuple[str, str]]:
+def split_commands(block: str) -> Iterator[tuple[str, str]]:
     """Yield a cell's (source, output) for every command of a console block."""
     for part in block.split("$ ")[1:]:
         command, _, output = part.partition("\n")
         yield f"!{command}", output
 
 
-def examples(block: str) -> Iterator[tuple[str, str]]:
+def split_examples(block: str) -> Iterator[tuple[str, str]]:
     """Yield a cell's (source, output) for the examples up to one that shows something."""
     sources = ""
     for example in DocTestParser().get_examples(block):
@@ -169,7 +182,7 @@ def examples(block: str) -> Iterator[tuple[str, str]]:
         yield sources, ""
 
 
-def shows_its_value(source: str, printing: set[str]) -> bool:
+def ends_in_value(source: str, printing_functions: set[str]) -> bool:
     """Tell whether a cell's output is the value of its last line; else it is printed.
 
     `printing` holds the names of functions that return nothing; the cell's own are added.
@@ -179,17 +192,17 @@ def shows_its_value(source: str, printing: set[str]) -> bool:
     body = ast.parse(source).body
     for statement in body:
         if isinstance(statement, ast.FunctionDef) and not re.search(r"^\s*return\b", source, re.M):
-            printing.add(statement.name)
+            printing_functions.add(statement.name)
     last_function = ast.unparse(body[-1]).partition("(")[0]
-    return isinstance(body[-1], ast.Expr) and last_function not in printing
+    return isinstance(body[-1], ast.Expr) and last_function not in printing_functions
 
 
-def lines(text: str) -> list[str]:
+def notebook_lines(text: str) -> list[str]:
     """Return a text as the list of lines in a notebook."""
     return text.splitlines(keepends=True)
 
 
-def notebook(page: str) -> str:
+def make_notebook(page: str) -> str:
     """Return a page as a notebook: prose, and a cell for each example that shows something.
 
     Examples that need other data than the demonstration are prose, too.
@@ -204,7 +217,7 @@ def notebook(page: str) -> str:
                 "id": "",
                 "metadata": {},
                 **cell_fields,
-                "source": lines(source.strip()),
+                "source": notebook_lines(source.strip()),
             }
         )
 
@@ -216,20 +229,22 @@ def notebook(page: str) -> str:
     count, end = 0, 0
     text = (ROOT / "docs" / "start" / page).read_text("utf-8")
     for block in BLOCK.finditer(text):
-        if any(folder in block[2] for folder in transcripts.SHARED):
+        if any(folder in block[2] for folder in transcripts.SHARED_FOLDERS):
             continue
         prose(text[end : block.start()])
         end = block.end()
-        for source, output in (commands if block[1] == "console" else examples)(block[2]):
+        for source, output in (split_commands if block[1] == "console" else split_examples)(
+            block[2]
+        ):
             count += 1
             cell_output: dict[str, Any] = {
                 "name": "stdout",
                 "output_type": "stream",
-                "text": lines(output.rstrip() + "\n"),
+                "text": notebook_lines(output.rstrip() + "\n"),
             }
-            if shows_its_value(source, printing):
+            if ends_in_value(source, printing):
                 cell_output = {
-                    "data": {"text/plain": lines(output.rstrip())},
+                    "data": {"text/plain": notebook_lines(output.rstrip())},
                     "execution_count": count,
                     "metadata": {},
                     "output_type": "execute_result",
@@ -248,29 +263,29 @@ def notebook(page: str) -> str:
     return json.dumps(document, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
 
 
-def _in(folder: str, pages: dict[str, str]) -> dict[Path, str]:
+def _place_pages(folder: str, pages: dict[str, str]) -> dict[Path, str]:
     """Return the pages of a folder of the reference, by their paths."""
     return {ROOT / "docs" / "reference" / folder / name: page for name, page in pages.items()}
 
 
-def pages() -> dict[Path, str]:
+def make_pages() -> dict[Path, str]:
     """Return every generated page."""
     return {
-        **_in("measures", measure_pages()),
-        **_in("command-line", command_pages()),
-        **_in("api", api_pages()),
-        ROOT / "docs" / "reference" / "formats.md": formats(),
-        ROOT / "docs" / "reference" / "conventions.md": conventions(),
-        ROOT / "docs" / "how-to" / "trec-eval.md": trec_eval_names(),
+        **_place_pages("measures", make_measure_pages()),
+        **_place_pages("command-line", make_command_pages()),
+        **_place_pages("api", make_api_pages()),
+        ROOT / "docs" / "reference" / "formats.md": fill_formats(),
+        ROOT / "docs" / "reference" / "conventions.md": fill_conventions(),
+        ROOT / "docs" / "how-to" / "trec-eval.md": fill_trec_eval_names(),
         **{
-            ROOT / "docs" / "start" / f"{name}.ipynb": notebook(f"{name}.md")
+            ROOT / "docs" / "start" / f"{name}.ipynb": make_notebook(f"{name}.md")
             for name in ("tutorial", "examples")
         },
-        **keyword_types(),
+        **make_keyword_types(),
     }
 
 
-def pictures() -> dict[Path, figures.Figure]:
+def make_pictures() -> dict[Path, figures.Figure]:
     """Return every picture of the documentation."""
     folder = ROOT / "docs" / "pictures"
     dense = demo.HERE / "dense.run"
@@ -278,11 +293,11 @@ def pictures() -> dict[Path, figures.Figure]:
         folder / "reciprocal-rank.svg": figures.reciprocal_rank(),
         folder / "weights.svg": figures.rank_weights(),
         folder / "precision-recall.svg": figures.precision_recall(demo.QRELS, dense, "q22"),
-        **{folder / name: figure for name, figure in weight_pictures().items()},
+        **{folder / name: figure for name, figure in make_weight_pictures().items()},
     }
 
 
-def gallery() -> dict[Path, figures.Figure]:
+def make_gallery() -> dict[Path, figures.Figure]:
     """Return the pictures of docs/how-to/figures.md: each kind, from the demonstration."""
     lines = (demo.HERE / "queries.tsv").read_text("utf-8").splitlines()
     text_of_query = dict(line.split("\t") for line in lines)
@@ -316,14 +331,14 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--transcripts", action="store_true", help="also rewrite console blocks")
     if parser.parse_args().transcripts:
-        for path in transcripts.rewrite(
+        for path in transcripts.rewrite_pages(
             [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
         ):
             print(f"wrote the transcripts of {path.relative_to(ROOT)}")
-    for path, content in pages().items():
-        path.write_text(content, "utf-8")
+    for path, page_text in make_pages().items():
+        path.write_text(page_text, "utf-8")
         print(f"wrote {path.relative_to(ROOT)}")
-    for path, figure in {**pictures(), **gallery()}.items():
+    for path, figure in {**make_pictures(), **make_gallery()}.items():
         path.parent.mkdir(exist_ok=True)
         figure.save(path)
         print(f"wrote {path.relative_to(ROOT)}")

@@ -37,7 +37,7 @@ WEIGHTS = {
 }
 
 
-def families() -> dict[str, list[str]]:
+def find_families() -> dict[str, list[str]]:
     """Return the names of the measures on each page: {page: names}."""
     names_of_page = {}
     for page in sorted(FOLDER.glob("*.md")):
@@ -47,13 +47,13 @@ def families() -> dict[str, list[str]]:
     return names_of_page
 
 
-def measure_pages() -> dict[str, str]:
+def make_measure_pages() -> dict[str, str]:
     """Return the pages: {name of the file: text}."""
     definition_of_name = {definition.name: definition for definition in definitions()}
-    page_of_name = {name: page for page, names in families().items() for name in names}
+    page_of_name = {name: page for page, names in find_families().items() for name in names}
 
     def fill_sections(match: re.Match[str]) -> str:
-        sections = [section(definition_of_name[name]) for name in match[2].split()]
+        sections = [make_section(definition_of_name[name]) for name in match[2].split()]
         return match[1] + "\n" + "\n".join(sections) + match[3]
 
     def fill_table(match: re.Match[str]) -> str:
@@ -71,7 +71,7 @@ def measure_pages() -> dict[str, str]:
     return pages
 
 
-def weight_pictures() -> dict[str, figures.Figure]:
+def make_weight_pictures() -> dict[str, figures.Figure]:
     """Return what each rank is worth to the measures of some families: {name: picture}."""
     return {
         f"weights-{page}.svg": figures.rank_weights(measures, 20)
@@ -79,15 +79,15 @@ def weight_pictures() -> dict[str, figures.Figure]:
     }
 
 
-def worked(one: Measure, value: float | str) -> str:
+def describe_example(measure: Measure, score: float | str) -> str:
     """Return an example's value with the arithmetic that gives it."""
-    arithmetic = FORMULAS[one.name].get("worked")
-    if arithmetic is None or isinstance(value, str):
-        return f"`{one}` is `{value}`"
-    return f"`{one}` = `{arithmetic}` = {value:.4f}"
+    arithmetic = FORMULAS[measure.name].get("worked")
+    if arithmetic is None or isinstance(score, str):
+        return f"`{measure}` is `{score}`"
+    return f"`{measure}` = `{arithmetic}` = {score:.4f}"
 
 
-def user_models() -> str:
+def list_user_models() -> str:
     """Return the list of the user models of CWL."""
     rows = []
     for model in USER_MODELS.values():
@@ -99,13 +99,13 @@ def user_models() -> str:
     return "\n".join(rows)
 
 
-def documentation(definition: Definition) -> str:
+def describe_measure(definition: Definition) -> str:
     """Return what a measure's declaration says about it; of CWL, with its user models as a list."""
     text, models, _ = definition.documentation.partition("The user models:")
-    return f"{text}{models}\n\n{user_models()}" if models else text
+    return f"{text}{models}\n\n{list_user_models()}" if models else text
 
 
-def names_elsewhere(definition: Definition) -> list[str]:
+def list_other_names(definition: Definition) -> list[str]:
     """Return a line with a measure's other names: those of trec_eval, then all others."""
     names: dict[bool, list[str]] = {True: [], False: []}
     for name in definition.aliases:
@@ -117,24 +117,24 @@ def names_elsewhere(definition: Definition) -> list[str]:
     return [f"- Names elsewhere: {', '.join(parts)}"] if parts else []
 
 
-def section(definition: Definition) -> str:
+def make_section(definition: Definition) -> str:
     """Return the section of a measure."""
     measure, score = make_example(definition)
     formula = FORMULAS[definition.name]
     facts = [
         f"- Range of a query's value: {definition.range_text}",
         f"- Over queries: {definition.aggregation_text}",
-        f"- Example: {worked(measure, score)}",
+        f"- Example: {describe_example(measure, score)}",
         f"- Source: {definition.source}",
     ]
     if not definition.is_text and not definition.traits.takes_groups:
         bounds = BOUNDS.get(Measure(definition.name).bounds, "proved")
         facts.append(f"- {LINK} over unjudged documents: {bounds}")
-    facts += names_elsewhere(definition)
+    facts += list_other_names(definition)
     parts = [
         f"## {definition.name}",
         f"`{definition.pattern}`",
-        documentation(definition),
+        describe_measure(definition),
         f"$${formula['latex']}$$",
         *([f"Here, {formula['where']}."] if "where" in formula else []),
         f"In words: {definition.formula}.",

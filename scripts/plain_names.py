@@ -143,7 +143,7 @@ def rates(folder: str | Path) -> dict[str, float]:
 
 
 def folders() -> list[str]:
-    """Return the folders that have a level: all of src, its packages, the folders of tests, others."""
+    """Return the folders that have a level: src, its packages, the folders of tests, others."""
     parents = ["src/cranfield", "src/cranfield/extensions", "tests/core", "tests/extensions"]
     inside = [
         path.relative_to(ROOT).as_posix()

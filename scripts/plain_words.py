@@ -18,13 +18,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 WORDS = Path(__file__).with_name("plain_words.toml")
-_CHECKED = (
+_CHECKED_PATHS = (
     *("README.md", "CHANGELOG.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "SECURITY.md"),
     *("benchmarks", "changelog.d", "conftest.py", "docs", "scripts", "src", "tests"),
 )
 _SUFFIXES = (".md", ".py", ".js", ".html", ".css")
 _CODE = "\0"  # what a character of code becomes, so that no words are found across it
-_MARKS = re.compile(r"^[rbfuRBFU]*(\"\"\"|'''|\"|')|(\"\"\"|'''|\"|')$")
+_QUOTES = re.compile(r"^[rbfuRBFU]*(\"\"\"|'''|\"|')|(\"\"\"|'''|\"|')$")
 
 
 @dataclass(frozen=True)
@@ -42,26 +42,26 @@ class Pattern:
 
 
 @cache
-def patterns() -> list[Pattern]:
+def read_patterns() -> list[Pattern]:
     """Return all patterns of plain_words.toml."""
     return [Pattern(**fields) for fields in tomllib.loads(WORDS.read_text("utf-8"))["pattern"]]
 
 
-def files(*names: Path) -> list[Path]:
+def find_files(*names: Path) -> list[Path]:
     """Return the files to check in the repository, or in the files and folders that are named."""
     paths: list[Path] = []
-    for path in names or [ROOT / name for name in _CHECKED]:
+    for path in names or [ROOT / name for name in _CHECKED_PATHS]:
         paths += sorted(path.rglob("*")) if path.is_dir() else [path]
     return [path for path in paths if path.suffix in _SUFFIXES]
 
 
-def prose(source: str) -> str:
+def extract_prose(source: str) -> str:
     """Return the comments and strings of Python code, each character in its old line and column.
 
     Quotation marks and the signs of comments become blanks, so that words are also found across
     lines and across strings that are written one after another.
 
-    >>> prose('n = f("it is " "so")  # a').replace(_CODE, ".")
+    >>> extract_prose('n = f("it is " "so")  # a').replace(_CODE, ".")
     '. . .. it is    so .    a'
     """
     lines = [re.sub(r"\S", _CODE, line) for line in source.splitlines(keepends=True)]
@@ -72,7 +72,7 @@ def prose(source: str) -> str:
             continue
         text = "" if token.type in mark_tokens else token.string
         if token.type == tokenize.STRING:
-            text = _MARKS.sub(lambda mark: " " * len(mark[0]), text)
+            text = _QUOTES.sub(lambda mark: " " * len(mark[0]), text)
         elif token.type == tokenize.COMMENT:
             text = re.sub(r"^#+:?", lambda sign: " " * len(sign[0]), text)
         (first_row, column), (last_row, end_column) = token.start, token.end
@@ -86,14 +86,14 @@ def prose(source: str) -> str:
     return "".join(lines)
 
 
-def findings(path: Path) -> list[str]:
+def find_words(path: Path) -> list[str]:
     """Return a line for each of the words found in a file: where, which, and what to say."""
     text = path.read_text("utf-8")
-    text = prose(text) if path.suffix == ".py" else text
+    text = extract_prose(text) if path.suffix == ".py" else text
     name = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
     matches = [
         (text.count("\n", 0, match.start()) + 1, " ".join(match[0].split()), pattern.say)
-        for pattern in patterns()
+        for pattern in read_patterns()
         for match in pattern.search(text)
     ]
     return [f"{name}:{line}: {words!r}: say: {say}" for line, words, say in sorted(matches)]
@@ -102,9 +102,9 @@ def findings(path: Path) -> list[str]:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("paths", nargs="*", type=Path, help="files or folders; all by default")
-    named: list[Path] = parser.parse_args().paths
-    for missing in (path for path in named if not path.exists()):
-        parser.error(f"{missing}: no such file")
-    lines = [line for path in files(*named) for line in findings(path.resolve())]
+    paths: list[Path] = parser.parse_args().paths
+    for path in (path for path in paths if not path.exists()):
+        parser.error(f"{path}: no such file")
+    lines = [line for path in find_files(*paths) for line in find_words(path.resolve())]
     print("\n".join(lines))
     sys.exit(1 if lines else 0)

@@ -31,16 +31,16 @@ TRAITS = {
 }
 
 
-def chosen(draw: random.Random, chance: float) -> bool:
+def choose(draw: random.Random, chance: float) -> bool:
     """Return whether a trait applies, with this chance."""
     return draw.random() < chance
 
 
-def grades_of(draw: random.Random, traits: set[str], pool: list[str]) -> dict[str, int]:
+def draw_grades(draw: random.Random, traits: set[str], pool: list[str]) -> dict[str, int]:
     """Return the judgments of one query."""
     documents = draw.sample(pool, 1 if "one" in traits else draw.randint(2, 8))
     highest = 3 if "graded" in traits else 1
-    if "no relevant" in traits and chosen(draw, 0.35):
+    if "no relevant" in traits and choose(draw, 0.35):
         highest = 0
     lowest = -2 if "negative" in traits else 0
     grades = {document: draw.randint(lowest, highest) for document in documents}
@@ -52,24 +52,24 @@ def grades_of(draw: random.Random, traits: set[str], pool: list[str]) -> dict[st
     return grades
 
 
-def scores_of(
-    draw: random.Random, traits: set[str], pool: list[str], judged: dict[str, int]
+def draw_scores(
+    draw: random.Random, traits: set[str], pool: list[str], grades: dict[str, int]
 ) -> dict[str, float]:
     """Return the scores of one query's documents, in random order."""
-    size = draw.randint(1, 4) if "short" in traits and chosen(draw, 0.6) else draw.randint(4, 12)
+    size = draw.randint(1, 4) if "short" in traits and choose(draw, 0.6) else draw.randint(4, 12)
     if "long" in traits:
         size = draw.randint(17, 40)
-    if "one" in traits and chosen(draw, 0.5):
+    if "one" in traits and choose(draw, 0.5):
         size = 1
-    retrieved_judged = [document for document in judged if chosen(draw, 0.7)]
-    other_documents = [document for document in pool if document not in judged]
+    retrieved_judged = [document for document in grades if choose(draw, 0.7)]
+    other_documents = [document for document in pool if document not in grades]
     draw.shuffle(other_documents)
     documents = (retrieved_judged + other_documents)[:size]
     draw.shuffle(documents)
     levels: list[float] = [draw.uniform(0.1, 9.9) for _ in documents]
     if "ties" in traits:
         levels = [float(draw.randint(1, 3)) for _ in documents]
-    if "all tied" in traits and chosen(draw, 0.5):
+    if "all tied" in traits and choose(draw, 0.5):
         levels = [1.0 for _ in documents]
     if "near ties" in traits:  # different in 64 bits, equal in 32
         levels = [1.0 + draw.randint(0, 3) * 1e-9 for _ in documents]
@@ -78,7 +78,7 @@ def scores_of(
     return dict(zip(documents, levels, strict=True))
 
 
-def repeated(draw: random.Random, documents: list[str]) -> list[str]:
+def repeat_documents(draw: random.Random, documents: list[str]) -> list[str]:
     """Return a list in which one to three of its documents occur again, below the first time."""
     documents = list(documents)
     for _ in range(draw.randint(1, 3) if documents else 0):
@@ -87,18 +87,18 @@ def repeated(draw: random.Random, documents: list[str]) -> list[str]:
     return documents
 
 
-def generated(seed: int) -> dict[str, Any]:
+def make_collection(seed: int) -> dict[str, Any]:
     """Return a collection, which depends on the seed only."""
     draw = random.Random(f"conventions {seed}")  # noqa: S311 - not a secret
-    traits = {trait for trait, chance in TRAITS.items() if chosen(draw, chance)}
+    traits = {trait for trait, chance in TRAITS.items() if choose(draw, chance)}
     pool = [f"d{number}" for number in range(1, 31)] + [f"D{number}" for number in range(1, 21)]
     queries = [f"q{number}" for number in draw.sample(range(1, 13), draw.randint(2, 7))]
-    qrels = {query: grades_of(draw, traits, pool) for query in queries}
-    run = {query: scores_of(draw, traits, pool, qrels[query]) for query in queries}
+    qrels = {query: draw_grades(draw, traits, pool) for query in queries}
+    run = {query: draw_scores(draw, traits, pool, qrels[query]) for query in queries}
     if "identical" in traits:
         for query in draw.sample(queries, 2):
             run[query] = {query: draw.uniform(1, 10)} | run[query]
-            if chosen(draw, 0.5):
+            if choose(draw, 0.5):
                 qrels[query][query] = 1
     if "empty" in traits:
         run[draw.choice(queries)] = {}
@@ -106,14 +106,14 @@ def generated(seed: int) -> dict[str, Any]:
         for query in draw.sample(queries, draw.randint(1, len(queries) - 1)):
             del run[query]
     if "unjudged" in traits:
-        run["q99"] = scores_of(draw, traits, pool, {})
+        run["q99"] = draw_scores(draw, traits, pool, {})
     order = list(run)
     draw.shuffle(order)
     run = {query: run[query] for query in order}
     lists = {query: sorted(run[query], key=lambda document: -run[query][document]) for query in run}
     if "duplicates" in traits:
         lists = {
-            query: repeated(draw, documents) if chosen(draw, 0.7) else documents
+            query: repeat_documents(draw, documents) if choose(draw, 0.7) else documents
             for query, documents in lists.items()
         }
     about = ", ".join(trait for trait in TRAITS if trait in traits)

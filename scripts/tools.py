@@ -9,14 +9,16 @@ from typing import Any
 Collection = dict[str, Any]  # qrels, run, lists, k: see small_collections.py
 
 
-def rows_that_raise(padded: bool) -> Callable[[Collection, str, int | None], bool]:
+def expect_raise(is_padded: bool) -> Callable[[Collection, str, int | None], bool]:
     """Return whether scikit-learn raises: for a negative grade, or fewer than two documents."""
 
     def raises_error(collection: Collection, measure: str, k: int | None) -> bool:
         for query, grades in collection["qrels"].items():
-            if not padded and query not in collection["run"]:
+            if not is_padded and query not in collection["run"]:
                 continue
-            documents = set(collection["run"].get(query, {})) | (set(grades) if padded else set())
+            documents = set(collection["run"].get(query, {})) | (
+                set(grades) if is_padded else set()
+            )
             if len(documents) < 2 or min(grades.get(document, 0) for document in documents) < 0:
                 return True
         return False
@@ -24,18 +26,18 @@ def rows_that_raise(padded: bool) -> Callable[[Collection, str, int | None], boo
     return raises_error
 
 
-def never(collection: Collection, measure: str, k: int | None) -> bool:
+def expect_nothing(collection: Collection, measure: str, k: int | None) -> bool:
     """Return whether no rule gives a value: never."""
     return False
 
 
-def single(score: float) -> float:
+def round_to_single(score: float) -> float:
     """Return a score in 32 bits."""
     rounded_score: float = struct.unpack("f", struct.pack("f", score))[0]
     return rounded_score
 
 
-def torch_ties(padded: bool) -> Callable[[Collection, str, int | None], bool]:
+def expect_torch_ties(is_padded: bool) -> Callable[[Collection, str, int | None], bool]:
     """Return whether torch's order of tied documents, which is arbitrary, matters.
 
     It matters where relevant and other documents are tied (in 32 bits), and the first of them is
@@ -47,11 +49,12 @@ def torch_ties(padded: bool) -> Callable[[Collection, str, int | None], bool]:
             return False
         for query, grades in collection["qrels"].items():
             scores = dict(collection["run"].get(query, {}))
-            if padded:
+            if is_padded:
                 lowest_score = min(scores.values(), default=0.0) - 1
                 scores |= {document: lowest_score for document in grades if document not in scores}
             ranking = sorted(
-                ((single(score), document) for document, score in scores.items()), reverse=True
+                ((round_to_single(score), document) for document, score in scores.items()),
+                reverse=True,
             )
             n_above = 0
             for _, rows in groupby(ranking, key=lambda row: row[0]):
@@ -64,7 +67,7 @@ def torch_ties(padded: bool) -> Callable[[Collection, str, int | None], bool]:
     return has_mixed_tie
 
 
-def long_ties(collection: Collection, measure: str, k: int | None) -> bool:
+def has_long_ties(collection: Collection, measure: str, k: int | None) -> bool:
     """Return whether a list of more than 15 documents has ties, which ranx orders arbitrarily."""
     return any(
         len(scores) > 15 and len(set(scores.values())) < len(scores)
@@ -73,7 +76,7 @@ def long_ties(collection: Collection, measure: str, k: int | None) -> bool:
     )
 
 
-def repeats(collection: Collection, measure: str, k: int | None) -> bool:
+def has_repeats(collection: Collection, measure: str, k: int | None) -> bool:
     """Return whether a relevant document occurs twice in a list."""
     return any(
         len(
@@ -94,9 +97,9 @@ def repeats(collection: Collection, measure: str, k: int | None) -> bool:
     )
 
 
-def repeats_in(*names: str) -> Callable[[Collection, str, int | None], bool]:
+def expect_repeats(*names: str) -> Callable[[Collection, str, int | None], bool]:
     """Return the same for some measures only."""
-    return lambda collection, measure, k: measure in names and repeats(collection, measure, k)
+    return lambda collection, measure, k: measure in names and has_repeats(collection, measure, k)
 
 
 @dataclass(frozen=True)
@@ -109,16 +112,18 @@ class Variant:
     """
 
     convention: str | None = None  # None: no convention has these numbers
-    lists: bool = False  # the tool gets lists, in which a document may occur twice
-    stored: str | None = None  # its name among the stored values
-    names: dict[str, str] = field(default_factory=dict)  # stored name of a measure -> the driver's
+    takes_lists: bool = False  # the tool gets lists, in which a document may occur twice
+    stored_name: str | None = None  # its name among the stored values
+    driver_names: dict[str, str] = field(
+        default_factory=dict
+    )  # stored name of a measure -> the driver's
     measures: dict[str, str] = field(default_factory=dict)
-    apart: Callable[[Collection, str, int | None], bool] = never
+    has_no_rule: Callable[[Collection, str, int | None], bool] = expect_nothing
 
-    def counterpart(self, measure: str) -> tuple[str, str] | None:
+    def find_counterpart(self, measure: str) -> tuple[str, str] | None:
         """Return the convention and the measure that are compared with a value of the tool."""
         name, _, cutoff = measure.partition("@")
-        cranfield_name = self.measures.get(name, OURS.get(name, name))
+        cranfield_name = self.measures.get(name, CRANFIELD_NAMES.get(name, name))
         convention, _, cranfield_name = cranfield_name.rpartition(": ")
         convention = convention or self.convention or ""
         if not convention or not cranfield_name:
@@ -135,33 +140,40 @@ class Tool:
     tolerance: float = 1e-9
 
 
-OURS = {"Hit": "Success", "R_cap": "RelP", "bpref": "Bpref", "Hole": "", "LRAP": "", "RocAuc": ""}
+CRANFIELD_NAMES = {
+    "Hit": "Success",
+    "R_cap": "RelP",
+    "bpref": "Bpref",
+    "Hole": "",
+    "LRAP": "",
+    "RocAuc": "",
+}
 TORCH = "torch"
-BITS32 = 2e-7
-DIGITS5 = 1e-5
+SINGLE_PRECISION = 2e-7
+FIVE_DIGITS = 1e-5
 TOOLS = {
     "pytrec_eval": Tool(
         ("pytrec_eval-terrier==0.5.11",),
         {
             "pytrec_eval": Variant(
                 "pytrec_eval",
-                stored="pytrec_eval_mean_of_returned (RR uncut)",
-                names={"RR@5": "RR"},
+                stored_name="pytrec_eval_mean_of_returned (RR uncut)",
+                driver_names={"RR@5": "RR"},
             )
         },
     ),
     "ir_measures": Tool(
-        ("ir_measures==0.4.3",), {"ir_measures": Variant("ir_measures", stored="ir_measures")}
+        ("ir_measures==0.4.3",), {"ir_measures": Variant("ir_measures", stored_name="ir_measures")}
     ),
-    "gdeval": Tool(("ir_measures==0.4.3",), {"gdeval": Variant("gdeval")}, DIGITS5),
+    "gdeval": Tool(("ir_measures==0.4.3",), {"gdeval": Variant("gdeval")}, FIVE_DIGITS),
     "ranx": Tool(
         ("ranx==0.3.21",),
         {
             "ranx": Variant(
                 "ranx",
-                stored="ranx make_comparable",
+                stored_name="ranx make_comparable",
                 measures={"nDCG_burges": "nDCG(gain='exp2')", "Rprec": "", "bpref": ""},
-                apart=long_ties,
+                has_no_rule=has_long_ties,
             )
         },
     ),
@@ -170,8 +182,8 @@ TOOLS = {
         {
             "trectools": Variant(
                 "trectools",
-                stored="trectools",
-                names={
+                stored_name="trectools",
+                driver_names={
                     "nDCG_te@5": "nDCG_plain@5",
                     "AP_notte@5": "AP_plain@5",
                     "P_notte@5": "P_plain@5",
@@ -188,16 +200,16 @@ TOOLS = {
     ),
     "beir": Tool(
         (TORCH, "beir==2.2.0"),
-        {"beir": Variant("beir", stored="beir"), "in turn": Variant()},
-        DIGITS5,
+        {"beir": Variant("beir", stored_name="beir"), "in turn": Variant()},
+        FIVE_DIGITS,
     ),
     "mteb": Tool(
         (TORCH, "mteb==2.26.24"),
         {
             "mteb": Variant(
                 "mteb",
-                stored="mteb",
-                names={
+                stored_name="mteb",
+                driver_names={
                     "ndcg:NDCG@5": "nDCG@5",
                     "map:MAP@5": "AP@5",
                     "precision:P@5": "P@5",
@@ -209,22 +221,26 @@ TOOLS = {
             ),
             "identical dropped": Variant(),
         },
-        DIGITS5,
+        FIVE_DIGITS,
     ),
     "sentence_transformers": Tool(
         (TORCH, "sentence-transformers==6.2.0"),
-        {"sentence-transformers": Variant("sentence-transformers", stored="sentence-transformers")},
+        {
+            "sentence-transformers": Variant(
+                "sentence-transformers", stored_name="sentence-transformers"
+            )
+        },
     ),
     "llamaindex": Tool(
         ("llama-index-core==0.14.25",),
         {
             "llamaindex": Variant(
-                "llamaindex", lists=True, stored="llamaindex (top5, mean of non-errors)"
+                "llamaindex", takes_lists=True, stored_name="llamaindex (top5, mean of non-errors)"
             ),
             "granular": Variant(
                 "llamaindex-granular",
-                lists=True,
-                stored="llamaindex granular",
+                takes_lists=True,
+                stored_name="llamaindex granular",
                 measures=dict.fromkeys(("nDCG", "AP", "P", "R"), ""),
             ),
         },
@@ -234,8 +250,8 @@ TOOLS = {
         {
             "haystack": Variant(
                 "haystack",
-                lists=True,
-                stored="haystack (top5)",
+                takes_lists=True,
+                stored_name="haystack (top5)",
                 measures={"nDCG_binary": "nDCG(gain='binary')"},
             )
         },
@@ -243,17 +259,17 @@ TOOLS = {
     "ragas": Tool(
         ("ragas==0.4.3", "langchain-community<0.4"),
         {
-            "ragas": Variant(lists=True, stored="ragas id-based"),
-            "evaluate": Variant("ragas", lists=True),
+            "ragas": Variant(takes_lists=True, stored_name="ragas id-based"),
+            "evaluate": Variant("ragas", takes_lists=True),
         },
     ),
     "ir_evaluation": Tool(
         ("ir-evaluation==1.1.0",),
         {
             "ir_evaluation": Variant(
-                "ir_eval", lists=True, measures={"F1": ""}, apart=repeats_in("AP")
+                "ir_eval", takes_lists=True, measures={"F1": ""}, has_no_rule=expect_repeats("AP")
             ),
-            "defined": Variant(lists=True),
+            "defined": Variant(takes_lists=True),
         },
     ),
     "rectools": Tool(
@@ -261,8 +277,8 @@ TOOLS = {
         {
             "rectools": Variant(
                 "rectools",
-                lists=True,
-                stored="rectools",
+                takes_lists=True,
+                stored_name="rectools",
                 measures={
                     "nDCG_achievable": "nDCG(ideal='judged')",
                     "AP_div_k": "AP(over='cutoff')",
@@ -273,7 +289,7 @@ TOOLS = {
     "replay": Tool(
         ("replay-rec==0.22.0",),
         {
-            "replay": Variant("replay", lists=True, stored="replay"),
+            "replay": Variant("replay", takes_lists=True, stored_name="replay"),
             "scores": Variant("replay"),
             "dict": Variant(),
         },
@@ -283,8 +299,8 @@ TOOLS = {
         {
             "lenskit": Variant(
                 "lenskit",
-                lists=True,
-                stored="lenskit",
+                takes_lists=True,
+                stored_name="lenskit",
                 measures={"nDCG_gain": "nDCG(gain='linear')", "RBP": ""},
             ),
             "all lists": Variant(),
@@ -295,18 +311,18 @@ TOOLS = {
         {
             name: Variant(
                 "recommenders",
-                lists=name == "recommenders",
-                stored="recommenders" if name == "recommenders" else None,
-                names={"Rprec": "Rprec@5"},
+                takes_lists=name == "recommenders",
+                stored_name="recommenders" if name == "recommenders" else None,
+                driver_names={"Rprec": "Rprec@5"},
                 measures={
                     "AP_at_k": "AP(over='reachable')",
                     "nDCG_raw": "nDCG(gain='linear')",
                     "nDCG_exp": "nDCG(gain='exp2')",
                     "Rprec": "",
                 },
-                apart=repeats_in("nDCG", "nDCG_raw", "nDCG_exp")
+                has_no_rule=expect_repeats("nDCG", "nDCG_raw", "nDCG_exp")
                 if name == "recommenders"
-                else never,
+                else expect_nothing,
             )
             for name in ("recommenders", "scores")
         },
@@ -316,12 +332,12 @@ TOOLS = {
         {
             "all judged": Variant(
                 "scikit-learn",
-                stored="sklearn_dense_all_judged",
+                stored_name="sklearn_dense_all_judged",
                 measures={"AP": ""},
-                apart=rows_that_raise(True),
+                has_no_rule=expect_raise(True),
             ),
             "returned": Variant(
-                "scikit-learn-retrieved", measures={"AP": ""}, apart=rows_that_raise(False)
+                "scikit-learn-retrieved", measures={"AP": ""}, has_no_rule=expect_raise(False)
             ),
         },
     ),
@@ -330,18 +346,18 @@ TOOLS = {
         {
             "all judged, neg": Variant(
                 "torchmetrics",
-                stored="torchmetrics all_judged neg",
+                stored_name="torchmetrics all_judged neg",
                 measures={"P_adaptive": ""},
-                apart=torch_ties(True),
+                has_no_rule=expect_torch_ties(True),
             ),
-            "all judged, skip": Variant(stored="torchmetrics all_judged skip"),
+            "all judged, skip": Variant(stored_name="torchmetrics all_judged skip"),
             "returned, neg": Variant(
                 "torchmetrics-retrieved",
-                stored="torchmetrics returned neg",
+                stored_name="torchmetrics returned neg",
                 measures={"P_adaptive": "P(over='returned')"},
-                apart=torch_ties(False),
+                has_no_rule=expect_torch_ties(False),
             ),
         },
-        BITS32,
+        SINGLE_PRECISION,
     ),
 }

@@ -19,15 +19,15 @@ from fcntl import ioctl
 from pathlib import Path
 from typing import NamedTuple
 
-COLUMNS = 100
-SHARED = ("dl19/", "microblog2014/")  # folders of the shared data
-CUT = "..."  # a line of a page, in place of lines that it leaves out
+N_COLUMNS = 100
+SHARED_FOLDERS = ("dl19/", "microblog2014/")  # folders of the shared data
+CUT_LINE = "..."  # a line of a page, in place of lines that it leaves out
 # The progress bar, on a machine that takes longer than a second; erased at the end.
 _BAR = re.compile("\x1b\\[\\?25l.*?\x1b\\[\\?25h\r\x1b\\[1A\x1b\\[2K", re.S)
 _BLOCK = re.compile(r"(?<=^```console\n).*?(?=^```$)", re.S | re.M)
 
 
-class Shown(NamedTuple):
+class PageCommand(NamedTuple):
     """A command of a page, with its output on the page."""
 
     command: str
@@ -42,9 +42,9 @@ class Shown(NamedTuple):
         return words
 
     @property
-    def on_shared_data(self) -> bool:
+    def reads_shared_data(self) -> bool:
         """Whether it reads the shared data, not the demonstration."""
-        return any(word.startswith(SHARED) for word in self.words)
+        return any(word.startswith(SHARED_FOLDERS) for word in self.words)
 
     def run(self, folder: Path) -> str:
         """Return what the command prints on a terminal, in a folder, as the page shows it.
@@ -57,19 +57,21 @@ class Shown(NamedTuple):
             for word in self.words
             for path in (sorted(folder.glob(word)) if "*" in word else [Path()])
         ]
-        printed_text = plain(on_terminal(*arguments, columns=COLUMNS, cwd=folder)[1]).rstrip()
-        first_part, *later_parts = f"\n{self.output.rstrip()}\n".split(f"\n{CUT}\n")
+        printed_text = remove_colours(
+            run_on_pty(*arguments, columns=N_COLUMNS, cwd=folder)[1]
+        ).rstrip()
+        first_part, *later_parts = f"\n{self.output.rstrip()}\n".split(f"\n{CUT_LINE}\n")
         if not later_parts:
             return printed_text
         lines, last_part = printed_text.split("\n"), later_parts.pop()
-        page_lines = [CUT]
+        page_lines = [CUT_LINE]
         for part in later_parts:
-            page_lines += [part, CUT] if f"\n{part}\n" in f"\n{printed_text}\n" else []
+            page_lines += [part, CUT_LINE] if f"\n{part}\n" in f"\n{printed_text}\n" else []
         n_first_lines, n_last_lines = first_part.count("\n"), last_part.count("\n")
         return "\n".join([*lines[:n_first_lines], *page_lines, *lines[len(lines) - n_last_lines :]])
 
 
-def on_terminal(*arguments: str, columns: int = 100, cwd: Path | None = None) -> tuple[int, str]:
+def run_on_pty(*arguments: str, columns: int = 100, cwd: Path | None = None) -> tuple[int, str]:
     """Run cranfield on a terminal with `columns` columns; return its status and its output."""
     master, slave = pty.openpty()
     ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
@@ -89,38 +91,38 @@ def on_terminal(*arguments: str, columns: int = 100, cwd: Path | None = None) ->
             break
         output += chunk
     os.close(master)
-    return process.wait(60), as_seen(output)
+    return process.wait(60), erase_progress(output)
 
 
-def as_seen(output: bytes) -> str:
+def erase_progress(output: bytes) -> str:
     """Return what stays on a terminal of what was written to it: all but the progress bar."""
     return _BAR.sub("", output.decode().replace("\r\n", "\n"))
 
 
-def plain(text: str) -> str:
+def remove_colours(text: str) -> str:
     """Return text without a terminal's colours."""
     return re.sub(r"\x1b\[[0-9;]*m", "", text)
 
 
-def _commands(block: str) -> Iterator[Shown]:
+def _split_commands(block: str) -> Iterator[PageCommand]:
     for part in block.split("$ ")[1:]:
         command, _, output = part.partition("\n")
-        yield Shown(command, output)
+        yield PageCommand(command, output)
 
 
-def transcripts(page: str) -> list[Shown]:
+def find_commands(page: str) -> list[PageCommand]:
     """Return the commands in the console blocks of a page's text."""
-    return [command for block in _BLOCK.findall(page) for command in _commands(block)]
+    return [command for block in _BLOCK.findall(page) for command in _split_commands(block)]
 
 
-def rewritten(page: str, demonstration: Path, shared: Path | None) -> str:
+def rewrite_page(page: str, demo_folder: Path, shared_folder: Path | None) -> str:
     """Return a page's text with the present output of its commands, each run in its folder.
 
     Without a folder of shared data, commands on it are left unchanged.
     """
 
-    def run_again(command: Shown) -> str:
-        folder = shared if command.on_shared_data else demonstration
+    def run_again(command: PageCommand) -> str:
+        folder = shared_folder if command.reads_shared_data else demo_folder
         if folder is None:
             return f"$ {command.command}\n{command.output}"
         printed_text = command.run(folder)
@@ -132,12 +134,12 @@ def rewritten(page: str, demonstration: Path, shared: Path | None) -> str:
         )
 
     def rewrite_block(match: re.Match[str]) -> str:
-        return "".join(map(run_again, _commands(match[0])))
+        return "".join(map(run_again, _split_commands(match[0])))
 
     return _BLOCK.sub(rewrite_block, page)
 
 
-def rewrite(pages: Iterable[Path]) -> Iterator[Path]:
+def rewrite_pages(pages: Iterable[Path]) -> Iterator[Path]:
     """Write the output of their commands into pages; yield those that changed."""
     from cranfield import demo  # here, as tests of the core use the rest of this file
 
@@ -146,7 +148,9 @@ def rewrite(pages: Iterable[Path]) -> Iterator[Path]:
         demo.save(Path(folder) / "demo")
         for path in pages:
             old_text = path.read_text("utf-8")
-            new_text = rewritten(old_text, Path(folder), Path(data_folder) if data_folder else None)
+            new_text = rewrite_page(
+                old_text, Path(folder), Path(data_folder) if data_folder else None
+            )
             if new_text != old_text:
                 path.write_text(new_text, "utf-8")
                 yield path

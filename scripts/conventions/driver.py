@@ -38,7 +38,7 @@ class Collection:
         """Return the documents of a query with a grade above 0."""
         return [document for document, grade in self.qrels.get(query, {}).items() if grade > 0]
 
-    def copied(self) -> "Collection":
+    def copy(self) -> "Collection":
         """Return a copy: some tools change their input."""
         return deepcopy(self)
 
@@ -47,22 +47,22 @@ Values = dict[str, Callable[[], Any]]
 Variant = Callable[[Collection], Values]
 
 
-def attempt(value: Callable[[], Any]) -> float | dict[str, str]:
+def try_value(compute: Callable[[], Any]) -> float | dict[str, str]:
     """Return the number that a tool returns, or the error that it raises."""
     try:
-        number = float(value())
+        number = float(compute())
     except Exception as error:  # noqa: BLE001 - any error of the tool is a result
         return {"error": f"{type(error).__name__}: {error}"[:300]}
     return number if math.isfinite(number) else {"error": "NaN" if math.isnan(number) else "inf"}
 
 
-def kept(value: Callable[[], Any]) -> Callable[[], Any]:
+def cache_outcome(compute: Callable[[], Any]) -> Callable[[], Any]:
     """Return the same function, computed once; its value or error is kept."""
 
     @cache
     def find_outcome() -> tuple[Any, Exception | None]:
         try:
-            return value(), None
+            return compute(), None
         except Exception as error:  # noqa: BLE001 - raised again below
             return None, error
 
@@ -75,43 +75,43 @@ def kept(value: Callable[[], Any]) -> Callable[[], Any]:
     return repeat_outcome
 
 
-def entry(result: Callable[[], dict[str, Any]], name: str) -> Any:
+def compute_score(compute_scores: Callable[[], dict[str, Any]], name: str) -> Any:
     """Return one of the values that a call returns."""
-    return result()[name]
+    return compute_scores()[name]
 
 
-def entries(names: Iterable[str], result: Callable[[], dict[str, Any]]) -> Values:
+def split_scores(names: Iterable[str], compute_scores: Callable[[], dict[str, Any]]) -> Values:
     """Return a value for each name, from one call that returns all of them."""
-    cached_scores = kept(result)
-    return {name: partial(entry, cached_scores, name) for name in names}
+    cached_scores = cache_outcome(compute_scores)
+    return {name: partial(compute_score, cached_scores, name) for name in names}
 
 
-def means(numbers: Iterable[float]) -> float:
+def mean_of_numbers(numbers: Iterable[float]) -> float:
     """Return the arithmetic mean; NaN without a number."""
     number_list = list(numbers)
     return math.fsum(number_list) / len(number_list) if number_list else math.nan
 
 
-def defined(functions: Iterable[Callable[[], float]]) -> float:
+def mean_of_defined(functions: Iterable[Callable[[], float]]) -> float:
     """Return the mean over the queries for which the tool does not raise."""
-    numbers = [attempt(function) for function in functions]
-    return means(number for number in numbers if isinstance(number, float))
+    numbers = [try_value(function) for function in functions]
+    return mean_of_numbers(number for number in numbers if isinstance(number, float))
 
 
-def survived(given: Values) -> dict[str, Any]:
+def compute_in_child(functions: Values) -> dict[str, Any]:
     """Return the values, computed in a child process: a tool may crash."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
         with os.fdopen(writer, "w") as stream:
-            json.dump({name: attempt(compute) for name, compute in given.items()}, stream)
+            json.dump({name: try_value(compute) for name, compute in functions.items()}, stream)
         os._exit(0)
     os.close(writer)
     with os.fdopen(reader) as stream:
         text = stream.read()
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     if status:
-        return {name: {"error": f"the process died of signal {-status}"} for name in given}
+        return {name: {"error": f"the process died of signal {-status}"} for name in functions}
     scores: dict[str, Any] = json.loads(text)
     return scores
 
@@ -131,12 +131,12 @@ def serve(packages: Iterable[str], variants: dict[str, Variant], crashes: bool =
         for variant, make_values in variants.items():
             scores_of_variant[variant] = {}
             for name, collection in collections.items():
-                functions = make_values(collection.copied())
+                functions = make_values(collection.copy())
                 if crashes:
-                    scores_of_variant[variant][name] = survived(functions)
+                    scores_of_variant[variant][name] = compute_in_child(functions)
                 else:
                     scores_of_variant[variant][name] = {
-                        name: attempt(compute) for name, compute in functions.items()
+                        name: try_value(compute) for name, compute in functions.items()
                     }
     json.dump(
         {

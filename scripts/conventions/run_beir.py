@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from beir.retrieval.evaluation import EvaluateRetrieval
-from driver import Collection, Values, entries, serve
+from driver import Collection, Values, serve, split_scores
 
 FOUR = {"nDCG": "NDCG", "AP": "MAP", "R": "Recall", "P": "P"}
 CUSTOM = {"RR": ("mrr", "MRR"), "R_cap": ("r_cap", "R_cap"), "Hole": ("hole", "Hole")}
@@ -20,7 +20,7 @@ def beir_values(in_turn: bool) -> Callable[[Collection], Values]:
     """Return the measures at every k."""
 
     def compute_four(collection: Collection) -> dict[str, float]:
-        results = collection.run if in_turn else collection.copied().run
+        results = collection.run if in_turn else collection.copy().run
         measure_groups = EvaluateRetrieval.evaluate(collection.qrels, results, list(collection.k))
         value_of_name = {name: value for group in measure_groups for name, value in group.items()}
         return {
@@ -37,13 +37,13 @@ def beir_values(in_turn: bool) -> Callable[[Collection], Values]:
         return {f"{name}@{k}": value_of_name[f"{tool_name}@{k}"] for k in collection.k}
 
     def make_values(collection: Collection) -> Values:
-        functions = entries(
+        functions = split_scores(
             [f"{name}@{k}" for name in FOUR for k in collection.k],
             partial(compute_four, collection),
         )
         for name in CUSTOM:
             names = [f"{name}@{k}" for k in collection.k]
-            functions |= entries(names, partial(compute_custom, collection, name))
+            functions |= split_scores(names, partial(compute_custom, collection, name))
         return functions
 
     return make_values

@@ -10,12 +10,12 @@ from functools import partial
 from pathlib import Path
 
 import ir_measures
-from driver import Collection, Values, entries, means, serve
+from driver import Collection, Values, mean_of_numbers, serve, split_scores
 
 SCRIPT = Path(ir_measures.__file__).parent / "bin" / "gdeval.pl"
 
 
-def result(collection: Collection, k: int) -> dict[str, float]:
+def run_gdeval(collection: Collection, k: int) -> dict[str, float]:
     """Return nDCG and ERR at k."""
     number_of_query = {
         query: number for number, query in enumerate([*collection.qrels, *collection.run], 1)
@@ -42,8 +42,8 @@ def result(collection: Collection, k: int) -> dict[str, float]:
         ).stdout.splitlines()[1:]
     rows = [line.split(",") for line in lines]
     return {
-        f"nDCG@{k}": means(float(row[2]) for row in rows),
-        f"ERR@{k}": means(float(row[3]) for row in rows),
+        f"nDCG@{k}": mean_of_numbers(float(row[2]) for row in rows),
+        f"ERR@{k}": mean_of_numbers(float(row[3]) for row in rows),
     }
 
 
@@ -51,7 +51,7 @@ def gdeval_values(collection: Collection) -> Values:
     """Return the measures at every k."""
     functions: Values = {}
     for k in collection.k:
-        functions |= entries([f"nDCG@{k}", f"ERR@{k}"], partial(result, collection, k))
+        functions |= split_scores([f"nDCG@{k}", f"ERR@{k}"], partial(run_gdeval, collection, k))
     return functions
 
 

@@ -25,7 +25,7 @@ EVALUATORS: dict[str, tuple[Any, bool]] = {
 }
 
 
-def mean(collection: Collection, name: str, k: int) -> float:
+def compute_mean(collection: Collection, name: str, k: int) -> float:
     """Return the score of one evaluator."""
     evaluator, uses_grades = EVALUATORS[name]
     true_documents = [
@@ -51,7 +51,7 @@ def mean(collection: Collection, name: str, k: int) -> float:
 def haystack_values(collection: Collection) -> Values:
     """Return the measures at every k."""
     return {
-        f"{name}@{k}": partial(mean, collection, name, k)
+        f"{name}@{k}": partial(compute_mean, collection, name, k)
         for name in EVALUATORS
         for k in collection.k
     }

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from driver import Collection, Values, defined, means, serve
+from driver import Collection, Values, mean_of_defined, mean_of_numbers, serve
 from ir_evaluation import metrics
 
 METRICS: dict[str, Callable[..., Any]] = {
@@ -22,7 +22,7 @@ METRICS: dict[str, Callable[..., Any]] = {
 }
 
 
-def ir_evaluation_values(strict: bool) -> Callable[[Collection], Values]:
+def ir_evaluation_values(is_strict: bool) -> Callable[[Collection], Values]:
     """Return the measures at every k."""
 
     def compute_mean(collection: Collection, name: str, k: int) -> float:
@@ -30,7 +30,11 @@ def ir_evaluation_values(strict: bool) -> Callable[[Collection], Values]:
             partial(METRICS[name], collection.relevant(query), collection.lists.get(query, []), k)
             for query in collection.qrels
         ]
-        return means(score() for score in query_scores) if strict else defined(query_scores)
+        return (
+            mean_of_numbers(score() for score in query_scores)
+            if is_strict
+            else mean_of_defined(query_scores)
+        )
 
     def make_values(collection: Collection) -> Values:
         return {

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 import ir_measures
-from driver import Collection, Values, entries, serve
+from driver import Collection, Values, serve, split_scores
 from ir_measures import AP, RR, Bpref, P, R, Rprec, Success, nDCG
 
 MEASURES = {"nDCG": nDCG, "AP": AP, "P": P, "R": R, "RR": RR, "Hit": Success}
@@ -27,7 +27,7 @@ def ir_measures_values(collection: Collection) -> Values:
         return {name: score_of_measure[measure] for name, measure in measures.items()}
 
     crashing_measures = {"bpref": Bpref}
-    return entries(measures, partial(compute_scores, measures)) | entries(
+    return split_scores(measures, partial(compute_scores, measures)) | split_scores(
         crashing_measures, partial(compute_scores, crashing_measures)
     )
 

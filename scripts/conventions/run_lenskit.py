@@ -26,17 +26,17 @@ METRICS: dict[str, Callable[..., Any]] = {
 }
 
 
-def lenskit_values(everything: bool) -> Callable[[Collection], Values]:
+def lenskit_values(includes_all: bool) -> Callable[[Collection], Values]:
     """Return the measures at every k."""
 
     def compute_mean(collection: Collection, make: Callable[..., Any], k: int) -> float:
         output, test = (ItemListCollection.empty(["query"]) for _ in range(2))
         for query, documents in collection.lists.items():
-            if everything or collection.relevant(query):
+            if includes_all or collection.relevant(query):
                 output.add(ItemList(item_ids=np.array(documents, dtype=str), ordered=True), query)
         for query, grades in collection.qrels.items():
             relevant_documents = collection.relevant(query)
-            if everything or relevant_documents:
+            if includes_all or relevant_documents:
                 grade = np.array([grades[document] for document in relevant_documents], dtype=float)
                 test.add(
                     ItemList(item_ids=np.array(relevant_documents, dtype=str), grade=grade), query

@@ -6,7 +6,7 @@ The mean over the queries that do not raise; LlamaIndex has no mean of its own.
 from collections.abc import Callable
 from functools import partial
 
-from driver import Collection, Values, defined, serve
+from driver import Collection, Values, mean_of_defined, serve
 from llama_index.core.evaluation.retrieval.metrics import (
     MRR,
     NDCG,
@@ -38,7 +38,7 @@ def llamaindex_values(granular: bool) -> Callable[[Collection], Values]:
             )
             return score
 
-        return defined(partial(score_query, query) for query in collection.qrels)
+        return mean_of_defined(partial(score_query, query) for query in collection.qrels)
 
     def make_values(collection: Collection) -> Values:
         return {

@@ -7,7 +7,7 @@ query of the run has no results, or only negative judgments.
 from functools import partial
 
 import pytrec_eval
-from driver import Collection, Values, entries, means, serve
+from driver import Collection, Values, mean_of_numbers, serve, split_scores
 
 NAMES = {"nDCG": "ndcg_cut", "AP": "map_cut", "P": "P", "R": "recall", "Hit": "success"}
 UNCUT = {"RR": "recip_rank", "AP": "map", "nDCG": "ndcg", "Rprec": "Rprec"}
@@ -25,12 +25,12 @@ def pytrec_eval_values(collection: Collection) -> Values:
         evaluator = pytrec_eval.RelevanceEvaluator(collection.qrels, measures)
         score_maps = evaluator.evaluate(collection.run).values()
         return {
-            name: means(scores[tool_name] for scores in score_maps)
+            name: mean_of_numbers(scores[tool_name] for scores in score_maps)
             for name, tool_name in tool_names.items()
         }
 
     crashing_names = {"bpref": "bpref"}
-    return entries(tool_names, partial(compute_means, measures, tool_names)) | entries(
+    return split_scores(tool_names, partial(compute_means, measures, tool_names)) | split_scores(
         crashing_names, partial(compute_means, {"bpref"}, crashing_names)
     )
 

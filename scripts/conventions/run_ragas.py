@@ -16,7 +16,7 @@ from ragas.metrics import IDBasedContextPrecision, IDBasedContextRecall
 METRICS: dict[str, Any] = {"P": IDBasedContextPrecision, "R": IDBasedContextRecall}
 
 
-def samples(collection: Collection, k: int) -> list[SingleTurnSample]:
+def make_samples(collection: Collection, k: int) -> list[SingleTurnSample]:
     """Return a sample for each judged query."""
     return [
         SingleTurnSample(
@@ -27,27 +27,35 @@ def samples(collection: Collection, k: int) -> list[SingleTurnSample]:
     ]
 
 
-def plain(collection: Collection, name: str, k: int) -> float:
+def compute_plain_mean(collection: Collection, name: str, k: int) -> float:
     """Return the mean of the queries' scores."""
     metric = METRICS[name]()
-    scores = [metric.single_turn_score(sample) for sample in samples(collection, k)]
+    scores = [metric.single_turn_score(sample) for sample in make_samples(collection, k)]
     return math.fsum(scores) / len(scores)
 
 
-def evaluated(collection: Collection, name: str, k: int) -> float:
+def compute_reported_mean(collection: Collection, name: str, k: int) -> float:
     """Return the mean that ragas itself reports."""
     metric = METRICS[name]()
-    dataset = EvaluationDataset(samples=samples(collection, k))
+    dataset = EvaluationDataset(samples=make_samples(collection, k))
     evaluation = evaluate(dataset, metrics=[metric], show_progress=False)
     return float(evaluation._repr_dict[metric.name])
 
 
-def each(one: Any, collection: Collection) -> Values:
+def make_values(compute_mean: Any, collection: Collection) -> Values:
     """Return the measures at every k."""
     return {
-        f"{name}@{k}": partial(one, collection, name, k) for name in METRICS for k in collection.k
+        f"{name}@{k}": partial(compute_mean, collection, name, k)
+        for name in METRICS
+        for k in collection.k
     }
 
 
 if __name__ == "__main__":
-    serve(["ragas"], {"ragas": partial(each, plain), "evaluate": partial(each, evaluated)})
+    serve(
+        ["ragas"],
+        {
+            "ragas": partial(make_values, compute_plain_mean),
+            "evaluate": partial(make_values, compute_reported_mean),
+        },
+    )

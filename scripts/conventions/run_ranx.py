@@ -1,6 +1,6 @@
 """ranx: evaluate with make_comparable=True."""
 
-from driver import Collection, Values, entries, serve
+from driver import Collection, Values, serve, split_scores
 from ranx import Qrels, Run, evaluate
 
 NAMES = {
@@ -26,7 +26,7 @@ def ranx_values(collection: Collection) -> Values:
         score_of_name = evaluate(qrels, run, list(tool_names.values()), make_comparable=True)
         return {name: score_of_name[tool_name] for name, tool_name in tool_names.items()}
 
-    return entries(tool_names, compute_scores)
+    return split_scores(tool_names, compute_scores)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 import pandas as pd
-from driver import Collection, Values, kept, serve
+from driver import Collection, Values, cache_outcome, serve
 from recommenders.evaluation import python_evaluation as tool
 
 MEASURES: dict[str, Callable[..., Any]] = {
@@ -55,7 +55,7 @@ def recommenders_values(by_score: bool) -> Callable[[Collection], Values]:
         return measure(*make_both_frames(), k=k)
 
     def make_values(collection: Collection) -> Values:
-        make_both_frames = kept(partial(make_frames, collection))
+        make_both_frames = cache_outcome(partial(make_frames, collection))
         return {
             f"{name}@{k}": partial(compute_score, make_both_frames, measure, k)
             for name, measure in MEASURES.items()

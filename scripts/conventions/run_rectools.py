@@ -1,7 +1,7 @@
 """RecTools: calc_metrics on the ranks in the lists; the truth is the relevant documents."""
 
 import pandas as pd
-from driver import Collection, Values, entries, serve
+from driver import Collection, Values, serve, split_scores
 from rectools import Columns
 from rectools.metrics import MAP, MRR, NDCG, HitRate, Precision, Recall, calc_metrics
 
@@ -41,7 +41,7 @@ def rectools_values(collection: Collection) -> Values:
         )
         return scores
 
-    return entries(metrics, compute_scores)
+    return split_scores(metrics, compute_scores)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 import pandas as pd
-from driver import Collection, Values, entries, serve
+from driver import Collection, Values, serve, split_scores
 from replay.metrics import MAP, MRR, NDCG, HitRate, Precision, Recall, RocAuc
 
 METRICS: dict[str, Callable[..., Any]] = {
@@ -23,7 +23,7 @@ METRICS: dict[str, Callable[..., Any]] = {
 }
 
 
-def given_to(collection: Collection, form: str) -> tuple[Any, Any]:
+def make_frames(collection: Collection, form: str) -> tuple[Any, Any]:
     """Return the recommendations and the truth in the tool's form."""
     if form == "dict":
         relevant_of_query = {query: collection.relevant(query) for query in collection.qrels}
@@ -55,7 +55,7 @@ def replay_values(form: str) -> Callable[[Collection], Values]:
     """Return the measures at every k."""
 
     def compute_scores(collection: Collection, name: str) -> dict[str, float]:
-        recommendations, truth = given_to(collection, form)
+        recommendations, truth = make_frames(collection, form)
         score_of_name = METRICS[name](list(collection.k))(recommendations, truth)
         return {f"{name}@{key.split('@')[1]}": score for key, score in score_of_name.items()}
 
@@ -63,7 +63,7 @@ def replay_values(form: str) -> Callable[[Collection], Values]:
         functions: Values = {}
         for name in METRICS:
             names = [f"{name}@{k}" for k in collection.k]
-            functions |= entries(names, partial(compute_scores, collection, name))
+            functions |= split_scores(names, partial(compute_scores, collection, name))
         return functions
 
     return make_values

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from driver import Collection, Values, defined, serve
+from driver import Collection, Values, mean_of_defined, serve
 from sklearn.metrics import (
     average_precision_score,
     label_ranking_average_precision_score,
@@ -18,14 +18,14 @@ from sklearn.metrics import (
 )
 
 
-def rows(collection: Collection, padded: bool) -> list[tuple[Any, Any]]:
+def make_rows(collection: Collection, is_padded: bool) -> list[tuple[Any, Any]]:
     """Return the grades and the scores of each query."""
     rows = []
     for query, grades in collection.qrels.items():
-        if not padded and query not in collection.run:
+        if not is_padded and query not in collection.run:
             continue
         scores = dict(collection.run.get(query, {}))
-        if padded:
+        if is_padded:
             lowest_score = min(scores.values(), default=0.0) - 1
             scores |= {document: lowest_score for document in grades if document not in scores}
         documents = list(scores)
@@ -37,29 +37,33 @@ def rows(collection: Collection, padded: bool) -> list[tuple[Any, Any]]:
     return rows
 
 
-def lrap(grades: Any, scores: Any) -> float:
+def compute_lrap(grades: Any, scores: Any) -> float:
     """Return the label ranking average precision of one row."""
     precision: float = label_ranking_average_precision_score(grades > 0, scores)
     return precision
 
 
-def average_precision(grades: Any, scores: Any) -> float:
+def compute_average_precision(grades: Any, scores: Any) -> float:
     """Return the average precision of one row."""
     precision: float = average_precision_score(grades[0] > 0, scores[0])
     return precision
 
 
-def scikit_learn_values(padded: bool) -> Callable[[Collection], Values]:
+def scikit_learn_values(is_padded: bool) -> Callable[[Collection], Values]:
     """Return nDCG at every k and uncut, LRAP, and average_precision_score."""
 
     def compute_mean(collection: Collection, measure: Callable[[Any, Any], float]) -> float:
-        return defined(partial(measure, *row) for row in rows(collection, padded))
+        return mean_of_defined(partial(measure, *row) for row in make_rows(collection, is_padded))
 
     def make_values(collection: Collection) -> Values:
         measure_of_name: dict[str, Callable[[Any, Any], float]] = {
             f"nDCG@{k}": partial(ndcg_score, k=k) for k in collection.k
         }
-        measure_of_name |= {"nDCG": ndcg_score, "LRAP": lrap, "AP": average_precision}
+        measure_of_name |= {
+            "nDCG": ndcg_score,
+            "LRAP": compute_lrap,
+            "AP": compute_average_precision,
+        }
         return {
             name: partial(compute_mean, collection, measure)
             for name, measure in measure_of_name.items()

@@ -3,7 +3,7 @@
 The queries are those of the evaluator: it drops the ones without a relevant document.
 """
 
-from driver import Collection, Values, entries, serve
+from driver import Collection, Values, serve, split_scores
 from sentence_transformers.sentence_transformer.evaluation import InformationRetrievalEvaluator
 
 NAMES = {"nDCG": "ndcg", "AP": "map", "P": "precision", "R": "recall", "RR": "mrr"}
@@ -41,7 +41,7 @@ def sentence_transformers_values(collection: Collection) -> Values:
         scores_of_name = evaluator.compute_metrics(hits)
         return {name: scores_of_name[tool_name][k] for name, (tool_name, k) in tool_names.items()}
 
-    return entries(tool_names, compute_scores)
+    return split_scores(tool_names, compute_scores)
 
 
 if __name__ == "__main__":

@@ -24,12 +24,14 @@ METRICS: dict[str, Callable[..., Any]] = {
 }
 
 
-def rows(collection: Collection, padded: bool) -> tuple[list[int], list[float], list[int]]:
+def make_columns(
+    collection: Collection, is_padded: bool
+) -> tuple[list[int], list[float], list[int]]:
     """Return the columns that torchmetrics gets."""
     queries, levels, targets = [], [], []
     for number, (query, grades) in enumerate(collection.qrels.items()):
         scores = dict(collection.run.get(query, {}))
-        if padded:
+        if is_padded:
             lowest_score = min(scores.values(), default=0.0) - 1
             scores |= {document: lowest_score for document in grades if document not in scores}
         for document, score in scores.items():
@@ -39,11 +41,11 @@ def rows(collection: Collection, padded: bool) -> tuple[list[int], list[float], 
     return queries, levels, targets
 
 
-def torchmetrics_values(padded: bool, empty: str) -> Callable[[Collection], Values]:
+def torchmetrics_values(is_padded: bool, empty: str) -> Callable[[Collection], Values]:
     """Return the measures at every k."""
 
     def compute_score(collection: Collection, name: str, k: int) -> Any:
-        queries, levels, targets = rows(collection, padded)
+        queries, levels, targets = make_columns(collection, is_padded)
         relevance = torch.tensor(targets, dtype=torch.long)
         metric = METRICS[name](top_k=k, empty_target_action=empty)
         metric.update(

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from driver import Collection, Values, kept, serve
+from driver import Collection, Values, cache_outcome, serve
 from trectools import TrecEval, TrecQrel, TrecRun
 
 METHODS = {
@@ -24,7 +24,7 @@ METHODS = {
 UNCUT = {"RR": "reciprocal_rank", "AP": "map", "Rprec": "rprec", "bpref": "bpref"}
 
 
-def evaluator(collection: Collection, from_file: bool) -> TrecEval:
+def make_evaluator(collection: Collection, from_file: bool) -> TrecEval:
     """Return trectools' evaluator of a collection."""
     rows = [
         (query, "Q0", document, rank, scores[document], "tool")
@@ -61,7 +61,7 @@ def trectools_values(from_file: bool) -> Callable[[Collection], Values]:
         return score
 
     def make_values(collection: Collection) -> Values:
-        make_cached_evaluator = kept(partial(evaluator, collection, from_file))
+        make_cached_evaluator = cache_outcome(partial(make_evaluator, collection, from_file))
         functions: Values = {
             name: partial(compute_score, make_cached_evaluator, method)
             for name, method in UNCUT.items()

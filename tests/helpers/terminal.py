@@ -11,7 +11,7 @@ from fcntl import ioctl
 from pathlib import Path
 
 import pytest
-from transcripts import as_seen
+from transcripts import erase_progress
 
 from helpers.commands import call_main
 
@@ -19,7 +19,7 @@ from helpers.commands import call_main
 def run_on_terminal(
     *arguments: str, columns: int = 100, cwd: Path | None = None
 ) -> tuple[int, str]:
-    """Run cranfield on a terminal, as `transcripts.on_terminal` does, but in this process."""
+    """Run cranfield on a terminal, as `transcripts.run_on_pty` does, but in this process."""
     master, slave = pty.openpty()
     ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
     terminal_bytes = bytearray()
@@ -42,4 +42,4 @@ def run_on_terminal(
         finally:
             reader.join()
             os.close(master)
-    return status, as_seen(bytes(terminal_bytes))
+    return status, erase_progress(bytes(terminal_bytes))

@@ -12,15 +12,15 @@ from api_pages import (
     INTERNAL,
     PAGES,
     SOURCE,
-    docstring_of,
-    members_of,
-    names_on,
-    sections_of,
+    list_members,
+    list_names,
+    read_docstring,
+    split_docstring,
 )
 
 from cranfield import demo, figures, pytrec_eval
 
-NAMES = [name for page in PAGES for name in names_on(page)]
+NAMES = [name for page in PAGES for name in list_names(page)]
 # Examples of these are elsewhere: of errors where they are raised, of the adapters and annotations
 # in docs/how-to/adapters.md and docs/background/own-measures.md, of Spark in
 # docs/background/scale.md, which are executed, too.
@@ -55,7 +55,7 @@ def public_names(module: Any) -> set[str]:
 def test_members_that_are_left_out_exist() -> None:
     full_name_of_member = {name.rpartition(".")[2]: name for name in NAMES}
     for name, members in INTERNAL.items():
-        assert set(members.split()) <= set(members_of(find_object(full_name_of_member[name])))
+        assert set(members.split()) <= set(list_members(find_object(full_name_of_member[name])))
 
 
 def test_every_public_name_is_on_one_page() -> None:
@@ -69,16 +69,16 @@ def test_every_public_name_is_on_one_page() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_public_name_has_a_sentence_and_an_example(name: str) -> None:
-    text = docstring_of(find_object(name))
+    text = read_docstring(find_object(name))
     assert text.partition("\n")[0].endswith((".", ":")), text
     assert ">>> " in text or NO_EXAMPLE.search(name) or find_object(name).is_attribute
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_member_has_a_sentence(name: str) -> None:
-    for member in members_of(find_object(name)).values():
+    for member in list_members(find_object(name)).values():
         if (member.is_function or "property" in member.labels) and not member.name.startswith("_"):
-            assert docstring_of(member), member.path
+            assert read_docstring(member), member.path
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -86,10 +86,10 @@ def test_every_parameter_is_described(name: str) -> None:
     function = find_object(name)
     if not function.is_function:
         return
-    text = docstring_of(function)
+    text = read_docstring(function)
     described_names = {
         parameter.name
-        for section in sections_of(function)
+        for section in split_docstring(function)
         if section.kind.value == "parameters"
         for parameter in section.value
     }
@@ -98,7 +98,7 @@ def test_every_parameter_is_described(name: str) -> None:
         is_options = parameter.kind.value == "variadic keyword" and takes_options
         if parameter.name.startswith("_") or is_options:
             continue
-        is_named = re.search(rf"`[^`\n]*\b{parameter.name}\b[^`\n]*`", text)
-        assert parameter.name in {word.lstrip("*") for word in described_names} or is_named, (
+        is_mentioned = re.search(rf"`[^`\n]*\b{parameter.name}\b[^`\n]*`", text)
+        assert parameter.name in {word.lstrip("*") for word in described_names} or is_mentioned, (
             parameter.name
         )

@@ -10,7 +10,7 @@ import make_docs
 import pytest
 from helpers.folders import ROOT
 from helpers.terminal import run_on_terminal
-from transcripts import rewritten, transcripts
+from transcripts import find_commands, rewrite_page
 
 import cranfield
 
@@ -19,15 +19,15 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 @pytest.fixture(autouse=True)
 def _commands_run_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("transcripts.on_terminal", run_on_terminal)
+    monkeypatch.setattr("transcripts.run_on_pty", run_on_terminal)
 
 
 def run_commands_of_page(page: Path, folder: Path, *, shared: bool) -> int:
     """Run a page's commands in a folder: those on the shared data, or all others. Count them."""
     page_transcripts = [
         transcript
-        for transcript in transcripts(page.read_text("utf-8"))
-        if transcript.on_shared_data == shared
+        for transcript in find_commands(page.read_text("utf-8"))
+        if transcript.reads_shared_data == shared
     ]
     for transcript in page_transcripts:
         assert transcript.run(folder) == transcript.output.rstrip(), (
@@ -77,29 +77,31 @@ def test_every_public_name_has_an_example(name: str) -> None:
 
 
 def test_the_readme_shows_commands() -> None:
-    assert len(transcripts((ROOT / "README.md").read_text("utf-8"))) >= 2
+    assert len(find_commands((ROOT / "README.md").read_text("utf-8"))) >= 2
 
 
 def test_what_commands_print_can_be_written_anew(demo_folder: Path) -> None:
     page = "A page.\n\n```console\n$ cranfield evaluate demo/qrels.txt demo/bm25.run -m AP\n{}```\n"
-    page_with_output = rewritten(page.format("old\n"), demo_folder, None)
+    page_with_output = rewrite_page(page.format("old\n"), demo_folder, None)
     assert "old" not in page_with_output
     assert "0.3388" in page_with_output
-    assert rewritten(page_with_output, demo_folder, None) == page_with_output
-    shortened_page = rewritten(page.format("old\nold\n...\n"), demo_folder, None)
+    assert rewrite_page(page_with_output, demo_folder, None) == page_with_output
+    shortened_page = rewrite_page(page.format("old\nold\n...\n"), demo_folder, None)
     assert shortened_page == page.format("\n".join([*page_with_output.split("\n")[4:6], "...", ""]))
     first_line, line, last_line = (
         page_with_output.split("\n")[4:6] + page_with_output.split("\n")[-3:-2]
     )
     abridged_page = page.format("\n".join([first_line, "...", line, "...", last_line, ""]))
-    assert rewritten(abridged_page, demo_folder, None) == abridged_page
-    assert rewritten(abridged_page.replace(line, "not printed"), demo_folder, None) != abridged_page
-    assert "not printed" not in rewritten(
+    assert rewrite_page(abridged_page, demo_folder, None) == abridged_page
+    assert (
+        rewrite_page(abridged_page.replace(line, "not printed"), demo_folder, None) != abridged_page
+    )
+    assert "not printed" not in rewrite_page(
         abridged_page.replace(line, "not printed"), demo_folder, None
     )
     page_on_shared_data = page.replace("demo/qrels", "dl19/qrels").format("kept\n")
     assert (
-        rewritten(page_on_shared_data, demo_folder, None) == page_on_shared_data
+        rewrite_page(page_on_shared_data, demo_folder, None) == page_on_shared_data
     )  # there is no shared data to run it on
 
 
@@ -113,7 +115,7 @@ def test_the_two_commands_that_set_everything_up_stand_in_the_readme() -> None:
 
 def test_generated_pages_are_up_to_date() -> None:
     """If not: python scripts/make_docs.py."""
-    for path, content in make_docs.pages().items():
+    for path, content in make_docs.make_pages().items():
         assert path.read_text("utf-8") == content, path.name
 
 

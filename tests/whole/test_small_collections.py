@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from helpers.folders import ROOT
-from small_collections import TRAITS, generated
+from small_collections import TRAITS, make_collection
 from tools import TOOLS
 
 DRIVERS = ROOT / "scripts" / "conventions"
@@ -13,7 +13,7 @@ SEEDS = range(60)
 
 
 def has_trait(trait: str, collection: dict[str, Any]) -> bool:
-    """Look for a trait in the collection itself."""
+    """Tell whether a collection has a trait, from its judgments, run and lists."""
     qrels, run, lists = collection["qrels"], collection["run"], collection["lists"]
     return {
         "missing": bool(qrels.keys() - run.keys()),
@@ -26,7 +26,7 @@ def has_trait(trait: str, collection: dict[str, Any]) -> bool:
 
 @pytest.mark.parametrize("trait", ["missing", "empty", "unjudged", "duplicates", "identical"])
 def test_a_collection_has_what_it_says_and_nothing_else(trait: str) -> None:
-    collection_of_seed = {seed: generated(seed) for seed in SEEDS}
+    collection_of_seed = {seed: make_collection(seed) for seed in SEEDS}
     stated_seeds = {
         seed
         for seed, collection in collection_of_seed.items()
@@ -41,14 +41,16 @@ def test_a_collection_has_what_it_says_and_nothing_else(trait: str) -> None:
 
 
 def test_every_trait_is_in_some_collection() -> None:
-    stated_traits = {trait for seed in SEEDS for trait in generated(seed)["about"].split(", ")}
+    stated_traits = {
+        trait for seed in SEEDS for trait in make_collection(seed)["about"].split(", ")
+    }
     assert set(TRAITS) <= stated_traits
 
 
 def test_the_same_seed_gives_the_same_collection_and_its_lists_follow_the_scores() -> None:
     for seed in SEEDS:
-        collection = generated(seed)
-        assert collection == generated(seed)
+        collection = make_collection(seed)
+        assert collection == make_collection(seed)
         for query, documents in collection["lists"].items():
             assert set(documents) == set(collection["run"][query])
             if "duplicates" not in collection["about"]:
@@ -64,6 +66,6 @@ def test_each_tool_has_a_driver_and_each_driver_a_tool() -> None:
 
 def test_a_value_that_no_convention_claims_has_no_counterpart() -> None:
     ranx = TOOLS["ranx"].variants["ranx"]
-    assert ranx.counterpart("nDCG_burges@10") == ("ranx", "nDCG(gain='exp2')@10")
-    assert ranx.counterpart("Hit@10") == ("ranx", "Success@10")
-    assert TOOLS["trectools"].variants["file"].counterpart("AP@10") is None
+    assert ranx.find_counterpart("nDCG_burges@10") == ("ranx", "nDCG(gain='exp2')@10")
+    assert ranx.find_counterpart("Hit@10") == ("ranx", "Success@10")
+    assert TOOLS["trectools"].variants["file"].find_counterpart("AP@10") is None

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from helpers.terminal import run_on_terminal
 from make_docs import BLOCK, ROOT
-from transcripts import plain
+from transcripts import remove_colours
 
 from cranfield import demo, evaluate, read_qrels, read_run
 
@@ -25,13 +25,13 @@ COLUMNS = 80  # what IPython gives a command to write on
 
 
 def run_cell(source: str, names: dict[str, Any], columns: int = COLUMNS) -> list[tuple[str, str]]:
-    """Run a cell as a notebook does; return what it shows, (kind of output, text) each."""
+    """Run a cell as a notebook does; return its outputs, (kind of output, text) each."""
     if source.startswith("!"):
         program, *arguments = shlex.split(source[1:])
         assert program == "cranfield"
         status, terminal_text = run_on_terminal(*arguments, columns=columns, cwd=Path.cwd())
         assert status == 0, terminal_text
-        return [("stream", plain(terminal_text))]
+        return [("stream", remove_colours(terminal_text))]
     tree, value, printed = ast.parse(source), None, StringIO()
     last_expression = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
     with redirect_stdout(printed):

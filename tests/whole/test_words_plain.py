@@ -8,7 +8,7 @@ import pytest
 from helpers.changed import changed_files
 from helpers.profile import is_thorough
 
-PATTERNS = plain_words.patterns()
+PATTERNS = plain_words.read_patterns()
 
 
 @pytest.mark.parametrize("pattern", PATTERNS, ids=lambda pattern: pattern.say)
@@ -21,13 +21,13 @@ def test_a_pattern_finds_what_it_should(pattern: plain_words.Pattern) -> None:
 
 def test_the_repository_has_no_dialect() -> None:
     """In the quick profile, in the files that a branch has changed."""
-    files = plain_words.files()
+    files = plain_words.find_files()
     assert Path(plain_words.__file__) in files
     changed_paths = None if is_thorough() else changed_files(plain_words.ROOT)
     files_read = (
         files if changed_paths is None else [path for path in files if path in changed_paths]
     )
-    assert not [line for path in files_read for line in plain_words.findings(path)]
+    assert not [line for path in files_read for line in plain_words.find_words(path)]
 
 
 def test_the_example_of_the_script_holds() -> None:
@@ -41,5 +41,5 @@ def test_words_are_found_in_comments_and_strings_only(tmp_path: Path) -> None:
         'y = f"X {x} on" f"{x} X on"\nz = """a\nX\non"""\nw = ["X", "on"]\n'
     )
     path.write_text(source.replace("X", "hangs"))
-    lines = [line.split(": ")[0] for line in plain_words.findings(path)]
+    lines = [line.split(": ")[0] for line in plain_words.find_words(path)]
     assert lines == [f"{path}:{n}" for n in (2, 4, 6, 8)]

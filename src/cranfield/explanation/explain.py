@@ -124,7 +124,7 @@ recip_rank)
     if query is not None and options.queries != "judged":
         raise OptionError(f"queries={options.queries!r} has no effect where one query is explained")
     for family in FAMILIES:
-        chosen_measure, options = family.of(judging).way_of(chosen_measure, options)
+        chosen_measure, options = family.of(judging).adjust_measure(chosen_measure, options)
     if query is not None:
         options = replace(options, queries="judged")
     run_of_name = {all_runs.name: all_runs} if isinstance(all_runs, Run) else all_runs

@@ -61,7 +61,7 @@ WAYS = {
 
 # Kind of thing -> its name -> its place.
 ENTRIES = {
-    "gate test": {"bounded": "bounded.test:Bounded"},
+    "gate test": {"bounded": "bounded.test:BoundedTest"},
     "columns of compare": {"unjudged": "whatif.columns:UnjudgedColumns"},
     "remark of explain": {"whatif": "whatif.sentences:WhatIf"},
 }

@@ -1,4 +1,4 @@
-"""Job: what is to be scored, and how options of an extension change that.
+"""Job: what is to be scored, and how options of an extension change who scores it.
 
 `evaluate` makes a Job and hands it to a function that scores it; an extension may wrap that
 function.
@@ -12,7 +12,7 @@ from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels
 from cranfield.data.reader import QrelsReader
 from cranfield.data.run import Run
-from cranfield.measures import Measure
+from cranfield.measures import Measure, Plan, find_plan
 from cranfield.options import Options
 from cranfield.scoring.ends import EndsOptions
 from cranfield.scoring.scores import Systems
@@ -27,10 +27,15 @@ class MeasureGroup(NamedTuple):
     measures: tuple[Measure, ...]
     judging: Judging
 
+    @property
+    def plan(self) -> Plan:
+        """How the measures are computed."""
+        return find_plan(self.measures)
+
 
 @dataclass(frozen=True)
 class Job:
-    """What is to be scored."""
+    """Judgments, the runs to score against them, and each group of measures."""
 
     judgments: Qrels | QrelsReader
     runs: Mapping[str, Run]
@@ -42,7 +47,7 @@ class Job:
 
 
 class JobScores(NamedTuple):
-    """The scores by each way, and the hash of the judgments if it is known."""
+    """The scores of each group of measures, and the hash of the judgments if it is known."""
 
     systems: Sequence[Systems]
     digest: str | None = None
@@ -67,5 +72,5 @@ class ScoringOptions(Options):
         return None
 
     def wrap(self, score: Scorer) -> Scorer:
-        """Return what scores a job: `score` itself unless an option asks for something else."""
+        """Return the function that scores a job: `score` unless an option asks for another."""
         return score

@@ -19,7 +19,7 @@ from helpers.command_files import (
 )
 from helpers.commands import invoke, run_bytes, run_command
 from helpers.terminal import run_on_terminal
-from transcripts import on_terminal, plain
+from transcripts import remove_colours, run_on_pty
 
 import cranfield
 from cranfield import compare, definitions, evaluate, explain
@@ -199,9 +199,9 @@ def test_nothing_is_scored_if_one_run_is_bad(files: tuple[str, str], write: Any)
 
 def test_a_table_on_a_terminal(files: tuple[str, str], write: Any) -> None:
     better = write("better.run", "q1 Q0 a 1 9 t\n")
-    status, screen = on_terminal("evaluate", *files, better, "-m", "RR", "-m", "NumRet")
+    status, screen = run_on_pty("evaluate", *files, better, "-m", "RR", "-m", "NumRet")
     assert status == 0
-    lines = plain(screen).splitlines()
+    lines = remove_colours(screen).splitlines()
     assert lines[0].split() == ["run", "RR", "NumRet"]
     assert lines[2].split() == ["bm25", "0.2500", "2"]
     assert lines[3].split() == ["better", "0.5000", "1"]
@@ -212,7 +212,7 @@ def test_a_table_on_a_terminal(files: tuple[str, str], write: Any) -> None:
 def test_a_narrow_terminal_turns_the_table(files: tuple[str, str]) -> None:
     status, screen = run_on_terminal("evaluate", *files, columns=40)
     assert status == 0
-    assert [line.split()[0] for line in plain(screen).splitlines()[2:8]] == [
+    assert [line.split()[0] for line in remove_colours(screen).splitlines()[2:8]] == [
         "nDCG@10",
         "AP",
         "RR",

@@ -13,7 +13,7 @@ from typing import Any, get_args
 
 import fuzz
 import pytest
-from fuzz import bounded
+from fuzz import limit_time
 from helpers.profile import examples, sample_cases
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 from cranfield.errors import InputError, NothingSharedError
 from cranfield.formats.block import Order
 
-GOOD = fuzz.good()
-CASES = GOOD | fuzz.odd()
+GOOD = fuzz.make_good_cases()
+CASES = GOOD | fuzz.make_odd_cases()
 READ_IN = settings(
     max_examples=examples(300),
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
@@ -32,8 +32,8 @@ READ_IN = settings(
 @READ_IN
 @given(head=st.binary(min_size=6, max_size=6), content=st.binary(max_size=400))
 def test_any_bytes_are_read_or_refused(head: bytes, content: bytes, tmp_path: Path) -> None:
-    with bounded():
-        fuzz.check(fuzz.Case.decode(head + content), tmp_path)
+    with limit_time():
+        fuzz.check_case(fuzz.Case.decode(head + content), tmp_path)
 
 
 def spoilt(content: bytes, draw: random.Random) -> bytes:
@@ -82,13 +82,13 @@ def test_spoilt_files_are_read_or_refused(
     content = spoilt(seed[6:], draw)
     # Its own reader, format and packing, or others with it.
     head = seed[:2] + options[:2] + seed[4:6] if as_before else seed[:1] + options + seed[5:6]
-    with bounded():
-        fuzz.check(fuzz.Case.decode(head + content), tmp_path)
+    with limit_time():
+        fuzz.check_case(fuzz.Case.decode(head + content), tmp_path)
 
 
 def known(case: fuzz.Case) -> bool:
     """Whether the library reads the format of the case."""
-    formats = fuzz.choices(case.reader, "format") or (None,)
+    formats = fuzz.list_choices(case.reader, "format") or (None,)
     if case.format is not None:
         return case.format in formats
     return None in formats or case.suffix in {"", ".run", ".qrels", ".txt", ".gz"}
@@ -96,13 +96,13 @@ def known(case: fuzz.Case) -> bool:
 
 @pytest.mark.parametrize("name", [name for name, case in GOOD.items() if known(case)])
 def test_the_good_files_are_good(name: str, tmp_path: Path) -> None:
-    assert fuzz.check(GOOD[name], tmp_path) is None
+    assert fuzz.check_case(GOOD[name], tmp_path) is None
 
 
 def test_there_is_a_good_file_of_every_format() -> None:
     for reader in fuzz.READERS:
         named = {case.format for case in GOOD.values() if case.reader == reader}
-        for form in fuzz.choices(reader, "format")[1:]:  # the default is what all others have
+        for form in fuzz.list_choices(reader, "format")[1:]:  # the default is what all others have
             assert form in named, (reader, form)
 
 
@@ -127,7 +127,7 @@ def test_what_is_no_error_of_cranfield_is_a_fault(
 
     monkeypatch.setitem(fuzz.READERS, "run", reader)
     with pytest.raises(type(problem)):
-        fuzz.check(GOOD["trec run"], tmp_path)
+        fuzz.check_case(GOOD["trec run"], tmp_path)
 
 
 def test_an_error_that_cannot_be_printed_is_a_fault(
@@ -142,7 +142,7 @@ def test_an_error_that_cannot_be_printed_is_a_fault(
 
     monkeypatch.setitem(fuzz.READERS, "run", reader)
     with pytest.raises(fuzz.BrokenPromiseError):
-        fuzz.check(GOOD["trec run"], tmp_path)
+        fuzz.check_case(GOOD["trec run"], tmp_path)
 
 
 def test_an_error_that_does_not_name_the_file_is_a_fault(
@@ -153,7 +153,7 @@ def test_an_error_that_does_not_name_the_file_is_a_fault(
 
     monkeypatch.setitem(fuzz.READERS, "run", reader)
     with pytest.raises(fuzz.BrokenPromiseError, match="does not name the file"):
-        fuzz.check(GOOD["trec run"], tmp_path)
+        fuzz.check_case(GOOD["trec run"], tmp_path)
 
 
 @pytest.mark.parametrize("kind", ["run", "qrels"])
@@ -170,7 +170,7 @@ def test_another_result_the_second_time_is_a_fault(
 
     monkeypatch.setitem(fuzz.READERS, kind, reader)
     with pytest.raises(fuzz.BrokenPromiseError):
-        fuzz.check(fuzz.Case(kind, b""), tmp_path)
+        fuzz.check_case(fuzz.Case(kind, b""), tmp_path)
 
 
 def test_an_input_is_read_once_more(
@@ -203,23 +203,23 @@ def work_for_ever(*_: Any, **__: Any) -> None:
 
 
 def test_what_takes_too_long_is_a_fault() -> None:
-    with pytest.raises(TimeoutError, match=r"took longer than 0\.05 seconds"), bounded(0.05):
+    with pytest.raises(TimeoutError, match=r"took longer than 0\.05 seconds"), limit_time(0.05):
         work_for_ever()
 
 
 def test_what_waits_for_ever_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fuzz, "PATIENCE", 0.05)
-    with pytest.raises(TimeoutError, match=r"did not end within 0\.05 seconds"), bounded(60):
+    monkeypatch.setattr(fuzz, "MAX_SECONDS_WAITING", 0.05)
+    with pytest.raises(TimeoutError, match=r"did not end within 0\.05 seconds"), limit_time(60):
         signal.pause()
 
 
 def test_the_time_of_other_programs_is_no_fault() -> None:
     code = "import time\nwhile time.process_time() < 1: pass"
-    with bounded(0.5):
+    with limit_time(0.5):
         subprocess.run([sys.executable, "-c", code], check=True)
 
 
-LARGE = list(islice(fuzz.large(1), 3 + 8 * len(fuzz.STRETCHES)))
+LARGE = list(islice(fuzz.make_large_cases(1), 3 + 8 * len(fuzz.STRETCHES)))
 
 
 # Some, as each takes a fifth of a second: every way to stretch a file, of which there are nine.
@@ -229,8 +229,8 @@ LARGE = list(islice(fuzz.large(1), 3 + 8 * len(fuzz.STRETCHES)))
 def test_inputs_of_megabytes_are_read_or_refused_in_time(
     name: str, case: fuzz.Case, tmp_path: Path
 ) -> None:
-    with bounded():
-        problem = fuzz.check(case, tmp_path)
+    with limit_time():
+        problem = fuzz.check_case(case, tmp_path)
     if "a long query" in name and isinstance(problem, NothingSharedError):
         problem = None  # the long one is none of the judged
     if "a long id" in name or "a long query" in name:
@@ -249,7 +249,7 @@ def test_a_large_input_that_takes_too_long_is_found(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(fuzz.READERS, "run", work_for_ever)
-    assert fuzz.check_large(0, 1, tmp_path, limit=0.05, least=1) == 1
+    assert fuzz.check_large(0, 1, tmp_path, limit=0.05, n_least=1) == 1
     assert "took longer than 0.05 seconds" in capsys.readouterr().out
     kept = fuzz.Case.decode((tmp_path / "large-0").read_bytes())
     assert (kept.reader, kept.content) == ("run", LARGE[0][1].content)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from helpers.commands import invoke, run_bytes, run_command
-from transcripts import on_terminal, plain
+from transcripts import remove_colours, run_on_pty
 
 import cranfield
 from cranfield import demo, evaluate
@@ -18,9 +18,9 @@ def test_the_demonstration_is_saved_by_a_file_url(tmp_path: Path) -> None:
 
 
 def test_the_demonstration(tmp_path: Path) -> None:
-    status, terminal_text = on_terminal("demo")
+    status, terminal_text = run_on_pty("demo")
     assert status == 0
-    lines = plain(terminal_text).splitlines()
+    lines = remove_colours(terminal_text).splitlines()
     assert [line.split()[0] for line in lines[2:6]] == ["bm25", "tfidf", "dense", "fusion"]
     joined_text = " ".join(" ".join(lines).split())  # they are folded to the terminal's width
     assert "Seen: for 40 questions" in joined_text

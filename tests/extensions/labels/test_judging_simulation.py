@@ -5,7 +5,14 @@ from pathlib import Path
 
 import pytest
 from helpers.folders import DOCS
-from judging_simulation import SEED, Simulation, Tau, relevant_of, systems, until_tau
+from judging_simulation import (
+    SEED,
+    OrderCorrelation,
+    Simulation,
+    count_relevant,
+    count_until_tau,
+    read_systems,
+)
 
 PAGE = DOCS / "how-to" / "judging-more.md"
 pytestmark = pytest.mark.more
@@ -25,25 +32,27 @@ def _stated() -> dict[str, list[list[float]]]:
 
 
 @pytest.fixture(scope="module")
-def simulated(data: Path) -> tuple[Simulation, Tau]:
-    qrels, runs = systems(data / "dl19")
-    return Simulation(qrels, runs), Tau(qrels, runs)
+def simulated(data: Path) -> tuple[Simulation, OrderCorrelation]:
+    qrels, runs = read_systems(data / "dl19")
+    return Simulation(qrels, runs), OrderCorrelation(qrels, runs)
 
 
 @pytest.mark.parametrize("way", ["depth", "fusion", "rbp"])
 def test_ways_without_chance_take_as_many_as_stated(
-    way: str, simulated: tuple[Simulation, Tau]
+    way: str, simulated: tuple[Simulation, OrderCorrelation]
 ) -> None:
     simulation, tau = simulated
-    n_needed = until_tau(simulation, tau, way, SEED)
-    numbers = [n_needed["nDCG@10"], n_needed["AP"], relevant_of(simulation, way, SEED)]
+    n_needed = count_until_tau(simulation, tau, way, SEED)
+    numbers = [n_needed["nDCG@10"], n_needed["AP"], count_relevant(simulation, way, SEED)]
     assert [[n] for n in numbers] == _stated()[way][:3]
 
 
 @pytest.mark.parametrize("way", ["chance", "move-to-front"])
-def test_draws_are_within_what_is_stated(way: str, simulated: tuple[Simulation, Tau]) -> None:
+def test_draws_are_within_what_is_stated(
+    way: str, simulated: tuple[Simulation, OrderCorrelation]
+) -> None:
     simulation, tau = simulated
-    n_needed = until_tau(simulation, tau, way, SEED + 3)
-    numbers = [n_needed["nDCG@10"], n_needed["AP"], relevant_of(simulation, way, SEED + 3)]
+    n_needed = count_until_tau(simulation, tau, way, SEED + 3)
+    numbers = [n_needed["nDCG@10"], n_needed["AP"], count_relevant(simulation, way, SEED + 3)]
     for n, (_, fewest, greatest) in zip(numbers, _stated()[way][:3], strict=True):
         assert fewest <= n <= greatest

@@ -469,7 +469,7 @@ def test_an_interruption_and_a_fault_leave_nothing(
         def broken(*_: Any, error: type[BaseException] = error) -> Iterator[Any]:
             raise error
 
-        for place in ("_read", "_compress"):
+        for place in ("_read_bucket", "_compress"):
             with monkeypatch.context() as patched:
                 patched.setattr(deal, place, broken)
                 with pytest.raises(error):

@@ -80,7 +80,7 @@ def table_of_runs(queries: Sequence[str], seed: int | None = None) -> pa.Table:
 
 def task(names: str, **more: Any) -> Task:
     usual: dict[str, Any] = {"by": "system", "systems": ("new", "old"), "top_grade": 3}
-    usual |= {"keep": ("kind",), "query": ("query_id", "query_id"), **more}
+    usual |= {"keep": ("kind",), "query_columns": ("query_id", "query_id"), **more}
     judging = usual.pop("judging", Judging())
     return Task(measures(names), judging, usual.pop("errors", "strict"), __version__, **usual)
 
@@ -255,7 +255,7 @@ def test_what_is_kept_belongs_to_the_query() -> None:
 
 
 def test_a_giant_query_is_refused_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tasks, "_LONGEST", 20)
+    monkeypatch.setattr(tasks, "_MAX_QUERY_ROWS", 20)
     with pytest.raises(InputError, match=r"query 'q20' has 24 rows, more than 20: keep its"):
         score_bucket(task("RR"), table_of_judgments(["q20"]), table_of_runs(["q20", "q5"]))
 

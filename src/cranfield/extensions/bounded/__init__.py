@@ -1,1 +1,1 @@
-"""A test of means that holds for any number of queries."""
+"""Bounded: a test of a gate that holds for any number of queries."""

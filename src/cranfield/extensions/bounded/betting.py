@@ -25,13 +25,13 @@ _PRECISION = 1e-12  # times the range: how near a limit is found
 
 @dataclass(frozen=True)
 class DifferenceRange:
-    """How far a query's difference may lie from the bound that it is tested against.
+    """The least and the greatest difference that a query may have, by the range of its scores.
 
-    Scores are from `low` to `high`. If `against` is stated, every score is compared with that
+    Scores are from `low` to `high`. If `target` is stated, every score is compared with that
     number. Otherwise, differences are the system's score minus the baseline's, with the sign
-    reversed where less is better (`rising` is False). If `whole` is None, a bound is the same for
-    every query. Otherwise it is a share of the baseline's score, of which `whole`, above 0, is the
-    mean; scores are then 0 at least.
+    reversed where less is better. If `baseline_mean` is None, a bound is the same for every query.
+    Otherwise it is a share of the baseline's score, whose mean is above 0; scores are then 0 at
+    least.
     """
 
     low: float
@@ -41,44 +41,41 @@ class DifferenceRange:
     target: float | None = None
 
     def find_ends(self, bound: float) -> tuple[float, float]:
-        """Return the least and the greatest value that a difference less the bound may have."""
+        """Return the least and the greatest value that a difference minus the bound may have."""
         if self.target is not None:
             return self.low - self.target - bound, self.high - self.target - bound
         if self.baseline_mean is None:
             size = self.high - self.low
             return -size - bound, size - bound
-        if self.higher_is_better:  # new - kept * old
-            baseline_share = 1 + bound / self.baseline_mean
-            return self.low - baseline_share * self.high, self.high - baseline_share * self.low
-        baseline_share = 1 - bound / self.baseline_mean  # kept * old - new
-        return baseline_share * self.low - self.high, baseline_share * self.high - self.low
+        if self.higher_is_better:  # score - share * baseline
+            share = 1 + bound / self.baseline_mean
+            return self.low - share * self.high, self.high - share * self.low
+        share = 1 - bound / self.baseline_mean  # share * baseline - score
+        return share * self.low - self.high, share * self.high - self.low
 
 
 def log_wealth(differences: Floats, lowest: float, counts: Ints | None = None) -> float:
     """Return the logarithm of the wealth that betting on a mean above 0 has made of 1.
 
-    `values` (n,) are each at least `least`, which is below 0, and occur `counts` (n,) times, else
-    once. With every share of 1 / -least, the wealth is the mean of prod(1 + share * values).
+    `differences` (n,) are each at least `lowest`, which is below 0, and occur `counts` (n,) times,
+    or once. The wealth is the mean of prod(1 + share * differences) over shares of 1 / -lowest.
 
     >>> import numpy as np
-    >>> round(float(np.exp(wealth(np.full(50, 0.02), -0.98))), 10)
+    >>> round(float(np.exp(log_wealth(np.full(50, 0.02), -0.98))), 10)
     1.7313385953
     """
     if lowest >= 0:  # the claim is impossible
         return math.inf
-    counts_column = (np.ones(len(differences)) if counts is None else counts.astype(np.float64))[
-        :, None
-    ]
-    log_wealths = np.concatenate(
+    weight = np.ones(len(differences)) if counts is None else counts.astype(np.float64)
+    relative = differences / -lowest
+    log_wealth_of_bet = np.concatenate(
         [
-            matrix_product(
-                np.log1p(_SHARES[shares, None] * (differences / -lowest)), counts_column
-            )[:, 0]
-            for shares in block_slices(N_BETS, len(differences))
+            matrix_product(np.log1p(_SHARES[bets, None] * relative), weight[:, None])[:, 0]
+            for bets in block_slices(N_BETS, len(differences))
         ]
     )
-    largest = float(log_wealths.max())
-    return largest + math.log(float(np.exp(log_wealths - largest).mean()))
+    largest = float(log_wealth_of_bet.max())
+    return largest + math.log(float(np.exp(log_wealth_of_bet - largest).mean()))
 
 
 def bet_on_bounds(
@@ -88,36 +85,36 @@ def bet_on_bounds(
     alpha: float,
     weights: Floats | None = None,
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    """Test mean differences against bounds from either side, as `randomization.one_sided` does.
+    """Test mean differences against bounds from either side, as `one_sided_tests` does by flips.
 
     `differences` is (n_queries, n_pairs), `bounds` (n_bounds, n_pairs), `weights` (n_queries,) as
-    `one_sided` takes them, where `reach.whole` is stated. Returns the limits (n_pairs,), each at
-    level 1 - alpha, and the p-values of means of at most the bounds, and of at least the bounds,
-    (n_bounds, n_pairs). A bound is below the lower limit, or above the upper one, if and only if
-    its p-value is at most alpha.
+    `one_sided_tests` takes them, where the range has a `baseline_mean`. Returns the lower and the
+    upper limits (n_pairs,), each at level 1 - alpha, and the p-values of means of at most, and of
+    at least, the bounds: (n_bounds, n_pairs). A bound is below the lower limit, or above the upper
+    one, if and only if its p-value is at most alpha.
     """
-    pair_tests = []
+    limits, p_values = [], []  # of each pair, from below and from above
     for column, pair_bounds in zip(differences.T, bounds.T, strict=True):
-        column_of_pair = _CountedDifferences.from_queries(column, weights, difference_range)
+        pair = _CountedDifferences.from_queries(column, weights, difference_range)
         for sign in (1, -1):
-            log_wealths = [column_of_pair.log_wealth(sign, bound) for bound in pair_bounds.tolist()]
+            log_wealths = [pair.log_wealth(sign, bound) for bound in pair_bounds.tolist()]
             p = np.array([math.exp(-max(0.0, log_wealth)) for log_wealth in log_wealths])
             p = np.maximum(p, np.finfo(np.float64).tiny)  # no p-value is 0
             # Rounding must not put a bound that is not rejected beyond the limit.
-            limits = np.where(p > alpha, sign * pair_bounds, np.inf)
-            limit = min(sign * column_of_pair.find_limit(sign, alpha), limits.min(initial=np.inf))
-            pair_tests.append((sign * limit + 0.0, p))
-    ends, p_values = zip(*pair_tests, strict=True)
-    lower, upper = np.array(ends).reshape(-1, 2).T
+            possible = np.where(p > alpha, sign * pair_bounds, np.inf)
+            limit = min(sign * pair.find_limit(sign, alpha), possible.min(initial=np.inf))
+            limits.append(sign * limit + 0.0)
+            p_values.append(p)
+    lower, upper = np.array(limits).reshape(-1, 2).T
     above, below = np.array(p_values).reshape(-1, 2, len(bounds)).transpose(1, 2, 0)
     return lower, upper, above, below
 
 
 @dataclass(frozen=True, eq=False)
 class _CountedDifferences:
-    """One system's differences: the distinct values, with their counts."""
+    """The distinct differences of a pair, with their weights and how often they occur."""
 
-    differences: Floats  # (n_values,)
+    differences: Floats  # (n_distinct,)
     weights: Floats
     counts: Ints
     difference_range: DifferenceRange
@@ -126,10 +123,9 @@ class _CountedDifferences:
     def from_queries(
         cls, differences: Floats, weights: Floats | None, difference_range: DifferenceRange
     ) -> "_CountedDifferences":
-        weighted_differences = np.stack(
-            (differences, np.ones(len(differences)) if weights is None else weights)
-        )
-        distinct, counts = np.unique(weighted_differences, axis=1, return_counts=True)
+        """Return the distinct differences of (n_queries,) differences; no weights are ones."""
+        rows = differences, np.ones(len(differences)) if weights is None else weights
+        distinct, counts = np.unique(np.stack(rows), axis=1, return_counts=True)
         return cls(distinct[0], distinct[1], counts, difference_range)
 
     def log_wealth(self, sign: int, bound: float) -> float:
@@ -139,11 +135,9 @@ class _CountedDifferences:
         return log_wealth(sign * (self.differences - bound * self.weights), lowest, self.counts)
 
     def find_limit(self, sign: int, alpha: float) -> float:
-        """Return the bound nearest to the mean that the test does not reject, by bisection."""
-        log_threshold, score_range = (
-            -math.log(alpha),
-            self.difference_range.high - self.difference_range.low,
-        )
+        """Return the bound farthest from the mean that the test does not reject, by bisection."""
+        log_threshold = -math.log(alpha)
+        score_range = self.difference_range.high - self.difference_range.low
         # At the mean, no bet wins: a product of factors with mean 1 is at most 1.
         inner_limit = float((self.differences * self.counts).sum()) / int(self.counts.sum())
         step = score_range

@@ -1,1 +1,1 @@
-"""Queries that depend on one another."""
+"""Clusters: queries that depend on one another, as an option of tests and intervals."""

@@ -45,7 +45,8 @@ def find_clusters(
     n_queries, n_unlabelled = len(labels), labels.count(None)
     if n_unlabelled == n_queries:
         raise InputError(
-            f"the clusters: none of the {format_count(n_queries, 'query', 'queries')} here has a label",
+            f"the clusters: none of the {format_count(n_queries, 'query', 'queries')} here has a "
+            "label",
             hint=f"The first of them is {query_ids[0]!r:.80}, the first with a label "
             f"{next(iter(label_of_query))!r:.80}.",
         )
@@ -62,18 +63,21 @@ def find_clusters(
         )
     notes = []
     if n_unlabelled:
-        text = f"{n_unlabelled:,} of {n_queries:,} queries have no label of a cluster: each is one of its own."
+        text = (
+            f"{n_unlabelled:,} of {n_queries:,} queries have no label of a cluster: each is one of "
+            "its own."
+        )
         notes.append(Note("without-cluster", "warning", text, n_unlabelled))
     sizes = np.bincount(code)
     n_effective = n_queries * n_queries / int((sizes * sizes).sum())
     if n_effective < len(code_of_label) / 2:
         text = (
-            f"Clusters of unequal size, the largest of {int(sizes.max()):,} of {n_queries:,} queries: "
-            "Student's t and cluster-robust errors are then too small, as with about "
-            f"{format_number(n_effective, 1)} clusters, not {len(code_of_label):,}. (Where one of 21 clusters had "
-            "half the queries, 95% intervals by t held in 73 to 91% of simulated cases; where it "
-            "had three quarters, in 22 to 50%. deff is then far too small.) Flips of "
-            "whole clusters, the randomization test, keep their level."
+            f"Clusters of unequal size, the largest of {int(sizes.max()):,} of {n_queries:,} "
+            "queries: Student's t and cluster-robust errors are then too small, as with about "
+            f"{format_number(n_effective, 1)} clusters, not {len(code_of_label):,}. (Where one of "
+            "21 clusters had half the queries, 95% intervals by t held in 73 to 91% of simulated "
+            "cases; where it had three quarters, in 22 to 50%. deff is then far too small.) Flips "
+            "of whole clusters, the randomization test, keep their level."
         )
         notes.append(Note("unequal-clusters", "warning", text, count=len(code_of_label)))
     if len(code_of_label) == n_queries > 1:
@@ -103,9 +107,9 @@ def _id_pattern_notes(query_ids: Sequence[str]) -> Iterator[Note]:
             and len(largest) <= _MAX_CLUSTER_SIZE
         ):
             text = (
-                f"Query ids look like {len(ids_of_part):,} clusters, as {largest[0]} and {largest[1]}: "
-                "if such queries depend on one another, p is too small and intervals are too "
-                "narrow. clusters= (--clusters FILE) names them."
+                f"Query ids look like {len(ids_of_part):,} clusters, as {largest[0]} and "
+                f"{largest[1]}: if such queries depend on one another, p is too small and "
+                "intervals are too narrow. clusters= (--clusters FILE) names them."
             )
             yield Note("looks-clustered", "info", text, len(ids_of_part))
             return

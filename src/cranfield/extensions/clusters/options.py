@@ -1,4 +1,4 @@
-"""clusters=: queries that depend on one another."""
+"""clusters=: the option that says which queries depend on one another."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """Clusters as units: queries that are tested together."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -10,13 +10,16 @@ from cranfield.comparison.flips import PairedScores, sum_by_cluster
 from cranfield.comparison.units import Units
 from cranfield.errors import OptionError
 
-_CLUSTER_TESTS = ("randomization", "t", "bayes")  # those that take whole clusters
+if TYPE_CHECKING:
+    from cranfield.comparison.significance import Moments
+
+_CLUSTER_TESTS = ("randomization", "t", "bayes")  # that take whole clusters
 
 
 class Clusters(Units):
     """The cluster of each query.
 
-    `labels` are the queries', None for one without, which is a cluster of its own; `code`
+    `labels` has the label of each query, None if it has none and is a cluster of its own; `code`
     (n_queries,) numbers the clusters from 0.
     """
 
@@ -33,11 +36,11 @@ class Clusters(Units):
         return Clusters(self.label_of_query, code.astype(np.int64))
 
     def pair_units(self, paired_scores: PairedScores) -> PairedScores:
-        """Return the pairs on clusters."""
+        """Return the scores of the pairs added up over each cluster."""
         return paired_scores.sum_clusters(self.code)
 
     def sum_queries(self, query_values: Floats) -> Floats:
-        """Return the sums of each cluster's values."""
+        """Return the sums over each cluster: (n_queries, ...) -> (n_clusters, ...)."""
         return sum_by_cluster(query_values, self.code)
 
     def check(self, settings: Any) -> None:
@@ -58,7 +61,9 @@ class Clusters(Units):
                 "choose another, such as 'holm' or 'maxt'"
             )
 
-    def columns(self, unit_moments: Any, moments: Any, n_changed: Ints) -> dict[str, Any]:
+    def columns(
+        self, unit_moments: "Moments", moments: "Moments", n_changed: Ints
+    ) -> dict[str, Any]:
         """Return how many clusters there are, how many changed, and what they do to the error.
 
         The design effect is how much larger the variance of a mean is than that of independent

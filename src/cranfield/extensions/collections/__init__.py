@@ -1,1 +1,1 @@
-"""Systems compared over several collections, each of which counts the same."""
+"""Collections: comparison of systems over several collections, each of which counts the same."""

@@ -1,4 +1,4 @@
-"""Collection files: where the judgments and runs of several collections are.
+"""Collection files: finds the judgments and runs of several collections.
 
 A folder has one for each collection; or a table names the files.
 """
@@ -47,7 +47,7 @@ def find_collections(path: str) -> tuple[dict[str, CollectionFiles], list[Note]]
 
 
 def _search_folder(path: str) -> tuple[dict[str, CollectionFiles], list[Note]]:
-    """Look for a folder of each collection: a file or folder of judgments, and runs."""
+    """Return the files of each collection, a folder in this one, and a note on other files."""
     files_of_collection, unread_files = {}, []
     for name in sorted(os.listdir(path)):
         folder = os.path.join(path, name)
@@ -68,7 +68,7 @@ def _search_folder(path: str) -> tuple[dict[str, CollectionFiles], list[Note]]:
 
 
 def _search_collection(name: str, folder: str) -> tuple[CollectionFiles, list[str]]:
-    """Return the files of a collection, and what else is there."""
+    """Return the judgments and runs in the folder of a collection, and its other files."""
     entries = sorted(entry for entry in os.listdir(folder) if not entry.startswith("."))
     file_names = [entry for entry in entries if os.path.isfile(os.path.join(folder, entry))]
     qrels_files = [file for file in file_names if _QRELS_NAME.fullmatch(file)]
@@ -77,21 +77,16 @@ def _search_collection(name: str, folder: str) -> tuple[CollectionFiles, list[st
     ]
     for entry in entries:
         if os.path.isdir(os.path.join(folder, entry)) and entry in ("qrels", "runs"):
-            file_names_inside = sorted(os.listdir(os.path.join(folder, entry)))
-            file_names_inside = [
-                f"{entry}/{file}" for file in file_names_inside if not file.startswith(".")
-            ]
+            names = sorted(os.listdir(os.path.join(folder, entry)))
+            names = [f"{entry}/{file}" for file in names if not file.startswith(".")]
             if entry == "runs":
-                run_files += file_names_inside
+                run_files += names
             elif not qrels_files:
-                test_files = [file for file in file_names_inside if file.startswith("qrels/test.")]
-                qrels_files = test_files or file_names_inside
+                qrels_files = [file for file in names if file.startswith("qrels/test.")] or names
     if len(qrels_files) != 1:
-        problem = (
-            "no file of judgments"
-            if not qrels_files
-            else f"{format_count(len(qrels_files), 'file')} of them"
-        )
+        problem = f"{format_count(len(qrels_files), 'file')} of them"
+        if not qrels_files:
+            problem = "no file of judgments"
         raise InputError(
             f"the collection {name!r:.80}: expected one file of judgments, got {problem}"
             + (f": {format_names(qrels_files)}" if qrels_files else ""),
@@ -106,13 +101,12 @@ def _search_collection(name: str, folder: str) -> tuple[CollectionFiles, list[st
         )
     paths = [os.path.join(folder, file) for file in run_files]
     other_files = [file for file in file_names if file not in (*qrels_files, *run_files)]
-    return CollectionFiles(
-        os.path.join(folder, qrels_files[0]), _path_of_system(name, paths)
-    ), other_files
+    qrels = os.path.join(folder, qrels_files[0])
+    return CollectionFiles(qrels, _path_of_system(name, paths)), other_files
 
 
 def _path_of_system(collection: str, paths: Sequence[str]) -> dict[str, str]:
-    """Return the files by the names of the systems, which are those of the files."""
+    """Return {system: path} of runs; a system is called as its file is."""
     path_of_system: dict[str, str] = {}
     for path in paths:
         system = stem_of(Source(path))
@@ -127,7 +121,7 @@ def _path_of_system(collection: str, paths: Sequence[str]) -> dict[str, str]:
 
 
 def _read_table(path: str) -> dict[str, CollectionFiles]:
-    """Read a table of files: a row for each collection and run."""
+    """Return the files of each collection in a table with a row for each collection and run."""
     table = read_table(path, _TABLE_FORM)
     if not isinstance(table, Table):
         raise table.row_error(None, "expected a table: collection,qrels,run,path")
@@ -169,10 +163,10 @@ def _read_table(path: str) -> dict[str, CollectionFiles]:
 
 
 def _resolve_path(folder: str, path: str) -> str:
-    """Return a path as seen from the folder of the table; an address as it is."""
+    """Return a path, relative to the folder of the table, joined to it; a URL as it is."""
     return path if URL.match(path) else os.path.join(folder, path)
 
 
 def _cell_text(cell: Any) -> str | None:
-    """Return what a cell holds, None if it is empty."""
+    """Return the text of a cell; None if it is empty."""
     return str(cell).strip() or None if cell is not None else None

@@ -57,7 +57,7 @@ class CollectionComparison(Shown):
     (0.0958, (2, 0, 0))
     """
 
-    header = ("measure", *(one.name for one in fields(MacroPair)))
+    header = ("measure", *(field.name for field in fields(MacroPair)))
 
     comparisons: Mapping[str, Comparison]
     settings: CollectionSettings
@@ -99,7 +99,7 @@ class CollectionComparison(Shown):
         )
 
     def _page_notes(self) -> Iterator[Note]:
-        """Yield the notes that a page has room for, and how many others there are."""
+        """Yield the notes that a page has room for, and a note that counts the other notes."""
         n_own_notes = len(self.data_notes) + len(self.own_notes)
         yield from self.notes[:n_own_notes]
         collection_notes = self.notes[n_own_notes:]
@@ -112,11 +112,13 @@ class CollectionComparison(Shown):
         if doubtful_collections:
             text = (
                 f"The tests on single collections are doubtful, with few queries or few that "
-                f"differ, on {format_names(doubtful_collections)}: `cranfield compare` on that collection says why."
+                f"differ, on {format_names(doubtful_collections)}: `cranfield compare` on that "
+                "collection says why."
             )
             yield Note("doubtful", "info", text, len(doubtful_collections))
         if n_minor_notes := sum(not note.is_grave for note in collection_notes):
-            text = f"{format_count(n_minor_notes, 'note')} on single collections: --format json has them."
+            notes_text = format_count(n_minor_notes, "note")
+            text = f"{notes_text} on single collections: --format json has them."
             yield Note("more-notes", "info", text, n_minor_notes)
 
     def rows(self) -> list[dict[str, Any]]:
@@ -203,7 +205,7 @@ def compare_collections(
 
 
 def _find_inputs(collections: Any) -> tuple[dict[str, Any], list[Note]]:
-    """Return what each collection has, and notes on files that are not read."""
+    """Return the judgments and runs, or scores, of each collection, and notes on other files."""
     if isinstance(collections, str | os.PathLike):
         files_of_collection, notes = find_collections(os.fspath(collections))
         return {
@@ -231,8 +233,8 @@ def _own_measures_notes(
         measure_list = [measures] if isinstance(measures, str | Measure) else measures
         measure_names = ", ".join(map(str, measure_list))
         text = (
-            f"{format_count(len(collections), 'collection has', 'collections have')} measures of their own, "
-            f"in place of {measure_names}: {format_names(collections)}."
+            f"{format_count(len(collections), 'collection has', 'collections have')} measures of "
+            f"their own, in place of {measure_names}: {format_names(collections)}."
         )
         yield Note("own-measures", "info", text, len(collections))
 
@@ -252,12 +254,9 @@ def _align_collection(
                 f"got {format_count(len(inputs), 'value')}"
             )
         qrels, runs = inputs[:2]
-        own_measures = inputs[2] if len(inputs) == 3 else None
-        collection_measures = (
-            (DEFAULT_MEASURES if measures is None else measures)
-            if own_measures is None
-            else own_measures
-        )
+        collection_measures = inputs[2] if len(inputs) == 3 else None
+        if collection_measures is None:
+            collection_measures = DEFAULT_MEASURES if measures is None else measures
     try:
         return align(qrels, runs, collection_measures, *option_groups)
     except InputError as error:
@@ -278,17 +277,12 @@ def compare_aligned(
     system_names = dict.fromkeys(
         name for scores in aligned_scores.values() for name in scores.system_names
     )
-    collections_of_system = {
-        name: [
-            collection
-            for collection, scores in aligned_scores.items()
-            if name in scores.system_names
-        ]
-        for name in system_names
-    }
-    complete = [
-        name for name in system_names if len(collections_of_system[name]) == len(aligned_scores)
-    ]
+    collections_of_system: dict[str, list[str]] = {name: [] for name in system_names}
+    for collection, scores in aligned_scores.items():
+        for name in scores.system_names:
+            collections_of_system[name].append(collection)
+    n_collections = len(aligned_scores)
+    complete = [name for name in system_names if len(collections_of_system[name]) == n_collections]
     baseline = None
     if not settings.all_pairs:
         baseline = settings.baseline or next(iter(complete), None)
@@ -297,9 +291,7 @@ def compare_aligned(
             f"the baseline: there is no system {baseline!r:.80}",
             hint=f"The systems are {', '.join(map(escape_unprintable, system_names))}.",
         )
-    average_notes = [
-        *_lacking_notes(collections_of_system, len(aligned_scores), list(aligned_scores))
-    ]
+    average_notes = [*_lacking_notes(collections_of_system, list(aligned_scores))]
     if len(complete) < 2 or (baseline is not None and baseline not in complete):
         problem = "no two systems have a run on every collection"
         if len(complete) > 1:
@@ -329,25 +321,26 @@ def compare_aligned(
 
 
 def _lacking_notes(
-    collections_of_system: Mapping[str, Sequence[str]],
-    n_collections: int,
-    all_collections: Sequence[str],
+    collections_of_system: Mapping[str, Sequence[str]], all_collections: Sequence[str]
 ) -> Iterator[Note]:
-    """Yield a note on each system that some collection lacks."""
+    """Yield a note on each system that has no run on some collection."""
     for name, collections in collections_of_system.items():
-        missing_collections = [
-            collection for collection in all_collections if collection not in collections
+        lacking = [
+            escape_unprintable(collection)
+            for collection in all_collections
+            if collection not in collections
         ]
-        if missing_collections:
+        if lacking:
             text = (
-                f"{escape_unprintable(name)} has runs on {len(collections)} of {n_collections} collections, and no "
-                f"average: none on {format_names([escape_unprintable(collection) for collection in missing_collections])}."
+                f"{escape_unprintable(name)} has runs on {len(collections)} of "
+                f"{len(all_collections)} collections, and no average: none on "
+                f"{format_names(lacking)}."
             )
-            yield Note("lacking", "warning", text, len(missing_collections))
+            yield Note("lacking", "warning", text, len(lacking))
 
 
 def _match_measures(aligned_scores: Mapping[str, AlignedScores]) -> list[tuple[str, Sequence[str]]]:
-    """Return what is averaged: a name, and each collection's measure."""
+    """Return the measures that are averaged: a name, and the measure of each collection."""
     measure_lists = [scores.measures for scores in aligned_scores.values()]
     if len({len(measure_names) for measure_names in measure_lists}) > 1:
         measures_text = "; ".join(
@@ -391,14 +384,15 @@ def _far_apart_notes(
                 continue
             width = 2 * pair.error * float(stdtrit(pair.df, 1 - settings.alpha / 2))
             if pair.high - pair.low > _MAX_WIDTH_RATIO * width:
-                pair_name = f"{escape_unprintable(pair.system)} - {escape_unprintable(pair.other)} ({result.measure})"
+                systems = map(escape_unprintable, (pair.system, pair.other))
+                pair_name = f"{' - '.join(systems)} ({result.measure})"
                 ratio_of_pair[pair_name] = (pair.high - pair.low) / width
     if ratio_of_pair:
         text = (
             "Differences vary so much between these collections that flips, to which that is "
             "noise, show less than there is: their interval is up to "
-            f"{format_number(max(ratio_of_pair.values()), 1)} times as wide as by the t-test (--test t), which "
-            f"takes each collection alone: {format_names([*ratio_of_pair])}."
+            f"{format_number(max(ratio_of_pair.values()), 1)} times as wide as by the t-test "
+            f"(--test t), which takes each collection alone: {format_names([*ratio_of_pair])}."
         )
         yield Note("far-apart", "warning", text, len(ratio_of_pair))
 
@@ -411,7 +405,7 @@ def _doubt_notes(
     results: Sequence[MacroResult],
     settings: CollectionSettings,
 ) -> Iterator[Note]:
-    """Yield what so few collections, or queries of one, cannot show."""
+    """Yield notes on what the number of collections, or of queries of one, cannot show."""
     n_collections, alpha = len(aligned_scores), settings.alpha
     n_comparisons = max(len(result.pairs) for result in results)
     if settings.test == "randomization":
@@ -419,21 +413,21 @@ def _doubt_notes(
     if settings.test == "t":
         if n_collections < MIN_COLLECTIONS:
             text = (
-                f"{n_collections} collections: the t-test over them assumes that their differences are normal, "
-                "which so few cannot show."
+                f"{n_collections} collections: the t-test over them assumes that their differences "
+                "are normal, which so few cannot show."
             )
             yield Note("few-collections", "warning", text, n_collections)
-        single_query_collections = [
+        one_query_collections = [
             escape_unprintable(name)
             for name, scores in aligned_scores.items()
             if len(scores.query_ids) == 1
         ]
-        if single_query_collections:
+        if one_query_collections:
             text = (
-                f"{format_names(single_query_collections)}: one query, which has no variance, so that there is no t-test "
-                "about these collections; the randomization test needs none."
+                f"{format_names(one_query_collections)}: one query, which has no variance, so that "
+                "there is no t-test about these collections; the randomization test needs none."
             )
-            yield Note("one-query", "warning", text, len(single_query_collections))
+            yield Note("one-query", "warning", text, len(one_query_collections))
         return
     flips = Flips(n_collections, settings.flips, settings.seed)
     least_p = float(flips.p_values(np.array(1 if flips.is_exact else 0)))
@@ -442,13 +436,14 @@ def _doubt_notes(
     least_corrected_p = float(correct_p_values(correction, np.full(n_comparisons, least_p)).min())
     if least_p > alpha:
         text = (
-            f"{n_collections} collections: no p over collections can be below {least_p:.3g}. They show what "
-            "holds on these, not what would hold on others."
+            f"{n_collections} collections: no p over collections can be below {least_p:.3g}. They "
+            "show what holds on these, not what would hold on others."
         )
         yield Note("few-collections", "warning", text, n_collections)
     elif least_corrected_p > alpha:
         text = (
-            f"{n_collections} collections: over collections, no corrected p can be below {least_corrected_p:.2g}, so that "
-            f"nothing can be significant in {format_count(n_comparisons, 'comparison')}."
+            f"{n_collections} collections: over collections, no corrected p can be below "
+            f"{least_corrected_p:.2g}, so that nothing can be significant in "
+            f"{format_count(n_comparisons, 'comparison')}."
         )
         yield Note("few-collections", "warning", text, n_collections)

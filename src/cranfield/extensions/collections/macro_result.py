@@ -5,11 +5,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cranfield.arrays.ranked import Floats
 from cranfield.comparison.alignment import AlignedScores
 from cranfield.comparison.result import Method, Outcome, Pairs, column_to_list
 from cranfield.comparison.scale import clip_ends, score_range
 from cranfield.extensions.collections.options import CollectionSettings
-from cranfield.extensions.collections.strata import Strata, compare_on_others, compare_on_these
+from cranfield.extensions.collections.strata import (
+    Strata,
+    compare_by_collections,
+    compare_by_queries,
+)
 
 
 @dataclass(frozen=True)
@@ -81,18 +86,15 @@ def compare_averages(
     """Return the comparison of macro averages under one measure."""
     first_scores = next(iter(aligned_scores.values()))
     higher_is_better = first_scores.is_higher_better(measure_names[0])
-    scores_of_collection = {
-        collection: collection_scores.measure_scores(measure_name)[
-            :, [collection_scores.system_names.index(system_name) for system_name in system_names]
-        ]
-        for (collection, collection_scores), measure_name in zip(
-            aligned_scores.items(), measure_names, strict=True
-        )
-    }
-    index_of_collection = {
-        collection: i for i, collection in enumerate(sorted(scores_of_collection))
-    }  # who is flipped when: by name alone
-    score_tables = [scores_of_collection[collection] for collection in index_of_collection]
+    measure_of_collection = dict(zip(aligned_scores, measure_names, strict=True))
+    scores_of_collection: dict[str, Floats] = {}
+    for name, aligned in aligned_scores.items():
+        columns = [aligned.system_names.index(system) for system in system_names]
+        scores = aligned.measure_scores(measure_of_collection[name])
+        scores_of_collection[name] = scores[:, columns]
+    # Which query is flipped when depends on the names of the collections, not on their order.
+    index_of_collection = {name: i for i, name in enumerate(sorted(scores_of_collection))}
+    score_tables = [scores_of_collection[name] for name in index_of_collection]
     code = np.repeat(np.arange(len(score_tables)), [len(scores) for scores in score_tables])
     strata = Strata(np.concatenate(score_tables), code)
     left_column, right_column = np.triu_indices(len(system_names), 1)
@@ -107,37 +109,20 @@ def compare_averages(
         "other": [system_names[i] for i in right_column.tolist()],
         "mean": macro_means[left_column],
         "other_mean": macro_means[right_column],
-        **compare_on_these(
-            strata, left_column, right_column, settings, higher_is_better=higher_is_better
-        ),
-        **compare_on_others(
-            means, left_column, right_column, settings, higher_is_better=higher_is_better
-        ),
+        **compare_by_queries(strata, left_column, right_column, settings, higher_is_better),
+        **compare_by_collections(means, left_column, right_column, settings, higher_is_better),
     }
     ranges = [
-        score_range(collection_scores.find_measure(measure_name), scores_of_collection[collection])
-        for (collection, collection_scores), measure_name in zip(
-            aligned_scores.items(), measure_names, strict=True
-        )
+        score_range(aligned.find_measure(measure_of_collection[name]), scores_of_collection[name])
+        for name, aligned in aligned_scores.items()
     ]
-    largest_difference = sum(high - low for low, high in ranges) / len(ranges)  # of a difference
+    greatest = sum(high - low for low, high in ranges) / len(ranges)  # of a difference
     for low, high in (("low", "high"), ("others_low", "others_high")):
-        pairs |= zip(
-            (low, high),
-            clip_ends(pairs[low], pairs[high], -largest_difference, largest_difference),
-            strict=True,
-        )
+        pairs[low], pairs[high] = clip_ends(pairs[low], pairs[high], -greatest, greatest)
     rows = zip(*(column_to_list(column) for column in pairs.values()), strict=True)
-    systems = [
-        MacroSystem(
-            name,
-            float(macro_means[i]),
-            {
-                collection: float(means[index_of_collection[collection], i])
-                for collection in aligned_scores
-            },
-        )
-        for i, name in enumerate(system_names)
-    ]
+    systems = []
+    for i, system in enumerate(system_names):
+        mean_of_name = {name: float(means[index_of_collection[name], i]) for name in aligned_scores}
+        systems.append(MacroSystem(system, float(macro_means[i]), mean_of_name))
     macro_pairs = [MacroPair(**dict(zip(pairs, cells, strict=True))) for cells in rows]
     return MacroResult(measure, higher_is_better, systems, macro_pairs)

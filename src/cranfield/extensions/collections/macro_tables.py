@@ -35,8 +35,8 @@ def make_macro_tables(
             _make_collections_table(
                 result, measure_index, comparisons, settings, () if tables else notes
             ),
-            _make_averages_table(result, comparisons, settings, about_others=False),
-            _make_averages_table(result, comparisons, settings, about_others=True),
+            _make_averages_table(result, comparisons, settings, by_collections=False),
+            _make_averages_table(result, comparisons, settings, by_collections=True),
         ]
     return tables
 
@@ -67,19 +67,12 @@ def _make_collections_table(
                 cells.append("-  ")
                 continue
             pair = collection_result.pair_of_names.get((system, str(comparison.settings.baseline)))
-            cells.append(
-                f"{format_number(mean_on_collection[system])} {MARKS[None if pair is None else pair.verdict]}"
-            )
+            mark = MARKS[None if pair is None else pair.verdict]
+            cells.append(f"{format_number(mean_on_collection[system])} {mark}")
             if system == collection_result.ranked_systems[0].name:
                 best_cells.add((row, column))
-        rows.append(
-            [
-                name,
-                *[measure_of_collection[name]] * has_own_measures,
-                f"{len(comparison.aligned.query_ids):,}",
-                *cells,
-            ]
-        )
+        labels = [name, *[measure_of_collection[name]] * has_own_measures]
+        rows.append([*labels, f"{len(comparison.aligned.query_ids):,}", *cells])
     average_cells = [
         f"{format_number(mean_of_system[system])}  " if system in mean_of_system else "-  "
         for system in system_names
@@ -87,12 +80,8 @@ def _make_collections_table(
     n_queries = sum(len(comparison.aligned.query_ids) for comparison in comparisons.values())
     rows.append(["average", *[""] * has_own_measures, f"{n_queries:,}", *average_cells])
     if result.ranked_systems:
-        best_cells.add(
-            (
-                len(comparisons),
-                2 + has_own_measures + [*system_names].index(result.ranked_systems[0].name),
-            )
-        )
+        best_system = [*system_names].index(result.ranked_systems[0].name)
+        best_cells.add((len(comparisons), 2 + has_own_measures + best_system))
     captions = ["average: the mean of the collections, each of which counts the same."]
     if settings.all_pairs is False:
         baseline = next(iter(comparisons.values())).settings.baseline
@@ -115,7 +104,7 @@ def _make_collections_table(
 
 
 class _TableLine(NamedTuple):
-    """A row: a system with its pair, or a pair."""
+    """A row of the averages: a system with its pair with the baseline, or any pair."""
 
     system: MacroSystem
     pair: MacroPair | None
@@ -126,9 +115,9 @@ def _make_averages_table(
     comparisons: Mapping[str, Comparison],
     settings: CollectionSettings,
     *,
-    about_others: bool,
+    by_collections: bool,
 ) -> Table:
-    """Return a row for each system, or pair: about these collections, or others like these."""
+    """Return a table of systems, or of pairs: tested on these collections, or for others."""
     baseline = next(iter(comparisons.values())).settings.baseline
     system_of_name = {system.name: system for system in result.systems}
     lines = [_TableLine(system_of_name[pair.system], pair) for pair in result.pairs]
@@ -138,8 +127,8 @@ def _make_averages_table(
             _TableLine(system, pair_of_system.get(system.name)) for system in result.ranked_systems
         ]
         lines.sort(key=lambda line: line.system.name != baseline)
-    columns = select_shown(_list_columns(result, settings, baseline, about_others=about_others))
-    scope = "other collections like these" if about_others else "these collections"
+    columns = select_shown(_list_columns(result, settings, baseline, by_collections=by_collections))
+    scope = "other collections like these" if by_collections else "these collections"
     rivals = "all pairs" if baseline is None else f"baseline {baseline}"
     n_labels = 1 + (baseline is None)
     return Table(
@@ -149,18 +138,20 @@ def _make_averages_table(
         n_labels,
         title=[
             f"{result.measure}   {scope}   {rivals}",
-            _describe_test(result, settings, about_others=about_others),
+            _describe_test(result, settings, by_collections=by_collections),
         ],
     )
 
 
-def _describe_test(result: MacroResult, settings: CollectionSettings, *, about_others: bool) -> str:
-    """Return how the pairs were tested."""
+def _describe_test(
+    result: MacroResult, settings: CollectionSettings, *, by_collections: bool
+) -> str:
+    """Return a text on how the pairs were tested."""
     n_collections = len(result.systems[0].means)
-    unit = "collections" if about_others else "queries"
+    unit = "collections" if by_collections else "queries"
     test_text = f"{_TESTS[settings.test]}, two-sided"
-    if settings.test == "randomization" and (about_others or result.pairs[0].method == "exact"):
-        is_exact = not about_others or n_collections <= 20
+    if settings.test == "randomization" and (by_collections or result.pairs[0].method == "exact"):
+        is_exact = not by_collections or n_collections <= 20
         sample_text = f"{settings.flips:,} flips, seed {settings.seed}"
         test_text += f", {'all flips' if is_exact else sample_text} of {unit}"
     elif settings.test == "randomization":
@@ -177,10 +168,10 @@ def _describe_test(result: MacroResult, settings: CollectionSettings, *, about_o
 
 
 def _list_columns(
-    result: MacroResult, settings: CollectionSettings, baseline: str | None, *, about_others: bool
+    result: MacroResult, settings: CollectionSettings, baseline: str | None, *, by_collections: bool
 ) -> Iterator[Column]:
-    """Yield the columns of the averages: a cell shows a _Line."""
-    prefix = "others_" if about_others else ""
+    """Yield the columns of the averages: a cell shows a _TableLine."""
+    prefix = "others_" if by_collections else ""
     level = format_percent(1 - settings.alpha)
 
     def make_column(
@@ -195,7 +186,7 @@ def _list_columns(
         return number
 
     def mark_difference(pair: MacroPair) -> str:
-        verdict = pair.others_verdict if about_others else pair.verdict
+        verdict = pair.others_verdict if by_collections else pair.verdict
         return f"{format_signed(pair.difference)} {MARKS[verdict]}"
 
     mark_meaning = f"^ better, v worse{f' than {baseline}' if baseline else ' than the other'}: "
@@ -206,14 +197,14 @@ def _list_columns(
         "mean",
         lambda line: format_number(line.system.mean),
         "mean: of the collections' means.",
-        not about_others and baseline is not None,
+        not by_collections and baseline is not None,
     )
     yield make_column("diff", mark_difference, mark_meaning)
     yield make_column(
         f"{level} interval",
         lambda pair: format_interval(pair_number(pair, "low"), pair_number(pair, "high")),
         "The interval and p allow for other collections, each of which is one observation."
-        if about_others
+        if by_collections
         else "The interval and p allow for other queries of these collections; a collection with "
         "few queries counts as much as one with many.",
     )
@@ -228,7 +219,7 @@ def _list_columns(
         "W/T/L",
         lambda pair: f"{pair.wins}/{pair.ties}/{pair.losses}",
         "W/T/L: collections on which the system is better, the same, worse.",
-        about_others,
+        by_collections,
     )
 
 

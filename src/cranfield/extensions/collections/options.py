@@ -1,4 +1,4 @@
-"""How systems are compared over several collections: the options."""
+"""Options of how systems are compared over several collections."""
 
 from dataclasses import dataclass
 from typing import Literal

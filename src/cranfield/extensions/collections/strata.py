@@ -64,13 +64,9 @@ class Strata(NamedTuple):
     def welch_errors(self, left_column: Ints, right_column: Ints) -> CombinedError:
         """Return the standard errors of the pairs' macro averages, by Student's t."""
         n = len(self.group_sizes)
-        collection_moments = [
-            Moments.of(
-                PairedScores(self.scores[self.code == collection], left_column, right_column)
-            )
-            for collection in range(n)
-        ]
-        return combine_errors(collection_moments, 1 / n)
+        tables = [self.scores[self.code == i] for i in range(n)]
+        pairs = [PairedScores(scores, left_column, right_column) for scores in tables]
+        return combine_errors([Moments.of(paired_scores) for paired_scores in pairs], 1 / n)
 
 
 class FlipTests(NamedTuple):
@@ -83,27 +79,24 @@ class FlipTests(NamedTuple):
 
 
 def flip_pairs(
-    paired_scores: PairedScores, flips: Flips, alpha: float, many_units: int = MANY_UNITS
+    paired_scores: PairedScores, flips: Flips, alpha: float, large_n_units: int = MANY_UNITS
 ) -> FlipTests:
     """Test weighted mean differences against 0, and invert the test for intervals.
 
-    With more than `many` queries, no more flips are drawn than p needs, and intervals come from the
-    moments of all flips, not from drawn ones. Where these do not agree, as with a collection of a
-    few queries, all flips that may be drawn are.
+    With more than `large_n_units` queries, no more flips are drawn than p needs, and intervals come
+    from the moments of all flips, not from drawn ones. Where these do not agree, as with a
+    collection of a few queries, all flips that may be drawn are.
     """
-    if paired_scores.n_units <= many_units:
+    if paired_scores.n_units <= large_n_units:
         p, low, high = invert_sign_flips(paired_scores, flips, alpha)
         return FlipTests(p, low, high, "exact" if flips.is_exact else "drawn")
-    weights = (
-        np.ones(paired_scores.n_units)
-        if paired_scores.unit_size is None
-        else paired_scores.unit_size
-    )
-    low, high = flip_limits(paired_scores.differences, weights, alpha / 2)
-    p = p_values(paired_scores, flips, many_units)
-    far_index = np.flatnonzero(
-        ~limits_agree(paired_scores.differences, low, high, alpha / 2, weights)
-    )
+    weights = paired_scores.unit_size
+    if weights is None:
+        weights = np.ones(paired_scores.n_units)
+    differences = paired_scores.differences
+    low, high = flip_limits(differences, weights, alpha / 2)
+    p = p_values(paired_scores, flips, large_n_units)
+    far_index = np.flatnonzero(~limits_agree(differences, low, high, alpha / 2, weights))
     if len(far_index):
         far_pairs = replace(
             paired_scores,
@@ -114,15 +107,14 @@ def flip_pairs(
     return FlipTests(p, low, high, "sequential")
 
 
-def compare_on_these(
+def compare_by_queries(
     strata: Strata,
     left_column: Ints,
     right_column: Ints,
     settings: CollectionSettings,
-    *,
     higher_is_better: bool,
 ) -> dict[str, Any]:
-    """Return whether the systems differ on these collections: columns of (n_pairs,)."""
+    """Return the test of whether systems differ on these collections: {field: (n_pairs,)}."""
     paired_scores = strata.pair_systems(left_column, right_column)
     flips = Flips(paired_scores.n_units, settings.flips, settings.seed)
     error, degrees = strata.welch_errors(left_column, right_column)
@@ -151,15 +143,17 @@ def compare_on_these(
     }
 
 
-def compare_on_others(
+def compare_by_collections(
     means: Floats,
     left_column: Ints,
     right_column: Ints,
     settings: CollectionSettings,
-    *,
     higher_is_better: bool,
 ) -> dict[str, Any]:
-    """Return whether the systems differ over collections, each one observation: (n_pairs,)."""
+    """Return the test of whether systems differ over other collections: {field: (n_pairs,)}.
+
+    Each collection is one observation.
+    """
     paired_scores = PairedScores(means, left_column, right_column)
     moments, flips = (
         Moments.of(paired_scores),

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class CollectionSource(Way):
-    """Where the files of several collections are."""
+    """The option that names the files of several collections, in place of QRELS and RUN."""
 
     heading: ClassVar = "Several collections"
     flags: ClassVar = {"collections": {"metavar": "DIR|FILE"}}

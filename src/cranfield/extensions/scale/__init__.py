@@ -1,1 +1,1 @@
-"""More queries than fit in memory."""
+"""Scale: evaluation of more queries than fit in memory: in buckets, in tallies, by Spark."""

@@ -1,10 +1,10 @@
 """Buckets: an evaluation of some queries at a time, whose results are put together.
 
 Rows of judgments and of runs are dealt to buckets by the hash of their query (`deal.py`), and each
-bucket is evaluated alone. What belongs to the collection, the highest grade and whether all
-grades are whole numbers, is known once all judgments are dealt, and handed to every part; whether
-the two sides have anything in common is looked at once all parts have met. So the scores, counts
-and notes are those of one evaluation in memory, to the last bit.
+bucket is evaluated alone. The highest grade of the collection, and whether all of its grades are
+whole numbers, are known once all judgments are dealt, and handed to every part; whether judgments
+and run share documents is checked once all parts are judged. So the scores, counts and notes are
+those of one evaluation in memory, to the last bit.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import chain, pairwise
 from operator import add
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -35,36 +35,29 @@ from cranfield.extensions.scale.collection import (
     SpilledJudgments,
     apply_grade_facts,
 )
-from cranfield.extensions.scale.deal import BucketStore
+from cranfield.extensions.scale.deal import BucketStore, GradeFacts
 from cranfield.extensions.scale.spill import Spill
 from cranfield.formats.block import FaultyRows, Role
 from cranfield.formats.objects import NestedRows
 from cranfield.lazy import cached_property
-from cranfield.measures import Measure, Plan, find_plan
 from cranfield.notes import Note
 from cranfield.progress import watch_files, watch_steps
 from cranfield.render.numbers import format_bytes, format_count
 from cranfield.scoring.assembly import Assembly
 from cranfield.scoring.ends import NO_ENDS, Ends, EndsOptions
-from cranfield.scoring.job import Job, JobScores
+from cranfield.scoring.job import Job, JobScores, MeasureGroup
 from cranfield.scoring.scores import Systems
 
 
 def score_in_buckets(job: Job, n_buckets: int, folder: str | None = None) -> JobScores:
-    """Score runs bucket by bucket: the scores by each way, as `score_job` returns them.
+    """Score runs bucket by bucket: the scores of each measure group, as `score_job` returns them.
 
-    `folder` is where the temporary file is.
+    The temporary file is in `folder`.
     """
-    judgments, runs, ends = job.judgments, job.runs, job.ends
+    judgments, runs, ends, groups = job.judgments, job.runs, job.ends, job.measure_groups
     if ends is not None:
-        for measure_group in job.measure_groups:
-            ends.check(measure_group.measures, measure_group.judging)
-    planned_groups = [
-        _PlannedGroup(
-            measure_group.measures, measure_group.judging, find_plan(measure_group.measures)
-        )
-        for measure_group in job.measure_groups
-    ]
+        for group in groups:
+            ends.check(group.measures, group.judging)
     with Spill(folder) as spill:
         source: HeldJudgments | SpilledJudgments
         files = () if isinstance(judgments, Qrels) else judgments.rows.sources
@@ -76,18 +69,11 @@ def score_in_buckets(job: Job, n_buckets: int, folder: str | None = None) -> Job
             else:
                 source = SpilledJudgments(judgments, n_buckets, spill)
             bucketed_runs = [
-                _BucketedRun(
-                    run,
-                    _needed_roles(run, planned_groups, has_spans=source.has_spans),
-                    n_buckets,
-                    spill,
-                )
+                _BucketedRun(run, _needed_roles(run, groups, source.has_spans), n_buckets, spill)
                 for run in runs.values()
             ]
-        judged_parts = _JudgedParts(source, n_buckets)
-        scores_of_groups = judged_parts.evaluate_parts(
-            planned_groups, bucketed_runs, ends, with_digest=job.wants_digest
-        )
+        parts = _Parts(source, n_buckets)
+        scores_of_groups = parts.evaluate(groups, bucketed_runs, ends, with_digest=job.wants_digest)
         release_free_memory()
         text = (
             f"Evaluated in {format_count(n_buckets, 'bucket')}, one after the other: rows were "
@@ -95,108 +81,89 @@ def score_in_buckets(job: Job, n_buckets: int, folder: str | None = None) -> Job
         )
         note = Note("buckets", "info", text, count=n_buckets)
         systems = []
-        for group, scores_of_runs in zip(planned_groups, scores_of_groups, strict=True):
-            assembly = Assembly(group.measures, judged_parts.qrels, group.judging, job.slices)
+        for group, scores_of_runs in zip(groups, scores_of_groups, strict=True):
+            assembly = Assembly(group.measures, parts.qrels, group.judging, job.slices)
             system_scores = []
             for name, run, part_scores in zip(runs, bucketed_runs, scores_of_runs, strict=True):
-                joined_run = _JoinedRun(judged_parts, run, group.judging, part_scores)
-                check_judged_run(joined_run, joined_run.sample)
-                score_table = joined_run.take_scores()
-                ids, counts = joined_run.query_ids, joined_run.counts
+                judged_run = _JoinedRun(parts, run, group.judging, part_scores)
+                check_judged_run(judged_run, judged_run.sample)
+                columns, counts = judged_run.take_scores(), judged_run.counts
                 scores = assembly.build_scores(
-                    name, joined_run, ids, score_table, counts, joined_run.ends
+                    name, judged_run, judged_run.query_ids, columns, counts, judged_run.ends
                 )
                 system_scores.append(replace(scores, notes=(*scores.notes, note)))
             systems.append(Systems(system_scores))
-    digest = (
-        hash_digest(judged_parts.digest, judged_parts.qrels.top_grade) if job.wants_digest else None
-    )
+    digest = hash_digest(parts.digest, parts.qrels.top_grade) if job.wants_digest else None
     return JobScores(systems, digest)
 
 
 def _sort_ids(packed_ids: Sequence[PackedIds]) -> tuple[Ints, IdList]:
-    """Return the order of the bytes of identifiers that are in pieces, and their texts in it."""
-    ids = Ids.concatenate([Ids.of_packed(piece) for piece in packed_ids])
-    id_order = ids.sort_keys().argsort()
-    return id_order, IdList(ids.take(id_order).compact())
+    """Return the order of the identifiers of all parts by their bytes, and their texts in it."""
+    ids = Ids.concatenate([Ids.of_packed(part_ids) for part_ids in packed_ids])
+    order = ids.sort_keys().argsort()
+    return order, IdList(ids.take(order).compact())
 
 
-class _PlannedGroup(NamedTuple):
-    """Measures that are evaluated together, and how runs are judged for them."""
-
-    measures: tuple[Measure, ...]
-    judging: Judging
-    plan: Plan
-
-
-class _JudgedParts:
-    """The parts of the judgments, and what is known of all of them once they were evaluated.
+class _Parts:
+    """The parts of the judgments, and the facts of all of them once they were evaluated.
 
     A part is one bucket, or several if one alone has no judgments.
     """
 
-    qrels: Qrels  # where they are not held: what is known of all, and their queries
+    qrels: Qrels  # of all parts; where they are not in memory: their queries and facts, no rows
     digest: int
 
-    def __init__(self, judged: HeldJudgments | SpilledJudgments, n_buckets: int) -> None:
-        self.source = judged
-        ends = (np.flatnonzero(judged.count_per_bucket(n_buckets)) + 1).tolist() or [n_buckets]
-        ends[-1] = n_buckets
-        self.bucket_ranges = [range(*pair) for pair in pairwise([0, *ends])]
+    def __init__(self, source: HeldJudgments | SpilledJudgments, n_buckets: int) -> None:
+        self.source = source
+        stops = (np.flatnonzero(source.count_per_bucket(n_buckets)) + 1).tolist() or [n_buckets]
+        stops[-1] = n_buckets
+        self.bucket_ranges = [range(start, stop) for start, stop in pairwise([0, *stops])]
 
-    def evaluate_parts(
+    def evaluate(
         self,
-        planned_groups: Sequence[_PlannedGroup],
+        groups: Sequence[MeasureGroup],
         runs: Sequence["_BucketedRun"],
         ends: EndsOptions | None,
         *,
         with_digest: bool,
     ) -> list[list[list["_PartScores"]]]:
-        """Return what is found of each part, for each way and run.
+        """Return the scores of each part, for each measure group and run.
 
-        The highest grade of all rows may be one of a row that is not kept, as one of two of a
-        document. This is known in the end; then all is done again.
+        The highest grade of all rows may be that of a row that is left out, the second one of a
+        document. This is known once all parts were evaluated; they are then evaluated again.
         """
         source = self.source
-        grade_facts: tuple[float, bool] | None = None
+        grade_facts: GradeFacts | None = None
         if isinstance(source, SpilledJudgments):
-            grade_facts = source.store.top_grade, source.store.has_whole_grades
+            grade_facts = source.store.grade_facts
         while True:
-            scores_of_groups: list[list[list[_PartScores]]] = [
-                [[] for _ in runs] for _ in planned_groups
-            ]
+            scores_of_groups: list[list[list[_PartScores]]] = [[[] for _ in runs] for _ in groups]
             facts = JudgmentFacts()
             for buckets in watch_steps(self.bucket_ranges, "buckets"):
                 qrels = source.select_buckets(buckets)
                 facts.add(qrels, with_digest=with_digest)
                 if grade_facts is not None:
-                    qrels = apply_grade_facts(qrels, *grade_facts)
+                    qrels = apply_grade_facts(qrels, grade_facts)
                 part_runs = [run.select_buckets(buckets) for run in runs]
-                for group, scores_of_runs in zip(planned_groups, scores_of_groups, strict=True):
-                    judged_runs = judge_all(
-                        qrels,
-                        part_runs,
-                        group.judging,
-                        costs=group.plan.takes_cost,
-                        defer_check=True,
+                for group, scores_of_runs in zip(groups, scores_of_groups, strict=True):
+                    costs = group.plan.takes_cost
+                    matched_runs = judge_all(
+                        qrels, part_runs, group.judging, costs=costs, defer_check=True
                     )
                     try:
-                        for scores_of_parts, matched_run in zip(
-                            scores_of_runs, judged_runs, strict=True
-                        ):
-                            scores_of_parts.append(_PartScores.score_part(matched_run, group, ends))
+                        for part_scores, run in zip(scores_of_runs, matched_runs, strict=True):
+                            part_scores.append(_PartScores.from_run(run, group, ends))
                     except DuplicateError as error:
                         raise self._first_repeat_error(error, runs, group.judging) from None
-            if grade_facts is None or grade_facts == (facts.top_grade, facts.has_whole_grades):
+            if grade_facts is None or grade_facts == facts.grade_facts:
                 break
-            grade_facts = facts.top_grade, facts.has_whole_grades
+            grade_facts = facts.grade_facts
         self.digest = facts.digest
         self.order, self.query_ids = _sort_ids(facts.packed_query_ids)
-        self.qrels = (
-            source.qrels
-            if isinstance(source, HeldJudgments)
-            else self._summarize_judgments(facts, source)
-        )
+        if isinstance(source, HeldJudgments):
+            self.qrels = source.qrels
+        else:
+            self.qrels = self._summarize_judgments(facts, source)
         return scores_of_groups
 
     def _first_repeat_error(
@@ -206,29 +173,31 @@ class _JudgedParts:
         for buckets in self.bucket_ranges:  # what is wrong with the judgments comes first
             self.source.select_buckets(buckets)
         if judging.duplicates == "refuse":
-            for run in (bucketed_run for bucketed_run in runs if bucketed_run.store is not None):
-                repeats = sum(
-                    (run.select_buckets(buckets).find_repeats() for buckets in self.bucket_ranges),
-                    FaultyRows(),
-                )
+            for run in runs:
+                if run.store is None:
+                    continue
+                part_runs = map(run.select_buckets, self.bucket_ranges)
+                repeats = sum((part_run.find_repeats() for part_run in part_runs), FaultyRows())
                 if repeats.count:
                     return repeats_error(repeats)
         return error
 
-    def _summarize_judgments(self, facts: "JudgmentFacts", judgments: SpilledJudgments) -> Qrels:
+    def _summarize_judgments(self, facts: JudgmentFacts, judgments: SpilledJudgments) -> Qrels:
+        """Return judgments with the queries and the facts of all parts, and no rows."""
+        top_grade, has_whole_grades = facts.grade_facts
         assert facts.template is not None  # noqa: S101 - there is a part
         return facts.template.replace_fields(
             query_ids=self.query_ids,
             starts=np.zeros(len(self.query_ids) + 1, np.int64),
             grade=np.array([facts.lowest_grade, facts.highest_grade]),
-            top_of_all=int(facts.top_grade) if facts.has_whole_grades else facts.top_grade,
+            stated_top_grade=int(top_grade) if has_whole_grades else top_grade,
             left_out=judgments.store.left_out + facts.left_out,
-            repeated=facts.repeats,
-            chunks=facts.chunk_counts,
+            repeats=facts.repeats,
+            chunk_counts=facts.chunk_counts,
         )
 
     def select_queries(self, queries: set[str]) -> Qrels:
-        """Return the documents that are judged for some of the queries, which there must be."""
+        """Return the judged documents of some of the queries, each with the grade 0."""
         docs_of_query: dict[str, dict[str, Any]] = {}
         for buckets in self.bucket_ranges:
             qrels = self.source.select_buckets(buckets)
@@ -244,20 +213,16 @@ class _JudgedParts:
 # ---- the runs -------------------------------------------------------------------------------
 
 
-def _needed_roles(
-    run: Run, planned_groups: Iterable[_PlannedGroup], *, has_spans: bool
-) -> tuple[Role, ...]:
-    """Return the columns of a run that any of the evaluations takes."""
-    role_lists = [
-        run.roles(group.judging.order, costs=group.plan.takes_cost) for group in planned_groups
-    ]
+def _needed_roles(run: Run, groups: Iterable[MeasureGroup], has_spans: bool) -> tuple[Role, ...]:
+    """Return the columns of a run that any of the measure groups takes."""
+    role_lists = [run.roles(group.judging.order, costs=group.plan.takes_cost) for group in groups]
     spans: tuple[Role, ...] = ("start", "end") if has_spans else ()
     span_roles = [role for role in spans if role in run.extra_roles]
     return tuple(dict.fromkeys([*chain.from_iterable(role_lists), *span_roles]))
 
 
 class _BucketedRun:
-    """A run whose rows were dealt to buckets; a dict stays in memory."""
+    """A run whose rows were written to buckets; a run that is a dict stays in memory."""
 
     def __init__(self, run: Run, roles: Sequence[Role], n_buckets: int, spill: Spill) -> None:
         self.run, self.store, self.left_out = run, None, run.left_out
@@ -268,13 +233,12 @@ class _BucketedRun:
             return
         self._queries_of_bucket = [[] for _ in range(n_buckets)]
         queries = list(run.docs_of_query)
-        for query, bucket in zip(
-            queries, assign_buckets(Ids.of_texts(queries), n_buckets).tolist(), strict=True
-        ):
+        buckets = assign_buckets(Ids.of_texts(queries), n_buckets).tolist()
+        for query, bucket in zip(queries, buckets, strict=True):
             self._queries_of_bucket[bucket].append(query)
 
     def select_buckets(self, buckets: range) -> Run:
-        """Return the run of some buckets."""
+        """Return the run with the queries of some buckets."""
         run = self.run
         if self.store is not None:
             return run.replace_rows(self.store.select_buckets(buckets, whole_queries=True))
@@ -287,12 +251,12 @@ class _BucketedRun:
 
 @dataclass
 class _PartScores:
-    """What is found of a part of the queries, and kept."""
+    """The scores of a run on a part of the queries, and the facts of the run that notes need."""
 
-    packed_ids: PackedIds | None  # of the averaged queries; None: they are those of the judgments
+    packed_ids: PackedIds | None  # of the averaged queries; None: those of the judgments
     scores: Floats
     ends: Ends
-    is_answered: Bools  # for these two see Met
+    is_answered: Bools  # for these two see JudgedRun
     has_relevant: Bools
     counts: Counts
     facts: RunFacts
@@ -302,68 +266,56 @@ class _PartScores:
     has_whole_grades: bool
 
     @classmethod
-    def score_part(
-        cls, matched_run: MatchedRun, group: _PlannedGroup, ends: EndsOptions | None
+    def from_run(
+        cls, run: MatchedRun, group: MeasureGroup, ends: EndsOptions | None
     ) -> "_PartScores":
-        """Return what is kept of a part; it may average no query."""
+        """Return the scores of a run on a part of the queries, of which it may average none."""
         scores, part_ends = np.zeros((0, len(group.measures))), NO_ENDS
-        if len(matched_run.query_ids):
-            scores = group.plan.values(matched_run.judged)
+        if len(run.query_ids):
+            scores = group.plan.values(run.judged)
             if ends is not None:
-                part_ends = ends.find_ends(group.measures, matched_run.judged)
+                part_ends = ends.find_ends(group.measures, run.judged)
+        all_averaged = run.averaging.position is None
         unjudged_queries = [
-            query if isinstance(query, bytes) else encode(query)
-            for query in matched_run.unjudged_queries
+            query if isinstance(query, bytes) else encode(query) for query in run.unjudged_queries
         ]
         return cls(
-            None
-            if matched_run.averaging.position is None
-            else encode_ids(matched_run.query_ids).pack(),
-            *(
-                scores,
-                part_ends,
-                matched_run.is_answered,
-                matched_run.has_relevant,
-                matched_run.counts,
-                matched_run.facts,
-            ),
-            *(
-                matched_run.left_out_counts,
-                encode_ids(matched_run.missing_queries).pack(),
-                Ids.of(unjudged_queries).pack(),
-            ),
-            matched_run.has_whole_grades,
+            packed_ids=None if all_averaged else encode_ids(run.query_ids).pack(),
+            scores=scores,
+            ends=part_ends,
+            is_answered=run.is_answered,
+            has_relevant=run.has_relevant,
+            counts=run.counts,
+            facts=run.facts,
+            left_out_counts=run.left_out_counts,
+            missing_queries=encode_ids(run.missing_queries).pack(),
+            unjudged_queries=Ids.of(unjudged_queries).pack(),
+            has_whole_grades=run.has_whole_grades,
         )
 
 
 class _JoinedRun(JudgedRun):
-    """A run that has met the judgments part by part."""
+    """A run that was judged part by part: the scores and facts of its parts, put together."""
 
     def __init__(
-        self,
-        judged_parts: _JudgedParts,
-        run: _BucketedRun,
-        judging: Judging,
-        part_scores: Sequence[_PartScores],
+        self, parts: _Parts, run: _BucketedRun, judging: Judging, part_scores: Sequence[_PartScores]
     ) -> None:
-        self._judged_parts, self._part_scores, self._run = judged_parts, part_scores, run
-        self.qrels, self.judging, self.all_queries = judged_parts.qrels, judging, True
-        self.run = run.run.resolve_spans(
-            {} if judged_parts.source.has_spans else None, judging.overlap
-        )
+        self._parts, self._part_scores, self._run = parts, part_scores, run
+        self.qrels, self.judging, self.all_queries = parts.qrels, judging, True
+        self.run = run.run.resolve_spans({} if parts.source.has_spans else None, judging.overlap)
         if part_scores[0].packed_ids is None:
-            self.query_ids, self._order = judged_parts.query_ids, judged_parts.order
+            self.query_ids, self._order = parts.query_ids, parts.order
         else:
             packed_ids = [part.packed_ids for part in part_scores if part.packed_ids is not None]
             self._order, self.query_ids = _sort_ids(packed_ids)
         self.n_queries, self.n_hits = self.facts.n_queries, self.facts.n_hits
 
     def _join_rows(self, columns: Iterable[Any]) -> Any:
-        """Put the rows of the pieces together, in the order of the queries."""
+        """Return the rows of the columns of all parts, in the order of the queries."""
         return np.concatenate(list(columns))[self._order]
 
     def take_scores(self) -> Floats:
-        """Return the values, (n_queries, n_measures), and keep none of the pieces': once only."""
+        """Return the scores, (n_queries, n_measures); those of the parts are deleted: call once."""
         score_type = np.result_type(*(part.scores for part in self._part_scores))
         scores = np.empty((len(self._order), self._part_scores[0].scores.shape[1]), score_type)
         position = np.empty_like(self._order)
@@ -377,7 +329,7 @@ class _JoinedRun(JudgedRun):
 
     @property
     def ends(self) -> Ends:
-        """What was found beside the values."""
+        """The ends of intervals of the scores."""
         part_ends: list[Any] = [part.ends for part in self._part_scores if part.ends is not NO_ENDS]
         return part_ends[0].joined(part_ends, self._join_rows) if part_ends else NO_ENDS
 
@@ -414,7 +366,7 @@ class _JoinedRun(JudgedRun):
 
     @cached_property
     def left_out_counts(self) -> Mapping[str, int]:
-        """How many queries of the qrels are not averaged, by a key of WHY."""
+        """How many queries of the qrels are not averaged, by a key of LEFT_OUT_REASONS."""
         reasons = self._part_scores[0].left_out_counts
         return {
             reason: sum(part.left_out_counts[reason] for part in self._part_scores)
@@ -438,15 +390,13 @@ class _JoinedRun(JudgedRun):
         if self.facts.n_hits or not self.facts.n_shared:
             return None
         judged_queries = set(
-            self.query_ids
-            if self._part_scores[0].packed_ids is None
-            else self._judged_parts.query_ids
+            self.query_ids if self._part_scores[0].packed_ids is None else self._parts.query_ids
         )
         for load in self.run.read_columns(()):
             block = load()
             queries = block.query.take(block.query.find_changes()).to_list()
             if shared := judged_queries.intersection(map(decode, queries)):
-                return self._judged_parts.select_queries(shared)
+                return self._parts.select_queries(shared)
         return None
 
     @property
@@ -455,7 +405,7 @@ class _JoinedRun(JudgedRun):
 
         None if there is no such thing, or documents are spans.
         """
-        if self._judged_parts.source.has_spans:
+        if self._parts.source.has_spans:
             return None
         from cranfield.data.spelling import find_affix
 

@@ -1,4 +1,4 @@
-"""Collection: judgments read part by part, and what is known of them once all parts were read."""
+"""Collection: judgments that are read part by part, and the facts of all parts."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from cranfield.data.reader import QrelsReader
 from cranfield.data.regroup import assign_buckets
 from cranfield.data.relevance import no_judgment_error, read_valid_block
 from cranfield.errors import DuplicateError
-from cranfield.extensions.scale.deal import BucketStore
+from cranfield.extensions.scale.deal import BucketStore, GradeFacts
 from cranfield.extensions.scale.spill import Spill
 from cranfield.formats.block import FaultyRows
 from cranfield.formats.columns import sort_roles
@@ -35,18 +35,17 @@ class HeldJudgments:
 
     def select_buckets(self, buckets: range) -> Qrels:
         """Return the judgments of some buckets."""
-        is_inside = (self._bucket_of_query >= buckets.start) & (
-            self._bucket_of_query < buckets.stop
-        )
+        bucket = self._bucket_of_query
+        is_inside = (bucket >= buckets.start) & (bucket < buckets.stop)
         query_ids = [self.qrels.query_ids[i] for i in np.flatnonzero(is_inside).tolist()]
         no_rows = FaultyRows()  # the notes on the whole are given once
         return self.qrels.select_queries(query_ids).replace_fields(
-            left_out=no_rows, repeated=no_rows, chunks=None, notes=()
+            left_out=no_rows, repeats=no_rows, chunk_counts=None, notes=()
         )
 
 
 class SpilledJudgments:
-    """Judgments that were dealt to the buckets of a file."""
+    """Judgments that were written to the buckets of a file."""
 
     def __init__(self, reader: QrelsReader, n_buckets: int, spill: Spill) -> None:
         extra_roles = reader.rows.extra_roles
@@ -73,33 +72,30 @@ class SpilledJudgments:
             raise self._reader.first_repeat_error(error, single_buckets) from None
 
 
-def apply_grade_facts(qrels: Qrels, top_grade: float, has_whole_grades: bool) -> Qrels:
-    """Return judgments with the highest grade of the collection, in the form of its grades."""
-    if has_whole_grades:
-        return qrels.replace_fields(stated_top_grade=int(top_grade))
-    return qrels.replace_fields(stated_top_grade=top_grade, grade=qrels.grade.astype(np.float64))
+def apply_grade_facts(qrels: Qrels, facts: GradeFacts) -> Qrels:
+    """Return judgments with the highest grade of the collection, and grades of its dtype."""
+    if facts.has_whole_grades:
+        return qrels.replace_fields(stated_top_grade=int(facts.top_grade))
+    grade = qrels.grade.astype(np.float64)
+    return qrels.replace_fields(stated_top_grade=facts.top_grade, grade=grade)
 
 
 class JudgmentFacts:
-    """What is known of the judgments of several parts."""
+    """The facts of the judgments of several parts: grades, counts of rows, ids of queries."""
 
     def __init__(self) -> None:
-        self.template: Qrels | None = None  # of the first part, without its rows
-        self.lowest_grade, self.highest_grade, self.top_grade, self.has_whole_grades = (
-            np.inf,
-            -np.inf,
-            0.0,
-            True,
-        )
+        self.template: Qrels | None = None  # the judgments of the first part, without its rows
+        self.lowest_grade, self.highest_grade = np.inf, -np.inf
+        self.grade_facts = GradeFacts()
         self.left_out, self.repeats = FaultyRows(), FaultyRows()
         self.chunk_counts: tuple[int, int] | None = None
         self.packed_query_ids: list[PackedIds] = []
         self.digest = 0
 
     def add(self, qrels: Qrels, *, with_digest: bool) -> None:
-        """Take the judgments of another part."""
+        """Add the facts of the judgments of another part."""
         if self.template is None:
-            empty_fields: dict[str, Any] = {"columns": {}, "groups": None, "by_group": None}
+            empty_fields: dict[str, Any] = {"columns": {}, "groups": None, "group_levels": None}
             self.template = qrels.replace_fields(
                 documents=Ids.of([]), grade=np.zeros(0), **empty_fields
             )
@@ -107,8 +103,10 @@ class JudgmentFacts:
         if len(qrels):
             self.lowest_grade = min(self.lowest_grade, qrels.grade.min().item())
             self.highest_grade = max(self.highest_grade, qrels.grade.max().item())
-            self.top_grade = max(self.top_grade, self.highest_grade)
-        self.has_whole_grades &= qrels.grade.dtype.kind != "f"
+        self.grade_facts = GradeFacts(
+            max(self.grade_facts.top_grade, self.highest_grade),
+            self.grade_facts.has_whole_grades and qrels.grade.dtype.kind != "f",
+        )
         self.left_out += qrels.left_out
         self.repeats += qrels.repeats
         if qrels.chunk_counts is not None:

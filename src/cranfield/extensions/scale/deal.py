@@ -1,4 +1,4 @@
-"""Rows dealt to buckets by the hash of their query, in a file: some queries at a time are held."""
+"""Deal: rows are written to the buckets of a file, by the hash of their query, and read again."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,46 +17,53 @@ from cranfield.data.regroup import assign_buckets, fixed_hashes, gather_queries
 from cranfield.extensions.scale.spill import ByteSpan, Spill
 from cranfield.formats.block import SIZES, Block, Errors, FaultyRows, Load, Role, Rows, join_blocks
 
-MAX_BUCKETS = 1 << 14  # buckets
-_BLOCKS_PER_PIECE = 2  # of a source, which are dealt together: the parts of one would be small
+_BLOCKS_PER_PIECE = 2  # of a source: the parts of a single block would be small
 
 
 class _StoredColumn(NamedTuple):
-    """What is known of a column of a piece: how its rows lie in the bytes of a bucket."""
+    """How the rows of a column of a piece lie in the bytes of a bucket."""
 
-    number_type: str  # of its numbers; "": these are identifiers
-    row_bytes: int  # bytes of a row; 0: these are identifiers
-    length_type: str  # of identifiers: of the numbers that are their lengths
-    byte_ends: Ints | None  # of identifiers: (buckets + 1,) where the bytes of each end
+    number_type: str  # the dtype of its numbers; "" for identifiers
+    row_bytes: int  # of a number; 0 for identifiers
+    length_type: str  # the dtype of the lengths of identifiers
+    byte_ends: Ints | None  # of identifiers: (n_buckets + 1,) where the bytes of a bucket end
 
 
 class _Piece(NamedTuple):
-    """Some rows of a source, dealt. A run is adjacent rows of one query."""
+    """Some blocks of a source, divided into buckets. A group is adjacent rows of one query."""
 
-    first_row: int  # the number of its first row in the source
-    group_starts: Ints  # (buckets + 1,) where the runs of each begin
-    row_starts: Ints  # (buckets + 1,) where their rows begin
+    first_row: int  # its number in the source
+    group_starts: Ints  # (n_buckets + 1,) the first group of each bucket
+    row_starts: Ints  # (n_buckets + 1,) the first row of each bucket
     columns: Mapping[str, _StoredColumn]
-    spans: list[ByteSpan]  # of the buckets' bytes in the file; empty ones take up nothing
+    spans: list[ByteSpan]  # of the buckets' bytes in the file; empty buckets take up nothing
+
+
+class GradeFacts(NamedTuple):
+    """What measures need to know of the grades of a whole collection."""
+
+    top_grade: float = 0.0  # 0 if there is none
+    has_whole_grades: bool = True  # whether all grades are whole numbers
 
 
 @dataclass(frozen=True)
 class _UnwrittenPiece:
-    """A piece that is still to be written, and what else its rows said."""
+    """A piece with the bytes of its buckets, and the facts of its rows."""
 
     piece: _Piece
-    bucket_bytes: list[bytes]  # of the buckets
+    bucket_bytes: list[bytes]
     n_rows: int
     has_scattered_queries: bool  # whether a query comes back after others
     left_out: FaultyRows
     empty_queries: list[bytes]
-    grade_facts: tuple[float, bool]  # the highest, 0 if there is none; whether all are whole
+    grade_facts: GradeFacts
 
 
 class BucketStore:
-    """The rows of others, dealt by the hash of their query to the buckets of a file.
+    """The rows of a source, divided by the hash of their query into the buckets of a file.
 
-    They are read once; `part` returns the rows of some of the buckets, in the order of the source.
+    The source is read once; `select_buckets` returns the rows of some buckets, in its order.
+    `drop_unusable` makes a block of which rows that cannot be used are refused or left out.
     """
 
     def __init__(
@@ -69,60 +76,52 @@ class BucketStore:
         drop_unusable: Callable[[Load, Errors], Block] | None = None,
     ) -> None:
         self.source_rows, self.roles, self.errors = rows, tuple(roles), errors
-        self._drop_unusable = (
-            drop_unusable  # refuses rows, or leaves them out; None: all can be used
-        )
+        self._drop_unusable = drop_unusable
         self.spill, self.n_buckets = spill, n_buckets
         self.left_out = FaultyRows()  # by errors="skip", as they were read
         self.has_scattered_queries = False
-        self.top_grade, self.has_whole_grades = 0.0, True
+        self.grade_facts = GradeFacts()
         self.bucket_sizes = np.zeros(n_buckets, np.int64)  # rows of each bucket
         self.empty_queries: dict[int, list[bytes]] = {}
         self._pieces: list[_Piece] = []
-        self._last_block: tuple[int, Block] | None = (
-            None  # a block of the source that was read again
-        )
+        self._last_block: tuple[int, Block] | None = None  # its first row; read again by locate_row
         loads = self._read_source()
         load_groups = iter(lambda: list(islice(loads, _BLOCKS_PER_PIECE)), [])
         first_row = 0
-        for unwritten_piece in map_in_threads(
-            partial(_split_blocks, n_buckets=n_buckets), load_groups
-        ):
-            self._write_piece(unwritten_piece, first_row)
-            first_row += unwritten_piece.n_rows
+        for piece in map_in_threads(partial(_split_blocks, n_buckets=n_buckets), load_groups):
+            self._write_piece(piece, first_row)
+            first_row += piece.n_rows
 
     def _read_source(self) -> Iterator[Load]:
-        """Yield the rows as they come."""
+        """Yield the blocks of the source, without rows that cannot be used."""
         loads = self.source_rows.blocks(self.roles, self.errors)
         if self._drop_unusable is None:
             return loads
         return (partial(self._drop_unusable, load, self.errors) for load in loads)
 
-    def _write_piece(self, unwritten_piece: _UnwrittenPiece, first_row: int) -> None:
-        spans = [
-            self.spill.write(chunk) if chunk else (0, 0) for chunk in unwritten_piece.bucket_bytes
-        ]
-        self._pieces.append(unwritten_piece.piece._replace(first_row=first_row, spans=spans))
-        self.left_out += unwritten_piece.left_out
-        self.has_scattered_queries |= unwritten_piece.has_scattered_queries
-        self.top_grade = max(self.top_grade, unwritten_piece.grade_facts[0])
-        self.has_whole_grades &= unwritten_piece.grade_facts[1]
-        self.bucket_sizes += np.diff(unwritten_piece.piece.row_starts)
-        if unwritten_piece.empty_queries:
-            for query, bucket in zip(
-                unwritten_piece.empty_queries,
-                assign_buckets(Ids.of(unwritten_piece.empty_queries), self.n_buckets).tolist(),
-                strict=True,
-            ):
+    def _write_piece(self, unwritten: _UnwrittenPiece, first_row: int) -> None:
+        """Write the bytes of a piece to the file, and add its facts to those of the others."""
+        spans = [self.spill.write(chunk) if chunk else (0, 0) for chunk in unwritten.bucket_bytes]
+        self._pieces.append(unwritten.piece._replace(first_row=first_row, spans=spans))
+        self.left_out += unwritten.left_out
+        self.has_scattered_queries |= unwritten.has_scattered_queries
+        self.grade_facts = GradeFacts(
+            max(self.grade_facts.top_grade, unwritten.grade_facts.top_grade),
+            self.grade_facts.has_whole_grades and unwritten.grade_facts.has_whole_grades,
+        )
+        self.bucket_sizes += np.diff(unwritten.piece.row_starts)
+        if unwritten.empty_queries:
+            buckets = assign_buckets(Ids.of(unwritten.empty_queries), self.n_buckets).tolist()
+            for query, bucket in zip(unwritten.empty_queries, buckets, strict=True):
                 self.empty_queries.setdefault(bucket, []).append(query)
 
     def select_buckets(self, buckets: range, *, whole_queries: bool = False) -> "BucketRows":
-        """Return the rows of some buckets; `in_whole_queries`: no block begins within a query."""
+        """Return the rows of some buckets; `whole_queries`: no block begins within a query."""
         return BucketRows(self, buckets, whole_queries=whole_queries and self.has_scattered_queries)
 
     def read_buckets(self, buckets: range) -> Iterator[Load]:
         """Yield the rows of some buckets in blocks that are neither small nor large."""
-        slices: list[tuple[_Piece, int]] = []
+        slices: list[tuple[_Piece, int]] = []  # of the next block: buckets of pieces
         n_rows = 0
         for bucket in buckets:
             for piece in self._pieces:
@@ -137,21 +136,14 @@ class BucketStore:
             yield partial(self._join_slices, slices)
 
     def _join_slices(self, slices: Sequence[tuple[_Piece, int]]) -> Block:
-        slice_columns = [_read_bucket(self.spill, piece, bucket) for piece, bucket in slices]
-        first_row = np.concatenate(
-            [columns_of_slice.pop(_FIRST_ROW_COLUMN) for columns_of_slice in slice_columns]
-        )
-        n_rows = np.concatenate(
-            [columns_of_slice.pop(_COUNT_COLUMN) for columns_of_slice in slice_columns]
-        )
+        """Return the rows of some buckets of pieces as one block."""
+        tables = [_read_bucket(self.spill, piece, bucket) for piece, bucket in slices]
+        first_row = np.concatenate([table.pop(_FIRST_ROW_COLUMN) for table in tables])
+        n_rows = np.concatenate([table.pop(_COUNT_COLUMN) for table in tables])
         columns: dict[Role, Any] = {}
-        for name, column in slice_columns[0].items():
-            column_slices = [columns_of_slice[name] for columns_of_slice in slice_columns]
-            columns[name] = (
-                Ids.concatenate(column_slices)
-                if isinstance(column, Ids)
-                else np.concatenate(column_slices)
-            )
+        for name, column in tables[0].items():
+            join = Ids.concatenate if isinstance(column, Ids) else np.concatenate
+            columns[name] = join([table[name] for table in tables])
         queries: Ids = columns.pop(_QUERY_COLUMN)
         query = queries.take(np.repeat(np.arange(len(n_rows)), n_rows))
         input_row = consecutive_numbers(first_row, n_rows)
@@ -167,7 +159,7 @@ class BucketStore:
         )
 
     def locate_row(self, row: int) -> tuple[str | None, int | None, str | None]:
-        """Return the file, line and text of the row of this number: the source is read again."""
+        """Return the file, line and text of a row of the source, which is read again."""
         first_row, block = self._last_block or (0, None)
         if block is None or not first_row <= row < first_row + len(block):
             first_row = 0
@@ -186,26 +178,15 @@ class BucketRows(Rows):
 
     def __init__(self, store: BucketStore, buckets: range, *, whole_queries: bool) -> None:
         self._store, self._buckets, self._has_whole_queries = store, buckets, whole_queries
-        self.source_rows = source_rows = store.source_rows
-        self.description, self.extra_roles, self.is_ranking = (
-            source_rows.description,
-            source_rows.extra_roles,
-            source_rows.is_ranking,
-        )
-        self.sources, self.is_text, self.has_grades = (
-            source_rows.sources,
-            source_rows.is_text,
-            source_rows.has_grades,
-        )
-        self.list_kind, self.column_names = source_rows.list_kind, source_rows.column_names
-        self.name_of_role, self.list_columns, self.duplicate_reason = (
-            source_rows.name_of_role,
-            source_rows.list_columns,
-            source_rows.duplicate_reason,
-        )
+        self.source_rows = rows = store.source_rows  # see `refuse_mixture`
+        self.description, self.sources, self.is_text = rows.description, rows.sources, rows.is_text
+        self.extra_roles, self.name_of_role = rows.extra_roles, rows.name_of_role
+        self.list_kind, self.list_columns = rows.list_kind, rows.list_columns
+        self.is_ranking, self.has_grades = rows.is_ranking, rows.has_grades
+        self.column_names, self.duplicate_reason = rows.column_names, rows.duplicate_reason
 
     def blocks(self, roles: Iterable[Role], errors: Errors) -> Iterator[Load]:
-        """Yield the rows with those of the `wanted` columns that were dealt."""
+        """Yield the rows, with those of the columns `roles` that were written."""
         role_list = tuple(roles)
         empty_queries = [
             query for bucket in self._buckets for query in self._store.empty_queries.get(bucket, ())
@@ -222,10 +203,10 @@ class BucketRows(Rows):
 
 
 def _select_columns(load: Load, roles: Sequence[Role]) -> Block:
+    """Load a block, and return it with some of its columns."""
     block = load()
-    return replace(
-        block, columns={role: block.columns[role] for role in roles if role in block.columns}
-    )
+    columns = {role: block.columns[role] for role in roles if role in block.columns}
+    return replace(block, columns=columns)
 
 
 def _call_load(load: Load) -> Block:
@@ -233,7 +214,7 @@ def _call_load(load: Load) -> Block:
 
 
 def _regroup_blocks(loads: Iterator[Load]) -> Iterator[Load]:
-    """Yield the same rows, each query's together, in blocks of whole queries."""
+    """Yield the same rows in blocks of whole queries, query after query."""
     blocks = [*map_in_threads(_call_load, loads)]
     if not blocks:
         return
@@ -247,20 +228,17 @@ def _regroup_blocks(loads: Iterator[Load]) -> Iterator[Load]:
         start = end
 
 
-# ---- the bytes of a bucket: the columns of its runs, and those of its rows -------------------
+# ---- the bytes of a bucket: the columns of its groups of rows, then those of its rows ----------
 # (Not `Records`, whose rows are compressed to twice the bytes: they are to be moved in memory.)
 
-_QUERY_COLUMN, _FIRST_ROW_COLUMN, _COUNT_COLUMN, _DOC_COLUMN = (
-    " query",
-    " first",
-    " count",
-    " doc",
-)  # no column has such a name
+# No role has such a name.
+_QUERY_COLUMN, _FIRST_ROW_COLUMN, _COUNT_COLUMN = " query", " first", " count"
+_DOC_COLUMN = " doc"
 _GROUP_COLUMNS = (_QUERY_COLUMN, _FIRST_ROW_COLUMN, _COUNT_COLUMN)
 
 
 def _split_blocks(loads: Sequence[Load], n_buckets: int) -> _UnwrittenPiece:
-    """Deal some blocks to buckets. Runs in a thread of its own."""
+    """Load some blocks, and divide their rows into buckets. Runs in a thread of its own."""
     blocks = [load() for load in loads]
     left_out = sum((block.left_out for block in blocks), FaultyRows())
     empty_queries = [query for block in blocks for query in block.empty_queries]
@@ -268,11 +246,11 @@ def _split_blocks(loads: Sequence[Load], n_buckets: int) -> _UnwrittenPiece:
     if not filled_blocks:
         zeros = np.zeros(n_buckets + 1, np.int64)
         empty_piece = _Piece(0, zeros, zeros, {}, [])
-        return _UnwrittenPiece(empty_piece, [], 0, False, left_out, empty_queries, (0.0, True))
-    piece_block = join_blocks(filled_blocks) if len(filled_blocks) > 1 else filled_blocks[0]
-    first_row = piece_block.query.find_changes()
-    query = piece_block.query.take(first_row)
-    n_rows = np.diff(first_row, append=len(piece_block))
+        return _UnwrittenPiece(empty_piece, [], 0, False, left_out, empty_queries, GradeFacts())
+    rows = join_blocks(filled_blocks) if len(filled_blocks) > 1 else filled_blocks[0]
+    first_row = rows.query.find_changes()  # of each group of adjacent rows: (n_groups,)
+    query = rows.query.take(first_row)
+    n_rows = np.diff(first_row, append=len(rows))
     bucket = assign_buckets(query, n_buckets)
     order = bucket.argsort(kind="stable")
     group_starts = np.searchsorted(bucket[order], np.arange(n_buckets + 1))
@@ -283,8 +261,8 @@ def _split_blocks(loads: Sequence[Load], n_buckets: int) -> _UnwrittenPiece:
     }
     row_ends = np.append(0, np.cumsum(n_rows[order]))
     row_order = consecutive_numbers(first_row[order], n_rows[order])
-    row_columns = {_DOC_COLUMN: piece_block.doc.take(row_order)}
-    for role, column in piece_block.columns.items():
+    row_columns = {_DOC_COLUMN: rows.doc.take(row_order)}
+    for role, column in rows.columns.items():
         row_columns[role] = column.take(row_order) if isinstance(column, Ids) else column[row_order]
     bucket_chunks: list[list[bytes | memoryview]] = [[] for _ in range(n_buckets)]
     columns = {}
@@ -293,25 +271,29 @@ def _split_blocks(loads: Sequence[Load], n_buckets: int) -> _UnwrittenPiece:
         columns[name] = _append_column(column, bucket_starts, bucket_chunks)
     piece = _Piece(0, group_starts, row_ends[group_starts], columns, [])
     hashes = fixed_hashes(query)
-    grade = piece_block.columns.get("grade", piece_block.columns.get("level"))
-    grade_facts = (0.0, True)
+    grade = rows.columns.get("grade", rows.columns.get("level"))
+    grade_facts = GradeFacts()
     if grade is not None:
-        grade_facts = float(grade.max(initial=0)), bool((grade == np.floor(grade)).all())
+        has_whole_grades = bool((grade == np.floor(grade)).all())
+        grade_facts = GradeFacts(float(grade.max(initial=0)), has_whole_grades)
     return _UnwrittenPiece(
         piece,
-        [_compress(chunks) for chunks in bucket_chunks],
-        len(piece_block),
-        len(np.unique(hashes)) < len(hashes),
-        left_out,
-        empty_queries,
-        grade_facts,
+        bucket_bytes=[_compress(chunks) for chunks in bucket_chunks],
+        n_rows=len(rows),
+        has_scattered_queries=len(np.unique(hashes)) < len(hashes),
+        left_out=left_out,
+        empty_queries=empty_queries,
+        grade_facts=grade_facts,
     )
 
 
 def _append_column(
     column: Any, bucket_starts: Ints, bucket_chunks: list[list[bytes | memoryview]]
 ) -> _StoredColumn:
-    """Add a column's rows to the bytes of the buckets, which begin `at` them."""
+    """Add the rows of a column, sorted by bucket, to the chunks of bytes of each bucket.
+
+    `bucket_starts` is (n_buckets + 1,), the first row of each bucket.
+    """
     if not isinstance(column, Ids):
         numbers = np.ascontiguousarray(column)
         _append_slices(numbers, bucket_starts, bucket_chunks)
@@ -326,6 +308,7 @@ def _append_column(
 def _append_slices(
     column: NDArray[Any], bucket_starts: Ints, bucket_chunks: list[list[bytes | memoryview]]
 ) -> None:
+    """Add the bytes of an array, sorted by bucket, to the chunks of each bucket."""
     column_bytes = column.data.cast("B")
     bounds = (bucket_starts * column.itemsize).tolist()
     for chunks, start, end in zip(bucket_chunks, bounds, bounds[1:], strict=False):

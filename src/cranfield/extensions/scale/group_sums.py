@@ -1,4 +1,4 @@
-"""Sums of each group of scores: made in Spark's tasks, put together, and turned into results.
+"""Group sums: Spark's tasks add up the scores of each group, merge the sums, and make rows of them.
 
 A sum is exact, one whole number for each measure, and so is a sum of squares: no partition, order
 or retry changes a bit.
@@ -33,7 +33,7 @@ GroupKey = tuple[Any, ...]
 
 
 class ScoreColumn(NamedTuple):
-    """A column of scores, its measure's name, and how its values become one."""
+    """A column of scores, its measure, and how the scores are aggregated."""
 
     name: str
     measure: str
@@ -46,12 +46,12 @@ ColumnSums = list[Sums]
 
 @dataclass
 class GroupSums:
-    """Sums by group, and the Arrow values of the columns that are grouped by."""
+    """Sums by group and cluster: a `Sums` for each column of numbers."""
 
     sums_of_group: dict[GroupKey, dict[int, ColumnSums]]
 
     def add(self, key: GroupKey, cluster: int, column_sums: ColumnSums) -> None:
-        """Add a state to that of its group and cluster."""
+        """Add the sums of some rows to those of their group and cluster."""
         clusters = self.sums_of_group.setdefault(key, {})
         previous_sums = clusters.get(cluster)
         clusters[cluster] = (
@@ -63,7 +63,7 @@ class GroupSums:
         )
 
     def to_batches(self, groups: Sequence[str], column_types: Sequence[Any]) -> Batches:
-        """Yield them as rows, a group each."""
+        """Yield the sums as a batch with a row for each group: its key, and its sums as JSON."""
         import pyarrow as pa
 
         if not self.sums_of_group:
@@ -79,7 +79,7 @@ class GroupSums:
 
 
 def _write_sums(sums_of_cluster: Mapping[int, ColumnSums]) -> str:
-    """Return states as JSON."""
+    """Return the sums of a group's clusters as JSON."""
     return json.dumps(
         {
             cluster: [total.to_texts() for total in column_sums]
@@ -91,7 +91,7 @@ def _write_sums(sums_of_cluster: Mapping[int, ColumnSums]) -> str:
 def _read_sums(
     batch: "pa.RecordBatch", groups: Sequence[str]
 ) -> Iterator[tuple[GroupKey, dict[int, ColumnSums]]]:
-    """Yield the key of each group of a batch, and the states that `_write_state` wrote."""
+    """Yield the key of each group of a batch, and the sums that `_write_sums` wrote."""
     keys = list(zip(*(batch.column(name).to_pylist() for name in groups), strict=True))
     texts = batch.column("state").to_pylist()
     for key, text in zip(keys or [()] * batch.num_rows, texts, strict=True):
@@ -105,7 +105,7 @@ def _read_sums(
 
 
 def merge_sums(groups: Sequence[str], batches: Batches) -> Batches:
-    """Put the states of each group together, in a partition that has all of them."""
+    """Merge the sums of each group, in a partition that has all of them."""
     group_sums, column_types = GroupSums({}), None
     for batch in batches:
         column_types = column_types or [batch.schema.field(name).type for name in groups]
@@ -118,7 +118,7 @@ def merge_sums(groups: Sequence[str], batches: Batches) -> Batches:
 def _split_by_group(
     batch: "pa.RecordBatch", groups: Sequence[str]
 ) -> Iterator[tuple[GroupKey, Ints]]:
-    """Yield the rows of each group of a batch."""
+    """Yield the key of each group of a batch, and its rows."""
     if not groups:
         yield (), np.arange(batch.num_rows)
         return
@@ -140,7 +140,7 @@ def _read_scores(batch: "pa.RecordBatch", name: str) -> Floats:
 
 
 def _sum_numbers(numbers: Floats) -> Sums:
-    """Return the sums of values, without those that are NaN."""
+    """Return the sums of an array of numbers, without NaN."""
     return Sums.of(numbers[~np.isnan(numbers)])
 
 
@@ -151,7 +151,7 @@ def _sum_columns(
 ) -> Batches:
     """Yield the sums of each group of a partition.
 
-    `columns_of` returns the columns of values of a batch, and the cluster of each row: (rows,).
+    `read_columns` returns columns of numbers of a batch, and the cluster of each row: (n_rows,).
     """
     group_sums, column_types = GroupSums({}), None
     for batch in batches:
@@ -160,10 +160,10 @@ def _sum_columns(
         column_types = column_types or [batch.schema.field(name).type for name in groups]
         columns, cluster = read_columns(batch)
         for key, rows in _split_by_group(batch, groups):
-            for cluster_code in np.unique(cluster[rows]).tolist():
-                rows_of_cluster = rows[cluster[rows] == cluster_code]
-                column_sums = [_sum_numbers(column[rows_of_cluster]) for column in columns]
-                group_sums.add(key, cluster_code, column_sums)
+            for code in np.unique(cluster[rows]).tolist():
+                cluster_rows = rows[cluster[rows] == code]
+                column_sums = [_sum_numbers(column[cluster_rows]) for column in columns]
+                group_sums.add(key, code, column_sums)
     yield from group_sums.to_batches(groups, column_types or [])
 
 
@@ -173,13 +173,13 @@ def sum_scores(
     has_answered: bool,
     batches: Batches,
 ) -> Batches:
-    """Yield the sums of each group of a partition: of each measure, and of those answered."""
+    """Yield the sums of each group of a partition: of each measure, and of answered queries."""
 
     def read_columns(batch: "pa.RecordBatch") -> tuple[list[Floats], Ints]:
         n = batch.num_rows
         columns = [
-            to_summands(score_column.aggregation, _read_scores(batch, score_column.name))
-            for score_column in score_columns
+            to_summands(column.aggregation, _read_scores(batch, column.name))
+            for column in score_columns
         ]
         is_answered = _read_scores(batch, ANSWERED) if has_answered else np.full(n, np.nan)
         return [*columns, is_answered], np.zeros(n, np.int64)
@@ -219,19 +219,14 @@ def sum_pairs(
     def read_columns(batch: "pa.RecordBatch") -> tuple[list[Floats], Ints]:
         _check_single_rows(batch, system)
         columns = []
-        for score_column in score_columns:
-            raw_scores = [
-                _read_scores(batch, name)
-                for name in (score_column.name, BASELINE_PREFIX + score_column.name)
-            ]
-            score, baseline_score = (
-                to_summands(score_column.aggregation, column) for column in raw_scores
-            )
-            gain = (raw_scores[0] - raw_scores[1]) * (1 if score_column.higher_is_better else -1)
+        for column in score_columns:
+            score = _read_scores(batch, column.name)
+            baseline_score = _read_scores(batch, BASELINE_PREFIX + column.name)
+            gain = (score - baseline_score) * (1 if column.higher_is_better else -1)
             has_gain = ~np.isnan(gain)
-            score, baseline_score = (
-                np.where(has_gain, column, np.nan) for column in (score, baseline_score)
-            )
+            score = np.where(has_gain, to_summands(column.aggregation, score), np.nan)
+            baseline_score = to_summands(column.aggregation, baseline_score)
+            baseline_score = np.where(has_gain, baseline_score, np.nan)
             wins = np.where(has_gain, gain > _TIE_TOLERANCE, np.nan)
             losses = np.where(has_gain, gain < -_TIE_TOLERANCE, np.nan)
             columns += [score, baseline_score, score - baseline_score, wins, losses]
@@ -250,7 +245,7 @@ def _make_batches(
     names: Sequence[str],
     make_rows: Callable[[dict[int, ColumnSums]], Iterator[Sequence[Any]]],
 ) -> Batches:
-    """Yield the rows of a result: for each group, those that its states give."""
+    """Yield batches of the rows that `make_rows` makes of the sums of each group."""
     import pyarrow as pa
 
     for batch in batches:
@@ -288,21 +283,15 @@ def list_means(
         (column_sums,) = sums_of_cluster.values()
         answered_sum = column_sums[-1]
         n_answered = int(answered_sum.total) if answered_sum.n else None
-        for score_column, column_sum in zip(score_columns, column_sums, strict=False):
-            mean = (
-                aggregate_exact_sum(score_column.aggregation, column_sum.n_units, column_sum.n)
-                if column_sum.n
-                else None
-            )
-            std_error = column_sum.std_error
-            low, high = _t_interval(
-                column_sum.mean if column_sum.n else 0.0, std_error, column_sum.n - 1, ci
-            )
-            if score_column.aggregation == "sum":
+        for column, sums in zip(score_columns, column_sums, strict=False):
+            n, aggregation, std_error = sums.n, column.aggregation, sums.std_error
+            aggregate = aggregate_exact_sum(aggregation, sums.n_units, n) if n else None
+            low, high = _t_interval(sums.mean if n else 0.0, std_error, n - 1, ci)
+            if aggregation == "sum":
                 std_error, low, high = None, None, None
-            elif score_column.aggregation == "geometric":
+            elif aggregation == "geometric":
                 low, high = _exp_or_none(low), _exp_or_none(high)
-            yield score_column.measure, column_sum.n, n_answered, mean, std_error, low, high
+            yield column.measure, n, n_answered, aggregate, std_error, low, high
 
     return _make_batches(groups, batches, names, make_rows)
 
@@ -315,53 +304,38 @@ def list_differences(
     batches: Batches,
 ) -> Batches:
     """Yield the differences of each group, from its sums."""
-    base_names = (
-        "measure queries mean baseline_mean difference std_error low high p better worse same"
-    )
-    column_names = base_names.split()
+    names = "measure queries mean baseline_mean difference std_error low high p better worse same"
+    column_names = names.split()
     if relative:
         column_names += ["relative", "relative_low", "relative_high"]
 
     def make_rows(sums_of_cluster: dict[int, ColumnSums]) -> Iterator[Sequence[Any]]:
-        cluster_sums = [
-            sums_of_cluster[cluster] for cluster in sorted(sums_of_cluster)
-        ]  # the same order in every job
-        total_sums = [reduce(Sums.plus, sums) for sums in zip(*cluster_sums, strict=True)]
-        for i, score_column in enumerate(score_columns):
-            system_sum, baseline_sum, difference_sum, win_sum, loss_sum = total_sums[
-                5 * i : 5 * i + 5
-            ]
-            if not difference_sum.n:
+        # In the same order in every job.
+        clusters = [sums_of_cluster[cluster] for cluster in sorted(sums_of_cluster)]
+        totals = [reduce(Sums.plus, sums) for sums in zip(*clusters, strict=True)]
+        for i, column in enumerate(score_columns):
+            scores, baseline_scores, differences, wins, losses = totals[5 * i : 5 * i + 5]
+            n, aggregation = differences.n, column.aggregation
+            if not n:
                 continue
             means = [
-                aggregate_exact_sum(score_column.aggregation, side_sum.n_units, side_sum.n)
-                for side_sum in (system_sum, baseline_sum)
+                aggregate_exact_sum(aggregation, sums.n_units, sums.n)
+                for sums in (scores, baseline_scores)
             ]
-            difference, std_error = difference_sum.mean, difference_sum.std_error
-            low, high = _t_interval(difference, std_error, difference_sum.n - 1, ci)
-            p = _t_test_p(difference, std_error, difference_sum.n - 1)
-            n_better, n_worse = (int(outcome_sum.total) for outcome_sum in (win_sum, loss_sum))
-            if score_column.aggregation == "geometric":
-                estimates: list[float | None] = [
-                    _exp_or_none(difference),
-                    std_error,
-                    _exp_or_none(low),
-                    _exp_or_none(high),
-                ]
-            elif score_column.aggregation == "sum":
-                n = difference_sum.n
-                estimates = [
-                    None if x is None else x * n for x in (difference, std_error, low, high)
-                ]
-            else:
-                estimates = [difference, std_error, low, high]
-            counts = [n_better, n_worse, difference_sum.n - n_better - n_worse]
-            row = [score_column.measure, difference_sum.n, *means, *estimates, p, *counts]
+            difference, std_error = differences.mean, differences.std_error
+            low, high = _t_interval(difference, std_error, n - 1, ci)
+            estimates: list[float | None] = [difference, std_error, low, high]
+            if aggregation == "geometric":
+                estimates = [math.exp(difference), std_error, _exp_or_none(low), _exp_or_none(high)]
+            elif aggregation == "sum":
+                estimates = [None if x is None else x * n for x in estimates]
+            n_better, n_worse = int(wins.total), int(losses.total)
+            p = _t_test_p(difference, std_error, n - 1)
+            counts = [n_better, n_worse, n - n_better - n_worse]
+            row = [column.measure, n, *means, *estimates, p, *counts]
             if relative:
-                pairs = [
-                    (column_sums[5 * i], column_sums[5 * i + 1]) for column_sums in cluster_sums
-                ]
-                row += _relative_difference(pairs, score_column.aggregation, ci)
+                pairs = [(sums[5 * i], sums[5 * i + 1]) for sums in clusters]
+                row += _relative_difference(pairs, aggregation, ci)
             yield row
 
     return _make_batches(groups, batches, column_names, make_rows)

@@ -1,4 +1,4 @@
-"""buckets=: rows dealt to buckets in temporary files, for data larger than the memory."""
+"""buckets=: rows are written to buckets in a temporary file, for data larger than the memory."""
 
 import math
 import os
@@ -24,7 +24,7 @@ def _folder(path: Any) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Bucketing(ScoringOptions):
-    """Whether rows are dealt to buckets in temporary files, for data larger than the memory."""
+    """Into how many buckets, in a temporary file, rows are divided: data larger than memory."""
 
     heading: ClassVar = "Large data"
     flags: ClassVar = {"buckets": {"metavar": "N"}, "temp": {"metavar": "DIR"}}
@@ -45,7 +45,7 @@ class Bucketing(ScoringOptions):
     )
 
     def count_buckets(self, judgments: Qrels | QrelsReader, runs: Iterable[Run]) -> int:
-        """Return how many buckets there are: 1 where judgments are held in memory anyway."""
+        """Return the number of buckets: 1 where judgments are in memory already."""
         if self.buckets is not None:
             return self.buckets
         if isinstance(judgments, Qrels):
@@ -57,12 +57,12 @@ class Bucketing(ScoringOptions):
         n_full = max(n_judgments / _JUDGMENTS_PER_BUCKET, longest / _RUN_ROWS_PER_BUCKET)
         return int(min(1 << max(1, math.ceil(math.log2(n_full))), 1 << 12))
 
-    def keeps_open(self, judgments: Any, runs: Iterable[Run]) -> bool:
+    def reads_in_parts(self, judgments: Any, runs: Iterable[Run]) -> bool:
         """Tell whether there are several buckets."""
         return self.count_buckets(judgments, runs) > 1
 
     def announce(self, judgments: Any, runs: Iterable[Run]) -> str | None:
-        """Return where the rows will be written, if they are."""
+        """Return a text that says where the rows will be written; None: nowhere."""
         n_buckets = self.count_buckets(judgments, runs)
         if n_buckets == 1:
             return None
@@ -88,21 +88,20 @@ class Bucketing(ScoringOptions):
         return score_in_parts
 
 
-_MIN_JUDGMENTS = 4_000_000  # judgments, of which those in memory would take up some hundred MB
-_JUDGMENTS_PER_BUCKET, _RUN_ROWS_PER_BUCKET = 1 << 17, 1 << 21  # about so many rows are in a bucket
-_ROW_BYTES_AS_TEXT, _ROW_BYTES_COMPRESSED = 24, 5  # of a row: as text; compressed, or in columns
+_MIN_JUDGMENTS = 4_000_000  # fewer are read into memory, where they take up some hundred MB
+_JUDGMENTS_PER_BUCKET, _RUN_ROWS_PER_BUCKET = 1 << 17, 1 << 21  # about
+_TEXT_ROW_BYTES, _PACKED_ROW_BYTES = 24, 5  # of a row as text; compressed, or in columns
 
 
 def _estimate_rows(rows: Rows) -> float:
-    """Return about how many rows there are, by their bytes; 0 where these are not known."""
+    """Return the number of rows, estimated by the sizes of their files; 0 if no size is known."""
     if rows.n_rows is not None:
         return rows.n_rows
     size_of_source = {source: source.size or 0 for source in rows.sources}
-    if sum(size_of_source.values()) < _MIN_JUDGMENTS * _ROW_BYTES_COMPRESSED:
+    if sum(size_of_source.values()) < _MIN_JUDGMENTS * _PACKED_ROW_BYTES:
         return 0  # and the files need not be looked at
     is_binary = not rows.is_text
     return sum(
-        n_bytes
-        / (_ROW_BYTES_COMPRESSED if is_binary or source.is_compressed else _ROW_BYTES_AS_TEXT)
+        n_bytes / (_PACKED_ROW_BYTES if is_binary or source.is_compressed else _TEXT_ROW_BYTES)
         for source, n_bytes in size_of_source.items()
     )

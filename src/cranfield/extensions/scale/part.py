@@ -1,4 +1,4 @@
-"""Part: judgments and a run of some queries, of which either side may have nothing."""
+"""Part: judges a run on some of the queries, where judgments or run may have no row."""
 
 from cranfield.data.judge import judge_all
 from cranfield.data.judging import Judging
@@ -16,18 +16,18 @@ def judge_part(
     judging: Judging = Judging(),
     top_grade: float | None = None,
 ) -> MatchedRun:
-    """Return a run that met the judgments of some queries; None is a side without a row.
+    """Match a run with the judgments of some queries; None stands for a side without a row.
 
-    A query without a run scores 0, one without judgments is counted as such. Whether the two sides
-    have anything in common is for the caller to see, once all parts have met. `top_grade` is the
-    highest grade of the collection; None: no measure depends on it.
+    A query without a run scores 0, one without judgments is counted as such. The caller checks that
+    judgments and run share documents, once all parts are judged. `top_grade` is the highest grade
+    of the collection; None: no measure depends on it.
 
     Raises InputError for what cannot be read, or a grade above `top_grade`; OptionError for an
     option that does not go with these judgments or this run.
 
-    >>> from cranfield.measures import parse_all, plan_of
-    >>> met = judged_part(Qrels({"q": {"a": 1}}), None, plan_of(parse_all("RR")))
-    >>> list(met.query_ids), met.counts.without_results
+    >>> from cranfield.measures import find_plan, parse_all
+    >>> run = judge_part(Qrels({"q": {"a": 1}}), None, find_plan(parse_all("RR")))
+    >>> list(run.query_ids), run.counts.without_results
     (['q'], 1)
     """
     judgments = make_empty_qrels() if qrels is None else qrels

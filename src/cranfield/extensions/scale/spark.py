@@ -143,8 +143,8 @@ def evaluate(
         (measure.name for measure in measure_list if measure.definition.module == "__main__"), None
     ):
         raise MeasureError(
-            f"{local_measure} is declared in the program itself, which the machines of Spark do not import: "
-            "declare it in a module that is installed there, or added to the session"
+            f"{local_measure} is declared in the program itself, which the machines of Spark do "
+            "not import: declare it in a module that is installed there, or added to the session"
         )
     keep = (keep,) if isinstance(keep, str) else tuple(keep)
     top_grade = None if top_grade is None else check_option("top_grade", top_grade, level_check())
@@ -235,27 +235,19 @@ class _SideFrame:
         names = [name for name in frame.columns if name not in {*keep, *system_columns}]
         fields, field_columns = _find_fields(frame, names, side, user_columns)
         column_names = [*names, *fields]
-        arrays = {
-            name for name, column_type in frame.dtypes if column_type.startswith("array")
-        }.union(fields)
+        arrays = {name for name, dtype in frame.dtypes if dtype.startswith("array")}.union(fields)
         cells: list[object] = [[] if name in arrays else None for name in column_names]
-        position_of_role = take_columns(
-            column_names, side, field_columns, side.name_in_errors, cells.__getitem__
-        )
-        lists = list_columns(column_names, position_of_role, side, field_columns, cells.__getitem__)
-        name_of_role = lists or {
-            role: column_names[position] for role, position in position_of_role.items()
-        }
+        source, cell_of_column = side.name_in_errors, cells.__getitem__
+        positions = take_columns(column_names, side, field_columns, source, cell_of_column)
+        lists = list_columns(column_names, positions, side, field_columns, cell_of_column)
+        name_of_role = lists or {role: column_names[i] for role, i in positions.items()}
         path_of_role = {role: fields.get(name, (name,)) for role, name in name_of_role.items()}
         paths = [".".join(map(quote_name, path)) for path in path_of_role.values()]
         faults = []
-        for role, path, (_, column_type) in zip(
-            name_of_role, paths, frame.selectExpr(*paths).dtypes, strict=True
-        ):
-            is_array = role != "query" and name_of_role[role] in arrays
-            _check_column_type(
-                role, name_of_role[role], column_type, side.name_in_errors, is_array and bool(lists)
-            )
+        dtypes = frame.selectExpr(*paths).dtypes
+        for (role, name), path, (_, dtype) in zip(name_of_role.items(), paths, dtypes, strict=True):
+            is_array = role != "query" and name in arrays
+            _check_column_type(role, name, dtype, source, is_array and bool(lists))
             if errors == "skip" and (role != "rank" or "score" not in name_of_role):
                 fault = _FAULT_OF_ID if role in IDS else _FAULT_OF_NUMBER
                 faults.append(f"exists({path}, x -> {fault('x')})" if is_array else fault(path))
@@ -265,8 +257,9 @@ class _SideFrame:
         query, doc = paths[:2]
         docs = f"split({doc}, ';')" if lists else f"array({doc})"
         docs = doc if name_of_role["doc"] in arrays else docs
+        system = quote_name(system_columns[0]) if system_columns else repr(_SINGLE_SYSTEM)
         rows = frame.selectExpr(
-            f"CAST({quote_name(system_columns[0]) if system_columns else repr(_SINGLE_SYSTEM)} AS string) AS system",
+            f"CAST({system} AS string) AS system",
             f"CAST({query} AS string) AS query",
             f"CAST({docs} AS array<string>) AS docs",
             # A list that is null holds no judgment, or is that of a query without an answer.
@@ -316,7 +309,7 @@ class _SideFrame:
 def _check_column_type(
     role: Role, name: str, column_type: str, source: str, has_lists: bool
 ) -> None:
-    """Raise InputError unless a column, or its arrays, has ids or numbers; `kind` is SQL's word."""
+    """Raise InputError unless a column, or its arrays, has ids or numbers, by its type in SQL."""
     cell = column_type.removeprefix("array<").removesuffix(">") if has_lists else column_type
     pattern, expected = _ID_TYPES if role in IDS else _NUMBER_TYPES
     if not re.fullmatch(pattern, cell):
@@ -335,7 +328,7 @@ def _check_column_type(
 def _find_fields(
     frame: "DataFrame", names: Sequence[str], side: Side, user_columns: ColumnsLike | None
 ) -> tuple[Fields, ColumnsLike | None]:
-    """Return the fields of structs in arrays, and which column is which: see `fields_of`."""
+    """Return the fields of structs in arrays, and the columns by role: see `choose_fields`."""
     from pyspark.sql.types import ArrayType, StructType
 
     fields_of_column = {
@@ -398,8 +391,8 @@ def _make_schema(task: Task, qrels_frame: "DataFrame") -> Any:
     for name in task.keep:
         if type_of_column[name].typeName() in ("array", "map", "struct", "variant"):
             raise OptionError(
-                f"keep: column {name!r} holds an {type_of_column[name].simpleString():.60}: keep columns of "
-                "single values, and join others to the scores"
+                f"keep: column {name!r} holds an {type_of_column[name].simpleString():.60}: keep "
+                "columns of single values, and join others to the scores"
             )
         fields.append(StructField(name, type_of_column[name]))
     fields.append(StructField(ANSWERED, BooleanType()))
@@ -497,7 +490,7 @@ def _refuse_unjudged_systems(
 
 
 def _read_first_lists(pairs: "DataFrame", other_pairs: "DataFrame") -> dict[str, dict[str, int]]:
-    """Return {query: {document: 1}} of some rows, first of the queries that `others` have, too."""
+    """Return {query: {document: 1}} of some pairs, those of queries of both DataFrames first."""
     shared = other_pairs.selectExpr("query", "true AS is_shared").distinct()
     rows = pairs.dropna(subset=["query", "doc"]).join(shared, "query", "left")
     rows = rows.sort("is_shared", "query", "doc", ascending=[False, True, True])

@@ -43,7 +43,7 @@ class Spill:
             ) from None
 
     def write(self, payload: bytes) -> ByteSpan:
-        """Append some bytes; return their place.
+        """Append some bytes; return their span.
 
         Raises InputError, with the folder and its free space, if they cannot be written.
         """
@@ -64,7 +64,8 @@ class Spill:
         except OSError:
             free_space = ""
         return InputError(
-            f"{reason}, after {format_bytes(self.size)} of temporary files{free_space}; they are removed",
+            f"{reason}, after {format_bytes(self.size)} of temporary files{free_space}; they are "
+            "removed",
             source=self.folder,
             hint="Rows are put into buckets, temporary files, which take a quarter to a half of "
             "the size of the input as text. Name a folder with more space, temp='/path' (--temp "
@@ -72,7 +73,7 @@ class Spill:
         )
 
     def read(self, span: ByteSpan) -> bytes:
-        """Return the bytes at a place; in any thread."""
+        """Return the bytes of a span; in any thread."""
         start, n_bytes = span
         if hasattr(os, "pread"):
             chunks, n_read = [], 0

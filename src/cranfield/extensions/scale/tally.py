@@ -1,4 +1,4 @@
-"""Tally: exact sums of scores, which grow part by part and are put together in any order."""
+"""Tally: exact sums of scores, which grow part by part and are merged in any order."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,7 +33,7 @@ _UNNAMED_KIND = "slice"  # the name of labels without a name
 # Judgments, and all orders of some documents: where a measure depends on the highest grade of the
 # collection, its value of one of them does, no matter which ranks it looks at.
 _RANKINGS = {"".join(order): list(order) for order in permutations("abcx")}
-_PROBES = {order: {"a": 1, "b": 2, "c": 0, "d": 1} for order in _RANKINGS}, _RANKINGS
+_PROBE_QRELS = {query: {"a": 1, "b": 2, "c": 0, "d": 1} for query in _RANKINGS}
 
 
 class Tally:
@@ -88,12 +88,10 @@ class Tally:
             None if top_grade is None else check_option("top_grade", top_grade, level_check())
         )
         if top_grade is None:
-            dependent_measures = [
-                str(measure) for measure in self.measures if depends_on_top_grade(measure)
-            ]
-            if dependent_measures:
+            dependent = ", ".join(map(str, filter(depends_on_top_grade, self.measures)))
+            if dependent:
                 raise OptionError(
-                    f"{', '.join(dependent_measures)}: depends on the highest grade of the whole collection, "
+                    f"{dependent}: depends on the highest grade of the whole collection, "
                     "which a part does not know: state it, top_grade=3"
                 )
         self._sums: dict[tuple[str, str], list[Sums]] = {
@@ -159,23 +157,24 @@ class Tally:
         """
         if not isinstance(other, Tally):
             raise OptionError(f"a tally is merged with a tally, not with a {type(other).__name__}")
-        for name, setting, merged_setting in zip(
-            *self._shared_settings, *other._shared_settings[1:], strict=True
-        ):
-            if setting != merged_setting:
-                raise OptionError(
-                    f"tallies of different {name}: {_format_setting(setting)} and {_format_setting(merged_setting)}"
-                )
+        settings, other_settings = self._shared_settings, other._shared_settings
+        for name, setting in settings.items():
+            if setting != other_settings[name]:
+                texts = _format_setting(setting), _format_setting(other_settings[name])
+                raise OptionError(f"tallies of different {name}: {texts[0]} and {texts[1]}")
         self._add_sums(other._sums)
         self._counts += other._counts
         self._n_shared += other._n_shared
         return self
 
     @property
-    def _shared_settings(self) -> tuple[Sequence[str], Sequence[Any]]:
-        """The names of what two tallies must share, and this one's values."""
-        names = ("measures", "options", "top_grade")
-        return names, (self.measures, self.judging, self.top_grade)
+    def _shared_settings(self) -> dict[str, Any]:
+        """The settings that two tallies must share to be merged: {name: setting}."""
+        return {
+            "measures": self.measures,
+            "options": self.judging,
+            "top_grade": self.top_grade,
+        }
 
     def result(self) -> "Totals":
         """Return the values over all queries so far, and over those of each label.
@@ -317,7 +316,7 @@ def depends_on_top_grade(measure: Measure) -> bool:
     """Tell whether a measure's value depends on the highest grade of the collection."""
     plan, scores = find_plan((measure,)), []
     for top_grade in (2, 3):
-        matched_run = judge_part(Qrels(_PROBES[0]), Run(_PROBES[1]), plan, top_grade=top_grade)
+        matched_run = judge_part(Qrels(_PROBE_QRELS), Run(_RANKINGS), plan, top_grade=top_grade)
         scores.append(plan.values(matched_run.judged).tolist())
     return repr(scores[0]) != repr(scores[1])  # not a number is the same as itself
 

@@ -1,4 +1,4 @@
-"""Tasks: what each machine of an engine does with its part of the rows; Arrow in, Arrow out.
+"""Tasks: each scores a part of the rows on a machine of an engine; Arrow in, Arrow out.
 
 A task has whole queries: the judgments and the runs of a bucket of queries, or a batch of a table
 with a row for each query. It computes on one core, as the engine has a task for each.
@@ -38,15 +38,15 @@ _MAX_QUERY_ROWS = 50_000_000  # rows of one query, which one core has to hold
 
 @dataclass(frozen=True)
 class Task:
-    """What a task has to know."""
+    """The measures and options of an evaluation, which every task gets."""
 
     measures: tuple[Measure, ...]
     judging: Judging
     errors: Errors
     version: str
-    qrels_columns: ColumnsLike | None = None  # which columns are which, as stated
+    qrels_columns: ColumnsLike | None = None  # {role: name}, as the user stated them
     run_columns: ColumnsLike | None = None
-    query_columns: tuple[str, str] = ("", "")  # the column of each side
+    query_columns: tuple[str, str] = ("", "")  # of the judgments, of the run
     by: str | None = None
     systems: tuple[str, ...] = ()
     keep: tuple[str, ...] = ()
@@ -73,7 +73,7 @@ class Task:
 def _safe_name(name: str) -> str:
     """Return a measure's name with letters, digits and _ alone.
 
-    >>> _safe("nDCG(gain='exp2')@10")
+    >>> _safe_name("nDCG(gain='exp2')@10")
     'nDCG_gain_exp2_at_10'
     """
     return re.sub("[^0-9A-Za-z]+", "_", name.replace("@", " at ")).strip("_")
@@ -162,8 +162,8 @@ def _gather_queries(table: "pa.Table", query_column: str) -> "pa.Table":
         if sizes[longest] > _MAX_QUERY_ROWS:
             name = None if longest == 0 else column.dictionary[longest - 1].as_py()
             raise InputError(
-                f"query {name!r} has {sizes[longest]:,} rows, more than {_MAX_QUERY_ROWS:,}: keep its "
-                "highest-ranked ones in SQL before (row_number() over a window)"
+                f"query {name!r} has {sizes[longest]:,} rows, more than {_MAX_QUERY_ROWS:,}: keep "
+                "its highest-ranked ones in SQL before (row_number() over a window)"
             )
     starts = np.count_nonzero(codes[1:] != codes[:-1]) + 1
     if starts > len(column.dictionary) + bool(column.null_count):
@@ -223,8 +223,8 @@ def _first_row_of_queries(qrels_table: "pa.Table", task: Task) -> dict[str, int]
         names = distinct_rows["__query"].to_pylist()
         mixed_query = next(name for name in names if names.count(name) > 1)
         raise InputError(
-            f"the rows of query {mixed_query!r} have several values in {', '.join(task.keep)}: what is "
-            "kept must be a property of the query"
+            f"the rows of query {mixed_query!r} have several values in {', '.join(task.keep)}: "
+            "what is kept must be a property of the query"
         )
     return row_of_query
 
@@ -249,7 +249,7 @@ def _make_batch(
     qrels_table: "pa.Table",
     row_of_query: Mapping[str, int],
 ) -> "pa.RecordBatch":
-    """Return the scores of a system's queries as rows; `rows` has a query's row of `judged`."""
+    """Return the scores of a system's queries; `row_of_query` are rows of `qrels_table`."""
     import pyarrow as pa
 
     schema, query_ids = _make_schema(task, qrels_table), list(matched_run.query_ids)
@@ -286,7 +286,7 @@ def score_arrays(task: Task, columns: ColumnsOfBoth | None, batches: Batches) ->
 def _score_batch(
     task: Task, columns: ColumnsOfBoth | None, table: "pa.Table"
 ) -> "pa.RecordBatch | None":
-    """Return the scores of a batch of queries; None if none of them counts."""
+    """Return the scores of a batch of queries; None if no query is averaged."""
     if not table.num_rows:
         return None
     plan, rows = find_plan(task.measures), table.drop_columns(list(task.keep))

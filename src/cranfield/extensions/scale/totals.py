@@ -1,6 +1,6 @@
 """Totals: means, intervals and comparisons of scores of queries that Spark holds.
 
-The tasks make exact sums of them, and results of these: see `group_sums.py`.
+Spark's tasks make exact sums of the scores, and rows of the sums: see `group_sums.py`.
 """
 
 import json
@@ -40,7 +40,7 @@ def column_of_name(name: str) -> "Column":
 def quote_name(name: str) -> str:
     """Return a column's name as SQL has it, with any letters in it.
 
-    >>> quoted("nDCG@10"), quoted("a`b")
+    >>> quote_name("nDCG@10"), quote_name("a`b")
     ('`nDCG@10`', '`a``b`')
     """
     return "`" + name.replace("`", "``") + "`"
@@ -82,7 +82,7 @@ def summarize(
     score_columns = _find_score_columns(scores, measures)
     answered_columns = [ANSWERED] if ANSWERED in scores.columns else []
     column_names = dict.fromkeys(
-        [*groups, *answered_columns, *(score_column.name for score_column in score_columns)]
+        [*groups, *answered_columns, *(column.name for column in score_columns)]
     )
     frame = scores.select(*map(column_of_name, column_names))
     group_sums = _sum_groups(
@@ -99,7 +99,7 @@ def attach_counts(
 ) -> "DataFrame":
     """Return the scores; the metadata of `answered` say what `summarize` counts of each system.
 
-    `judged` and `ranked` have the columns `system`, `query` and `is_lost` of both sides' rows.
+    `qrels_rows` and `run_rows` have the columns `system`, `query` and `is_lost`.
     """
     lost_rows = run_rows.where("is_lost")
     queries = run_rows.where("NOT is_lost").select("system", "query").distinct()
@@ -182,7 +182,7 @@ def compare(
     score_columns = _find_score_columns(scores, measures)
     cluster_column = QUERY if cluster is None else cluster
     _check_column_names(scores, [system_column, QUERY, cluster_column])
-    score_names = [score_column.name for score_column in score_columns]
+    score_names = [column.name for column in score_columns]
     column_names = dict.fromkeys([system_column, QUERY, cluster_column, *groups, *score_names])
     is_baseline = column_of_name(system_column) == functions.lit(baseline)
     if scores.where(is_baseline).isEmpty():
@@ -286,7 +286,7 @@ def _parse_measure(name: str) -> Measure | None:
 
 
 def _result_schema(scores: "DataFrame", groups: Sequence[str], fields: str) -> str:
-    """Return the columns of a result: those to group by, and others."""
+    """Return the schema of a result: the columns to group by, then `fields`."""
     type_of_column = dict(scores.dtypes)
     return ", ".join([*(f"{quote_name(name)} {type_of_column[name]}" for name in groups), fields])
 
@@ -294,7 +294,7 @@ def _result_schema(scores: "DataFrame", groups: Sequence[str], fields: str) -> s
 def _sum_groups(
     frame: "DataFrame", groups: Sequence[str], sum_batches: Callable[[Batches], Batches]
 ) -> "DataFrame":
-    """Return a row for each group with its state, from the states of the partitions."""
+    """Return a DataFrame with a row for each group: its key, and its sums over all partitions."""
     schema = _result_schema(frame, groups, "state string")
     group_sums = frame.mapInArrow(sum_batches, schema)
     group_sums = (

@@ -1,1 +1,1 @@
-"""Systems of several runs, trained with other seeds."""
+"""Seeds: comparison of systems that have several runs, trained with different seeds."""

@@ -1,4 +1,4 @@
-"""Seeds: what several runs of a system add to a comparison."""
+"""Seed columns: what a comparison shows of systems that have several runs."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,7 +29,7 @@ from cranfield.render.table import Table
 
 
 class SeedColumns(ExtraColumns):
-    """The runs of each system."""
+    """The means and spread of the runs of each system, and tests of training them again."""
 
     def __init__(self, groups: Sequence[SeedGroup]) -> None:
         self.groups = groups
@@ -41,67 +41,58 @@ class SeedColumns(ExtraColumns):
         left_column: Ints,
         right_column: Ints,
     ) -> "SeedColumns":
-        """Refuse bounds, which are of single runs."""
+        """Refuse bounds, which apply to single runs."""
         if settings.bounds:
             raise OptionError("bounds=True applies to single runs: leave it or the groups out")
         return self
 
     def pair_columns(self, cells: Sequence[Cell], settings: Settings) -> list[ValueColumns]:
-        """Return whether the systems differ when trained again."""
-        training_tests = [training.compare_retrained(self.groups, cell) for cell in cells]
+        """Return the tests of whether the systems of each pair differ when trained again."""
+        tests_of_cells = [training.compare_retrained(self.groups, cell) for cell in cells]
+        tests_of_cells = training.correct_tests(tests_of_cells, settings)
         return [
-            {} if pair_tests is None else _training_columns(cell, pair_tests)
-            for cell, pair_tests in zip(
-                cells, training.correct_tests(training_tests, settings), strict=True
-            )
+            {} if tests is None else _training_columns(cell, tests)
+            for cell, tests in zip(cells, tests_of_cells, strict=True)
         ]
 
     def system_columns(self, cell: Cell) -> ValueColumns:
         """Return the means of each system's runs, and their standard deviation."""
         measure_index = cell.aligned_scores.measures.index(cell.measure)
         runs: list[dict[str, float]] = []
-        standard_deviations: list[float | None] = []
+        sds: list[float | None] = []
         for group in self.groups:
-            columns = to_compared_unit(
-                cell.parsed_measure, group.scores[measure_index][cell.queries.is_included]
-            ).T
-            means = [mean(column) for column in columns]
+            scores = group.scores[measure_index][cell.queries.is_included]
+            means = [mean(column) for column in to_compared_unit(cell.parsed_measure, scores).T]
             means = list(map(math.exp, means)) if is_geometric(cell.parsed_measure) else means
             runs.append(dict(zip(group.runs, means, strict=True)))
-            standard_deviations.append(float(np.std(means, ddof=1)) if len(means) > 1 else None)
-        return {"runs": runs, "seed_sd": standard_deviations}
+            sds.append(float(np.std(means, ddof=1)) if len(means) > 1 else None)
+        return {"runs": runs, "seed_sd": sds}
 
     def tables(self, result: Result, settings: Settings) -> list[Table]:
         """Return the runs of each system, and the systems as trained again."""
         return make_seed_tables(result, settings)
 
     def notes(self) -> Iterator[Note]:
-        """Yield what a comparison of such means is about."""
+        """Yield notes on what a comparison of means of runs shows."""
         return training_notes(self.groups)
 
     def to_dict(self, aligned_scores: AlignedScores) -> Mapping[str, Any]:
         """Return the scores of each run."""
-        return {
-            "run_scores": {
-                measure: {
-                    run: column
-                    for group in self.groups
-                    for run, column in zip(
-                        group.runs, group.scores[measure_index].T.tolist(), strict=True
-                    )
-                }
-                for measure_index, measure in enumerate(aligned_scores.measures)
-            }
-        }
+        run_scores: dict[str, dict[str, list[float]]] = {}
+        for i, measure in enumerate(aligned_scores.measures):
+            run_scores[measure] = {}
+            for group in self.groups:
+                columns = group.scores[i].T.tolist()
+                run_scores[measure] |= zip(group.runs, columns, strict=True)
+        return {"run_scores": run_scores}
 
 
 def _training_columns(cell: Cell, tests: training.TrainingTests) -> ValueColumns:
     """Return the interval, the tests and the verdict of each pair, trained again."""
     low, high = t_interval(tests.moments, cell.settings.alpha)
-    lowest_score, highest_score = compared_range(
-        cell.parsed_measure, *score_range(cell.parsed_measure, cell.scores)
-    )
-    low, high = clip_ends(low, high, lowest_score - highest_score, highest_score - lowest_score)
+    measure = cell.parsed_measure
+    lowest, highest = compared_range(measure, *score_range(measure, cell.scores))
+    low, high = clip_ends(low, high, lowest - highest, highest - lowest)
     is_significant = tests.p_adjusted <= cell.settings.alpha
     return {
         "training_low": low,

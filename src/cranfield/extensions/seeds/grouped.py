@@ -1,4 +1,4 @@
-"""Systems, each of which is the mean of its runs."""
+"""Average the scores of the runs of each system, and show both in a comparison."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -15,22 +15,21 @@ def average_groups(
     runs_of_system: Mapping[str, Sequence[str]],
     deterministic: Sequence[str],
 ) -> AlignedScores:
-    """Return the scores of systems, each of which is the mean of its runs."""
+    """Return the scores of systems, of each the mean of the scores of its runs."""
     runs = {} if aligned_scores.evaluated_runs is None else aligned_scores.evaluated_runs.runs
     paths = {
         name: [source.path for source in run.sources if source.path is not None]
         for name, run in runs.items()
     }
+    run_names = aligned_scores.system_names
     groups = tuple(
         SeedGroup(
             name,
-            tuple(aligned_scores.system_names[run_index] for run_index in run_indices),
+            tuple(run_names[i] for i in run_indices),
             aligned_scores.scores[:, :, run_indices],
             name in deterministic,
         )
-        for name, run_indices in find_groups(
-            runs_of_system, deterministic, aligned_scores.system_names, paths
-        )
+        for name, run_indices in find_groups(runs_of_system, deterministic, run_names, paths)
     )
     measures = [aligned_scores.find_measure(name) for name in aligned_scores.measures]
     columns = [
@@ -42,9 +41,7 @@ def average_groups(
     ]
     judged_shares = aligned_scores.judged_share
     if judged_shares is not None:
-        index_of_run = {
-            name: run_index for run_index, name in enumerate(aligned_scores.system_names)
-        }
+        index_of_run = {name: i for i, name in enumerate(run_names)}
         runs_shares = [
             judged_shares[:, :, [index_of_run[run] for run in group.runs]] for group in groups
         ]

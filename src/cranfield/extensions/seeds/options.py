@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 def read_groups(groups: Any) -> dict[str, tuple[str, ...]] | None:
-    """Return {name: runs}; templates, which stand for several names, are those of "{}".
+    """Return {system: runs}; templates, which stand for several systems, have the key "{}".
 
     Texts are taken as NAME=RUN,RUN, or as a template. Raises ValueError for anything else.
 
-    >>> runs_by_name({"new": ["new-s1", "new-s2"]}), runs_by_name(["old=a,b", "{}-s*"])
+    >>> read_groups({"new": ["new-s1", "new-s2"]}), read_groups(["old=a,b", "{}-s*"])
     ({'new': ('new-s1', 'new-s2')}, {'old': ('a', 'b'), '{}': ('{}-s*',)})
     """
     if groups is None:
@@ -46,7 +46,7 @@ def read_groups(groups: Any) -> dict[str, tuple[str, ...]] | None:
 
 
 def _read_group(text: str) -> tuple[str, tuple[str, ...]]:
-    """Read NAME=RUN,RUN or a template."""
+    """Return the system and the runs of NAME=RUN,RUN or of a template."""
     name, separator, runs = text.partition("=")
     if TEMPLATE in text and not separator:
         return TEMPLATE, (text,)
@@ -108,7 +108,7 @@ class Grouping(ComparingOptions):
         return replace(self, groups=groups or None)
 
     def join_runs(self, aligned_scores: "AlignedScores") -> "AlignedScores":
-        """Return the scores of systems, each of which is the mean of its runs."""
+        """Return the scores of systems, of each the mean of the scores of its runs."""
         if self.groups is None:
             return aligned_scores
         from cranfield.extensions.seeds.grouped import average_groups
@@ -132,7 +132,7 @@ class Retraining(ComparingOptions):
         """Return the settings with the t test, if systems are judged as trained again."""
         if not self.trained_again:
             return settings
-        if settings.gate_test.is_valid_for_any_n:
+        if settings.gate_test.holds_always:
             raise OptionError(
                 f"test={settings.test!r} is about single models; training them again is tested by "
                 "t: leave one of the two out"

@@ -44,7 +44,7 @@ def retrain(aligned_scores: AlignedScores, *, has_limits: bool) -> AlignedScores
 
 
 def note_models(aligned_scores: AlignedScores) -> AlignedScores:
-    """Return aligned scores with a note, if some are of several runs, that seeds do not count."""
+    """Return aligned scores with a note that seeds do not count, if a system has several runs."""
     if all(note.code != "runs" for note in aligned_scores.notes):
         return aligned_scores
     text = (

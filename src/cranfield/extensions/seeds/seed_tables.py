@@ -75,7 +75,7 @@ def _make_table(
 def _list_columns(
     result: Result, settings: Settings, *, with_spread: bool, with_pairs: bool
 ) -> Iterator[Column]:
-    """Yield the columns: a cell shows a _Line."""
+    """Yield the columns: a cell shows a _TableLine."""
     level, by_ratio = format_percent(1 - settings.alpha), result.by_ratio
 
     def make_column(
@@ -92,8 +92,8 @@ def _list_columns(
     yield Column(
         "sd",
         lambda line: format_number(line.system.seed_sd),
-        f"sd{', least, most' * (not with_pairs)}: the standard deviation of the means of a system's "
-        f"runs{', and the least and the greatest of them' * (not with_pairs)}.",
+        f"sd{', least, most' * (not with_pairs)}: the standard deviation of the means of a "
+        f"system's runs{', and the least and the greatest of them' * (not with_pairs)}.",
         with_spread,
     )
     yield Column(
@@ -118,7 +118,7 @@ def _list_columns(
     )
     correction = (
         str(settings.correction) if settings.correction in OF_P else "holm"
-    )  # as `corrected` does
+    )  # as `correct_tests` does
     has_corrected_p = any(pair.training_p != pair.training_p_adjusted for pair in result.pairs)
     p_corrected = f"p {CORRECTIONS[correction]}" if has_corrected_p else "p"
     yield make_column("p", lambda pair: format_p(pair.training_p))

@@ -50,12 +50,12 @@ def find_groups(
     run_names: Sequence[str],
     paths_of_run: Mapping[str, Sequence[str]],
 ) -> list[tuple[str, list[int]]]:
-    """Return each system's name and the places of its runs, in the order of the first of them.
+    """Return each system and the indices of its runs, in the order of their first runs.
 
-    `runs` are what names those of each group, `deterministic` the systems without seeds. A run that
-    is in no group is a system of its own. `names` are those of all runs, `paths` the files of each,
-    if these are known. Raises InputError for what names no run, for a run in two
-    groups, and for a group called as a run that is not in it.
+    `patterns_of_group` has the names, files or patterns of each group's runs, `deterministic` the
+    systems without seeds, `paths_of_run` the files of runs, as far as they are known. A run that is
+    in no group is a system of its own. Raises InputError for a pattern that names no run, for a run
+    in two groups, and for a group called as a run that is not in it.
     """
     group_of_run: dict[int, str] = {}
     for group, patterns in _expand_templates(patterns_of_group, run_names):
@@ -73,8 +73,8 @@ def find_groups(
             for run_index in run_indices:
                 if group_of_run.setdefault(run_index, group) != group:
                     raise InputError(
-                        f"the run {run_names[run_index]!r:.80} is in two groups, {group_of_run[run_index]!r:.80} and "
-                        f"{group!r:.80}"
+                        f"the run {run_names[run_index]!r:.80} is in two groups, "
+                        f"{group_of_run[run_index]!r:.80} and {group!r:.80}"
                     )
     groups: dict[str, list[int]] = {}
     for run_index, name in enumerate(run_names):
@@ -102,7 +102,7 @@ def find_groups(
 def _expand_templates(
     groups: Mapping[str, Sequence[str]], run_names: Sequence[str]
 ) -> Iterator[tuple[str, Sequence[str]]]:
-    """Yield each group and what names its runs; a template makes a group of each name in it."""
+    """Yield each group and the patterns of its runs; a template makes a group of each match."""
     for group, patterns in groups.items():
         if group != TEMPLATE:
             yield group, patterns
@@ -124,7 +124,7 @@ def _expand_templates(
 
 
 def _matches_run(pattern: str, run_name: str, paths: Sequence[str]) -> bool:
-    """Tell whether a run is meant: by its name or file, or by a pattern of them."""
+    """Tell whether a pattern is the name or a file of a run, or matches one of these."""
     if pattern == run_name or fnmatchcase(run_name, pattern):
         return True
     return any(
@@ -136,7 +136,7 @@ def _matches_run(pattern: str, run_name: str, paths: Sequence[str]) -> bool:
 def average_runs(measure: Measure | None, scores: Floats) -> Floats:
     """Return the mean of each query's scores: (n_queries, n_runs) -> (n_queries,).
 
-    For a measure with a geometric mean, that is the geometric one.
+    It is the geometric mean for a measure whose mean over queries is geometric.
     """
     first_run, *other_runs = to_compared_unit(measure, scores).T
     mean_scores: Floats = sum(other_runs, first_run) / (1 + len(other_runs))
@@ -155,7 +155,7 @@ def list_notes(groups: Sequence[SeedGroup]) -> list[Note]:
 
 
 def training_notes(groups: Sequence[SeedGroup]) -> Iterator[Note]:
-    """Yield notes on what a comparison of such means is about, and on what it cannot say."""
+    """Yield notes on what a comparison of means of runs shows, and on what it cannot show."""
     if all(len(group.runs) == 1 for group in groups):
         if groups:
             text = "Each group has one run: it is as if there were no groups."
@@ -173,17 +173,18 @@ def training_notes(groups: Sequence[SeedGroup]) -> Iterator[Note]:
     ]
     if small_systems:
         text = (
-            f"Systems of few runs ({', '.join(small_systems)}): intervals of training again are then often "
-            "too narrow. 95% intervals held the true difference in 85 to 96% of simulated cases "
-            "with two runs of a system, in 91 to 97% with three, in 93 to 96% with five."
+            f"Systems of few runs ({', '.join(small_systems)}): intervals of training again are "
+            "then often too narrow. 95% intervals held the true difference in 85 to 96% of "
+            "simulated cases with two runs of a system, in 91 to 97% with three, in 93 to 96% with "
+            "five."
         )
         is_grave = any(len(group.runs) == 2 for group in groups)
         yield Note("few-runs", "warning" if is_grave else "info", text, len(small_systems))
     twin_systems = [escape_unprintable(group.name) for group in groups if _has_twin_runs(group)]
     if twin_systems:
         text = (
-            f"Runs of {', '.join(twin_systems)} have the same scores on every query: are they one run? "
-            "A copy has no other seed, and makes p and intervals of training again too small."
+            f"Runs of {', '.join(twin_systems)} have the same scores on every query: are they one "
+            "run? A copy has no other seed, and makes p and intervals of training again too small."
         )
         yield Note("same-runs", "warning", text, count=len(twin_systems))
     single_run_systems = [
@@ -191,9 +192,9 @@ def training_notes(groups: Sequence[SeedGroup]) -> Iterator[Note]:
     ]
     if single_run_systems:
         text = (
-            f"One run cannot tell what other seeds would change: training {', '.join(single_run_systems)} "
-            "again has no test. A system without seeds, such as BM25, is named by "
-            "deterministic= (--deterministic)."
+            "One run cannot tell what other seeds would change: training "
+            f"{', '.join(single_run_systems)} again has no test. A system without seeds, such as "
+            "BM25, is named by deterministic= (--deterministic)."
         )
         yield Note("one-seed", "info", text, len(single_run_systems))
 
@@ -207,7 +208,7 @@ def _has_twin_runs(group: SeedGroup) -> bool:
 def seed_variance(
     groups: Sequence[SeedGroup], measure: Measure | None, measure_index: int, units: Units
 ) -> AddedVariance:
-    """Return what seeds add under the measure at a place, given the units of queries.
+    """Return the variance that seeds add to the mean of each system under a measure.
 
     The variance of the runs' means has a part that comes from the queries, by which the runs differ
     on single queries; it is subtracted, since the variance over the queries has it already. The
@@ -227,7 +228,7 @@ def seed_variance(
 
 
 def _group_variance(scores: Floats, units: Units) -> float:
-    """Return what the seeds of one system add to the variance of its mean: (n_queries, n_runs)."""
+    """Return the variance that seeds add to a system's mean; `scores` are (n_queries, n_runs)."""
     n_runs = int(scores.shape[1])
     deviations = PairedScores.from_differences(scores - scores.mean(axis=1, keepdims=True))
     query_errors = Moments.of(units.pair_units(deviations)).error

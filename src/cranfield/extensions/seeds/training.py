@@ -1,4 +1,4 @@
-"""Training again: whether systems of several runs would differ with other seeds, too."""
+"""Training again: tests of whether systems of several runs would differ with other seeds, too."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -37,11 +37,8 @@ def compare_retrained(groups: Sequence[SeedGroup], cell: Cell) -> TrainingTests 
         [seed_variances.variance[column] for column in pair_columns],
         [seed_variances.degrees[column] for column in pair_columns],
     )
-    p = (
-        t_test(moments)
-        if moments.n_units > 1
-        else np.full(len(cell.paired_scores.left_column), np.nan)
-    )
+    n_pairs = len(cell.paired_scores.left_column)
+    p = t_test(moments) if moments.n_units > 1 else np.full(n_pairs, np.nan)
     return TrainingTests(moments, p, p)
 
 
@@ -54,12 +51,10 @@ def correct_tests(
     replaces them. A pair without a p-value is no comparison.
     """
     correct = CORRECTIONS.get(str(settings.correction), CORRECTIONS["holm"])
-    available_tests = [tests for tests in training_tests if tests is not None]
-    if settings.correction == "none" or not available_tests:
+    available = [tests for tests in training_tests if tests is not None]
+    if settings.correction == "none" or not available:
         return list(training_tests)
-    families = (
-        [available_tests] if settings.family == "all" else [[tests] for tests in available_tests]
-    )
+    families = [available] if settings.family == "all" else [[tests] for tests in available]
     corrected_tests = []
     for family in families:
         p = np.concatenate([tests.p for tests in family])
