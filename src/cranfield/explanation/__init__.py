@@ -1,1 +1,4 @@
-"""Why a score is what it is: the measure itself, run on values that remember how they were made."""
+"""Why a score is what it is: the measure itself, run on values that remember how they were made.
+
+What is said of a score beyond its computation, such as other orders, is a `Remark` of an extension.
+"""

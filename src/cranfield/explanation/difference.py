@@ -119,12 +119,14 @@ class Difference(Shown):
                 for kind in load_entries("remark of explain")
                 for doc, value in kind.moved(left, right.docs, measure, costs).items()
             }
-            pairs = moves.items()
-            parts = [make_part(doc, value=moved, change=moved - left_value) for doc, moved in pairs]
+            parts = [
+                make_part(doc, value=value, change=value - left_value)
+                for doc, value in moves.items()
+            ]
         else:
             a, b = (side.terms for side in terms if isinstance(side, _AddedTerms))
-            added = ((doc, a.get(doc, 0.0), b.get(doc, 0.0)) for doc in {**a, **b})
-            parts = [make_part(doc, left=x, right=y, change=y - x) for doc, x, y in added]
+            terms_of_doc = ((doc, a.get(doc, 0.0), b.get(doc, 0.0)) for doc in {**a, **b})
+            parts = [make_part(doc, left=x, right=y, change=y - x) for doc, x, y in terms_of_doc]
         parts.sort(key=lambda part: -abs(part.change))
         first_docs = _first_documents(left, right, measure)
         scenes = zip(names, (left, right), strict=True)
@@ -156,15 +158,15 @@ class Difference(Shown):
         left, right = self.names
         shown_parts = (self.parts or self.judged)[:limit]
         part_docs = {part.document for part in self.parts or self.judged}
-        other_parts = [part for part in self.first_documents if part.document not in part_docs]
-        shown_others = other_parts[: None if limit is None else limit - len(shown_parts)]
+        all_extra_parts = [part for part in self.first_documents if part.document not in part_docs]
+        extra_parts = all_extra_parts[: None if limit is None else limit - len(shown_parts)]
         header = ["document", "grade", f"rank in {left}", f"rank in {right}"]
         if self.parts and self.method == "terms":
             header += [f"adds to {left}", f"adds to {right}", "change"]
         elif self.parts:
             header += [f"{left} with it there", "change"]
         rows = []
-        for part in [*shown_parts, *shown_others]:
+        for part in [*shown_parts, *extra_parts]:
             numbers = (part.grade, part.left_rank, part.right_rank)
             texts = ("-" if number is None else format_short(number) for number in numbers)
             cells = [part.document, *texts]
@@ -179,19 +181,19 @@ class Difference(Shown):
             f"{self.difference:+.4f}"
         ]
         # A table with two labels is not turned on its side.
-        rules = frozenset({len(shown_parts)} if shown_parts and shown_others else ())
-        n_others = len(shown_others)
-        notes = self._sentences(len(shown_parts), n_others, len(other_parts) - n_others)
+        rules = frozenset({len(shown_parts)} if shown_parts and extra_parts else ())
+        n_extra = len(extra_parts)
+        notes = self._sentences(len(shown_parts), n_extra, len(all_extra_parts) - n_extra)
         return [Table(header, rows, [*notes], 2, ruled_rows=rules, title=title)]
 
-    def _sentences(self, n_visible: int, n_others: int, n_hidden: int) -> Iterator[str]:
+    def _sentences(self, n_visible: int, n_extra: int, n_hidden: int) -> Iterator[str]:
         """Yield the sentences below the table, and the difference.
 
-        `n_others` documents that make no difference are shown, `n_hidden` are not.
+        `n_extra` documents that make no difference are shown, `n_hidden` are not.
         """
-        if n_others:
-            hidden = f"; {n_hidden:,} more are not shown" * bool(n_hidden)
-            yield f"Below the line: other documents among the first ranks of either run{hidden}."
+        if n_extra:
+            ending = f"; {n_hidden:,} more are not shown" * bool(n_hidden)
+            yield f"Below the line: other documents among the first ranks of either run{ending}."
         yield from format_notes(self.notes)
         n_more = len(self.parts or self.judged) - n_visible
         if n_more and self.parts:
@@ -364,10 +366,10 @@ def _find_terms(value: Any) -> _AddedTerms | str:
         left_steps, right_steps = left_terms.common_steps, right_terms.common_steps
         return _AddedTerms(sums, (("both", float(len(left_steps))), *left_steps, *right_steps))
     is_left = isinstance(left_terms, _AddedTerms)
-    added_terms, other_input = (left_terms, inputs[1]) if is_left else (right_terms, inputs[0])
+    added_terms, constant_input = (left_terms, inputs[1]) if is_left else (right_terms, inputs[0])
     if not isinstance(added_terms, _AddedTerms):
         return left_terms if isinstance(left_terms, str) else added_terms
-    constant = np.asarray(other_input).flat[0].item()
+    constant = np.asarray(constant_input).flat[0].item()
     if op is np.divide and added_terms is right_terms:
         return _NOT_ADDITIVE[op]
     if op is np.divide:

@@ -224,13 +224,13 @@ def _collect_sections(
 ) -> list[Section]:
     """Return the sections that some references lead to, each below those that it refers to."""
     sections: list[Section] = []
-    visited: set[Section] = set()
+    done: set[Section] = set()
 
     def visit(references: References) -> None:
         for reference in references:
             section = section_of_symbol[reference] if isinstance(reference, str) else reference
-            if section not in visited:
-                visited.add(section)
+            if section not in done:
+                done.add(section)
                 visit(section.references)
                 sections.append(section)
 

@@ -145,17 +145,17 @@ def _explain(
     judging: Judging,
 ) -> Explanation | MeanExplanation | Difference | QueryDifferences:
     """Return the explanation of one or two runs on a query, or, if it is None, on all queries."""
-    first_run, *other_runs = runs.values()
-    if query is None and other_runs:
+    first_run, *second_runs = runs.values()
+    if query is None and second_runs:
         return QueryDifferences.of_runs(qrels, runs, measure, judging)
     if query is None:
         return MeanExplanation.of_run(qrels, first_run, measure, judging)
     costs = measure.definition.traits.takes_cost
-    scene, *other_scenes = (
+    scene, *second_scenes = (
         Scene.of(qrels, run, str(query), judging, costs=costs) for run in runs.values()
     )
-    if other_scenes:
-        return Difference.of(scene, other_scenes[0], tuple(runs), measure)
+    if second_scenes:
+        return Difference.of(scene, second_scenes[0], tuple(runs), measure)
     return Explanation.of(scene, measure)
 
 

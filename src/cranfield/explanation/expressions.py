@@ -167,7 +167,7 @@ class ExpressionWriter:
         return self.write_out(node, label) if expression is None else expression
 
     def write_out(self, node: TracedArray, label: Label) -> Expression:
-        """Return how an array was made, whatever it is called."""
+        """Return how an array was made, even if it has a name."""
         op, inputs = node.step.op, node.step.inputs
         if op == ITEM:  # some of an array, in some order
             name = self.nodes.name(node)
@@ -228,15 +228,15 @@ class ExpressionWriter:
     def _write_shorter(self, op: Any, inputs: Any, label: Label) -> Expression | None:
         """Return an expression of the same number that is simpler to read, if there is one."""
         if op in (np.multiply, np.add):
-            for operand, other_operand in (inputs, inputs[::-1]):
-                if is_constant(operand, _NEUTRAL_NUMBER[op]) and not is_bool(other_operand):
-                    return self.write(other_operand, label)
+            for operand, partner in (inputs, inputs[::-1]):
+                if is_constant(operand, _NEUTRAL_NUMBER[op]) and not is_bool(partner):
+                    return self.write(partner, label)
                 if op is np.add and self._is_zero(operand):
-                    return self.write(other_operand, label)
+                    return self.write(partner, label)
                 if op is np.multiply and self._is_zero(operand):
                     return Expression("0", ATOM)
                 if op is np.multiply and isinstance(operand, TracedArray) and is_bool(operand):
-                    return self._write_choice(operand, other_operand, 0, label)
+                    return self._write_choice(operand, partner, 0, label)
         elif op in _NEUTRAL_NUMBER and is_constant(inputs[1], _NEUTRAL_NUMBER[op]):
             return self.write(inputs[0], label)
         elif op is np.subtract and isinstance(inputs[0], TracedArray) and is_bool(inputs[1]):
@@ -247,11 +247,11 @@ class ExpressionWriter:
                     f"rows above with {self.write_operand(inputs[1], label, OR)}", LOOSE
                 )
         elif op in BINARY and BINARY[op][1] in (AND, OR):
-            for operand, other_operand in (inputs, inputs[::-1]):
+            for operand, partner in (inputs, inputs[::-1]):
                 if not isinstance(operand, TracedArray) and np.size(operand) == 1:
                     truth = bool(np.asarray(operand).flat[0])
                     if truth == (BINARY[op][1] == AND):
-                        return self.write(other_operand, label)
+                        return self.write(partner, label)
                     return Expression(to_six_decimals(truth), ATOM)
         return None
 

@@ -177,10 +177,10 @@ class MeanExplanation(Shown):
     ) -> "MeanExplanation":
         """Explain a run's value over all queries, with counts beside it.
 
-        The counts are of the documents retrieved, of the relevant ones (by the grade that the
-        measure takes for that), and of the relevant ones retrieved; the last not with
-        ties="expected", where a cut by `depth` leaves open which they are; none for judgments in
-        groups, where a document has several grades.
+        The counts: documents retrieved, relevant ones (by the grade that the measure takes for
+        that), and relevant ones retrieved; not the last with ties="expected", where a cut by
+        `depth` leaves open which they are; none for judgments in groups, where a document has
+        several grades.
 
         Raises what `evaluate` does; MeasureError, too, for a measure whose values are texts.
         """
@@ -214,7 +214,7 @@ class MeanExplanation(Shown):
         return [Table(header, rows, lines, title=[title], n_sentences=header.count("why"))]
 
     def _columns(self, parts: Sequence[QueryPart]) -> Iterator[Column]:
-        """Yield the columns behind that of the query, of which `parts` are the rows."""
+        """Yield the columns behind the query's; the rows of the table are `parts`."""
         yield Column(str(self.measure), lambda part: format_score(self.measure, part.value))
         if self.kind == "logarithm":
             floor = f"{GEOMETRIC_FLOOR:.5f}"
@@ -238,10 +238,10 @@ class MeanExplanation(Shown):
             yield Column("share", lambda part: _format_percent(part.share, 1), meaning)
             yield Column("so far", lambda part: _format_percent(part.so_far, 1))
         level = "" if self.level in (1, SMALLEST_POSITIVE) else f" (of grade {self.level} or more)"
-        found_meaning = f"found: relevant documents{level} that were retrieved, at any rank."
+        count_meaning = f"found: relevant documents{level} that were retrieved, at any rank."
         for name in ("retrieved", "relevant", "relevant_retrieved"):
             if None not in (getattr(part, name) for part in parts):
-                heading, meaning = ("found", found_meaning) if "_" in name else (name, "")
+                heading, meaning = ("found", count_meaning) if "_" in name else (name, "")
                 yield Column(heading, lambda part, name=name: f"{getattr(part, name):,}", meaning)
         if any(part.marks for part in parts):
             yield Column("why", lambda part: ", ".join(part.marks))

@@ -95,8 +95,8 @@ class _Writer:
         with self._open_frame() as frame:
             formula = self._write_words(node, self.find_symbol)
             numbers = self._write_numbers(node, formula) if name or not _is_leaf(node) else ""
-            is_known = formula in self.sections  # the same number, apart from a factor of 1
-            frame.name = name or (formula if is_known else next(self.symbols))
+            is_repeated = formula in self.sections  # the same number, apart from a factor of 1
+            frame.name = name or (formula if is_repeated else next(self.symbols))
         return Line(frame.name, formula, numbers, node.values.flat[0].item(), frame.references)
 
     @contextmanager

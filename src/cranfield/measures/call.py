@@ -136,12 +136,12 @@ class Call:
 
     def _misuse_hint(self, lists: Sequence[Any], parameters: Mapping[str, Any]) -> str:
         """Return what was wrong with a call, an empty text where it is not known."""
-        name, other_lists = self.definition.name, lists[1:]
-        arguments = (*other_lists, *parameters.values())
+        name, next_lists = self.definition.name, lists[1:]
+        arguments = (*next_lists, *parameters.values())
         number = next(filter(is_whole_number, arguments), None)
-        if number is not None and (_CUTOFF_SYNONYMS & parameters.keys() or len(other_lists) == 2):
+        if number is not None and (_CUTOFF_SYNONYMS & parameters.keys() or len(next_lists) == 2):
             return f"a cutoff is written before the lists: ({name}@{number})(truth, ranking); "
-        if number is not None and len(other_lists) == 1:
+        if number is not None and len(next_lists) == 1:
             return (
                 f"{number} is no ranking: a cutoff is written ({name}@{number})(grades), the "
                 f"number of relevant documents {self.text}(grades, n_relevant={number}); "

@@ -64,8 +64,8 @@ class Declaration:
         if match is None:
             return text, {}
         named_parts = {name: " ".join(text.split()) for name, text in match.groupdict().items()}
-        other_parts = text[: match.start()].strip(), text[match.end() :]
-        return "\n\n".join(filter(None, other_parts)), named_parts
+        texts = text[: match.start()].strip(), text[match.end() :]
+        return "\n\n".join(filter(None, texts)), named_parts
 
     @property
     def documentation(self) -> str:

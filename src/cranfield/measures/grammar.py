@@ -240,10 +240,10 @@ def _read_call(word: str) -> _Readings:
     if misplaced_match:
         raise _misplaced_error(word, f"{name}{misplaced_match['args']}@{misplaced_match['at']}")
     if level_match:
-        known_parameters = measure.definition.parameters
-        if "rel" not in known_parameters:
+        parameter_names = measure.definition.parameters
+        if "rel" not in parameter_names:
             gain_hint = f"; it gives each grade a gain, as in {name}(gain={{1: 0}})"
-            gain_hint = gain_hint if "gain" in known_parameters else ""
+            gain_hint = gain_hint if "gain" in parameter_names else ""
             raise MeasureError(f"{word!r}: {name} takes no relevance level{gain_hint}")
         parameters["rel"] = int(level_match["rel"])
     if cutoff[:1] in _CLOSING_BRACKET and cutoff[-1:] == _CLOSING_BRACKET[cutoff[0]]:  # ndcg@[5,10]

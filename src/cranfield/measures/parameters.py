@@ -154,7 +154,7 @@ _MIN_WITH_R = r"min\(\s*(?:(\d+)\s*,\s*R|R\s*,\s*(\d+))\s*\)"
 class Depth:
     """Where a ranking is cut.
 
-    After `ranks`; after as many as the query has relevant documents, if `at_relevant`; after the
+    After `n_ranks`; after as many as the query has relevant documents, if `at_relevant`; after the
     smaller of both, if both are given.
     """
 

@@ -201,7 +201,7 @@ class Measure:
 
     def with_parameters(self, parameters: Mapping[str, Any]) -> "Measure":
         """Return the measure with some parameters set."""
-        known_parameters = self.definition.parameters
+        parameter_of_name = self.definition.parameters
         values = dict(self.given)
         name, own_parameters = self.definition.names.translate(
             self.name, {key.lower(): value for key, value in parameters.items()}
@@ -209,12 +209,12 @@ class Measure:
         if name != self.name:
             return Measure(name, self.cutoff).with_parameters(own_parameters)
         for key, value in own_parameters.items():
-            if key not in known_parameters:
+            if key not in parameter_of_name:
                 raise MeasureError(unknown_parameter_text(self.definition, key, value))
             try:
-                values[key] = known_parameters[key].check(value)
+                values[key] = parameter_of_name[key].check(value)
             except ValueError as error:
-                meaning = known_parameters[key].meaning
+                meaning = parameter_of_name[key].meaning
                 raise MeasureError(
                     f"{self.name}({key}={value!r:.80}): expected {error} ({meaning})"
                 ) from None
@@ -222,7 +222,7 @@ class Measure:
         # What another name resets, as `beta` does `x`, was not stated.
         reset_names = {key for key, value in own_parameters.items() if value is None}
         reset_names -= {*parameters}
-        in_order = ((key, values[key]) for key in known_parameters if key in values)
+        in_order = ((key, values[key]) for key in parameter_of_name if key in values)
         return replace(
             self,
             given=tuple((k, v) for k, v in in_order if v != defaults[k]),

@@ -41,10 +41,10 @@ def extended_inferred_ap(judged: Judged, *, rel: Rel = 1) -> Floats:
 
     def precision_above(s: int) -> Floats:
         """Return what a stratum adds to the precision of each row, (rows,)."""
-        is_here, place = hits.stratum == s, f"above in stratum {s}"
-        n_relevant = give_name(f"relevant {place}", hits.so_far(is_here & relevant))
-        n_judged = give_name(f"judged {place}", hits.so_far(is_here & (hits.grade >= 0)))
-        share = give_name(f"share {place}", ratio(hits.so_far(is_here), ranks_above))
+        is_in_stratum, place = hits.stratum == s, f"above in stratum {s}"
+        n_relevant = give_name(f"relevant {place}", hits.so_far(is_in_stratum & relevant))
+        n_judged = give_name(f"judged {place}", hits.so_far(is_in_stratum & (hits.grade >= 0)))
+        share = give_name(f"share {place}", ratio(hits.so_far(is_in_stratum), ranks_above))
         return (ranks_above / (ranks_above + 1) * share) * (
             (n_relevant + SMOOTHING) / (n_judged + 2 * SMOOTHING)
         )
@@ -102,6 +102,6 @@ def statistical_ap(
 
 
 def _weight(ranked: Ranked) -> Floats:
-    """Return for how many documents each judged document stands, (rows,)."""
+    """Return 1 / probability of each judged document, (rows,): its weight in the sums."""
     weight = 1 / ranked.probability
     return weight

@@ -47,8 +47,8 @@ def _translate_relative(name: str, parameters: Parameters) -> tuple[str, Paramet
     relative = parameters.get("relative", False)
     if not isinstance(relative, bool):
         raise MeasureError(f"{name}(relative={relative!r}): expected True or False")
-    other_parameters = {key: value for key, value in parameters.items() if key != "relative"}
-    return ("SetRelP" if relative else name), other_parameters
+    own_parameters = {key: value for key, value in parameters.items() if key != "relative"}
+    return ("SetRelP" if relative else name), own_parameters
 
 
 def _translate_beta(name: str, parameters: Parameters) -> tuple[str, Parameters]:
@@ -157,8 +157,8 @@ def set_relative_precision(judged: Judged, *, rel: Rel = 1) -> Floats:
 
 
 def _weights_reason(judged: Judged, *, weights: tuple[float, ...], **_: Any) -> str:
-    found_weight, other_weight, missed_weight, other_missed_weight = weights
-    finding_pays = found_weight + other_missed_weight >= other_weight + missed_weight
+    relevant_weight, nonrelevant_weight, missed_weight, nonrelevant_missed_weight = weights
+    finding_pays = relevant_weight + nonrelevant_missed_weight >= nonrelevant_weight + missed_weight
     return "" if finding_pays else depth_cut_reason(judged)
 
 

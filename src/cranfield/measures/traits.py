@@ -39,7 +39,7 @@ class Traits:
     the one by rising grade the worst (unjudged documents last, or first), so that ties="best" and
     "worst" apply. It may be a function of the Judged and the parameters that returns why that is
     not so, or an empty text. `averages_ties`: where `judged.ties` is "expected", the function
-    returns the mean over all orders of tied documents (see `Judged.places`).
+    returns the mean over all orders of tied documents (see `Judged.tie_places`).
 
     `fractions` says what becomes of grades that are not whole numbers: they are "taken" as they
     are; with "level" they are, too, once the parameter `rel` was stated; any other text says why

@@ -52,12 +52,12 @@ from cranfield.render.plain import to_text
 from cranfield.render.table import to_html, to_markdown
 
 
-def steps(found: Explanation) -> list[Any]:
-    steps: list[Any] = found.to_dict()["steps"]
+def steps(explanation: Explanation) -> list[Any]:
+    steps: list[Any] = explanation.to_dict()["steps"]
     return steps
 
 
-def listed(step: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+def list_values(step: Mapping[str, Any]) -> list[tuple[Any, ...]]:
     """Return (rank, document, grade) of a table."""
     return list(zip(step["rank"], step["document"], step["grade"], strict=True))
 
@@ -72,13 +72,13 @@ def best_first(judged: Judgments) -> list[str]:
 
 
 def rows(
-    docs: Sequence[str], judged: Judgments, *, least: int = -9, k: int | None = None
+    docs: Sequence[str], judged: Judgments, *, lowest: int = -9, k: int | None = None
 ) -> list[tuple[int, str, int]]:
     """Return (rank, document, grade) of those of a ranking that are judged."""
     return [
         (rank, doc, judged[doc])
         for rank, doc in enumerate(docs[:k], 1)
-        if doc in judged and judged[doc] >= least
+        if doc in judged and judged[doc] >= lowest
     ]
 
 
@@ -96,11 +96,11 @@ def test_the_last_line_is_the_value_with_every_digit(
     values = evaluate(qrels, run, SOME, **options)
     for i, query in enumerate(sample_cases(qrels.query_ids)):
         name = SOME[i % len(SOME)]
-        found = explain_query(qrels, run, name, query, **options)
+        explanation = explain_query(qrels, run, name, query, **options)
         expected = values.per_query(name)[query]
-        assert same_bits(found.value, expected)
-        assert last_line(str(found)).startswith(f"{name} = ")
-        assert last_line(str(found)).endswith(f" = {expected!r}")
+        assert same_bits(explanation.value, expected)
+        assert last_line(str(explanation)).startswith(f"{name} = ")
+        assert last_line(str(explanation)).endswith(f" = {expected!r}")
 
 
 @pytest.mark.parametrize("options", IN_MEMORY, ids=str)
@@ -111,9 +111,9 @@ def test_odd_collections_too(options: dict[str, Any]) -> None:
         name = SOME[seed % len(SOME)]
         values = evaluate(qrels, run, name, **options).per_query(name)
         for query in qrels:
-            found = explain_query(qrels, run, name, query, **options)
-            assert same_bits(found.value, values[query])
-            assert last_line(str(found)).endswith(f" = {values[query]!r}")
+            explanation = explain_query(qrels, run, name, query, **options)
+            assert same_bits(explanation.value, values[query])
+            assert last_line(str(explanation)).endswith(f" = {values[query]!r}")
 
 
 def test_the_command_ends_with_it(demo_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,30 +131,36 @@ def test_the_command_ends_with_it(demo_folder: Path, monkeypatch: pytest.MonkeyP
         "--depth",
         "9",
     ]
-    done = run_explain(*files, *arguments)
+    outcome = run_explain(*files, *arguments)
     value = evaluate(*files, "AP", ties="worst", scores="single", depth=9).per_query("AP")["q07"]
-    assert last_line(done.stdout).endswith(f" = {value!r}")
-    assert "Options: scores=single, ties=worst, depth=9." in done.stdout
-    found = json.loads(run_explain(*files, *arguments, "--format", "json").stdout)
-    assert same_bits(found["value"], value)
-    assert found["options"] == {"depth": 9, "scores": "single", "ties": "worst"}
+    assert last_line(outcome.stdout).endswith(f" = {value!r}")
+    assert "Options: scores=single, ties=worst, depth=9." in outcome.stdout
+    explanation = json.loads(run_explain(*files, *arguments, "--format", "json").stdout)
+    assert same_bits(explanation["value"], value)
+    assert explanation["options"] == {"depth": 9, "scores": "single", "ties": "worst"}
 
 
 def test_lists_of_grades() -> None:
-    given: dict[str, list[int | None]] = {"a": [5, 2, 4, 0, 1], "b": [None, 0, 3], "c": []}
-    qrels, run = grades(given, collection={query: [5, 5, 4, 3, 2, 1, 0, 0] for query in given})
+    grades_of_query: dict[str, list[int | None]] = {
+        "a": [5, 2, 4, 0, 1],
+        "b": [None, 0, 3],
+        "c": [],
+    }
+    qrels, run = grades(
+        grades_of_query, collection={query: [5, 5, 4, 3, 2, 1, 0, 0] for query in grades_of_query}
+    )
     for name in SOME:
         values = evaluate(qrels, run, name).per_query(name)
-        for query in given:
-            found = explain_query(qrels, run, name, query)
-            assert same_bits(found.value, values[query])
-            assert "Judged: the grades stated for the collection." in join_notes(found)
+        for query in grades_of_query:
+            explanation = explain_query(qrels, run, name, query)
+            assert same_bits(explanation.value, values[query])
+            assert "Judged: the grades stated for the collection." in join_notes(explanation)
 
 
 def test_a_measure_of_one_letter_has_every_digit_too() -> None:
-    found = explain_query({"q": {"a": 3, "b": 1, "c": 2}}, {"q": ["x", "a", "y", "c"]}, "Q")
-    assert last_line(str(found)).endswith(f" = {found.value!r}")
-    assert len(str(found.value)) > 12
+    explanation = explain_query({"q": {"a": 3, "b": 1, "c": 2}}, {"q": ["x", "a", "y", "c"]}, "Q")
+    assert last_line(str(explanation)).endswith(f" = {explanation.value!r}")
+    assert len(str(explanation.value)) > 12
 
 
 def test_which_ideal_a_list_of_grades_has() -> None:
@@ -183,10 +189,10 @@ def test_which_ideal_a_list_of_grades_has() -> None:
 def test_a_formula_is_that_of_the_measure_or_is_said_to_be_another(
     name: str, is_variant: bool
 ) -> None:
-    found = explain_query({"q": {"a": 1}}, {"q": ["a"]}, name)
-    formula = found.measure.definition.formula
+    explanation = explain_query({"q": {"a": 1}}, {"q": ["a"]}, name)
+    formula = explanation.measure.definition.formula
     variant = ", of which this is a variant" if is_variant else ""
-    assert f"{found.measure.name}{variant}: {formula} (" in str(found)
+    assert f"{explanation.measure.name}{variant}: {formula} (" in str(explanation)
 
 
 def test_the_cutoff_is_that_of_the_query() -> None:
@@ -196,8 +202,8 @@ def test_the_cutoff_is_that_of_the_query() -> None:
         assert text in join_notes(explain_query(qrels, run, name)), name
     text = "Unjudged: 1 of the 1 document retrieved down to rank 1, at rank 1 (u)."
     assert text in join_notes(explain_query(qrels, run, "P(rel=2)@R"))
-    nothing = "No rank is looked at: R, the number of relevant documents, is 0."
-    assert nothing in join_notes(explain_query(qrels, run, "P(rel=3)@R"))
+    sentence = "No rank is looked at: R, the number of relevant documents, is 0."
+    assert sentence in join_notes(explain_query(qrels, run, "P(rel=3)@R"))
 
 
 def test_that_numbers_are_rounded_is_said_where_they_are() -> None:
@@ -214,48 +220,55 @@ def test_that_numbers_are_rounded_is_said_where_they_are() -> None:
 def test_nothing_retrieved_is_said_once() -> None:
     for only_judged in (False, True):
         empty = {"q": {"a": 1}, "r": {"b": 1}}, {"r": ["b"]}
-        found = join_notes(explain_query(*empty, "AP", "q", judged_only=only_judged))
-        assert found.count("Nothing was retrieved.") == 1
-        assert "Not one judged document" not in found
-    found = join_notes(explain_query({"q": {"a": 1}}, {"q": ["x"]}, "AP", "q"))
-    assert "Not one judged document was retrieved." in found
+        notes = join_notes(explain_query(*empty, "AP", "q", judged_only=only_judged))
+        assert notes.count("Nothing was retrieved.") == 1
+        assert "Not one judged document" not in notes
+    notes = join_notes(explain_query({"q": {"a": 1}}, {"q": ["x"]}, "AP", "q"))
+    assert "Not one judged document was retrieved." in notes
 
 
 @pytest.mark.parametrize("name", ["P@3", "R@3", "Success@3", "NumRet"])
 def test_csv_has_a_row_for_each_document(name: str) -> None:
-    shown = explain_query({"q": {"a": 2, "b": 1, "c": 0}}, {"q": ["a", "x", "b"]}, name).to_csv()
-    read = list(csv.DictReader(io.StringIO(shown)))
-    found = {row["document"]: (row["rank"], row["grade"]) for row in read}
-    assert found["a"] == ("1", "2")
-    assert found["b"] == ("3", "1")
-    assert found.get("x", ("2", "")) == ("2", "")
+    text = explain_query({"q": {"a": 2, "b": 1, "c": 0}}, {"q": ["a", "x", "b"]}, name).to_csv()
+    read = list(csv.DictReader(io.StringIO(text)))
+    row_of_doc = {row["document"]: (row["rank"], row["grade"]) for row in read}
+    assert row_of_doc["a"] == ("1", "2")
+    assert row_of_doc["b"] == ("3", "1")
+    assert row_of_doc.get("x", ("2", "")) == ("2", "")
     assert read[-1]["step"] == name
 
 
 # ---- the documents in the tables ----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("options", [one for one in IN_MEMORY if one.get("ties") != "expected"])
+@pytest.mark.parametrize(
+    "options", [options for options in IN_MEMORY if options.get("ties") != "expected"]
+)
 def test_the_documents_are_those_retrieved(options: dict[str, Any]) -> None:
     for seed in SEEDS:
         qrels, run = make_collection(seed)
         for query, judged, scores in query_cases(seed):
             docs = rank_docs(scores, judged, **options)
-            found = explain_query(qrels, run, "DCG@6", query, **options)
-            assert listed(steps(found)[0]) == [
+            explanation = explain_query(qrels, run, "DCG@6", query, **options)
+            assert list_values(steps(explanation)[0]) == [
                 (rank, doc, judged.get(doc)) for rank, doc in enumerate(docs[:6], 1)
             ]
-            every = rank_docs(scores, judged, **{**options, "judged_only": False})
-            assert [(each.rank, each.document, each.grade) for each in found.retrieved] == [
-                (rank, doc, judged.get(doc)) for rank, doc in enumerate(every, 1)
-            ]
+            docs_in_order = rank_docs(scores, judged, **{**options, "judged_only": False})
+            assert [
+                (document.rank, document.document, document.grade)
+                for document in explanation.retrieved
+            ] == [(rank, doc, judged.get(doc)) for rank, doc in enumerate(docs_in_order, 1)]
             if options.get("order") != "given":
-                assert [each.score for each in found.retrieved] == [scores[doc] for doc in every]
-            assert list(found.unjudged) == [
-                (rank, doc) for rank, doc in enumerate(every, 1) if doc not in judged
+                assert [document.score for document in explanation.retrieved] == [
+                    scores[doc] for doc in docs_in_order
+                ]
+            assert list(explanation.unjudged) == [
+                (rank, doc) for rank, doc in enumerate(docs_in_order, 1) if doc not in judged
             ]
-            relevant = listed(steps(explain_query(qrels, run, "AP(rel=2)", query, **options))[0])
-            assert relevant == rows(docs, judged, least=2)
+            relevant = list_values(
+                steps(explain_query(qrels, run, "AP(rel=2)", query, **options))[0]
+            )
+            assert relevant == rows(docs, judged, lowest=2)
 
 
 @pytest.mark.parametrize("options", [{}, {"judged_only": True}, {"depth": 3}], ids=str)
@@ -264,30 +277,30 @@ def test_the_ideal_ranking_is_of_all_that_was_judged(options: dict[str, Any]) ->
         qrels, run = make_collection(seed)
         for query, judged, scores in query_cases(seed):
             ideal = [row for row in rows(best_first(judged), judged) if row[2] >= 1]
-            found = explain_query(qrels, run, "nDCG@5", query, **options)
-            assert listed(steps(found)[1]) == ideal[:5]
+            explanation = explain_query(qrels, run, "nDCG@5", query, **options)
+            assert list_values(steps(explanation)[1]) == ideal[:5]
 
             gains = {1: 3.0, 2: 0.5, 3: 1.0}  # reordered: grade 1 is worth most
-            found = explain_query(qrels, run, f"nDCG(gain={gains})", query, **options)
+            explanation = explain_query(qrels, run, f"nDCG(gain={gains})", query, **options)
             best = sorted(ideal, key=lambda row: -gains[row[2]])
             expected = [(rank, doc, grade) for rank, (_, doc, grade) in enumerate(best, 1)]
-            assert listed(steps(found)[1]) == expected
+            assert list_values(steps(explanation)[1]) == expected
 
-            hits = rows(rank_docs(scores, judged, **options), judged, least=1)
+            hits = rows(rank_docs(scores, judged, **options), judged, lowest=1)
             best = sorted(hits, key=lambda row: -row[2])
             expected = [(rank, doc, grade) for rank, (_, doc, grade) in enumerate(best, 1)]
-            found = explain_query(qrels, run, "nDCG(ideal='retrieved')", query, **options)
-            assert listed(steps(found)[1]) == expected
+            explanation = explain_query(qrels, run, "nDCG(ideal='retrieved')", query, **options)
+            assert list_values(steps(explanation)[1]) == expected
 
 
 def test_the_ideal_of_subtopics_is_the_greedy_one() -> None:
     for seed in seeds(8):
         qrels, run = diversity_oracle.make_subtopic_collection(seed)
         for query, subtopics in qrels.items():
-            found = explain_query(Qrels(qrels), run, "alpha_nDCG@4", query)
+            explanation = explain_query(Qrels(qrels), run, "alpha_nDCG@4", query)
             tables = [
-                list(zip(step["group"], *zip(*listed(step), strict=True), strict=True))
-                for step in steps(found)
+                list(zip(step["group"], *zip(*list_values(step), strict=True), strict=True))
+                for step in steps(explanation)
                 if step.get("document")
             ]
             ideal = diversity_oracle.rank_greedily(subtopics, 0.5, 1, None)
@@ -311,24 +324,26 @@ def test_the_rank_column_and_the_order_of_the_lines(write: Write) -> None:
     run = write("run", "\n".join([*lines, "q1 Q0 d 4 no t", "q1 Q0 e 5 0.5 t", ""]))
     for order, docs in (("score", "cabe"), ("rank", "bcade"), ("given", "abcde")):
         options: dict[str, Any] = {"order": order, "errors": "skip"}
-        found = explain_query(qrels, run, "DCG", "q1", **options)
-        assert "".join(each.document for each in found.retrieved) == docs
-        assert [row[1] for row in listed(steps(found)[0])] == list(docs)
-        assert same_bits(found.value, evaluate(qrels, run, "DCG", **options).per_query("DCG")["q1"])
-        left_out = "1 row of the run left out" in join_notes(found)
+        explanation = explain_query(qrels, run, "DCG", "q1", **options)
+        assert "".join(document.document for document in explanation.retrieved) == docs
+        assert [row[1] for row in list_values(steps(explanation)[0])] == list(docs)
+        assert same_bits(
+            explanation.value, evaluate(qrels, run, "DCG", **options).per_query("DCG")["q1"]
+        )
+        left_out = "1 row of the run left out" in join_notes(explanation)
         assert left_out == (order == "score")
         assert left_out == ("left-out" in codes(evaluate(qrels, run, "DCG", **options).notes))
-    with pytest.raises(InputError, match="expected a number as the score") as broken:
+    with pytest.raises(InputError, match="expected a number as the score") as raised:
         explain(qrels, run, "DCG", "q1")
     with pytest.raises(InputError) as other:
         evaluate(qrels, run, "DCG")
-    assert str(broken.value) == str(other.value)
+    assert str(raised.value) == str(other.value)
 
 
 def test_rows_of_the_qrels_left_out_are_said(write: Write) -> None:
     qrels = write("qrels", "q1 0 a 1\nq2 0 b\n")
-    found = explain_query(qrels, {"q1": ["a"]}, "AP", "q1", errors="skip")
-    assert "1 row of the qrels left out" in join_notes(found)
+    explanation = explain_query(qrels, {"q1": ["a"]}, "AP", "q1", errors="skip")
+    assert "1 row of the qrels left out" in join_notes(explanation)
 
 
 # ---- what is written beside the tables ----------------------------------------------------------
@@ -336,7 +351,7 @@ def test_rows_of_the_qrels_left_out_are_said(write: Write) -> None:
 
 def test_what_was_not_judged() -> None:
     qrels = {"q": {"a": 1, "b": 0, "z": -1}, "r": {"a": 1}}
-    said_of = [
+    sentences = [
         ("P@2", ["a", "b", "c"], "Judged: all of the 2 documents retrieved down to rank 2."),
         ("P@3", ["a", "b", "c"], "Unjudged: 1 of the 3 documents retrieved, at rank 3 (c)."),
         ("P@1", ["a", "c"], "Judged: the 1 document retrieved down to rank 1."),
@@ -349,45 +364,45 @@ def test_what_was_not_judged() -> None:
         ("AP", [f"u{i}" for i in range(1, 9)], "Unjudged: 8 of the 8 documents retrieved, at "
          "ranks 1 (u1), 2 (u2), 3 (u3), 4 (u4), 5 (u5) and 3 more."),
     ]  # fmt: skip
-    for name, docs, phrase in said_of:
-        found = explain_query(qrels, {"q": docs}, name, "q")
-        assert phrase in join_notes(found)
-        assert same_bits(found.value, evaluate(qrels, {"q": docs}, name).per_query(name)["q"])
+    for name, docs, phrase in sentences:
+        explanation = explain_query(qrels, {"q": docs}, name, "q")
+        assert phrase in join_notes(explanation)
+        assert same_bits(explanation.value, evaluate(qrels, {"q": docs}, name).per_query(name)["q"])
 
 
 def test_what_was_dropped() -> None:
     """The tables have the ranks after that, and a line says so."""
     qrels, run = {"q": {"a": 1, "b": 0, "z": -1}}, {"q": ["x", "b", "z", "a"]}
-    found = explain_query(qrels, run, "AP", judged_only=True)
-    assert listed(steps(found)[0]) == [(2, "a", 1)]
-    assert "2 of the 4 documents retrieved, at ranks 1 (x), 3 (z)." in join_notes(found)
+    explanation = explain_query(qrels, run, "AP", judged_only=True)
+    assert list_values(steps(explanation)[0]) == [(2, "a", 1)]
+    assert "2 of the 4 documents retrieved, at ranks 1 (x), 3 (z)." in join_notes(explanation)
     assert "Dropped" not in join_notes(
         explain_query(qrels, {"q": ["b", "a"]}, "AP", judged_only=True)
     )
 
 
 def test_nothing_by_nothing() -> None:
-    found = explain_query({"q": {"a": 0}}, {"q": ["a"]}, "nDCG")
-    assert found.value == 0
-    assert "0 / 0 counts as 0: in nDCG." in join_notes(found)
-    assert last_line(str(found)) == "nDCG = A / B = 0 / 0 = 0.0"
+    explanation = explain_query({"q": {"a": 0}}, {"q": ["a"]}, "nDCG")
+    assert explanation.value == 0
+    assert "0 / 0 counts as 0: in nDCG." in join_notes(explanation)
+    assert last_line(str(explanation)) == "nDCG = A / B = 0 / 0 = 0.0"
     assert "0 / 0" not in join_notes(explain_query({"q": {"a": 1}}, {"q": []}, "nDCG"))
 
 
 def test_infinite_scores_are_json() -> None:
     infinite = float("inf")
     run = {"q": {"a": infinite, "b": 1.5, "c": -infinite}}
-    found = explain_query({"q": {"a": 1}}, run, "AP")
-    document = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    explanation = explain_query({"q": {"a": 1}}, run, "AP")
+    document = json.loads(json.dumps(explanation.to_dict(), allow_nan=False))
     assert [row["score"] for row in document["retrieved"]] == ["inf", 1.5, "-inf"]
-    assert [row.score for row in found.retrieved] == [infinite, 1.5, -infinite]
+    assert [row.score for row in explanation.retrieved] == [infinite, 1.5, -infinite]
 
 
 def test_a_text_is_explained_and_has_no_difference() -> None:
     qrels, run = {"q": {"a": 2, "b": 0}}, {"q": ["b", "x", "a"]}
-    found = explain_query(qrels, run, "RelString@3")
-    assert found.value == "0-2"
-    assert last_line(str(found)).endswith(" = 0-2")
+    explanation = explain_query(qrels, run, "RelString@3")
+    assert explanation.value == "0-2"
+    assert last_line(str(explanation)).endswith(" = 0-2")
     assert last_line(str(explain_query(qrels, {"q": []}, "RelString"))).endswith(" = (empty)")
     for query in ("q", None):
         with pytest.raises(MeasureError, match="RelString@3 is a string: two of them have no diff"):
@@ -444,23 +459,23 @@ def test_what_cannot_be_explained_is_refused() -> None:
 
 def test_wrong_options_and_queries() -> None:
     options = [option.name for option in fields(Judging)]
-    known = ", ".join(["errors", "columns", *options])
+    option_names = ", ".join(["errors", "columns", *options])
     wrong: list[dict[str, Any]] = [{"tie": "best"}, {"bounds": True}]
     for query in ("q1", None):
         for option in wrong:
             name = next(iter(option))
-            with pytest.raises(TypeError) as refused:
+            with pytest.raises(TypeError) as raised:
                 explain(TWO, {"q1": ["a"]}, "AP", query, **option)
-            said, _, options_said = str(refused.value).partition("; its options are ")
-            assert said == f"explain() got an unexpected keyword argument {name!r}"
-            assert options_said.startswith(f"{known}, ")
-            assert options_said.endswith(", progress")
+            message, _, option_text = str(raised.value).partition("; its options are ")
+            assert message == f"explain() got an unexpected keyword argument {name!r}"
+            assert option_text.startswith(f"{option_names}, ")
+            assert option_text.endswith(", progress")
     queries: list[Any] = [b"q1", ["q1"], True, 1.0]
     for query in queries:
         with pytest.raises(OptionError, match=r"query=.*: a query id is a string or a whole"):
             explain(TWO, {"q1": ["a"]}, "AP", query)
-    numbered = {1: {"a": 1}, 2: {"a": 1}}
-    assert explain(numbered, {1: ["a"]}, "AP", 1).query == "1"  # type: ignore[union-attr]
+    qrels = {1: {"a": 1}, 2: {"a": 1}}
+    assert explain(qrels, {1: ["a"]}, "AP", 1).query == "1"  # type: ignore[union-attr]
 
 
 # ---- tables and data ----------------------------------------------------------------------------
@@ -468,34 +483,36 @@ def test_wrong_options_and_queries() -> None:
 
 def test_long_tables_are_cut_in_the_middle_and_say_so() -> None:
     docs = [f"d{i:02}" for i in range(60)]
-    found = explain_query({"q": dict.fromkeys(docs, 1)}, {"q": docs}, "DCG")
+    explanation = explain_query({"q": dict.fromkeys(docs, 1)}, {"q": docs}, "DCG")
 
-    def shown(n_rows: int | None) -> list[str]:
-        return [row[1] for row in found.tables(limit=n_rows)[0].rows]
+    def list_documents(n_rows: int | None) -> list[str]:
+        return [row[1] for row in explanation.tables(limit=n_rows)[0].rows]
 
-    assert shown(None) == docs
-    assert shown(60) == shown(59) == docs, "a row in the place of one would save nothing"
-    assert (
-        shown(20)
-        == [*docs[:18], "(40 more)", *docs[-2:]]
-        == [row[1] for row in found.tables()[0].rows]
+    assert list_documents(None) == docs
+    assert list_documents(60) == list_documents(59) == docs, (
+        "a row in the place of one would save nothing"
     )
-    assert shown(4) == ["d00", "d01", "(56 more)", "d58", "d59"]
-    assert shown(3) == ["d00", "d01", "(57 more)", "d59"]
-    assert shown(1) == ["d00", "(59 more)"]
+    assert (
+        list_documents(20)
+        == [*docs[:18], "(40 more)", *docs[-2:]]
+        == [row[1] for row in explanation.tables()[0].rows]
+    )
+    assert list_documents(4) == ["d00", "d01", "(56 more)", "d58", "d59"]
+    assert list_documents(3) == ["d00", "d01", "(57 more)", "d59"]
+    assert list_documents(1) == ["d00", "(59 more)"]
     two = explain_pair({"q": dict.fromkeys(docs, 1)}, [{"q": docs}, {"q": docs[::-1]}], "DCG")
     assert len(two.tables(limit=None)[0].rows) == len(two.parts) == 60
     assert "59 more documents make a difference." in two.tables(limit=1)[0].notes
     assert "1 more document makes a difference." in two.tables(limit=59)[0].notes
     for wrong in (0, -1, 1.5, True, "all"):
-        for each in (found, two):
+        for page in (explanation, two):
             with pytest.raises(OptionError, match="expected a number of rows, 1 or more"):
-                each.tables(limit=wrong)  # type: ignore[arg-type] # a mistake
+                page.tables(limit=wrong)  # type: ignore[arg-type] # a mistake
 
 
 def plain_values(value: Any) -> bool:
     if isinstance(value, dict):
-        return all(type(key) is str and plain_values(one) for key, one in value.items())
+        return all(type(key) is str and plain_values(value) for key, value in value.items())
     if isinstance(value, list):
         return all(map(plain_values, value))
     return value is None or type(value) in (str, int, float, bool)
@@ -505,9 +522,9 @@ def test_the_sum_can_be_repeated_from_json(demo_folder: Path) -> None:
     """Nothing but what json.loads returns, and the formula of the last step."""
     files = demo_folder / "demo/qrels.txt", demo_folder / "demo/dense.run"
     for name in ("nDCG@10", "AP", "RBP", "ERR@10", "F@5"):
-        found = explain_query(*files, name, "q17")
-        assert plain_values(found.to_dict())
-        read = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+        explanation = explain_query(*files, name, "q17")
+        assert plain_values(explanation.to_dict())
+        read = json.loads(json.dumps(explanation.to_dict(), allow_nan=False))
         assert read["complete"]
         numbers = {}
         for step in read["steps"][:-1]:
@@ -523,22 +540,22 @@ def test_the_sum_can_be_repeated_from_json(demo_folder: Path) -> None:
                 assert [value] == total["values"]
                 numbers[total["symbol"]] = value
         last = read["steps"][-1]
-        again = eval(last["words"].replace("^", "**"), {"__builtins__": {}}, numbers)  # noqa: S307 - ours
-        assert again == pytest.approx(read["value"], rel=1e-15)
+        number = eval(last["words"].replace("^", "**"), {"__builtins__": {}}, numbers)  # noqa: S307 - ours
+        assert number == pytest.approx(read["value"], rel=1e-15)
         if name not in ("F@5", "RBP"):  # of which constants are shown with ten digits
-            assert same_bits(again, read["value"])
+            assert same_bits(number, read["value"])
 
 
 def test_separated_values_read_back() -> None:
     qrels, run = {'q,"1"': {"a\nb": 3, "c\td": 1}}, {'q,"1"': ["c\td", "x", "a\nb"]}
-    found = explain_query(qrels, run, "nDCG")
+    explanation = explain_query(qrels, run, "nDCG")
     for delimiter in ",\t":
-        text = found.to_csv() if delimiter == "," else found.to_tsv()
+        text = explanation.to_csv() if delimiter == "," else explanation.to_tsv()
         read = list(csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter))
         assert {row["query_id"] for row in read} == {'q,"1"'}
-        assert float(read[-1]["value"]) == found.value
+        assert float(read[-1]["value"]) == explanation.value
         assert read[-1]["step"] == "nDCG"
-        table = steps(found)[0]
+        table = steps(explanation)[0]
         cells = [row for row in read if row["table"] == table["table"]]
         gains = [row for row in cells if row["document"]]
         assert [(int(row["rank"]), row["document"], row["grade"]) for row in gains] == [
@@ -595,22 +612,22 @@ def hostile(write: Write) -> list[str]:
     judged = {doc: i % 4 for i, doc in enumerate(HOSTILE[::-1])}
     query = HOSTILE[0] + "|" + HOSTILE[3] + HOSTILE[4]
     scores = {doc: float(-i // 2) for i, doc in enumerate([*HOSTILE, "un|judged\n<i>"])}
-    swapped = {doc: -score for doc, score in scores.items()}
+    new_scores = {doc: -score for doc, score in scores.items()}
     return [
         write("qrels.json", json.dumps({query: judged, "q": {"a": 1}})),
         write("<b>a|$&.json", json.dumps({query: scores})),
-        write("b_{}.json", json.dumps({query: swapped})),
+        write("b_{}.json", json.dumps({query: new_scores})),
         query,
     ]
 
 
-def holds_no_markup(shown: Mapping[str, str]) -> None:
-    assert all(line.isprintable() for line in shown["table"].split("\n"))
+def holds_no_markup(text_of_form: Mapping[str, str]) -> None:
+    assert all(line.isprintable() for line in text_of_form["table"].split("\n"))
     tags = Tags()
-    tags.feed(shown["html"])
+    tags.feed(text_of_form["html"])
     assert tags.seen <= TAGS | {"html", "head", "meta", "title", "style", "body"}
     assert any("<b>bold</b>" in part for part in tags.data)
-    tokens = MarkdownIt("gfm-like", {"linkify": False}).parse(shown["markdown"])
+    tokens = MarkdownIt("gfm-like", {"linkify": False}).parse(text_of_form["markdown"])
     inline = {child.type for token in tokens for child in token.children or ()}
     assert inline <= {"text", "softbreak", "text_special"}
     assert "html_block" not in {token.type for token in tokens}
@@ -620,17 +637,17 @@ def holds_no_markup(shown: Mapping[str, str]) -> None:
 def test_nothing_in_an_id_is_markup(n_runs: int, name: str, write: Write) -> None:
     *files, query = hostile(write)
     arguments = [*files[: n_runs + 1], "--query", query, "-m", name, "--limit", "all"]
-    shown = {}
+    text_of_form = {}
     for form in ("table", "html", "markdown", "latex", "csv", "tsv", "json"):
-        done = run_explain(*arguments, "--format", form)
-        assert done.exit_code == 0, done.output
-        shown[form] = done.stdout
-    holds_no_markup(shown)
-    assert "\\input{" not in shown["latex"]
-    assert "$x" not in shown["latex"].replace("\\$x", "")
-    assert json.loads(shown["json"])["query"] == query
+        outcome = run_explain(*arguments, "--format", form)
+        assert outcome.exit_code == 0, outcome.output
+        text_of_form[form] = outcome.stdout
+    holds_no_markup(text_of_form)
+    assert "\\input{" not in text_of_form["latex"]
+    assert "$x" not in text_of_form["latex"].replace("\\$x", "")
+    assert json.loads(text_of_form["json"])["query"] == query
     for form, delimiter in (("csv", ","), ("tsv", "\t")):
-        read = list(csv.reader(io.StringIO(shown[form], newline=""), delimiter=delimiter))
+        read = list(csv.reader(io.StringIO(text_of_form[form], newline=""), delimiter=delimiter))
         assert len({len(row) for row in read}) == 1
 
 
@@ -639,34 +656,36 @@ def test_nothing_in_the_name_of_a_group_is_markup() -> None:
     qrels = Qrels({HOSTILE[3]: dict.fromkeys(HOSTILE[:6], judged)})
     tables = explain_query(qrels, {HOSTILE[3]: HOSTILE[::2]}, "alpha_nDCG").tables()
     forms = {"table": to_text, "html": to_html, "markdown": to_markdown}
-    holds_no_markup({form: "\n".join(map(shown, tables)) for form, shown in forms.items()})
+    holds_no_markup({form: "\n".join(map(show, tables)) for form, show in forms.items()})
 
 
 def test_bytes_that_are_no_text_are_escaped(write: Write) -> None:
     files = write("qrels", b"q\xff 0 d\xfe 1\nq2 0 a 1\n"), write("run", b"q\xff Q0 d\xfe 1 1 t\n")
     query = b"q\xff".decode(errors="surrogateescape")
-    done = run_explain(*files, "--query", query, "-m", "AP")
-    assert done.exit_code == 0
-    assert "d\\udcfe" in done.stdout
-    done = run_explain(*files, "--query", query, "-m", "AP", "--format", "json")
-    assert json.loads(done.stdout)["retrieved"][0]["document"] == "d\udcfe"
+    outcome = run_explain(*files, "--query", query, "-m", "AP")
+    assert outcome.exit_code == 0
+    assert "d\\udcfe" in outcome.stdout
+    outcome = run_explain(*files, "--query", query, "-m", "AP", "--format", "json")
+    assert json.loads(outcome.stdout)["retrieved"][0]["document"] == "d\udcfe"
 
 
 def test_a_query_whose_documents_are_spelled_otherwise_is_explained_and_told() -> None:
     qrels, run = {"q1": {"d1": 1}, "q2": {"D2": 1}}, {"q1": ["d1"], "q2": ["d2"]}
-    found = explain(qrels, run, "AP", "q2")
-    assert isinstance(found, Explanation)
-    assert found.value == evaluate(qrels, run, "AP").per_query("AP")["q2"] == 0
-    assert "the run has 'd2', the qrels 'D2'" in sentence(found.notes, "spelling")
+    explanation = explain(qrels, run, "AP", "q2")
+    assert isinstance(explanation, Explanation)
+    assert explanation.value == evaluate(qrels, run, "AP").per_query("AP")["q2"] == 0
+    assert "the run has 'd2', the qrels 'D2'" in sentence(explanation.notes, "spelling")
 
 
 def test_what_is_missing_is_named_and_the_ideal_knows_the_ranks_of_the_run() -> None:
     qrels = {"q": {"a": 1, "b": 3, "c": 2, "d": 0, "e": 1}}
-    found = explain(qrels, {"q": ["x", "e", "b"]}, "nDCG", "q")
-    assert isinstance(found, Explanation)
-    assert (found.n_relevant, found.missing) == (4, [("c", 2), ("a", 1)])
-    assert "Relevant (with their grades) and not retrieved: 2 of 4: c (2), a (1)." in str(found)
-    ideal = found.tables()[1]
+    explanation = explain(qrels, {"q": ["x", "e", "b"]}, "nDCG", "q")
+    assert isinstance(explanation, Explanation)
+    assert (explanation.n_relevant, explanation.missing) == (4, [("c", 2), ("a", 1)])
+    assert "Relevant (with their grades) and not retrieved: 2 of 4: c (2), a (1)." in str(
+        explanation
+    )
+    ideal = explanation.tables()[1]
     column = ideal.header.index("rank in run")
     assert [(row[1], row[column]) for row in ideal.rows] == [
         *(("b", "3"), ("c", "-"), ("e", "2"), ("a", "-"))
@@ -689,7 +708,9 @@ def test_a_query_that_a_run_file_does_not_have_scores_as_in_evaluate(
 ) -> None:
     qrels = write("qrels", "q1 0 a 1\nq2 0 b 1\n")
     run = write("run", "q1 Q0 a 1 2.0 t\nq1 Q0 b 2 1.0 t\n")
-    found = explain_query(qrels, run, measure, "q2", **options)
-    assert same_bits(found.value, evaluate(qrels, run, measure, **options).per_query(measure)["q2"])
-    assert found.retrieved == []
-    assert "Nothing was retrieved." in join_notes(found)
+    explanation = explain_query(qrels, run, measure, "q2", **options)
+    assert same_bits(
+        explanation.value, evaluate(qrels, run, measure, **options).per_query(measure)["q2"]
+    )
+    assert explanation.retrieved == []
+    assert "Nothing was retrieved." in join_notes(explanation)

@@ -18,12 +18,12 @@ RUNS = [read_run(path) for path in DEMO_RUNS]
 @pytest.mark.parametrize("measure", ["nDCG@10", "AP", "RR(rel=2)", "ERR@20", "bpref", "Judged@5"])
 def test_each_is_what_explain_says(measure: str) -> None:
     run, queries = RUNS[1], sample_cases(QRELS.query_ids)
-    every = [*explain_queries(QRELS, run, parse(measure), queries, Judging())]
-    assert [one.query for one in every] == [*queries]
-    for one in every:
-        alone = explain(QRELS, run, measure, one.query)
-        assert str(one) == str(alone)
-        assert one.to_json() == alone.to_json()
+    explanations = [*explain_queries(QRELS, run, parse(measure), queries, Judging())]
+    assert [explanation.query for explanation in explanations] == [*queries]
+    for explanation in explanations:
+        alone = explain(QRELS, run, measure, explanation.query)
+        assert str(explanation) == str(alone)
+        assert explanation.to_json() == alone.to_json()
 
 
 @pytest.mark.parametrize(
@@ -40,9 +40,9 @@ def test_each_is_what_explain_says(measure: str) -> None:
 )
 def test_each_is_judged_as_explain_judges(options: dict[str, Any]) -> None:
     queries = QRELS.query_ids[::7]
-    every = explain_queries(QRELS, RUNS[2], parse("nDCG@5"), queries, Judging.of(options))
+    explanations = explain_queries(QRELS, RUNS[2], parse("nDCG@5"), queries, Judging.of(options))
     alone = [explain(QRELS, RUNS[2], "nDCG@5", query, **options) for query in queries]
-    assert list(map(str, every)) == list(map(str, alone))
+    assert list(map(str, explanations)) == list(map(str, alone))
 
 
 def test_rows_that_are_left_out_and_queries_that_come_back() -> None:
@@ -55,24 +55,24 @@ def test_rows_that_are_left_out_and_queries_that_come_back() -> None:
     ]
     run, queries = Run(rows, "x", errors="skip"), ["q02", "q01", "q03"]
     measure = parse("P@3")
-    every = [*explain_queries(QRELS, run, measure, queries, Judging())]
-    for query, one in zip(queries, every, strict=True):
+    explanations = [*explain_queries(QRELS, run, measure, queries, Judging())]
+    for query, explanation in zip(queries, explanations, strict=True):
         alone = explain(QRELS, run, measure, query, errors="skip")
-        assert (one.query, str(one)) == (query, str(alone))
-    assert [doc.document for doc in every[1].retrieved] == ["csv", "io"]
-    assert every[2].retrieved == []
+        assert (explanation.query, str(explanation)) == (query, str(alone))
+    assert [doc.document for doc in explanations[1].retrieved] == ["csv", "io"]
+    assert explanations[2].retrieved == []
 
 
 def test_a_run_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     n_read, read_columns = [], Run.read_columns
 
-    def counted(self: Run, wanted: Any) -> Any:
+    def counted(self: Run, columns: Any) -> Any:
         n_read.append(bool(self.sources))
-        return read_columns(self, wanted)
+        return read_columns(self, columns)
 
     monkeypatch.setattr(Run, "read_columns", counted)
-    every = explain_queries(QRELS, RUNS[0], parse("AP"), QRELS.query_ids, Judging())
-    assert len([*every]) == 40
+    explanations = explain_queries(QRELS, RUNS[0], parse("AP"), QRELS.query_ids, Judging())
+    assert len([*explanations]) == 40
     assert n_read.count(True) == 1
 
 
@@ -86,14 +86,16 @@ def test_a_profiler_goes_on_after_an_explanation() -> None:
     profiler = cProfile.Profile()
     profiler.enable()
     try:
-        found = str(explain(QRELS, RUNS[0], "nDCG@10", "q01"))
+        text = str(explain(QRELS, RUNS[0], "nDCG@10", "q01"))
         sorted([1])
     finally:
         profiler.disable()
-    assert found == alone
-    seen = {getattr(one.code, "co_name", one.code) for one in profiler.getstats()}
-    assert "__str__" in seen  # which comes after the measure was followed
-    assert "<built-in method builtins.sorted>" in seen
+    assert text == alone
+    names = {
+        getattr(statistic.code, "co_name", statistic.code) for statistic in profiler.getstats()
+    }
+    assert "__str__" in names  # which comes after the measure was followed
+    assert "<built-in method builtins.sorted>" in names
 
 
 # ---- what is not tried ---------------------------------------------------------------------------

@@ -25,11 +25,11 @@ from cranfield import (
     definitions,
     evaluate,
     keywords,
-    measure,
     parse,
     read_qrels,
     read_run,
 )
+from cranfield import measure as register_measure
 from cranfield.arrays.elementary import log2
 from cranfield.arrays.ranked import Ranked, ratio
 from cranfield.arrays.trace import UNKNOWN
@@ -56,13 +56,13 @@ OPTIONS: dict[str, keywords.Judging] = {
 Data = tuple[Qrels, Run]
 
 
-def explained(one: Measure, data: Data, query: str, options: keywords.Judging) -> Worksheet:
-    return of_scene(
+def trace_measure(one: Measure, data: Data, query: str, options: keywords.Judging) -> Worksheet:
+    return trace_scene(
         one, Scene.of(*data, query, Judging.of(options), costs=one.definition.traits.takes_cost)
     )
 
 
-def of_scene(one: Measure, scene: Scene) -> Worksheet:
+def trace_scene(one: Measure, scene: Scene) -> Worksheet:
     return write_worksheet(str(one), trace_value(one, scene))
 
 
@@ -76,9 +76,9 @@ def lists() -> tuple[oracle.Qrels, oracle.Run]:
         grades = [-1, 0, 0, 1, 1, 2, 3, 3, 1, 0, 2, 1, 0, 1] + [0, 1, 2, 3][i:] * i
         query = f"full{i}"
         qrels[query] = dict(zip(docs, chance.sample(grades, len(grades)), strict=False))
-        found = chance.sample(docs[:12], 10) + chance.sample(docs[12:], 6 + i)
-        scores = [chance.choice([9.0, 8.0, 7.5, 3.0, 1.0]) for _ in found]
-        run[query] = dict(zip(found, scores, strict=True))
+        docs_found = chance.sample(docs[:12], 10) + chance.sample(docs[12:], 6 + i)
+        scores = [chance.choice([9.0, 8.0, 7.5, 3.0, 1.0]) for _ in docs_found]
+        run[query] = dict(zip(docs_found, scores, strict=True))
     qrels["without relevant"], run["without relevant"] = {"a": 0, "b": -1}, {"a": 1.0, "c": 2.0}
     qrels["nothing found"] = {"a": 1}
     run["nothing found"] = {}
@@ -92,7 +92,7 @@ def plain() -> Data:
 
 
 @cache
-def grouped(weighted: bool = False) -> Data:
+def group_data(weighted: bool = False) -> Data:
     """Return queries with judgments in groups; weighted: subtopics that count differently."""
     qrels, run = diversity_oracle.make_subtopic_collection(3, 5)
     for i in range(2):
@@ -115,7 +115,7 @@ def grouped(weighted: bool = False) -> Data:
 
 
 @cache
-def sampled() -> Data:
+def sample_data() -> Data:
     rows, _, run = samples(7)
     return Qrels(rows), Run(run)
 
@@ -131,65 +131,67 @@ def costly() -> Data:
     return plain()[0], Run(rows)
 
 
-def tried(name: str) -> Iterator[tuple[Measure, Data, list[str], keywords.Judging]]:
+def list_cases(name: str) -> Iterator[tuple[Measure, Data, list[str], keywords.Judging]]:
     """Yield a measure with its parameters, judgments and runs of each shape, and options."""
     definition = Measure(name).definition
-    every = [one for one in variants(name) if getattr(one.cutoff, "ranks", 0) != 1000]
-    every = sample_cases(every[:10] + every[10::3], step=8)
+    measures = [
+        measure for measure in variants(name) if getattr(measure.cutoff, "ranks", 0) != 1000
+    ]
+    measures = sample_cases(measures[:10] + measures[10::3], step=8)
     if name == "CWL":
-        every += users()
+        measures += users()
     chance = random.Random(name)
-    for i, one in enumerate(every):
+    for i, measure in enumerate(measures):
         data = costly() if definition.traits.takes_cost else plain()
-        picked = ["full0", chance.choice([q for q in data[0].query_ids if q != "full0"])]
+        query_ids = ["full0", chance.choice([q for q in data[0].query_ids if q != "full0"])]
         key = list(OPTIONS)[i % 3]
-        yield one, data, picked if i < 8 else picked[:1], OPTIONS[key]
+        yield measure, data, query_ids if i < 8 else query_ids[:1], OPTIONS[key]
         if definition.traits.averages_ties and i % 2 == 0:
-            yield one, data, picked[:1], OPTIONS["expected"]
+            yield measure, data, query_ids[:1], OPTIONS["expected"]
         if definition.traits.takes_groups and i % 2 == 0:
             yield (
-                one,
-                grouped(i % 4 == 0 and definition.traits.takes_groups == "subtopics"),
+                measure,
+                group_data(i % 4 == 0 and definition.traits.takes_groups == "subtopics"),
                 (["full0", "full1", "q2"]),
                 OPTIONS[key],
             )
     if name in ("xinfAP", "statAP", "AP"):
-        for one in every[:8]:
-            yield one, sampled(), list(sampled()[0].query_ids)[:5], {}
+        for measure in measures[:8]:
+            yield measure, sample_data(), list(sample_data()[0].query_ids)[:5], {}
 
 
 def users() -> Iterator[Measure]:
     """Yield every user model, the quantities in turn."""
     for i, model in enumerate(USER_MODELS.values()):
-        one = Measure("CWL")(model=model.name, depth=12, value=QUANTITIES[i % 5])
-        yield one @ 7 if model.stops_at_cutoff else one
+        measure = Measure("CWL")(model=model.name, depth=12, value=QUANTITIES[i % 5])
+        yield measure @ 7 if model.stops_at_cutoff else measure
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_worksheet_has_the_value_to_the_bit_and_can_be_redone(name: str) -> None:
     n_redone = 0
-    for one, data, queries, options in tried(name):
+    for measure, data, queries, options in list_cases(name):
         try:
-            values = evaluate(*data, [one], **options).per_query(one)
+            values = evaluate(*data, [measure], **options).per_query(measure)
         except MeasureError:  # this measure does not take these judgments, or these ties
             continue
         for query in queries:
             try:
-                costs = one.definition.traits.takes_cost
+                costs = measure.definition.traits.takes_cost
                 scene = Scene.of(*data, query, Judging.of(options), costs=costs)
-                made = of_scene(one, scene)
-                value, expected = made.value_line.value, values[query]
+                worksheet = trace_scene(measure, scene)
+                value, expected = worksheet.value_line.value, values[query]
                 assert value == expected
                 assert isinstance(value, str) or float(value).hex() == float(expected).hex()
-                assert not made.is_incomplete, "it lost how it was made"
-                redo.check_worksheet(made, scene.group_names)
-                wider = add_unjudged(made, one, scene, 10)
-                if wider is not made:
-                    assert wider.value_line == made.value_line
+                assert not worksheet.is_incomplete, "it lost how it was made"
+                redo.check_worksheet(worksheet, scene.group_names)
+                wider = add_unjudged(worksheet, measure, scene, 10)
+                if wider is not worksheet:
+                    assert wider.value_line == worksheet.value_line
                     redo.check_worksheet(wider, scene.group_names)
                 n_redone += 1
             except Exception as error:
-                error.add_note(f"{one}, {query!r}, {options}")
+                error.add_note(f"{measure}, {query!r}, {options}")
                 raise
     assert n_redone
 
@@ -197,13 +199,17 @@ def test_a_worksheet_has_the_value_to_the_bit_and_can_be_redone(name: str) -> No
 @pytest.mark.parametrize("name", NAMES)
 def test_the_formula_is_the_same_for_every_query(name: str) -> None:
     """A kernel that loses the derivation shows a number of the query's in place of how it came."""
-    for one, data, _, _ in sample_cases(tried(name)):
+    for measure, data, _, _ in sample_cases(list_cases(name)):
         if data is plain() or data is costly():
-            made = [redo.describe_form(explained(one, data, f"full{i}", {})) for i in range(3)]
-            assert made[0] == made[1] == made[2], one
+            forms = [
+                redo.describe_form(trace_measure(measure, data, f"full{i}", {})) for i in range(3)
+            ]
+            assert forms[0] == forms[1] == forms[2], measure
         elif data[0].has_groups:
-            made = [redo.describe_form(explained(one, data, f"full{i}", {})) for i in range(2)]
-            assert made[0] == made[1], one
+            forms = [
+                redo.describe_form(trace_measure(measure, data, f"full{i}", {})) for i in range(2)
+            ]
+            assert forms[0] == forms[1], measure
 
 
 def tables(of: Worksheet) -> list[Sheet]:
@@ -213,8 +219,8 @@ def tables(of: Worksheet) -> list[Sheet]:
 @pytest.mark.parametrize("name", ["nDCG", "alpha_nDCG", "nERR_IA", "Dsharp_nDCG", "alpha_DCG"])
 def test_every_grade_stands_beside_its_document(name: str) -> None:
     for query in QUERIES:
-        one = next(variants(name))
-        for sheet in tables(explained(one, plain(), query, {})):
+        measure = next(variants(name))
+        for sheet in tables(trace_measure(measure, plain(), query, {})):
             if "document" in sheet.labels:
                 for doc, grade in zip(sheet.labels["document"], sheet.labels["grade"], strict=True):
                     assert grade == lists()[0][query].get(doc)
@@ -225,8 +231,8 @@ def test_every_grade_stands_beside_its_document(name: str) -> None:
 )
 def test_only_a_ranking_is_called_one(name: str, n_ideal: int) -> None:
     """What is only counted has no order."""
-    one = next(variants(name))
-    titles = [sheet.title for sheet in tables(explained(one, plain(), "full0", {}))]
+    measure = next(variants(name))
+    titles = [sheet.title for sheet in tables(trace_measure(measure, plain(), "full0", {}))]
     assert sum("ideal ranking" in title for title in titles) == n_ideal
     assert "judged documents of grade 1 or more, retrieved or not" in titles
     assert any("highest grade first" in title for title in titles) == 0
@@ -234,9 +240,9 @@ def test_only_a_ranking_is_called_one(name: str, n_ideal: int) -> None:
 
 def test_preferences_are_given_and_said_to_be() -> None:
     for name in ("Prefs", "PrefsByGroup", "PrefsRnonrel"):
-        made = explained(next(variants(name)), grouped(), "full0", {})
-        assert any("preferences are given" in sheet.title for sheet in tables(made))
-    by_pair = explained(next(variants("PrefsByPair")), grouped(), "full0", {})
+        worksheet = trace_measure(next(variants(name)), group_data(), "full0", {})
+        assert any("preferences are given" in sheet.title for sheet in tables(worksheet))
+    by_pair = trace_measure(next(variants("PrefsByPair")), group_data(), "full0", {})
     lines = [entry for entry in by_pair.sections if isinstance(entry, Line)]
     assert [line.words.startswith("given: ") for line in lines] == [True, True]
 
@@ -244,21 +250,21 @@ def test_preferences_are_given_and_said_to_be() -> None:
 def test_a_constant_has_the_digits_that_it_takes() -> None:
     data = Qrels({"q": {"a": 1}}), Run({"q": ["a"]})
     for p, words in ((0.8, "A * (1 - 0.8)"), (0.5, "A * 0.5"), (1 / 3, "A * 0.6666666666666667")):
-        result = explained(Measure("RBP")(p=p), data, "q", {}).value_line
+        result = trace_measure(Measure("RBP")(p=p), data, "q", {}).value_line
         assert (result.words, result.value) == (words, 1 - p)
         assert eval(result.numbers) == 1 - p  # noqa: S307 - our own text
 
 
 def test_where_nothing_was_divided_by_nothing() -> None:
     """F of a query without anything relevant: P is known, R is 0 / 0, F too."""
-    nothing = Qrels({"q": {"a": 0}}), Run({"q": ["a"]})
-    made = explained(Measure("AP"), nothing, "q", {})
+    empty_data = Qrels({"q": {"a": 0}}), Run({"q": ["a"]})
+    made = trace_measure(Measure("AP"), empty_data, "q", {})
     assert made.zero_divisions == ("AP",)
-    something = Qrels({"q": {"a": 1}}), Run({"q": ["a"]})
-    assert explained(Measure("AP"), something, "q", {}).zero_divisions == ()
-    by_group = explained(Measure("GroupAP"), nothing, "q", {})
+    relevant_data = Qrels({"q": {"a": 1}}), Run({"q": ["a"]})
+    assert trace_measure(Measure("AP"), relevant_data, "q", {}).zero_divisions == ()
+    by_group = trace_measure(Measure("GroupAP"), empty_data, "q", {})
     assert by_group.zero_divisions == ("AP",)  # the column of that name
-    both = explained(Measure("F") @ 5, nothing, "q", {})
+    both = trace_measure(Measure("F") @ 5, empty_data, "q", {})
     names = {entry.symbol for entry in both.sections if isinstance(entry, Line)}
     assert set(both.zero_divisions) <= {*names, "F@5"}
     assert both.zero_divisions
@@ -267,59 +273,63 @@ def test_where_nothing_was_divided_by_nothing() -> None:
 # ---- measures of one's own ------------------------------------------------------------------
 
 
-def declared(function: Any) -> Measure:
+def declare(function: Any) -> Measure:
     function.__doc__ += "\n\nFormula: none\nSource: this test"
-    measure("Own")(function)
+    register_measure("Own")(function)
     return Measure("Own")
 
 
 def test_a_measure_of_ones_own_is_explained_as_any_other() -> None:
-    def own(judged: Judged) -> Any:
+    def kernel(judged: Judged) -> Any:
         """Reciprocal squares of the ranks. Unjudged documents count as not relevant."""
         hits = judged.hits.relevant()
         return ratio(hits.total(1 / hits.rank**2), judged.n_relevant())
 
-    made = [explained(declared(own), plain(), query, {}) for query in QUERIES]
-    assert redo.describe_form(made[0]) == redo.describe_form(made[1]) == redo.describe_form(made[2])
-    for one, query in zip(made, QUERIES, strict=True):
-        redo.check_worksheet(one, [])
-        assert not one.is_incomplete
-        assert one.value_line.value == evaluate(*plain(), "Own").per_query("Own")[query]
-    (sheet,) = tables(made[0])
+    worksheets = [trace_measure(declare(kernel), plain(), query, {}) for query in QUERIES]
+    assert (
+        redo.describe_form(worksheets[0])
+        == redo.describe_form(worksheets[1])
+        == redo.describe_form(worksheets[2])
+    )
+    for worksheet, query in zip(worksheets, QUERIES, strict=True):
+        redo.check_worksheet(worksheet, [])
+        assert not worksheet.is_incomplete
+        assert worksheet.value_line.value == evaluate(*plain(), "Own").per_query("Own")[query]
+    (sheet,) = tables(worksheets[0])
     assert [column.header for column in sheet.columns] == ["1 / rank^2"]
-    assert made[0].value_line.words == "A / B"
+    assert worksheets[0].value_line.words == "A / B"
 
 
-def own(judged: Judged, numerator: Any) -> Any:
+def share_of_relevant(judged: Judged, numerator: Any) -> Any:
     return ratio(numerator + 0.0 * judged.n_relevant(), judged.n_relevant())
 
 
-def looped(judged: Judged) -> Any:
+def loop_over_rows(judged: Judged) -> Any:
     total = 0.0
     for grade in judged.hits.relevant().grade:
         total += grade / 7
-    return own(judged, total)
+    return share_of_relevant(judged, total)
 
 
 def grades_overwritten(judged: Judged) -> Any:
     hits = judged.hits.relevant(2)
     grade = hits.grade
     grade[hits.rank > 3] = 0
-    return own(judged, hits.total(grade))
+    return share_of_relevant(judged, hits.total(grade))
 
 
 def view_overwritten(judged: Judged) -> Any:
     hits = judged.hits.relevant(2)
     grade = hits.grade
     grade[:][hits.rank > 3] = 0
-    return own(judged, hits.total(grade))
+    return share_of_relevant(judged, hits.total(grade))
 
 
 def discount_in_place(judged: Judged) -> Any:
     hits = judged.hits.relevant()
     discount = log2(hits.rank + 1)
     discount += 1
-    return own(judged, hits.total(hits.grade / discount))
+    return share_of_relevant(judged, hits.total(hits.grade / discount))
 
 
 def filled_in_place(judged: Judged) -> Any:
@@ -327,45 +337,53 @@ def filled_in_place(judged: Judged) -> Any:
     grade = hits.grade * 1.0
     np.copyto(grade, 2.0, where=hits.rank > 3)
     np.add(grade, 1, out=grade)
-    return own(judged, hits.total(grade))
+    return share_of_relevant(judged, hits.total(grade))
 
 
 def reversed_grades(judged: Judged) -> Any:
     hits = judged.hits.relevant()
-    return own(judged, hits.total(hits.grade[::-1] / hits.rank))
+    return share_of_relevant(judged, hits.total(hits.grade[::-1] / hits.rank))
 
 
 def sum_of_numpy(judged: Judged) -> Any:
-    return own(judged, 1.0 * np.sum(judged.ideal.grade))
+    return share_of_relevant(judged, 1.0 * np.sum(judged.ideal.grade))
 
 
 def bincount_of_numpy(judged: Judged) -> Any:
     hits = judged.hits.relevant()
-    return own(judged, np.bincount(hits.query, hits.grade, hits.n_queries)[:, None])
+    return share_of_relevant(judged, np.bincount(hits.query, hits.grade, hits.n_queries)[:, None])
 
 
 def grades_of_the_ideal(judged: Judged) -> Any:
     """The grades of one table in a formula of another."""
     hits, ideal = judged.hits, judged.ideal
     hits, ideal = hits.where(hits.ordinal <= 2), ideal.where(ideal.rank <= 2)
-    return own(judged, hits.total(hits.grade * ideal.grade))
+    return share_of_relevant(judged, hits.total(hits.grade * ideal.grade))
 
 
 LOST: dict[str, Any] = {
-    "a number as a float": lambda j: own(j, float(j.hits.total(j.hits.grade / 7)[0, 0])),
-    "a number as an int": lambda j: own(j, int(j.hits.total(j.hits.grade / 7)[0, 0])),
-    "an item": lambda j: own(j, j.hits.total(j.hits.grade / 7).item()),
-    "a list": lambda j: own(j, sum(j.hits.grade.tolist())),
-    "a flat iterator": lambda j: own(j, max(j.hits.grade.flat, default=0)),
-    "a number as an array": lambda j: own(j, np.asarray(j.hits.total(j.hits.grade / 7))),
-    "an array, computed with": lambda j: own(j, np.asarray(j.n_retrieved) / 7),
-    "a column as an array": lambda j: own(j, j.hits.total(np.asarray(j.hits.grade) / 7)),
-    "a sum": lambda j: own(j, j.hits.grade.sum()),
-    "a mean": lambda j: own(j, j.ideal.grade.mean()),
-    "a maximum of all rows": lambda j: own(j, 1.0 * j.ideal.grade.max()),
-    "a condition": lambda j: own(j, j.hits.where(np.asarray(j.hits.grade) > 1).count()),
-    "nothing left": lambda j: np.asarray(own(j, j.n_retrieved)),
-    "a loop": looped,
+    "a number as a float": lambda j: share_of_relevant(
+        j, float(j.hits.total(j.hits.grade / 7)[0, 0])
+    ),
+    "a number as an int": lambda j: share_of_relevant(j, int(j.hits.total(j.hits.grade / 7)[0, 0])),
+    "an item": lambda j: share_of_relevant(j, j.hits.total(j.hits.grade / 7).item()),
+    "a list": lambda j: share_of_relevant(j, sum(j.hits.grade.tolist())),
+    "a flat iterator": lambda j: share_of_relevant(j, max(j.hits.grade.flat, default=0)),
+    "a number as an array": lambda j: share_of_relevant(
+        j, np.asarray(j.hits.total(j.hits.grade / 7))
+    ),
+    "an array, computed with": lambda j: share_of_relevant(j, np.asarray(j.n_retrieved) / 7),
+    "a column as an array": lambda j: share_of_relevant(
+        j, j.hits.total(np.asarray(j.hits.grade) / 7)
+    ),
+    "a sum": lambda j: share_of_relevant(j, j.hits.grade.sum()),
+    "a mean": lambda j: share_of_relevant(j, j.ideal.grade.mean()),
+    "a maximum of all rows": lambda j: share_of_relevant(j, 1.0 * j.ideal.grade.max()),
+    "a condition": lambda j: share_of_relevant(
+        j, j.hits.where(np.asarray(j.hits.grade) > 1).count()
+    ),
+    "nothing left": lambda j: np.asarray(share_of_relevant(j, j.n_retrieved)),
+    "a loop": loop_over_rows,
     "grades overwritten": grades_overwritten,
     "a view overwritten": view_overwritten,
     "in place": discount_in_place,
@@ -383,19 +401,21 @@ def test_a_measure_that_loses_the_derivation_says_so_and_keeps_its_value(functio
         """Loses something. Unjudged documents gain nothing."""
         return function(judged)
 
-    one = declared(kernel)
+    measure = declare(kernel)
     for query in QUERIES:
-        made = explained(one, plain(), query, {})
+        worksheet = trace_measure(measure, plain(), query, {})
         alone = evaluate({query: lists()[0][query]}, {query: lists()[1][query]}, "Own")
-        assert made.value_line.value == alone["Own"]
-        assert made.is_incomplete
+        assert worksheet.value_line.value == alone["Own"]
+        assert worksheet.is_incomplete
 
 
 KEPT: dict[str, Any] = {
-    "axes": lambda j: own(j, j.hits.total(j.hits.grade[:, None][:, 0] / 7)[None][0, ..., :]),
-    "a copy": lambda j: own(j, j.hits.total(j.hits.grade.copy() / 7)),
-    "the top grade": lambda j: own(j, j.n_retrieved / float(j.top_grade)),
-    "decisions": lambda j: own(
+    "axes": lambda j: share_of_relevant(
+        j, j.hits.total(j.hits.grade[:, None][:, 0] / 7)[None][0, ..., :]
+    ),
+    "a copy": lambda j: share_of_relevant(j, j.hits.total(j.hits.grade.copy() / 7)),
+    "the top grade": lambda j: share_of_relevant(j, j.n_retrieved / float(j.top_grade)),
+    "decisions": lambda j: share_of_relevant(
         j, j.n_retrieved * (int(j.hits.rank.max(initial=0)) > 0 and bool(j.hits.judged.any()))
     ),
 }
@@ -407,12 +427,12 @@ def test_what_only_looks_as_if_it_lost_the_derivation(function: Any) -> None:
         """Loses nothing. Unjudged documents gain nothing."""
         return function(judged)
 
-    one = declared(kernel)
+    measure = declare(kernel)
     for query in QUERIES:
-        made = explained(one, plain(), query, {})
-        assert not made.is_incomplete
-        redo.check_worksheet(made, [])
-        assert made.value_line.value == evaluate(*plain(), "Own").per_query("Own")[query]
+        worksheet = trace_measure(measure, plain(), query, {})
+        assert not worksheet.is_incomplete
+        redo.check_worksheet(worksheet, [])
+        assert worksheet.value_line.value == evaluate(*plain(), "Own").per_query("Own")[query]
 
 
 def test_a_cutoff_may_be_reckoned_with() -> None:
@@ -421,13 +441,13 @@ def test_a_cutoff_may_be_reckoned_with() -> None:
         hits = judged.hits.relevant().top(k + 1)
         return ratio(hits.total(np.ones_like(hits.rank) * 0.5), np.minimum(k + 1, 1.0 * k + 2))
 
-    one = declared(kernel) @ 4
-    made = explained(one, plain(), "full0", {})
-    assert not made.is_incomplete
-    redo.check_worksheet(made, [])
-    assert made.value_line.value == evaluate(*plain(), [one]).per_query(one)["full0"]
-    assert made.value_line.words == "A / min(4 + 1, 4 + 2)"
-    assert tables(made)[0].title.endswith("of grade 1 or more, down to rank 4 + 1")
+    measure = declare(kernel) @ 4
+    worksheet = trace_measure(measure, plain(), "full0", {})
+    assert not worksheet.is_incomplete
+    redo.check_worksheet(worksheet, [])
+    assert worksheet.value_line.value == evaluate(*plain(), [measure]).per_query(measure)["full0"]
+    assert worksheet.value_line.words == "A / min(4 + 1, 4 + 2)"
+    assert tables(worksheet)[0].title.endswith("of grade 1 or more, down to rank 4 + 1")
 
 
 def test_what_is_overwritten_is_the_arrays_own() -> None:
@@ -442,33 +462,35 @@ def test_what_is_overwritten_is_the_arrays_own() -> None:
         return judged.n_relevant()
 
     scene = Scene.of(*plain(), "full0", Judging())
-    before = of_scene(Measure("nDCG"), scene).value_line.value
-    of_scene(declared(kernel), scene)
-    assert of_scene(Measure("nDCG"), scene).value_line.value == before
+    before = trace_scene(Measure("nDCG"), scene).value_line.value
+    trace_scene(declare(kernel), scene)
+    assert trace_scene(Measure("nDCG"), scene).value_line.value == before
     assert scene.judged.n_retrieved.all()
 
 
 def test_arguments_may_have_keywords() -> None:
-    def by_keyword(judged: Judged, k: Cutoff) -> Any:
-        """As by_position. Unjudged documents gain nothing."""
+    def cut_by_keyword(judged: Judged, k: Cutoff) -> Any:
+        """As cut_by_position. Unjudged documents gain nothing."""
         hits = judged.hits.relevant(rel=2).top(k=k)
         total = hits.total(values=hits.running(values=hits.grade))
         return ratio(total, judged.every(k=k).count() * judged.n_relevant(rel=1))
 
-    def by_position(judged: Judged, k: Cutoff) -> Any:
-        """As by_keyword. Unjudged documents gain nothing."""
+    def cut_by_position(judged: Judged, k: Cutoff) -> Any:
+        """As cut_by_keyword. Unjudged documents gain nothing."""
         hits = judged.hits.relevant(2).top(k)
         total = hits.total(hits.running(hits.grade))
         return ratio(total, judged.every(k).count() * judged.n_relevant(1))
 
-    made = [
-        explained(declared(kernel) @ 2, plain(), "full0", {})
-        for kernel in (by_keyword, by_position)
+    worksheets = [
+        trace_measure(declare(kernel) @ 2, plain(), "full0", {})
+        for kernel in (cut_by_keyword, cut_by_position)
     ]
-    assert redo.describe_form(made[0]) == redo.describe_form(made[1])
-    assert any("documents retrieved, down to rank 2" in line for line in map(str, made[0].sections))
-    assert made[0].value_line == made[1].value_line
-    assert not made[0].is_incomplete
+    assert redo.describe_form(worksheets[0]) == redo.describe_form(worksheets[1])
+    assert any(
+        "documents retrieved, down to rank 2" in line for line in map(str, worksheets[0].sections)
+    )
+    assert worksheets[0].value_line == worksheets[1].value_line
+    assert not worksheets[0].is_incomplete
 
 
 # ---- words ----------------------------------------------------------------------------------
@@ -488,14 +510,14 @@ def test_a_local_variable_is_the_word_for_what_it_holds() -> None:
         half = given / 2
         return half + half
 
-    made = explained(declared(kernel) @ 40, plain(), "full0", {})
-    assert [column.header for column in tables(made)[0].columns] == [
+    worksheet = trace_measure(declare(kernel) @ 40, plain(), "full0", {})
+    assert [column.header for column in tables(worksheet)[0].columns] == [
         "gain",
         "gain if grade > 1, else 0",
     ]
-    words = [entry.words.split(" = ")[0] for entry in made.sections if isinstance(entry, Line)]
+    words = [entry.words.split(" = ")[0] for entry in worksheet.sections if isinstance(entry, Line)]
     assert words == ["number of others", "mean gain", "half"]
-    redo.check_worksheet(made, [])
+    redo.check_worksheet(worksheet, [])
 
 
 def test_the_hook_that_names_leaves_no_trace() -> None:
@@ -508,13 +530,13 @@ def test_the_hook_that_names_leaves_no_trace() -> None:
         """Fails. Unjudged documents gain nothing."""
         raise MeasureError("on purpose")
 
-    one, scene = declared(failing), Scene.of(*plain(), "full0", Judging())
+    measure, scene = declare(failing), Scene.of(*plain(), "full0", Judging())
     was = sys.getprofile()
     sys.setprofile(before)
     try:
         trace_value(Measure("AP"), scene)
         with pytest.raises(MeasureError, match="on purpose"):
-            trace_value(one, scene)
+            trace_value(measure, scene)
         assert sys.getprofile() is before
     finally:
         sys.setprofile(was)
@@ -524,11 +546,11 @@ def test_the_hook_that_names_leaves_no_trace() -> None:
 def test_threads_are_named_apart() -> None:
     """The hook is that of the thread: what others compute meanwhile stays as it is."""
     alone = {
-        name: redo.describe_form(explained(parse(name), plain(), "full0", {})) for name in SOME
+        name: redo.describe_form(trace_measure(parse(name), plain(), "full0", {})) for name in SOME
     }
     with ThreadPoolExecutor(4) as pool:
         jobs = {
-            name: pool.submit(explained, parse(name), plain(), "full0", {}) for name in SOME * 5
+            name: pool.submit(trace_measure, parse(name), plain(), "full0", {}) for name in SOME * 5
         }
         assert {name: redo.describe_form(job.result()) for name, job in jobs.items()} == alone
 
@@ -538,13 +560,13 @@ SOME = ["AP", "nDCG@10", "ERR", "Bpref", "RBP", "Q"]
 
 def test_every_attribute_that_has_a_word_is_one() -> None:
     """Methods are named as they are; what is only held is named by a string."""
-    held = {
+    attributes = {
         name
         for kind in (Ranked, Judged, Groups, TiePlaces, PreferenceCounts, Preferences)
-        for name in (*vars(kind), *(one.name for one in fields(kind)))
+        for name in (*vars(kind), *(field.name for field in fields(kind)))
     }
-    texts = {one for one in (*WORDS, *BASES, *SHORT_NAMES) if isinstance(one, str)}
-    assert texts - {UNKNOWN} <= held
+    texts = {word for word in (*WORDS, *BASES, *SHORT_NAMES) if isinstance(word, str)}
+    assert texts - {UNKNOWN} <= attributes
 
 
 # ---- a public collection --------------------------------------------------------------------
@@ -554,17 +576,17 @@ def test_dl_2019(data: Any) -> None:
     """Every measure with its defaults on 43 queries: to the bit, and the sums add up."""
     folder = data / "dl19"
     qrels, run = read_qrels(folder / "qrels.txt"), read_run(folder / "bm25.run.gz")
-    every = [next(variants(name)) for name in NAMES]
-    scores = evaluate(qrels, run, every)
+    measures = [next(variants(name)) for name in NAMES]
+    scores = evaluate(qrels, run, measures)
     assert len(scores.query_ids) == 43
     for i, query in enumerate(scores.query_ids):
         scene = Scene.of(qrels, run, query, Judging())
-        for one in every:
-            made = of_scene(one, scene)
-            assert made.value_line.value == scores.per_query(one)[query], (one, query)
-            assert not made.is_incomplete
-            if i % 10 == 0 and one.name != "CWL":  # a thousand rows each
-                redo.check_worksheet(made, scene.group_names)
-            for sheet in tables(made):
+        for measure in measures:
+            worksheet = trace_scene(measure, scene)
+            assert worksheet.value_line.value == scores.per_query(measure)[query], (measure, query)
+            assert not worksheet.is_incomplete
+            if i % 10 == 0 and measure.name != "CWL":  # a thousand rows each
+                redo.check_worksheet(worksheet, scene.group_names)
+            for sheet in tables(worksheet):
                 for total in sheet.totals:
                     redo.check_total(sheet, total, scene.group_names)

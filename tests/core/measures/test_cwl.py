@@ -48,17 +48,19 @@ MODELS = {
     "U(L=6)": "",
 }
 EVERY = [
-    f"CWL({model!r}{quantity}{more}, depth=20){cut}"
-    for model, cut in MODELS.items()
+    f"CWL({model!r}{quantity}{ending}, depth=20){takes_cutoff}"
+    for model, takes_cutoff in MODELS.items()
     for quantity in ("", *(f", value={value!r}" for value in ("ETU", "EC", "ETC", "ED")))
-    for more in ("", ", gain='exp2'", ", unjudged=1")
+    for ending in ("", ", gain='exp2'", ", unjudged=1")
 ]
 
 
 def test_every_user_model_is_tried() -> None:
-    documented = next(one for one in definitions() if one.name == "CWL").documentation
-    described = documented.split("The user models:\n\n")[1].split("\n\n")
-    assert {text.split(":")[0].split("(")[0] for text in described} == {
+    documentation = next(
+        definition for definition in definitions() if definition.name == "CWL"
+    ).documentation
+    paragraphs = documentation.split("The user models:\n\n")[1].split("\n\n")
+    assert {text.split(":")[0].split("(")[0] for text in paragraphs} == {
         model.split("(")[0] for model in MODELS
     }
 
@@ -89,9 +91,10 @@ def test_precision_reciprocal_rank_and_average_precision_are_among_them() -> Non
         qrels, run = oracle.make_collection(seed)
         scores = evaluate(qrels, run, [*pairs, *pairs.values()])
         for ours, theirs in pairs.items():
-            values, known = scores.per_query(ours), scores.per_query(theirs)
+            values, reference = scores.per_query(ours), scores.per_query(theirs)
             assert all(
-                math.isclose(values[q], known[q], rel_tol=1e-12, abs_tol=1e-15) for q in known
+                math.isclose(values[q], reference[q], rel_tol=1e-12, abs_tol=1e-15)
+                for q in reference
             )
 
 
@@ -185,8 +188,8 @@ def with_costs(seed: int) -> tuple[oracle.Qrels, oracle.Run, dict[str, list[floa
 
 
 SOME = [
-    f"CWL({model!r}, value={value!r}, depth=20){cut}"
-    for model, cut in MODELS.items()
+    f"CWL({model!r}, value={value!r}, depth=20){takes_cutoff}"
+    for model, takes_cutoff in MODELS.items()
     for value in ("EU", "ETU", "EC", "ETC", "ED")
 ]
 HEADER = ("query_id", "doc_id", "score", "cost")
@@ -215,8 +218,12 @@ def test_costs_count_in_the_order_of_the_ranking(form: str, tmp_path: Path) -> N
         for query, (ranking, grades) in oracle.grade_rankings(qrels, run).items():
             for measure in measures:
                 k: Any = measure.cutoff and measure.cutoff.n_ranks  # type: ignore[union-attr] # a Depth
-                given = {**measure.parameters, "top_grade": top, "costs": costs.get(query, [])}
-                expected = oracle.cwl(ranking, grades, k, **given)
+                kernel_options = {
+                    **measure.parameters,
+                    "top_grade": top,
+                    "costs": costs.get(query, []),
+                }
+                expected = oracle.cwl(ranking, grades, k, **kernel_options)
                 assert values[query][str(measure)] == expected, (measure, seed, query)
 
 
@@ -240,9 +247,11 @@ def test_a_depth_keeps_each_query_its_own_costs() -> None:
     rows = [("p", "a", 3, 1), ("p", "b", 2, 2), ("p", "c", 1, 4)]
     rows += [("q", "a", 3, 8), ("q", "b", 2, 16), ("q", "c", 1, 32)]
     run = cranfield.Run([dict(zip(HEADER, row, strict=True)) for row in rows])
-    one = "CWL(P, value=ETC)@2"
-    found = evaluate({"p": {"a": 1}, "q": {"a": 1}}, run, one, depth=2).per_query(one)
-    assert found == {"p": 1 + 2, "q": 8 + 16}
+    measure = "CWL(P, value=ETC)@2"
+    cost_of_query = evaluate({"p": {"a": 1}, "q": {"a": 1}}, run, measure, depth=2).per_query(
+        measure
+    )
+    assert cost_of_query == {"p": 1 + 2, "q": 8 + 16}
 
 
 @pytest.mark.parametrize("cost", [0, -1, "inf", 1e300])
@@ -268,7 +277,7 @@ def test_a_format_without_costs_says_so(tmp_path: Path) -> None:
 
 def test_the_residual_is_what_the_unjudged_could_add() -> None:
     """As RBP's: all that is not judged, and what is beyond the end, down to the depth."""
-    truth, found = {"a": 1, "b": 0}, ["a", "x", "b"]
-    worst, best = (CWL("RBP(p=0.5)", depth=5, unjudged=gain)(truth, found) for gain in (0, 1))
+    truth, ranking = {"a": 1, "b": 0}, ["a", "x", "b"]
+    worst, best = (CWL("RBP(p=0.5)", depth=5, unjudged=gain)(truth, ranking) for gain in (0, 1))
     weights = 1 + 0.5 + 0.25 + 0.125 + 0.0625
     assert best - worst == pytest.approx((0.5 + 0.125 + 0.0625) / weights, rel=1e-15)

@@ -18,16 +18,16 @@ from cranfield.measures import registry
 SAID = "Something.\n\nFormula: 1\nSource: this test\n"
 
 
-def declare(name: Any = "Declared", **known: Any) -> None:
+def declare(name: Any = "Declared", **arguments: Any) -> None:
     def kernel(judged: Any) -> Any:
         return judged.n_retrieved
 
     kernel.__doc__ = SAID
-    measure(name, **known)(kernel)
+    measure(name, **arguments)(kernel)
 
 
 @pytest.mark.parametrize(
-    "known",
+    "arguments",
     [
         {"names": (3,)},
         {"names": ("a b",)},
@@ -49,17 +49,17 @@ def declare(name: Any = "Declared", **known: Any) -> None:
         {"perfect": 3},
         {"perfect_cut": None},
     ],
-    ids=lambda known: next(iter(known)),
+    ids=lambda declaration: next(iter(declaration)),
 )
-def test_an_argument_that_is_none_is_refused(known: dict[str, Any]) -> None:
+def test_an_argument_that_is_none_is_refused(arguments: dict[str, Any]) -> None:
     with pytest.raises(MeasureError, match=r"@measure\('Declared'\)"):
-        declare(**known)
+        declare(**arguments)
     assert "Declared" not in registry.DEFINITIONS
     assert not {"x", "xyz", "a b"} & registry.VARIANTS.keys()
 
 
 @pytest.mark.parametrize(
-    "known",
+    "arguments",
     [
         {"bounds": "foo"},
         {"linear": "foo"},
@@ -74,26 +74,28 @@ def test_an_argument_that_is_none_is_refused(known: dict[str, Any]) -> None:
     ],
     ids=str,
 )
-def test_a_trait_that_is_none_is_refused(known: dict[str, Any]) -> None:
-    with pytest.raises(MeasureError, match=next(iter(known))):
-        Traits(**known)
+def test_a_trait_that_is_none_is_refused(arguments: dict[str, Any]) -> None:
+    with pytest.raises(MeasureError, match=next(iter(arguments))):
+        Traits(**arguments)
 
 
 @pytest.mark.parametrize("names", ["xyz", 3, None])
 def test_a_text_is_no_list_of_names(names: Any) -> None:
     """Each of its letters would be one."""
-    for declared in (Names, lambda names: declare(names=names)):
+    for declare_names in (Names, lambda names: declare(names=names)):
         with pytest.raises(MeasureError, match=f"names={names!r}"):
-            declared(names)
+            declare_names(names)
 
 
 @pytest.mark.parametrize("text", ["nDCG", "CWL", "AP", "RelString"])
 def test_a_definition_is_pickled_by_its_name(text: str) -> None:
-    one = parse(f"{text}@5" if parse(text).definition.cutoff == "required" else text).definition
-    assert pickle.loads(pickle.dumps(one)) is one  # noqa: S301 - made here
-    assert copy.copy(one) is one
-    assert copy.deepcopy(one) is one
-    assert copy.deepcopy({"of": [one]})["of"] == [one]
+    definition = parse(
+        f"{text}@5" if parse(text).definition.cutoff == "required" else text
+    ).definition
+    assert pickle.loads(pickle.dumps(definition)) is definition  # noqa: S301 - made here
+    assert copy.copy(definition) is definition
+    assert copy.deepcopy(definition) is definition
+    assert copy.deepcopy({"of": [definition]})["of"] == [definition]
 
 
 def test_every_definition_can_be_pickled() -> None:
@@ -114,14 +116,14 @@ def test_a_measure_of_a_module_is_known_to_other_processes() -> None:
     for folder, status in ((ROOT / "tests", 0), (ROOT, 1)):
         paths = os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])
         environment = {**os.environ, "PYTHONPATH": paths}
-        done = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-c", OF_OTHERS, text], env=environment, capture_output=True, text=True
         )
-        assert done.returncode == status
+        assert process.returncode == status
         if status == 0:
-            assert done.stdout == "OwnFirst 1.0\n"
+            assert process.stdout == "OwnFirst 1.0\n"
         else:
-            assert "declare measures for other processes in a module" in done.stderr
+            assert "declare measures for other processes in a module" in process.stderr
 
 
 def test_a_definition_that_another_has_replaced_is_not_pickled() -> None:
@@ -137,25 +139,25 @@ def test_a_definition_that_another_has_replaced_is_not_pickled() -> None:
 def python(*arguments: str) -> str:
     """Run Python without docstrings; return what it prints."""
     # Files of bytecode without docstrings would be of use to nobody.
-    found = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-B", "-OO", *arguments], capture_output=True, text=True, check=True
     )
-    return found.stdout
+    return process.stdout
 
 
 @pytest.mark.parametrize("arguments", [(), ("nDCG", "CWL")], ids=["all", "some"])
 def test_without_docstrings_the_catalogue_says_so(arguments: tuple[str, ...]) -> None:
-    shown = python("-m", "cranfield", "measures", *arguments)
-    assert shown.count("-OO") == 1
-    assert "Formula" not in shown
-    assert "()" not in shown
+    page = python("-m", "cranfield", "measures", *arguments)
+    assert page.count("-OO") == 1
+    assert "Formula" not in page
+    assert "()" not in page
 
 
 def test_without_docstrings_an_explanation_has_no_empty_formula() -> None:
-    shown = python("-m", "cranfield", "explain", "--grades", "3 0 1", "-m", "AP")
-    assert "()" not in shown
-    assert f"AP = A / B = {1 + 2 / 3:.6f} / 2" in shown
-    assert "AP: its formula and its source are missing here (python -OO, or" in shown
+    page = python("-m", "cranfield", "explain", "--grades", "3 0 1", "-m", "AP")
+    assert "()" not in page
+    assert f"AP = A / B = {1 + 2 / 3:.6f} / 2" in page
+    assert "AP: its formula and its source are missing here (python -OO, or" in page
 
 
 PAGES = ("-h", "--help", "evaluate -h", "evaluate --help", "figure -h", "figure spread -h")
@@ -164,8 +166,8 @@ PAGES = ("-h", "--help", "evaluate -h", "evaluate --help", "figure -h", "figure 
 # Some, as each starts a process.
 @pytest.mark.parametrize("command", sample_cases(PAGES))
 def test_without_docstrings_the_help_says_so(command: str) -> None:
-    shown = python("-m", "cranfield", *command.split())
-    assert shown.count("(python -OO, or PYTHONOPTIMIZE=2, takes documentation away.") == 1
+    page = python("-m", "cranfield", *command.split())
+    assert page.count("(python -OO, or PYTHONOPTIMIZE=2, takes documentation away.") == 1
 
 
 OWN = """

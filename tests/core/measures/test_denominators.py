@@ -29,16 +29,18 @@ def quotient(above: float, below: float) -> float:
     return above / below if below else 0.0
 
 
-def by_definition(grades: Grades, ranking: Sequence[str], k: int) -> dict[str, float]:
+def compute_expected(grades: Grades, ranking: Sequence[str], k: int) -> dict[str, float]:
     """Return what each measure is, for one query: n documents retrieved, R relevant."""
     n, R_ = len(ranking), sum(relevant(grades, list(grades)))
-    hits = [rank for rank, found in enumerate(relevant(grades, ranking[:k]), 1) if found]
+    hits = [
+        rank for rank, is_relevant in enumerate(relevant(grades, ranking[:k]), 1) if is_relevant
+    ]
     precisions = sum(precision(grades, ranking, rank) for rank in hits)
     gains = [grades.get(doc, 0) for doc in ranking[:k]]
     best = sorted((grade for grade in grades.values() if grade > 0), reverse=True)
     dcg, ideal = (
-        sum(max(gain, 0) / math.log2(i + 1) for i, gain in enumerate(each, 1))
-        for each in (gains, best)
+        sum(max(gain, 0) / math.log2(i + 1) for i, gain in enumerate(row, 1))
+        for row in (gains, best)
     )
     return {
         f"P(over='returned')@{k}": quotient(len(hits), min(k, n)),
@@ -60,13 +62,13 @@ def by_definition(grades: Grades, ranking: Sequence[str], k: int) -> dict[str, f
 def test_what_is_divided_by_is_as_defined(seed: int) -> None:
     qrels, run = oracle.make_collection(seed)
     cutoffs = (1, 2, 3, 5, 20, 100)
-    measures = [name for k in cutoffs for name in by_definition({}, [], k)]
+    measures = [name for k in cutoffs for name in compute_expected({}, [], k)]
     scores = evaluate(qrels, run, measures)  # the cutoffs of a measure in one pass
     for query, grades in qrels.items():
         given = run.get(query, {})
         ranking = sorted(given, key=lambda doc: (given[doc], doc.encode()), reverse=True)
         for k in cutoffs:
-            for name, value in by_definition(grades, ranking, k).items():
+            for name, value in compute_expected(grades, ranking, k).items():
                 found = scores.per_query(name)[query]
                 assert found == pytest.approx(value, rel=1e-11, abs=1e-14), (name, query)
 
@@ -77,15 +79,15 @@ def test_without_a_cutoff() -> None:
     assert AP(over="reachable")(truth, ranking) == (1 / 1) / 3
     assert RR(over="hits")(truth, ["a", "x", "b"]) == (1 / 1 + 1 / 3) / 2
     assert nDCG(ideal="uncut")(truth, ranking) == nDCG(truth, ranking)
-    found = evaluate({"q": truth}, {"q": ranking}, "AP(over='returned') AP(over='returned')@1")
-    assert found.means() == {"AP(over='returned')": 1 / 2, "AP(over='returned')@1": 1 / 1}
+    scores = evaluate({"q": truth}, {"q": ranking}, "AP(over='returned') AP(over='returned')@1")
+    assert scores.means() == {"AP(over='returned')": 1 / 2, "AP(over='returned')@1": 1 / 1}
 
 
 def test_0_where_there_is_nothing_to_divide_by() -> None:
-    for one in by_definition({}, [], 5):
+    for name in compute_expected({}, [], 5):
         for truth, ranking in (({"a": 0}, ["a"]), ({"a": 1}, []), ({"a": 1}, ["x"])):
-            if not one.startswith("IDCG"):
-                assert parse(one)(truth, ranking) == 0, one
+            if not name.startswith("IDCG"):
+                assert parse(name)(truth, ranking) == 0, name
 
 
 # ---- what goes with it -----------------------------------------------------------------------
@@ -126,26 +128,33 @@ def test_equal_scores_of_which_a_depth_keeps_some() -> None:
         options: Any = {"ties": ties, "depth": 1}
         with pytest.raises(MeasureError, match="depth"):
             evaluate(qrels, run, "R(over='retrieved')@1", **options)
-    found = evaluate(qrels, run, "R(over='retrieved')@1", ties="expected")
-    assert found.means() == {"R(over='retrieved')@1": 1 / 2}
+    scores = evaluate(qrels, run, "R(over='retrieved')@1", ties="expected")
+    assert scores.means() == {"R(over='retrieved')@1": 1 / 2}
 
 
 def test_bounds_that_are_proved_and_those_that_were_only_reached() -> None:
-    proved = ("AP(over='reachable')@9", "AP(over='returned')@9", "AP(over='cutoff')@9", "MeanP@9")
-    reached = ("AP(over='retrieved')@9", "R(over='retrieved')@9", "RR(over='hits')@9")
-    assert {parse(name).bounds for name in proved} == {"split", "retrieved", "extremes"}
-    assert {parse(name).bounds for name in reached} == {"attained"}
+    exact_names = (
+        "AP(over='reachable')@9",
+        "AP(over='returned')@9",
+        "AP(over='cutoff')@9",
+        "MeanP@9",
+    )
+    attained_names = ("AP(over='retrieved')@9", "R(over='retrieved')@9", "RR(over='hits')@9")
+    assert {parse(name).bounds for name in exact_names} == {"split", "retrieved", "extremes"}
+    assert {parse(name).bounds for name in attained_names} == {"attained"}
     assert parse("nDCG(ideal='uncut')@9").bounds == "attained"
 
 
 def test_why_a_perfect_ranking_may_have_less_than_1() -> None:
     """With 3 relevant documents of which all were found first."""
     truth = {"a": 1, "b": 1, "c": 1}
-    for text in by_definition({}, [], 2) | by_definition({}, [], 5) | {"AP@2": 0.0, "R@2": 0.0}:
-        one: Measure = parse(text)
+    for text in (
+        compute_expected({}, [], 2) | compute_expected({}, [], 5) | {"AP@2": 0.0, "R@2": 0.0}
+    ):
+        measure: Measure = parse(text)
         if not text.startswith("IDCG"):
-            has_1 = one(truth, ["a", "b", "c"]) == pytest.approx(1)
-            assert has_1 or one.imperfect, text
+            has_1 = measure(truth, ["a", "b", "c"]) == pytest.approx(1)
+            assert has_1 or measure.imperfect, text
     assert not (AP(over="reachable") @ 2).imperfect
     assert not (R(over="reachable") @ 2).imperfect
     assert (AP @ 2).imperfect
@@ -153,18 +162,18 @@ def test_why_a_perfect_ranking_may_have_less_than_1() -> None:
 
 def test_explain_says_what_is_divided_by() -> None:
     qrels, run = {"q": {"a": 1, "b": 1, "c": 1}}, {"q": ["a", "x", "b", "y"]}
-    said = {
+    texts = {
         "P(over='returned')@5": "A / min(5, B) = 2 / min(5, 4)",
         "R(over='retrieved')@2": "A / B = 1 / 2",
         "R(over='reachable')@2": "A / min(2, B) = 1 / min(2, 3)",
         "RR(over='hits')": "A / B = ",
         "AP(over='cutoff')@3": "A / 3 = ",
     }
-    for text, formula in said.items():
-        found = str(explain(qrels, run, text, "q"))
-        assert formula in found, text
-    found = str(explain(qrels, run, "MeanP@3", "q"))
-    assert "above = (sum of 1 / i, i = 1 to rank - 1)" in found
+    for text, formula in texts.items():
+        page = str(explain(qrels, run, text, "q"))
+        assert formula in page, text
+    page = str(explain(qrels, run, "MeanP@3", "q"))
+    assert "above = (sum of 1 / i, i = 1 to rank - 1)" in page
 
 
 # ---- tools -----------------------------------------------------------------------------------
@@ -231,10 +240,13 @@ def test_the_numbers_of_tools(
 ) -> None:
     vectors = json.loads((data / "conventions.json").read_text())
     for name in collections:
-        one, expected = vectors["collections"][name], vectors["tools"][tool][name][theirs]
-        qrels = {q: one["qrels"][q] for q in POPULATIONS[queries](one["qrels"], one["lists"])}
-        found = evaluate(qrels, one["lists"], [ours])[ours]
-        assert found == pytest.approx(expected, abs=1e-9), name
+        collection, expected = vectors["collections"][name], vectors["tools"][tool][name][theirs]
+        qrels = {
+            q: collection["qrels"][q]
+            for q in POPULATIONS[queries](collection["qrels"], collection["lists"])
+        }
+        value = evaluate(qrels, collection["lists"], [ours])[ours]
+        assert value == pytest.approx(expected, abs=1e-9), name
 
 
 @pytest.mark.parametrize(("tool", "theirs", "ours"), EACH)
@@ -242,35 +254,41 @@ def test_the_numbers_of_tools_that_count_a_document_twice(
     tool: str, theirs: str, ours: str, data: Path
 ) -> None:
     vectors = json.loads((data / "conventions.json").read_text())
-    one, expected = vectors["collections"]["duplicates"], vectors["tools"][tool]["duplicates"]
-    found = evaluate(one["qrels"], one["lists"], [ours], duplicates="each")[ours]
-    assert found == pytest.approx(expected[theirs], abs=1e-9)
+    collection, expected = (
+        vectors["collections"]["duplicates"],
+        vectors["tools"][tool]["duplicates"],
+    )
+    value = evaluate(collection["qrels"], collection["lists"], [ours], duplicates="each")[ours]
+    assert value == pytest.approx(expected[theirs], abs=1e-9)
 
 
 def test_the_numbers_of_tools_that_take_sets(data: Path) -> None:
     vectors = json.loads((data / "conventions.json").read_text())
-    one, ours = vectors["collections"]["duplicates"], "P(over='returned')@5"
-    found = evaluate(one["qrels"], one["lists"], [ours], duplicates="first")[ours]
+    collection, ours = vectors["collections"]["duplicates"], "P(over='returned')@5"
+    value = evaluate(collection["qrels"], collection["lists"], [ours], duplicates="first")[ours]
     for tool in (LLAMA, "ragas id-based"):
         expected = vectors["tools"][tool]["duplicates"]["P@5"]
-        assert found == pytest.approx(expected, abs=1e-9)
+        assert value == pytest.approx(expected, abs=1e-9)
 
 
 def test_rectools_judges_a_document_as_often_as_it_stands_in_the_list(data: Path) -> None:
     """Here by hand: each further time is a document of its own, of the same grade."""
     vectors = json.loads((data / "conventions.json").read_text())
-    one, expected = vectors["collections"]["duplicates"], vectors["tools"]["rectools"]["duplicates"]
+    collection, expected = (
+        vectors["collections"]["duplicates"],
+        vectors["tools"]["rectools"]["duplicates"],
+    )
     lists = {
         query: [f"{doc} {ranking[:i].count(doc)}" for i, doc in enumerate(ranking)]
-        for query, ranking in one["lists"].items()
+        for query, ranking in collection["lists"].items()
     }
     qrels = {
         query: {
             f"{doc} {i}": grade
             for doc, grade in grades.items()
-            for i in range(max(1, one["lists"][query].count(doc)))
+            for i in range(max(1, collection["lists"][query].count(doc)))
         }
-        for query, grades in one["qrels"].items()
+        for query, grades in collection["qrels"].items()
     }
     ours = {
         "AP@5": "AP@5",
@@ -280,6 +298,6 @@ def test_rectools_judges_a_document_as_often_as_it_stands_in_the_list(data: Path
         "nDCG@5": f"nDCG({BINARY}, ideal='top')@5",
         "nDCG_achievable@5": f"nDCG({BINARY})@5",
     }
-    found = evaluate(qrels, lists, list(ours.values()))
+    scores = evaluate(qrels, lists, list(ours.values()))
     for theirs, text in ours.items():
-        assert found[text] == pytest.approx(expected[theirs], abs=1e-9), theirs
+        assert scores[text] == pytest.approx(expected[theirs], abs=1e-9), theirs

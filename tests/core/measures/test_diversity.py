@@ -79,7 +79,7 @@ def test_a_greedy_ideal_is_not_always_the_best() -> None:
     assert evaluate({"q": best}, run, "alpha_nDCG@2")["alpha_nDCG@2"] == 1, "b has the greater id"
 
 
-def by_oracle(
+def compute_expected(
     measure: Measure, run: list[str], subtopics: oracle.Subtopics, weights: Any = None
 ) -> float:
     cutoff: tuple[int, ...] = ()
@@ -106,7 +106,7 @@ def test_every_measure_of_subtopics_equals_its_slow_loop_to_the_bit(name: str) -
         for query, subtopics in qrels.items():
             for measure in measures:
                 value = scores.per_query(measure)[query]
-                expected = by_oracle(measure, run.get(query, []), subtopics)
+                expected = compute_expected(measure, run.get(query, []), subtopics)
                 assert value == expected, (measure, seed, query)
                 low, high = measure.definition.range
                 assert low <= value <= (math.inf if high is None else high + 1e-15)
@@ -125,11 +125,11 @@ def test_weights(name: str) -> None:
         scores = evaluate(list(rows(qrels, weights)), run, measures)
         for query, subtopics in qrels.items():
             total = 0.0
-            for one in oracle.sort_names(subtopics):
-                total += weights[query][one]
-            shares = {one: weight / total for one, weight in weights[query].items()}
+            for subtopic in oracle.sort_names(subtopics):
+                total += weights[query][subtopic]
+            shares = {subtopic: weight / total for subtopic, weight in weights[query].items()}
             for measure in measures:
-                expected = by_oracle(measure, run.get(query, []), subtopics, shares)
+                expected = compute_expected(measure, run.get(query, []), subtopics, shares)
                 assert scores.per_query(measure)[query] == expected, (measure, seed, query)
 
 
@@ -148,14 +148,16 @@ def test_queries_in_both_a_depth_and_judged_documents_only(name: str, only: bool
     measures = list(variants(name))
     for seed in range(5):
         qrels, run = oracle.make_subtopic_collection(seed)
-        both = evaluate(qrels, run, measures, judged_only=only, queries="both", depth=4)
-        assert both.query_ids == sorted(qrels.keys() & run.keys())
-        for query in both.query_ids:
-            grades = [one for docs in qrels[query].values() for one in docs.items()]
+        score_table = evaluate(qrels, run, measures, judged_only=only, queries="both", depth=4)
+        assert score_table.query_ids == sorted(qrels.keys() & run.keys())
+        for query in score_table.query_ids:
+            grades = [pair for docs in qrels[query].values() for pair in docs.items()]
             judged = {doc for doc, grade in grades if grade >= 0}
-            kept = [doc for doc in run[query][:4] if not only or doc in judged]
+            docs_in_order = [doc for doc in run[query][:4] if not only or doc in judged]
             for measure in measures:
-                assert both.per_query(measure)[query] == by_oracle(measure, kept, qrels[query])
+                assert score_table.per_query(measure)[query] == compute_expected(
+                    measure, docs_in_order, qrels[query]
+                )
 
 
 def test_the_best_ranking_is_reckoned_once_for_all_runs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,8 +177,8 @@ def test_the_best_ranking_is_reckoned_once_for_all_runs(monkeypatch: pytest.Monk
 def test_plain_judgments_are_a_single_subtopic() -> None:
     run = {"q": FOUND}
     plain = evaluate({"q": JUDGED["2"]}, run, list(map(Measure, ["alpha_nDCG", "D_nDCG", "AP_IA"])))
-    grouped = evaluate({"q": {"2": JUDGED["2"]}}, run, plain.measures)
-    assert plain.to_dict() == grouped.to_dict()
+    one_subtopic = evaluate({"q": {"2": JUDGED["2"]}}, run, plain.measures)
+    assert plain.to_dict() == one_subtopic.to_dict()
     assert plain["D_nDCG"] == evaluate({"q": JUDGED["2"]}, run, "nDCG")["nDCG"]
 
 
@@ -184,9 +186,9 @@ def test_names_of_other_tools() -> None:
     assert str(parse("alpha-nDCG@20")) == "alpha_nDCG@20"
     assert str(parse("D#-nDCG@10")) == str(parse("d#-ndcg@10")) == "Dsharp_nDCG@10"
     assert str(parse("alpha_nDCG(alpha=.3,rel=2)@5")) == "alpha_nDCG(alpha=0.3, rel=2)@5"
-    named = "ERR-IA@5 nERR-IA@5 MAP-IA P-IA@5 strec@5 I-rec@5 NRBP nNRBP alpha-DCG@5 D-nDCG"
-    found = [str(parse(name)) for name in named.split()]
-    assert found == [
+    name_text = "ERR-IA@5 nERR-IA@5 MAP-IA P-IA@5 strec@5 I-rec@5 NRBP nNRBP alpha-DCG@5 D-nDCG"
+    parsed_names = [str(parse(name)) for name in name_text.split()]
+    assert parsed_names == [
         *("ERR_IA@5", "nERR_IA@5", "AP_IA", "P_IA@5", "StRecall@5", "StRecall@5"),
         *("NRBP", "nNRBP", "alpha_DCG@5", "D_nDCG"),
     ]
@@ -235,26 +237,26 @@ def test_every_kind_of_table_has_subtopics(write: Write, tmp_path: Any) -> None:
     dicts = [dict(zip(names, row, strict=True)) for row in ROWS]
     tsv = write("qrels.tsv", table(HEADER).replace(",", "\t"))
     lines = write("qrels.jsonl", "".join(json.dumps(row) + "\n" for row in dicts))
-    listed = write("qrels.json", json.dumps(dicts))
+    json_path = write("qrels.json", json.dumps(dicts))
     trec = write("qrels.txt", "".join(" ".join(map(str, row)) + "\n" for row in ROWS))
-    for path in (tsv, lines, listed):
+    for path in (tsv, lines, json_path):
         assert read_qrels(path).to_dict() == AS_DICT, path
     assert read_qrels(trec, "subtopics").to_dict() == AS_DICT
-    numbered = {"query_id": 1, "subtopic": 2, "doc_id": 3, "relevance": 4}
-    assert read_qrels(trec, columns=numbered).to_dict() == AS_DICT
+    column_numbers = {"query_id": 1, "subtopic": 2, "doc_id": 3, "relevance": 4}
+    assert read_qrels(trec, columns=column_numbers).to_dict() == AS_DICT
     arrow = pa.Table.from_pylist(dicts)
     parquet.write_table(arrow, tmp_path / "qrels.parquet")
     assert read_qrels(tmp_path / "qrels.parquet").to_dict() == AS_DICT
-    structured = np.array(ROWS, [(name, "i8" if name == "relevance" else "U9") for name in names])
+    row_array = np.array(ROWS, [(name, "i8" if name == "relevance" else "U9") for name in names])
     TrecSubQrel = collections.namedtuple("TrecSubQrel", "query_id doc_id relevance subtopic_id")
     tuples = [TrecSubQrel(query, doc, grade, subtopic) for query, subtopic, doc, grade in ROWS]
-    for data in (arrow, pl.DataFrame(dicts), structured, dicts, tuples):
+    for data in (arrow, pl.DataFrame(dicts), row_array, dicts, tuples):
         assert Qrels(data).to_dict() == AS_DICT
 
 
 def test_weights_add_up_to_1_in_each_query(write: Write) -> None:
-    weighted = [(*row, 3 if row[1] == "s1" else 1) for row in ROWS]
-    qrels = read_qrels(write("qrels.csv", table(f"{HEADER},weight", weighted)))
+    weighted_rows = [(*row, 3 if row[1] == "s1" else 1) for row in ROWS]
+    qrels = read_qrels(write("qrels.csv", table(f"{HEADER},weight", weighted_rows)))
     assert qrels.levels.names == ["s1", "s1", "s2"]
     assert qrels.levels.weight is not None
     assert qrels.levels.weight.tolist() == [1, 0.75, 0.25]
@@ -266,12 +268,12 @@ def test_a_subtopic_without_relevant_documents_counts_by_its_weight_or_not_at_al
     judged = {"q": {"1": {"a": 1}, "2": {"b": 0}}}
     run = {"q": ["a"]}
     assert evaluate(judged, run, "P_IA@1")["P_IA@1"] == 1
-    weighted = list(rows(judged, {"q": {"1": 1, "2": 3}}))
-    assert evaluate(weighted, run, "P_IA@1")["P_IA@1"] == 1 / (1 + 3)
+    weighted_rows = list(rows(judged, {"q": {"1": 1, "2": 3}}))
+    assert evaluate(weighted_rows, run, "P_IA@1")["P_IA@1"] == 1 / (1 + 3)
 
 
 @pytest.mark.parametrize(
-    ("rows", "said"),
+    ("rows", "message"),
     [
         ([("q", "s", "a", 1, -1)], r"qrels.csv:2: expected a weight of 0 or more.* got -1.0"),
         ([("q", "s", "a", 1, 1), ("q", "s", "b", 1, "inf")], r"qrels.csv:3: .* got inf"),
@@ -288,20 +290,20 @@ def test_a_subtopic_without_relevant_documents_counts_by_its_weight_or_not_at_al
         ([("q", "s", "a", 1)], "qrels.csv:2: expected 5 columns"),
     ],
 )
-def test_what_is_refused_says_where(rows: Any, said: str, write: Write) -> None:
-    with pytest.raises(InputError, match=said):
+def test_what_is_refused_says_where(rows: Any, message: str, write: Write) -> None:
+    with pytest.raises(InputError, match=message):
         read_qrels(write("qrels.csv", table(f"{HEADER},weight", rows)))
 
 
 def test_frames_that_are_refused_say_the_row() -> None:
     good = {"query_id": "q", "subtopic": "s", "doc_id": "a", "relevance": 1, "weight": 1.0}
-    for change, said in (
+    for change, message in (
         ({"weight": float("nan")}, "row 1: expected a number in column 'weight'"),
         ({"weight": -0.5, "doc_id": "b"}, "row 1.*'b'|got -0.5"),
         ({"subtopic": ""}, "row 1: column 'subtopic': the id '' is empty"),
         ({}, "occurs twice"),
     ):
-        with pytest.raises(InputError, match=said):
+        with pytest.raises(InputError, match=message):
             Qrels([good, {**good, **change}])
 
 
@@ -345,13 +347,13 @@ def test_what_is_written_is_read_again(suffix: str, tmp_path: Any) -> None:
         if form:
             continue
         weights = {q: {s: 0.1 + i for i, s in enumerate(docs)} for q, docs in judged.items()}
-        weighted = Qrels(rows(judged, weights))
-        weighted.write(path)
-        again = read_qrels(path)
-        assert again.to_dict() == weighted.to_dict()
-        assert again.levels.weight is not None
-        assert weighted.levels.weight is not None
-        assert again.levels.weight.tolist() == weighted.levels.weight.tolist()
+        weighted_qrels = Qrels(rows(judged, weights))
+        weighted_qrels.write(path)
+        qrels_read = read_qrels(path)
+        assert qrels_read.to_dict() == weighted_qrels.to_dict()
+        assert qrels_read.levels.weight is not None
+        assert weighted_qrels.levels.weight is not None
+        assert qrels_read.levels.weight.tolist() == weighted_qrels.levels.weight.tolist()
 
 
 def test_a_format_without_a_place_for_weights_is_refused(tmp_path: Any) -> None:
@@ -382,10 +384,12 @@ def test_on_the_command_line(write: Write) -> None:
     run = write("run", "1 Q0 a 1 3 tag\n1 Q0 x 2 2 tag\n1 Q0 b 3 1 tag\n")
     options = ["--qrels-format", "subtopics", "-m", "alpha-nDCG@3", "-m", "strec@1"]
     result = CliRunner().invoke(cli, ["evaluate", qrels, run, *options])
-    shown = {line.split("\t")[1]: line.split("\t")[3] for line in result.stdout.splitlines()[1:]}
-    assert shown["StRecall@1"] == "0.5"
+    value_of_name = {
+        line.split("\t")[1]: line.split("\t")[3] for line in result.stdout.splitlines()[1:]
+    }
+    assert value_of_name["StRecall@1"] == "0.5"
     ideal = 2 / math.log2(2) + 0.5 / math.log2(3) + 0.5 / math.log2(4)
-    assert float(shown["alpha_nDCG@3"]) == pytest.approx((1 + 1.5 / 2) / ideal)
+    assert float(value_of_name["alpha_nDCG@3"]) == pytest.approx((1 + 1.5 / 2) / ideal)
 
 
 def test_judgments_by_subtopic_that_were_not_said_to_be_such_are_told_so(write: Any) -> None:

@@ -64,12 +64,12 @@ def test_everything_has_a_recall_of_1() -> None:
 
 def test_cumulated_gain_does_not_see_the_order_and_dcg_does() -> None:
     assert (CG @ 5)(A) == (CG @ 5)(B) == 5 + 2 + 4 + 0 + 1 == 12
-    for ranking, shown in ((A, "8.65"), (B, "6.48")):
+    for ranking, value in ((A, "8.65"), (B, "6.48")):
         total = 0.0
         for rank, grade in enumerate(ranking, 1):
             total += grade / log2(rank + 1)
         assert (DCG @ 5)(ranking) == DCG(ranking) == total
-        assert f"{total:.2f}" == shown
+        assert f"{total:.2f}" == value
 
 
 def dcg(gains: list[int]) -> float:
@@ -91,8 +91,10 @@ def test_the_ideal_of_what_was_retrieved_rewards_returning_less() -> None:
     ours, theirs = nDCG @ 5, nDCG(ideal="retrieved") @ 5
     scores = evaluate(*grades(lists, collection=dict.fromkeys(lists, judged)), [ours, theirs])
     ideal = dcg(judged[:5])
-    assert scores.per_query(ours) == {name: dcg(one) / ideal for name, one in lists.items()}
-    alone = {name: dcg(one) / dcg(sorted(one, reverse=True)) for name, one in lists.items()}
+    assert scores.per_query(ours) == {name: dcg(ranking) / ideal for name, ranking in lists.items()}
+    alone = {
+        name: dcg(ranking) / dcg(sorted(ranking, reverse=True)) for name, ranking in lists.items()
+    }
     assert scores.per_query(theirs) == alone
     assert alone["1"] == 1 > alone["3"] > alone["5"]
     assert scores.per_query(ours)["1"] < scores.per_query(ours)["3"] < scores.per_query(ours)["5"]
@@ -110,9 +112,9 @@ def test_one_of_five_relevant_documents_is_not_perfect() -> None:
 
 
 def test_gains_of_two_to_the_grade() -> None:
-    found = (nDCG(gain="exp2") @ 5)([3, 2, 3, 0, 1])
-    assert found == dcg([7, 3, 7, 0, 1]) / dcg([7, 7, 3, 1, 0])
-    assert f"{found:.4f}" == "0.9575"
+    value = (nDCG(gain="exp2") @ 5)([3, 2, 3, 0, 1])
+    assert value == dcg([7, 3, 7, 0, 1]) / dcg([7, 7, 3, 1, 0])
+    assert f"{value:.4f}" == "0.9575"
 
 
 def test_the_natural_logarithm_and_a_top_grade_at_every_rank() -> None:
@@ -139,10 +141,10 @@ def test_rank_2_weighs_more_than_rank_1() -> None:
 
 def test_no_order_reaches_the_top_grade_at_every_rank() -> None:
     measure = nDCG(discount="ln", ideal="top")
-    orders = {str(i): list(one) for i, one in enumerate(set(itertools.permutations(NINE)))}
+    orders = {str(i): list(order) for i, order in enumerate(set(itertools.permutations(NINE)))}
     assert len(orders) == math.factorial(9) // (2 * 2 * math.factorial(5))
-    every = evaluate(*grades(orders), measure).per_query(measure)
-    assert max(every.values()) == measure(sorted(NINE, reverse=True))
+    values = evaluate(*grades(orders), measure).per_query(measure)
+    assert max(values.values()) == measure(sorted(NINE, reverse=True))
 
 
 def test_the_course_exercise_query_by_query(data: Path) -> None:
@@ -155,7 +157,9 @@ def test_the_course_exercise_query_by_query(data: Path) -> None:
     for line in (folder / "result.txt").read_text().splitlines():
         query, doc = line.split()[:2]
         rankings.setdefault(query, []).append(judged[query][doc])  # all are judged
-    assert {q: len(one) for q, one in rankings.items()} == {q: len(d) for q, d in judged.items()}
+    assert {q: len(ranking) for q, ranking in rankings.items()} == {
+        q: len(d) for q, d in judged.items()
+    }
     names = ["AP@100", "RR@100", "nDCG(gain='exp2')@min(100,R)"]
     scores = evaluate(str(folder / "qrels.txt"), str(folder / "result.txt"), names)
     assert len(rankings) == scores.counts.queries == 55

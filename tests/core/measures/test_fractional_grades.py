@@ -63,13 +63,13 @@ def test_every_measure_equals_its_slow_loop_to_the_bit(name: str) -> None:
             continue
         scores = evaluate(qrels, run, measures)
         top_grade = max(0, *(grade for docs in qrels.values() for grade in docs.values()))
-        for query, (ranking, its) in oracle.grade_rankings(qrels, run).items():
+        for query, (ranking, grade_of_doc) in oracle.grade_rankings(qrels, run).items():
             for measure in measures:
                 if name == "D_nDCG":  # nDCG of plain judgments, as its own loop counts from 1 on
                     as_ndcg = nDCG if measure.cutoff is None else nDCG @ measure.cutoff
-                    expected = oracle.compute_value(as_ndcg, ranking, its, top_grade)
+                    expected = oracle.compute_value(as_ndcg, ranking, grade_of_doc, top_grade)
                 else:
-                    expected = oracle.compute_value(measure, ranking, its, top_grade)
+                    expected = oracle.compute_value(measure, ranking, grade_of_doc, top_grade)
                 value = scores.per_query(measure)[query]
                 assert value == oracle.allow_rounding(measure, expected), (measure, seed, query)
 
@@ -77,32 +77,44 @@ def test_every_measure_equals_its_slow_loop_to_the_bit(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_threshold_makes_them_relevant_or_not(name: str) -> None:
     """With rel=t a value is that of the judgments 1 from t on and 0 below, with rel=1."""
-    measures = [one for one in list_measures(name) if one.fractions == "level" and name != "RnDCG"]
+    measures = [
+        measure
+        for measure in list_measures(name)
+        if measure.fractions == "level" and name != "RnDCG"
+    ]
     for seed, level in itertools.product(seeds(3), THRESHOLDS):
-        its = [one for one in measures if one.parameters["rel"] == level]
-        if not its:
+        level_measures = [measure for measure in measures if measure.parameters["rel"] == level]
+        if not level_measures:
             continue
         qrels, run = collection(seed)
         binary = {
             query: {doc: -1 if grade < 0 else int(grade >= level) for doc, grade in docs.items()}
             for query, docs in qrels.items()
         }
-        mine, theirs = evaluate(qrels, run, its), evaluate(binary, run, [one(rel=1) for one in its])
-        for one in its:
-            assert mine.per_query(one) == theirs.per_query(one(rel=1)), (one, seed)
+        mine, theirs = (
+            evaluate(qrels, run, level_measures),
+            evaluate(binary, run, [measure(rel=1) for measure in level_measures]),
+        )
+        for measure in level_measures:
+            assert mine.per_query(measure) == theirs.per_query(measure(rel=1)), (measure, seed)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_queries_of_whole_grades_keep_their_bits_beside_fractions(name: str) -> None:
     """Another query's fraction makes doubles of all grades; the values are the same."""
-    measures = [one for one in list_measures(name) if one.definition.aggregation != "none"]
+    measures = [
+        measure for measure in list_measures(name) if measure.definition.aggregation != "none"
+    ]
     for seed in seeds(2 if measures else 0):
         qrels, run = oracle.make_collection(seed)
         top = max(grade for docs in qrels.values() for grade in docs.values())
-        beside = {**qrels, "zz": {"half": 0.5, "top": top}}
-        alone, there = evaluate(qrels, run, measures), evaluate(beside, run, measures)
-        for one in measures:
-            assert there.per_query(one).items() >= alone.per_query(one).items(), (one, seed)
+        wider_qrels = {**qrels, "zz": {"half": 0.5, "top": top}}
+        alone, wider_scores = evaluate(qrels, run, measures), evaluate(wider_qrels, run, measures)
+        for measure in measures:
+            assert wider_scores.per_query(measure).items() >= alone.per_query(measure).items(), (
+                measure,
+                seed,
+            )
 
 
 def test_values_by_hand() -> None:
@@ -123,9 +135,9 @@ def test_ties_by_grade_are_those_of_whole_grades_in_the_same_order(seed: int) ->
     qrels, run = collection(seed)
     tens = {q: {doc: round(100 * g) for doc, g in docs.items()} for q, docs in qrels.items()}
     for ties in ("best", "worst"):
-        for one, other in (("P(rel=0.5)@3", "P(rel=50)@3"), ("AP(rel=0.3)", "AP(rel=30)")):
-            mine = evaluate(qrels, run, one, ties=ties)
-            assert mine.per_query(one) == evaluate(tens, run, other, ties=ties).per_query(other)
+        for name, other in (("P(rel=0.5)@3", "P(rel=50)@3"), ("AP(rel=0.3)", "AP(rel=30)")):
+            mine = evaluate(qrels, run, name, ties=ties)
+            assert mine.per_query(name) == evaluate(tens, run, other, ties=ties).per_query(other)
     mine = evaluate(qrels, run, "AP(rel=0.5) nDCG Compat", ties="document")
     assert mine.per_query("Compat") == evaluate(tens, run, "Compat").per_query("Compat")
 
@@ -137,15 +149,15 @@ def test_a_binary_gain_is_1_for_what_is_relevant() -> None:
     truth, run = {"a": 3, "b": 1, "c": 0, "d": 2}, ["c", "b", "a", "x"]
     gain = {1: 1, 2: 1, 3: 1}
     for name in ("nDCG@3", "DCG", "IDCG", "nDCG_rel", "RnDCG", "G", "Q", "O_measure", "Pplus"):
-        one = parse(name)
-        assert one(gain="binary")(truth, run) == one(gain=gain)(truth, run), name
-        from_2 = one(gain=("binary", 2))(truth, run)
-        assert from_2 == one(gain={1: 0, 2: 1, 3: 1})(truth, run), name
+        measure = parse(name)
+        assert measure(gain="binary")(truth, run) == measure(gain=gain)(truth, run), name
+        from_2 = measure(gain=("binary", 2))(truth, run)
+        assert from_2 == measure(gain={1: 0, 2: 1, 3: 1})(truth, run), name
     for p in (0.5, 0.8):
         assert Measure("RBP")(gain="binary", p=p)(truth, run) == Measure("RBP")(p=p)(truth, run)
-    cut = parse("CWL('P')@3")
-    assert cut(gain="binary")(truth, run) == 2 / 3
-    assert cut(gain=("binary", 3), top=1)(truth, run) == 1 / 3, "top has no part in it"
+    cut_measure = parse("CWL('P')@3")
+    assert cut_measure(gain="binary")(truth, run) == 2 / 3
+    assert cut_measure(gain=("binary", 3), top=1)(truth, run) == 1 / 3, "top has no part in it"
     assert (nDCG(gain=("binary", 0.5)) @ 2)({"a": 0.5, "b": 0.4}, ["b", "a"]) == 1 / np.log2(3)
 
 
@@ -180,15 +192,15 @@ def test_a_threshold_that_is_the_default_is_the_same_measure() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_who_does_not_take_them_says_what_to_write(name: str) -> None:
     """What an error says to write is a measure that takes them."""
-    every = [one for one in variants(name) if not takes_fractions(one)]
-    for one in every:
+    measures = [measure for measure in variants(name) if not takes_fractions(measure)]
+    for measure in measures:
         with pytest.raises(MeasureError, match="the grades are not whole numbers") as caught:
-            evaluate(QRELS, RUN, one)
+            evaluate(QRELS, RUN, measure)
         text = str(caught.value)
         if "as in " in text:
-            wanted = text.partition("as in ")[2].partition(";")[0]
-            assert takes_fractions(parse(wanted)), one
-            evaluate(QRELS, RUN, wanted)
+            example = text.partition("as in ")[2].partition(";")[0]
+            assert takes_fractions(parse(example)), measure
+            evaluate(QRELS, RUN, example)
 
 
 def test_the_example_is_a_grade_of_the_scale() -> None:
@@ -258,18 +270,18 @@ def test_a_matrix_of_fractions() -> None:
 @pytest.mark.parametrize("suffix", ["qrels", "csv", "tsv", "json", "jsonl", "parquet", "arrow"])
 def test_files_keep_every_bit(suffix: str, tmp_path: Path) -> None:
     chance = random.Random(7)
-    every: Any = {
+    judgments: Any = {
         f"q{i}": {f"d{j}": chance.random() * 10 ** chance.randint(-9, 3) for j in range(9)}
         for i in range(20)
     }
-    every["q0"]["d0"], every["q1"]["d1"], every["q2"]["d2"] = 1.0, -0.5, 5e-324
+    judgments["q0"]["d0"], judgments["q1"]["d1"], judgments["q2"]["d2"] = 1.0, -0.5, 5e-324
     path = tmp_path / f"a.{suffix}"
-    Qrels(every).write(path)
-    assert read_qrels(path).to_dict() == every
+    Qrels(judgments).write(path)
+    assert read_qrels(path).to_dict() == judgments
     Qrels(WHOLE).write(path)
-    again = read_qrels(path)
-    assert again.to_dict() == WHOLE
-    assert again.grade.dtype == np.int64
+    qrels_read = read_qrels(path)
+    assert qrels_read.to_dict() == WHOLE
+    assert qrels_read.grade.dtype == np.int64
 
 
 def test_a_beir_file_keeps_every_bit(tmp_path: Path) -> None:
@@ -283,14 +295,14 @@ def test_a_fraction_in_a_later_block_makes_doubles_of_all(
 ) -> None:
     monkeypatch.setattr(SIZES, "bytes", 64)
     monkeypatch.setattr(SIZES, "rows", 3)
-    every: Any = {f"q{i:02}": {"a": i, "b": 0, "c": 2} for i in range(20)}
-    Qrels(every).write(tmp_path / f"a.{suffix}")
+    judgments: Any = {f"q{i:02}": {"a": i, "b": 0, "c": 2} for i in range(20)}
+    Qrels(judgments).write(tmp_path / f"a.{suffix}")
     assert read_qrels(tmp_path / f"a.{suffix}").grade.dtype == np.int64
-    every["q19"]["b"] = 0.125
-    Qrels(every).write(tmp_path / f"a.{suffix}")
-    found = read_qrels(tmp_path / f"a.{suffix}")
-    assert found.to_dict() == every
-    assert found.grade.dtype == np.float64
+    judgments["q19"]["b"] = 0.125
+    Qrels(judgments).write(tmp_path / f"a.{suffix}")
+    qrels_read = read_qrels(tmp_path / f"a.{suffix}")
+    assert qrels_read.to_dict() == judgments
+    assert qrels_read.grade.dtype == np.float64
 
 
 @pytest.mark.parametrize(
@@ -316,10 +328,10 @@ def test_numbers_as_they_are_written(name: str, content: str, write: Any) -> Non
 
 def test_whole_doubles_are_whole_numbers() -> None:
     for data in ({"q": {"a": 2.0, "b": 1}}, [("q", "a", 2.0), ("q", "b", 1.0)]):
-        found = Qrels(data)
-        assert found.grade.dtype == np.int64
-        assert repr(found) == "Qrels(1 queries, 2 judgments, grades 1 to 2)"
-        assert codes(evaluate(found, {"q": ["a"]}, "AP")) == []
+        qrels = Qrels(data)
+        assert qrels.grade.dtype == np.int64
+        assert repr(qrels) == "Qrels(1 queries, 2 judgments, grades 1 to 2)"
+        assert codes(evaluate(qrels, {"q": ["a"]}, "AP")) == []
 
 
 def test_judgments_by_subtopic_may_be_fractions(tmp_path: Path) -> None:
@@ -327,29 +339,29 @@ def test_judgments_by_subtopic_may_be_fractions(tmp_path: Path) -> None:
     qrels = Qrels(judged)
     for suffix in ("csv", "jsonl", "parquet"):
         qrels.write(tmp_path / f"a.{suffix}")
-        again = read_qrels(tmp_path / f"a.{suffix}")
-        assert again.to_dict() == qrels.to_dict()
+        qrels_read = read_qrels(tmp_path / f"a.{suffix}")
+        assert qrels_read.to_dict() == qrels.to_dict()
         run = {"q": ["b", "a", "c"]}
         assert (
-            evaluate(again, run, "GroupAP(rel=0.5)")["GroupAP(rel=0.5)"]
+            evaluate(qrels_read, run, "GroupAP(rel=0.5)")["GroupAP(rel=0.5)"]
             == (1 / 2 + (1 / 2 + 2 / 3) / 2) / 2
         )
-        assert evaluate(again, run, "StRecall(rel=0.5)@1")["StRecall(rel=0.5)@1"] == 0
-        gained = (0.25 / 1 + 1.25 / np.log2(3) + 1 / 2) / (1.25 / 1 + 1 / np.log2(3) + 0.25 / 2)
-        assert evaluate(again, run, "D_nDCG")["D_nDCG"] == pytest.approx(gained, rel=1e-15)
+        assert evaluate(qrels_read, run, "StRecall(rel=0.5)@1")["StRecall(rel=0.5)@1"] == 0
+        expected = (0.25 / 1 + 1.25 / np.log2(3) + 1 / 2) / (1.25 / 1 + 1 / np.log2(3) + 0.25 / 2)
+        assert evaluate(qrels_read, run, "D_nDCG")["D_nDCG"] == pytest.approx(expected, rel=1e-15)
         with pytest.raises(MeasureError, match=r"as in alpha_nDCG\(rel=0.5\)@2"):
-            evaluate(again, run, "alpha_nDCG@2")
+            evaluate(qrels_read, run, "alpha_nDCG@2")
 
 
 def test_lists_of_grades(tmp_path: Path) -> None:
-    found = evaluate(*grades([0.5, None, 1], top=2.5), "nDCG ERR")
-    assert found["nDCG"] == (0.5 + 1 / 2) / (1 + 0.5 / np.log2(3))
+    scores = evaluate(*grades([0.5, None, 1], top=2.5), "nDCG ERR")
+    assert scores["nDCG"] == (0.5 + 1 / 2) / (1 + 0.5 / np.log2(3))
     stops = (2**0.5 - 1) / 2**2.5, (2**1 - 1) / 2**2.5
-    assert found["ERR"] == stops[0] + (1 - stops[0]) * stops[1] / 3
-    done = invoke("evaluate", "--grades", "0.5 - 1 .25", "-m", "DCG@2", "--top-grade", "3")
-    assert (done.exit_code, done.stdout.split()[-1]) == (0, "0.5")
-    done = invoke("evaluate", "--grades", "0.5 1", "-m", "AP", "--rel", "0.6")
-    assert "AP(rel=0.6)" in done.stdout
+    assert scores["ERR"] == stops[0] + (1 - stops[0]) * stops[1] / 3
+    outcome = invoke("evaluate", "--grades", "0.5 - 1 .25", "-m", "DCG@2", "--top-grade", "3")
+    assert (outcome.exit_code, outcome.stdout.split()[-1]) == (0, "0.5")
+    outcome = invoke("evaluate", "--grades", "0.5 1", "-m", "AP", "--rel", "0.6")
+    assert "AP(rel=0.6)" in outcome.stdout
 
 
 # ---- what is reported on them, and what else is done with them ----------------------------------
@@ -358,15 +370,18 @@ def test_lists_of_grades(tmp_path: Path) -> None:
 def test_notes_and_check_say_so() -> None:
     assert "fractions" in codes(evaluate(QRELS, RUN, "nDCG"))
     assert "fractions" not in codes(evaluate(WHOLE, RUN, "nDCG"))
-    found = {one.code: one for one in check(QRELS, RUN).findings}
-    assert (found["fractions"].severity, found["fractions"].count) == ("info", 4)
-    assert "no-relevant" not in found
+    finding_of_code = {finding.code: finding for finding in check(QRELS, RUN).findings}
+    assert (finding_of_code["fractions"].severity, finding_of_code["fractions"].count) == (
+        "info",
+        4,
+    )
+    assert "no-relevant" not in finding_of_code
     assert {
-        one.code: one.count
-        for one in check({"q": {"a": 0.5}, "r": {"a": -0.5}}, {"q": ["a"]}).findings
+        finding.code: finding.count
+        for finding in check({"q": {"a": 0.5}, "r": {"a": -0.5}}, {"q": ["a"]}).findings
     }["no-relevant"] == 1
-    many = check({"q": {f"d{i}": i / 100 for i in range(99)}}, {"q": ["d1"]})
-    assert "0 to 0.98, 99 of them" in str(many)
+    report = check({"q": {f"d{i}": i / 100 for i in range(99)}}, {"q": ["d1"]})
+    assert "0 to 0.98, 99 of them" in str(report)
 
 
 def test_runs_in_the_place_of_judgments_are_noticed(write: Any) -> None:
@@ -396,12 +411,12 @@ def test_queries_without_a_grade_above_0_are_counted() -> None:
 def test_an_explanation_can_be_redone(text: str) -> None:
     """Its steps, read by one who has nothing but the text, come to the value."""
     for query in QRELS:
-        found: Any = explain(QRELS, RUN, text, query=query)
-        assert found.value == evaluate(QRELS, RUN, text).per_query(text)[query]
-        redo.check_worksheet(found.worksheet, ["all"])
-        assert str(found)
-    whole: Any = explain(QRELS, RUN, text)
-    assert whole.value == evaluate(QRELS, RUN, text)[text]
+        page: Any = explain(QRELS, RUN, text, query=query)
+        assert page.value == evaluate(QRELS, RUN, text).per_query(text)[query]
+        redo.check_worksheet(page.worksheet, ["all"])
+        assert str(page)
+    mean_page: Any = explain(QRELS, RUN, text)
+    assert mean_page.value == evaluate(QRELS, RUN, text)[text]
 
 
 def test_systems_are_compared() -> None:
@@ -413,11 +428,11 @@ def test_systems_are_compared() -> None:
     text = "nDCG@5 AP(rel=0.5)"
     means = {name: evaluate(qrels, run, text).means() for name, run in runs.items()}
     for row in compare(qrels, runs, text).rows():
-        one = row["measure"]
-        difference = means[row["system"]][one] - means[row["other"]][one]
+        measure = row["measure"]
+        difference = means[row["system"]][measure] - means[row["other"]][measure]
         assert row["difference"] == pytest.approx(difference, abs=1e-15), row
-    same = {"a": runs["a"], "again": runs["a"]}
-    assert gate(qrels, same, text, baseline="a", margin=0.05).outcome == "PASS"
+    same_runs = {"a": runs["a"], "again": runs["a"]}
+    assert gate(qrels, same_runs, text, baseline="a", margin=0.05).outcome == "PASS"
 
 
 # ---- bounds ---------------------------------------------------------------------------------
@@ -429,10 +444,10 @@ def test_systems_are_compared() -> None:
 def test_the_command_takes_them(write: Any) -> None:
     qrels = write("a.qrels", "".join(f"{q} 0 {d} {g}\n" for q, d, g in TABLE))
     run = write("a.json", json.dumps(RUN))
-    done = invoke("evaluate", qrels, run, "-m", "nDCG@3", "-m", "AP", "-l", "0.5")
-    assert done.exit_code == 0
-    assert "AP(rel=0.5)" in done.stdout
-    done = invoke("evaluate", qrels, run, "-m", "AP")
-    assert done.exit_code == 2
-    assert "State it, as in AP(rel=0.5); --rel states it for all measures" in done.stderr
+    outcome = invoke("evaluate", qrels, run, "-m", "nDCG@3", "-m", "AP", "-l", "0.5")
+    assert outcome.exit_code == 0
+    assert "AP(rel=0.5)" in outcome.stdout
+    outcome = invoke("evaluate", qrels, run, "-m", "AP")
+    assert outcome.exit_code == 2
+    assert "State it, as in AP(rel=0.5); --rel states it for all measures" in outcome.stderr
     assert invoke("check", qrels, run).exit_code == 0

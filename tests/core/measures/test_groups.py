@@ -53,7 +53,7 @@ def test_arithmetic() -> None:
     assert value("GroupRprec") == (1 / 2 + 1 / 1) / 2
 
 
-def every(name: str) -> Iterator[Measure]:
+def list_variants(name: str) -> Iterator[Measure]:
     """Yield the measure with its parameters and cutoffs."""
     definition = Measure(name).definition
     if name == "PrefsRnonrel":
@@ -91,18 +91,18 @@ def expected(measure: Measure, run: list[str], groups: dict[str, Any], only: boo
 @pytest.mark.parametrize("name", OF_GROUPS)
 @pytest.mark.parametrize("only", [False, True])
 def test_every_measure_of_groups_equals_its_slow_loop_to_the_bit(name: str, only: bool) -> None:
-    compared = 0
+    n_compared = 0
     for seed in SEEDS:
         qrels, run = oracle.make_grouped_collection(seed, whole_grades=name.startswith("Group"))
-        measures = list(every(name))
+        measures = list(list_variants(name))
         scores = evaluate(qrels, run, measures, judged_only=only)
         for query, groups in qrels.items():
             ranked = oracle.rank_docs(run.get(query, {}))
             for measure in measures:
                 value = scores.per_query(measure)[query]
                 assert value == expected(measure, ranked, groups, only), (measure, seed, query)
-                compared += 1
-    assert compared > 500 / 60 * len(SEEDS)
+                n_compared += 1
+    assert n_compared > 500 / 60 * len(SEEDS)
 
 
 def test_queries_in_both_and_a_depth() -> None:
@@ -121,16 +121,16 @@ def test_many_documents_are_compared_in_blocks() -> None:
     """More than are looked at in one go."""
     docs = [f"d{i:04}" for i in range(1300)]
     levels = {doc: float(i % 7) for i, doc in enumerate(docs)}
-    found = docs[1::2]
-    scores = evaluate({"q": {"one": levels}}, {"q": found}, "NumPrefsFul NumPrefs")
-    position = {doc: i for i, doc in enumerate(found)}
-    fulfilled = sum(
+    docs_found = docs[1::2]
+    scores = evaluate({"q": {"one": levels}}, {"q": docs_found}, "NumPrefsFul NumPrefs")
+    position = {doc: i for i, doc in enumerate(docs_found)}
+    n_fulfilled = sum(
         levels[a] > levels[b] and position[a] < position.get(b, len(docs))
-        for a in found
+        for a in docs_found
         for b in docs
     )
     possible = sum(levels[a] > levels[b] for a in docs for b in docs)
-    assert scores.means() == {"NumPrefsFul": fulfilled, "NumPrefs": possible}
+    assert scores.means() == {"NumPrefsFul": n_fulfilled, "NumPrefs": possible}
 
 
 def test_what_follows_goes_by_way_of_documents_in_several_subgroups() -> None:
@@ -149,15 +149,15 @@ def test_plain_judgments_are_one_group() -> None:
         qrels, run = oracle.make_collection(seed)
         names = "Prefs PrefsByPair PrefsByGroup PrefsRnonrel GroupAP GroupP@3"
         plain = evaluate(qrels, run, names).to_dict()
-        grouped = {query: {"all": docs} for query, docs in qrels.items()}
-        assert evaluate(grouped, run, names).to_dict() == plain
+        group_qrels = {query: {"all": docs} for query, docs in qrels.items()}
+        assert evaluate(group_qrels, run, names).to_dict() == plain
 
 
 def test_a_negative_level_is_no_judgment() -> None:
     run = {"q": ["a", "b"]}
     plain = evaluate({"q": {"a": -1, "b": 1}}, run, "NumRet", judged_only=True)
-    grouped = evaluate({"q": {"g": {"a": -1, "b": 1}}}, run, "NumRet", judged_only=True)
-    assert plain["NumRet"] == grouped["NumRet"] == 1
+    scores = evaluate({"q": {"g": {"a": -1, "b": 1}}}, run, "NumRet", judged_only=True)
+    assert plain["NumRet"] == scores["NumRet"] == 1
 
 
 def test_measures_of_one_grade_refuse_groups() -> None:
@@ -174,7 +174,7 @@ def test_measures_of_one_grade_refuse_groups() -> None:
 
 
 @pytest.mark.parametrize(
-    ("qrels", "said"),
+    ("qrels", "message"),
     [
         ({"q": {"g": {"a": 1}}, "r": {"a": 1}}, "query 'r' has no groups"),
         ({"q": {"g": {"a": "x"}}}, "expected a level, got 'x'"),
@@ -187,8 +187,8 @@ def test_measures_of_one_grade_refuse_groups() -> None:
         ({"q": {"g": [{"a": 2, "b": 0}, {"b": 2, "c": 1}]}}, "document 'b'.*level 0 and another"),
     ],
 )
-def test_what_is_refused(qrels: Any, said: str) -> None:
-    with pytest.raises(InputError, match=said):
+def test_what_is_refused(qrels: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
         evaluate(qrels, {"q": ["a", "b"]}, "Prefs")
 
 
@@ -208,13 +208,13 @@ def test_rows_that_are_all_relevant_may_have_groups_or_a_column_that_is_called_s
 ) -> None:
     path = write("bought.csv", "user,item,group\n1,a,x\n1,b,y\n2,c,x\n")
     run = {"1": ["a", "z"], "2": ["c"]}
-    grouped = read_qrels(path, columns={"relevance": None})
-    assert evaluate(grouped, run, "StRecall@2").per_query("StRecall@2") == {"1": 1 / 2, "2": 1}
+    qrels = read_qrels(path, columns={"relevance": None})
+    assert evaluate(qrels, run, "StRecall@2").per_query("StRecall@2") == {"1": 1 / 2, "2": 1}
     with pytest.raises(MeasureError, match="--qrels-columns group=-"):
-        evaluate(grouped, run, "P@2")
+        evaluate(qrels, run, "P@2")
     plain = read_qrels(path, columns={"relevance": None, "group": None})
     assert plain.to_dict() == {"1": {"a": 1, "b": 1}, "2": {"c": 1}}
-    done = invoke(
+    outcome = invoke(
         "evaluate",
         path,
         write("a.run", "1 Q0 a 1 2 t\n"),
@@ -223,7 +223,7 @@ def test_rows_that_are_all_relevant_may_have_groups_or_a_column_that_is_called_s
         "--qrels-columns",
         "relevance=-,group=-",
     )
-    assert done.exit_code == 0
+    assert outcome.exit_code == 0
     with pytest.raises(OptionError, match="query_id=None: expected a column"):
         read_qrels(path, columns={"relevance": None, "query_id": None})
 
@@ -244,8 +244,10 @@ def test_preferences_on_the_command_line(data: Path) -> None:
     result = CliRunner().invoke(
         cli, ["evaluate", *files, "--qrels-format", "prefs", "-m", "prefs_simp", "-m", "NumPrefs"]
     )
-    stored = [line.split("\t") for line in (folder / "out.test.prefs").read_text().splitlines()]
-    means = {name.strip(): value for name, topic, value in stored if topic == "all"}
-    shown = {line.split("\t")[1]: line.split("\t")[3] for line in result.stdout.splitlines()[1:]}
-    assert f"{float(shown['Prefs']):6.4f}" == means["prefs_simp"]
-    assert shown["NumPrefs"] == means["prefs_num_prefs_poss"]
+    lines = [line.split("\t") for line in (folder / "out.test.prefs").read_text().splitlines()]
+    means = {name.strip(): value for name, topic, value in lines if topic == "all"}
+    value_of_name = {
+        line.split("\t")[1]: line.split("\t")[3] for line in result.stdout.splitlines()[1:]
+    }
+    assert f"{float(value_of_name['Prefs']):6.4f}" == means["prefs_simp"]
+    assert value_of_name["NumPrefs"] == means["prefs_num_prefs_poss"]

@@ -192,7 +192,9 @@ ARITHMETIC: dict[str, float | str] = {
 
 
 def test_every_measure_has_an_example_that_can_be_checked_by_eye() -> None:
-    assert {parse(name).name for name in ARITHMETIC} == {one.name for one in definitions()}
+    assert {parse(name).name for name in ARITHMETIC} == {
+        definition.name for definition in definitions()
+    }
 
 
 @pytest.mark.parametrize("definition", definitions(), ids=lambda definition: definition.name)
@@ -276,7 +278,7 @@ def test_every_measure_equals_its_slow_loop_to_the_bit(name: str) -> None:
 # ---- trec_eval's own numbers ----------------------------------------------------------------
 
 
-def stored(path: Path) -> Iterator[tuple[str, str, str]]:
+def read_stored(path: Path) -> Iterator[tuple[str, str, str]]:
     with gzip.open(path, "rt") as lines:
         for line in lines:
             name, query, value = line.rstrip("\n").split("\t")
@@ -292,19 +294,23 @@ def compare_with_trec_eval(
     **options: Any,
 ) -> int:
     """Compare every value to the last bit, except `runid` and names left out; return how many."""
-    lines = [line for output in outputs for line in stored(output)]
-    known = {name: parse(name, rel) for name in {line[0] for line in lines} - {"runid"} - without}
-    scores = evaluate(str(qrels), str(run), list(dict.fromkeys(known.values())), **options)
-    by_name = {name: scores.per_query(measure) for name, measure in known.items()}
-    compared = 0
+    lines = [line for output in outputs for line in read_stored(output)]
+    measure_of_name = {
+        name: parse(name, rel) for name in {line[0] for line in lines} - {"runid"} - without
+    }
+    scores = evaluate(
+        str(qrels), str(run), list(dict.fromkeys(measure_of_name.values())), **options
+    )
+    by_name = {name: scores.per_query(measure) for name, measure in measure_of_name.items()}
+    n_compared = 0
     for name, query, value in lines:
-        if name not in known:
+        if name not in measure_of_name:
             continue
-        mine = scores[known[name]] if query == "all" else by_name[name][query]
+        mine = scores[measure_of_name[name]] if query == "all" else by_name[name][query]
         if name.startswith("relstring"):
             # trec_eval puts an unjudged document in the place of no results, and shows it.
-            of_nothing = name != "relstring" and not options.get("judged_only")
-            assert value == f"'{mine or '-' * of_nothing}'", (name, query)
+            is_empty = name != "relstring" and not options.get("judged_only")
+            assert value == f"'{mine or '-' * is_empty}'", (name, query)
         elif value.strip() == "-nan":  # 0/0: topics with nothing left, and their means
             assert options == {"judged_only": True}
             assert query == "all" or mine == 0
@@ -313,8 +319,8 @@ def compare_with_trec_eval(
             continue  # trec_eval counts again, with grade > 0: 1197
         else:
             assert mine == float(value), (name, query)
-        compared += 1
-    return compared
+        n_compared += 1
+    return n_compared
 
 
 @pytest.mark.parametrize(
@@ -332,11 +338,11 @@ def test_random_collection_equals_trec_eval_to_the_last_bit(
     """Without rbp: trec_eval's reads memory that it never wrote, in some topics of these."""
     folder = data / "random"
     outputs = [folder / f"all{suffix}.out.gz", folder / f"dcg{suffix}.out.gz"]
-    compared = compare_with_trec_eval(
+    n_compared = compare_with_trec_eval(
         outputs, folder / "qrels.txt", folder / "run.txt", rel, frozenset({"rbp"}), **options
     )
-    lines = sum(1 for output in outputs for _ in stored(output))
-    assert compared == lines - left_out - (300 + 1) - 1  # rbp, runid
+    lines = sum(1 for output in outputs for _ in read_stored(output))
+    assert n_compared == lines - left_out - (300 + 1) - 1  # rbp, runid
 
 
 @pytest.mark.parametrize(
@@ -354,7 +360,7 @@ def test_rbp_where_trec_eval_does_not_read_memory_that_it_never_wrote(
     folder = data / "random"
     scores = evaluate(str(folder / "qrels.txt"), str(folder / "run.txt"), "rbp", **options)
     mine = scores.per_query("rbp")
-    lines = [line for line in stored(folder / f"all{suffix}.out.gz") if line[0] == "rbp"]
+    lines = [line for line in read_stored(folder / f"all{suffix}.out.gz") if line[0] == "rbp"]
     different = [
         query for _, query, value in lines if query != "all" and mine[query] != float(value)
     ]
@@ -374,11 +380,11 @@ def test_real_systems_equal_trec_eval_to_the_last_bit(
 ) -> None:
     folder = data / "dl19"
     output = folder / "trec_eval" / f"{system}{suffix}.out.gz"
-    compared = compare_with_trec_eval(
+    n_compared = compare_with_trec_eval(
         [output], folder / "qrels.txt", folder / f"{system}.run.gz", rel
     )
-    lines = sum(1 for _ in stored(output))
-    assert compared == (lines if suffix else lines - 1)  # runid
+    lines = sum(1 for _ in read_stored(output))
+    assert n_compared == (lines if suffix else lines - 1)  # runid
     assert lines == (880 if suffix else 4227)
 
 
@@ -387,7 +393,7 @@ def test_no_system_is_forgotten(data: Path) -> None:
 
 
 def test_published_ndcg_of_deep_learning_2019(data: Path) -> None:
-    published = {
+    expected_values = {
         "bm25": ".5058",
         "bm25rm3": ".5216",
         "tasb": ".7210",
@@ -396,9 +402,9 @@ def test_published_ndcg_of_deep_learning_2019(data: Path) -> None:
         "splade": ".7308",
     }
     folder = data / "dl19"
-    runs = [str(folder / f"{system}.run.gz") for system in published]
+    runs = [str(folder / f"{system}.run.gz") for system in expected_values]
     systems = evaluate(str(folder / "qrels.txt"), runs, "nDCG@10")
-    assert {name: f"{s['nDCG@10']:.4f}"[1:] for name, s in systems.items()} == published
+    assert {name: f"{s['nDCG@10']:.4f}"[1:] for name, s in systems.items()} == expected_values
 
 
 def test_microblog_2014(data: Path) -> None:

@@ -166,16 +166,16 @@ def test_a_name_that_is_whole_is_never_cut() -> None:
     ending = [name for name in VARIANTS if name[-1].isdigit()]
     assert {"f1", "f2", "nerr8"} <= {*ending}
     for name in ending:
-        canonical, implied = VARIANTS[name]
-        known = cranfield.measures.find_measure(name)
-        assert known == Measure(canonical).with_parameters(implied)
+        canonical, parameters = VARIANTS[name]
+        measure = cranfield.measures.find_measure(name)
+        assert measure == Measure(canonical).with_parameters(parameters)
 
 
 def test_two_measures_side_by_side_are_not_read_as_one() -> None:
     pairs = [(a, b) for a, b in product(VARIANTS, VARIANTS) if find_variant(f"{a}_{b}")]
     assert {("g", "map"), ("r", "ndcg"), ("r", "precision")} <= {*pairs}
-    joined = [(a, b) for a, b in pairs if _are_name([a, b])]
-    assert joined == [("r", "precision")], "and R needs a cutoff"
+    pairs_of_one_name = [(a, b) for a, b in pairs if _are_name([a, b])]
+    assert pairs_of_one_name == [("r", "precision")], "and R needs a cutoff"
 
 
 def test_case_and_lines_between_do_not_matter() -> None:
@@ -190,8 +190,8 @@ def test_a_query_is_no_measure_where_either_may_stand() -> None:
     assert parse("q1") == parse("Q@1")
     with pytest.raises(MeasureError):
         parse("q1", glued=False)
-    saved = {"old": {"q1": 0.5, "q2": 0.25}, "new": {"q1": 0.5, "q2": 0.75}}
-    assert cranfield.compare(saved).rows()[0]["difference"] == 0.625 - 0.375
+    scores = {"old": {"q1": 0.5, "q2": 0.25}, "new": {"q1": 0.5, "q2": 0.75}}
+    assert cranfield.compare(scores).rows()[0]["difference"] == 0.625 - 0.375
 
 
 def test_names_of_other_tools_can_be_imported() -> None:
@@ -243,14 +243,14 @@ def files(tmp_path: Path) -> list[str]:
 
 @pytest.mark.parametrize("option", ["--metrics", "--metric", "--measures", "--measure", "-m"])
 def test_other_spellings_of_the_option(files: list[str], option: str) -> None:
-    done = invoke("evaluate", *files, option, "MRR,P@1", "--format", "csv")
-    assert done.stdout.splitlines()[1:] == ["a,RR,all,0.75", "a,P@1,all,0.5"]
+    outcome = invoke("evaluate", *files, option, "MRR,P@1", "--format", "csv")
+    assert outcome.stdout.splitlines()[1:] == ["a,RR,all,0.75", "a,P@1,all,0.5"]
     assert invoke("explain", *files, option, "MRR", "--query", "q2").exit_code == 0
     assert invoke("compare", *files, files[1], option, "MRR").exit_code == 0
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "messages"),
     [
         (["evaluate", "Q", "R", "-m", "P@1", "MAP", "ndcg@5"], ["-m MAP -m ndcg@5"]),
         (["evaluate", "-m", "P@1", "MAP", "Q", "R"], ["-m MAP"]),
@@ -260,19 +260,19 @@ def test_other_spellings_of_the_option(files: list[str], option: str) -> None:
     ],
 )
 def test_a_measure_in_the_place_of_a_file(
-    files: list[str], arguments: list[str], said: list[str]
+    files: list[str], arguments: list[str], messages: list[str]
 ) -> None:
     places = dict(zip("QR", files, strict=True))
-    done = invoke(*(places.get(one, one) for one in arguments))
-    assert done.exit_code == 2
-    for each in said:
-        assert each in done.stderr
+    outcome = invoke(*(places.get(argument, argument) for argument in arguments))
+    assert outcome.exit_code == 2
+    for message in messages:
+        assert message in outcome.stderr
 
 
 def test_a_query_that_is_missing_is_no_measure(files: list[str]) -> None:
-    done = invoke("explain", *files, "q3")
-    assert "neither a file nor a query" in done.stderr
-    assert "-m" not in done.stderr
+    outcome = invoke("explain", *files, "q3")
+    assert "neither a file nor a query" in outcome.stderr
+    assert "-m" not in outcome.stderr
     assert "is a measure" not in invoke("evaluate", *files, "p5").stderr
 
 
@@ -287,4 +287,4 @@ def test_queries_that_are_numbers_are_counted_where_people_read() -> None:
     assert [row[1] for row in mixed.tables(per_query=True)[0].rows] == ["1", "10", "2", "x", "all"]
     mean = cranfield.explain(qrels, {i: ["a"] for i in (10, 2, 1)}, "RR")
     assert isinstance(mean, cranfield.MeanExplanation)
-    assert [one.query_id for one in mean.queries] == ["1", "2", "10"]
+    assert [part.query_id for part in mean.queries] == ["1", "2", "10"]

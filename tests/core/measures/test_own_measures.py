@@ -36,19 +36,19 @@ RUN = {"q1": ["b", "x", "a"], "q2": ["x", "y"]}
 SAID = {"formula": "hits / k", "source": "this test"}
 
 
-def said(name: str, **known: Any) -> Callable[[Any], Any]:
+def document_kernel(name: str, **arguments: Any) -> Callable[[Any], Any]:
     """Declare a measure whose docstring ends in a formula and a source."""
-    formula, source = (known.pop(what, SAID[what]) for what in ("formula", "source"))
+    formula, source = (arguments.pop(label, SAID[label]) for label in ("formula", "source"))
 
     def register(kernel: Any) -> Any:
         kernel.__doc__ += f"\n\nFormula: {formula}\nSource: {source}\n"
-        return measure(name, **known)(kernel)
+        return measure(name, **arguments)(kernel)
 
     return register
 
 
-def declare(name: str = "Weighted", **known: Any) -> None:
-    @said(name, **{"names": ("weighted_precision",), **known})
+def declare(name: str = "Weighted", **arguments: Any) -> None:
+    @document_kernel(name, **{"names": ("weighted_precision",), **arguments})
     def weighted(
         judged: Judged,
         k: Cutoff | None = None,
@@ -73,9 +73,9 @@ def test_it_is_parsed_evaluated_and_documented() -> None:
     definition = definitions()[-1]
     assert (definition.name, definition.pattern) == ("Weighted", "Weighted(power=1, rel=1)[@k]")
     assert definition.summary.startswith("The share of the weight")
-    shown = CliRunner().invoke(cli, ["measures", "weighted_precision"]).output
-    assert "hits / k" in shown
-    assert "what ranks are raised to" in shown
+    page = CliRunner().invoke(cli, ["measures", "weighted_precision"]).output
+    assert "hits / k" in page
+    assert "what ranks are raised to" in page
 
 
 def test_what_is_not_declared_is_refused() -> None:
@@ -89,7 +89,7 @@ def test_what_is_not_declared_is_refused() -> None:
 
 
 def test_it_may_take_a_recall_point() -> None:
-    @said("RankAt", range=(0, None))
+    @document_kernel("RankAt", range=(0, None))
     def rank_at(judged: Judged, recall: RecallPoint) -> Any:
         """The rank where recall is reached."""
         hits = judged.hits.relevant()
@@ -103,7 +103,7 @@ def test_it_may_take_a_recall_point() -> None:
 
 
 def test_costs_are_in_the_order_in_which_grades_rank_equal_scores() -> None:
-    @said("EffortTo", traits=Traits(by_grade=True, takes_cost=True), range=(0, None))
+    @document_kernel("EffortTo", traits=Traits(by_grade=True, takes_cost=True), range=(0, None))
     def effort_to(judged: Judged, k: Cutoff) -> Any:
         """What it costs to look at the first k documents."""
         every = judged.every(k)
@@ -125,18 +125,20 @@ def test_costs_are_in_the_order_in_which_grades_rank_equal_scores() -> None:
     assert efforts(1, "best") == {"q": 1, "r": 7}
     assert efforts(2, "worst") == {"q": 1 + 10000, "r": 8 + 7}
     assert efforts(4, "worst") == {"q": 1 + 10000 + 100 + 1000, "r": 8 + 7}
-    one: Any = explain(qrels, run, "EffortTo@3", "q", ties="best")
-    assert one.value == 1 + 10 + 1000
+    page: Any = explain(qrels, run, "EffortTo@3", "q", ties="best")
+    assert page.value == 1 + 10 + 1000
 
 
 def test_it_may_be_declared_again() -> None:
     declare()
     declare(formula="another")
-    assert [one.formula for one in definitions() if one.name == "Weighted"] == ["another"]
+    assert [
+        definition.formula for definition in definitions() if definition.name == "Weighted"
+    ] == ["another"]
 
 
 @pytest.mark.parametrize(
-    ("name", "known", "problem"),
+    ("name", "arguments", "problem"),
     [
         ("nDCG", {}, "a measure of cranfield has this name"),
         ("ndcg", {}, "the name 'ndcg' is one of nDCG's"),
@@ -147,11 +149,11 @@ def test_it_may_be_declared_again() -> None:
     ],
 )
 def test_a_name_that_is_taken_and_what_is_missing_are_told(
-    name: str, known: dict[str, Any], problem: str
+    name: str, arguments: dict[str, Any], problem: str
 ) -> None:
     before = set(registry.VARIANTS)
     with pytest.raises(MeasureError, match=problem):
-        declare(name, **known)
+        declare(name, **arguments)
     assert set(registry.VARIANTS) == before, "nothing of it is left"
 
 
@@ -164,14 +166,14 @@ def test_the_function_has_to_be_documented_and_its_parameters_explained() -> Non
 
     with pytest.raises(MeasureError, match="the parameter 'p' needs a default and a meaning"):
 
-        @said("Mine")
+        @document_kernel("Mine")
         def unexplained(judged: Judged, *, p: float = 0.5) -> Any:
             """Something."""
             return judged.n_retrieved
 
     with pytest.raises(MeasureError, match="the function takes the Judged, then a cutoff"):
 
-        @said("Mine")
+        @document_kernel("Mine")
         def too_many(judged: Judged, k: Cutoff, other: int) -> Any:
             """Something."""
             return judged.n_retrieved
@@ -188,7 +190,7 @@ def test_the_function_has_to_be_documented_and_its_parameters_explained() -> Non
     ],
 )
 def test_what_is_no_column_is_refused(returned: Any, got: str) -> None:
-    @said("Mine")
+    @document_kernel("Mine")
     def mine(judged: Judged) -> Any:
         """Something."""
         return returned
@@ -208,7 +210,7 @@ def test_a_range_of_cutoffs_is_a_curve() -> None:
 def test_what_cannot_be_written_out_still_has_its_value() -> None:
     """Too many steps one after the other; many columns; a type that cuts fractions off."""
 
-    @said("Chain")
+    @document_kernel("Chain")
     def chain(judged: Judged) -> Any:
         """Something."""
         ranks = judged.hits.rank * 1.0
@@ -216,7 +218,7 @@ def test_what_cannot_be_written_out_still_has_its_value() -> None:
             ranks = ranks + 1
         return judged.hits.total(ranks)
 
-    @said("Many")
+    @document_kernel("Many")
     def many(judged: Judged) -> Any:
         """Something."""
         hits, added = judged.hits, judged.n_retrieved * 0.0
@@ -225,17 +227,21 @@ def test_what_cannot_be_written_out_still_has_its_value() -> None:
             added = added + hits.total(terms / (hits.rank + i))
         return added
 
-    @said("Whole")
+    @document_kernel("Whole")
     def whole(judged: Judged) -> Any:
         """Something."""
         return judged.hits.total((judged.hits.grade / (judged.hits.rank + 1)).astype(np.int64))
 
-    for name, lost, deep in (("Chain", True, True), ("Many", False, False), ("Whole", True, False)):
+    for name, is_incomplete, deep in (
+        ("Chain", True, True),
+        ("Many", False, False),
+        ("Whole", True, False),
+    ):
         query = next(iter(RUN))
         found = explain(QRELS, RUN, name, query)
         assert isinstance(found, Explanation)
         assert found.value == evaluate(QRELS, RUN, name).per_query(name)[query]
-        assert (found.worksheet.is_incomplete, found.worksheet.is_deep) == (lost, deep)
+        assert (found.worksheet.is_incomplete, found.worksheet.is_deep) == (is_incomplete, deep)
         assert ("too many steps" in str(found)) == deep
         both = explain(QRELS, {"a": RUN, "b": {query: ["nothing"]}}, name, query)
         assert isinstance(both, Difference)
@@ -243,15 +249,19 @@ def test_what_cannot_be_written_out_still_has_its_value() -> None:
 
 
 def test_numbers_that_are_none_are_shown_as_such() -> None:
-    @said("Endless")
+    @document_kernel("Endless")
     def endless(judged: Judged) -> Any:
         """Something."""
         hits = judged.hits
         with np.errstate(divide="ignore"):
             return hits.total(np.minimum(1 / (hits.rank - 1.0), 2))
 
-    found = explain(QRELS, RUN, "Endless", "q1")
-    assert isinstance(found, Explanation)
-    assert found.value == 2 + 1 / 2  # of the ranks 1 and 3
-    assert "Endless = A = 2.5" in str(found)
-    assert [to_six_decimals(one) for one in (np.inf, -np.inf, np.nan)] == ["inf", "-inf", "nan"]
+    page = explain(QRELS, RUN, "Endless", "q1")
+    assert isinstance(page, Explanation)
+    assert page.value == 2 + 1 / 2  # of the ranks 1 and 3
+    assert "Endless = A = 2.5" in str(page)
+    assert [to_six_decimals(number) for number in (np.inf, -np.inf, np.nan)] == [
+        "inf",
+        "-inf",
+        "nan",
+    ]

@@ -212,8 +212,8 @@ def test_families_expand(text: str, canonical: list[str]) -> None:
 
 
 def test_the_relevance_level_is_given_to_those_that_state_none() -> None:
-    found = parse_all("P_5 P(rel=1)@5 nDCG@10 map map@100-l3 Judged@10 num_rel recall.5", rel=2)
-    assert list(map(str, found)) == [
+    measures = parse_all("P_5 P(rel=1)@5 nDCG@10 map map@100-l3 Judged@10 num_rel recall.5", rel=2)
+    assert list(map(str, measures)) == [
         "P(rel=2)@5",
         "P@5",
         "nDCG@10",
@@ -248,9 +248,9 @@ def test_measures_are_values_equal_by_meaning() -> None:
 def test_a_measure_made_by_hand_is_checked() -> None:
     with pytest.raises(MeasureError, match="unknown measure 'ndgc'"):
         Measure("ndgc")
-    anything: Any = 5
+    untyped: Any = 5
     with pytest.raises(MeasureError, match="write P@5"):
-        Measure("P", anything)
+        Measure("P", untyped)
 
 
 def test_python_spells_measures_as_text_does() -> None:
@@ -359,10 +359,10 @@ def test_what_is_not_known_is_refused_with_what_to_write(text: str, problem: str
 @example("ndcg_cut.5,10")
 def test_any_text_is_a_measure_or_a_measure_error(text: str) -> None:
     try:
-        found = parse_all(text)
+        measures = parse_all(text)
     except MeasureError:
         return
-    assert parse_all(" ".join(map(str, found))) == found
+    assert parse_all(" ".join(map(str, measures))) == measures
 
 
 PIECES = [
@@ -454,16 +454,16 @@ def test_types_of_measures_are_known_to_a_checker(
     mypy = pytest.importorskip("mypy.api")
     del mypy
     # The quick profile keeps what mypy knows of the package, for the next time.
-    known = ["--no-incremental"]
+    cache_options = ["--no-incremental"]
     if not is_thorough() and hasattr(pytestconfig, "cache") and pytestconfig.cache is not None:
-        known = ["--cache-dir", str(pytestconfig.cache.mkdir("mypy"))]
-    done = subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", *known, str(path)],
+        cache_options = ["--cache-dir", str(pytestconfig.cache.mkdir("mypy"))]
+    process = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", *cache_options, str(path)],
         capture_output=True,
         text=True,
         cwd=tmp_path,
     )
-    assert done.returncode == 0, done.stdout
+    assert process.returncode == 0, process.stdout
 
 
 def test_a_declaration_is_shorter_than_what_it_says_of_the_measure() -> None:
@@ -476,5 +476,5 @@ def test_a_declaration_is_shorter_than_what_it_says_of_the_measure() -> None:
                 if isinstance(node, ast.FunctionDef) and ast.unparse(call).startswith(registering):
                     decorators.append(call.end_lineno - call.lineno + 1)
                     docstrings.append((ast.get_docstring(node) or "").count("\n") + 1)
-    assert len(decorators) == sum(not one.is_user_defined for one in definitions())
+    assert len(decorators) == sum(not definition.is_user_defined for definition in definitions())
     assert statistics.median(decorators) < statistics.median(docstrings)

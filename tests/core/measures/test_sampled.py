@@ -20,13 +20,13 @@ Sample = dict[str, tuple[int, int]]  # {document: (grade, stratum)}
 def xinfap(ranking: list[str], sample: Sample) -> float:
     """Follow the definition stratum by stratum; a negative grade is not judged."""
     strata = sorted({stratum for _, stratum in sample.values()})
-    estimated: dict[int, float] = {}
+    size_of_stratum: dict[int, float] = {}
     means: dict[int, float] = {}
     for stratum in strata:
         grades = [grade for grade, of in sample.values() if of == stratum]
         relevant = sum(grade >= 1 for grade in grades)
         judged = sum(grade >= 0 for grade in grades)
-        estimated[stratum] = oracle.divide(relevant, judged) * len(grades)
+        size_of_stratum[stratum] = oracle.divide(relevant, judged) * len(grades)
         total = 0.0
         for k, doc in enumerate(ranking, 1):
             if doc not in sample or sample[doc][1] != stratum or sample[doc][0] < 1:
@@ -42,8 +42,8 @@ def xinfap(ranking: list[str], sample: Sample) -> float:
                     below += len(above) / (k - 1) * (r + E) / (r + n + 2 * E)
             total += 1 / k + (k - 1) / k * below
         means[stratum] = oracle.divide(total, relevant)
-    every = sum(estimated.values())
-    return sum(oracle.divide(estimated[s], every) * means[s] for s in strata)
+    n_relevant = sum(size_of_stratum.values())
+    return sum(oracle.divide(size_of_stratum[s], n_relevant) * means[s] for s in strata)
 
 
 def statap(ranking: list[str], sample: dict[str, tuple[int, float]], itself: str) -> float:
@@ -51,8 +51,8 @@ def statap(ranking: list[str], sample: dict[str, tuple[int, float]], itself: str
     for k, doc in enumerate(ranking, 1):
         grade, probability = sample.get(doc, (0, 1.0))
         if grade >= 1:
-            own = 1.0 if itself == "once" else 1 / probability
-            total += 1 / probability * (above + own) / k
+            own_weight = 1.0 if itself == "once" else 1 / probability
+            total += 1 / probability * (above + own_weight) / k
             above += 1 / probability
     return oracle.divide(total, sum(1 / p for grade, p in sample.values() if grade >= 1))
 
@@ -65,11 +65,13 @@ def test_against_slow_loops() -> None:
         for query, sample in samples.items():
             ranking = oracle.rank_docs(run.get(query, {}))
             strata = {doc: (grade, stratum) for doc, (grade, stratum, _) in sample.items()}
-            drawn = {doc: (grade, chance) for doc, (grade, _, chance) in sample.items()}
-            found = [scores.per_query(name)[query] for name in names]
-            assert found[0] == pytest.approx(xinfap(ranking, strata), rel=1e-13, abs=0)
-            assert found[1] == pytest.approx(statap(ranking, drawn, "once"), rel=1e-13, abs=0)
-            assert found[2] == pytest.approx(statap(ranking, drawn, "weighted"), rel=1e-13, abs=0)
+            judgments = {doc: (grade, chance) for doc, (grade, _, chance) in sample.items()}
+            values = [scores.per_query(name)[query] for name in names]
+            assert values[0] == pytest.approx(xinfap(ranking, strata), rel=1e-13, abs=0)
+            assert values[1] == pytest.approx(statap(ranking, judgments, "once"), rel=1e-13, abs=0)
+            assert values[2] == pytest.approx(
+                statap(ranking, judgments, "weighted"), rel=1e-13, abs=0
+            )
 
 
 def test_a_query_alone_gives_the_bits_of_the_batch() -> None:
@@ -77,13 +79,14 @@ def test_a_query_alone_gives_the_bits_of_the_batch() -> None:
         rows, samples, run = make_sampled_collection(seed)
         batch = evaluate(Qrels(rows), run, "xinfAP statAP").to_dict()
         for query in samples.keys() & run.keys():
-            own = Qrels([row for row in rows if row["query_id"] == query])
+            query_qrels = Qrels([row for row in rows if row["query_id"] == query])
             assert (
-                evaluate(own, {query: run[query]}, "xinfAP statAP").to_dict()[query] == batch[query]
+                evaluate(query_qrels, {query: run[query]}, "xinfAP statAP").to_dict()[query]
+                == batch[query]
             )
-            some = Qrels(rows).select_queries([query])
+            judged_alone = Qrels(rows).select_queries([query])
             assert (
-                evaluate(some, {query: run[query]}, "xinfAP statAP").to_dict()[query]
+                evaluate(judged_alone, {query: run[query]}, "xinfAP statAP").to_dict()[query]
                 == batch[query]
             )
 
@@ -168,11 +171,11 @@ def test_columns_travel_through_files(suffix: str, tmp_path: Path) -> None:
     expected = {"stratum": [2, 1, 4], "probability": [0.1, 1, 0.5]}
     assert columns(Qrels(ROWS)) == expected
     Qrels(ROWS).write(tmp_path / f"qrels.{suffix}")
-    again = read_qrels(tmp_path / f"qrels.{suffix}")
-    assert columns(again) == expected
-    assert again.to_dict() == Qrels(ROWS).to_dict()
+    qrels_read = read_qrels(tmp_path / f"qrels.{suffix}")
+    assert columns(qrels_read) == expected
+    assert qrels_read.to_dict() == Qrels(ROWS).to_dict()
     names = ["xinfAP", "statAP"]
-    assert evaluate(again, RUN, names).to_dict() == evaluate(Qrels(ROWS), RUN, names).to_dict()
+    assert evaluate(qrels_read, RUN, names).to_dict() == evaluate(Qrels(ROWS), RUN, names).to_dict()
 
 
 def test_columns_of_frames_and_by_other_names() -> None:
@@ -189,14 +192,16 @@ def test_formats_of_the_field(tmp_path: Path) -> None:
     assert columns(read_qrels(strata, "strata")) == {"stratum": [2, 1, 4]}
     assert columns(read_qrels(prels, "prels")) == {"probability": [0.1, 1, 0.5]}
     forms: dict[Any, str] = {"strata": "probability", "prels": "stratum"}  # and what it lacks
-    for form, lost in forms.items():
-        with pytest.raises(OptionError, match=f"{form} has no place for the column {lost}"):
+    for form, lost_columns in forms.items():
+        with pytest.raises(OptionError, match=f"{form} has no place for the column {lost_columns}"):
             Qrels(ROWS).write(tmp_path / "written", form)
-        rows = [{name: value for name, value in row.items() if name != lost} for row in ROWS]
+        rows = [
+            {name: value for name, value in row.items() if name != lost_columns} for row in ROWS
+        ]
         Qrels(rows).write(tmp_path / "written", form)
-        again = read_qrels(tmp_path / "written", form)
-        assert again.to_dict() == Qrels(ROWS).to_dict()
-        assert len(columns(again)) == 1
+        qrels_read = read_qrels(tmp_path / "written", form)
+        assert qrels_read.to_dict() == Qrels(ROWS).to_dict()
+        assert len(columns(qrels_read)) == 1
     with pytest.raises(OptionError, match="json has no place for the column probability and strat"):
         Qrels(ROWS).write(tmp_path / "written.json")
     with pytest.raises(OptionError, match="have no stratum"):
