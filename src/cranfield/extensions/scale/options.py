@@ -57,7 +57,7 @@ class Bucketing(ScoringOptions):
         n_full = max(n_judgments / _JUDGMENTS_PER_BUCKET, longest / _RUN_ROWS_PER_BUCKET)
         return int(min(1 << max(1, math.ceil(math.log2(n_full))), 1 << 12))
 
-    def keeps_open(self, judgments: Any, runs: Iterable[Run]) -> bool:
+    def reads_in_parts(self, judgments: Any, runs: Iterable[Run]) -> bool:
         """Tell whether there are several buckets."""
         return self.count_buckets(judgments, runs) > 1
 
