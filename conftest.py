@@ -93,22 +93,22 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     mark_expression = str(config.getoption("markexpr"))
     by_system = "posix" in mark_expression or "linux" in mark_expression
     deselect_cases(config, items)
-    for item in items:
-        if "data" in getattr(item, "fixturenames", ()):
-            item.add_marker("more")
-        if item.get_closest_marker("slow"):  # coverage would take minutes for the same lines
-            item.add_marker("no_cover")
+    for case in items:
+        if "data" in getattr(case, "fixturenames", ()):
+            case.add_marker("more")
+        if case.get_closest_marker("slow"):  # coverage would take minutes for the same lines
+            case.add_marker("no_cover")
         if by_system:
-            for name in find_marks(item.path, getattr(item, "originalname", "")):
-                item.add_marker(name)
+            for name in find_marks(case.path, getattr(case, "originalname", "")):
+                case.add_marker(name)
 
 
-def parameter_values(item: pytest.Item) -> list[Any]:
+def parameter_values(case: pytest.Item) -> list[Any]:
     """Return what identifies the value, or values, that each list of parameters gives a case."""
-    params = item.callspec.params if hasattr(item, "callspec") else {}
+    params = case.callspec.params if hasattr(case, "callspec") else {}
     names = [
         mark.args[0] if not isinstance(mark.args[0], str) else mark.args[0].split(",")
-        for mark in item.iter_markers("parametrize")
+        for mark in case.iter_markers("parametrize")
     ]
     return [tuple(id(params[name.strip()]) for name in group) for group in names]
 
@@ -118,16 +118,16 @@ def deselect_cases(config: pytest.Config, items: list[pytest.Item]) -> None:
     from helpers import profile
 
     tests: dict[tuple[str, str], dict[pytest.Item, list[Any]]] = {}
-    for item in items if not profile.is_thorough() else []:
-        values = parameter_values(item)
-        if len(values) > 1 and isinstance(item, pytest.Function):
-            tests.setdefault((str(item.path), item.originalname), {})[item] = values
-    left_out_items: set[pytest.Item] = set()
+    for case in items if not profile.is_thorough() else []:
+        values = parameter_values(case)
+        if len(values) > 1 and isinstance(case, pytest.Function):
+            tests.setdefault((str(case.path), case.originalname), {})[case] = values
+    left_out_cases: set[pytest.Item] = set()
     for cases in tests.values():
         if len(cases) > 8:
-            left_out_items |= {*cases} - {*compress(cases, profile.choose_cases([*cases.values()]))}
-    items[:] = [item for item in items if item not in left_out_items]
-    config.hook.pytest_deselected(items=[*left_out_items])
+            left_out_cases |= {*cases} - {*compress(cases, profile.choose_cases([*cases.values()]))}
+    items[:] = [case for case in items if case not in left_out_cases]
+    config.hook.pytest_deselected(items=[*left_out_cases])
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
@@ -210,19 +210,19 @@ def _own_measures_are_forgotten() -> Iterator[None]:
     """Leave the registry of measures as it was, no matter what a test or an example declares."""
     from cranfield.measures import registry
 
-    registries = (
+    registries: tuple[dict[str, Any], ...] = (
         registry.DEFINITIONS,
         registry.VARIANTS,
         registry.EXACT_NAMES,
         registry.FAMILIES,
         registry.USER_DEFINITIONS,
     )
-    contents_before: list[dict[str, Any]] = [dict(registry_dict) for registry_dict in registries]
+    contents_before = [dict(registry_dict) for registry_dict in registries]
     yield
     for registry_dict, contents in zip(registries, contents_before, strict=True):
         if len(registry_dict) > len(contents):
             registry_dict.clear()
-            registry_dict.update(contents)  # type: ignore[arg-type] # what it held
+            registry_dict.update(contents)
 
 
 @pytest.fixture

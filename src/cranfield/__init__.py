@@ -28,8 +28,7 @@ _NAMES = {
     "comparison.intervals": "Intervals intervals",
     "extensions.collections.macro": "CollectionComparison compare_collections",
     "extensions.labels.human.powered_result": "PoweredMean PredictionPowered",
-    "comparison.needed": "detectable",
-    "extensions.power.power": "power queries_needed seeds_needed",
+    "extensions.power.power": "detectable power queries_needed seeds_needed",
     "comparison.verdict": "Gate GateFailed Verdict",
     "data.lists": "Graded GradedSystems grades",
     "data.qrels": "Qrels read_qrels",
@@ -80,7 +79,6 @@ if TYPE_CHECKING:  # "as" says to type checkers that a name is public
     from cranfield.comparison.gate import gate as gate
     from cranfield.comparison.intervals import Intervals as Intervals
     from cranfield.comparison.intervals import intervals as intervals
-    from cranfield.comparison.needed import detectable as detectable
     from cranfield.comparison.verdict import Gate as Gate
     from cranfield.comparison.verdict import GateFailed as GateFailed
     from cranfield.comparison.verdict import Verdict as Verdict
@@ -149,6 +147,7 @@ if TYPE_CHECKING:  # "as" says to type checkers that a name is public
     from cranfield.extensions.orderings.reproduce import reproduce as reproduce
     from cranfield.extensions.orderings.reproduction import ReproducedRun as ReproducedRun
     from cranfield.extensions.orderings.reproduction import Reproduction as Reproduction
+    from cranfield.extensions.power.power import detectable as detectable
     from cranfield.extensions.power.power import power as power
     from cranfield.extensions.power.power import queries_needed as queries_needed
     from cranfield.extensions.power.power import seeds_needed as seeds_needed

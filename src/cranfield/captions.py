@@ -1,4 +1,4 @@
-"""with_texts: what queries ask and documents are called, beside their ids, in any result."""
+"""with_texts: shows the texts of queries and documents beside their ids, in any result."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,7 +12,7 @@ from cranfield.render.table import Table
 
 MAX_TEXT_LENGTH = 72  # characters of a text in a table
 
-# By the heading of the column of ids: the heading of the texts, the name in rows, what ids are of.
+# {heading of a column of ids: (heading of the texts, their name in rows, plural of the ids' kind)}
 _KINDS: Mapping[str, tuple[str, str, str]] = {
     "query_id": ("query", QUERY_TEXT, "queries"),
     "document": ("text", DOC_TEXT, "documents"),
@@ -29,13 +29,13 @@ def with_texts(
     """Show a result with the texts of its queries and documents beside their ids.
 
     Args:
-        found: a result, as `explain`, `evaluate`, `compare`, `gate` and `check` return it.
+        result: a result, as `explain`, `evaluate`, `compare`, `gate` and `check` return it.
         query_texts: the questions: a file (TREC topics; a table with a column of ids and one of
             texts, or two columns without names; JSON lines, as BEIR's queries.jsonl), a table in
             memory, or a dict {id: text}.
         doc_texts: titles or texts of documents, in the same forms, as BEIR's corpus.jsonl. Of JSON
             lines and of fields with tabs between them, only the documents shown are looked at.
-        **how: what the result's tables and rows take, such as per_query=True.
+        **table_options: what the result's tables and rows take, such as per_query=True.
 
     Returns:
         A result in all forms that every result has. Tables have one more column, in which texts are
@@ -47,15 +47,15 @@ def with_texts(
 
     >>> from cranfield import explain
     >>> runs = {"old": {"q1": ["d1"], "q2": ["d2"]}, "new": {"q1": ["d2"], "q2": ["d2"]}}
-    >>> found = explain({"q1": {"d1": 1}, "q2": {"d2": 1}}, runs, "RR")
-    >>> shown = with_texts(found, query_texts={"q1": "read a CSV file"})
+    >>> result = explain({"q1": {"d1": 1}, "q2": {"d2": 1}}, runs, "RR")
+    >>> shown = with_texts(result, query_texts={"q1": "read a CSV file"})
     >>> shown.tables()[0].rows
     [['q1', '1.0000', '0.0000', '-1.0000', 'worse', 'read a CSV file']]
 
     """
     if not isinstance(result, Shown):
         raise OptionError(
-            f"found={result!r:.80}: expected a result, as evaluate or explain returns"
+            f"result={result!r:.80}: expected a result, as evaluate or explain returns"
         )
     texts_of_kind = {"query_id": query_texts, "document": doc_texts}
     return WithTexts(
@@ -70,11 +70,11 @@ class WithTexts(Shown):
     """A result that is shown with texts beside its ids: see `with_texts`."""
 
     result: Shown
-    sources: Mapping[str, TextsLike]  # by the heading of the column of ids
+    sources: Mapping[str, TextsLike]  # {heading of a column of ids: texts}
     table_options: Mapping[str, Any]
     _text_of_id: dict[str, dict[str, str | None]] = field(
         default_factory=dict
-    )  # None: it has no text
+    )  # {heading: {id: text}}; None: the id has no text
 
     @property
     def forms(self) -> Mapping[str, str]:  # type: ignore[override] # those of the result
@@ -95,16 +95,16 @@ class WithTexts(Shown):
 
     @property
     def notes(self) -> Sequence[Note]:
-        """What to know beside the numbers; and which ids have no text."""
+        """The notes of the result, and notes on ids without text."""
         rows = self.result.rows(**self.table_options)
         missing = (
             self._missing_notes(kind, [row.get(kind) for row in rows]) for kind in self.sources
         )
         return (*self.result.notes, *(note for notes in missing for note in notes))
 
-    def tables(self, **how: Any) -> list[Table]:
+    def tables(self, **options: Any) -> list[Table]:
         """Return the result's tables, with the texts as the last column."""
-        tables = self.result.tables(**{**self.table_options, **how})
+        tables = self.result.tables(**{**self.table_options, **options})
         for kind in self.sources:
             ids = self._collect_ids(tables, kind)
             texts = self._find_texts(kind, ids)  # of all tables at once: a file is read once
@@ -117,7 +117,7 @@ class WithTexts(Shown):
             tables[-1] = replace(tables[-1], notes=[*missing, *tables[-1].notes])
         return tables
 
-    def _drawn(self, table: Table, width: int | None, color: bool) -> str:
+    def _draw_table(self, table: Table, width: int | None, color: bool) -> str:
         return self.result._draw_table(table, width, color)
 
     @property
@@ -126,7 +126,7 @@ class WithTexts(Shown):
         return str(getattr(self.result, "query", ""))
 
     def _collect_ids(self, tables: Iterable[Table], kind: str) -> list[str]:
-        """Return the ids that tables have, and that of the query that they are of."""
+        """Return the ids in tables, and the id of the query that the result explains."""
         return [
             *([self._query] if kind == "query_id" else []),
             *(name for table in tables for name in _table_ids(table, kind)),
@@ -146,7 +146,7 @@ class WithTexts(Shown):
         )
 
     def _find_texts(self, kind: str, ids: Collection[Any]) -> dict[str, str]:
-        """Return {id: text} of those that have one."""
+        """Return {id: text} of the ids that have a text."""
         is_first = kind not in self._text_of_id
         text_of_id = self._text_of_id.setdefault(kind, {})
         names = {row_id for row_id in ids if isinstance(row_id, str) and row_id not in _NON_IDS}
@@ -160,15 +160,15 @@ class WithTexts(Shown):
         return {name: text for name in names if (text := text_of_id[name])}
 
     def _missing_notes(self, kind: str, ids: Collection[Any]) -> list[Note]:
-        """Return a note on the ids that have no text, if there are any."""
+        """Return a note on the ids without text, if there are any."""
         names = dict.fromkeys(
             row_id for row_id in ids if isinstance(row_id, str) and row_id not in _NON_IDS
         )
         return missing_text_notes(names, self._find_texts(kind, names), _KINDS[kind][2])
 
-    def rows(self, **how: Any) -> list[dict[str, Any]]:
-        """Return the result's rows, with a column for the texts: None where there is none."""
-        rows = self.result.rows(**{**self.table_options, **how})
+    def rows(self, **options: Any) -> list[dict[str, Any]]:
+        """Return the result's rows, with a column of texts: None where an id has no text."""
+        rows = self.result.rows(**{**self.table_options, **options})
         for kind in self.sources:
             if kind in self.result.header:
                 texts = self._find_texts(kind, [row[kind] for row in rows])
@@ -180,9 +180,9 @@ class WithTexts(Shown):
         """Return everything as plain values, with `query_texts` and `document_texts`."""
         return self._add_texts(self.result.to_dict(), self.result.rows(**self.table_options))
 
-    def _document(self, **how: Any) -> dict[str, Any]:
-        how = {**self.table_options, **how}
-        return self._add_texts(self.result._document(**how), self.result.rows(**how))
+    def _document(self, **options: Any) -> dict[str, Any]:
+        options = {**self.table_options, **options}
+        return self._add_texts(self.result._document(**options), self.result.rows(**options))
 
     def _add_texts(
         self, document: dict[str, Any], rows: Iterable[Mapping[str, Any]]
@@ -196,9 +196,9 @@ class WithTexts(Shown):
 
 
 def missing_text_notes(ids: Collection[str], texts: Collection[str], ids_name: str) -> list[Note]:
-    """Return a note on the ids that are not among those with `texts`, if there are any.
+    """Return a note on the ids that are not in `texts`, if there are any.
 
-    >>> [str(one) for one in without_text(["q1", "q2"], {"q1": "read a file"}, "queries")]
+    >>> [str(note) for note in missing_text_notes(["q1", "q2"], {"q1": "read a file"}, "queries")]
     ["1 of the 2 queries shown have no text; for instance 'q2'."]
     """
     ids_without_text = [name for name in ids if name not in texts]
@@ -213,7 +213,7 @@ _NON_IDS = ("all", "")  # of rows over all queries
 
 
 def _table_ids(table: Table, kind: str) -> list[str]:
-    """Return the ids of a table's rows; none if it has no column of these."""
+    """Return the ids in the column `kind` of a table; an empty list if there is no such column."""
     labels = list(table.header[: table.n_labels])
     if kind not in labels:
         return []
@@ -223,7 +223,7 @@ def _table_ids(table: Table, kind: str) -> list[str]:
 
 
 def _shorten(text: str) -> str:
-    """Return a text that is no longer than a table shows."""
+    """Return a text, cut to the length that a table shows."""
     if len(text) <= MAX_TEXT_LENGTH:
         return text
     return f"{text[: MAX_TEXT_LENGTH - 3].rsplit(' ', 1)[0] or text[: MAX_TEXT_LENGTH - 3]}..."

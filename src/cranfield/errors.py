@@ -1,4 +1,4 @@
-"""What can go wrong, said so that it can be mended: what, where, the line itself, what to do."""
+"""Errors: what is wrong, where, the line itself, and what to do."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -11,7 +11,7 @@ def escape_unprintable(text: str, limit: int | None = None) -> str:
     recolour a terminal, reverse the reading direction or break a table. Longer than `limit`
     characters, the text is cut and ends in `...`.
 
-    >>> printable("doc\x1b[31m\u202e")
+    >>> escape_unprintable("doc\x1b[31m\u202e")
     'doc\\x1b[31m\\u202e'
     """
     if limit is not None and len(text) > limit:
@@ -23,7 +23,7 @@ def escape_unprintable(text: str, limit: int | None = None) -> str:
 
 # What is shown in the place of documentation where Python has none.
 NO_DOCSTRINGS = "(python -OO, or PYTHONOPTIMIZE=2, takes documentation away. Run it without.)"
-_MAX_LINE_LENGTH = 2000  # characters of a line of what an error says
+_MAX_LINE_LENGTH = 2000  # characters of a line of an error
 
 
 class CranfieldError(Exception):
@@ -96,14 +96,14 @@ class InputError(CranfieldError, ValueError):
     def locate(
         self, source: str | None, line: int | None = None, text: str | None = None
     ) -> "InputError":
-        """Return the same error, with the place where it was found: a line, or several."""
+        """Return the same error, with the place of the fault: a source, and a line or lines."""
         problem, n_breaks = self.problem, (text or "").rstrip("\r\n").count("\n")
         if line is not None and n_breaks:
             problem = f"{problem} (lines {line} to {line + n_breaks})"
         return self.replace(problem=problem, source=source, line=line, text=text)
 
     def add_reason(self, reason: str) -> "InputError":
-        """Return the same error, with the reason why something else was expected."""
+        """Return the same error, with a reason added to its hint."""
         return self.replace(hint=reason if self.hint is None else f"{self.hint}\n{reason}")
 
     def replace(self, **changes: Any) -> "InputError":
@@ -138,13 +138,13 @@ class LibraryError(CranfieldError, ImportError):
     """A library that cranfield does not need for anything else, and that is not installed."""
 
 
-_PACKAGES = {"vl_convert": "vl-convert-python"}  # what installs a module of another name
+_PACKAGES = {"vl_convert": "vl-convert-python"}  # {module: package}, where they differ
 
 
 def require_libraries(libraries: Iterable[str], feature: str) -> None:
-    """Raise LibraryError unless the libraries are installed that `what` needs.
+    """Raise LibraryError unless the libraries that a feature needs are installed.
 
-    >>> need(["math", "no_such_library"], "This")
+    >>> require_libraries(["math", "no_such_library"], "This")
     Traceback (most recent call last):
     ...
     cranfield.errors.LibraryError: This needs no_such_library: pip install no_such_library
@@ -160,7 +160,7 @@ def require_libraries(libraries: Iterable[str], feature: str) -> None:
 
 
 def check_choice(option: str, choice: object, allowed_values: Iterable[str]) -> None:
-    """Raise OptionError unless `value` is among `allowed`."""
+    """Raise OptionError unless the value of an option is among `allowed_values`."""
     allowed_values = tuple(allowed_values)
     if choice not in allowed_values:
         choices = ", ".join(map(repr, allowed_values))
@@ -170,11 +170,11 @@ def check_choice(option: str, choice: object, allowed_values: Iterable[str]) -> 
 def nearest_words(
     word: str, words: Iterable[str], n: int = 3, min_similarity: float = 0.6
 ) -> list[str]:
-    """Return what is spelt most like a word, the nearest first: at most n.
+    """Return the words that are spelt most like a word, the nearest first: at most n.
 
-    `least`: how like it has to be, 0 to 1, by difflib.
+    `min_similarity`: 0 to 1, by difflib.
 
-    >>> nearest("relevence", ["relevance", "score"])
+    >>> nearest_words("relevence", ["relevance", "score"])
     ['relevance']
     """
     import difflib

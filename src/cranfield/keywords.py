@@ -36,7 +36,7 @@ class Convening(TypedDict, total=False):
     convention: str | None
 
 
-class Design(TypedDict, total=False):
+class Goal(TypedDict, total=False):
     effect: float | None
     difference: float | None
     width: float | None
@@ -44,10 +44,6 @@ class Design(TypedDict, total=False):
     sd: float | None
     power: float
     alpha: float
-    cluster_size: int | None
-    icc: float | None
-    seeds: int | None
-    seed_sd: float | None
 
 
 class Grouping(TypedDict, total=False):

@@ -1,6 +1,6 @@
 """cached_property: a property that is computed once for each object, without a lock.
 
-kept_while_small: the same of few rows, and computed whenever it is read of many.
+cached_if_small: the same for an object of few rows; of many rows, it is computed at each reading.
 """
 
 from collections.abc import Callable
@@ -41,10 +41,10 @@ class cached_property(Generic[Value]):  # noqa: N801 - as property is written
 
 
 class cached_if_small(cached_property[Value]):  # noqa: N801 - as property is written
-    """A cached_property of an object with rows, (len,), which is not kept where these are many.
+    """A cached_property of an object with rows, (len,), which is not kept for many rows.
 
-    What takes memory for each row would otherwise stay as long as the object does. Small ones are
-    asked again and again, and then to compute it would take longer than all the rest.
+    A column would otherwise take its memory as long as the object lives. Small objects are read
+    again and again, and to compute their columns each time would take longer than all other work.
     """
 
     def __get__(self, instance: Any, owner: type) -> Any:

@@ -15,7 +15,7 @@ _SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 
 @dataclass(frozen=True)
 class Note:
-    """Something to know of a number, or of the data that it was computed from.
+    """A remark on a number, or on the data that it was computed from.
 
     `code` is a word for what sort of note it is, which stays the same when the sentence `text` is
     changed. `severity` is "error" (the number is useless), "warning" (it may not mean what
@@ -48,22 +48,22 @@ class Note:
         return f"{self.severity.capitalize()}: {sentence}" if self.is_grave else sentence
 
     def add_source(self, source: str) -> "Note":
-        """Return the note of a source, named before the one that the note has.
+        """Return the note with a source, before the source that it has already.
 
-        >>> str(Note("ties", "info", "2 documents are tied.", source="bm25").of("Under A"))
+        >>> str(Note("ties", "info", "2 documents are tied.", source="bm25").add_source("Under A"))
         'Under A: bm25: 2 documents are tied.'
         """
         return replace(self, source=source if self.source is None else f"{source}: {self.source}")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what is known, as JSON may have it."""
+        """Return {field: value} of the fields that are not None."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
 
 def read_note(document: Any) -> Note | None:
-    """Return the note of a dict as `to_dict` returns it, read from a file; None if it is none.
+    """Return the note of a dict as `to_dict` returns it, read from a file; None for another dict.
 
-    >>> note_of(Note("ties", "info", "2 documents are tied.").to_dict()).code
+    >>> read_note(Note("ties", "info", "2 documents are tied.").to_dict()).code
     'ties'
     """
     type_of_field: dict[str, type] = {"code": str, "severity": str, "text": str}
@@ -79,17 +79,17 @@ def read_note(document: Any) -> Note | None:
 
 
 def sort_by_severity(notes: Iterable[Note]) -> list[Note]:
-    """Return the notes, errors before warnings before the others, else in their order."""
+    """Return the distinct notes, errors before warnings before the others, else in their order."""
     return sorted(dict.fromkeys(notes), key=lambda note: _SEVERITIES.index(note.severity))
 
 
 def format_notes(notes: Iterable[Note]) -> list[str]:
-    """Return what to print of the notes: a line each, the gravest first."""
+    """Return the lines that are printed of notes: a line each, the gravest first."""
     return list(map(str, sort_by_severity(notes)))
 
 
 def lines_below_table(legend: Iterable[str], notes: Iterable[Note]) -> list[str]:
-    """Return the lines below a table: errors and warnings, what its columns are, other notes."""
+    """Return the lines below a table: errors and warnings, the legend of columns, other notes."""
     all_notes = list(notes)
     grave_notes = [note for note in all_notes if note.is_grave]
     return [
@@ -99,7 +99,7 @@ def lines_below_table(legend: Iterable[str], notes: Iterable[Note]) -> list[str]
     ]
 
 
-_MAX_NAMED = 10  # of more sources, so many that a page would be full of them
+_MAX_NAMED = 10  # sources that are all named
 _N_FIRST_NAMED = 3
 
 
@@ -114,16 +114,16 @@ def merge_notes(
     n_sources: int | None = None,
     join_names: Callable[[Sequence[str]], str] = _join_names,
 ) -> list[Note]:
-    """Return each note once, named after the sources that it applies to.
+    """Return each note once, with the sources that it applies to.
 
-    `found` has (source, note); a source without a name is not mentioned, nor are the sources of a
-    note that applies to all: to `of_all` of them. `listed` makes one text of several names; of more
-    than ten, the first three are named, and the others counted.
+    `notes_with_source` has (source, note); a source without a name is not mentioned, nor are the
+    sources of a note that applies to all `n_sources`. `join_names` makes one text of names; of
+    more than ten, the first three are named, and the others counted.
 
     >>> note = Note("ties", "info", "2 documents are tied.")
-    >>> [str(one) for one in merged([("a", note), ("b", note)])]
+    >>> [str(merged) for merged in merge_notes([("a", note), ("b", note)])]
     ['a, b: 2 documents are tied.']
-    >>> [str(one) for one in merged([("a", note), ("b", note)], of_all=2)]
+    >>> [str(merged) for merged in merge_notes([("a", note), ("b", note)], n_sources=2)]
     ['2 documents are tied.']
     """
     sources: dict[Note, list[str]] = {}
@@ -148,7 +148,7 @@ def warn_about(notes: Iterable[Note]) -> None:
 
 
 def _caller_level() -> int:
-    """Return how far above `warn_of` the first frame is that is not of this package."""
+    """Return how far above `warn_about` the first frame is that is not of this package."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         level, frame = level + 1, frame.f_back

@@ -1,4 +1,4 @@
-"""options: what a function or a command can be told, said once: default, check and one sentence.
+"""Options: declares the options of functions and commands once: default, check and one sentence.
 
 A family of options is a frozen dataclass that inherits from `Options`; `option` makes its fields.
 From the fields come the checks, Python's signatures and docstrings (`takes`), the options of the
@@ -38,7 +38,7 @@ if TYPE_CHECKING:  # "Unpack[keywords.Compare]" is for type checkers only
 else:
     keywords = None
 
-# Returns a value in its one form, or raises ValueError with what was expected: "a number".
+# Returns a value in its canonical form, or raises ValueError with what was expected: "a number".
 Check = Callable[[Any], Any]
 
 
@@ -46,29 +46,27 @@ Check = Callable[[Any], Any]
 
 
 def is_whole_number(candidate: object) -> bool:
-    """Tell whether the type of a value is one of whole numbers, and not bool."""
+    """Tell whether an object is a whole number, and no bool."""
     return isinstance(candidate, int | np.integer) and not isinstance(candidate, bool)
 
 
 def finite_number(candidate: object) -> int | float | None:
     """Return a number as an int or a float; None for any other value, infinity and truth values.
 
-    >>> finite(2), finite(0.5), finite(True), finite("2"), finite(float("nan"))
-    (2, 0.5, None, None, None)
+    >>> [finite_number(candidate) for candidate in (2, 0.5, True, "2", float("nan"))]
+    [2, 0.5, None, None, None]
     """
     if isinstance(candidate, bool) or not isinstance(candidate, Number):
         return None
     try:
-        finite_value = (
-            operator.index(candidate) if isinstance(candidate, Integral) else float(candidate)
-        )  # type: ignore[arg-type]
-        return finite_value if math.isfinite(finite_value) else None
+        x = operator.index(candidate) if isinstance(candidate, Integral) else float(candidate)  # type: ignore[arg-type]
+        return x if math.isfinite(x) else None
     except (TypeError, ValueError, OverflowError):  # complex; signalling NaN; beyond any float
         return None
 
 
 def number_check(lowest: float = -math.inf, highest: float = math.inf) -> Check:
-    """Return a check for numbers from `least` to `most`, both included."""
+    """Return a check for numbers from `lowest` to `highest`, both included."""
     expectation = f"a number from {lowest:g} to {highest:g}"
     if highest == math.inf:
         expectation = "a number" if lowest == -math.inf else f"a number of at least {lowest:g}"
@@ -76,7 +74,7 @@ def number_check(lowest: float = -math.inf, highest: float = math.inf) -> Check:
 
 
 def whole_check(lowest: int, highest: int | None = None) -> Check:
-    """Return a check for whole numbers from `least` to `most`, both included."""
+    """Return a check for whole numbers from `lowest` to `highest`, both included."""
     expectation = f"a whole number of at least {lowest}"
     if highest is not None:
         expectation = f"a whole number from {lowest} to {highest:,}"
@@ -85,9 +83,9 @@ def whole_check(lowest: int, highest: int | None = None) -> Check:
 
 
 def level_check(lowest: float = 0, highest: int | None = None) -> Check:
-    """Return a check for numbers that a grade may be, which are whole numbers where they can be.
+    """Return a check for grades, numbers from `lowest` to `highest`; whole numbers become int.
 
-    >>> check = level()
+    >>> check = level_check()
     >>> check(2.0), check(0.5)
     (2, 0.5)
     """
@@ -108,7 +106,7 @@ MIN_SHARE = 1e-9  # the tails of distributions are still numbers there
 
 
 def share_check(upper: float = 1.0) -> Check:
-    """Return a check for numbers above 0 (by 1e-9 at least) and below `below`, such as a level."""
+    """Return a check for numbers above 0 (by 1e-9 at least) and below `upper`, such as a level."""
     expectation = f"a number above 0 and below {upper:g}"
     return _make_number_check(expectation, float, lambda x: MIN_SHARE <= x < upper)
 
@@ -116,7 +114,7 @@ def share_check(upper: float = 1.0) -> Check:
 def _make_number_check(
     expectation: str, number_type: type[int] | type[float], is_allowed: Callable[[float], bool]
 ) -> Check:
-    """Return a check for the numbers of which something holds, which are then of a kind."""
+    """Return a check that converts allowed numbers to a type; `is_allowed` tells which are."""
 
     def check(value: object) -> int | float:
         checked_number = finite_number(value)
@@ -139,8 +137,9 @@ def check_numbers_by_name(numbers: Any) -> dict[str, float] | None:
 
     One text is taken, too: "R@5=0.8", or "R@5>=0.8".
 
-    >>> numbers_by_name(["R@5=0.8", "RR>=.6"]), numbers_by_name({"R@5": 0.8}), numbers_by_name([])
-    ({'R@5': 0.8, 'RR': 0.6}, {'R@5': 0.8}, None)
+    >>> cases = ["R@5=0.8", "RR>=.6"], {"R@5": 0.8}, []
+    >>> [check_numbers_by_name(numbers) for numbers in cases]
+    [{'R@5': 0.8, 'RR': 0.6}, {'R@5': 0.8}, None]
     """
     number_of_name: dict[str, float] = {}
     check = number_check()
@@ -149,27 +148,23 @@ def check_numbers_by_name(numbers: Any) -> dict[str, float] | None:
             pairs = [(str(name), check(number)) for name, number in numbers.items()]
         else:
             texts = [numbers] if isinstance(numbers, str) else numbers
-            name_and_number = [text.rpartition("=") for text in texts]
-            pairs = [
-                (name.removesuffix(">"), check(float(number)))
-                for name, _, number in name_and_number
-            ]
+            splits = [text.rpartition("=") for text in texts]
+            pairs = [(name.removesuffix(">"), check(float(digits))) for name, _, digits in splits]
     except (AttributeError, TypeError, ValueError):
         pairs = [("", 0)]
     if not all(name.strip() for name, _ in pairs):
         raise ValueError("one number for each measure, as in {'R@5': 0.8} or R@5=0.8")
     for name, number in pairs:
-        if number_of_name.setdefault(name.strip(), number) != number:
-            raise ValueError(
-                f"one number for {name}, not {number_of_name[name.strip()]:g} and {number:g}"
-            )
+        first = number_of_name.setdefault(name.strip(), number)
+        if first != number:
+            raise ValueError(f"one number for {name}, not {first:g} and {number:g}")
     return number_of_name or None
 
 
 def check_option(name: str, candidate: object, check: Check) -> Any:
-    """Return a value in its one form; raise OptionError that names the option if it has none.
+    """Return the checked value of an option; raise OptionError, which names it, if it is refused.
 
-    >>> checked("depth", 10.0, whole(1))
+    >>> check_option("depth", 10.0, whole_check(1))
     10
     """
     try:
@@ -188,23 +183,21 @@ class Option:
     name: str
     kind: Any  # the type of its value, without None and without choices: int, float, bool, str
     default: Any
-    sentence: str  # what it does, in words that suit a docstring and `--help`
+    sentence: str  # its effect, in words that suit a docstring and `--help`
     choices: tuple[str, ...]  # its only values; empty: `check` decides
     check: Check | None
     allows_none: bool  # whether None is a value
     heading: str  # of its family in help; empty for those of the core
 
     def validate(self, candidate: object, name: str | None = None) -> Any:
-        """Return a value in its one form; raise OptionError, under `name` if that is another."""
+        """Return the checked value; raise OptionError, under another `name` if it is stated."""
         if candidate in self.choices or (candidate is None and self.allows_none):
             return candidate
         if self.choices:
             check_choice(name or self.name, candidate, self.choices)
-        return (
-            candidate
-            if self.check is None
-            else check_option(name or self.name, candidate, self.check)
-        )
+        if self.check is None:
+            return candidate
+        return check_option(name or self.name, candidate, self.check)
 
 
 def option(default: Any, sentence: str, check: Check | tuple[str, ...] | None = None) -> Any:
@@ -219,14 +212,14 @@ def option(default: Any, sentence: str, check: Check | tuple[str, ...] | None = 
 class Options:
     """A family of options: each field of the frozen dataclass is checked when it is made.
 
-    A family of an extension has a `heading` of its own in help; `flags` says what the command line
-    is told of an option, beside what its field says: {option: {"metavar": ..., "names": ...}}.
+    A family of an extension has a `heading` of its own in help; `flags` are settings of the command
+    line for an option, beside those of its field: {option: {"metavar": ..., "names": ...}}.
 
     >>> from dataclasses import dataclass
     >>> @dataclass(frozen=True, kw_only=True)
     ... class Cutting(Options):
-    ...     depth: int | None = option(None, "Keep the best so many documents.", whole(1))
-    >>> Cutting(depth=5).unusual(), Cutting().to_dict()
+    ...     depth: int | None = option(None, "Keep the best so many documents.", whole_check(1))
+    >>> Cutting(depth=5).changed_options(), Cutting().to_dict()
     ({'depth': 5}, {'depth': None})
     >>> Cutting(depth=0)
     Traceback (most recent call last):
@@ -246,13 +239,11 @@ class Options:
 
     @classmethod
     def of(cls, option_values: Mapping[str, object]) -> Self:
-        """Return the options of this family among those given, the others at their defaults."""
+        """Return the family with the values of its own options, the others at their defaults."""
         own_values = {}
         if option_values:
             own_fields: Mapping[str, Any] = cls.__dataclass_fields__  # type: ignore[attr-defined]
-            own_values = {
-                name: value for name, value in option_values.items() if name in own_fields
-            }
+            own_values = {name: option_values[name] for name in option_values if name in own_fields}
         options: Self = cls(**own_values) if own_values else _default_family(cast(Any, cls))
         return options
 
@@ -261,7 +252,7 @@ class Options:
         return dict(vars(self))
 
     def changed_options(self) -> dict[str, Any]:
-        """Return {name: value} of those that are not at their defaults."""
+        """Return {name: value} of the options that are not at their defaults."""
         if self is _default_family(cast(Any, type(self))):  # as most often
             return {}
         values = vars(self)
@@ -286,37 +277,24 @@ def list_options(family: type[Options]) -> tuple[Option, ...]:
 def _list_options(family: type[Any]) -> tuple[Option, ...]:
     options = []
     for option_field in fields(family):
-        member_types = [
-            member_type
-            for member_type in _union_members(option_field.type)
-            if member_type is not NoneType
-        ]
-        is_plain = (
-            isinstance(member_types[0], type)
-            and member_types[0] is not Any
-            and len(member_types) == 1
-        )
-        kind = member_types[0] if is_plain else str
+        members = _union_members(option_field.type)
+        types = [member for member in members if member is not NoneType]
+        is_plain = isinstance(types[0], type) and types[0] is not Any and len(types) == 1
+        kind = types[0] if is_plain else str
         stated_check = option_field.metadata["check"]
-        choices = (
-            get_args(member_types[0]) if get_origin(member_types[0]) is Literal else stated_check
-        )
+        choices = get_args(types[0]) if get_origin(types[0]) is Literal else stated_check
         choices = choices if isinstance(choices, tuple) else ()
         check = None if choices else stated_check or (check_flag if kind is bool else None)
-        sentence, or_none = (
-            option_field.metadata["sentence"],
-            NoneType in _union_members(option_field.type),
-        )
         options.append(
             Option(
                 option_field.name,
                 kind,
                 option_field.default,
-                sentence,
+                option_field.metadata["sentence"],
                 choices,
                 check,
-                or_none,
-                family.heading,
+                allows_none=NoneType in members,
+                heading=family.heading,
             )
         )
     return tuple(options)
@@ -335,6 +313,7 @@ def _default_family(family: type[Any]) -> Any:
 # ---- signatures -----------------------------------------------------------------------------
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+_KEYWORD_ONLY = inspect.Parameter.KEYWORD_ONLY
 
 
 class _UnquotedText(str):
@@ -345,7 +324,7 @@ class _UnquotedText(str):
 
 
 def takes(*families: type[Options], omit: Collection[str] = ()) -> Callable[[_Function], _Function]:
-    """Name the options of some families in the signature and the Args of a function.
+    """Write the options of families into the signature and the Args of a function.
 
     The function takes them by `**name`; the line of its docstring that begins with `**name:` is
     replaced by a line for each option; families with a heading follow, each a section. Types are
@@ -356,25 +335,21 @@ def takes(*families: type[Options], omit: Collection[str] = ()) -> Callable[[_Fu
     ]
 
     def describe_function(function: _Function) -> _Function:
-        bare_signature = inspect.signature(function)
-        *own_parameters, last_parameter = bare_signature.parameters.values()
-        own_parameters = [
-            parameter
-            for parameter in own_parameters
-            if parameter.kind is not parameter.VAR_POSITIONAL
-        ]  # see `refuse_others`
+        signature = inspect.signature(function)
+        *own_parameters, last_parameter = signature.parameters.values()
         parameters = [
-            parameter.replace(annotation=inspect.Parameter.empty) for parameter in own_parameters
+            parameter.replace(annotation=inspect.Parameter.empty)
+            for parameter in own_parameters
+            if parameter.kind is not parameter.VAR_POSITIONAL  # see `refuse_unknown_options`
         ]
         parameters += [
-            inspect.Parameter(option.name, inspect.Parameter.KEYWORD_ONLY, default=option.default)
+            inspect.Parameter(option.name, _KEYWORD_ONLY, default=option.default)
             for option in options
         ]
-        returns = _UnquotedText(_short_annotation(bare_signature.return_annotation))
+        returns = _UnquotedText(_short_annotation(signature.return_annotation))
         function.__signature__ = inspect.Signature(parameters, return_annotation=returns)  # type: ignore[attr-defined]
-        function.__annotations__[last_parameter.name] = (
-            Any  # its own names a type of `cranfield.keywords`
-        )
+        # The annotation in the source names a type of `cranfield.keywords`.
+        function.__annotations__[last_parameter.name] = Any
 
         def describe_options(line: re.Match[str]) -> str:
             indent = line[1]
@@ -401,7 +376,7 @@ def takes(*families: type[Options], omit: Collection[str] = ()) -> Callable[[_Fu
     return describe_function
 
 
-# Options of the command line that in Python are done to a run before: what to write.
+# {option of the command line: what to write in Python, where a run is changed beforehand}
 _PYTHON_ALTERNATIVES = dict.fromkeys(
     ("map_docs", "map_docs_pattern", "map_docs_keep"),
     "chunks become documents before, by Run(rows).map_docs(...), or read_run(path).map_docs(...), "
@@ -422,23 +397,20 @@ def refuse_unknown_options(
     option_values: Mapping[str, object],
     extra_arguments: Sequence[object] = (),
 ) -> None:
-    """Raise TypeError for what is none of the options that `takes` has given to the function.
+    """Raise TypeError for a keyword that is no option of a function with `takes`.
 
-    `more` are arguments beyond those that the function takes by their order.
+    `extra_arguments` are beyond the arguments that the function takes by their order.
     """
     if not option_values and not extra_arguments:  # as most often
         return
     parameters = function.__signature__.parameters  # type: ignore[attr-defined]
     function_name = function.__qualname__.removesuffix(".__init__")
     if extra_arguments:
-        order = [
-            parameter.name
-            for parameter in parameters.values()
-            if parameter.kind is not parameter.KEYWORD_ONLY
-        ]
+        order = [name for name in parameters if parameters[name].kind is not _KEYWORD_ONLY]
         raise TypeError(
-            f"{function_name}() takes {', '.join(order)} by their order, and got {len(extra_arguments)} "
-            "more; several runs are one argument, a list or a dict {name: run}: "
+            f"{function_name}() takes {', '.join(order)} by their order, and got "
+            f"{len(extra_arguments)} more; several runs are one argument, a list or a dict "
+            f"{{name: run}}: "
             f"{function_name}(qrels, [one, other], ...)"
         )
     for name in option_values:
@@ -455,11 +427,7 @@ def refuse_unknown_options(
                 "columns={...} where both sides have the same names"
             )
         if name not in parameters:
-            options = [
-                parameter.name
-                for parameter in parameters.values()
-                if parameter.kind is parameter.KEYWORD_ONLY
-            ]
+            options = [key for key in parameters if parameters[key].kind is _KEYWORD_ONLY]
             raise TypeError(
                 f"{function_name}() got an unexpected keyword argument {name!r}; its options "
                 f"are {', '.join(options)}"
@@ -470,9 +438,7 @@ def _short_annotation(annotation: Any) -> str:
     if isinstance(annotation, str):
         return annotation
     names = (
-        member_type.__name__
-        if isinstance(member_type, type) and not get_args(member_type)
-        else str(member_type)
-        for member_type in _union_members(annotation)
+        member.__name__ if isinstance(member, type) and not get_args(member) else str(member)
+        for member in _union_members(annotation)
     )
     return " | ".join("None" if name == "NoneType" else name for name in names)

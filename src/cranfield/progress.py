@@ -1,10 +1,10 @@
 """Progress: how far a call has come; shown as a bar, or told to a function.
 
-All that may take longer than a second says what it does, as a `stage`, or as the `steps` of a loop;
-files say themselves how much of them is read. A verb takes `progress=` by `watched`; the command
-line watches every command. Without either, nothing is counted.
+Work that may take longer than a second is a `stage`, or a loop over `watch_steps`; files report the
+bytes that are read. A verb takes `progress=` by `add_progress`; the command line watches every
+command. Without either, nothing is counted.
 
-Who watches is known to the context of the call (`contextvars`), as NumPy's `errstate` is: neither
+The watch is kept in the context of the call (`contextvars`), as NumPy's `errstate` is: neither
 another thread nor another call sees it, and no function hands it down.
 """
 
@@ -28,9 +28,9 @@ ProgressLike = bool | ByteListener | None
 _In = TypeVar("_In")
 _Verb = TypeVar("_Verb", bound=Callable[..., Any])
 
-SHOW_AFTER = 1.0  # seconds, before which nothing is shown
-_REDRAW_INTERVAL = 0.1  # seconds between two pictures
-_MAX_ACTIVITY_LENGTH = 32  # characters of what is done; of a longer text, the end is shown
+SHOW_AFTER = 1.0  # seconds before a bar is shown
+_REDRAW_INTERVAL = 0.1  # seconds between two drawings of the bar
+_MAX_ACTIVITY_LENGTH = 32  # characters of an activity; of a longer text, the end is shown
 _WIDTH = 20  # of the bar
 
 
@@ -42,7 +42,7 @@ def _check_progress(value: Any) -> ProgressLike:
 
 @dataclass(frozen=True, kw_only=True)
 class Watching(Options):
-    """Who is to know how far a call is."""
+    """The option of a verb to report its progress."""
 
     progress: ProgressLike = option(
         None,
@@ -65,22 +65,22 @@ class SizedFile(Protocol):
 
 
 class Stage:
-    """Something that is done, and how much of it; called with how much more is done."""
+    """An activity, and how much of it is done; called with the number of further units done."""
 
     def __init__(self, watch: "Watch", activity: str, total: int | None, unit: str) -> None:
         self.activity = activity
-        self.total = total  # None: that is not known
+        self.total = total  # None: not known
         self.unit = unit
         self.n_done = 0
         self._watch = watch
 
     def __call__(self, n: int = 1) -> None:
-        """Hear that so much more is done."""
+        """Count n more units as done."""
         self.n_done += n
         self._watch.redraw()
 
     def share(self, inner_share: float | None) -> float | None:
-        """Return how much is done, 0 to 1; of the next step, `of_next` is. None: not known."""
+        """Return the share done, 0 to 1, with `inner_share` of the next step; None: not known."""
         if not self.total:
             return None
         begun_share = inner_share or 0.0 if self.unit == "steps" else 0.0
@@ -88,18 +88,18 @@ class Stage:
 
 
 class Watch:
-    """Who watches a call: a function that hears of bytes, or a bar."""
+    """Watches a call: reports bytes to a function, or shows a bar."""
 
     def __init__(self, listener: ByteListener | None = None, *, shows_bar: bool = False) -> None:
         self.listener = listener
         self.stages: list[Stage] = []  # the outermost first
         self._shows_bar = shows_bar
         self._bar: _TerminalBar | _NotebookBar | None = None
-        self._began = 0.0  # when the stage began that is the outermost now
-        self._next_draw: float | None = None  # when the next picture may be shown; None: never yet
+        self._began = 0.0  # when the outermost stage began
+        self._next_draw: float | None = None  # when the bar may be drawn next; None: no stage yet
 
     def begin(self, activity: str, total: int | None, unit: str) -> Stage:
-        """Return a stage that begins now, within those that have not ended."""
+        """Begin a stage within the stages that have not ended, and return it."""
         if not self.stages:
             self._began = monotonic()
             self._next_draw = (
@@ -110,13 +110,13 @@ class Watch:
         return stage
 
     def end(self, stage: Stage) -> None:
-        """Hear that a stage has ended; with the last of them the bar goes, for what is printed."""
+        """End a stage; the bar is removed with the last stage, before anything is printed."""
         self.stages.remove(stage)
         if not self.stages:
             self.close()
 
     def redraw(self) -> None:
-        """Show how far it is, if it is time to."""
+        """Draw the bar, if it is time to."""
         if not (self._shows_bar and self.stages) or self._next_draw is None:
             return
         if (now := monotonic()) < self._next_draw:
@@ -130,7 +130,7 @@ class Watch:
         share: float | None = None
         for stage in reversed(self.stages):
             share = stage.share(share)
-        # Not files that are not read: rows of a bucket come from a file of their own.
+        # Files of which no byte is read are not shown: rows of a bucket come from another file.
         shown_stages = (
             open_stage
             for open_stage in reversed(self.stages)
@@ -143,7 +143,7 @@ class Watch:
         )
 
     def close(self) -> None:
-        """Take the bar away."""
+        """Remove the bar."""
         if self._bar is not None:
             self._bar.close()
             self._bar = None
@@ -153,27 +153,27 @@ _WATCH: ContextVar[Watch | None] = ContextVar("_WATCH", default=None)
 
 
 def waiting_callback() -> Callable[[], None] | None:
-    """Return what to call now and then while one waits; None if nobody watches."""
+    """Return a function to call now and then while waiting; None if nobody watches."""
     watch = _WATCH.get()
     return None if watch is None else watch.redraw
 
 
 def _ignore_progress(n: int = 1) -> None:
-    """Hear of nothing: nobody watches."""
+    """Ignore that n units are done: nobody watches."""
 
 
 @contextlib.contextmanager
 def stage(
     activity: str, total: int | None = None, unit: str = "steps"
 ) -> Iterator[Callable[..., None]]:
-    """Say that something is done in the block, as "flips"; call what it gives with each part done.
+    """Report an activity in the block, as "flips"; yield a function to call as units are done.
 
-    `total` is how many there are in all, None where that is not known. `unit` is what is counted:
+    `total` is the number of units in all, None if not known. `unit` is what is counted:
     "bytes", "flips", ...; a stage of "steps" may have other stages within each step, and is then
     as far as these are.
 
-    >>> with stage("flips", 100, "flips") as done:
-    ...     done(50)
+    >>> with stage("flips", 100, "flips") as advance:
+    ...     advance(50)
     """
     watch = _WATCH.get()
     if watch is None:
@@ -187,9 +187,9 @@ def stage(
 
 
 def watch_steps(inputs: Iterable[_In], activity: str, total: int | None = None) -> Iterable[_In]:
-    """Return the items, each of which is a step of what is done, to be looped over at once.
+    """Return the inputs, each of which is a step of an activity, to be looped over at once.
 
-    >>> [*steps("abc", "letters")]
+    >>> [*watch_steps("abc", "letters")]
     ['a', 'b', 'c']
     """
     return inputs if _WATCH.get() is None else _watch_steps(inputs, activity, total)
@@ -204,9 +204,9 @@ def _watch_steps(inputs: Iterable[_In], activity: str, total: int | None) -> Ite
 
 
 def watch_slices(slices: Iterable[slice], activity: str, n_total: int) -> Iterator[slice]:
-    """Yield slices of 0 to n, which are the parts in which something is done n times.
+    """Yield slices of 0 to `n_total`, the parts in which an activity is done.
 
-    >>> [*parts([slice(0, 8), slice(8, 10)], "resamples", 10)]
+    >>> [*watch_slices([slice(0, 8), slice(8, 10)], "resamples", 10)]
     [slice(0, 8, None), slice(8, 10, None)]
     """
     with stage(activity, n_total, activity) as advance:
@@ -217,9 +217,9 @@ def watch_slices(slices: Iterable[slice], activity: str, n_total: int) -> Iterat
 
 @contextlib.contextmanager
 def watch_reading(source: SizedFile) -> Iterator[ByteListener | None]:
-    """Say that a file is read; give what hears of its bytes, None if nobody watches.
+    """Report the reading of a file; yield a function that counts bytes, None if nobody watches.
 
-    Where the files of a stage of "bytes" are read, it is a part of that.
+    Within a stage of "bytes", the file is a part of that stage.
     """
     watch = _WATCH.get()
     if watch is None:
@@ -244,7 +244,7 @@ def watch_reading(source: SizedFile) -> Iterator[ByteListener | None]:
 
 @contextlib.contextmanager
 def watch_files(sources: Sequence[SizedFile]) -> Iterator[None]:
-    """Say that some files are read in the block, one after the other."""
+    """Report the reading of several files in the block, one after the other."""
     if _WATCH.get() is None or not sources:
         yield
         return
@@ -256,7 +256,7 @@ def watch_files(sources: Sequence[SizedFile]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def watch_calls(progress: ProgressLike) -> Iterator[None]:
-    """Have the calls in the block watched as `progress=` says; None and False change nothing."""
+    """Watch the calls in the block as `progress=` says; None and False change nothing."""
     progress_option = check_option("progress", progress, _check_progress)
     if progress_option is None or progress_option is False:
         yield
@@ -272,7 +272,7 @@ def watch_calls(progress: ProgressLike) -> Iterator[None]:
 
 @contextlib.contextmanager
 def hide_progress() -> Iterator[None]:
-    """Let nobody know of the block: of a look at what is read in full, too."""
+    """Report nothing of the block, such as a second reading of a file's beginning."""
     outer_watch = _WATCH.set(None)
     try:
         yield
@@ -281,14 +281,14 @@ def hide_progress() -> Iterator[None]:
 
 
 def add_progress(verb: _Verb) -> _Verb:
-    """Have a verb take `progress=`; see `Watching`, which `takes` names in its signature."""
+    """Make a verb take `progress=`; see `Watching`, which `takes` names in its signature."""
 
     @functools.wraps(verb)
-    def with_progress(*args: Any, progress: ProgressLike = None, **how: Any) -> Any:
+    def with_progress(*args: Any, progress: ProgressLike = None, **options: Any) -> Any:
         if progress is None:  # as most often
-            return verb(*args, **how)
+            return verb(*args, **options)
         with watch_calls(progress):
-            return verb(*args, **how)
+            return verb(*args, **options)
 
     return cast(_Verb, with_progress)
 
@@ -298,17 +298,15 @@ def add_progress(verb: _Verb) -> _Verb:
 
 def _shorten_activity(activity: str) -> str:
     text = escape_unprintable(activity)
-    return (
-        text
-        if len(text) <= _MAX_ACTIVITY_LENGTH
-        else f"\N{HORIZONTAL ELLIPSIS}{text[1 - _MAX_ACTIVITY_LENGTH :]}"
-    )
+    if len(text) <= _MAX_ACTIVITY_LENGTH:
+        return text
+    return f"\N{HORIZONTAL ELLIPSIS}{text[1 - _MAX_ACTIVITY_LENGTH :]}"
 
 
 def _describe_progress(
     share: float | None, done_count: tuple[int, str], seconds_left: float | None
 ) -> str:
-    """Return how far it is, and how long it still takes: "45 %, 0:12 left"."""
+    """Return the share done and the time left, in words: "45 %, 0:12 left"."""
     n, unit = done_count
     if share is None:
         return f"{n / 1e6:,.0f} MB" if unit == "bytes" else f"{n:,} {unit}"
@@ -347,7 +345,7 @@ class _TerminalBar:
         done_count: tuple[int, str],
         seconds_left: float | None,
     ) -> None:
-        """Show what is done; its share, 0 to 1, and the seconds left, None where not known."""
+        """Show an activity, its share, 0 to 1, and the seconds left; None: not known."""
         self._lines.update(
             self._task,
             description=_shorten_activity(activity),
@@ -366,7 +364,7 @@ class _TerminalBar:
 
 
 class _NotebookBar:
-    """A bar below the cell of a notebook, which is changed in its place."""
+    """A bar below the cell of a notebook, which is redrawn in its place."""
 
     def __init__(self) -> None:
         self._handle: Any = None
@@ -378,7 +376,7 @@ class _NotebookBar:
         done_count: tuple[int, str],
         seconds_left: float | None,
     ) -> None:
-        """Show the same as a line of a terminal."""
+        """Show an activity, its share and the time left below the cell."""
         words, far = (
             html.escape(_shorten_activity(activity)),
             html.escape(_describe_progress(share, done_count, seconds_left)),
@@ -390,7 +388,7 @@ class _NotebookBar:
         )
 
     def close(self) -> None:
-        """Leave an empty place."""
+        """Show nothing in the place of the bar."""
         self._show("", "")
 
     def _show(self, page: str, text: str) -> None:
@@ -402,7 +400,7 @@ class _NotebookBar:
 
 
 def find_bar() -> _TerminalBar | _NotebookBar | None:
-    """Return a bar for where this process runs: a notebook, or a terminal; None for neither."""
+    """Return a bar for the notebook or the terminal that this process runs in; None for neither."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     if getattr(shell, "kernel", None) is not None:
         return _NotebookBar()

@@ -1,4 +1,4 @@
-"""A bar that keeps what it is to show, and files and scores that take some steps."""
+"""A progress bar that records its drawings; files and scores that take some steps to read."""
 
 import gzip
 from pathlib import Path
@@ -9,7 +9,7 @@ from cranfield import progress
 
 
 class Bar:
-    """Keeps what it is to show."""
+    """Records each drawing: (activity, share, (count done, unit))."""
 
     def __init__(self) -> None:
         self.drawings: list[tuple[str, float | None, tuple[int, str]]] = []
@@ -30,7 +30,7 @@ class Bar:
 
 
 def watch_all(monkeypatch: pytest.MonkeyPatch) -> Bar:
-    """Return a bar that is there from the beginning, and draws all that it hears of."""
+    """Return a bar that is shown from the start of a call, and records every report."""
     bar = Bar()
     monkeypatch.setattr(progress, "find_bar", lambda: bar)
     monkeypatch.setattr(progress, "SHOW_AFTER", 0.0)

@@ -118,7 +118,7 @@ class Browser:
         shutil.rmtree(self._profile, ignore_errors=True)
 
     def call(self, method: str, session: str | None = None, **parameters: Any) -> Any:
-        """Send one message; return what is answered, and hand on what happens meanwhile."""
+        """Send one message and return the browser's answer; pages get the events before it."""
         self._message_number += 1
         number = self._message_number
         message: dict[str, Any] = {"id": number, "method": method, "params": parameters}
@@ -202,13 +202,13 @@ class Page:
     def __init__(self, browser: Browser, session: str) -> None:
         self._browser = browser
         self._session = session
-        self._loaded = False
+        self._is_loaded = False
         self._address = ""
         self.messages: list[str] = []
         self.requests: list[str] = []
 
     def call(self, method: str, **parameters: Any) -> Any:
-        """Send one message of the protocol for this page; return what is answered."""
+        """Send one message of the protocol for this page and return the browser's answer."""
         return self._browser.call(method, self._session, **parameters)
 
     def _handle_event(self, method: str, event: dict[str, Any]) -> None:
@@ -232,14 +232,14 @@ class Page:
             if url.split("#")[0] != self._address and not url.startswith("data:"):
                 self.requests.append(url)
         elif method == "Page.loadEventFired":
-            self._loaded = True
+            self._is_loaded = True
 
     def load(self, path: Path | str, fragment: str = "") -> None:
         """Load a file or an address, again where it is the one that is shown."""
         self._address = path.resolve().as_uri() if isinstance(path, Path) else path
-        self._loaded = False
+        self._is_loaded = False
         self.call("Page.navigate", url=self._address + (f"#{fragment}" if fragment else ""))
-        self._wait_until(lambda: self._loaded, "the page was not loaded")
+        self._wait_until(lambda: self._is_loaded, "the page was not loaded")
 
     def wait_ready(self) -> None:
         """Wait until the page says that it has drawn everything."""
@@ -265,7 +265,7 @@ class Page:
         )
 
     def evaluate(self, expression: str) -> Any:
-        """Return what an expression is, once it is there; as JSON has it."""
+        """Return the value of an expression, or of its promise, as JSON has it."""
         answer = self.call(
             "Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True
         )
@@ -381,7 +381,7 @@ class Page:
         path.write_bytes(base64.b64decode(data))
 
     def list_refusals(self) -> list[str]:
-        """Return what the page's policy has refused."""
+        """Return the refusals by the page's policy, a text each."""
         refusals: list[str] = self.evaluate("watched.refused")
         return refusals
 

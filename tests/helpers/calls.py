@@ -1,4 +1,4 @@
-"""How many calls a call makes, and a run of as many documents as one likes."""
+"""How many calls of functions a call makes, and a run of n documents."""
 
 import sys
 from types import FrameType

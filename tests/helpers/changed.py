@@ -5,7 +5,7 @@ from pathlib import Path
 
 
 def changed_files(root: Path) -> set[Path] | None:
-    """Return the files that differ from where this branch left `main`, and those git does not know.
+    """Return the files that this branch changed since it left `main`, and files new to git.
 
     None where git cannot tell: without git, without the repository, without such a branch.
     """

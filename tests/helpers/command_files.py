@@ -1,4 +1,4 @@
-"""Files that commands are given, and what all commands do."""
+"""Files for commands, and what all commands do with formulas in cells."""
 
 import csv
 import io

@@ -51,7 +51,7 @@ def sum_novelty(
     weights: Weights,
     doc_gain: Callable[[float, int], float],
 ) -> float:
-    """Go down the ranking for each subtopic; a relevant document is worth(its novelty, rank)."""
+    """Add up `doc_gain(novelty, rank)` of the relevant documents of each subtopic, and average."""
 
     def subtopic_value(name: str) -> float:
         relevant, total, novelty = relevant_docs(subtopics, name, rel), 0.0, 1.0
@@ -153,8 +153,8 @@ def nrbp(
 
 
 def n_nrbp(run: Sequence[str], subtopics: Subtopics, beta: float = 0.5, **parameters: Any) -> float:
-    normalized: float = normalize_by_ideal(rank_biased_gain(beta))(run, subtopics, **parameters)
-    return normalized
+    score: float = normalize_by_ideal(rank_biased_gain(beta))(run, subtopics, **parameters)
+    return score
 
 
 def ap_ia(
@@ -165,11 +165,11 @@ def ap_ia(
     weights: Weights = None,
 ) -> float:
     def subtopic_ap(name: str) -> float:
-        relevant, n_found, total = relevant_docs(subtopics, name, rel), 0, 0.0
+        relevant, n_hits, total = relevant_docs(subtopics, name, rel), 0, 0.0
         for rank, doc in enumerate(run[:k], 1):
             if doc in relevant:
-                n_found += 1
-                total += n_found / rank
+                n_hits += 1
+                total += n_hits / rank
         return divide(total, len(relevant))
 
     return weighted_mean(subtopics, rel, weights, subtopic_ap)
@@ -244,7 +244,7 @@ DIVERSITY: dict[str, Callable[..., float]] = {
 
 
 def single_subtopic_measure(measure: Callable[..., float]) -> Callable[..., float]:
-    """Take a measure of subtopics for plain judgments: a single subtopic."""
+    """Return a measure of subtopics as one of plain judgments, which are a single subtopic."""
 
     def plain_measure(
         ranking: Sequence[int | None], grades: Sequence[int], *k: int, **parameters: Any

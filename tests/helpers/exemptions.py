@@ -220,7 +220,7 @@ EXEMPT: dict[str, dict[str, str]] = {
 
 
 def exempt_reasons(measure: Measure) -> dict[str, str]:
-    """Return what does not hold of a measure, for any parameters, and why."""
+    """Return {property that a measure need not have: the reason}, for any parameters."""
     reason_of_property = dict(EXEMPT.get(measure.name, {}))
     definition = measure.definition
     if definition.higher_is_better is not True or definition.aggregation in ("sum", "none"):
@@ -231,7 +231,7 @@ def exempt_reasons(measure: Measure) -> dict[str, str]:
 
 
 def find_exemptions(measure: Measure, property_name: str) -> list[str]:
-    """Return which exemptions say that a property need not hold of a measure with parameters."""
+    """Return the names of the exemptions of a property that apply to a measure's parameters."""
     defaults = measure.definition.defaults
     changed_parameters = {
         k: value for k, value in measure.parameters.items() if value != defaults[k]

@@ -1,4 +1,4 @@
-"""What the tests of `explain` share: how it is called, and rankings, slowly."""
+"""What tests of `explain` share: calls of it, and a slow loop that ranks documents."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -35,7 +35,7 @@ def same_bits(left: float | str, right: float | str) -> bool:
 
 
 def join_notes(explanation: Explanation | Difference, n_rows: int = 20) -> str:
-    """Return all that is beside the tables, in one line."""
+    """Return the notes of an explanation's tables, in one line."""
     return " ".join(note for table in explanation.tables(n_rows) for note in table.notes)
 
 
@@ -53,7 +53,7 @@ def rank_docs(
     depth: int | None = None,
     judged_only: bool = False,
 ) -> list[str]:
-    """Return the documents, best first."""
+    """Return the ids of a run's documents, best first, by a slow loop."""
     by_id = sorted(run, key=str.encode, reverse=ties != "ascending")
     single = scores == "single"
     score_of_doc = {doc: to_single(score) if single else score for doc, score in run.items()}

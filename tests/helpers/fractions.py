@@ -26,7 +26,7 @@ def takes_fractions(measure: Measure) -> bool:
 
 
 def list_measures(name: str) -> list[Measure]:
-    """Return the measure in all its variants, and with thresholds that are fractions."""
+    """Return the variants of a measure that take fractions, also with fractional `rel`."""
     measures = list(variants(name))
     if "rel" in Measure(name).definition.parameters:
         measures += [measure(rel=rel) for measure in list(measures) for rel in THRESHOLDS]

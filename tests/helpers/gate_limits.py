@@ -1,4 +1,4 @@
-"""Whether the limits of a gate are within what differences can be."""
+"""Whether the limits of a gate are within the range that differences can have."""
 
 import math
 

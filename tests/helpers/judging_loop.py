@@ -51,38 +51,38 @@ REPEAT_MARK = "\0"  # at the end of an id: a row that has a rank, and does not c
 
 
 def select_docs(rows: list[Row], query: str, options: Options) -> list[tuple[str, float]]:
-    """Return the documents of a query that are kept, with their scores, in the order of the run."""
+    """Return (document, score) of the rows of a query that the options keep, in the run's order."""
 
     def to_precision(score: float) -> float:
         return float(np.float32(score)) if options["scores"] == "single" else score
 
     docs = [(doc, to_precision(score)) for q, doc, score in rows if q == query]
-    kept_docs: list[tuple[str, float]] = []
+    selected_docs: list[tuple[str, float]] = []
     for i, (doc, score) in enumerate(docs):
         positions = [j for j, (other_doc, _) in enumerate(docs) if other_doc == doc]
         best_position = max(positions, key=lambda j: (docs[j][1], -j))
-        is_kept = i == (positions[0] if options["duplicates"] == "first" else best_position)
-        if is_kept or options["duplicates"] in ("each", "joined"):
-            kept_docs.append((doc, score))
+        is_selected = i == (positions[0] if options["duplicates"] == "first" else best_position)
+        if is_selected or options["duplicates"] in ("each", "joined"):
+            selected_docs.append((doc, score))
         elif options["duplicates"] == "once":
-            kept_docs.append((doc + REPEAT_MARK, score))
+            selected_docs.append((doc + REPEAT_MARK, score))
     if options["identical_ids"] == "drop":
-        kept_docs = [
-            (doc, score) for doc, score in kept_docs if doc.removesuffix(REPEAT_MARK) != query
+        selected_docs = [
+            (doc, score) for doc, score in selected_docs if doc.removesuffix(REPEAT_MARK) != query
         ]
     if options["scores_above"] is not None:
-        kept_docs = [
+        selected_docs = [
             (doc, score)
-            for doc, score in kept_docs
+            for doc, score in selected_docs
             if score > to_precision(options["scores_above"])
         ]
-    return kept_docs
+    return selected_docs
 
 
 def order_ties(
     tied_docs: list[str], judgments: Mapping[str, int], ties: str
 ) -> Iterator[list[str]]:
-    """Yield the orders of documents of one score over which is averaged."""
+    """Yield the orders of tied documents, over which the measures are averaged."""
 
     def id_bytes(doc: str) -> bytes:
         return doc.removesuffix(REPEAT_MARK).encode()
@@ -104,7 +104,7 @@ def order_ties(
 def list_rankings(
     docs: list[tuple[str, float]], judgments: Mapping[str, int], options: Options
 ) -> Iterator[list[str]]:
-    """Yield the rankings of a query over which is averaged: one, except ties="expected"."""
+    """Yield the rankings of a query, over which measures are averaged; one unless expected."""
     levels = sorted({score for _, score in docs}, reverse=True)
     docs_of_level = [[doc for doc, score in docs if score == level] for level in levels]
     for orders_of_level in itertools.product(
@@ -124,7 +124,7 @@ def list_rankings(
 def choose_queries(
     qrels: Judgments, rows: list[Row], run_queries: set[str], options: Options
 ) -> list[str]:
-    """Return the queries over which is averaged, of a run that has the queries `run`."""
+    """Return the ids of the queries that are averaged, sorted; `run_queries` are the run's."""
 
     def has_results(query: str) -> bool:
         return bool(select_docs(rows, query, options))
@@ -147,18 +147,18 @@ def choose_queries(
 def compute_scores(
     qrels: Judgments, rows: list[Row], run_queries: set[str], options: Options
 ) -> dict[str, dict[str, float]]:
-    """Return {query: {measure: value}}."""
+    """Return {query: {measure: score}} by the slow loop."""
     scores_of_query = {}
     for query in choose_queries(qrels, rows, run_queries, options):
         judgments, docs = qrels.get(query, {}), select_docs(rows, query, options)
         grades = [*judgments.values()]
         if options["duplicates"] == "joined":
-            names = [doc for doc, _ in docs]
-            grades += [judgments[doc] for doc in judgments for _ in range(names.count(doc) - 1)]
+            doc_ids = [doc for doc, _ in docs]
+            grades += [judgments[doc] for doc in judgments for _ in range(doc_ids.count(doc) - 1)]
         grades.sort(reverse=True)
         rankings = [
-            [judgments.get(doc) for doc in docs_in_order]
-            for docs_in_order in list_rankings(docs, judgments, options)
+            [judgments.get(doc) for doc in ranked_ids]
+            for ranked_ids in list_rankings(docs, judgments, options)
         ]
         scores_of_query[query] = {
             name: sum(slow_measure(ranking, grades) for ranking in rankings) / len(rankings)
@@ -171,7 +171,7 @@ def make_collection(seed: int, *, repeat_docs: bool) -> tuple[Judgments, list[Ro
     """Return judgments, the rows of a run, and its queries, of which some have no rows.
 
     Few scores, of which two are the same as 32-bit floats; a query's id may be a document's. Rows
-    of a query may be apart. `twice`: documents may occur more than once.
+    of a query may be apart. `repeat_docs`: documents may occur more than once.
     """
     chance = random.Random(seed)
     queries = ["q1", "q10", "q2", "é", "Q", "q3"]

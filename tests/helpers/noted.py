@@ -1,4 +1,4 @@
-"""Judgments given as a run."""
+"""Judgments that are given in the place of a run."""
 
 GRADES = {f"q{q}": {f"a{q}": 2, f"b{q}": 1, f"c{q}": 0} for q in range(20)}
 

@@ -9,13 +9,13 @@ EVERYWHERE = {"queries"}  # of every result, how many queries were averaged
 
 
 def codes(source: Any) -> list[str]:
-    """Return the codes of notes, or of a result's, without those that every result has."""
+    """Return the codes of notes, or of the notes of a result, but the codes of EVERYWHERE."""
     notes: Iterable[Note] = getattr(source, "notes", source)
     return [note.code for note in notes if note.code not in EVERYWHERE]
 
 
 def severities(comparison: Any) -> dict[str, str]:
-    """Return {code: severity} of what there is to know of a measure's comparison."""
+    """Return {code: severity} of the notes of a measure's comparison."""
     return {note.code: note.severity for note in comparison.notes}
 
 

@@ -46,16 +46,16 @@ def p(ranking: Ranking, grades: Sequence[int], k: int, rel: int = 1, over: str =
 
 
 def r(ranking: Ranking, grades: Sequence[int], k: int, rel: int = 1, over: str = "judged") -> float:
-    denominator_of_choice = {
+    denominators = {
         "judged": n_relevant(grades, rel),
         "reachable": min(k, n_relevant(grades, rel)),
         "retrieved": count_hits(ranking, rel),
     }
-    return divide(count_hits(ranking, rel, k), denominator_of_choice[over])
+    return divide(count_hits(ranking, rel, k), denominators[over])
 
 
 def mean_p(ranking: Ranking, grades: Sequence[int], k: int, rel: int = 1) -> float:
-    """Add up what each hit adds; test_denominators.py has the mean of P@1, ..., P@k."""
+    """Add up the share of each hit in P@1, ..., P@k; test_denominators.py has their mean."""
     ranks = relevant_ranks(ranking, rel, k)
     sums = list(accumulate((1 / i for i in range(1, k + 1)), initial=0.0))
     return divide(len(ranks) * sums[k] - sum_in_order([sums[rank - 1] for rank in ranks]), k)
@@ -100,8 +100,8 @@ def rr(
     over: str = "first",
 ) -> float:
     reciprocal_ranks = [1 / rank for rank in relevant_ranks(ranking, rel, k)]
-    averaged_ranks = reciprocal_ranks[:1] if over == "first" else reciprocal_ranks
-    return divide(sum_in_order(averaged_ranks), len(averaged_ranks))
+    terms = reciprocal_ranks[:1] if over == "first" else reciprocal_ranks
+    return divide(sum_in_order(terms), len(terms))
 
 
 def sum_precisions(ranking: Ranking, rel: int, k: int | None = None) -> float:
@@ -151,11 +151,11 @@ def iprec(
     n_needed = math.floor(exact_count) + (1 if exact_count - math.floor(exact_count) >= 0.5 else 0)
     if version == 9:
         n_needed = int(exact_count + 0.9)
-    best_precision, n_found = 0.0, 0
+    best_precision, n_hits = 0.0, 0
     for rank, grade in enumerate(ranking, 1):
-        n_found += grade is not None and grade >= rel
-        if n_found >= n_needed:
-            best_precision = max(best_precision, n_found / rank)
+        n_hits += grade is not None and grade >= rel
+        if n_hits >= n_needed:
+            best_precision = max(best_precision, n_hits / rank)
     return best_precision
 
 
@@ -380,15 +380,15 @@ def ndcg(
 
 def ndcg_rel(ranking: Ranking, grades: Sequence[int], gain: Any = "linear") -> float:
     n_gaining = len(ideal_gains(grades, gain))
-    total, n_found = 0.0, 0
+    total, n_hits = 0.0, 0
     for rank, grade in enumerate(ranking, 1):
         if gain_of(grade, gain) > 0:
             total += divide(
                 dcg(ranking, grades, rank, gain),
                 idcg(ranking, grades, min(rank, n_gaining), gain),
             )
-            n_found += 1
-    missing_sum = (n_gaining - n_found) * dcg(ranking, grades, None, gain)
+            n_hits += 1
+    missing_sum = (n_gaining - n_hits) * dcg(ranking, grades, None, gain)
     total += divide(missing_sum, idcg(ranking, grades, None, gain))
     return divide(total, n_gaining)
 
@@ -417,15 +417,15 @@ def g(ranking: Ranking, grades: Sequence[int], gain: Any = "linear") -> float:
 
 
 def set_measure(measure: Callable[..., float]) -> Callable[..., float]:
-    """Take a measure at a cutoff for that at the number of documents retrieved."""
+    """Return a measure of the set retrieved: `measure` cut at the number of documents retrieved."""
     return lambda ranking, grades, **parameters: measure(
         ranking, grades, len(ranking), **parameters
     )
 
 
 def set_ap(ranking: Ranking, grades: Sequence[int], rel: int = 1) -> float:
-    n_found = count_hits(ranking, rel)
-    return divide(n_found * n_found, len(ranking) * n_relevant(grades, rel))
+    n_hits = count_hits(ranking, rel)
+    return divide(n_hits * n_hits, len(ranking) * n_relevant(grades, rel))
 
 
 def num_nonrel_ret(ranking: Ranking, grades: Sequence[int], rel: int = 1) -> float:
@@ -439,14 +439,14 @@ def utility(
     collection: int = 0,
     rel: int = 1,
 ) -> float:
-    n_found, n_retrieved, n_rel = count_hits(ranking, rel), len(ranking), n_relevant(grades, rel)
+    n_hits, n_retrieved, n_rel = count_hits(ranking, rel), len(ranking), n_relevant(grades, rel)
     hit_weight, nonrelevant_weight, missed_weight, rejected_weight = weights
     total = (
-        hit_weight * n_found
-        + nonrelevant_weight * (n_retrieved - n_found)
-        + missed_weight * (n_rel - n_found)
+        hit_weight * n_hits
+        + nonrelevant_weight * (n_retrieved - n_hits)
+        + missed_weight * (n_rel - n_hits)
     )
-    return total + rejected_weight * (collection + n_found - n_retrieved - n_rel)
+    return total + rejected_weight * (collection + n_hits - n_retrieved - n_rel)
 
 
 # ---- C/W/L ----------------------------------------------------------------------------------
@@ -484,7 +484,7 @@ def cwl_continuation(
     hc: float = 1.0,
     med: float = 0.5,
 ) -> float:
-    """Return the probability of going on from this rank."""
+    """Return the probability that a user goes on from a rank to the next."""
     if name == "P":
         return 1.0 if rank < k else 0.0
     if name == "RBP":
@@ -585,18 +585,18 @@ def cwl(
         stop = [a - b for a, b in zip(reach, [*reach[1:], 0.0], strict=True)]
     else:
         parameters = {"T": 2.0 if name.startswith("IFT") else 1.0, **parameters}
-        reach, stop, reach_probability, total_gain, total_cost = [], [], 1.0, 0.0, 0.0
+        reach, stop, chance, total_gain, total_cost = [], [], 1.0, 0.0, 0.0
         for rank in range(1, depth + 1):
             total_gain += gains[rank - 1]
             total_cost += costs_by_rank[rank - 1]
             continuation = 0.0
-            if reach_probability:  # where nobody comes, nobody goes on
+            if chance:  # where nobody comes, nobody goes on
                 continuation = cwl_continuation(
                     name, rank, budget, total_gain, total_cost, gains, **parameters
                 )
-            reach.append(reach_probability)
-            stop.append(reach_probability * (1 - continuation))
-            reach_probability *= continuation
+            reach.append(chance)
+            stop.append(chance * (1 - continuation))
+            chance *= continuation
         total = sum_in_order(reach)
         weights = [probability / total for probability in reach]
     if value == "EU":
@@ -610,8 +610,8 @@ def cwl(
     return 1 / weights[0]
 
 
-def square(value: float) -> float:
-    return value * value
+def square(x: float) -> float:
+    return x * x
 
 
 # ---- grades as probabilities, NTCIR, review ---------------------------------------------------
@@ -681,7 +681,7 @@ def gap(
 def blended_ratios(
     ranking: Ranking, grades: Sequence[int], gain: Any, beta: float
 ) -> list[tuple[int, float, float]]:
-    """Return (rank, gain, blended ratio) of what gains something."""
+    """Return (rank, gain, blended ratio) of each document whose gain is above 0."""
     ideal = ideal_gains(grades, gain)
     ratios: list[tuple[int, float, float]] = []
     gain_sum, ideal_sum = 0.0, 0.0
@@ -690,8 +690,8 @@ def blended_ratios(
         doc_gain = gain_of(grade, gain)
         if doc_gain > 0:
             gain_sum += doc_gain
-            n_found = len(ratios) + 1
-            ratios.append((rank, doc_gain, (n_found + beta * gain_sum) / (rank + beta * ideal_sum)))
+            n = len(ratios) + 1
+            ratios.append((rank, doc_gain, (n + beta * gain_sum) / (rank + beta * ideal_sum)))
     return ratios
 
 
@@ -748,8 +748,8 @@ def ncu(
     ideal_grades = sorted((grade for grade in grades if gain_of(grade, gain) > 0), reverse=True)
     ideal_grades.sort(key=lambda grade: -gain_of(grade, gain))
     weight_sum, weight = 0.0, 1.0
-    for each in ideal_grades:
-        weight_sum += gain_of(each, stops) if users == "gu" else weight
+    for ideal_grade in ideal_grades:
+        weight_sum += gain_of(ideal_grade, stops) if users == "gu" else weight
         weight *= base
     gaining_grades = [grade for grade in ranking if gain_of(grade, gain) > 0]
     total, weight = 0.0, 1.0
@@ -764,12 +764,12 @@ def ncu(
 def eel(ranking: Ranking, grades: Sequence[int], p: float = 0.5, rel: int = 1) -> float:
     n_rel = n_relevant(grades, rel)
     target = divide(sum_in_order([p**i for i in range(n_rel)]), n_rel)
-    total, n_found = 0.0, 0
+    total, n_hits = 0.0, 0
     for rank, grade in enumerate(ranking, 1):
         is_relevant = grade is not None and grade >= rel
         total += (p ** (rank - 1) - (target if is_relevant else 0)) ** 2
-        n_found += is_relevant
-    return total + (n_rel - n_found) * target**2
+        n_hits += is_relevant
+    return total + (n_rel - n_hits) * target**2
 
 
 def auc(ranking: Ranking, grades: Sequence[int], k: int | None = None, rel: int = 1) -> float:
@@ -823,7 +823,7 @@ Groups = Sequence[Sequence[Subgroup]]  # of one query: groups of subgroups
 
 
 def preferred_pairs(group: Sequence[Subgroup]) -> set[tuple[str, str]]:
-    """Return pairs (better, worse) of a group, with what follows from them."""
+    """Return the pairs (better, worse) of a group, and the pairs that follow from them."""
     pairs = {
         (a, b)
         for subgroup in group
@@ -839,7 +839,7 @@ def preferred_pairs(group: Sequence[Subgroup]) -> set[tuple[str, str]]:
 
 
 def preference_kind(run: Sequence[str], a: str, b: str) -> tuple[str, bool]:
-    """Return how a preference of a to b counts, and whether the run fulfils it."""
+    """Return the kind of a preference of a to b, and whether the run fulfils it."""
     if a in run and b in run:
         return "retrieved", run.index(a) < run.index(b)
     return ("implied", a in run) if a in run or b in run else ("all", False)
@@ -856,9 +856,7 @@ def count_preferences(
     run: Sequence[str], pairs: set[tuple[str, str]], over: str
 ) -> tuple[int, int]:
     kinds = [preference_kind(run, a, b) for a, b in pairs]
-    is_fulfilled = [
-        fulfilled for preference_kind, fulfilled in kinds if preference_kind in COUNTED_KINDS[over]
-    ]
+    is_fulfilled = [fulfils for kind, fulfils in kinds if kind in COUNTED_KINDS[over]]
     return sum(is_fulfilled), len(is_fulfilled)
 
 
@@ -884,7 +882,7 @@ def prefs_by_pair(run: Sequence[str], groups: Groups, over: str = "all") -> floa
     pairs_of_groups = [preferred_pairs(group) for group in groups]
     ids = {doc for group in groups for subgroup in group for doc in subgroup}
     docs = [doc for doc in run if doc in ids]
-    n_found = len(docs)
+    n_retrieved = len(docs)
     docs += sorted(ids - set(docs), key=str.encode)
     retrieved_shares: list[float] = []
     implied_shares: list[float] = []
@@ -893,7 +891,7 @@ def prefs_by_pair(run: Sequence[str], groups: Groups, over: str = "all") -> floa
         for j in range(i + 1, len(docs)):
             n_agreeing = sum((a, docs[j]) in pairs for pairs in pairs_of_groups)
             n_contradicting = sum((docs[j], a) in pairs for pairs in pairs_of_groups)
-            pair_kind = "retrieved" if j < n_found else "implied" if i < n_found else "all"
+            pair_kind = "retrieved" if j < n_retrieved else "implied" if i < n_retrieved else "all"
             if n_agreeing + n_contradicting and pair_kind in COUNTED_KINDS[over]:
                 n_pairs += 1
                 if pair_kind != "all":
@@ -913,12 +911,12 @@ def prefs_rnonrel(run: Sequence[str], groups: Groups, over: str = "all") -> floa
         docs += sorted(level.keys() - retrieved_docs, key=str.encode)
         relevant = [doc for doc in docs if level[doc] > 0]
         nonrelevant_docs = [doc for doc in docs if level[doc] == 0]
-        n_relevant_found = len([doc for doc in relevant if doc in retrieved_docs])
+        n_relevant_retrieved = len([doc for doc in relevant if doc in retrieved_docs])
         n_rel, n_nonrelevant = len(relevant), len(nonrelevant_docs)
         if over == "retrieved":
             docs = [doc for doc in docs if doc in retrieved_docs]
             n_rel, n_nonrelevant = (
-                n_relevant_found,
+                n_relevant_retrieved,
                 len([doc for doc in nonrelevant_docs if doc in retrieved_docs]),
             )
         limit = len(relevant) if over == "retrieved" and len(group) > 1 else n_rel
@@ -928,7 +926,7 @@ def prefs_rnonrel(run: Sequence[str], groups: Groups, over: str = "all") -> floa
             pairs = {(a, b) for a, b in pairs if a not in left_out_docs and b not in left_out_docs}
         n_fulfilled, n_possible = count_preferences(run, pairs, over)
         if n_rel >= n_nonrelevant:
-            n_fulfilled += n_relevant_found * (n_rel - n_nonrelevant)
+            n_fulfilled += n_relevant_retrieved * (n_rel - n_nonrelevant)
             n_possible += len(relevant) * (n_rel - n_nonrelevant)
         elif len(group) == 1:
             nonrelevant_docs = [doc for doc in docs if level[doc] == 0]
@@ -944,7 +942,7 @@ def prefs_rnonrel(run: Sequence[str], groups: Groups, over: str = "all") -> floa
 
 
 def single_group_measure(measure: Callable[..., float]) -> Callable[..., float]:
-    """Take a measure of groups for plain judgments: a single group of all grades from 0 up."""
+    """Return a measure of groups as one of plain judgments: a single group of grades from 0 up."""
 
     def plain_measure(ranking: Ranking, grades: Sequence[int], **parameters: Any) -> float:
         judged_grades = [grade for grade in ranking if grade is not None and grade >= 0]
@@ -1041,7 +1039,7 @@ ORACLES: dict[str, Callable[..., Any]] = {
 def compute_value(
     measure: Measure, ranking: Sequence[Any], grades: Sequence[Any], top_grade: Any
 ) -> Any:
-    """Return a measure's value by its slow loop; `top_grade` is that of the collection."""
+    """Return a measure's value by its slow loop; `top_grade` is the collection's highest grade."""
     slow_measure, parameters = ORACLES[measure.name], measure.parameters
     if "top_grade" in inspect.signature(slow_measure).parameters:
         parameters["top_grade"] = top_grade
@@ -1077,7 +1075,7 @@ def grade_rankings(qrels: Qrels, run: Run) -> dict[str, tuple[list[int | None], 
 def make_grouped_collection(
     seed: int, n_queries: int = 6, *, whole_grades: bool
 ) -> tuple[Any, Run]:
-    """Make judgments in groups, some with subgroups, and a run; `whole`: grades, no subgroups."""
+    """Make judgments in groups, some with subgroups, and a run; `whole_grades`: no subgroups."""
     chance = random.Random(seed)
     qrels: dict[str, dict[str, list[dict[str, float]]]] = {}
     run: Run = {}
@@ -1108,7 +1106,7 @@ def make_grouped_collection(
 
 
 def allow_rounding(measure: Measure, expected: Any) -> Any:
-    """Return what a value has to equal: the slow loop's, to the bit.
+    """Return the value to compare with: the slow loop's, to the bit.
 
     But EEL adds squares and products, which a loop rounds otherwise.
     """

@@ -16,7 +16,7 @@ VOID = {"meta", "link", "input", "br"}
 
 @dataclass
 class Element:
-    """An element of the page, with what is in it."""
+    """An element of the page: its tag, attributes, and children."""
 
     tag: str
     attributes: dict[str, str | None] = field(default_factory=dict)
@@ -24,12 +24,12 @@ class Element:
 
     @property
     def text(self) -> str:
-        """All text in it."""
+        """The text of all its descendants."""
         return "".join(child if isinstance(child, str) else child.text for child in self.children)
 
     @property
     def descendants(self) -> list["Element"]:
-        """Every element in it, in the order of the page."""
+        """All elements inside it, in the order of the page."""
         elements = []
         for child in self.children:
             if isinstance(child, Element):
@@ -37,7 +37,7 @@ class Element:
         return elements
 
     def find_all(self, tag: str, class_: str | None = None) -> list["Element"]:
-        """Return the elements in it with a tag, and of a class."""
+        """Return the descendants that have a tag, and a class."""
         return [
             element
             for element in self.descendants
@@ -45,13 +45,13 @@ class Element:
         ]
 
     def find_by_id(self, name: str) -> "Element":
-        """Return the element with an id."""
+        """Return the descendant that has an id."""
         (match,) = (element for element in self.descendants if element.attributes.get("id") == name)
         return match
 
     @property
     def classes(self) -> list[str]:
-        """Its classes."""
+        """The names of its classes."""
         return (self.attributes.get("class") or "").split()
 
 
@@ -90,7 +90,7 @@ def parse_page(html: str) -> Element:
 
 @dataclass
 class Page:
-    """A page, taken apart."""
+    """A report's page, parsed: its elements, and the archive that it embeds."""
 
     html: str
 
@@ -128,35 +128,33 @@ class Page:
             else {}
         )
 
-    def scores(self, measure: int) -> npt.NDArray[np.float64]:
-        """Return the scores of a measure: (n_systems, n_queries)."""
+    def scores(self, index: int) -> npt.NDArray[np.float64]:
+        """Return the scores of the measure at an index: (n_systems, n_queries)."""
         raw = gzip.decompress(base64.b64decode(self._read_script("scores"), validate=True))
         shape = len(self.archive["systems"]), len(self.archive["queries"])
         start = 0
-        blocks = [
-            measure_facts
-            for measure_facts in self.archive["measures"]
-            if measure_facts["queries"] is not None
+        scored_measures = [
+            measure for measure in self.archive["measures"] if measure["queries"] is not None
         ]
-        for n, measure_facts in enumerate(blocks):
-            assert measure_facts["queries"] == n
-            size = shape[0] * shape[1] * (8 if measure_facts["unit"] is None else 2)
+        for n, measure in enumerate(scored_measures):
+            assert measure["queries"] == n
+            size = shape[0] * shape[1] * (8 if measure["unit"] is None else 2)
             block, start = raw[start : start + size], start + size
-            if measure_facts is self.archive["measures"][measure]:
-                if measure_facts["unit"] is None:
+            if measure is self.archive["measures"][index]:
+                if measure["unit"] is None:
                     return np.frombuffer(block, "<f8").reshape(shape)
                 steps: npt.NDArray[np.float64] = np.frombuffer(block, "<u2").reshape(shape) / 1.0
-                return steps / float(measure_facts["unit"])
-        raise AssertionError(f"measure {measure} has no scores")
+                return steps / float(measure["unit"])
+        raise AssertionError(f"measure {index} has no scores")
 
     def check_sizes(self) -> None:
         """Check that the blocks of scores are as long as they should be, and no longer."""
         raw = gzip.decompress(base64.b64decode(self._read_script("scores"), validate=True))
         n = len(self.archive["systems"]) * len(self.archive["queries"])
         units = [
-            measure_facts["unit"]
-            for measure_facts in self.archive["measures"]
-            if measure_facts["queries"] is not None
+            measure["unit"]
+            for measure in self.archive["measures"]
+            if measure["queries"] is not None
         ]
         assert len(raw) == sum(n * (8 if unit is None else 2) for unit in units)
 

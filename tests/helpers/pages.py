@@ -1,4 +1,4 @@
-"""What pages are made of in the tests: comparisons of every kind, with what `report` is told."""
+"""Pages for tests: comparisons of every kind, each with the options of its `report`."""
 
 import random
 from collections.abc import Callable
@@ -101,7 +101,7 @@ def single_run() -> tuple[Comparison, dict[str, Any]]:
 
 
 def geometric_means() -> tuple[Comparison, dict[str, Any]]:
-    """Geometric means first, beside others."""
+    """Geometric means as the first measure, arithmetic means as the second."""
     slices = {"words": {q: _length(text) for q, text in demo.queries().items()}}
     return compare(demo.QRELS, list(demo.RUNS), "GMAP nDCG@10", slices=slices), {}
 
@@ -126,7 +126,7 @@ def large_differences() -> tuple[Comparison, dict[str, Any]]:
 
 
 def odd_grades() -> tuple[Comparison, dict[str, Any]]:
-    """Grades below 0 and more than four, a query that a system lacks, one that nobody answers."""
+    """Grades below 0 and more than four; a query that one system lacks, one that all lack."""
     chance = random.Random(7)
     qrels = {
         f"q{i}": {f"d{j}": chance.choice([-2, -1, 0, 1, 2, 3, 4, 5, 6, 7]) for j in range(25)}

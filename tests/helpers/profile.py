@@ -22,7 +22,7 @@ def is_thorough() -> bool:
 
 
 def choose_cases(cases: Sequence[Sequence[Hashable]]) -> list[bool]:
-    """Return which cases of a test with several lists of parameters the quick profile tries.
+    """Return whether the quick profile tries each case of a test with several parameter lists.
 
     A case is its value of each list. Every fourth is tried, or every fifth or seventh where that
     meets more combinations; and then those with a value that none so far has: every value is tried.

@@ -46,7 +46,7 @@ def divide(a: Any, b: Any) -> Any:
 
 
 class ExpressionReader:
-    """What is left to read of an expression, in a sheet (or in none: numbers of the query)."""
+    """Reads an expression from left to right, in a sheet, or in none: of numbers of the query."""
 
     def __init__(
         self,
@@ -64,18 +64,18 @@ class ExpressionReader:
         self.columns = columns
 
     def read_all(self) -> RowFunction:
-        """Read all of it."""
+        """Read the expression to its end."""
         row_function = self.read_choice()
         assert not self.remainder, f"{self.remainder!r} of {self.text!r}"
         return row_function
 
     def take(self, token: str) -> bool:
-        left = self.remainder.lstrip()
-        if not left.startswith(token):
+        remainder = self.remainder.lstrip()
+        if not remainder.startswith(token):
             return False
-        if token[-1].isalpha() and left[len(token) : len(token) + 1].isalnum():
+        if token[-1].isalpha() and remainder[len(token) : len(token) + 1].isalnum():
             return False
-        self.remainder = left[len(token) :].lstrip()
+        self.remainder = remainder[len(token) :].lstrip()
         return True
 
     def require(self, token: str) -> None:
@@ -84,39 +84,31 @@ class ExpressionReader:
     # ---- from what binds least to what binds most
 
     def read_choice(self) -> RowFunction:
-        value_if_true = self.read_or()
+        if_true = self.read_or()
         if not self.take("if"):
-            return value_if_true
+            return if_true
         condition = self.read_or()
         self.require(",")
         self.require("else")
-        value_if_false = self.read_comparison()
-        return lambda row: value_if_true(row) if condition(row) else value_if_false(row)
+        if_false = self.read_comparison()
+        return lambda row: if_true(row) if condition(row) else if_false(row)
 
     def read_or(self) -> RowFunction:
-        alternatives = [self.read_and()]
+        terms = [self.read_and()]
         while self.take("or"):
-            alternatives.append(self.read_and())
-        return (
-            alternatives[0]
-            if len(alternatives) == 1
-            else lambda row: any(alternative(row) for alternative in alternatives)
-        )
+            terms.append(self.read_and())
+        return terms[0] if len(terms) == 1 else lambda row: any(term(row) for term in terms)
 
     def read_and(self) -> RowFunction:
-        conditions = [self.read_comparison()]
+        terms = [self.read_comparison()]
         while self.take("and"):
-            conditions.append(self.read_comparison())
-        return (
-            conditions[0]
-            if len(conditions) == 1
-            else lambda row: all(condition(row) for condition in conditions)
-        )
+            terms.append(self.read_comparison())
+        return terms[0] if len(terms) == 1 else lambda row: all(term(row) for term in terms)
 
     def read_comparison(self) -> RowFunction:
         if self.take("not"):
-            negated = self.read_atom()
-            return lambda row: not negated(row)
+            condition = self.read_atom()
+            return lambda row: not condition(row)
         left = self.read_sum()
         for sign, compare in COMPARISONS.items():
             if self.take(sign):
@@ -126,8 +118,8 @@ class ExpressionReader:
 
     def read_sum(self) -> RowFunction:
         if self.take("-"):
-            negative = self.read_power()
-            row_function: RowFunction = lambda row: -negative(row)  # noqa: E731
+            operand = self.read_power()
+            row_function: RowFunction = lambda row: -operand(row)  # noqa: E731
         else:
             row_function = self.read_product()
         while self.remainder.startswith(("+ ", "- ")):
@@ -165,8 +157,8 @@ class ExpressionReader:
         base = self.read_atom()
         if not self.take("^"):
             return base
-        raised = self.read_atom()
-        return lambda row: base(row) ** raised(row)
+        power = self.read_atom()
+        return lambda row: base(row) ** power(row)
 
     def read_atom(self) -> RowFunction:
         row_function = self.read_operand()
@@ -200,9 +192,9 @@ class ExpressionReader:
             text, _, self.remainder = self.remainder.partition('"')
             self.remainder = self.remainder.lstrip()
             return lambda row: text
-        for word, is_so in (("yes", True), ("no", False)):
+        for word, truth in (("yes", True), ("no", False)):
             if self.take(word):
-                return lambda row: is_so
+                return lambda row: truth
         for name, function in FUNCTIONS.items():
             if self.take(name + "("):
                 return self.read_call(function)
@@ -288,7 +280,7 @@ class ExpressionReader:
         return self.sheet is not None and list(self.sheet.labels) == ["group"]
 
     def find_group(self, row: int) -> Any:
-        """Return which group a row is of; the query alone is one."""
+        """Return the number of the group of a row; a query without groups is group 0."""
         assert self.sheet is not None
         if "group" not in self.sheet.labels or self.has_group_rows():
             return 0
@@ -297,7 +289,7 @@ class ExpressionReader:
     def accumulate(
         self, row_value: RowFunction, add: Callable[[Any, Any], Any], upwards: bool = False
     ) -> RowFunction:
-        """Go down (or up) the rows, group by group."""
+        """Return the running value of `add` down (or up) the rows, group by group."""
         value_of_row: dict[int, Any] = {}
         rows = range(self.count_rows())
         above: int | None = None
@@ -313,21 +305,21 @@ class ExpressionReader:
         return self.accumulate(lambda row: int(is_marked(row)), lambda total, mark: total + mark)
 
     def neighbour_value(self, row_value: RowFunction, step: int, at_end: Any) -> RowFunction:
-        def value_beside(row: int) -> Any:
+        def read_neighbour(row: int) -> Any:
             neighbour = row + step
             is_in_group = 0 <= neighbour < self.count_rows() and self.find_group(
                 neighbour
             ) == self.find_group(row)
             return row_value(neighbour) if is_in_group else at_end
 
-        return value_beside
+        return read_neighbour
 
     def mark_changes(self, row_value: RowFunction) -> RowFunction:
         below = self.neighbour_value(row_value, 1, None)
         return lambda row: below(row) is None or row_value(row) != below(row)
 
     def read_other_column(self) -> RowFunction:
-        """Read a column of the other ranking: what is at its last row that is not deeper."""
+        """Read a column of the other ranking: its value in the last row that is not deeper."""
         headers = [
             (column.header, other_sheet)
             for other_sheet in self.other_sheets
@@ -359,7 +351,7 @@ class ExpressionReader:
 
 
 def find_columns(sheet: Sheet) -> dict[str, Sequence[Any]]:
-    """Return the columns that have a name: {name: values}; others are expressions."""
+    """Return {name: values} of the columns that have a name; the others are expressions."""
     values_of_name = {name: values for name, values in sheet.labels.items() if name != "document"}
     if "grade" in values_of_name:  # as the title says, what is unjudged counts as 0
         values_of_name["grade"] = [
@@ -372,7 +364,7 @@ def find_columns(sheet: Sheet) -> dict[str, Sequence[Any]]:
 
 
 def is_same(computed_value: Any, shown_value: Any, exact: bool) -> bool:
-    """Tell whether what was computed is what is shown."""
+    """Tell whether a value computed again is the value that the worksheet shows."""
     if isinstance(shown_value, str) or isinstance(computed_value, str):
         return str(computed_value) == str(shown_value)
     if exact:
@@ -386,37 +378,37 @@ def is_exact(text: str) -> bool:
 
 
 def check_worksheet(worksheet: Worksheet, groups: Sequence[str]) -> None:
-    """Redo all that is shown. AssertionError names what cannot be."""
-    sheets = [entry for entry in worksheet.entries if isinstance(entry, Sheet)]
+    """Redo all numbers of a worksheet; AssertionError names a number that comes out otherwise."""
+    sheets = [entry for entry in worksheet.sections if isinstance(entry, Sheet)]
     symbols: dict[str, Sequence[Any]] = {"groups": list(groups)}
-    for entry in worksheet.entries:
+    for entry in worksheet.sections:
         totals = entry.totals if isinstance(entry, Sheet) else ()
         symbols |= {total.symbol: total.values for total in totals}
         if isinstance(entry, Line):
             symbols[entry.symbol] = [entry.value]
-    known_symbols: set[str] = set()
-    for entry in worksheet.entries:
+    defined_symbols: set[str] = set()
+    for entry in worksheet.sections:
         if isinstance(entry, Sheet):
-            assert known_symbols.issuperset(SYMBOL.findall(entry.title)), (
-                f"{entry.title!r}: {known_symbols}"
+            assert defined_symbols.issuperset(SYMBOL.findall(entry.title)), (
+                f"{entry.title!r}: {defined_symbols}"
             )
             check_sheet(entry, symbols, [sheet for sheet in sheets if sheet is not entry])
-            known_symbols |= {total.symbol for total in entry.totals}
+            defined_symbols |= {total.symbol for total in entry.totals}
         else:
-            check_line(entry, symbols, known_symbols)
-            known_symbols.add(entry.symbol)
-    check_line(worksheet.value_line, symbols, known_symbols)
-    assert len(symbols) - 1 == len(known_symbols), "every symbol stands for one number"
+            check_line(entry, symbols, defined_symbols)
+            defined_symbols.add(entry.symbol)
+    check_line(worksheet.value_line, symbols, defined_symbols)
+    assert len(symbols) - 1 == len(defined_symbols), "every symbol stands for one number"
 
 
-def check_line(line: Line, symbols: Symbols, known_symbols: set[str]) -> None:
+def check_line(line: Line, symbols: Symbols, defined_symbols: set[str]) -> None:
     if not line.numbers and not SYMBOL.fullmatch(line.words):
         return  # a number that is given
     words = re.sub(r"^[a-zR][a-z]*[\w -]* = ", "", line.words)
     reader = ExpressionReader(words, symbols)
     computed_value = reader.read_all()(0)
-    assert reader.used_symbols <= known_symbols, (
-        f"{line.words!r} comes before {reader.used_symbols - known_symbols}"
+    assert reader.used_symbols <= defined_symbols, (
+        f"{line.words!r} comes before {reader.used_symbols - defined_symbols}"
     )
     exact = is_exact(words) and not isinstance(computed_value, str)
     assert is_same(computed_value, line.value, exact), (line, computed_value)
@@ -478,9 +470,9 @@ def check_total(sheet: Sheet, total: Total, groups: Sequence[str]) -> None:
 
 
 def describe_form(worksheet: Worksheet) -> list[Any]:
-    """Return what a worksheet is except the query's numbers: the same for every query."""
+    """Return a worksheet without the query's numbers: the same for every query."""
     description: list[Any] = []
-    for entry in (*worksheet.entries, worksheet.value_line):
+    for entry in (*worksheet.sections, worksheet.value_line):
         if isinstance(entry, Line):
             description.append((entry.symbol, entry.words))
         else:

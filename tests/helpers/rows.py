@@ -45,7 +45,7 @@ def nest_rows(rows: Iterable[Row]) -> dict[str, dict[str, float]]:
 
 
 def scatter_rows(rows: Iterable[Row]) -> list[Row]:
-    """Return the first row of each query, then the second of each: those of one are apart."""
+    """Return the first row of each query, then the second of each: a query's rows are apart."""
     n_rows_of_query: Counter[str] = Counter()
     numbered_rows = []
     for row in rows:

@@ -90,7 +90,7 @@ def _definitions(path: Path) -> dict[str, ast.AST]:
 def _collect_source(path: Path, name: str) -> str:
     """Return the source of what a test is, and of all that it uses of its file and conftest.py."""
     definitions = _definitions(ROOT / "conftest.py") | _definitions(path)
-    parts, known_names, names_left = [], {name}, [name]
+    parts, visited_names, names_left = [], {name}, [name]
     while names_left:
         node = definitions.get(names_left.pop())
         if node is None:
@@ -102,8 +102,8 @@ def _collect_source(path: Path, name: str) -> str:
                 if isinstance(inner_node, ast.Name)
                 else getattr(inner_node, "arg", None)
             )
-            if isinstance(name_used, str) and name_used not in known_names:
-                known_names.add(name_used)
+            if isinstance(name_used, str) and name_used not in visited_names:
+                visited_names.add(name_used)
                 names_left.append(name_used)
     return "\n".join(parts)
 

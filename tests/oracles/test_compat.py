@@ -20,7 +20,7 @@ def score_by_ir_measures(
 def score_by_cranfield(
     qrels: oracle.Qrels, run: oracle.Run, p: float, normalize: bool
 ) -> dict[str, float]:
-    """Return our values at its depth, which it takes from the data: Clarke's is always 1,000."""
+    """Return cranfield's values at the depth that ir_measures takes; Clarke's is always 1,000."""
     values = {}
     for query, grades in qrels.items():
         n_ideal = sum(grade > 0 for grade in grades.values())
@@ -33,7 +33,7 @@ def score_by_cranfield(
 
 
 def may_differ_in_ideal(grades: dict[str, int], scores: dict[str, float]) -> bool:
-    """Tell whether its ideal may be another one.
+    """Tell whether the ideal of ir_measures may differ from cranfield's.
 
     It orders equal grades by the run's *score*, with 0.0 for what was not retrieved: then a
     document with a score below 0 ranks below those that were not retrieved, and of tied scores

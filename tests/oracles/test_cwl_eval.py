@@ -92,7 +92,7 @@ def cwl_name(name: str, value: str, parameters: str) -> str:
 def count_equal_values(
     qrels: Any, run: Any, depth: int, top: int, costs: dict[str, dict[str, float]] | None = None
 ) -> int:
-    """Compare every quantity of every model; return how many values were compared.
+    """Compare every quantity of every user model; return the number of values compared.
 
     `costs` are those of the run's documents, 1 each if there are none.
     """

@@ -227,7 +227,7 @@ def test_compatibility_looks_at_1000_ranks() -> None:
     weights = [0.5**i / (i + 1) for i in range(1000)]
 
     def ratio(depth: int) -> float:
-        """Return that of a ranking that agrees on 0, 1, 1, ... with an ideal of 1, 2, 2, ..."""
+        """Return the value of a ranking that agrees on 0, 1, 1, ... with an ideal of 1, 2, ..."""
         return sum(weights[1:depth]) / (weights[0] + 2 * sum(weights[1:depth]))
 
     assert ir_measures.calc_aggregate([measure], qrels, run)[measure] == pytest.approx(ratio(2))

@@ -66,7 +66,7 @@ def score_by_cranfield(
 def pair_values(
     collection: Collection, alpha: float = 0.5, beta: float = 0.5, **options: Any
 ) -> Iterator[tuple[str, str, float, float]]:
-    """Yield (query, measure, pyndeval's value, ours)."""
+    """Yield (query, measure, pyndeval's value, cranfield's value)."""
     from cranfield import parse
 
     def format_measure(name: str) -> str:

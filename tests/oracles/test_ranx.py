@@ -27,7 +27,7 @@ def make_scores(seed: int, n: int = 43) -> Floats:
 
 
 def compare_with_first(scores: Floats, flips: int) -> list[tuple[float, float]]:
-    """Return p and p_t of each system with the first."""
+    """Return (p, p of the t test) of each system beside the first."""
     scores_of_system = {
         f"s{j}": {f"q{i}": x for i, x in enumerate(scores)} for j, scores in enumerate(scores)
     }

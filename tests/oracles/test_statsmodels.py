@@ -62,7 +62,7 @@ def test_corrections(name: str, ours: Callable[[Floats], Floats], m: int) -> Non
 
 
 def run_anova(scores: Floats) -> "pd.Series[float]":
-    """Return statsmodels' F of the systems, and its degrees of freedom."""
+    """Return F of the systems, and its degrees of freedom, by statsmodels."""
     query, system = np.indices(scores.shape)
     columns = {"query": query.ravel(), "system": system.ravel(), "score": scores.ravel()}
     anova = AnovaRM(pd.DataFrame(columns), "score", "query", within=["system"]).fit()

@@ -98,7 +98,7 @@ def test_every_parameter_is_described(name: str) -> None:
         is_options = parameter.kind.value == "variadic keyword" and takes_options
         if parameter.name.startswith("_") or is_options:
             continue
-        is_named = re.search(rf"`[^`\n]*\b{parameter.name}\b[^`\n]*`", text)
-        assert parameter.name in {word.lstrip("*") for word in described_names} or is_named, (
+        is_mentioned = re.search(rf"`[^`\n]*\b{parameter.name}\b[^`\n]*`", text)
+        assert parameter.name in {word.lstrip("*") for word in described_names} or is_mentioned, (
             parameter.name
         )

@@ -37,8 +37,8 @@ from cranfield import (
 from cranfield.figures import precision_recall
 
 
-def gate_at_margin(*arguments: Any, **more: Any) -> Any:
-    return gate(*arguments, baseline="old", margin=0.1, **more)
+def gate_at_margin(*arguments: Any, **options: Any) -> Any:
+    return gate(*arguments, baseline="old", margin=0.1, **options)
 
 
 VERBS: dict[str, Callable[..., Any]] = {
@@ -132,7 +132,7 @@ def test_a_mapping_in_the_place_of_the_measures(verb: Callable[..., Any]) -> Non
 
 @pytest.mark.parametrize("verb", SCORE_VERBS.values(), ids=SCORE_VERBS)
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "message"),
     [
         ((QRELS, RUNS), "Leave out the inner parentheses"),
         (("qrels.txt", ["old.run", "new.run"]), "Leave out the inner parentheses"),
@@ -141,9 +141,9 @@ def test_a_mapping_in_the_place_of_the_measures(verb: Callable[..., Any]) -> Non
     ],
     ids=["a pair", "a pair of paths", "judgments alone", "a run alone"],
 )
-def test_what_cannot_stand_alone(verb: Callable[..., Any], wrong: Any, said: str) -> None:
+def test_what_cannot_stand_alone(verb: Callable[..., Any], wrong: Any, message: str) -> None:
     for measures in (None, "AP"):
-        with pytest.raises(InputError, match=said):
+        with pytest.raises(InputError, match=message):
             verb(wrong, measures=measures)
 
 
@@ -157,10 +157,10 @@ def test_a_pair_in_the_place_of_the_qrels(verb: Callable[..., Any]) -> None:
 def test_files_of_qrels_and_runs_alone_are_no_scores(write: Callable[[str, str], str]) -> None:
     qrels, run = write("qrels.txt", "q1 0 d1 1\n"), write("a.run", "q1 Q0 d1 1 2.0 t\n")
     for path in (qrels, run):
-        with pytest.raises(InputError, match="no runs are given") as refused:
+        with pytest.raises(InputError, match="no runs are given") as excinfo:
             compare(path, measures="AP")
-        assert refused.value.line == 1
-        assert refused.value.source == path
+        assert excinfo.value.line == 1
+        assert excinfo.value.source == path
 
 
 def test_a_file_may_have_the_name_of_a_measure(

@@ -48,9 +48,9 @@ def test_missing_and_rel_of_correlate(tmp_path: Path) -> None:
     ]
     assert '"AP(rel=2)"' in json.dumps(outputs[1])
     assert outputs[2] != outputs[0]
-    done = invoke("correlate", *files, "--missing", "error")
-    assert done.exit_code == 2
-    assert "new: 1 of 8 queries have no results" in done.stderr
+    invocation = invoke("correlate", *files, "--missing", "error")
+    assert invocation.exit_code == 2
+    assert "new: 1 of 8 queries have no results" in invocation.stderr
 
 
 @pytest.mark.parametrize("command", ["correlate", "agreement"])

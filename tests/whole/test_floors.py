@@ -108,7 +108,7 @@ CORE_TESTS = (
 
 @cache
 def list_runtime_imports(name: str) -> set[str]:
-    """Return what a module imports when it runs, without what type checkers read."""
+    """Return the modules that a module imports when it runs, without imports for type checkers."""
     return list_imports(MODULES[name], for_types=False) - {*KEYWORDS}
 
 
@@ -252,7 +252,7 @@ def test_tests_of_the_core_pass_alone() -> None:
 
 
 def list_extension_imports(path: Path) -> set[str]:
-    """Return what a file of tests imports of extensions: modules, short names, public names."""
+    """Return the modules, short names and public names of extensions that a test file imports."""
     names = set()
     for node in ast.walk(parse_file(path)):
         if isinstance(node, ast.ImportFrom):

@@ -62,7 +62,7 @@ def test_the_matrix_is_what_the_package_states() -> None:
 
 
 @pytest.mark.parametrize(
-    "path", sorted((ROOT / ".github").rglob("*.yml")), ids=lambda one: one.name
+    "path", sorted((ROOT / ".github").rglob("*.yml")), ids=lambda path: path.name
 )
 def test_a_workflow_or_a_form_has_what_a_host_asks_for(path: Path) -> None:
     form = yaml.safe_load(path.read_text("utf-8"))
@@ -180,14 +180,14 @@ def test_the_quick_profile_tries_every_value_of_each_list_of_parameters() -> Non
 
 
 @pytest.mark.parametrize(
-    ("name", "chosen"),
+    ("name", "expected_cases"),
     [
         ("thorough", ([*range(9)], [*range(6)], [0, 1, 2, 3, 4], 300, 2_000)),
         ("quick", ([0, 4, 8], [0, 4, 5], [0, 4], 75, 400)),
     ],
 )
 def test_a_profile_says_how_much_is_tried(
-    name: str, chosen: tuple[Any, ...], monkeypatch: pytest.MonkeyPatch
+    name: str, expected_cases: tuple[Any, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(profile.VARIABLE, name)
     sampled_cases = (
@@ -195,7 +195,7 @@ def test_a_profile_says_how_much_is_tried(
         profile.sample_cases(range(6)),
         [*profile.seeds(5)],
     )
-    assert (*sampled_cases, profile.examples(300), profile.repetitions(2_000)) == chosen
+    assert (*sampled_cases, profile.examples(300), profile.repetitions(2_000)) == expected_cases
 
 
 def test_files_have_the_same_bytes_on_every_system() -> None:

@@ -187,7 +187,7 @@ def test_a_shell_can_complete_what_is_typed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ("report a b --budget 1MB", "--budget 1MB: expected a whole number of at least 0"),
         ("compare a b --seed x", "--seed x: expected a whole number"),
@@ -196,10 +196,12 @@ def test_a_shell_can_complete_what_is_typed() -> None:
         ("evaluate a b --rel high", "--rel high: expected a number"),
     ],
 )
-def test_a_number_that_is_none_is_refused_with_what_was_expected(arguments: str, said: str) -> None:
+def test_a_number_that_is_none_is_refused_with_what_was_expected(
+    arguments: str, message: str
+) -> None:
     invocation = invoke(*arguments.split())
     assert invocation.exit_code == 2
-    assert said in invocation.stderr
+    assert message in invocation.stderr
     assert "not a valid" not in invocation.stderr
 
 

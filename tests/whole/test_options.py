@@ -45,13 +45,13 @@ class Cutting(Options):
     repeats: bool = option(False, "Cut again.")
 
 
-@takes(Cutting, omit=("least",))
+@takes(Cutting, omit=("minimum",))
 def cut_rows(rows: list[int], *, repeat: bool = False, **cutting: Any) -> list[int] | None:
     """Cut some rows.
 
     Args:
         rows: what is cut.
-        again: whether to go on.
+        repeat: whether to go on.
         **cutting: each option of `Cutting`,
             but one.
 
@@ -95,7 +95,7 @@ def test_what_is_of_a_type_of_whole_numbers() -> None:
 
 
 @pytest.mark.parametrize(
-    ("check", "right", "wrong", "said"),
+    ("check", "right", "wrong", "message"),
     [
         (whole_check(1), (1, 5.0, np.int64(7)), (0, 1.5, -1), "a whole number of at least 1"),
         (whole_check(2, 1000), (2, 1000), (1, 1001), "a whole number from 2 to 1,000"),
@@ -107,38 +107,38 @@ def test_what_is_of_a_type_of_whole_numbers() -> None:
         (check_flag, (True, np.False_), (0, 1, "yes", None), "True or False"),
     ],
 )
-def test_checks(check: Any, right: Any, wrong: Any, said: str) -> None:
+def test_checks(check: Any, right: Any, wrong: Any, message: str) -> None:
     for right_value in right:
         assert check_option("x", right_value, check) == right_value
         assert type(check_option("x", right_value, check)) in (int, float, bool)
-    for right_value in wrong:
+    for wrong_value in wrong:
         with pytest.raises(OptionError) as excinfo:
-            check_option("x", right_value, check)
-        assert str(excinfo.value) == f"x={right_value!r}: expected {said}"
+            check_option("x", wrong_value, check)
+        assert str(excinfo.value) == f"x={wrong_value!r}: expected {message}"
 
 
 def test_a_family_checks_its_options() -> None:
     cutting = Cutting(depth=np.int64(5), end="end", level=0.1)  # type: ignore[arg-type] # numpy's
     assert cutting.to_dict() == {
-        "how": "sharp",
-        "where": "end",
+        "manner": "sharp",
+        "end": "end",
         "depth": 5,
         "level": 0.1,
-        "least": 0.0,
-        "twice": False,
+        "minimum": 0.0,
+        "repeats": False,
     }
     assert type(cutting.depth) is int
-    assert cutting.changed_options() == {"where": "end", "depth": 5, "level": 0.1}
+    assert cutting.changed_options() == {"end": "end", "depth": 5, "level": 0.1}
     assert Cutting(end=None, depth=None) == Cutting() == Cutting.of({}) == Cutting.of({"x": 1})
     assert Cutting.of({"depth": 3, "other": 1}) == Cutting(depth=3)
     wrong_options: list[dict[str, Any]] = [
-        {"how": "dull"},
-        {"how": None},
-        {"where": "middle"},
+        {"manner": "dull"},
+        {"manner": None},
+        {"end": "middle"},
         {"depth": 10},
         {"level": None},
-        {"least": -1},
-        {"twice": 1},
+        {"minimum": -1},
+        {"repeats": 1},
     ]
     for wrong_option in wrong_options:
         with pytest.raises(OptionError, match=f"^{next(iter(wrong_option))}="):
@@ -147,21 +147,21 @@ def test_a_family_checks_its_options() -> None:
 
 def test_a_function_names_the_options_it_takes() -> None:
     assert str(inspect.signature(cut_rows)) == (
-        "(rows, *, again=False, how='sharp', where=None, depth=None, level=0.05, twice=False) -> "
-        "list[int] | None"
+        "(rows, *, repeat=False, manner='sharp', end=None, depth=None, level=0.05, "
+        "repeats=False) -> list[int] | None"
     )
     docstring = inspect.getdoc(cut_rows)
     assert docstring is not None
-    assert "    again: whether to go on.\n    how: cut so.\n    where: cut there.\n" in docstring
+    assert "    repeat: whether to go on.\n    manner: cut so.\n    end: cut there.\n" in docstring
     assert "**cutting" not in docstring
-    assert "    twice: cut again.\n\nReturns:\n" in docstring
+    assert "    repeats: cut again.\n\nReturns:\n" in docstring
     assert cut_rows([1, 2, 3], depth=2) == [1, 2]
-    for option_name in ("least", "rows_", "cutting"):
+    for option_name in ("minimum", "rows_", "cutting"):
         with pytest.raises(TypeError) as excinfo:
             cut_rows([1], **{option_name: True})
         assert str(excinfo.value) == (
-            f"cut() got an unexpected keyword argument {option_name!r}; its options are again, how, "
-            "where, depth, level, twice"
+            f"cut_rows() got an unexpected keyword argument {option_name!r}; its options are "
+            "repeat, manner, end, depth, level, repeats"
         )
 
 
@@ -171,9 +171,9 @@ def test_a_command_has_the_options_of_a_family() -> None:
     def keep(cutting: Cutting) -> None:
         cuttings.append(cutting)
 
-    declared = family_options(Cutting, without=("least",), depth={"names": ("-d", "--depth")})
-    command = click.command()(declared("cutting")(keep))
-    typed_options = ["--how", "blunt", "--where", "top", "-d", "3", "--level", "0.2", "--twice"]
+    decorator = family_options(Cutting, without=("minimum",), depth={"names": ("-d", "--depth")})
+    command = click.command()(decorator("cutting")(keep))
+    typed_options = ["--manner", "blunt", "--end", "top", "-d", "3", "--level", "0.2", "--repeats"]
     for arguments in ([], typed_options):
         assert CliRunner().invoke(command, arguments).exit_code == 0
     expected_cutting = Cutting(manner="blunt", end="top", depth=3, level=0.2, repeats=True)
@@ -187,7 +187,7 @@ def test_a_command_has_the_options_of_a_family() -> None:
         "Cut so.",
     ):
         assert option_text in help_text
-    assert "--least" not in help_text
+    assert "--minimum" not in help_text
     for option_, value in (("--depth", "0"), ("--level", "0.9")):
         exception = CliRunner().invoke(command, [option_, value]).exception
         assert isinstance(exception, OptionError)

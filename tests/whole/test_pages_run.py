@@ -17,7 +17,7 @@ _COMMAND = re.compile(r"^(?:- run: )?(cranfield .+)$", re.M)
 
 
 def _commands() -> list[tuple[str, list[str]]]:
-    """Return the commands of each page that has some: (page, commands)."""
+    """Return (page, commands) of each page that has commands."""
     commands_of_page = []
     for page in sorted(DOCS.rglob("*.md")):
         text = "\n".join(_BLOCK.findall(page.read_text("utf-8")))

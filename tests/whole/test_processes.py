@@ -136,7 +136,7 @@ class CountingObject:
 
     @cached_property
     def value(self) -> int:
-        """What is computed once."""
+        """A number that is computed once."""
         self.n_computed += 1
         return 7
 
@@ -145,7 +145,7 @@ def test_a_cached_property_is_computed_once_for_each_object() -> None:
     first_object, second_object = CountingObject(), CountingObject()
     assert (first_object.value, first_object.value, second_object.value) == (7, 7, 7)
     assert (first_object.n_computed, second_object.n_computed) == (1, 1)
-    assert CountingObject.value.__doc__ == "What is computed once."
+    assert CountingObject.value.__doc__ == "A number that is computed once."
 
 
 # ---- objects that are sent to workers ----------------------------------------------------------
@@ -164,7 +164,7 @@ def evaluate_all(qrels: Qrels, run: Run) -> dict[str, dict[str, float]]:
 
 @contextmanager
 def start_worker() -> Iterator[Any]:
-    """A process that shares nothing with this one, and that ends with the block."""
+    """A process that shares no memory with this process, and that ends with the block."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         yield lambda *inputs: pool.apply_async(evaluate_all, inputs).get(PATIENCE)
 
@@ -210,20 +210,20 @@ COPIES: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("how", COPIES)
+@pytest.mark.parametrize("copy_name", COPIES)
 @pytest.mark.parametrize("is_opened", [False, True])
 @pytest.mark.parametrize("is_url", [False, True])
 def test_a_file_that_changed_since_it_was_copied_is_refused(
-    how: str, is_opened: bool, is_url: bool, write: Any
+    copy_name: str, is_opened: bool, is_url: bool, write: Any
 ) -> None:
     path = write("a.run", "q1 Q0 d1 1 2.5 t\n")
     run = read_run(f"file://{path}" if is_url else path)
     if is_opened:
         assert run.to_dict() == {"q1": {"d1": 2.5}}
-    run_copy, late_copy = COPIES[how](run), COPIES[how](run)
+    run_copy, late_copy = COPIES[copy_name](run), COPIES[copy_name](run)
     assert run_copy.to_dict() == {"q1": {"d1": 2.5}}
     write("a.run", "q1 Q0 d2 1 7.5 t\nq1 Q0 d1 2 2.5 t\n")
-    for refused_run in (run_copy, late_copy, COPIES[how](late_copy)):
+    for refused_run in (run_copy, late_copy, COPIES[copy_name](late_copy)):
         with pytest.raises(InputError, match="the file changed"):
             refused_run.to_dict()
 
@@ -248,7 +248,7 @@ def test_the_standard_input_is_read_to_be_sent(monkeypatch: pytest.MonkeyPatch) 
 RESULTS: dict[str, Callable[[Any, Any, Any], Any]] = {
     "qrels": lambda qrels, a, b: qrels,
     "run": lambda qrels, a, b: a,
-    "run of a query": lambda qrels, a, b: a.of("q01"),
+    "run of a query": lambda qrels, a, b: a.select_query("q01"),
     "scores": lambda qrels, a, b: evaluate(qrels, a, MEASURES, bounds=True),
     "systems": lambda qrels, a, b: evaluate(qrels, [a, b], MEASURES),
     "comparison": lambda qrels, a, b: compare(qrels, [a, b], MEASURES),
@@ -289,7 +289,7 @@ def test_what_was_left_out_is_said_in_a_copy(write: Any) -> None:
     pickled_qrels = pickle.dumps(qrels)
     os.unlink(qrels.sources[0].path)  # it cannot be looked up any more
     qrels_copy = pickle.loads(pickled_qrels)  # noqa: S301 - our own
-    assert "qrels.txt:2: expected a number" in qrels_copy.left_out.said("the qrels")
+    assert "qrels.txt:2: expected a number" in qrels_copy.left_out.describe("the qrels")
 
 
 def test_an_error_comes_back_whole_from_a_worker() -> None:

@@ -43,15 +43,17 @@ def test_conventions_tell_of_what_they_read(files: tuple[Path, list[Path]]) -> N
 
 
 @pytest.mark.parametrize(
-    ("call", "shown"), [(discriminative_power, "flips"), (swap_rate, "splits")]
+    ("call", "stage_name"), [(discriminative_power, "flips"), (swap_rate, "splits")]
 )
-def test_the_statistics_show_what_they_draw(call: Callable[..., Any], shown: str, bar: Bar) -> None:
+def test_the_statistics_show_what_they_draw(
+    call: Callable[..., Any], stage_name: str, bar: Bar
+) -> None:
     call(SCORES, progress=True)
     drawings = [
-        (share, progress) for activity, share, progress in bar.drawings if activity == shown
+        (share, progress) for activity, share, progress in bar.drawings if activity == stage_name
     ]
     assert drawings
-    assert all(unit == shown for _, (_, unit) in drawings)
+    assert all(unit == stage_name for _, (_, unit) in drawings)
     assert all(share is not None and 0 <= share <= 1 for share, _ in drawings)
     assert bar.n_closed
 

@@ -33,7 +33,7 @@ PROPERTIES = {  # of how many of the measures each holds, for some of their para
 
 @cache
 def list_holding(name: str, property_name: str) -> list[Measure]:
-    """Return the measure with all parameters and cutoffs of which a property has to hold."""
+    """Return the variants of a measure that must have a property."""
     measures = [
         measure for measure in variants(name) if not find_exemptions(measure, property_name)
     ]
@@ -46,7 +46,7 @@ def list_holding(name: str, property_name: str) -> list[Measure]:
 
 
 def parametrize_measures(property_name: str) -> pytest.MarkDecorator:
-    """Run a test once for each measure of which a property holds."""
+    """Run a test once for each measure that has a property."""
     return pytest.mark.parametrize(
         "name", [name for name in NAMES if list_holding(name, property_name)]
     )
@@ -88,7 +88,7 @@ def test_every_exemption_exempts_something() -> None:
 
 
 def rank_perfectly(measure: Measure, grades: dict[str, int]) -> list[str]:
-    """Return documents, what is worth most to the measure first; without what costs."""
+    """Return the ids of documents, the highest gain first, without negative gains."""
     gain = measure.parameters.get("gain", "linear")
     gain_of_doc = {doc: oracle.gain_of(grade, gain) for doc, grade in grades.items()}
     return sorted(
@@ -141,8 +141,8 @@ def test_no_order_is_better_than_the_perfect_one(name: str) -> None:
             measures_of_order.setdefault(tuple(rank_perfectly(measure, grades)[:4]), []).append(
                 measure
             )
-        for retrieved, measures in measures_of_order.items():
-            orders = list(map(list, itertools.permutations(retrieved)))  # the best is the first
+        for docs, measures in measures_of_order.items():
+            orders = list(map(list, itertools.permutations(docs)))  # the best is the first
             run = {f"{i:02}": order for i, order in enumerate(orders)}
             scores = evaluate(dict.fromkeys(run, grades), run, measures)
             for measure in measures:

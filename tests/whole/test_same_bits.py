@@ -23,7 +23,7 @@ from cranfield.formats.block import SIZES
 
 MEASURES = "nDCG@10 nDCG(gain='exp2') AP RR P@5 R@20 Rprec Bpref RBP infAP Judged@10 NumRet"
 Table = Sequence[tuple[int, int, float]]
-Nested = dict[str, dict[str, float]]
+NestedRows = dict[str, dict[str, float]]
 ORDERS = ["as it is", "rows shuffled", "rows of each query shuffled", "queries shuffled"]
 
 
@@ -51,7 +51,7 @@ def make_collection() -> tuple[list[tuple[int, int, int]], list[tuple[int, int, 
 
 @cache
 def order_rows(side: int, order: str) -> list[Any]:
-    """Return the judgments (0) or the run (1), in another order."""
+    """Return the rows of a side, the judgments (0) or the run (1), in another order."""
     chance = random.Random(order)
     rows: list[Any] = list(make_collection()[side])
     queries = list(dict.fromkeys(query for query, _, _ in rows))
@@ -73,8 +73,8 @@ def order_rows(side: int, order: str) -> list[Any]:
     return rows
 
 
-def nest_rows(rows: Table) -> Nested:
-    number_of_doc: Nested = {}
+def nest_rows(rows: Table) -> NestedRows:
+    number_of_doc: NestedRows = {}
     for query, doc, number in rows:
         number_of_doc.setdefault(str(query), {})[str(doc)] = number
     return number_of_doc

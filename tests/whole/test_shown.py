@@ -35,7 +35,7 @@ def name(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def found(name: str) -> Shown:
+def result(name: str) -> Shown:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CranfieldWarning)
         result: Shown = RESULTS[name]()
@@ -63,19 +63,19 @@ def list_subclasses(parent: type[Any]) -> Iterator[type[Any]]:
         yield from list_subclasses(subclass)
 
 
-def test_rows_have_the_header(found: Shown) -> None:
-    rows = found.rows()
-    assert all(list(row) == list(found.header) for row in rows)
+def test_rows_have_the_header(result: Shown) -> None:
+    rows = result.rows()
+    assert all(list(row) == list(result.header) for row in rows)
     assert rows == json.loads(json.dumps(rows)), "plain values"
 
 
 @pytest.mark.parametrize("delimiter", [",", "\t"])
-def test_separated_values(found: Shown, delimiter: str) -> None:
-    make = found.to_csv if delimiter == "," else found.to_tsv
+def test_separated_values(result: Shown, delimiter: str) -> None:
+    make = result.to_csv if delimiter == "," else result.to_tsv
     header, *rows = csv.reader(io.StringIO(make(), newline=""), delimiter=delimiter)
-    assert header == list(found.header)
+    assert header == list(result.header)
     expected = [
-        ["" if cell is None else str(cell) for cell in row.values()] for row in found.rows()
+        ["" if cell is None else str(cell) for cell in row.values()] for row in result.rows()
     ]
     assert rows == expected
     _, *quoted_rows = csv.reader(io.StringIO(make("quoted"), newline=""), delimiter=delimiter)
@@ -86,36 +86,36 @@ def test_separated_values(found: Shown, delimiter: str) -> None:
             assert cell.removeprefix("'") == plain_cell.removeprefix("'")
 
 
-def test_json(name: str, found: Shown) -> None:
-    assert [json.loads(line) for line in found.to_jsonl().splitlines()] == found.rows()
-    document = json.loads(found.to_json())
-    assert json.loads(json.dumps(found.to_dict()))
+def test_json(name: str, result: Shown) -> None:
+    assert [json.loads(line) for line in result.to_jsonl().splitlines()] == result.rows()
+    document = json.loads(result.to_json())
+    assert json.loads(json.dumps(result.to_dict()))
     if name in WIDE:
         assert [run["run"] for run in document["runs"]] == SYSTEM_NAMES[: len(document["runs"])]
     elif name == "nuggets":
         assert list(document["means"]) == SYSTEM_NAMES
     else:
-        assert document == json.loads(json.dumps(found.to_dict()))
+        assert document == json.loads(json.dumps(result.to_dict()))
 
 
-def test_frames(name: str, found: Shown) -> None:
-    table, pandas, polars = found.to_arrow(), found.to_pandas(), found.to_polars()
+def test_frames(name: str, result: Shown) -> None:
+    table, pandas, polars = result.to_arrow(), result.to_pandas(), result.to_polars()
     assert list(table.column_names) == list(pandas.columns) == list(polars.columns)
     assert len(table) == len(pandas) == len(polars)
     assert polars.rows() == [tuple(row.values()) for row in table.to_pylist()]
     if name in WIDE:
         assert table.column_names[:2] == ["run", "query_id"]
         return
-    assert table.column_names == list(found.header)
-    for column in found.header:
-        values = [row[column] for row in found.rows()]
+    assert table.column_names == list(result.header)
+    for column in result.header:
+        values = [row[column] for row in result.rows()]
         has_texts = any(isinstance(cell, str) for cell in values)  # among numbers, all are texts
         expected = [None if cell is None or not has_texts else str(cell) for cell in values]
         assert table[column].to_pylist() == (expected if has_texts else values)
 
 
 class ParsedPage(HTMLParser):
-    """The tags of a page, and the texts of its cells."""
+    """A page's tags, and the texts of its cells."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -139,7 +139,7 @@ class ParsedPage(HTMLParser):
 
 
 def list_cells(result: Shown, *, with_superscripts: bool = True) -> list[str]:
-    """Return the texts of all cells, as they are to be seen, with their superscripts or without."""
+    """Return the texts of all cells as they are shown, with superscripts or without."""
     return [
         escape_unprintable(str(cell))
         + (table.superscripts.get((r, c), "") if with_superscripts else "")
@@ -153,24 +153,24 @@ FRAGMENT_TAGS = {"p", "table", "thead", "tbody", "tr", "th", "td", "strong", "u"
 PAGE_TAGS = FRAGMENT_TAGS | {"html", "head", "meta", "title", "style", "body"}
 
 
-def test_html(found: Shown) -> None:
-    expected = list_cells(found)
+def test_html(result: Shown) -> None:
+    expected = list_cells(result)
     for page, tags in (
-        (found.to_html(), FRAGMENT_TAGS),
-        (found.to_html(full_page=True), PAGE_TAGS),
+        (result.to_html(), FRAGMENT_TAGS),
+        (result.to_html(full_page=True), PAGE_TAGS),
     ):
         parsed_page = ParsedPage(page)
         assert parsed_page.cells == expected
         assert parsed_page.tags <= tags
-    assert found.to_html(full_page=True).startswith("<!DOCTYPE html>\n<html>")
-    assert '<meta charset="utf-8">' in found.to_html(full_page=True)
-    assert ParsedPage(found._repr_html_()).cells == expected
+    assert result.to_html(full_page=True).startswith("<!DOCTYPE html>\n<html>")
+    assert '<meta charset="utf-8">' in result.to_html(full_page=True)
+    assert ParsedPage(result._repr_html_()).cells == expected
 
 
-def test_markdown(found: Shown) -> None:
-    tokens = MarkdownIt("commonmark").enable(["table"]).parse(found.to_markdown())
+def test_markdown(result: Shown) -> None:
+    tokens = MarkdownIt("commonmark").enable(["table"]).parse(result.to_markdown())
     opening_tags = [token.type for token in tokens if token.nesting == 1]
-    assert opening_tags.count("table_open") == len(found.tables())
+    assert opening_tags.count("table_open") == len(result.tables())
     assert "html_block" not in {token.type for token in tokens}
     cells = [
         "".join(
@@ -181,25 +181,27 @@ def test_markdown(found: Shown) -> None:
         for token, next_token in pairwise(tokens)
         if token.type in ("td_open", "th_open")
     ]
-    assert [cell.split() for cell in cells] == [one.split() for one in list_cells(found)]
+    assert [cell.split() for cell in cells] == [cell.split() for cell in list_cells(result)]
 
 
-def test_latex_and_text(found: Shown) -> None:
-    latex, tables = found.to_latex(), found.tables()
+def test_latex_and_text(result: Shown) -> None:
+    latex, tables = result.to_latex(), result.tables()
     assert latex.count("\\begin{tabular}") == latex.count("\\end{tabular}") == len(tables)
     n_rows = sum(1 + len(table.rows) for table in tables)
     assert sum(line.endswith(" \\\\") for line in latex.splitlines()) == n_rows
-    text = found.to_text()
-    assert text == str(found)
+    text = result.to_text()
+    assert text == str(result)
     assert all(line.isprintable() for line in text.split("\n"))
     for cell in (
-        list_cells(found, with_superscripts=False) if not isinstance(found, cranfield.Check) else ()
+        list_cells(result, with_superscripts=False)
+        if not isinstance(result, cranfield.Check)
+        else ()
     ):
         assert cell.strip() in text
 
 
 @pytest.mark.parametrize(
-    ("name", "how"),
+    ("name", "table_options"),
     [
         ("scores", {"per_query": True}),
         ("systems", {"per_query": True}),
@@ -211,17 +213,17 @@ def test_latex_and_text(found: Shown) -> None:
         ("difference", {"limit": 1}),
     ],
 )
-def test_what_tables_take_each_form_takes(found: Shown, how: dict[str, Any]) -> None:
-    n_rows = sum(len(table.rows) for table in found.tables(**how))
-    assert n_rows != sum(len(table.rows) for table in found.tables())
-    for page in (found.to_html(**how), found.to_html(full_page=True, **how)):
+def test_what_tables_take_each_form_takes(result: Shown, table_options: dict[str, Any]) -> None:
+    n_rows = sum(len(table.rows) for table in result.tables(**table_options))
+    assert n_rows != sum(len(table.rows) for table in result.tables())
+    for page in (result.to_html(**table_options), result.to_html(full_page=True, **table_options)):
         assert page.count("<tr>") == n_rows + page.count("<thead>")
-    assert found.to_text(**how) != found.to_text()
-    assert found.to_markdown(**how) != found.to_markdown()
-    assert found.to_latex(**how) != found.to_latex()
-    if "per_query" in how:
-        assert len(found.rows(**how)) > len(found.rows())
-        assert found.to_csv(**how).startswith(",".join(found.header))
+    assert result.to_text(**table_options) != result.to_text()
+    assert result.to_markdown(**table_options) != result.to_markdown()
+    assert result.to_latex(**table_options) != result.to_latex()
+    if "per_query" in table_options:
+        assert len(result.rows(**table_options)) > len(result.rows())
+        assert result.to_csv(**table_options).startswith(",".join(result.header))
 
 
 # ---- what one run's scores can do, several runs' can --------------------------------------------
@@ -273,8 +275,8 @@ COMMANDS = {
 }
 
 
-def invoke(command: str, *more: str) -> Result:
-    return CliRunner().invoke(cli, [command, *COMMANDS[command].split(), *more])
+def invoke(command: str, *options: str) -> Result:
+    return CliRunner().invoke(cli, [command, *COMMANDS[command].split(), *options])
 
 
 @pytest.mark.parametrize("command", COMMANDS)

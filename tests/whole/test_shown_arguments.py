@@ -26,14 +26,14 @@ METHODS = ["to_text", "to_markdown", "to_latex", "to_html", "to_csv", "to_tsv", 
 METHODS += ["to_json", "to_pandas", "to_polars"]
 
 
-@pytest.mark.parametrize("found", RESULTS, ids=lambda result: type(result).__name__)
+@pytest.mark.parametrize("result", RESULTS, ids=lambda result: type(result).__name__)
 @pytest.mark.parametrize("method", METHODS)
-def test_an_unknown_argument_is_one_of_the_form(found: Shown, method: str) -> None:
+def test_an_unknown_argument_is_one_of_the_form(result: Shown, method: str) -> None:
     message = (
-        rf"^{type(found).__name__}\.{method}\(\) got an unexpected keyword argument 'per_qery'"
+        rf"^{type(result).__name__}\.{method}\(\) got an unexpected keyword argument 'per_qery'"
     )
     with pytest.raises(TypeError, match=message):
-        getattr(found, method)(per_qery=True)
+        getattr(result, method)(per_qery=True)
 
 
 def test_what_a_table_of_scores_does_not_take() -> None:
@@ -58,8 +58,8 @@ def test_what_a_table_of_scores_does_not_take() -> None:
         lambda: compare(SYSTEMS).tables(means="no"),  # type: ignore[arg-type]
         lambda: compare(SYSTEMS).tables(changes=-1),
         lambda: compare(SYSTEMS).changes("new", n=-1),
-        *(lambda one=one: one.rows(per_query="no") for one in PER_QUERY),
-        *(lambda one=one: one.tables(per_query="no") for one in PER_QUERY),
+        *(lambda result=result: result.rows(per_query="no") for result in PER_QUERY),
+        *(lambda result=result: result.tables(per_query="no") for result in PER_QUERY),
         *(lambda form=form: SYSTEMS.in_form(form, formulas=cast("Any", "x")) for form in FORMS),
     ],
 )
@@ -78,9 +78,9 @@ def test_the_json_of_scores_has_each_query_if_asked_for() -> None:
     assert scores_per_query == means
 
 
-@pytest.mark.parametrize("found", RESULTS, ids=lambda result: type(result).__name__)
-def test_a_page_has_a_title(found: Shown) -> None:
-    title = re.search("<title>(.*)</title>", found.to_html(full_page=True))
+@pytest.mark.parametrize("result", RESULTS, ids=lambda result: type(result).__name__)
+def test_a_page_has_a_title(result: Shown) -> None:
+    title = re.search("<title>(.*)</title>", result.to_html(full_page=True))
     assert title is not None
     assert title[1]
     assert "method" not in title[1]
@@ -88,7 +88,7 @@ def test_a_page_has_a_title(found: Shown) -> None:
 
 def test_the_title_of_a_page_of_scores_names_the_runs() -> None:
     assert "<title>Scores of old, new</title>" in SYSTEMS.to_html(full_page=True)
-    many_systems = evaluate(QRELS, {f"r{i}": RUNS["old"] for i in range(9)}, "AP")
-    assert "<title>Scores of 9 runs</title>" in many_systems.to_html(full_page=True)
+    nine_systems = evaluate(QRELS, {f"r{i}": RUNS["old"] for i in range(9)}, "AP")
+    assert "<title>Scores of 9 runs</title>" in nine_systems.to_html(full_page=True)
     odd_page = evaluate(QRELS, {"</title>": RUNS["old"]}, "AP").to_html(full_page=True)
     assert "<title>Scores of &lt;/title&gt;</title>" in odd_page

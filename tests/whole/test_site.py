@@ -126,7 +126,7 @@ def address(site: Path) -> Iterator[str]:
 
 
 def list_addresses(site: Path) -> list[str]:
-    """Return the addresses of all pages, below that of the site."""
+    """Return the addresses of all pages, relative to the site's address."""
     pages = (page.parent.relative_to(site).as_posix() for page in site.rglob("index.html"))
     return ["" if page == "." else f"{page}/" for page in sorted(pages)]
 

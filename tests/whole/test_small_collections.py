@@ -13,7 +13,7 @@ SEEDS = range(60)
 
 
 def has_trait(trait: str, collection: dict[str, Any]) -> bool:
-    """Look for a trait in the collection itself."""
+    """Tell whether a collection has a trait, from its judgments, run and lists."""
     qrels, run, lists = collection["qrels"], collection["run"], collection["lists"]
     return {
         "missing": bool(qrels.keys() - run.keys()),

@@ -52,17 +52,17 @@ def draw_scores(name: str, n: int, n_systems: int = REPETITIONS) -> list[Floats]
 
 
 def has_few_changes(scores: Floats) -> Bools:
-    """Whether fewer than 10 queries have another score than the commonest, by counting each."""
+    """Tell of each system whether fewer than 10 queries differ from the commonest score."""
     values = np.unique(scores)
     n_commonest = np.max([np.count_nonzero(scores == score, axis=0) for score in values], axis=0)
-    has_few: Bools = len(scores) - n_commonest < 10
-    return has_few
+    has_few_scores: Bools = len(scores) - n_commonest < 10
+    return has_few_scores
 
 
 @cache
 def count_passes(name: str, n: int, n_systems: int = REPETITIONS) -> tuple[int, int, int]:
     """Count the systems that pass: by the limit alone, by the verdict, by the bounded test."""
-    limit = verdict = bounded = 0
+    limit = verdict = n_bounded = 0
     for seed, scores in enumerate(draw_scores(name, n, n_systems)):
         gains = scores - score_mean(name)
         is_above = run_gain_tests(
@@ -70,8 +70,8 @@ def count_passes(name: str, n: int, n_systems: int = REPETITIONS) -> tuple[int, 
         ).is_above[0]
         limit += int(np.count_nonzero(is_above))
         verdict += int(np.count_nonzero(is_above & ~has_few_changes(scores)))
-        bounded += sum(passes_bounded_test(column, score_mean(name)) for column in scores.T)
-    return limit, verdict, bounded
+        n_bounded += sum(passes_bounded_test(column, score_mean(name)) for column in scores.T)
+    return limit, verdict, n_bounded
 
 
 def passes_bounded_test(scores: Floats, threshold: float) -> bool:
@@ -86,8 +86,8 @@ def is_not_above(events: int, chance: float) -> bool:
 @pytest.mark.parametrize("n", SIZES)
 @pytest.mark.parametrize("name", SCORES)
 def test_how_often_the_verdict_lets_pass_what_only_just_fails(name: str, n: int) -> None:
-    limit, verdict, bounded = count_passes(name, n)
-    assert is_not_above(bounded, ALPHA)
+    limit, verdict, n_bounded = count_passes(name, n)
+    assert is_not_above(n_bounded, ALPHA)
     assert verdict <= limit
     # Twice alpha at most, where the scores are skewed; of which a warning tells.
     assert is_not_above(verdict, 2 * ALPHA)

@@ -48,7 +48,7 @@ cli(typed)
 
 
 def run_toy(folder: Path, *typed: str) -> str:
-    """Return what a process prints in which the toy extension is there."""
+    """Return the output of a process that has the toy extension."""
     for name, code in FILES.items():
         if name != "extensions/__init__.py":
             path = folder / name.removeprefix("extensions/")

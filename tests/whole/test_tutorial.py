@@ -25,7 +25,7 @@ COLUMNS = 80  # what IPython gives a command to write on
 
 
 def run_cell(source: str, names: dict[str, Any], columns: int = COLUMNS) -> list[tuple[str, str]]:
-    """Run a cell as a notebook does; return what it shows, (kind of output, text) each."""
+    """Run a cell as a notebook does; return its outputs, (kind of output, text) each."""
     if source.startswith("!"):
         program, *arguments = shlex.split(source[1:])
         assert program == "cranfield"

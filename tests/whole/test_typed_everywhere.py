@@ -10,12 +10,12 @@ from cranfield.cli import cli
 
 
 @pytest.fixture(autouse=True)
-def _in_the_demo(demo_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _run_in_demo_folder(demo_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(demo_folder)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "meant"),
+    ("arguments", "suggestion"),
     [
         (("explain", QRELS, BM25, "-q", "q20"), "--query"),
         (("explain", QRELS, BM25, "--rows", "5"), "--limit"),
@@ -23,10 +23,10 @@ def _in_the_demo(demo_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ],
     ids=str,
 )
-def test_an_option_that_is_spelt_otherwise(arguments: tuple[str, ...], meant: str) -> None:
+def test_an_option_that_is_spelt_otherwise(arguments: tuple[str, ...], suggestion: str) -> None:
     message = refusal_text(*arguments)
     assert "No such option" in message
-    assert f"Did you mean '{meant}'?" in message
+    assert f"Did you mean '{suggestion}'?" in message
 
 
 def test_saved_scores_without_saved() -> None:

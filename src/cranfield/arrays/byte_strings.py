@@ -1,10 +1,10 @@
-"""ByteStrings: a column of them as 64-bit words, so that numpy can compare, order and hash them.
+"""ByteStrings: a column of byte strings as 64-bit words, which numpy compares, orders and hashes.
 
 A word holds eight bytes, the first byte highest, filled up with zeros: words in order are then
 bytes in order. Almost every identifier of a run is one or two words long, and no Python object is
-made for any of them. What goes on behind so many words is taken as Python's bytes, and bytes that
-several rows share are looked at once. So the time depends on the bytes that there are, not on the
-longest byte string times the number of rows.
+made for any of them. The tail of an identifier of more than _MAX_WORDS words is taken as Python's
+bytes, and bytes that several rows share are looked at once. So the time depends on the number of
+bytes, not on the longest byte string times the number of rows.
 """
 
 import os
@@ -21,7 +21,7 @@ Words = NDArray[Any]  # 64-bit, without sign
 
 # The first n bytes of a word, n = 0 to 8, as they lie in the memory.
 _BYTE_MASKS = np.array([b"\xff" * n for n in range(9)], "S8").view(np.uint64)
-_MAX_WORDS = 64  # what goes on behind 512 bytes is taken as Python's bytes
+_MAX_WORDS = 64  # an identifier's tail, behind 512 bytes, is taken as Python's bytes
 FEW_WORDS = 16  # beyond 128 bytes, ordering Python's bytes costs less than so many columns
 
 
@@ -31,26 +31,26 @@ def _splitmix(n: int) -> Words:
 
 
 def mix_words(words: Words) -> Words:
-    """Return words without the pattern that they had; different ones stay so (splitmix64)."""
+    """Return words mixed to show no pattern; distinct words stay distinct (splitmix64)."""
     x = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     mixed_words: Words = x ^ (x >> np.uint64(31))
     return mixed_words
 
 
-# By what a hash multiplies words: two numbers for each word but the first. FIXED is the same in
-# every process, for what is given out in the order of the hashes; ids of one such hash can be made
-# up. The others are drawn in every process, so that nobody can. No result depends on them.
+# A hash multiplies each word but the first by two numbers. FIXED_KEYS are the same in every
+# process, for rows that are given out in the order of their hashes; ids of equal hash can be made
+# up. Secret keys are drawn in every process, so that nobody can. No result depends on them.
 FIXED_KEYS = _splitmix(2 * _MAX_WORDS)
 _SECRET_KEYS = np.frombuffer(os.urandom(16 * _MAX_WORDS), np.uint64)
 _GROUP_FACTOR, _SPREAD_FACTOR = np.frombuffer(os.urandom(16), np.uint64) | np.uint64(1)
 
 
 class ByteStrings:
-    """A column of byte strings: `data` (bytes,), and where in it each starts and how long it is.
+    """A column of byte strings: a buffer (bytes,), and the start and the length of each in it.
 
-    `start` and `length` are (rows,). `data` goes on for eight bytes behind the last byte string, so
-    that a word may be read at every byte of one.
+    `start` and `length` are (rows,). The buffer goes on for eight bytes behind the last byte
+    string, so that a word may be read at every byte of a string.
     """
 
     def __init__(
@@ -65,8 +65,8 @@ class ByteStrings:
         self._word_at_byte = np.ndarray(len(buffer) - 7, np.uint64, buffer.data, strides=(1,))
         self._start = start
         self.length = length
-        self._is_adjacent = is_adjacent  # each begins where the one above ends
-        self._is_ordered = is_ordered or is_adjacent  # each lies behind the one above
+        self._is_adjacent = is_adjacent  # each begins where the string above ends
+        self._is_ordered = is_ordered or is_adjacent  # each lies behind the string above
         self._is_clean = False  # known to be neither empty nor to hold a null byte
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -88,12 +88,12 @@ class ByteStrings:
     def take(self, rows: Ints | slice) -> Self:
         """Return the identifiers at `rows`, which share this column's bytes."""
         keeps_order = isinstance(rows, slice) and rows.step in (None, 1)
-        is_adjacent, is_ordered = (
-            self._is_adjacent and keeps_order,
-            self._is_ordered and keeps_order,
-        )
         column = type(self)(
-            self._buffer, self._start[rows], self.length[rows], is_adjacent, is_ordered
+            self._buffer,
+            self._start[rows],
+            self.length[rows],
+            is_adjacent=self._is_adjacent and keeps_order,
+            is_ordered=self._is_ordered and keeps_order,
         )
         column._is_clean = self._is_clean
         return column
@@ -102,25 +102,17 @@ class ByteStrings:
         """Return the identifiers as bytes."""
         if len(self) == 0:
             return []
-        first_byte = int(self._start.min())
-        end_byte = self._start + self.length
-        id_bytes = self._buffer[first_byte : int(end_byte.max())]
+        first_byte, end = int(self._start.min()), self._start + self.length
+        id_bytes = self._buffer[first_byte : int(end.max())]
         if len(id_bytes) > 64 * len(self) and len(id_bytes) > 2 * int(self.length.sum()):
             return [self[row] for row in range(len(self))]  # they lie far apart
-        begin_offsets, end_offsets = (
-            (self._start - first_byte).tolist(),
-            (end_byte - first_byte).tolist(),
-        )
-        text = id_bytes.tobytes()
+        begins, ends = (self._start - first_byte).tolist(), (end - first_byte).tolist()
+        text, bounds = id_bytes.tobytes(), zip(begins, ends, strict=True)
         if self.n_words > FEW_WORDS and int(self.length.sum(dtype=np.int64)) > len(text):
-            id_at_offsets = {
-                offsets: text[slice(*offsets)]
-                for offsets in zip(begin_offsets, end_offsets, strict=True)
-            }
-            return [
-                id_at_offsets[offsets] for offsets in zip(begin_offsets, end_offsets, strict=True)
-            ]
-        return [text[begin:end] for begin, end in zip(begin_offsets, end_offsets, strict=True)]
+            pairs = [*bounds]
+            id_of_pair = {(begin, end): text[begin:end] for begin, end in pairs}
+            return [id_of_pair[pair] for pair in pairs]
+        return [text[begin:end] for begin, end in bounds]
 
     @cached_property
     def n_bytes(self) -> int:
@@ -143,7 +135,7 @@ class ByteStrings:
             start, n_left = start[rows], n_left[rows]
         words: Words
         if rows is None and self._is_adjacent and 8 * j < self.n_bytes and _has_one_length(n_left):
-            # One is as far from the next as the other.
+            # Each identifier is as far from the next.
             begin, stride = int(start[0]) + 8 * j, int(n_left[0])
             words = self._word_at_byte[begin : begin + stride * len(n_left) : stride].copy()
             return _mask_ends(words, n_left[:1] - 8 * j)
@@ -155,43 +147,39 @@ class ByteStrings:
         return _mask_ends(words, n_left)
 
     def _rows_with_word(self) -> Iterator[tuple[int, Ints | None]]:
-        """Yield (j, the rows of which some have a word j), None for all rows."""
+        """Yield (j, rows): the rows, among them all that have a word j, or None for all rows."""
         rows: Ints | None = None
         for j in range(min(self.n_words, _MAX_WORDS)):
             if j > 0 and rows is None:
                 goes_on = self.length > 8 * j
-                if 2 * np.count_nonzero(goes_on) < len(self):  # of more, all cost less
+                if 2 * np.count_nonzero(goes_on) < len(self):  # else all rows cost less
                     rows = np.flatnonzero(goes_on)
             elif rows is not None:
                 rows = rows[self.length[rows] > 8 * j]
             yield j, rows
 
     def _long_rows(self) -> Ints:
-        """Return the rows that go on behind the words."""
+        """Return the rows whose identifiers are longer than _MAX_WORDS words."""
         if self.n_words <= _MAX_WORDS:
             return np.zeros(0, np.int64)
         return np.flatnonzero(self.length > 8 * _MAX_WORDS)
 
     def _tails(self, rows: Ints) -> tuple[list[bytes], Ints]:
-        """Return what goes on behind the words at `rows`, and which of that each row has.
+        """Return the distinct tails, behind the words, at `rows`, and each row's tail number.
 
-        Rows that share their bytes have one of them together.
+        Rows that share their bytes share a tail.
         """
-        tail_of_position: dict[tuple[int, int], int] = {}
-        positions = zip(self._start[rows].tolist(), self.length[rows].tolist(), strict=True)
-        tail_number = [
-            tail_of_position.setdefault(position, len(tail_of_position)) for position in positions
-        ]
-        n_skipped = 8 * _MAX_WORDS
-        tails = [
-            self._buffer[start + n_skipped : start + n].tobytes() for start, n in tail_of_position
-        ]
+        number_of_span: dict[tuple[int, int], int] = {}  # {(start, length): tail number}
+        spans = zip(self._start[rows].tolist(), self.length[rows].tolist(), strict=True)
+        tail_number = [number_of_span.setdefault(span, len(number_of_span)) for span in spans]
+        skip = 8 * _MAX_WORDS
+        tails = [self._buffer[start + skip : start + n].tobytes() for start, n in number_of_span]
         return tails, np.array(tail_number, np.int64)
 
     def mark_invalid(self) -> Bools | None:
-        """Tell which identifiers are empty or hold a null byte: (rows,); None if there are none.
+        """Return a mask of ids that are empty or hold a null byte, (rows,); None without such ids.
 
-        Words could not tell a null byte from what they are filled up with.
+        Words could not tell a null byte from the zeros behind an identifier.
         """
         if len(self) == 0 or self._is_clean:
             return None
@@ -217,24 +205,24 @@ class ByteStrings:
         return is_invalid if is_invalid.any() else None
 
     def hash(self, keys: Words = _SECRET_KEYS) -> Words:
-        """Return a 64-bit hash of each identifier: (rows,), by numbers to multiply words by.
+        """Return a 64-bit hash of each identifier, (rows,); `keys` are the factors of the words.
 
-        Equal identifiers have equal hashes. Identifiers of up to eight bytes have different ones.
-        With longer ones, two equal hashes are to be followed by a comparison of the identifiers.
-        That happens for any two different identifiers with a probability of 2^-33 at most, as long
-        as the numbers are drawn at random, and are not known to who makes the identifiers up.
+        Equal identifiers have equal hashes. Different identifiers of up to eight bytes have
+        different hashes. Longer identifiers of equal hash are still to be compared: different
+        identifiers have equal hashes with a probability of 2^-33 at most, as long as the keys are
+        drawn at random, and the author of the identifiers does not know them.
 
-        The hash is the first word, plus every half of 32 bits of the others times a number of its
-        own, modulo 2^64: the multilinear family (Carter & Wegman, 1979; Lemire & Kaser, "Strongly
-        universal string hashing is fast", 2014). Where two identifiers differ in a half, its number
+        The hash is the first word, plus every half of 32 bits of the other words times its own key,
+        modulo 2^64: the multilinear family (Carter & Wegman, 1979; Lemire & Kaser, "Strongly
+        universal string hashing is fast", 2014). Where two identifiers differ in a half, its key
         times the difference, which is below 2^32, would have to be one certain number: so it is for
-        at most 2^31 of the 2^64 numbers. (With a = keys[2j - 2] and b = keys[2j - 1], a w + b
+        at most 2^31 of the 2^64 keys. (With a = keys[2j - 2] and b = keys[2j - 1], a w + b
         (w >> 32) is a times the lower half plus (2^32 a + b) times the higher: the two are drawn
-        as a and b are.) What goes on behind so many words is added as its BLAKE2b with a key
-        (RFC 7693), which nobody tells from random numbers.
+        as a and b are.) The tail behind the words is added as its BLAKE2b with a key (RFC 7693),
+        which nobody tells from random numbers.
 
         >>> from cranfield.arrays.ids import Ids
-        >>> Ids.of([b"d1", b"a document's long id"]).hash(FIXED)[0] == int.from_bytes(b"1d")
+        >>> Ids.of([b"d1", b"a document's long id"]).hash(FIXED_KEYS)[0] == int.from_bytes(b"1d")
         np.True_
         """
         hash_words = self._raw_word(0)
@@ -252,13 +240,12 @@ class ByteStrings:
                 hash_words[rows] += product
         long_rows = self._long_rows()
         tails, tail_number = self._tails(long_rows)
-        hash_words[long_rows] += np.array([_digest(tail, keys) for tail in tails], np.uint64)[
-            tail_number
-        ]
+        digests = np.array([_digest(tail, keys) for tail in tails], np.uint64)
+        hash_words[long_rows] += digests[tail_number]
         return hash_words
 
     def find_changes(self) -> Ints:
-        """Return the rows whose identifier is not that of the row above, the first among them."""
+        """Return the rows whose identifier differs from the row above's; row 0 among them."""
         if len(self) == 0:
             return np.zeros(0, np.int64)
         word = self._raw_word(0)
@@ -274,71 +261,61 @@ class ByteStrings:
                 differs[rows] = self._compare_tails(rows, self, rows + 1) != 0
         return np.flatnonzero(np.append(True, differs))
 
-    def equal(self, rows: Ints, other_ids: Self, other_rows: Ints) -> Bools:
-        """Tell of pairs of identifiers whether they are the same: (rows,)."""
-        length, start, other_start = (
+    def equal(self, rows: Ints, second_ids: Self, second_rows: Ints) -> Bools:
+        """Tell for each pair of `rows` and `other_rows` whether the ids are equal: (pairs,)."""
+        length, start, second_start = (
             self.length[rows],
             self._start[rows],
-            other_ids._start[other_rows],
+            second_ids._start[second_rows],
         )
-        differs = length != other_ids.length[other_rows]
-        last_byte, other_last_byte = len(self._word_at_byte) - 1, len(other_ids._word_at_byte) - 1
-        for j in range(min(self.n_words, other_ids.n_words, _MAX_WORDS)):
+        differs = length != second_ids.length[second_rows]
+        words, second_words = self._word_at_byte, second_ids._word_at_byte
+        last, second_last = len(words) - 1, len(second_words) - 1
+        for j in range(min(self.n_words, second_ids.n_words, _MAX_WORDS)):
             # Not min(start + 8 j, last), which may be too large a number for 32 bits.
-            word = self._word_at_byte[np.minimum(start, last_byte - 8 * j) + 8 * j]
-            word ^= other_ids._word_at_byte[
-                np.minimum(other_start, other_last_byte - 8 * j) + 8 * j
-            ]
-            word &= _BYTE_MASKS.take(length - 8 * j, mode="clip")  # nothing of it past the end
+            word = words[np.minimum(start, last - 8 * j) + 8 * j]
+            word ^= second_words[np.minimum(second_start, second_last - 8 * j) + 8 * j]
+            word &= _BYTE_MASKS.take(length - 8 * j, mode="clip")  # no byte past the end
             differs |= word != 0
         is_match: Bools = ~differs
         long_pairs = np.flatnonzero(is_match & (length > 8 * _MAX_WORDS))
         if len(long_pairs):
-            is_match[long_pairs] = (
-                self._compare_tails(rows[long_pairs], other_ids, other_rows[long_pairs]) == 0
-            )
+            sign = self._compare_tails(rows[long_pairs], second_ids, second_rows[long_pairs])
+            is_match[long_pairs] = sign == 0
         return is_match
 
-    def compare(self, rows: Ints, other_ids: Self, other_rows: Ints) -> NDArray[np.int8]:
+    def compare(self, rows: Ints, second_ids: Self, second_rows: Ints) -> NDArray[np.int8]:
         """Compare pairs of identifiers as bytes: -1, 0 or 1 for each pair."""
         sign = np.zeros(len(rows), np.int8)
-        undecided_pairs = np.arange(len(rows))
-        for j in range(min(max(self.n_words, other_ids.n_words), _MAX_WORDS)):
-            row, other_row = rows[undecided_pairs], other_rows[undecided_pairs]
-            word, other_word = self.word(j, row), other_ids.word(j, other_row)
-            sign[undecided_pairs] = np.where(
-                word > other_word, 1, np.where(word < other_word, -1, 0)
-            )
-            goes_on = (self.length[row] > 8 * j + 8) & (other_ids.length[other_row] > 8 * j + 8)
-            undecided_pairs = undecided_pairs[(word == other_word) & goes_on]
-            if len(undecided_pairs) == 0:
+        open_pairs = np.arange(len(rows))  # not decided by the words so far
+        for j in range(min(max(self.n_words, second_ids.n_words), _MAX_WORDS)):
+            row, second_row = rows[open_pairs], second_rows[open_pairs]
+            word, second_word = self.word(j, row), second_ids.word(j, second_row)
+            sign[open_pairs] = np.where(word > second_word, 1, np.where(word < second_word, -1, 0))
+            goes_on = (self.length[row] > 8 * j + 8) & (second_ids.length[second_row] > 8 * j + 8)
+            open_pairs = open_pairs[(word == second_word) & goes_on]
+            if len(open_pairs) == 0:
                 break
         else:
-            row, other_row = rows[undecided_pairs], other_rows[undecided_pairs]
-            sign[undecided_pairs] = self._compare_tails(row, other_ids, other_row)
-        equal_pairs = np.flatnonzero(sign == 0)
-        length_difference = (
-            self.length[rows[equal_pairs]] - other_ids.length[other_rows[equal_pairs]]
-        )
-        sign[equal_pairs] = np.sign(length_difference).astype(np.int8)
+            row, second_row = rows[open_pairs], second_rows[open_pairs]
+            sign[open_pairs] = self._compare_tails(row, second_ids, second_row)
+        even = np.flatnonzero(sign == 0)
+        length_difference = self.length[rows[even]] - second_ids.length[second_rows[even]]
+        sign[even] = np.sign(length_difference).astype(np.int8)
         return sign
 
-    def _compare_tails(self, rows: Ints, other_ids: Self, other_rows: Ints) -> Ints:
-        """Compare what goes on behind the words, for each pair: below 0, 0 or above 0."""
-        (tails, tail_number), (other_tails, other_tail_number) = (
-            self._tails(rows),
-            other_ids._tails(other_rows),
-        )
-        rank_of_tail = {tail: i for i, tail in enumerate(sorted({*tails, *other_tails}))}
-        rank, other_rank = (
-            np.array([rank_of_tail[tail] for tail in row_tails], np.int64)
-            for row_tails in (tails, other_tails)
-        )
-        sign: Ints = np.sign(rank[tail_number] - other_rank[other_tail_number])
+    def _compare_tails(self, rows: Ints, second_ids: Self, second_rows: Ints) -> Ints:
+        """Compare the tails behind the words: -1, 0 or 1 for each pair."""
+        tails, number = self._tails(rows)
+        second_tails, second_number = second_ids._tails(second_rows)
+        rank_of_tail = {tail: i for i, tail in enumerate(sorted({*tails, *second_tails}))}
+        rank = np.array([rank_of_tail[tail] for tail in tails], np.int64)
+        second_rank = np.array([rank_of_tail[tail] for tail in second_tails], np.int64)
+        sign: Ints = np.sign(rank[number] - second_rank[second_number])
         return sign
 
     def sort_keys(self) -> Words:
-        """Return a number for each identifier: (rows,), in the order of their bytes."""
+        """Return numbers, (rows,), that compare as the bytes of the identifiers do."""
         if self.n_words <= 1:
             return self.word(0)
         if self.n_words > FEW_WORDS:
@@ -359,17 +336,16 @@ _HALF = np.uint64(32)
 
 
 def _mask_ends(words: Words, n_bytes: Ints) -> Words:
-    """Return the first `left` bytes of each word as it lies in the memory, zeros behind them."""
-    words &= (
-        _BYTE_MASKS[min(int(n_bytes[0]), 8)]
-        if _has_one_length(n_bytes)
-        else _BYTE_MASKS.take(n_bytes, mode="clip")
-    )
+    """Keep the first `n_bytes` bytes of each word, as it lies in memory, and zero the others."""
+    if _has_one_length(n_bytes):
+        words &= _BYTE_MASKS[min(int(n_bytes[0]), 8)]
+    else:
+        words &= _BYTE_MASKS.take(n_bytes, mode="clip")
     return words
 
 
 def _digest(tail: bytes, keys: Words) -> np.uint64:
-    """Return 64 bits of the BLAKE2b of some bytes; the last of the numbers are its key."""
+    """Return 64 bits of the BLAKE2b of some bytes; the last two of `keys` are its key."""
     from hashlib import blake2b
 
     digest = blake2b(tail, digest_size=8, key=keys[-2:].tobytes()).digest()
@@ -383,7 +359,7 @@ def _has_one_length(length: Ints) -> bool:
 def pair_keys(hashes: Words, group: Ints) -> Words:
     """Return a key for (group, identifier): equal pairs have equal keys, others hardly ever.
 
-    As `Ids.hash`, with the group times a number of its own: of fewer than 2^30 groups, two
+    As `Ids.hash`, with the group times a secret factor: of fewer than 2^30 groups, two
     different pairs have the same key with a probability of 2^-33 at most.
     """
     keys: Words = hashes + group.astype(np.uint64) * _GROUP_FACTOR
@@ -393,33 +369,33 @@ def pair_keys(hashes: Words, group: Ints) -> Words:
 def spread_bits(words: Words, factor: np.uint64 = _SPREAD_FACTOR) -> Words:
     """Spread words over all 64 bits, so that the first n may do for all.
 
-    Of two different words these are the same with a probability of 2^(1 - n) at most, if the odd
-    number is not known to who makes them up (Dietzfelbinger et al., 1997).
+    The first n bits of two different words are equal with a probability of 2^(1 - n) at most, if
+    the author of the words does not know the odd factor (Dietzfelbinger et al., 1997).
     """
     return words * factor
 
 
-_MAX_SLOT_BITS = 22  # slots of at most 16 MB: of more rows, more meet others, and are sorted
+_MAX_SLOT_BITS = 22  # slots of at most 16 MB: more rows share slots more often, and are sorted
 
 
 def find_repeated_keys(keys: Words) -> Ints:
     """Return the rows, ascending, whose key another row has, too.
 
-    Every row leaves its number in a slot that its key tells: where another number is found, two
-    rows meet. Only the few that meet anyone are sorted, which most often are rows of other keys.
+    Every row writes its number into the slot of its key: where another number is read back, two
+    rows share the slot. Only these few rows are sorted; most of them have different keys.
 
-    >>> in_several(np.array([7, 5, 7], np.uint64))
+    >>> find_repeated_keys(np.array([7, 5, 7], np.uint64))
     array([0, 2])
     """
-    # One row in sixteen or fewer meets another, unless there are very many.
+    # One row in sixteen or fewer shares its slot, unless there are very many.
     bits = min(len(keys).bit_length() + 4, _MAX_SLOT_BITS)
     slot = (spread_bits(keys) >> np.uint64(64 - bits)).view(np.int64)
     row = np.arange(len(keys), dtype=np.uint16 if len(keys) <= 1 << 16 else np.int32)
     last_row = np.empty(1 << bits, row.dtype)
     last_row[slot] = row
-    other_row = last_row.take(slot)
-    shares_slot = other_row != row
-    shares_slot[other_row[shares_slot]] = True
+    slot_row = last_row.take(slot)
+    shares_slot = slot_row != row
+    shares_slot[slot_row[shares_slot]] = True
     rows = np.flatnonzero(shares_slot)
     sorted_keys = np.sort(keys[rows])
     repeated_keys = sorted_keys[1:][sorted_keys[1:] == sorted_keys[:-1]]

@@ -48,9 +48,9 @@ def _apply_to_each(function: Callable[[float], float], x: Numbers) -> Numbers:
 
 @step
 def powers(base: float, exponents: Numbers) -> Numbers:
-    """Return base ** exponents for whole exponents >= 0, multiplied up one by one: 1, b, b b, ...
+    """Return base ** exponents for whole exponents >= 0, by repeated products: 1, b, b b, ...
 
-    The weights of a ranking are made so, rank by rank; ** has other last bits.
+    A measure weights ranks in this way, rank by rank; ** differs in the last bits.
     """
     factors = np.full(int(exponents.max(initial=0)) + 1, base)
     factors[0] = 1.0

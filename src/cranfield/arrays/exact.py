@@ -15,14 +15,14 @@ from cranfield.arrays.ranked import Floats
 
 UNIT = 1126  # the exponent of the unit: the least double, 2^-1074, as a mantissa of 53 bits
 _HALF_BITS = 27  # bits of the lower half of a mantissa
-_MAX_NUMBERS = 1 << 25  # numbers at a time: sums of as many halves are below 2^53, so exact
+_MAX_NUMBERS = 1 << 25  # numbers added in one call: sums of as many halves are below 2^53, so exact
 _SPLIT = 134217729.0  # 2^27 + 1: Dekker, Numerische Mathematik 18, 1971
 
 
 def count_units(numbers: Floats) -> int:
     """Return the sum of finite doubles, (n,), as a whole number of units.
 
-    >>> units(np.array([1e300, 1.0, -1e300])) == 2**UNIT
+    >>> count_units(np.array([1e300, 1.0, -1e300])) == 2**UNIT
     True
     """
     n_units = 0
@@ -54,14 +54,14 @@ def count_square_units(numbers: Floats) -> int:
 
 
 def fraction_of_units(n_units: int) -> Fraction:
-    """Return a sum as a fraction."""
+    """Return a number of units as an exact fraction."""
     return Fraction(n_units, 1 << UNIT)
 
 
 def mean_of_units(n_units: int, n: int) -> float:
-    """Return the mean of n numbers with this sum, rounded once, to the nearest double.
+    """Return the mean of n numbers whose sum is `n_units`, rounded once, to the nearest double.
 
-    >>> mean_of(units(np.array([0.1] * 10)), 10)
+    >>> mean_of_units(count_units(np.array([0.1] * 10)), 10)
     0.1
     """
     return n_units / (n << UNIT)
@@ -70,8 +70,8 @@ def mean_of_units(n_units: int, n: int) -> float:
 def variance_of_units(n_units: int, n_square_units: int, n: int) -> float:
     """Return the variance of n numbers, 2 or more, divided by n - 1; rounded once.
 
-    >>> values = np.array([1.0, 2.0, 4.0])
-    >>> variance_of(units(values), units_of_squares(values), 3) == 7 / 3
+    >>> numbers = np.array([1.0, 2.0, 4.0])
+    >>> variance_of_units(count_units(numbers), count_square_units(numbers), 3) == 7 / 3
     True
     """
     squared_mean = Fraction(n_units * n_units, n << (2 * UNIT))
@@ -79,26 +79,28 @@ def variance_of_units(n_units: int, n_square_units: int, n: int) -> float:
 
 
 def units_to_text(n_units: int) -> str:
-    """Return a sum as text: a whole number in hexadecimal digits, and the power of 2 it is of.
+    """Return a number of units as text: a hexadecimal number, "p", and a power of 2 as its factor.
 
-    >>> to_text(units(np.array([0.5, 0.25]))), of_text("3p-2") == units(np.array([0.75]))
-    ('3p-2', True)
+    >>> units_to_text(count_units(np.array([0.5, 0.25])))
+    '3p-2'
+    >>> text_to_units("3p-2") == count_units(np.array([0.75]))
+    True
     """
     zeros = (n_units & -n_units).bit_length() - 1 if n_units else UNIT
     return f"{n_units >> zeros:x}p{zeros - UNIT}"
 
 
 def text_to_units(text: str) -> int:
-    """Return the sum of a text that `to_text` wrote; ValueError for another."""
+    """Return the units in a text of `units_to_text`; ValueError for any other text."""
     digits, _, power = text.partition("p")
     return int(digits, 16) << (int(power) + UNIT)
 
 
 class Sums(NamedTuple):
-    """The number of values, their exact sum, and that of their squares, in units.
+    """A count of numbers, their exact sum, and the exact sum of their squares, both in units.
 
-    >>> both = Sums.of(np.array([0.5])).plus(Sums.of(np.array([0.25])))
-    >>> both.n, both.mean, Sums.of_texts(both.texts()) == both
+    >>> sums = Sums.of(np.array([0.5])).plus(Sums.of(np.array([0.25])))
+    >>> sums.n, sums.mean, Sums.of_texts(sums.to_texts()) == sums
     (2, 0.375, True)
     """
 
@@ -113,8 +115,9 @@ class Sums(NamedTuple):
         return cls(len(numbers), count_units(numbers), count_square_units(numbers))
 
     def plus(self, addend: "Sums") -> "Sums":
-        """Return the sums of both."""
-        return Sums(*(count + other_count for count, other_count in zip(self, addend, strict=True)))
+        """Return the sums over the numbers of both."""
+        pairs = zip(self, addend, strict=True)
+        return Sums(*(count + addend_count for count, addend_count in pairs))
 
     @property
     def mean(self) -> float:
@@ -134,11 +137,11 @@ class Sums(NamedTuple):
         return math.sqrt(variance_of_units(self.n_units, self.n_square_units, self.n) / self.n)
 
     def to_texts(self) -> list[int | str]:
-        """Return what JSON may have of them."""
+        """Return the three sums in types that JSON has: a number and two texts."""
         return [self.n, units_to_text(self.n_units), units_to_text(self.n_square_units)]
 
     @classmethod
     def of_texts(cls, texts: Sequence[int | str]) -> "Sums":
-        """Return the sums that `texts` made; ValueError or TypeError for others."""
+        """Return the sums in a list of `to_texts`; ValueError or TypeError for any other list."""
         n, units_text, squares_text = texts
         return cls(int(n), text_to_units(str(units_text)), text_to_units(str(squares_text)))

@@ -1,4 +1,4 @@
-"""Grades as they are held: whole numbers, or doubles if one of the collection is a fraction."""
+"""Types of grade columns: whole numbers, or doubles if any grade of a collection is a fraction."""
 
 import math
 from typing import Any
@@ -8,17 +8,17 @@ from numpy.typing import NDArray
 
 from cranfield.arrays.trace import step
 
-#: The lowest grade above 0, where grades are fractions: the least double.
+#: The lowest grade above 0 where grades are fractions: the smallest positive double.
 SMALLEST_POSITIVE = 5e-324
 
 
 def are_whole_grades(grades: NDArray[Any]) -> bool:
-    """Tell whether these are grades of judgments that are whole numbers, all of them."""
+    """Tell whether a column of grades holds whole numbers only, by its type."""
     return grades.dtype.kind != "f"
 
 
 def narrow_grades(grades: NDArray[Any]) -> NDArray[Any]:
-    """Return whole grades in as few bytes as hold them: to be kept, not to compute with."""
+    """Return whole grades in the smallest integer type that holds them, to be stored."""
     if not (are_whole_grades(grades) and len(grades)):
         return grades
     lowest, highest = int(grades.min()), int(grades.max())
@@ -29,21 +29,21 @@ def narrow_grades(grades: NDArray[Any]) -> NDArray[Any]:
 
 
 def widen_grades(grades: NDArray[Any]) -> NDArray[Any]:
-    """Return grades as measures compute with them: whole ones in 64 bits.
+    """Return grades in the types that measures compute with: whole grades in 64 bits.
 
-    >>> widened(narrowed(np.array([3, 0]))).dtype, widened(np.array([0.5])).dtype
+    >>> widen_grades(narrow_grades(np.array([3, 0]))).dtype, widen_grades(np.array([0.5])).dtype
     (dtype('int64'), dtype('float64'))
     """
     return grades.astype(np.int64, copy=False) if are_whole_grades(grades) else grades
 
 
 def grade_levels(*columns: NDArray[Any]) -> list[NDArray[Any]]:
-    """Return whole numbers that are in the order of the grades in some columns, each as it is.
+    """Return columns of whole numbers that compare as the grades of all columns do.
 
-    Whole grades are such numbers themselves; of fractions it is the place of each among all that
-    differ.
+    Whole grades are returned as they are; a fraction becomes its position among the distinct
+    grades of all columns.
 
-    >>> levels_of(np.array([0.5, 0.1]), np.array([0.9]))
+    >>> grade_levels(np.array([0.5, 0.1]), np.array([0.9]))
     [array([1, 0]), array([2])]
     """
     if all(map(are_whole_grades, columns)):

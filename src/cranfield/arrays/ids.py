@@ -1,6 +1,6 @@
 """Ids: a column of identifiers, which are compared as the bytes of their text.
 
-IdList: the same as a sequence of texts. Places: where identifiers are in a column.
+IdList: the same as a sequence of texts. IdIndex: finds the row of an identifier in a column.
 """
 
 from collections.abc import Iterator, Sequence
@@ -36,7 +36,7 @@ class Ids(ByteStrings):
 
     @classmethod
     def of(cls, ids: Sequence[bytes]) -> "Ids":
-        """Make a column of identifiers; long ones that occur often are held once."""
+        """Make a column of byte strings; long ids that occur often are held once."""
         length = np.fromiter(map(len, ids), np.int64, len(ids))
         distinct = deduplicate_texts(ids, int(length.sum()))
         if distinct is not None:
@@ -46,7 +46,7 @@ class Ids(ByteStrings):
 
     @classmethod
     def of_texts(cls, texts: Sequence[str]) -> "Ids":
-        """Make a column of texts; long ones that occur often are held once."""
+        """Make a column of texts; long texts that occur often are held once."""
         length = np.fromiter(map(len, texts), np.int64, len(texts))
         distinct = deduplicate_texts(texts, int(length.sum()))
         if distinct is not None:
@@ -102,10 +102,8 @@ class Ids(ByteStrings):
 
     @classmethod
     def concatenate(cls, columns: "Sequence[Ids]") -> "Ids":
-        """Put columns one below the other."""
-        new_offset_of_buffer: dict[
-            int, int
-        ] = {}  # where the bytes that several columns may share were put
+        """Return the rows of several columns, one column after the other."""
+        new_offset_of_buffer: dict[int, int] = {}  # of the buffers that several columns may share
         buffers: list[NDArray[np.uint8]] = []
         starts: list[Ints] = []
         n_bytes = 0
@@ -148,8 +146,8 @@ class Ids(ByteStrings):
         return pa.Array.from_buffers(pa.large_binary(), len(self), buffers)
 
     def pack(self) -> "PackedIds":
-        """Return the identifiers in as few bytes as they can be kept in: see `Packed`."""
-        if self.n_words > FEW_WORDS:  # of which `compact` may hold several once
+        """Return the identifiers in as few bytes as possible, to be kept: see `PackedIds`."""
+        if self.n_words > FEW_WORDS:  # `compact` may hold equal ids once
             id_bytes = np.frombuffer(b"".join(self.to_list()), np.uint8)
         else:
             id_bytes = self.compact()._buffer[:-8]
@@ -157,7 +155,7 @@ class Ids(ByteStrings):
 
     @classmethod
     def of_packed(cls, packed_ids: "PackedIds") -> "Ids":
-        """Make a column of what `packed` returned, or of a part of that."""
+        """Make a column of packed ids, or of a part of them."""
         id_bytes, length = (
             packed_ids.text_bytes,
             packed_ids.length.astype(np.int32),
@@ -168,7 +166,7 @@ class Ids(ByteStrings):
     def compact(self) -> "Ids":
         """Return the same identifiers in memory of their own, in the order of the rows.
 
-        It takes their bytes, and six more for each of them as a rule.
+        It takes their bytes, and as a rule six more for each identifier.
         """
         if self.n_words > FEW_WORDS:
             return Ids.of(self.to_list())
@@ -190,26 +188,26 @@ class Ids(ByteStrings):
         return compact_ids
 
     def _windows(self, n: int) -> NDArray[np.void]:
-        """Return the n bytes at every place, as one value."""
+        """Return the n bytes that begin at each byte of the buffer, each as one element."""
         return np.ndarray(len(self._buffer) - n, f"V{n}", self._buffer.data, strides=(1,))
 
     def to_texts(self) -> list[str]:
         """Return the identifiers as texts."""
         ids = self.to_list()
-        # At once, which is quicker, unless one of them holds what is put between them.
+        # All at once, which is quicker, unless an id holds the separator.
         texts = decode(b"\0".join(ids)).split("\0") if ids else []
         return texts if len(texts) == len(ids) else [decode(id_bytes) for id_bytes in ids]
 
     def write_words(self, matrix: Words) -> None:
-        """Put the words into a matrix, (rows, words), of zeros."""
+        """Write the words of the identifiers into a matrix of zeros, (rows, words)."""
         for j in range(self.n_words):
             matrix[:, j] = self._raw_word(j)
 
     @classmethod
     def of_matrix(cls, matrix: Words, first_word: int, length: Ints) -> "Ids":
-        """Make a column of identifiers whose words are in a matrix, (rows, width), from `at` on.
+        """Make a column of ids whose words are in a matrix (rows, width) from `first_word` on.
 
-        Behind the last of them there is another word. Their memory is shared.
+        Behind the last word of an id there is another word. The memory is shared.
         """
         if len(length) == 0:
             return cls.of([])
@@ -219,14 +217,14 @@ class Ids(ByteStrings):
         return cls(matrix.reshape(-1).view(np.uint8), start, length, is_ordered=True)
 
     def are_digits(self) -> bool:
-        """Tell whether each has decimal digits only, and at least one."""
+        """Tell whether each identifier has decimal digits only, and at least one digit."""
         if len(self) == 0 or not self.length.all():
             return False
         digit_bytes = self._buffer[int(self._start[0]) : int(self._start[-1] + self.length[-1])]
         return self._is_adjacent and bool(((digit_bytes >= 48) & (digit_bytes <= 57)).all())
 
     def to_numbers(self) -> Ints:
-        """Return the numbers that the identifiers are, all of them digits, eighteen at most."""
+        """Return the identifiers, of up to eighteen digits each, as numbers: (rows,)."""
         numbers = np.zeros(len(self), np.int64)
         for j in range(int(self.length.max(initial=0))):
             has_digit = self.length > j
@@ -248,19 +246,19 @@ class Ids(ByteStrings):
 
 
 def _start_type(n_bytes: int) -> type[np.signedinteger[Any]]:
-    """Return the numbers in which places among so many bytes fit."""
+    """Return the integer type of the starts in a buffer of `n_bytes` bytes."""
     return np.int64 if n_bytes >> 31 else np.int32
 
 
 class IdList(Sequence[str]):
     """Identifiers as a sequence of texts, held as bytes: each is decoded when it is read.
 
-    It equals, prints as, and is added to others as the list of these texts; as objects of Python's
-    they would take several times the memory. Never changed. What takes nothing but a list, as
-    `json.dumps` does, gets `list(...)` of it.
+    It equals, prints and is added to lists as the list of its texts does; Python's strings would
+    take several times the memory. Never changed. Functions that take lists only, as `json.dumps`
+    does, get `list(...)` of it.
 
-    >>> found = IdList(Ids.of_texts(["q1", "q2", "q3"]))
-    >>> found, found[-1], "q2" in found, found[:2] == ["q1", "q2"], found[2:] + ["q4"]
+    >>> ids = IdList(Ids.of_texts(["q1", "q2", "q3"]))
+    >>> ids, ids[-1], "q2" in ids, ids[:2] == ["q1", "q2"], ids[2:] + ["q4"]
     (['q1', 'q2', 'q3'], 'q3', True, True, ['q3', 'q4'])
     """
 
@@ -290,43 +288,43 @@ class IdList(Sequence[str]):
             return False
         return bool((IdIndex(sought_ids).find_rows(self.ids) == 0).any())
 
-    def __eq__(self, other: object) -> bool:
-        if isinstance(other, IdList):
+    def __eq__(self, operand: object) -> bool:
+        if isinstance(operand, IdList):
             rows = np.arange(len(self))
-            return len(self) == len(other) and not self.ids.compare(rows, other.ids, rows).any()
-        if isinstance(other, list):
-            return len(self) == len(other) and all(map(eq, self, other))
+            return len(self) == len(operand) and not self.ids.compare(rows, operand.ids, rows).any()
+        if isinstance(operand, list):
+            return len(self) == len(operand) and all(map(eq, self, operand))
         return NotImplemented
 
     __hash__ = None  # type: ignore[assignment]  # as of a list
 
-    def __add__(self, other: "list[str] | IdList") -> list[str]:
-        return [*self, *other] if isinstance(other, list | IdList) else NotImplemented
+    def __add__(self, operand: "list[str] | IdList") -> list[str]:
+        return [*self, *operand] if isinstance(operand, list | IdList) else NotImplemented
 
-    def __radd__(self, other: list[str]) -> list[str]:
-        return [*other, *self] if isinstance(other, list) else NotImplemented
+    def __radd__(self, operand: list[str]) -> list[str]:
+        return [*operand, *self] if isinstance(operand, list) else NotImplemented
 
     def __repr__(self) -> str:
         return repr(list(self))
 
 
-_BATCH_SIZE = 1 << 14  # texts, while all of them are read or copied
+_BATCH_SIZE = 1 << 14  # texts that are decoded or copied at a time
 
 
 def encode_ids(texts: Sequence[str]) -> Ids:
-    """Return a sequence of texts as a column."""
+    """Return a sequence of texts as a column of identifiers."""
     return texts.ids if isinstance(texts, IdList) else Ids.of_texts(texts).compact()
 
 
 def select_texts(texts: Sequence[str], rows: Ints) -> Sequence[str]:
-    """Return the texts at `rows`, held as they were."""
+    """Return the texts at `rows`: an IdList of an IdList, else a list."""
     if isinstance(texts, IdList):
         return IdList(texts.ids.take(rows).compact())
     return [texts[row] for row in rows.tolist()]
 
 
 class IdIndex:
-    """Finds identifiers in a column of different ones, by their hashes."""
+    """Finds the rows of identifiers in a column of distinct identifiers, by their hashes."""
 
     def __init__(self, ids: Ids) -> None:
         hashes = ids.hash()
@@ -334,10 +332,10 @@ class IdIndex:
         self.ids, self._order, self._hashes = ids, order.astype(np.int32), hashes[order]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return IdIndex, (self.ids,)  # the hashes are other ones in another process
+        return IdIndex, (self.ids,)  # another process has other hashes
 
     def find_rows(self, ids: Ids) -> Ints:
-        """Return the row of each of the others, -1 if it is in none: (rows of the others,)."""
+        """Return the row of each of the `ids` in the column, -1 if it is not there: (ids,)."""
         row_of_id = np.full(len(ids), -1)
         hashes = ids.hash()
         position, rows = self._hashes.searchsorted(hashes), np.arange(len(ids))
@@ -357,7 +355,7 @@ class IdIndex:
 
 
 class PackedIds(NamedTuple):
-    """Identifiers as plain arrays, to be kept for long: their bytes, one behind the other."""
+    """Identifiers as plain arrays, to be kept for long: their bytes, without gaps, and lengths."""
 
     text_bytes: NDArray[np.uint8]
     length: NDArray[np.unsignedinteger[Any]]  # (rows,) in as few bits as hold the longest
@@ -367,10 +365,10 @@ _Text = TypeVar("_Text", str, bytes)
 
 
 def deduplicate_texts(texts: Sequence[_Text], n_characters: int) -> tuple[list[_Text], Ints] | None:
-    """Return texts, each once, and each row's place among them; None if that is not worth it.
+    """Return the distinct texts, and each row's position among them; None for short or rare texts.
 
-    It is worth it for long texts that occur often: together, which is `size` characters, they may
-    be longer than the memory, when each of them is one object.
+    Long texts that occur often may together, with `n_characters` characters, be longer than the
+    memory, where each distinct text is one object.
     """
     if n_characters <= 8 * FEW_WORDS * len(texts):
         return None

@@ -1,11 +1,11 @@
-"""Memory that is free, given back to the system."""
+"""Returns memory that arrays no longer take to the operating system."""
 
 
 def release_free_memory() -> None:
-    """Give back to the system what the C library keeps of the memory that is free.
+    """Return the free memory that the C library keeps to the operating system.
 
-    glibc keeps the place of arrays below 32 MB for later ones. After much was read or computed this
-    is several times what is still held. Where the C library has no such function, nothing happens.
+    glibc keeps the memory of freed arrays below 32 MB for later arrays. After a large file was
+    read, this is several times the memory in use. Without glibc, nothing happens.
     """
     import ctypes  # which few need
 

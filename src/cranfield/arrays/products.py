@@ -13,14 +13,14 @@ import numpy as np
 from cranfield.arrays.ranked import Floats
 
 MAX_MULTIPLICATIONS = 4 * 65_536  # multiplications of one product
-_MIN_ROWS, _MAX_COLUMNS = 8, 256  # of one product; at least so many rows, at most so many columns
+_MIN_ROWS, _MAX_COLUMNS = 8, 256  # of the left and of the right factor of one product
 BLOCK_CELLS = 1_000_000  # numbers of a block: 8 MB
 
 
 def block_slices(n: int, cells_per_row: int, n_blocks: int = 1) -> Iterator[slice]:
-    """Yield 0 to n in slices: each number takes `each` cells, a slice up to `times` CELLS.
+    """Yield slices of 0 to n, each of which takes up to `n_blocks` times BLOCK_CELLS cells.
 
-    >>> list(blocks(5, 400_000))
+    >>> list(block_slices(5, 400_000))
     [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
     """
     step = max(1, n_blocks * BLOCK_CELLS // max(1, cells_per_row))
@@ -29,12 +29,13 @@ def block_slices(n: int, cells_per_row: int, n_blocks: int = 1) -> Iterator[slic
 
 
 def matrix_product(left_factor: Floats, right_factor: Floats) -> Floats:
-    """Return left @ right, computed in the calling thread.
+    """Return left_factor @ right, computed in the calling thread.
 
-    `left` is (..., n_rows, n), `right` (..., n, n_columns); the result (..., n_rows, n_columns).
+    `left_factor` is (..., n_rows, n), `right` (..., n, n_columns), the product
+    (..., n_rows, n_columns).
 
     >>> import numpy as np
-    >>> product(np.array([[1.0, 2.0]]), np.array([[3.0], [4.0]])).tolist()
+    >>> matrix_product(np.array([[1.0, 2.0]]), np.array([[3.0], [4.0]])).tolist()
     [[11.0]]
     """
     *stack_shape, n_rows, n_inner = left_factor.shape

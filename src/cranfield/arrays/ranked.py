@@ -50,9 +50,9 @@ def ratio(numerator: Numbers, denominator: Numbers) -> Floats:
 
 @step
 def look_up(words: str, table: Numbers, index: Ints) -> Numbers:
-    """Return what is in a table (n,) at some places, 0 to n - 1: as these.
+    """Return the entries of a table (n,) at `index`, 0 to n - 1, in the shape of `index`.
 
-    `words` say what that is, with {} for the place, where a measure is explained.
+    `words` describe an entry, with {} for its index, where a measure is explained.
     """
     return table.take(index)
 
@@ -84,7 +84,7 @@ class Ranked(Recordable):
     rank: Ints
     grade: Numbers
     cutoffs: Ints | None = None  # (1 or n_queries, n_cutoffs): marked by `top`, used by totals
-    # What else is known of each row, by name, (rows,): "known", whether it is judged (else all
+    # Further columns (rows,), by name: "known", whether the row is judged (without it, all rows
     # are); "cost" of looking at the document; if ties="expected", "tie_first", the first rank of
     # its score, and "tie_size", how many documents of the query have that score; of judgments that
     # are a sample, "stratum", 0, 1, ... within the query, or "probability" of being judged.
@@ -111,7 +111,10 @@ class Ranked(Recordable):
         columns = {name: column[rows] for name, column in self.columns.items()}
         n_queries = min(end, self.n_queries) - begin
         return Ranked(
-            *(n_queries, self.query[rows] - begin, self.rank[rows], self.grade[rows]),
+            n_queries,
+            self.query[rows] - begin,
+            self.rank[rows],
+            self.grade[rows],
             columns=columns,
         )
 
@@ -161,7 +164,7 @@ class Ranked(Recordable):
 
     @cached_property
     def _row_counts(self) -> Ints:
-        """Return how many rows each query has: (n_queries,)."""
+        """Count the rows of each query: (n_queries,)."""
         return np.bincount(self.query, minlength=self.n_queries)
 
     @cached_property
@@ -250,15 +253,15 @@ class Ranked(Recordable):
         return is_change
 
     @step_method("other")
-    def at(self, other: "Ranked", values: Numbers) -> Numbers:
-        """Return the values (rows,) at the ranks of another ranking's rows: (rows of other,).
+    def at(self, ranking: "Ranked", values: Numbers) -> Numbers:
+        """Return the values (rows,) at the ranks of another `ranking`: (its rows,).
 
         That is, at the last row of the same query whose rank is not below; 0 where there is none.
         """
-        deepest = max(int(self.rank.max(initial=0)), int(other.rank.max(initial=0))) + 1
+        deepest = max(int(self.rank.max(initial=0)), int(ranking.rank.max(initial=0))) + 1
         keys = self.query * deepest + self.rank
-        rows = np.searchsorted(keys, other.query * deepest + other.rank, side="right") - 1
-        return np.where(rows >= self.starts[other.query], np.append(values, 0)[rows], 0)
+        rows = np.searchsorted(keys, ranking.query * deepest + ranking.rank, side="right") - 1
+        return np.where(rows >= self.starts[ranking.query], np.append(values, 0)[rows], 0)
 
     @step_method()
     def places(self, ideal: "Ranked") -> Ints:
@@ -308,7 +311,7 @@ class Ranked(Recordable):
 
     @cached_property
     def _cache(self) -> dict[object, Any]:
-        """What was computed once, by name."""
+        """Return {name: what `once` computed under that name}."""
         return {}
 
     @step_method()
@@ -347,7 +350,7 @@ class Ranked(Recordable):
 
     @cached_property
     def _end_rows(self) -> Ints:
-        """Return the row after the last that counts: (n_queries, n_cutoffs)."""
+        """Return the row after the last row above the cutoff: (n_queries, n_cutoffs)."""
         if self.cutoffs is None:
             return self.starts[1:, None]
         if self.n_queries == 1:
@@ -405,7 +408,7 @@ def mean(column: Floats) -> float:
 
 
 def means(columns: Floats, axis: int = 0) -> Floats:
-    """Return the `mean` of every column of values, or along another axis."""
+    """Return the `mean` of each column of a matrix, or along another axis."""
     column_means: Floats = np.cumsum(columns, axis=axis).take(-1, axis=axis) / columns.shape[axis]
     return column_means
 
@@ -415,14 +418,14 @@ def total(column: Floats) -> float:
     return float(np.cumsum(column)[-1])
 
 
-GEOMETRIC_FLOOR = 1e-5  # what lower values count as in a geometric mean, as in trec_eval
+GEOMETRIC_FLOOR = 1e-5  # the least value in a geometric mean, as in trec_eval
 
 
 def floored_log(column: Floats) -> Floats:
-    """Return the logarithms of (n,); values below LEAST count as LEAST."""
+    """Return the logarithms of (n,); values below GEOMETRIC_FLOOR count as that."""
     return log(np.maximum(column, GEOMETRIC_FLOOR))
 
 
 def geometric_mean(column: Floats) -> float:
-    """Return the geometric mean of (n,); values below LEAST count as LEAST."""
+    """Return the geometric mean of (n,); values below GEOMETRIC_FLOOR count as that."""
     return math.exp(mean(floored_log(column)))

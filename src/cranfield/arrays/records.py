@@ -1,4 +1,4 @@
-"""Records: rows of two ids and some numbers, each in one piece of memory.
+"""Records: rows of two ids and some numbers, each row in one piece of memory.
 
 Rows that are put into another order lie far apart in the memory: to fetch each as one piece takes a
 fraction of the time that one column after the other takes. (In a file, columns are better: what
@@ -15,36 +15,36 @@ from cranfield.arrays.byte_strings import Words
 from cranfield.arrays.ids import Ids
 from cranfield.arrays.ranked import Ints
 
-_MOST_WORDS = 8  # identifiers of more are held beside the records
+_MOST_WORDS = 8  # longer identifiers are held in columns beside the records
 
 
 class Layout(NamedTuple):
     """What a record holds: the words of two ids, and numbers of 64 bits."""
 
-    query_words: int  # words; 0: these ids are held beside
+    query_words: int  # words; 0: the ids are in a column beside the records
     doc_words: int
     number_types: Mapping[str, "np.dtype[Any]"]
 
     @classmethod
     def of(cls, query: Ids, doc: Ids, numbers: Mapping[str, NDArray[Any]]) -> "Layout":
-        """Return the layout that such columns need."""
+        """Return the layout that records of these columns need."""
         query_words, doc_words = (
             ids.n_words if ids.n_words <= _MOST_WORDS else 0 for ids in (query, doc)
         )
         return cls(query_words, doc_words, {name: column.dtype for name, column in numbers.items()})
 
-    def merge(self, other_layout: "Layout") -> "Layout":
-        """Return the layout that has room for the records of both."""
+    def merge(self, second_layout: "Layout") -> "Layout":
+        """Return the layout that has room for the records of either layout."""
         numbers = {
-            name: np.result_type(number_type, other_layout.number_types[name])
+            name: np.result_type(number_type, second_layout.number_types[name])
             for name, number_type in self.number_types.items()
         }
         return Layout(
-            max(self.query_words, other_layout.query_words)
-            if self.query_words and other_layout.query_words
+            max(self.query_words, second_layout.query_words)
+            if self.query_words and second_layout.query_words
             else 0,
-            max(self.doc_words, other_layout.doc_words)
-            if self.doc_words and other_layout.doc_words
+            max(self.doc_words, second_layout.doc_words)
+            if self.doc_words and second_layout.doc_words
             else 0,
             numbers,
         )
@@ -53,8 +53,8 @@ class Layout(NamedTuple):
 class Records:
     """Rows of a query, a document and numbers: a matrix of words, (rows, width).
 
-    Behind the words of the ids and the numbers, the last word of a row holds its place among the
-    rows that it came from, and how long the two ids are.
+    Behind the words of the ids and the numbers, the last word of a row holds the row's position
+    in its source, and the lengths of the two ids.
     """
 
     def __init__(self, layout: Layout, words: Words, side_ids: Mapping[str, Ids]) -> None:
@@ -72,26 +72,22 @@ class Records:
         numbers: Mapping[str, NDArray[Any]],
         position: Ints,
     ) -> "Records":
-        """Make records of columns, (rows,) each; `given` are the rows' places, below 2^32."""
-        words = np.zeros(
-            (len(doc), layout.query_words + layout.doc_words + len(numbers) + 1), np.uint64
-        )
+        """Make records of columns, (rows,) each; `position` is below 2^32."""
+        n_query, n_doc = layout.query_words, layout.doc_words
+        words = np.zeros((len(doc), n_query + n_doc + len(numbers) + 1), np.uint64)
         side_ids = {}
-        words_of_role = {
-            "query": (query, 0, layout.query_words),
-            "doc": (doc, layout.query_words, layout.doc_words),
-        }
-        for role, (ids, first_word, n) in words_of_role.items():
+        for role, ids, first_word, n in (
+            ("query", query, 0, n_query),
+            ("doc", doc, n_query, n_doc),
+        ):
             if n:
                 ids.write_words(words[:, first_word : first_word + n])
             else:
                 side_ids[role] = ids.compact()
-        for word, (name, number_type) in enumerate(
-            layout.number_types.items(), layout.query_words + layout.doc_words
-        ):
+        for word, (name, number_type) in enumerate(layout.number_types.items(), n_query + n_doc):
             words[:, word] = numbers[name].astype(number_type, copy=False).view(np.uint64)
         last_word = position.astype(np.uint64)
-        for ids, n in ((query, layout.query_words), (doc, layout.doc_words)):
+        for ids, n in ((query, n_query), (doc, n_doc)):
             last_word <<= np.uint64(16)
             if n:
                 last_word |= ids.length.astype(np.uint64)
@@ -100,19 +96,16 @@ class Records:
 
     @classmethod
     def concatenate(cls, records_list: "Sequence[Records]") -> "Records":
-        """Put records of one layout one below the other."""
+        """Return the rows of several records of one layout, one after the other."""
         side_ids = {
             role: Ids.concatenate([records._side_ids[role] for records in records_list])
             for role in records_list[0]._side_ids
         }
-        return cls(
-            records_list[0].layout,
-            np.concatenate([records._words for records in records_list]),
-            side_ids,
-        )
+        words = np.concatenate([records._words for records in records_list])
+        return cls(records_list[0].layout, words, side_ids)
 
     def take(self, rows: Ints | slice) -> "Records":
-        """Return some rows."""
+        """Return the records at `rows`."""
         words = self._words[rows] if isinstance(rows, slice) else self._words.take(rows, axis=0)
         side_ids = {role: ids.take(rows) for role, ids in self._side_ids.items()}
         return Records(self.layout, words, side_ids)
@@ -150,6 +143,6 @@ class Records:
 
     @property
     def position(self) -> Ints:
-        """The places of the rows among those that they came from: (rows,)."""
+        """The position of each row in its source: (rows,)."""
         position: Ints = (self._words[:, -1] >> np.uint64(32)).astype(np.uint32)
         return position

@@ -1,4 +1,4 @@
-"""Rows in groups that are adjacent: where each begins, how many it has, and which they are."""
+"""Groups of adjacent rows: where each group begins, its number of rows, and the rows' numbers."""
 
 from typing import Any
 
@@ -9,9 +9,9 @@ from cranfield.arrays.ranked import Bools, Ints
 
 
 def mark_changes(*columns: NDArray[Any]) -> Bools:
-    """Mark the rows that differ in any column from the row above, the first among them: (rows,).
+    """Return a mask of the rows that differ from the row above in any column, (rows,); row 0 does.
 
-    >>> changes(np.array([1, 1, 2]), np.array([5, 6, 6]))
+    >>> mark_changes(np.array([1, 1, 2]), np.array([5, 6, 6]))
     array([ True,  True,  True])
     """
     is_change = np.zeros(len(columns[0]), np.bool_)
@@ -22,18 +22,18 @@ def mark_changes(*columns: NDArray[Any]) -> Bools:
 
 
 def group_sizes(begins_group: Bools) -> Ints:
-    """Count the rows of each group; the first of each is marked, (rows,): (groups,).
+    """Count the rows of each group, (groups,), from a mask of the groups' first rows, (rows,).
 
-    >>> sizes(np.array([True, False, True]))
+    >>> group_sizes(np.array([True, False, True]))
     array([2, 1])
     """
     return np.diff(np.append(np.flatnonzero(begins_group), len(begins_group)))
 
 
 def consecutive_numbers(first: Ints | int, count: Ints) -> Ints:
-    """Return begin, begin + 1, ..., so many numbers, for each begin and count, as one column.
+    """Return first, first + 1, ..., `count` numbers, for each `first` and `count`, as one column.
 
-    >>> spans(np.array([10, 20]), np.array([2, 3]))
+    >>> consecutive_numbers(np.array([10, 20]), np.array([2, 3]))
     array([10, 11, 20, 21, 22])
     """
     end = np.cumsum(count)

@@ -1,4 +1,4 @@
-"""Slots: where pairs of a group and an identifier are, in a column of different ones."""
+"""PairIndex: finds pairs of a group and an identifier in columns of distinct pairs."""
 
 from typing import Any
 
@@ -10,16 +10,16 @@ from cranfield.arrays.ranked import Ints
 
 
 class PairIndex:
-    """Finds pairs of a group, (rows,), and an identifier among different ones, by their keys.
+    """Finds the row of a pair of a group and an identifier, in columns (rows,) of distinct pairs.
 
-    Every row leaves its number in a slot of a table that some bits of its key tell, and a pair
-    looks into the one slot where its own can be. Rows that find their slot taken by another key go
-    into a smaller table, and so on.
+    A table has a slot for some bits of a key. Each row writes its number into the slot of its key,
+    and a pair that is looked up reads the slot of its own. Rows whose slot another key has taken
+    go into a smaller table, and so on.
 
-    >>> slots = Slots(np.array([0, 0, 1]), Ids.of([b"a", b"b", b"a"]))
-    >>> others = Ids.of([b"b", b"b", b"a"])
+    >>> pair_index = PairIndex(np.array([0, 0, 1]), Ids.of([b"a", b"b", b"a"]))
+    >>> ids = Ids.of([b"b", b"b", b"a"])
     >>> groups = np.array([0, 1, 1])
-    >>> slots.among(groups, others, keyed(others.hash(), groups))
+    >>> pair_index.find(groups, ids, pair_keys(ids.hash(), groups))
     (array([0, 2]), array([1, 2]))
     """
 
@@ -37,12 +37,12 @@ class PairIndex:
             rows = rows[keys[table[slot]] != keys[rows]]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return PairIndex, (self._groups, self._ids)  # the keys are other ones in another process
+        return PairIndex, (self._groups, self._ids)  # another process has other keys
 
     def find(self, groups: Ints, ids: Ids, keys: Words) -> tuple[Ints, Ints]:
-        """Return which of other pairs, ascending, are here, and in which row each of them is.
+        """Return which of the pairs, ascending, are in the index, and the row of each of these.
 
-        `keys` are what `keyed` makes of them; all are (rows of the others,).
+        `groups`, `ids` and `keys`, as `pair_keys` makes them, are (pairs,).
         """
         bits = spread_bits(keys)
         rows, row_of_pair = np.arange(len(keys)), np.full(len(keys), -1)
@@ -66,7 +66,7 @@ class PairIndex:
         return rows, own_row
 
     def _look_up(self, keys: Words, groups: Ints, ids: Ids) -> list[int]:
-        """Return the row of each of the other pairs, -1 if it is in none, by groups and texts."""
+        """Return the row of each pair, -1 if it is not in the index, by comparing texts."""
         rows = np.flatnonzero(np.isin(self._keys, keys))
         own_pairs = zip(self._groups[rows].tolist(), self._ids.take(rows).to_list(), strict=True)
         row_of_own_pair = dict(zip(own_pairs, rows.tolist(), strict=True))
@@ -82,14 +82,15 @@ def _leading_bits(bits: Words, shift: np.uint64) -> Ints:
 
 
 def number_pairs(groups: Ints, ids: Ids) -> tuple[Ints, Ints]:
-    """Return a row of each different pair, (n,), and which pair each row has, from 0: (rows,).
+    """Return a row of each distinct pair of group and id, (n,), and the number of each row's pair.
 
-    Which of several rows stands for a pair, and so their numbers, is not certain.
+    The numbers are (rows,), 0 to n - 1. Which of several rows stands for a pair, and so
+    the numbering, is not certain.
 
-    As in `Slots`; rows that find another pair in their slot look in the next table, of other bits.
+    As in `PairIndex`; rows with another pair in their slot look in the next table, of other bits.
     (`take` lets other threads run; `[]` does not.)
 
-    >>> rows, pair = numbered(np.array([0, 0, 1, 0]), Ids.of([b"a", b"b", b"a", b"a"]))
+    >>> rows, pair = number_pairs(np.array([0, 0, 1, 0]), Ids.of([b"a", b"b", b"a", b"a"]))
     >>> len(rows), pair[0] == pair[3], sorted(pair[:3].tolist())
     (3, np.True_, [0, 1, 2])
     """
@@ -97,14 +98,14 @@ def number_pairs(groups: Ints, ids: Ids) -> tuple[Ints, Ints]:
     keys, n_bits = pair_keys(hashes, groups), max(n.bit_length() + 1, _MIN_BITS)
     table, shift = np.empty(1 << n_bits, np.int64), np.uint64(64 - n_bits)
     row_of = np.empty(n, np.int64)
-    rows, row_hash, row_group = np.arange(n), hashes, groups  # those whose pair is not found yet
+    rows, row_hash, row_group = np.arange(n), hashes, groups  # of pairs without a number yet
     while len(rows):
         keys = spread_bits(keys)
         slots = (keys >> shift).view(np.int64)
         table[slots] = rows
         row_of[rows] = candidate = table.take(slots)
         is_match = (hashes.take(candidate) == row_hash) & (groups.take(candidate) == row_group)
-        if ids.n_words > 1:  # else a hash is that of one id
+        if ids.n_words > 1:  # else two ids have two hashes
             is_match[is_match] = ids.equal(rows[is_match], ids, candidate[is_match])
         is_unsolved = ~is_match
         rows, row_hash, row_group, keys = (

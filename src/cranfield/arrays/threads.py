@@ -1,4 +1,4 @@
-"""Work done in several threads at once; the results come in the order of the items."""
+"""Applies a function to inputs in several threads; the results come in the order of the inputs."""
 
 import os
 from collections import deque
@@ -22,10 +22,10 @@ _MAX_THREADS: ContextVar[int | None] = ContextVar("_MAX_THREADS", default=None)
 
 
 class limit_threads:  # noqa: N801 - it reads as a function: with limit_threads(2)
-    """Have `map_in_threads` start no more threads than that in the block; None: as many as usual.
+    """Limit the threads that `map_in_threads` starts in the block; None: the usual number.
 
-    With 1, all is done in the thread of the caller. (A class, as a generator takes 2 us more, which
-    small evaluations would notice.)
+    With 1, all work is done in the thread of the caller. (A class, as a generator takes 2 us
+    more, which small evaluations would notice.)
     """
 
     def __init__(self, n_threads: int | None) -> None:
@@ -39,7 +39,7 @@ class limit_threads:  # noqa: N801 - it reads as a function: with limit_threads(
 
 
 def map_in_threads(work: Callable[[_In], _Out], inputs: Iterable[_In]) -> Iterator[_Out]:
-    """Apply `work` to items in several threads, in order, with only a few of them in memory."""
+    """Apply `work` to inputs in several threads, in order, with only a few results in memory."""
     max_threads = _MAX_THREADS.get()
     if max_threads == 1:
         yield from map(work, inputs)
@@ -71,7 +71,7 @@ def map_in_threads(work: Callable[[_In], _Out], inputs: Iterable[_In]) -> Iterat
 
 
 def _run_single_threaded(work: Callable[[_In], _Out]) -> Callable[[_In], _Out]:
-    """Return work that starts no threads of its own: a thread does not know the caller's limit."""
+    """Return `work` made to start no threads: a thread does not know the caller's limit."""
 
     def run_alone(task_input: _In) -> _Out:
         with limit_threads(1):
@@ -81,7 +81,7 @@ def _run_single_threaded(work: Callable[[_In], _Out]) -> Callable[[_In], _Out]:
 
 
 def _wait_for_result(future: "Future[_Out]") -> _Out:
-    """Wait for what a thread makes; those who watch may look meanwhile."""
+    """Wait for the result of a thread; meanwhile a progress bar is redrawn."""
     redraw = waiting_callback()
     if redraw is not None and not future.done():
         from concurrent.futures import wait

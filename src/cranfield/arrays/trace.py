@@ -1,9 +1,9 @@
 """The recorder behind `explain`: arrays and objects that remember how they were made.
 
-A measure that is run on them gives its value and, with it, all that the value was made of. It runs
-the same code on the same numbers: what is shown cannot differ from what is computed. One step is
-what is marked as a `step`: numpy's functions, a function of arrays, a method of a `Recordable`. All
-other code simply runs, and is recorded by the steps that it takes.
+A measure that is run on them gives its value and, with it, the steps that led to the value. It runs
+the same code on the same numbers: what is shown cannot differ from what is computed. A step is a
+call of a function that is marked as a `step`: one of numpy's, a function of arrays, a method of a
+`Recordable`. All other code simply runs, and is recorded by the steps that it takes.
 """
 
 import sys
@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 
 from cranfield.lazy import cached_property
 
-# They reduce an array to decide what to do: how deep to look, whether there is any.
+# These reduce an array to decide what to do: how deep to look, whether a row is there.
 _DECISION_UFUNCS = frozenset({np.maximum, np.minimum, np.logical_or, np.logical_and})
-# They write into their first argument.
+# These write into their first argument.
 _WRITING_FUNCTIONS = {np.copyto, np.put, np.place, np.putmask, np.put_along_axis, np.fill_diagonal}
-# What changes the shape or the type of an array, and no value.
+# These change the shape or the type of an array, and no number.
 _VALUE_KEEPING_FUNCTIONS = {
     np.hstack,
     np.column_stack,
@@ -39,11 +39,11 @@ UNKNOWN, CONSTANT, ITEM = "unknown", "constant", "item"
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """How something was made: by `op` from `inputs`.
+    """How an array or an object was made: by `op` from `inputs`.
 
-    `op` is the function itself, numpy's or ours; of what an object holds, the attribute's name.
-    `space` is what the rows of an array are: those of a ranking, the groups of a query, or None:
-    the query itself. `name` is what the measure calls it.
+    `op` is the function itself, numpy's or ours, or the name of an attribute that was read.
+    `row_owner` is the ranking, or the object with groups, whose rows or groups the rows of an array
+    are; None: the array belongs to the query itself. `name` is the measure's word for the array.
     """
 
     op: Any
@@ -54,13 +54,13 @@ class Step:
 
 @dataclass(eq=False)
 class Record:
-    """What all arrays of one run of a measure share.
+    """What all arrays of one call of a measure share.
 
-    `was_left`: a number of theirs became one that remembers nothing, as by float(), or was
-    overwritten. `is_strict`: an array that the measure makes on its own may come of anything, as
-    one by np.asarray() does; the registry's own measures make constants only, and are tested.
+    `is_incomplete`: a number became a bare number without steps, as by float(), or was
+    overwritten. `is_strict`: an array that the measure makes on its own may be made of anything,
+    as np.asarray() does; the registry's own measures make constants only, and are tested.
     `is_over`: the measure has returned, and what its arrays do from then on is no step.
-    `names` is what knows the names of documents and groups, which a measure does not see.
+    `names` knows the names of documents and groups, which a measure does not see.
     """
 
     is_strict: bool = False
@@ -70,21 +70,21 @@ class Record:
 
 
 class TracedArray(np.ndarray[Any, np.dtype[Any]]):  # NDArray is no class from numpy 2.5 on
-    """An array with the step that made it. What is computed from it is derived, too."""
+    """An array with the step that made it. Arrays that are computed from it are traced, too."""
 
     step: Step
     record: Record
 
     @classmethod
     def of(cls, array: NDArray[Any], step: Step, record: Record) -> "TracedArray":
-        """Return the values with the step that made them."""
+        """Return an array with the step that made it."""
         traced_array = np.asarray(array).view(cls)
         traced_array.step, traced_array.record = step, record
         return traced_array
 
     @property
     def values(self) -> NDArray[Any]:
-        """The values alone."""
+        """The numbers alone, as a plain array."""
         return self.view(np.ndarray)
 
     def __array_finalize__(self, parent: Any) -> None:
@@ -100,7 +100,7 @@ class TracedArray(np.ndarray[Any, np.dtype[Any]]):  # NDArray is no class from n
                 return numbers
             return TracedArray.of(
                 numbers, Step(UNKNOWN), Record()
-            )  # to decide by, not to compute with
+            )  # for decisions, not for numbers
         if "out" in options:
             return self._note_overwriting(options["out"], numbers)
         op = ufunc if method == "__call__" else getattr(ufunc, method)
@@ -128,7 +128,7 @@ class TracedArray(np.ndarray[Any, np.dtype[Any]]):  # NDArray is no class from n
         self._note_overwriting((self,), None)
 
     def _note_overwriting(self, targets: Iterable[Any], ufunc_result: Any) -> Any:
-        """Note that arrays were written into; return the first of them if that is the result."""
+        """Record that arrays were overwritten; return the first if `ufunc_result` is an array."""
         self.mark_incomplete()
         for target in targets:
             if isinstance(target, TracedArray):
@@ -138,17 +138,17 @@ class TracedArray(np.ndarray[Any, np.dtype[Any]]):  # NDArray is no class from n
         return ufunc_result
 
     def mark_incomplete(self) -> None:
-        """Note that numbers leave the record."""
+        """Record that numbers were used without a step."""
         self.record.is_incomplete |= not self.record.is_over
 
     @property
     def flat(self) -> Any:
-        """The values one by one, which remember nothing."""
+        """The numbers in a row, without steps."""
         self.mark_incomplete()
         return self.values.flat
 
     def astype(self, *inputs: Any, **options: Any) -> Any:
-        """Return the values as another type; a type that cannot hold them makes others of them."""
+        """Return the numbers as another type; a change of a number makes the record incomplete."""
         new_array = self.values.astype(*inputs, **options)
         if new_array.dtype.kind in "biuf" and (new_array != self.values).any():
             self.mark_incomplete()
@@ -160,7 +160,7 @@ class TracedArray(np.ndarray[Any, np.dtype[Any]]):  # NDArray is no class from n
 
 
 def _make_leaving_method(name: str) -> Callable[..., Any]:
-    """Return numpy's method of that name, noting that it returns bare numbers, or overwrites."""
+    """Return numpy's method of a name, made to record that numbers are used without a step."""
 
     def method(self: TracedArray, *inputs: Any, **options: Any) -> Any:
         self.mark_incomplete()
@@ -177,7 +177,7 @@ for _name in (
 
 
 def _keeps_positions(key: Any) -> bool:
-    """Tell whether a key that takes all of an array only inserts or drops axes of length 1."""
+    """Tell whether a key, which takes all of an array, only inserts or drops axes of length 1."""
     keys = key if isinstance(key, tuple) else (key,)
     return all(
         key_part is None
@@ -189,7 +189,7 @@ def _keeps_positions(key: Any) -> bool:
 
 
 def remove_trace(argument: Any) -> Any:
-    """Return a value, or what is in a list, a tuple or a dict, without how it was made."""
+    """Return an object, or the members of a list, a tuple or a dict, without steps."""
     if isinstance(argument, TracedArray):
         return argument.values
     if isinstance(argument, Recorder):
@@ -225,7 +225,7 @@ def _flatten(inputs: Iterable[Any]) -> Iterable[Any]:
 
 
 def find_row_owner(inputs: Iterable[Any]) -> Any:
-    """Return what the rows are of that come of these: of a ranking, else of groups, else None."""
+    """Return the owner of the rows that the inputs share: a ranking, else groups, else None."""
     owners = [member.step.row_owner for member in inputs if isinstance(member, TracedArray)]
     row_owners = [owner for owner in owners if owner is not None]
     return next((owner for owner in row_owners if owner.level == "row"), (row_owners or [None])[0])
@@ -235,21 +235,21 @@ def find_row_owner(inputs: Iterable[Any]) -> Any:
 
 
 class Recordable:
-    """What holds arrays, and does something with them: a measure may ask for either.
+    """An object of arrays whose attributes and methods a measure uses.
 
-    `level` is what each entry of its arrays is of: a row of the ranking (the object itself, or the
-    one that it holds as `ranked`); a group of the query; None: as of the object that it came from.
-    A row of a column (n_queries, ...) is that of a query, or of a group in its place.
+    `level` says what each row of its arrays belongs to: a row of the ranking (the object itself, or
+    its attribute `ranked`); a group of the query; None: the same as in the object that it was made
+    from. A row of a column (n_queries, ...) belongs to a query, or to a group in its place.
     """
 
     level: ClassVar[Literal["row", "group"] | None] = None
 
 
 class Recorder:
-    """A Recordable that records how it is used: `recorded` makes it a subclass of its class.
+    """A Recordable that records how it is used: `make_recorder` subclasses the object's class.
 
-    `plain` is the object itself, `step` how it came about. `home` is what takes the place of the
-    query: an object whose groups are looked at one by one, or None.
+    `original` is the object itself, `step` how it was made. `grouping` is the object whose groups
+    take the place of the query, one group at a time, or None.
     """
 
     original: Any
@@ -259,24 +259,17 @@ class Recorder:
     level: ClassVar[Literal["row", "group"] | None]
 
     def once(self, name: object, compute: Callable[[], Any]) -> Any:
-        """Return what is else kept: here it is computed, so that it is recorded."""
+        """Call `compute` each time, so that its steps are recorded."""
         return compute()
 
     def _run_method(self, method: Any, bound_arguments: BoundArguments) -> Any:
-        """Run a method on plain arrays, as one step."""
-        arguments = [(argument, remove_trace(argument)) for argument in bound_arguments.args]
-        result = method(
-            *(plain_argument for _, plain_argument in arguments),
-            **remove_trace(bound_arguments.kwargs),
-        )
-        for argument, plain_argument in arguments:
-            if (
-                result is plain_argument
-                and isinstance(plain_argument, np.ndarray)
-                and not isinstance(argument, TracedArray)
-            ):
-                return TracedArray.of(result, Step(CONSTANT, (result,)), self.record)
-            if result is plain_argument:
+        """Run a method of the object on plain arrays, as one step, and return its traced result."""
+        plain_arguments = [remove_trace(argument) for argument in bound_arguments.args]
+        result = method(*plain_arguments, **remove_trace(bound_arguments.kwargs))
+        for argument, plain in zip(bound_arguments.args, plain_arguments, strict=True):
+            if result is plain:
+                if isinstance(plain, np.ndarray) and not isinstance(argument, TracedArray):
+                    return TracedArray.of(result, Step(CONSTANT, (result,)), self.record)
                 return argument
         for name, attribute in vars(self.original).items():
             if result is attribute and name in vars(self):
@@ -302,26 +295,26 @@ class Recorder:
 
 
 def make_recorder(original: Recordable, step: Step, record: Record, grouping: Any = None) -> Any:
-    """Return an object of the same class that records how it is used."""
+    """Return a recorder of an object, of a subclass of its class."""
     plain_class: Any = type(original)
     recorder: Any = object.__new__(_recorder_class(plain_class))
     grouping = recorder if original.level == "group" else grouping
     vars(recorder).update(original=original, step=step, record=record, grouping=grouping)
-    for recorded_field in sorted(fields(original), key=lambda member: member.name != "ranked"):  # type: ignore[arg-type] # a dataclass
-        vars(recorder)[recorded_field.name] = recorder._read_attribute(recorded_field.name)
+    for member in sorted(fields(original), key=lambda member: member.name != "ranked"):  # type: ignore[arg-type] # a dataclass
+        vars(recorder)[member.name] = recorder._read_attribute(member.name)
     return recorder
 
 
 @cache
 def _recorder_class(cls: Any) -> type:
-    """Return the subclass whose steps and properties are recorded; all else is inherited."""
-    recording_members: dict[str, Any] = {}
+    """Return the subclass that records step methods and properties; all else is inherited."""
+    members: dict[str, Any] = {}
     for name, attribute in vars(cls).items():
         if isinstance(attribute, property | cached_property):
-            recording_members[name] = cached_property(lambda self, name=name: self._read_attribute(name))  # type: ignore[misc]
+            members[name] = cached_property(lambda self, name=name: self._read_attribute(name))  # type: ignore[misc]
         elif hasattr(attribute, "rows_of"):
-            recording_members[name] = _record_calls(attribute)
-    return type(cls.__name__, (Recorder, cls), recording_members)
+            members[name] = _record_calls(attribute)
+    return type(cls.__name__, (Recorder, cls), members)
 
 
 def _record_calls(method: Any) -> Callable[..., Any]:
@@ -342,7 +335,7 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
 def step(function: "_Function[_Arguments]") -> "_Function[_Arguments]":
-    """Let a function of arrays be one step of what is computed from derived ones."""
+    """Make each call of a function of arrays one step, where an argument is traced."""
 
     @wraps(function)
     def either(*inputs: _Arguments.args, **options: _Arguments.kwargs) -> NDArray[Any]:
@@ -360,10 +353,10 @@ def step(function: "_Function[_Arguments]") -> "_Function[_Arguments]":
 def step_method(
     rows_of: Literal["same", "other", "query"] = "same",
 ) -> Callable[[_Method], _Method]:
-    """Let a method of a Recordable be one step: a mark, so that it costs nothing elsewhere.
+    """Make a method of a Recordable one step: a mark, so that it costs nothing elsewhere.
 
-    `rows_of` says what the rows of its result are of: the same as what the object holds; another
-    ranking, its first argument; the query, of whose groups it makes one number.
+    `rows_of` says who owns the rows of the result: the owner of the object's rows; another
+    ranking, the first argument; the query, for whose groups the method returns one number.
     """
 
     def mark(method: _Method) -> _Method:
@@ -377,7 +370,7 @@ def step_method(
 
 
 def give_name(name: str, column: NDArray[Any]) -> NDArray[Any]:
-    """Give values the name under which `explain` shows them, where no local variable has it."""
+    """Name a column for `explain`, where no local variable has the right name."""
     if isinstance(column, TracedArray):
         return TracedArray.of(column.values, replace(column.step, name=name), column.record)
     return column
@@ -385,12 +378,12 @@ def give_name(name: str, column: NDArray[Any]) -> NDArray[Any]:
 
 @contextmanager
 def name_variables(is_measure_file: Callable[[str], bool]) -> Iterator[None]:
-    """Name what is recorded meanwhile after the local variables that hold it.
+    """Name the arrays that are traced in the block after the local variables that hold them.
 
     `average_gain = ...` is "average gain", `n_others` the "number of others"; a trailing _ is left
     out, so that there may be `gain_` beside a parameter `gain`. Truth values get no name: the
-    condition itself is shown. `is_known` tells of which files the variables count. Python calls a
-    function at each return of this thread alone, and afterwards the one that it called before.
+    condition itself is shown. `is_measure_file` tells whether the variables of a file count. Python
+    calls a function at each return in this thread, and afterwards the profiler set before.
     """
 
     def name_locals(frame: FrameType, event: str, _: Any) -> None:
@@ -421,10 +414,10 @@ def name_variables(is_measure_file: Callable[[str], bool]) -> Iterator[None]:
 
 
 def _describe_variable(variable: str) -> str:
-    """Return the words for what a variable holds.
+    """Return the name of a variable in words.
 
-    >>> _word("n_others"), _word("average_gain"), _word("gain_")
-    ('number of others', 'average gain', 'gain')
+    >>> [_describe_variable(name) for name in ("n_others", "average_gain", "gain_")]
+    ['number of others', 'average gain', 'gain']
     """
     word = variable.replace("_", " ").strip()
     return f"number of {word[2:]}" if word.startswith("n ") else word

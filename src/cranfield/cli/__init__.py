@@ -1,7 +1,8 @@
-"""The command line: it calls the library and prints results. Nothing is printed elsewhere.
+"""The command line: commands call the library and print results; nothing is printed elsewhere.
 
-Exit status: 0 done, 2 wrong usage or input that cannot be scored; `check`
-also has 1, `gate` 1 and 3.
+Here belong the commands of the core, how their options are declared, and how results, notes and
+errors are printed; what they compute does not. Exit status: 0 done, 2 wrong usage or input that
+cannot be scored; `check` also has 1, `gate` 1 and 3.
 """
 
 import codecs
@@ -46,7 +47,10 @@ _SECTIONS = {
 
 
 def _add_extensions(section: str, lines: dict[str, str]) -> dict[str, str]:
-    """Return {command: line} of a section of the help, with extensions' commands before convert."""
+    """Return {command: its line} of a section of the help, with the commands of extensions.
+
+    `convert` comes last.
+    """
     extension_lines = {
         module_path.rpartition(".")[2]: line
         for module_path, line in EXTENSION_COMMANDS.get(section, {}).items()
@@ -69,7 +73,7 @@ _FOLDERS = {
 
 
 def load_command(name: str) -> click.Command:
-    """Return a command by its name: of a module beside this one, or of an extension."""
+    """Return the command of a name, from its module in this folder or in an extension."""
     module = name.replace("-", "_")
     module_path = (
         f"extensions.{_FOLDERS[name]}.{module}_command" if name in _FOLDERS else f"cli.{module}"
@@ -80,7 +84,7 @@ def load_command(name: str) -> click.Command:
 
 
 class Refusal(click.ClickException):
-    """What the library refuses, shown without a traceback."""
+    """An input or an option that the library refuses, shown without a traceback."""
 
     exit_code = 2
 
@@ -89,7 +93,7 @@ class Refusal(click.ClickException):
 
 
 def name_errors_option(command: click.Command | None, text: str) -> str:
-    """Return a text that names the option --errors; of another command, where this has none."""
+    """Return an error's text; where the command has no option --errors, evaluate's is named."""
     option_names = {
         option_name
         for parameter in (command.params if command else [])
@@ -103,21 +107,21 @@ _UNDONE_TEXT = "what was not finished is undone."
 
 
 class _SignalError(BaseException):
-    """The process must end by a signal, once everything that is open is closed."""
+    """The process must end by a signal, once all open files are closed."""
 
     def __init__(self, number: int) -> None:
         self.number = number
 
 
 def printable_error(error: click.UsageError) -> click.UsageError:
-    """Return the error with what it quotes of the arguments made printable."""
+    """Return the error with the arguments that it quotes made printable."""
     return click.UsageError(escape_unprintable(error.format_message()), error.ctx)
 
 
-# What people type -> the option of some commands that they mean.
+# An option that people type -> the option of some commands that they mean.
 _MEANT_OPTIONS = {"-q": "--query", "--rows": "--limit", "--columns": "--layout"}
 _MEANT_OPTIONS |= dict.fromkeys(("--min", "--minimum", "--threshold", "--atleast"), "--at-least")
-# What people type to see the worst queries, and which command lists them.
+# Options that people type to see the worst queries; the hints say which command lists them.
 _WORST_OPTIONS = ("-q", "--per-query", "--sort", "--sort-by", "--worst", "--bottom", "--changes")
 _TWO_RUNS_HINT = (
     "`cranfield explain` with the same files, two of them runs, lists the queries that got worse "
@@ -141,7 +145,7 @@ _MEANT_OPTIONS |= {"--doc-map": "--map-docs", "--collapse": "--map-docs-keep"}
 
 
 def _no_option_error(error: click.NoSuchOption) -> click.UsageError:
-    """Return the error with the option that is meant, if the command has it."""
+    """Return the error on an unknown option, with the option that the user may mean."""
     typed_option = error.option_name.partition("=")[0]
     option_names = {
         option_name
@@ -226,14 +230,12 @@ class _Commands(click.Group):
             raise _SignalError(getattr(signal, "SIGPIPE", signal.SIGTERM)) from None
 
     def _as_typed(self, ctx: click.Context, text: str) -> str:
-        """Return a text with `name='value'` of the command's options as they are typed."""
+        """Return the text with each `name='value'` of an option as it is typed: `--name value`."""
         command = self.get_command(ctx, str(ctx.invoked_subcommand))
         for parameter in [] if command is None else command.params:
             if isinstance(parameter, click.Option):
-                value_pattern, typed_form = (
-                    r"(?:'([^'\s]+)'|(?=[-\w.'\"]))",
-                    max(parameter.opts, key=len) + r" \1",
-                )
+                value_pattern = r"(?:'([^'\s]+)'|(?=[-\w.'\"]))"
+                typed_form = max(parameter.opts, key=len) + r" \1"
                 if parameter.is_flag:
                     value_pattern, typed_form = "True", typed_form[:-3]
                 # Not within a measure, as P(rel=2).
@@ -242,7 +244,7 @@ class _Commands(click.Group):
 
 
 def _is_measure(name: str) -> bool:
-    """Tell whether this is a measure's name, here or in other tools."""
+    """Tell whether a text is the name of a measure, here or in other tools."""
     from cranfield.measures import parse_all
 
     try:
@@ -252,7 +254,7 @@ def _is_measure(name: str) -> bool:
 
 
 def _usual_name(option: str) -> str:
-    """Return the name of an option that has other names, too."""
+    """Return the usual name of an option: of --metric, --metrics and --measures, "measure"."""
     return "measure" if option in ("measures", "metric", "metrics") else option
 
 
@@ -307,7 +309,9 @@ def main() -> None:
             message = "Interrupted" if signal_error.number == signal.SIGINT else "Ended by a signal"
             with contextlib.suppress(OSError):
                 click.echo(f"{message}: {_UNDONE_TEXT}", err=True)
-        status = 128 + signal_error.number  # what a shell says of a process that a signal ended
+        status = (
+            128 + signal_error.number
+        )  # the status that a shell gives a process that a signal ended
         old_handlers.pop(signal_error.number, None)
         signal.signal(signal_error.number, signal.SIG_DFL)
         signal.raise_signal(signal_error.number)
@@ -320,7 +324,7 @@ def main() -> None:
 
 
 def _run(signal_numbers: Iterable[int]) -> int:
-    """Run the command; return its exit status, or raise _EndedError if one of the signals came.
+    """Run the command; return its exit status, or raise _SignalError if one of the signals came.
 
     Only a command itself gives another status than 0 or 2: a process that cannot write a message
     must not look like a gate that has failed.
@@ -330,7 +334,7 @@ def _run(signal_numbers: Iterable[int]) -> int:
             command_status = cli.main(prog_name="cranfield", standalone_mode=False)
             status = command_status if isinstance(command_status, int) else 0
             sys.stdout.flush()
-        finally:  # also where Python ignored the exception, or made another one of it
+        finally:  # also where Python ignored the exception, or raised another in its place
             for signal_number in signal_numbers:
                 if signal.getsignal(signal_number) == signal.SIG_DFL:
                     raise _SignalError(signal_number)
@@ -354,15 +358,15 @@ def _run(signal_numbers: Iterable[int]) -> int:
     for name in ("stdout", "stderr"):
         try:
             getattr(sys, name).flush()
-        except OSError:  # what is still to be written would fail again when the interpreter ends
+        except OSError:  # buffered text would fail again when the interpreter ends
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - until then
     return status
 
 
 def _install_handlers() -> dict[int, Any]:
-    """Have signals that end the process raise an exception; return what they did before.
+    """Have signals that end the process raise _SignalError; return {signal: its handler before}.
 
-    Those that are ignored stay so, as with nohup.
+    A signal that is ignored stays ignored, as with nohup.
     """
     old_handlers = {}
     default_handlers = (signal.SIG_DFL, signal.default_int_handler)
@@ -375,12 +379,12 @@ def _install_handlers() -> dict[int, Any]:
 
 
 def _raise_signal_error(signal_number: int, _: object) -> None:
-    signal.signal(signal_number, signal.SIG_DFL)  # a second one ends the process at once
+    signal.signal(signal_number, signal.SIG_DFL)  # a second signal ends the process at once
     raise _SignalError(signal_number)
 
 
 def _raise_again(unraisable: Any) -> None:
-    """Have an _EndedError that Python ignored, as in `__del__`, raised again a moment later."""
+    """Have a _SignalError that Python ignored, as in `__del__`, raised again a moment later."""
     error = unraisable.exc_value
     if not isinstance(error, _SignalError):
         sys.__unraisablehook__(unraisable)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from cranfield.cli import flags
 from cranfield.cli.several import ComparisonOptions, comparison_options
 from cranfield.cli.terminal import Format, format_option, query_texts_option, show
-from cranfield.cli.way import Way, choose_way
+from cranfield.cli.way import Way, choose_alternative
 from cranfield.errors import OptionError
 from cranfield.options import whole_check
 
@@ -14,7 +14,7 @@ from cranfield.options import whole_check
 def command(
     qrels: str | None = flags.argument(required=False),
     runs: tuple[str, ...] = flags.argument(nargs=-1, metavar="RUN..."),
-    ways: Sequence[Way] = flags.added_options("compare", ways=True),
+    alternatives: Sequence[Way] = flags.added_options("compare", alternatives=True),
     comparing: ComparisonOptions = comparison_options,
     means: bool = flags.option(
         group="Output", is_flag=True, help="Show each system's mean with its own interval, too."
@@ -45,15 +45,15 @@ def command(
     cranfield compare --collections collections.csv -m 'nDCG@10 R@100'
     cranfield compare demo/qrels.txt demo/*.run -m P@10 --human second.qrels
     """  # noqa: D301 - click's mark for lines to keep
-    way = choose_way(ways)
-    if qrels is None and not (way and way.in_place_of_files):
+    alternative = choose_alternative(alternatives)
+    if qrels is None and not (alternative and alternative.in_place_of_files):
         other_inputs = [
-            other_way.in_place_of_files for other_way in ways if other_way.in_place_of_files
+            other.in_place_of_files for other in alternatives if other.in_place_of_files
         ]
         raise OptionError(f"state {', or '.join(['QRELS and RUN...', *other_inputs])}")
-    if way is not None:
-        flags.refuse_options({"means", "changes", "query_texts"}, way.refusal)
-        show(way.compare(qrels, runs, comparing), form)
+    if alternative is not None:
+        flags.refuse_options({"means", "changes", "query_texts"}, alternative.refusal)
+        show(alternative.compare(qrels, runs, comparing), form)
         return
     if not changes:
         flags.refuse_options(

@@ -130,7 +130,7 @@ def _read_qrels(
     judging: Judging,
     data: DataOptions,
 ) -> Qrels:
-    """Read judgments, merge them, and choose the queries that other files name."""
+    """Return the merged judgments of the sources, on the queries that other files choose."""
     judgments, *other_judgments = (
         data.read_qrels(source, judging.duplicates) for source in sources
     )
@@ -146,7 +146,7 @@ def _read_qrels(
 def _read_run(
     sources: Sequence[str], only: Sequence[str], without: Sequence[str], data: DataOptions
 ) -> Run:
-    """Read runs, join them, and choose the rows that other files name."""
+    """Return the joined runs of the sources, with the rows that other files choose."""
     columns, excluded_names = None, COLUMNS["doc"].list_names[Side.EXCLUDED]
     if without and any(plain_name(name) in excluded_names for name in data.columns or ()):
         columns, data = data.columns, replace(data, columns=None)
@@ -163,7 +163,7 @@ def _read_run(
 
 
 def _write_qrels(judgments: Qrels, target: str, form: Any, judging: Judging) -> None:
-    """Write judgments, and say what was understood and left out."""
+    """Write judgments, and print how they were read and which rows were left out."""
     judgments.write(target, form)
     print_written(f"read as {judgments.description}", judgments.left_out, len(judgments), target)
     _print_row_notes(judgments.notes, judgments.repeats, judging)
@@ -174,7 +174,7 @@ def _write_qrels(judgments: Qrels, target: str, form: Any, judging: Judging) -> 
 
 
 def _write_run(run: Run, target: str, form: Any, judging: Judging) -> None:
-    """Write a run, and say what was understood and left out."""
+    """Write a run, and print how it was read and which rows were left out."""
     write_counts = run.write(target, form, judging.duplicates)
     print_written(f"read as {run.description}", write_counts.left_out, write_counts.rows, target)
     _print_row_notes(run.rows.notes, write_counts.repeats, judging)
@@ -190,23 +190,23 @@ def _write_run(run: Run, target: str, form: Any, judging: Judging) -> None:
 
 
 def _read_selection(path: str) -> dict[str, Any]:
-    """Return what a file names, as `only` and `without` of a Run take it."""
-    listed_role = read_id_list(path)
-    if listed_role is None:
+    """Return the queries or documents of a file, as keywords of `Run.only` and `Run.without`."""
+    listed_ids = read_id_list(path)
+    if listed_ids is None:
         return {"docs": path}
-    role, listed = listed_role
-    return {"queries" if role == "query_id" else "docs": listed}
+    role, ids = listed_ids
+    return {"queries" if role == "query_id" else "docs": ids}
 
 
 def _select_queries(judgments: Qrels, path: str, *, keeps: bool) -> Qrels:
-    """Return the judgments of the queries that a file lists, or of the others."""
-    listed_role = read_id_list(path)
-    if listed_role is None or listed_role[0] != "query_id":
+    """Return the judgments of the queries that a file lists, or of all other queries."""
+    listed_ids = read_id_list(path)
+    if listed_ids is None or listed_ids[0] != "query_id":
         raise OptionError(
-            f"{escape_unprintable(path)}: of judgments, queries are chosen: expected their ids, one to a "
-            "line, below the line query_id"
+            f"{escape_unprintable(path)}: of judgments, queries are chosen: expected their ids, "
+            "one to a line, below the line query_id"
         )
-    listed_queries = set(listed_role[1])
+    listed_queries = set(listed_ids[1])
     if not keeps and listed_queries.isdisjoint(judgments.query_ids):
         raise NothingSharedError("lists no query of the judgments", source=path)
     queries = [
@@ -231,7 +231,7 @@ def refuse_own_input(sources: Iterable[str], target: str) -> None:
 def print_written(
     summary: str, left_out: FaultyRows, n_rows: int, target: str, source: str = "IN"
 ) -> None:
-    """Say what was understood or made, how much of it was written, and what was left out."""
+    """Print what was read or made, the number of rows written, and the rows left out."""
     print_note(
         f"{summary}; wrote {n_rows:,} rows to {'standard output' if target == '-' else target}"
     )
@@ -240,7 +240,7 @@ def print_written(
 
 
 def _print_row_notes(notes: Iterable[Note], repeats: FaultyRows, judging: Judging) -> None:
-    """Say how many cells held lists, and how many rows had a document that another one has."""
+    """Print notes on cells that held lists, and on rows that repeat a document."""
     print_notes(select_list_notes(notes))
     if repeats.count:
         print_note(duplicates_note("IN", repeats, judging.duplicates).text)

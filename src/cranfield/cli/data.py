@@ -1,4 +1,4 @@
-"""What the commands that read data share: the options that say what the files are."""
+"""Options that say how files are read, which all commands that read data share."""
 
 import contextlib
 import glob
@@ -32,7 +32,7 @@ from cranfield.scoring.sides import find_two_sided_tables, hold_both_sides, is_r
 
 
 def _read_columns(text: Any) -> ColumnsLike:
-    """Read `query_id=user,doc_id=2,relevance=-`; columns that were read already are unchanged."""
+    """Return the columns of `query_id=user,doc_id=2,relevance=-`; other values are unchanged."""
     if not isinstance(text, str):
         return text  # type: ignore[no-any-return] # columns
     column_of_role: dict[str, str | int | None] = {}
@@ -51,7 +51,7 @@ def _read_columns(text: Any) -> ColumnsLike:
 
 @contextlib.contextmanager
 def _name_columns_option(option: str) -> Iterator[None]:
-    """Name the option in an error of columns: `columns` is its name in Python."""
+    """Make an error on columns name the option as it is typed, not as it is called in Python."""
     try:
         yield
     except OptionError as error:
@@ -130,7 +130,7 @@ class DataOptions(Options):
 
     @cached_property
     def _doc_of_chunk(self) -> Mapping[str, str] | str | None:
-        """Which document each chunk belongs to, if options say."""
+        """The document of each chunk, as a mapping or a pattern; None without such an option."""
         if self.map_docs is None:
             return self.map_docs_pattern
         from cranfield.formats.small.chunk_files import read_chunks
@@ -163,7 +163,7 @@ class DataOptions(Options):
     def read_runs(self, paths: Sequence[str], *, says_order: bool = False) -> list[Run]:
         """Open runs, each named by its file; by its whole path where two have one name.
 
-        `says_order`: say what is odd about the order of their scores, if the result does not.
+        `says_order`: print notes on a doubtful order of the scores, if the result has no notes.
         """
         _refuse_measures(*paths)
         with _name_columns_option("--run-columns" if self.run_columns else "--columns"):
@@ -185,9 +185,9 @@ class DataOptions(Options):
         return not has_side_option and hold_both_sides(paths, self.columns)
 
     def lone_file_error(self, path: str, otherwise: str) -> Exception:
-        """Return what is wrong with a file given without another: which columns it has, or lacks.
+        """Return the error for judgments without a run, or for a table without columns of a side.
 
-        Of what is no table, a run is missing; `otherwise` says what else needs no run.
+        `otherwise` says which other options need no run.
         """
         _refuse_measures(path)
         try:
@@ -203,7 +203,7 @@ class DataOptions(Options):
     def read_both_sides(
         self, paths: Sequence[str], duplicates: Duplicates = "refuse"
     ) -> tuple[Qrels, list[Run]]:
-        """Read files of which each holds both sides: see `open_both`."""
+        """Read files of which each holds both sides: see `open_both_sides`."""
         judgments, runs = self.open_both_sides(paths, duplicates)
         return self.read(judgments), runs
 
@@ -212,7 +212,7 @@ class DataOptions(Options):
     ) -> tuple[Qrels | QrelsReader, list[Run]]:
         """Open files of which each holds both sides: the judgments of all, and a run of each.
 
-        Raises InputError for a file that does not, or whose judgments are others.
+        Raises InputError for a file with one side alone, or with other judgments.
         """
         sides = find_two_sided_tables(list(paths), self.columns, self.errors)
         assert sides is not None  # noqa: S101 - of paths
@@ -224,7 +224,7 @@ class DataOptions(Options):
         return self._map_judgments(judgments), self._map_runs(runs)
 
     def _map_judgments(self, judgments: Qrels | QrelsReader) -> Qrels | QrelsReader:
-        """Return judgments of documents, where theirs are of chunks."""
+        """Return judgments of documents, given judgments of chunks if an option says so."""
         docs = self._doc_of_chunk if self.map_qrels else None
         if docs is None:
             return judgments
@@ -235,7 +235,7 @@ class DataOptions(Options):
         return replace(judgments, chunks=Chunks.of(docs))
 
     def _map_runs(self, runs: list[Run]) -> list[Run]:
-        """Return runs of documents, or of spans, where theirs are of chunks."""
+        """Return runs of documents or of spans, given runs of chunks if options say so."""
         if self._doc_of_chunk is not None:
             runs = [run.map_docs(self._doc_of_chunk, self.map_docs_keep or "first") for run in runs]
         if self.span_pattern is not None:
@@ -259,7 +259,7 @@ data_options = flags.family_options(DataOptions, group="Files", **_METAVARS)
 lenient_data_options = flags.family_options(
     DataOptions, without=("errors",), group="Files", **_METAVARS
 )
-# Where queries are those that all systems have, or the one that is named.
+# For commands that choose the queries themselves: those of all systems, or a named query.
 judging_options = flags.family_options(Judging, without=("queries",), group="Ranking")
 all_judging_options = flags.family_options(Judging, group="Ranking")
 threads_options = flags.family_options(Threads, group="Files", threads={"metavar": "N"})
@@ -268,7 +268,7 @@ duplicates_option = flags.family_options(Judging, without=RANKING_OPTIONS, group
 
 @dataclass(frozen=True, kw_only=True)
 class GradesOptions(Options):
-    """Lists of grades in the place of judgments and a run, and what options say about them."""
+    """Lists of grades that take the place of judgments and a run, and their options."""
 
     grades: tuple[str, ...] = option(
         (),
@@ -305,7 +305,7 @@ grades_options = flags.family_options(
     top_grade={"metavar": "GRADE"},
 )
 
-# What says how files are read, and how a run is judged.
+# The names of the options that say how files are read, and how a run is judged.
 READING_OPTIONS = {
     data_option.name for family in (DataOptions, Judging) for data_option in list_options(family)
 }
@@ -318,7 +318,7 @@ def open_inputs(
     grade_options: GradesOptions,
     judging: Judging,
 ) -> tuple[Qrels | QrelsReader, list[Run]]:
-    """Return judgments and runs: of the files QRELS and RUN, or of lists of grades.
+    """Return judgments and runs, of the files QRELS and RUN or of lists of grades.
 
     Raises click.UsageError if there is neither or both, OptionError for an option without effect,
     InputError for what cannot be read.
@@ -395,8 +395,11 @@ def is_measure(text: str) -> bool:
 
 
 def measures_hint(measure_names: Sequence[str]) -> str:
-    """Return how measures are typed."""
-    return f"Measures are typed with -m before each: {' '.join(f'-m {name}' for name in measure_names)}."
+    """Return the hint how these measures are typed."""
+    return (
+        "Measures are typed with -m before each: "
+        f"{' '.join(f'-m {name}' for name in measure_names)}."
+    )
 
 
 def is_file(path: str) -> bool:

@@ -21,7 +21,7 @@ from cranfield.cli.data import (
     threads_options,
 )
 from cranfield.cli.terminal import Format, piped_format_option, print_note, query_texts_option, show
-from cranfield.cli.way import Way, choose_way
+from cranfield.cli.way import Way, choose_alternative
 from cranfield.comparison.comparing import ComparingOptions
 from cranfield.comparison.level import Level
 from cranfield.data.judging import Judging
@@ -39,22 +39,22 @@ from cranfield.scoring.scores import Systems
 
 @dataclass(frozen=True)
 class Inputs:
-    """What is scored: judgments and runs, or lists of grades; and by which measures."""
+    """The judgments and runs, or lists of grades, to score, and the measures."""
 
     qrels: str | None
     runs: tuple[str, ...]
     names: tuple[str, ...]  # of the measures
     rel: float | None
-    listed: GradesOptions
+    grades: GradesOptions
     judging: Judging
     data: DataOptions
 
     def check(self) -> None:
-        """Raise MeasureError for what is no measure, before files are read."""
+        """Raise MeasureError for an unknown measure, before files are read."""
         flags.parse_measures(self.names, DEFAULT_MEASURES, self.rel)
 
     def refuse_query_argument(self) -> None:
-        """Raise InputError where the last file is none: perhaps it is a query, as for `explain`."""
+        """Raise InputError if the last argument is no file: it may be a query, as for `explain`."""
         last_argument = self.runs[-1] if self.runs else ""
         if last_argument and not (is_file(last_argument) or is_measure(last_argument)):
             raise InputError(
@@ -66,7 +66,7 @@ class Inputs:
 
     def open(self) -> tuple[Qrels | QrelsReader, list[Run]]:
         """Open the judgments and the runs."""
-        return open_inputs(self.qrels, self.runs, self.data, self.listed, self.judging)
+        return open_inputs(self.qrels, self.runs, self.data, self.grades, self.judging)
 
     def measures(self, judgments: Qrels | QrelsReader) -> list[Measure]:
         """Return the measures that were named, or those that suit the judgments."""
@@ -98,7 +98,7 @@ inputs_options = flags.combined_options(
             "What to compute (trec_eval's, ranx's and ir_measures' names work)", DEFAULT_MEASURES
         ),
         "rel": flags.rel_option(),
-        "listed": grades_options,
+        "grades": grades_options,
         "judging": all_judging_options,
         "data": data_options,
     },
@@ -118,7 +118,7 @@ def command(
         is_flag=True,
         help="Show each mean with its confidence interval.",
     ),
-    ways: Sequence[Way] = flags.added_options("evaluate", ways=True),
+    alternatives: Sequence[Way] = flags.added_options("evaluate", alternatives=True),
     level: Level = flags.family_options(Level, group="Statistics"),
     of_intervals: Sequence[ComparingOptions] = flags.added_options("intervals"),
     threads: Threads = threads_options,
@@ -143,11 +143,11 @@ def command(
     """  # noqa: D301 - click's mark for lines to keep
     if not per_query:
         flags.refuse_options({"query_texts"}, "(--topics) has no effect without -q")
-    way = choose_way(ways)
-    _refuse_options(way, with_intervals, families, of_intervals)
+    alternative = choose_alternative(alternatives)
+    _refuse_options(alternative, with_intervals, families, of_intervals)
     click.get_current_context().with_resource(limit_threads(threads.threads))
-    if way is not None:
-        show(way.evaluate(inputs, level), form)
+    if alternative is not None:
+        show(alternative.evaluate(inputs, level), form)
         return
     inputs.check()
     if per_query:
@@ -186,19 +186,19 @@ def command(
 
 
 def _refuse_options(
-    way: Way | None,
+    alternative: Way | None,
     with_intervals: bool,
     families: Sequence[ScoringOptions],
     of_intervals: Sequence[ComparingOptions],
 ) -> None:
-    """Raise OptionError for what does not go with a way of an extension, or with intervals."""
+    """Raise OptionError for options that an extension's alternative, or --intervals, excludes."""
     end_options = flags.option_names(
         family for family in families if isinstance(family, EndsOptions)
     )
     means_exclude = {"per_query", "slices", *end_options}
-    if way is not None:
-        flags.refuse_options(means_exclude, f"{way.refusal}, which shows means")
-        flags.refuse_options(flags.option_names([*families, *of_intervals]), way.refusal)
+    if alternative is not None:
+        flags.refuse_options(means_exclude, f"{alternative.refusal}, which shows means")
+        flags.refuse_options(flags.option_names([*families, *of_intervals]), alternative.refusal)
     elif with_intervals:
         flags.refuse_options(means_exclude, "does not go with --intervals, which shows means")
     else:

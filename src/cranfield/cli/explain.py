@@ -65,7 +65,7 @@ def command(
     ),
     query_texts: str | None = query_texts_option,
     doc_texts: str | None = doc_texts_option,
-    listed: GradesOptions = grades_options,
+    grades: GradesOptions = grades_options,
     judging: Judging = all_judging_options,
     data: DataOptions = data_options,
     form: Format = format_option,
@@ -87,7 +87,7 @@ def command(
     cranfield explain --grades "5 2 4 0 1" -m DCG
     """  # noqa: D301 - click's mark for lines to keep
     runs, last_argument = _split_query(qrels, runs, query, data)
-    judgments_or_reader, named_runs = open_inputs(qrels, runs, data, listed, judging)
+    judgments_or_reader, named_runs = open_inputs(qrels, runs, data, grades, judging)
     judgments = data.read(judgments_or_reader)
     if last_argument is not None and last_argument not in judgments.query_ids:
         hint = (
@@ -119,7 +119,7 @@ def command(
 def _split_query(
     qrels: str | None, runs: Sequence[str], query: str | None, data: DataOptions
 ) -> tuple[Sequence[str], str | None]:
-    """Return the files of runs, and the last argument apart if it is a query; else None."""
+    """Return the files of runs, and the query if the last argument is one; else None."""
     if not runs or is_file(runs[-1]):
         return runs, None
     if query is None:

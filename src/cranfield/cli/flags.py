@@ -1,10 +1,10 @@
-"""The parameters of commands: what click must know about each is its default in the signature.
+"""Flags: a command's parameter has as its default what declares the option to click.
 
     @flags.command("check")
     def command(qrels: str = flags.argument(), form: Format = format_option) -> None: ...
 
 Such a default takes the parameter's name and returns click's decorator. Options that belong
-together, as those of a family, are one parameter.
+together, as the options of a family, are one parameter.
 """
 
 import functools
@@ -35,30 +35,21 @@ _TYPED_KEY = "cranfield.typed"
 _MAX_CHOICES_WIDTH = 50  # characters of the choices that are shown beside an option's name
 _SHORT_HELP = re.compile(r"-\w*h")  # -h, or with other letters as in -qh
 # The options of other groups than the first that the short help shows, too.
-_USUAL_OPTIONS = (
-    "--format",
-    "--output",
-    "--per-query",
-    "--saved",
-    "--ties",
-    "--queries",
-    "--all-pairs",
-)
+_USUAL_OPTIONS = {"--format", "--output", "--per-query", "--saved", "--ties", "--queries"}
+_USUAL_OPTIONS |= {"--all-pairs"}
 _METAVARS = {int: "N", float: "X", str: "TEXT"}
-_FIRST_SENTENCE = re.compile(
-    r".*?(?<!\.)[.?](?= |$)", re.S
-)  # the first sentence; dots of RUN... end none
+_FIRST_SENTENCE = re.compile(r".*?(?<!\.)[.?](?= |$)", re.S)  # dots of RUN... end no sentence
 
 
 def complete_files(_: click.Context, __: click.Parameter, prefix: str) -> "list[CompletionItem]":
-    """Leave it to the shell to complete the name of a file."""
+    """Return the item that has the shell complete the name of a file."""
     from click.shell_completion import CompletionItem
 
     return [CompletionItem(prefix, type="file")]
 
 
 def complete_measures(_: click.Context, __: click.Parameter, prefix: str) -> "list[CompletionItem]":
-    """Return the measures whose names begin with what was typed, in small letters or not."""
+    """Return the measures whose names begin with a prefix, in small letters or not."""
     from click.shell_completion import CompletionItem
 
     return [
@@ -71,50 +62,44 @@ def complete_measures(_: click.Context, __: click.Parameter, prefix: str) -> "li
 class GroupedOption(click.Option):
     """An option that `--help` lists under the name of its group."""
 
-    def __init__(self, *declarations: Any, group: str = "Options", **click_settings: Any) -> None:
-        if (
-            "metavar" not in click_settings
-            and click_settings.get("type") in _METAVARS
-            and not click_settings.get("is_flag")
-        ):
-            click_settings["metavar"] = _METAVARS[click_settings["type"]]
-        if click_settings.get("metavar") == "MEASURE":
-            click_settings["shell_complete"] = complete_measures
-        elif str(click_settings.get("metavar")).startswith("FILE"):
-            click_settings["shell_complete"] = complete_files
-        super().__init__(*declarations, **click_settings)
+    def __init__(self, *declarations: Any, group: str = "Options", **attrs: Any) -> None:
+        has_type = attrs.get("type") in _METAVARS and not attrs.get("is_flag")
+        if has_type and "metavar" not in attrs:
+            attrs["metavar"] = _METAVARS[attrs["type"]]
+        if attrs.get("metavar") == "MEASURE":
+            attrs["shell_complete"] = complete_measures
+        elif str(attrs.get("metavar")).startswith("FILE"):
+            attrs["shell_complete"] = complete_files
+        super().__init__(*declarations, **attrs)
         self.group = group
 
     def is_usual(self) -> bool:
-        """Tell whether the short help shows it."""
-        return self.group == "Options" or not {*_USUAL_OPTIONS}.isdisjoint(self.opts)
+        """Tell whether the short help shows this option."""
+        return self.group == "Options" or not _USUAL_OPTIONS.isdisjoint(self.opts)
 
 
 class Command(click.Command):
     """A command whose `--help` lists the options by groups; `-h` shows the usual ones, in short."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Keep what was typed, for `typed`; refuse an option twice that has one value."""
+        """Keep the arguments for `typed_command`; refuse an option that occurs twice."""
         ctx.meta[_TYPED_KEY] = list(args)
         remaining_args = super().parse_args(ctx, args)
         _, _, order = self.make_parser(ctx).parse_args(list(ctx.meta[_TYPED_KEY]))
         for parameter, n in Counter(order).items():
-            if (
-                n > 1
-                and isinstance(parameter, click.Option)
-                and not (parameter.multiple or parameter.is_flag)
-            ):
+            if n == 1 or not isinstance(parameter, click.Option):
+                continue
+            if not (parameter.multiple or parameter.is_flag):
                 raise OptionError(f"{parameter.opts[-1]} is given {n} times, and takes one value")
         return remaining_args
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write what the command does: in short, the first paragraph and the examples."""
+        """Write the docstring; for the short help, its first paragraph and the examples."""
         if not _is_short(ctx):
             return super().format_help_text(ctx, formatter)
-        first_paragraph, *other_paragraphs = (
-            inspect.cleandoc(self.help or "").partition("\f")[0].split("\n\n")
-        )
-        examples = [paragraph for paragraph in other_paragraphs if paragraph.startswith("\b")]
+        text = inspect.cleandoc(self.help or "").partition("\f")[0]
+        first_paragraph, *paragraphs = text.split("\n\n")
+        examples = [paragraph for paragraph in paragraphs if paragraph.startswith("\b")]
         for paragraph in (first_paragraph, *examples):
             formatter.write_paragraph()
             with formatter.indentation():
@@ -126,30 +111,24 @@ class Command(click.Command):
         options = [param for param in self.get_params(ctx) if isinstance(param, click.Option)]
         headings = [getattr(option, "group", "Options") for option in options]
         for group in dict.fromkeys([*GROUPS[:-1], *sorted({*headings} - {*GROUPS}), GROUPS[-1]]):
-            group_options = [
-                option
-                for option, heading in zip(options, headings, strict=True)
-                if heading == group
-            ]
+            pairs = zip(options, headings, strict=True)
+            group_options = [option for option, heading in pairs if heading == group]
             if short:
                 group_options = [
-                    group_option
-                    for group_option in group_options
-                    if not isinstance(group_option, GroupedOption) or group_option.is_usual()
+                    option
+                    for option in group_options
+                    if not isinstance(option, GroupedOption) or option.is_usual()
                 ]
-            records = [
-                record
-                for group_option in group_options
-                if (record := group_option.get_help_record(ctx)) is not None
-            ]
+            records = [option.get_help_record(ctx) for option in group_options]
+            lines = [record for record in records if record is not None]
             if short:
-                records = [(option_names, _shorten(sentence)) for option_names, sentence in records]
-            if records:
+                lines = [(names, _shorten(sentence)) for names, sentence in lines]
+            if lines:
                 with formatter.section(group):
-                    formatter.write_dl(records)
+                    formatter.write_dl(lines)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write, in short, where the rest is."""
+        """Write, in the short help, which command shows all options."""
         if _is_short(ctx):
             formatter.write_paragraph()
             formatter.write_text(f"All options: {ctx.command_path} --help")
@@ -158,13 +137,11 @@ class Command(click.Command):
 def _is_short(ctx: click.Context) -> bool:
     """Tell whether help was asked for by -h."""
     typed_args = ctx.meta.get(_TYPED_KEY, ())
-    return "--help" not in typed_args and any(
-        _SHORT_HELP.fullmatch(typed_arg) for typed_arg in typed_args
-    )
+    return "--help" not in typed_args and any(map(_SHORT_HELP.fullmatch, typed_args))
 
 
 def _shorten(sentence: str) -> str:
-    """Return the first of some sentences, with the default."""
+    """Return the first sentence of an option's help, with the default."""
     first_sentence = _FIRST_SENTENCE.match(sentence)
     default = re.search(r"  \[default: [^\]]{1,20}\]$", sentence)
     if first_sentence is None:
@@ -176,16 +153,16 @@ def command(
     name: str,
     group: click.Group | None = None,
     cls: type[click.Command] = Command,
-    **click_settings: Any,
+    **attrs: Any,
 ) -> Callable[[Callable[..., None]], click.Command]:
-    """Make a function a command, of a group or alone, with the parameters of its signature."""
+    """Return a decorator that makes a function a command, and adds it to a group, if any."""
 
     def make_command(function: Callable[..., None]) -> click.Command:
         wrapper: Callable[..., Any] = function
         for parameter in [*inspect.signature(function).parameters.values()][::-1]:
             declaration: Callable[[str], Decorator] = parameter.default
             wrapper = declaration(parameter.name)(wrapper)
-        new_command = click.command(name, cls, **click_settings)(wrapper)
+        new_command = click.command(name, cls, **attrs)(wrapper)
         new_command.help = new_command.help or NO_DOCSTRINGS
         if group is not None:
             group.add_command(new_command)
@@ -194,34 +171,27 @@ def command(
     return make_command
 
 
-def argument(**click_settings: Any) -> Any:
-    """Declare an argument: the name of a file, if nothing else is told of how to complete it."""
-    return lambda name: click.argument(name, **{"shell_complete": complete_files, **click_settings})
+def argument(**attrs: Any) -> Any:
+    """Declare an argument: the name of a file, unless `shell_complete` says otherwise."""
+    return lambda name: click.argument(name, **{"shell_complete": complete_files, **attrs})
 
 
-def option(*names: str, group: str = "Options", **click_settings: Any) -> Any:
-    """Declare an option of a group; without names it is called as the parameter is."""
-    choices = (
-        click_settings["type"].choices
-        if isinstance(click_settings.get("type"), click.Choice)
-        else ()
-    )
+def option(*names: str, group: str = "Options", **attrs: Any) -> Any:
+    """Declare an option of a group; without names, it has the name of the parameter."""
+    choices = attrs["type"].choices if isinstance(attrs.get("type"), click.Choice) else ()
     if len("|".join(choices)) > _MAX_CHOICES_WIDTH:
-        click_settings = {
-            "metavar": "NAME",
-            **click_settings,
-            "help": f"{click_settings['help']} One of {', '.join(choices)}.",
-        }
+        sentence = f"{attrs['help']} One of {', '.join(choices)}."
+        attrs = {"metavar": "NAME", **attrs, "help": sentence}
 
     def declare(name: str) -> Decorator:
-        option_names = names or (f"--{name.replace('_', '-')}",)
-        return click.option(*option_names, name, cls=GroupedOption, group=group, **click_settings)
+        spellings = names or (f"--{name.replace('_', '-')}",)
+        return click.option(*spellings, name, cls=GroupedOption, group=group, **attrs)
 
     return declare
 
 
 def _number_reader(kind: type[int] | type[float]) -> Callable[[str], int | float | str]:
-    """Return what reads a number, and leaves other text as it is, which a check then refuses."""
+    """Return a function that reads a number, and leaves other text to be refused by a check."""
 
     def read_number(text: str) -> int | float | str:
         try:
@@ -232,40 +202,33 @@ def _number_reader(kind: type[int] | type[float]) -> Callable[[str], int | float
     return read_number
 
 
-def checked_option(check: Check, *names: str, **click_settings: Any) -> Any:
-    """Declare an option whose value goes through a check; an error names it as it was typed."""
-    if click_settings.get("type") in (int, float):
-        click_settings = {
-            "metavar": _METAVARS[click_settings["type"]],
-            **click_settings,
-            "type": _number_reader(click_settings["type"]),
-        }
+def checked_option(check: Check, *names: str, **attrs: Any) -> Any:
+    """Declare an option whose value a check reads; an error names the option as it was typed."""
+    if attrs.get("type") in (int, float):
+        number_type = attrs["type"]
+        attrs = {"metavar": _METAVARS[number_type], **attrs, "type": _number_reader(number_type)}
 
     def check_value(_: click.Context, parameter: click.Parameter, value: Any) -> Any:
-        for single_value in (
-            value if parameter.multiple else ()
-        ):  # an error shows the one that is wrong
-            checked_value(str(parameter.name), single_value, check)
+        for part in value if parameter.multiple else ():  # an error shows the wrong part alone
+            checked_value(str(parameter.name), part, check)
         return value if value is None else checked_value(str(parameter.name), value, check)
 
-    return option(*names, callback=check_value, **click_settings)
+    return option(*names, callback=check_value, **attrs)
 
 
 def combined_options(make_parameter: Callable[..., Any], declarations: Mapping[str, Any]) -> Any:
-    """Declare one parameter that several options make, the parts: kind(**{name: value})."""
+    """Declare one parameter that several options make: make_parameter(**{name: value})."""
 
     def declare(name: str) -> Decorator:
         def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
             @functools.wraps(function)
             def call_with_group(*args: Any, **arguments: Any) -> Any:
-                group_arguments = {
-                    parameter_name: arguments.pop(parameter_name) for parameter_name in declarations
-                }
+                group_arguments = {option: arguments.pop(option) for option in declarations}
                 return function(*args, **{name: make_parameter(**group_arguments)}, **arguments)
 
             wrapper: Callable[..., Any] = call_with_group
-            for parameter_name, declaration in [*declarations.items()][::-1]:
-                wrapper = declaration(parameter_name)(wrapper)
+            for option, declaration in [*declarations.items()][::-1]:
+                wrapper = declaration(option)(wrapper)
             return wrapper
 
         return decorate
@@ -278,82 +241,64 @@ def family_options(
     *,
     without: Collection[str] = (),
     group: str = "Options",
-    **click_settings: dict[str, Any],
+    **attrs: dict[str, Any],
 ) -> Any:
-    """Declare one parameter, a value of a family of options, which are a group of `--help`.
+    """Declare one parameter: a family of options, which are a group of `--help`.
 
-    Those in `without` are left out. `more` has what click is told of an option beside what its
-    family says: `help`, `metavar`, or `names`, as in `rel={"names": ("-l", "--rel")}`.
+    Options in `without` are left out. `attrs` has, for an option's name, what click needs
+    beside the family's declaration: `help`, `metavar`, or `names`, as in
+    `rel={"names": ("-l", "--rel")}`.
     """
-    return combined_options(
-        family_type, _declare_family(family_type, without, group, click_settings)
-    )
+    return combined_options(family_type, _declare_family(family_type, without, group, attrs))
 
 
-def added_options(verb: str, *, ways: bool = False) -> Any:
-    """Declare one parameter, the families of options that extensions add to a verb.
+def added_options(verb: str, *, alternatives: bool = False) -> Any:
+    """Declare one parameter: the families of options that extensions add to a verb.
 
-    `ways`: those which, when given, take the place of what the command does.
+    `alternatives`: the families that, when an option is given, take the command's place.
     """
-    family_types = load_ways(verb) if ways else load_families(verb)
-    declarations = {
-        name: declare
-        for family_type in family_types
-        for name, declare in _declare_family(family_type).items()
-    }
+    family_types = load_ways(verb) if alternatives else load_families(verb)
+    declarations: dict[str, Any] = {}
+    for family_type in family_types:
+        declarations |= _declare_family(family_type)
     return combined_options(
-        lambda **values: [family_type.of(values) for family_type in family_types], declarations
+        lambda **options: [kind.of(options) for kind in family_types], declarations
     )
 
 
 def _declare_family(
-    kind: type[Options],
+    family_type: type[Options],
     without: Collection[str] = (),
     group: str = "Options",
-    more: Mapping[str, Mapping[str, Any]] = {},
+    attrs_of_option: Mapping[str, Mapping[str, Any]] = {},
 ) -> dict[str, Any]:
     """Return {name: declaration} of the options of a family, under its heading if it has one."""
-    return {
-        option.name: _declare_option(
-            option,
-            **{
-                "group": kind.heading or group,
-                **kind.flags.get(option.name, {}),
-                **more.get(option.name, {}),
-            },
-        )
-        for option in list_options(kind)
-        if option.name not in without
-    }
+    declarations: dict[str, Any] = {}
+    for option in list_options(family_type):
+        if option.name not in without:
+            attrs: dict[str, Any] = {"group": family_type.heading or group}
+            attrs |= family_type.flags.get(option.name, {})
+            attrs |= attrs_of_option.get(option.name, {})
+            declarations[option.name] = _declare_option(option, **attrs)
+    return declarations
 
 
 def option_names(families: Iterable[Options]) -> set[str]:
-    """Return the names of the options of some families."""
+    """Return the names of all options of the families."""
     return {option.name for family in families for option in list_options(type(family))}
 
 
-def _declare_option(family_option: Option, names: Sequence[str] = (), **click_settings: Any) -> Any:
+def _declare_option(family_option: Option, names: Sequence[str] = (), **attrs: Any) -> Any:
     """Declare an option of a family, checked as the functions check it."""
-    click_settings = {
-        "help": family_option.sentence,
-        "default": family_option.default,
-        **click_settings,
-    }
+    attrs = {"help": family_option.sentence, "default": family_option.default, **attrs}
     if family_option.kind is bool:
-        return option(*names, is_flag=True, **click_settings)
-    click_type = (
-        click.Choice(family_option.choices) if family_option.choices else family_option.kind
-    )
-    click_settings = {
-        "type": click_type,
-        "show_default": click_settings["default"] is not None,
-        **click_settings,
-    }
-    return (
-        option(*names, **click_settings)
-        if family_option.check is None
-        else checked_option(family_option.check, *names, **click_settings)
-    )
+        return option(*names, is_flag=True, **attrs)
+    choices = family_option.choices
+    click_type = click.Choice(choices) if choices else family_option.kind
+    attrs = {"type": click_type, "show_default": attrs["default"] is not None, **attrs}
+    if family_option.check is None:
+        return option(*names, **attrs)
+    return checked_option(family_option.check, *names, **attrs)
 
 
 def measure_option(purpose: str, default: str) -> Any:
@@ -387,38 +332,32 @@ def per_query_option(sentence: str = "Show every query, too.") -> Any:
 
 
 def parse_measures(names: Sequence[str], default: str, rel: float | None) -> list[Measure]:
-    """Return the measures that were named with -m, or those of the default."""
+    """Return the measures of -m, or of the default."""
     return [measure for name in names or (default,) for measure in parse_all(name, rel)]
 
 
 def typed_command() -> str:
-    """Return the command as it was typed, as a shell takes it; addresses without their secrets."""
+    """Return the command line as a shell takes it, with addresses without their secrets."""
     context = click.get_current_context()
     command = ["cranfield", *context.command_path.split()[1:]]  # however the program was called
     return shlex.join([*command, *map(without_secrets, context.meta[_TYPED_KEY])])
 
 
 def typed_options(command: click.Command) -> list[str]:
-    """Return the options that were typed and that another command has, too, as a shell has them.
+    """Return the arguments of options that were typed and that another command has, too.
 
     The measures and the options of the output are left out.
     """
     context = click.get_current_context()
-    value_of_parameter, *_ = context.command.make_parser(context).parse_args(
-        list(context.meta[_TYPED_KEY])
-    )
+    parser = context.command.make_parser(context)
+    value_of_parameter, *_ = parser.parse_args(list(context.meta[_TYPED_KEY]))
     shared_names = {
         parameter.name
         for parameter in command.params
         if getattr(parameter, "group", "Output") != "Output"
     }
-    shared_names -= {
-        "names",
-        "query",
-        "query_texts",
-        "doc_texts",
-        "limit",
-    }  # gate's limit is another
+    # The limit of `gate` is another option.
+    shared_names -= {"names", "query", "query_texts", "doc_texts", "limit"}
     typed_parts: list[str] = []
     for parameter in context.command.params:
         source = context.get_parameter_source(str(parameter.name))
@@ -428,16 +367,14 @@ def typed_options(command: click.Command) -> list[str]:
             continue
         value = value_of_parameter[parameter.name]
         for text in value if parameter.multiple else [value]:
-            typed_parts += (
-                [parameter.opts[-1]]
-                if parameter.is_flag
-                else [parameter.opts[-1], without_secrets(str(text))]
-            )
+            typed_parts.append(parameter.opts[-1])
+            if not parameter.is_flag:
+                typed_parts.append(without_secrets(str(text)))
     return typed_parts
 
 
 def refuse_options(names: Collection[str], reason: str) -> None:
-    """Raise OptionError if one of these options was typed: it would have no effect."""
+    """Raise OptionError if an option of these names was typed, as it would have no effect."""
     context = click.get_current_context()
     for parameter in context.command.params:
         name = str(parameter.name)

@@ -42,7 +42,7 @@ _UNDECIDED_FLAGS = {
 
 
 def _read_range(value: str) -> tuple[float, float]:
-    """Read `0,1`."""
+    """Return the two numbers of `0,1`."""
     try:
         low, high = map(float, value.split(","))
     except ValueError:
@@ -51,7 +51,7 @@ def _read_range(value: str) -> tuple[float, float]:
 
 
 def _find_baseline_file(baseline: str, system_files: SystemFiles) -> str | None:
-    """Return the file of the baseline, which may be named by it; None if it is a system's name."""
+    """Return the file of the baseline, named by its path or its run; None for a saved system."""
     files = system_files.files
     if find_position(baseline, files) is not None or is_file(baseline):
         return baseline
@@ -62,12 +62,12 @@ def _find_baseline_file(baseline: str, system_files: SystemFiles) -> str | None:
 
 
 def _files_to_read(baseline: str | None, system_files: SystemFiles) -> list[str]:
-    """Return the files to read: that of the baseline first, and again if there is no other."""
+    """Return the files to read: the baseline's file first, twice if it is the only file."""
     files = [*system_files.files]
     if baseline is None:
         return files
     other_files = [file for file in files if find_position(file, [baseline]) is None]
-    if not other_files:  # beside itself: whether the gate works at all
+    if not other_files:  # it is judged against itself, which shows whether the gate works at all
         print_note(
             "the only run is the baseline itself: is the file of the new run missing?", "warning"
         )

@@ -66,11 +66,14 @@ def _example_sentence(definition: Definition) -> str:
     example_measure, example_value = make_example(definition)
     value_text = example_value if isinstance(example_value, str) else f"{example_value:.4f}"
     grades = ", ".join(f"{doc} {grade}" for doc, grade in EXAMPLE[0].items())
-    return f"{example_measure} of the ranking {' '.join(EXAMPLE[1])} is {value_text}; judged are {grades}"
+    return (
+        f"{example_measure} of the ranking {' '.join(EXAMPLE[1])} is {value_text}; judged are "
+        f"{grades}"
+    )
 
 
 def write_definition(definition: Definition, formatter: click.HelpFormatter) -> None:
-    """Write what is known of a measure."""
+    """Write the page of a measure: text, facts, an example, parameters."""
     formatter.write_text(definition.pattern)
     for paragraph in filter(None, definition.documentation.split("\n\n")):
         formatter.write_paragraph()

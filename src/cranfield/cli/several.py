@@ -1,4 +1,4 @@
-"""What the commands that compare systems share: their judgments and runs, or saved scores."""
+"""Inputs of the commands that compare systems: judgments and runs, or saved scores."""
 
 import fnmatch
 import os
@@ -34,7 +34,7 @@ from cranfield.measures import Measure
 
 @dataclass(frozen=True)
 class SystemFiles:
-    """Judgments and runs, or, with --saved, files of scores: and what options say about them."""
+    """Files of judgments and runs, or of saved scores, and the options on how to read them."""
 
     qrels: str
     runs: tuple[str, ...]
@@ -44,9 +44,7 @@ class SystemFiles:
     rel: float | None
     judging: Judging
     data: DataOptions
-    judgment_options: tuple[
-        str, ...
-    ] = ()  # other options of the command that saved scores have not
+    judgment_options: tuple[str, ...] = ()  # the command's other options that need judgments
 
     def __post_init__(self) -> None:
         if self.are_scores:
@@ -75,7 +73,7 @@ class SystemFiles:
         return not self.are_scores and self.data.holds_both_sides([self.qrels, *self.runs])
 
     def measures(self, default: str) -> Any:
-        """Return the measures that were named, else the default; None for all that were saved."""
+        """Return the measures of -m, else the default; None for all measures that were saved."""
         if self.are_scores:
             return list(self.names) or None
         return flags.parse_measures(self.names, default, self.rel)
@@ -90,10 +88,8 @@ class SystemFiles:
             self._point_to_files(None, judgments_and_runs[1], files)
             return judgments_and_runs
         try:
-            judgments, runs = (
-                self.data.read_qrels(self.qrels, duplicates),
-                self.data.read_runs(files),
-            )
+            judgments = self.data.read_qrels(self.qrels, duplicates)
+            runs = self.data.read_runs(files)
         except InputError as error:
             if error.kind not in ("columns", "no ids"):
                 raise
@@ -102,7 +98,7 @@ class SystemFiles:
         return judgments, runs
 
     def _point_to_files(self, qrels: str | None, runs: list[Run], files: list[str]) -> None:
-        """Make the command's output name these files where it says how to explain a query."""
+        """Make the output name these files in the command that explains a query."""
         from cranfield.cli.explain import command
 
         paths = [*files, *([] if qrels is None else [qrels])]
@@ -114,7 +110,7 @@ class SystemFiles:
     def find_baseline(
         self, baseline: str | None, files: list[str], opened_runs: Sequence[Run] | None
     ) -> str | None:
-        """Return the name of the baseline, which may be its file; a file of scores comes first."""
+        """Return the name of the baseline, given it or its file; a file of scores moves first."""
         run_names = [run.name for run in opened_runs or ()]
         if (
             baseline is None
@@ -131,7 +127,7 @@ class SystemFiles:
     def extension_options(self, families: Iterable[ComparingOptions]) -> dict[str, Any]:
         """Return the options of extensions that are not at their defaults.
 
-        Files of saved scores are named by the systems that they have scores of.
+        An option that names a file of saved scores gets the names of its systems.
         """
         if self.are_scores:
             families = [family.rename_runs(self._find_system_names) for family in families]
@@ -140,7 +136,7 @@ class SystemFiles:
         }
 
     def _find_system_names(self, run: str, option: str) -> list[str]:
-        """Return the names of the systems in files that a path or a pattern names, else itself."""
+        """Return the systems in the files of a path or a pattern; the text if it names no file."""
         paths = _find_files(run)
         if all(find_position(path, self.files) is None for path in paths):
             return [run]
@@ -154,7 +150,7 @@ class SystemFiles:
     def read_system_name(self, path: str, option: str = "--baseline") -> str:
         """Return the name of the one system that a file has saved scores of.
 
-        It has this name among others, too, if the file is the first of them.
+        The system has this name among other files, too, if the file comes first.
         """
         alignment = replace(self.alignment, missing="zero")
         system_names = align([path], None, list(self.names) or None, alignment).system_names
@@ -221,7 +217,7 @@ class ComparisonOptions:
         )
 
     def measures(self, default: str) -> list[Measure]:
-        """Return the measures that were named, else the default."""
+        """Return the measures of -m, else the default."""
         return flags.parse_measures(self.names, default, self.rel)
 
     def refuse_two_kinds(self) -> None:
@@ -256,7 +252,7 @@ comparison_options = flags.combined_options(
 def add_group_members(
     qrels: str, runs: tuple[str, ...], families: Iterable[ComparingOptions]
 ) -> tuple[str, ...]:
-    """Return the files of runs, with those that only options of extensions name."""
+    """Return the files of runs, with the files that only options of extensions name."""
     patterns = [name for family in families for name in family.run_names()]
     run_names = [
         stem_of(Source(run)) for run in runs
@@ -267,7 +263,7 @@ def add_group_members(
 
 
 def _find_files(path_or_pattern: str) -> list[str]:
-    """Return the files that a path or a pattern names."""
+    """Return the files that a path or a pattern matches."""
     return (
         [path_or_pattern]
         if os.path.isfile(path_or_pattern)
@@ -276,6 +272,6 @@ def _find_files(path_or_pattern: str) -> list[str]:
 
 
 def find_position(path: str, paths: Sequence[str]) -> int | None:
-    """Return which of some files a path is, however it is written; None if it is not there."""
+    """Return the position of a file among paths, however they are written; None without."""
     real_path = os.path.realpath(path)
     return next((i for i, file in enumerate(paths) if os.path.realpath(file) == real_path), None)

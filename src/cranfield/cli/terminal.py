@@ -1,4 +1,4 @@
-"""What the commands share: printing and writing that no id can break."""
+"""Terminal: how all commands print results and notes, and write files; no id can break it."""
 
 import contextlib
 import io
@@ -44,7 +44,7 @@ def show(
 ) -> None:
     """Print a result, and write it to the files that were asked for.
 
-    `how` is for its tables and its rows, `of_tables` for the tables alone; `query_texts` and
+    `arguments` go to its tables and its rows, `of_tables` to the tables alone; `query_texts` and
     `doc_texts` are files of texts to show beside ids. If a file cannot be written, the others are,
     and the result is printed, before InputError is raised.
     """
@@ -79,7 +79,7 @@ def show(
 
 
 def _width_of(stream: Any) -> int | None:
-    """Return how many characters a terminal's line has; None if it is not one or does not say."""
+    """Return the number of characters of a terminal's line; None if a stream has no such number."""
     return (os.get_terminal_size(stream.fileno()).columns or None) if stream.isatty() else None
 
 
@@ -93,8 +93,8 @@ def echo(text: str, *, err: bool = False) -> None:
 
 
 def print_note(text: str, kind: str = "note") -> None:
-    """Print a note on the output, on the standard error."""
-    with contextlib.suppress(OSError):  # what was asked for has been printed
+    """Print a note on the standard error."""
+    with contextlib.suppress(OSError):  # the result has been printed already
         echo(f"{kind}: {escape_unprintable(text)}\n", err=True)
 
 
@@ -105,7 +105,7 @@ def print_notes(notes: Iterable[Note]) -> None:
 
 
 def print_refusal(error: click.ClickException) -> None:
-    """Print why something is refused, if possible; the exit status says it in any case."""
+    """Print the error that ends the command, if possible; the exit status says it in any case."""
     page = io.StringIO()
     error.show(page)
     with contextlib.suppress(OSError):
@@ -122,7 +122,7 @@ class Format:
 
     @property
     def names(self) -> set[str]:
-        """All forms that it is printed or written in, of those that every result has."""
+        """The forms in which the result is printed or written, among those of every result."""
         return {self.name, *(form_of(path, FORMS) for path in self.outputs)}
 
 
@@ -142,7 +142,7 @@ def form_of(path: str, forms: Mapping[str, str]) -> str:
 
 
 def _argument_values() -> list[Any]:
-    """Return every value that the command was given, except the files to write."""
+    """Return the values of all arguments of the command, except the files to write."""
     arguments = {**click.get_current_context().params, "outputs": (), "output": ()}.values()
     return [
         single_argument
@@ -152,7 +152,7 @@ def _argument_values() -> list[Any]:
 
 
 def refuse_outputs(outputs: Sequence[str]) -> None:
-    """Raise OptionError for a file that must not be written: one that is read, or in no folder."""
+    """Raise OptionError for a file that the command reads, too, or whose folder does not exist."""
     inputs = {real_path(argument) for argument in _argument_values() if isinstance(argument, str)}
     for path in outputs:
         if real_path(path) in inputs and os.path.exists(real_path(path)):
@@ -160,7 +160,7 @@ def refuse_outputs(outputs: Sequence[str]) -> None:
                 f"-o {escape_unprintable(path)}: is read by this command; name another file"
             )
         folder = os.path.dirname(local_path(path))
-        if folder and not os.path.isdir(folder):  # said before all is read and computed
+        if folder and not os.path.isdir(folder):  # refused before data is read and scored
             raise OptionError(
                 f"-o {escape_unprintable(path)}: there is no folder {escape_unprintable(folder)}"
             )
@@ -176,7 +176,7 @@ def format_options(default: str | None, forms: Mapping[str, str] = FORMS) -> Any
         _: click.Context, __: click.Parameter, paths: tuple[str, ...]
     ) -> tuple[str, ...]:
         for path in paths:
-            form_of(path, forms)  # which says so before anything is read
+            form_of(path, forms)  # raises OptionError before data is read
         return paths
 
     def make_format(

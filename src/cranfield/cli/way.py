@@ -34,11 +34,11 @@ class Way(Options):
         raise NotImplementedError
 
 
-def choose_way(ways: Sequence[Way]) -> Way | None:
+def choose_alternative(alternatives: Sequence[Way]) -> Way | None:
     """Return the way that was asked for; raise OptionError where options of another were typed."""
-    for way in ways:
-        if way.is_asked():
-            other_ways = [other_way for other_way in ways if other_way is not way]
-            flags.refuse_options(flags.option_names(other_ways), way.refusal)
-            return way
+    for alternative in alternatives:
+        if alternative.is_asked():
+            rivals = [other for other in alternatives if other is not alternative]
+            flags.refuse_options(flags.option_names(rivals), alternative.refusal)
+            return alternative
     return None

@@ -1,7 +1,7 @@
 """Alignment: the scores of several systems, for the same queries in the same order.
 
-Scores are paired by the query's id, never by its place. Every system and every measure has the same
-queries.
+Scores are paired by the query's id, never by its position. Every system and every measure has the
+same queries. `compare` and `gate` take AlignedScores from here.
 """
 
 import contextlib
@@ -60,9 +60,9 @@ DEFAULT_MEASURES = "nDCG@10"
 
 @dataclass(frozen=True, eq=False)
 class EvaluatedRuns:
-    """Where scores come from: judgments and runs.
+    """The judgments and runs that scores were computed from.
 
-    The first measures of `systems` are the aligned ones.
+    The first measures of `systems` are the measures of the aligned scores.
     """
 
     qrels: Qrels
@@ -76,40 +76,38 @@ class EvaluatedRuns:
 
     @cached_property
     def judged_runs(self) -> Sequence[tuple[Sequence[str], Judged]]:
-        """Each run's queries, and the run as measures see it: for measures that come later.
+        """(query ids, judged run) of each run, for measures that are computed later.
 
         The first access reads the runs again and judges them with the same options.
         """
         costs = any(measure.definition.traits.takes_cost for measure in self.systems.measures)
         runs = list(self.runs.values())
-        return [
-            (judged_run.query_ids, judged_run.judged)
-            for judged_run in judge_all(self.qrels, runs, self.judging, costs=costs)
-        ]
+        judged_runs = judge_all(self.qrels, runs, self.judging, costs=costs)
+        return [(run.query_ids, run.judged) for run in judged_runs]
 
 
 @dataclass(frozen=True, eq=False)
 class AlignedScores:
     """Several systems' scores for the same queries.
 
-    `values` is (n_measures, n_queries, n_systems), without a NaN. `query_ids` are sorted by their
+    `scores` is (n_measures, n_queries, n_systems), without a NaN. `query_ids` are sorted by their
     bytes. A measure has its canonical text as its name; an unknown measure keeps its name in the
     file.
     """
 
-    system_names: tuple[str, ...]  # of the systems
+    system_names: tuple[str, ...]
     measures: tuple[str, ...]
     query_ids: tuple[str, ...]
     scores: Floats
     notes: tuple[Note, ...]  # on the data
     recipe: Mapping[str, Any]
-    evaluated_runs: "EvaluatedRuns | None" = None  # if they were evaluated here
-    # The share of judged documents among those that a measure looks at, for each score; None if
-    # these are not known, and for judgments in groups.
+    evaluated_runs: EvaluatedRuns | None = None  # None: the scores existed already
+    # The share of judged documents among those that a measure looks at, with the shape of
+    # `scores`; None if it is not known, and for judgments in groups.
     judged_share: Floats | None = None
-    units: Units = EACH_QUERY  # what is independent of one another
+    units: Units = EACH_QUERY  # what tests take as independent
     extra_columns: tuple[ExtraColumns, ...] = ()  # what extensions add
-    # What they add to the variances of the systems' means, by measure.
+    # {measure: what extensions add to the variances of the systems' means}
     added_variances: Mapping[str, AddedVariance] = field(default_factory=dict)
 
     def find_measure(self, measure: str) -> Measure | None:
@@ -134,12 +132,13 @@ class AlignedScores:
         hint: str | None,
         file_of_system: Mapping[str, str],
     ) -> None:
-        """Raise InputError for a score beyond the ends of its range; `files` are by system."""
+        """Raise InputError for a score outside of its range; the error names the system's file."""
         scores = self.measure_scores(measure)
         for query_index, system_index in find_outside(scores, *score_range)[:1].tolist():
             name, query_id = self.system_names[system_index], self.query_ids[query_index]
             raise InputError(
-                f"{name}: {measure} of query {query_id!r:.80} is {scores[query_index, system_index]:.10g}: "
+                f"{name}: {measure} of query {query_id!r:.80} is "
+                f"{scores[query_index, system_index]:.10g}: "
                 f"expected a score from {score_range[0]:g} to {score_range[1]:g}",
                 source=file_of_system.get(name),
                 hint=hint,
@@ -147,14 +146,17 @@ class AlignedScores:
             )
 
     def select_variances(self, measure: str, *systems: Sequence[int]) -> tuple[AddedVariance, ...]:
-        """Return what extensions add to the variances of some systems' means; () for nothing."""
+        """Return what extensions add to the variances of these systems' means; () for nothing.
+
+        Each of `systems` is a list of columns of the scores.
+        """
         variance = self.added_variances.get(measure)
         return (
             () if variance is None else tuple(variance.select_systems(places) for places in systems)
         )
 
     def find_baseline(self, name: object) -> str:
-        """Return the name of the baseline, given that name or the path of its run.
+        """Return the name of the baseline system, given its name or the path of its run.
 
         Raises InputError if no system has this name or path.
         """
@@ -184,7 +186,7 @@ class AlignedScores:
 
 
 def hash_query_ids(query_ids: Iterable[str]) -> str:
-    """Return a hash of query ids, which is the same for comparisons on the same queries."""
+    """Return a hash of query ids: comparisons on the same queries have the same hash."""
     return hashlib.sha256(b"\0".join(map(encode, query_ids))).hexdigest()
 
 
@@ -206,7 +208,7 @@ def align(
             table; or tables that hold both sides, as `evaluate` takes them.
         runs: as `evaluate` takes them. None: the first argument holds scores, or both sides.
         measures: which to compare. [default: nDCG@10 for qrels and runs, else all that have scores]
-        alignment: what to do with missing scores, and what columns of saved ones are.
+        alignment: what to do with missing scores, and what the columns of saved scores are.
         judging: how runs are judged, except which queries count: that depends on `alignment`.
         reading: how judgments and runs are read.
         families: options of extensions.
@@ -218,11 +220,11 @@ def align(
         OptionError: options of reading or judging, with scores that exist already.
 
     """
-    aligned_scores = _align_scores(qrels, runs, measures, alignment, judging, reading)
+    scores = _align_scores(qrels, runs, measures, alignment, judging, reading)
     for family in families:
-        aligned_scores = family.join_runs(aligned_scores)
-    units, notes = find_units(families, aligned_scores.query_ids)
-    return replace(aligned_scores, units=units, notes=(*aligned_scores.notes, *notes))
+        scores = family.join_runs(scores)
+    units, notes = find_units(families, scores.query_ids)
+    return replace(scores, units=units, notes=(*scores.notes, *notes))
 
 
 def _align_scores(
@@ -239,17 +241,17 @@ def _align_scores(
     if runs is not None and are_same_two_sided_table(qrels, runs, reading.columns):
         qrels, runs = [qrels, runs], None  # two systems, as a table and its copy are
     if runs is not None:
-        judged, named_runs, measures = arrange_arguments(
-            *(qrels, runs, measures, None), columns=reading.columns, duplicates=judging.duplicates
+        stated_columns, duplicates = reading.columns, judging.duplicates
+        judgments, named_runs, measures = arrange_arguments(
+            qrels, runs, measures, None, columns=stated_columns, duplicates=duplicates
         )
-        qrels_and_runs = judged, named_runs
+        qrels_and_runs = judgments, named_runs
     elif not _is_read_once(qrels):
         table_sides = None
         with contextlib.suppress(InputError):  # then they are scores
             table_sides = find_two_sided_tables(qrels, reading.columns, "strict")
-        qrels_and_runs = (
-            None if table_sides is None else table_sides.read("strict", judging.duplicates)
-        )
+        if table_sides is not None:
+            qrels_and_runs = table_sides.read("strict", judging.duplicates)
     if qrels_and_runs is not None:
         if score_options := alignment.changed_options().keys() - {"missing"}:
             raise OptionError(f"{min(score_options)}: applies to scores, not to judgments and runs")
@@ -257,9 +259,8 @@ def _align_scores(
         return _evaluate_runs(*qrels_and_runs, run_measures, missing or "zero", judging)
     check_scores(qrels)
     if data_options := {**judging.changed_options(), **reading.changed_options()}:
-        raise OptionError(
-            f"{', '.join(data_options)}: applies to judgments and runs, not to scores"
-        )
+        names = ", ".join(data_options)
+        raise OptionError(f"{names}: applies to judgments and runs, not to scores")
     try:
         columns, notes, recipe, files = read_columns(qrels, alignment)
     except InputError as error:
@@ -267,17 +268,13 @@ def _align_scores(
             raise
         raise error.add_reason("Scores are expected, since no runs are given.") from None
     measure_names = None if measures is None else canonical_names(measures)
-    falling_names, measures_with_scores = (
-        alignment.less_is_better,
-        {measure for measure, _ in columns},
-    )
-    if useless_names := [
-        name for name in falling_names if find_measure(name) or name not in measures_with_scores
-    ]:
-        raise OptionError(
-            f"less_is_better={useless_names[0]!r:.80}: expected a name in the scores that is no measure "
-            "of cranfield"
-        )
+    scored_names = {measure for measure, _ in columns}
+    for name in alignment.less_is_better:
+        if find_measure(name) or name not in scored_names:
+            raise OptionError(
+                f"less_is_better={name!r:.80}: expected a name in the scores that is no measure of "
+                "cranfield"
+            )
     recipe |= alignment.changed_options()
     aligned_scores = _align_columns(columns, measure_names, missing or "error", notes, recipe)
     for measure in aligned_scores.measures if files is not None else ():
@@ -299,38 +296,33 @@ def _note_unknown(aligned_scores: AlignedScores) -> Iterator[Note]:
     ]
     if unknown_names:
         text = (
-            f"{format_names([*map(escape_unprintable, unknown_names)])}: no measure of cranfield; more is taken as better. "
-            "--less-is-better NAME turns that (less_is_better=)."
+            f"{format_names([*map(escape_unprintable, unknown_names)])}: no measure of cranfield; "
+            "more is taken as better. --less-is-better NAME turns that (less_is_better=)."
         )
         yield Note("direction", "info", text, count=len(unknown_names))
     for measure in unknown:
-        columns = [
-            *zip(
-                map(escape_unprintable, aligned_scores.system_names),
-                aligned_scores.measure_scores(measure).T,
-                strict=True,
-            )
-        ]
+        system_names = map(escape_unprintable, aligned_scores.system_names)
+        columns = [*zip(system_names, aligned_scores.measure_scores(measure).T, strict=True)]
         fraction_systems = [name for name, x in columns if x.min() >= 0 and x.max() <= 1]
         systems_above_1 = [name for name, x in columns if x.mean() > 1]
         if fraction_systems and systems_above_1:
             text = (
-                f"{escape_unprintable(measure)}: all scores of {format_names(fraction_systems)} are between 0 and 1, and the "
-                f"mean is above 1 of {format_names(systems_above_1)}: are they in the same unit?"
+                f"{escape_unprintable(measure)}: all scores of {format_names(fraction_systems)} "
+                f"are between 0 and 1, and the mean is above 1 of {format_names(systems_above_1)}: "
+                "are they in the same unit?"
             )
             yield Note("unit", "warning", text)
 
 
 def _is_read_once(paths: Any) -> bool:
-    """Tell whether some paths are not regular files: these may be readable only once."""
+    """Tell whether some of the paths are no regular files, which may be readable only once."""
     if isinstance(paths, str | os.PathLike):
         paths = [paths]
     if not isinstance(paths, dict | list | tuple):
         return False
     path_list = paths.values() if isinstance(paths, dict) else paths
-    return any(
-        isinstance(path, str | os.PathLike) and not os.path.isfile(path) for path in path_list
-    )
+    texts = (path for path in path_list if isinstance(path, str | os.PathLike))
+    return not all(map(os.path.isfile, texts))
 
 
 def _evaluate_runs(
@@ -341,16 +333,14 @@ def _evaluate_runs(
     judging: Judging,
 ) -> AlignedScores:
     set_judging = replace(judging, queries="both" if missing == "drop" else "judged")
-    named_runs, all_measures = (
-        {runs.name: runs} if isinstance(runs, Run) else runs,
-        list_measures(measures),
-    )
+    named_runs = {runs.name: runs} if isinstance(runs, Run) else runs
+    all_measures = list_measures(measures)
     numeric_measures = [measure for measure in all_measures if not measure.definition.is_text]
     if not numeric_measures:
         raise MeasureError("there is no measure of numbers to compare")
-    # The share judged is unknown for judgments in groups, and for lists of relevant documents.
-    is_known = judgments.graded and not judgments.has_groups
-    share_measures = list(map(judged_share_measure, numeric_measures)) if is_known else []
+    # The judged share is unknown for judgments in groups, and for lists of relevant documents.
+    has_shares = judgments.graded and not judgments.has_groups
+    share_measures = list(map(judged_share_measure, numeric_measures)) if has_shares else []
     scored_measures = list(dict.fromkeys([*numeric_measures, *share_measures]))
     systems = score_runs(judgments, named_runs, scored_measures, set_judging)
     for name, scores in systems.items():
@@ -371,23 +361,18 @@ def _evaluate_runs(
     all_scores = _align_columns(
         system_columns(systems), list(map(str, scored_measures)), missing, notes, recipe
     )
-    judged_share = (
-        np.stack([all_scores.measure_scores(str(share)) for share in share_measures])
-        if share_measures
-        else None
-    )
-    evaluated_runs = EvaluatedRuns(judgments, named_runs, systems)
+    shares = [all_scores.measure_scores(str(share)) for share in share_measures]
     n_measures = len(dict.fromkeys(numeric_measures))  # without the shares
     return replace(
         all_scores,
         measures=all_scores.measures[:n_measures],
         scores=all_scores.scores[:n_measures],
-        evaluated_runs=evaluated_runs,
-        judged_share=judged_share,
+        evaluated_runs=EvaluatedRuns(judgments, named_runs, systems),
+        judged_share=np.stack(shares) if shares else None,
     )
 
 
-# Notes on the queries of each run, which are those of all here, and on its options.
+# Codes of notes on the queries of each run, which are the same for all runs here, and its options.
 _RUN_NOTE_CODES = ("options", "without-run")
 _MISSING_HINT = (
     "missing='zero' counts such a query as 0, missing='drop' leaves it out for every system"
@@ -401,18 +386,16 @@ def _align_columns(
     notes: Iterable[Note],
     recipe: Mapping[str, Any],
 ) -> AlignedScores:
-    system_names = tuple(dict.fromkeys(system for _, system in columns))
-    measures_with_scores = dict.fromkeys(measure for measure, _ in columns)
-    if not system_names:
+    names = tuple(dict.fromkeys(system for _, system in columns))
+    scored_measures = dict.fromkeys(measure for measure, _ in columns)
+    if not names:
         raise InputError("there are no scores")
-    measures = tuple(
-        dict.fromkeys(measures_with_scores if requested_measures is None else requested_measures)
-    )
-    for measure, name in product(measures, system_names):
-        if measure not in measures_with_scores:
-            raise MeasureError(
-                f"there are no scores of {measure}; there are {', '.join(measures_with_scores)}"
-            )
+    candidates = scored_measures if requested_measures is None else requested_measures
+    measures = tuple(dict.fromkeys(candidates))
+    for measure, name in product(measures, names):
+        if measure not in scored_measures:
+            names_text = ", ".join(scored_measures)
+            raise MeasureError(f"there are no scores of {measure}; there are {names_text}")
         if (measure, name) not in columns:
             raise InputError(
                 f"{name}: there are no scores of {measure}",
@@ -420,35 +403,29 @@ def _align_columns(
             )
     if not measures:
         raise MeasureError("no measure is named")
-    chosen_columns = {key: columns[key] for key in product(measures, system_names)}
+    chosen_columns = {key: columns[key] for key in product(measures, names)}
     ids_of_column = _share_id_tuples(chosen_columns)
     query_ids, query_notes = _choose_queries(chosen_columns, ids_of_column, missing)
-    positions = {
-        ids: _find_positions(query_ids, ids) for ids in dict.fromkeys(ids_of_column.values())
-    }
+    different_ids = dict.fromkeys(ids_of_column.values())
+    positions = {ids: _find_positions(query_ids, ids) for ids in different_ids}
 
-    def column_scores(measure: str, name: str) -> Floats:
+    def align_column(measure: str, name: str) -> Floats:
         scores, position = chosen_columns[measure, name][1], positions[ids_of_column[measure, name]]
         return scores if position is None else np.where(position < 0, 0.0, scores[position])
 
-    values = np.stack(
-        [
-            np.stack([column_scores(measure, name) for name in system_names], axis=1)
-            for measure in measures
-        ]
+    scores = np.stack(
+        [np.stack([align_column(measure, name) for name in names], axis=1) for measure in measures]
     )
-    for m, q, s in np.argwhere(~(np.abs(values) <= GREATEST_SCORE))[:1].tolist():
-        raise not_a_score_error(system_names[s], measures[m], query_ids[q], float(values[m, q, s]))
-    full_recipe = {"cranfield": __version__, "missing": missing, **recipe}
-    return AlignedScores(
-        system_names, measures, query_ids, values, (*notes, *query_notes), full_recipe
-    )
+    for m, q, s in np.argwhere(~(np.abs(scores) <= GREATEST_SCORE))[:1].tolist():
+        raise not_a_score_error(names[s], measures[m], query_ids[q], float(scores[m, q, s]))
+    recipe = {"cranfield": __version__, "missing": missing, **recipe}
+    return AlignedScores(names, measures, query_ids, scores, (*notes, *query_notes), recipe)
 
 
 def _share_id_tuples(columns: Columns) -> dict[tuple[str, str], tuple[str, ...]]:
-    """Return the query ids of each column; columns with equal ids share one object."""
+    """Return {column: query ids}; columns with equal ids share one tuple."""
     shared_tuples: dict[tuple[str, ...], tuple[str, ...]] = {}
-    tuple_of_object: dict[int, tuple[str, ...]] = {}  # by the object that the column has
+    tuple_of_object: dict[int, tuple[str, ...]] = {}  # by the id() of the column's own sequence
     for ids, _ in columns.values():
         if id(ids) not in tuple_of_object:
             id_tuple = tuple(ids)
@@ -457,7 +434,7 @@ def _share_id_tuples(columns: Columns) -> dict[tuple[str, str], tuple[str, ...]]
 
 
 def _find_positions(query_ids: tuple[str, ...], own_ids: tuple[str, ...]) -> Ints | None:
-    """Return the position of each query in `own`, -1 if it is not there; None if both are equal."""
+    """Return the position of each query in `own_ids`, -1 without; None if both are equal."""
     if own_ids == query_ids:
         return None
     position_of_id = dict(zip(own_ids, range(len(own_ids)), strict=True))
@@ -468,7 +445,7 @@ def _find_positions(query_ids: tuple[str, ...], own_ids: tuple[str, ...]) -> Int
 def _choose_queries(
     columns: Columns, ids_of_column: Mapping[tuple[str, str], tuple[str, ...]], missing: Missing
 ) -> tuple[tuple[str, ...], list[Note]]:
-    """Return the queries to compare on, and notes on the others."""
+    """Return the ids of the queries to compare on, and notes on queries that lack a score."""
     id_sets = {ids: frozenset(ids) for ids in dict.fromkeys(ids_of_column.values())}
     first, *other_sets = id_sets.values()
     all_ids, shared_ids = first.union(*other_sets), first.intersection(*other_sets)
@@ -502,8 +479,8 @@ def _choose_queries(
 
 
 def judged_share_measure(measure: Measure) -> Measure:
-    """Return the share of what a measure looks at that is judged: Judged@10 beside nDCG@10.
+    """Return the measure of the judged share of the documents that a measure looks at.
 
-    Of the whole ranking where a measure is not cut at a rank.
+    It is Judged@10 for nDCG@10, and Judged for a measure without a cutoff.
     """
     return Measure("Judged", measure.cutoff if isinstance(measure.cutoff, Depth) else None)

@@ -1,4 +1,4 @@
-"""All systems at once: two-way analysis of variance, without replication, and Tukey's tests."""
+"""Analysis of variance: all systems at once, two-way without replication, and Tukey's tests."""
 
 from dataclasses import dataclass
 
@@ -20,14 +20,14 @@ class Anova:
     Information Retrieval, 2018).
     """
 
-    system_variance: float  # mean squares
+    system_variance: float  # each a mean square
     query_variance: float
     residual_variance: float
     residual_degrees: int  # of freedom, of the residual
 
     @classmethod
     def from_scores(cls, scores: Floats) -> "Anova | None":
-        """Return the analysis of (n_queries, n_systems); None with a single query or system."""
+        """Return the analysis of scores (n_queries, n_systems); None for one query or system."""
         n_queries, n_systems = scores.shape
         if n_queries < 2 or n_systems < 2:
             return None
@@ -43,44 +43,42 @@ class Anova:
         return cls(system_variance, query_variance, residual, degrees)
 
 
-def tukey(paired_scores: PairedScores) -> Floats:
-    """Return p-values corrected by the studentized range: (n_pairs,); NaN if nothing varies.
+def tukey(pairs: PairedScores) -> Floats:
+    """Return p-values corrected by the studentized range, (n_pairs,); NaN if scores do not vary.
 
-    Tukey's honestly significant difference with the residual variance of the two-way analysis, so
-    that queries are paired.
+    This is Tukey's honestly significant difference, with the residual variance of the two-way
+    analysis, so that queries are paired.
     """
     from scipy.stats import studentized_range
 
-    anova = Anova.from_scores(paired_scores.scores)
+    anova = Anova.from_scores(pairs.scores)
     if anova is None:
-        return np.full(len(paired_scores.left_column), np.nan)
-    difference = np.abs(paired_scores.totals) / paired_scores.n_units
-    difference[np.abs(paired_scores.totals) <= paired_scores.slack] = 0.0
+        return np.full(len(pairs.left_column), np.nan)
+    difference = np.abs(pairs.totals) / pairs.n_units
+    difference[np.abs(pairs.totals) <= pairs.slack] = 0.0
     if anova.residual_variance == 0:
         return np.where(difference == 0, 1.0, np.nan)
-    q = difference / np.sqrt(anova.residual_variance / paired_scores.n_units)
+    q = difference / np.sqrt(anova.residual_variance / pairs.n_units)
     p = np.ones(len(q))
     is_positive = q > 0
-    n_systems = paired_scores.scores.shape[1]
+    n_systems = pairs.scores.shape[1]
     p[is_positive] = studentized_range.sf(q[is_positive], n_systems, anova.residual_degrees)
     return np.clip(p, np.finfo(np.float64).tiny, 1.0)
 
 
 def randomised_tukey(
-    paired_scores: PairedScores, *, permutations: int = PERMUTATIONS, seed: int = DEFAULT_SEED
+    pairs: PairedScores, *, permutations: int = PERMUTATIONS, seed: int = DEFAULT_SEED
 ) -> Floats:
-    """Return p-values corrected by permuting all systems' scores of each query: (n_pairs,).
+    """Return p-values corrected by permutations of the systems' scores of each query: (n_pairs,).
 
     The range of the means of a permutation is compared with each observed difference (Carterette,
     ACM TOIS 2012; Sakai 2018). It tests that all systems are equal: one bad system among them hides
     the differences between all others.
     """
-    n_queries, n_systems = paired_scores.scores.shape
+    n_queries, n_systems = pairs.scores.shape
     generator = np.random.Generator(np.random.PCG64(seed))
-    sorted_scores = np.sort(
-        paired_scores.scores, axis=1
-    )  # so that the order of systems does not matter
-    threshold = np.abs(paired_scores.totals) - paired_scores.slack
+    sorted_scores = np.sort(pairs.scores, axis=1)  # so that the order of systems does not matter
+    threshold = np.abs(pairs.totals) - pairs.slack
     counts = np.zeros(len(threshold), np.int64)
     for block in watch_slices(
         block_slices(permutations, n_queries * n_systems), "permutations", permutations

@@ -23,7 +23,7 @@ from cranfield.comparison.flips import Flips, PairedScores
 from cranfield.comparison.judged_share import judged_shares
 from cranfield.comparison.letters import assign_letters
 from cranfield.comparison.mean_interval import mean_intervals, note_intervals
-from cranfield.comparison.needed import detectable
+from cranfield.comparison.needed import Goal, estimate_mean, find_least_effect
 from cranfield.comparison.pair_tests import PairSample, PairTests
 from cranfield.comparison.remarks import note_comparison
 from cranfield.comparison.result import Change, Pair, Result, System, column_to_list, find_verdicts
@@ -53,7 +53,7 @@ class QueryGroup(NamedTuple):
 
     label: str | None
     slice: str | None
-    is_included: Bools  # (n_queries,) which of all queries
+    is_included: Bools  # (n_queries,) whether each of all queries is here
     ids: Sequence[str]
     hash: str
 
@@ -65,9 +65,9 @@ class QueryGroup(NamedTuple):
 
 
 class Cell:
-    """One measure on some of the queries: the scores to compare.
+    """The scores to compare: of all systems, under one measure, on some of the queries.
 
-    `left` and `right` (n_pairs,) are the systems of each pair.
+    `left_column` and `right_column` (n_pairs,) are the systems of each pair.
     """
 
     def __init__(
@@ -82,23 +82,20 @@ class Cell:
         self.aligned_scores, self.settings, self.measure = aligned_scores, settings, measure
         self.queries = queries
         self.parsed_measure = aligned_scores.find_measure(measure)  # None if the measure is unknown
-        self.higher_is_better = aligned_scores.is_higher_better(measure)  # whether higher is better
-        self.scores = aligned_scores.measure_scores(measure)[
-            queries.is_included
-        ]  # (n_rows, n_systems)
-        # What is compared: logarithms if the measure has a geometric mean.
-        self.paired_scores = PairedScores(
-            to_compared_unit(self.parsed_measure, self.scores), left_column, right_column
-        )
+        self.higher_is_better = aligned_scores.is_higher_better(measure)
+        # (n_queries, n_systems), and in the unit of comparison: logarithms for geometric means.
+        self.scores = aligned_scores.measure_scores(measure)[queries.is_included]
+        compared_scores = to_compared_unit(self.parsed_measure, self.scores)
+        self.paired_scores = PairedScores(compared_scores, left_column, right_column)
         self.moments = Moments.of(self.paired_scores)
         self.units = aligned_scores.units.select_queries(queries.is_included)
-        self.unit_pairs = self.units.pair_units(self.paired_scores)  # pairs of systems on the units
-        self.unit_moments = (
-            self.moments if self.unit_pairs is self.paired_scores else Moments.of(self.unit_pairs)
-        )
+        # The same on the units that are tested, queries or clusters.
+        self.unit_pairs = self.units.pair_units(self.paired_scores)
+        tests_queries = self.unit_pairs is self.paired_scores
+        self.unit_moments = self.moments if tests_queries else Moments.of(self.unit_pairs)
         self.flips = Flips(self.unit_pairs.n_units, settings.flips, settings.seed)
         means = [mean(column) for column in self.paired_scores.scores.T]
-        # Each system's: (n_systems,).
+        # The mean of each system: (n_systems,).
         self.means = list(map(math.exp, means)) if is_geometric(self.parsed_measure) else means
 
     @property
@@ -108,16 +105,16 @@ class Cell:
 
 
 class CorrectionFamily(NamedTuple):
-    """The comparisons that are corrected together."""
+    """The family of comparisons whose p-values are corrected together."""
 
     n_comparisons: int
-    n_significant: int  # how many have a corrected p of at most alpha
+    n_significant: int  # comparisons with a corrected p of at most alpha
 
     def level(self, settings: Settings, is_significant: bool) -> float:
-        """Return the level of a t-test of one of them, after the correction.
+        """Return the level of the t-test of one comparison, after the correction.
 
         Holm's correction divides alpha by the number of comparisons that are not significant,
-        counting this one.
+        counting this comparison.
         """
         divisors = {
             "bonferroni": self.n_comparisons,
@@ -133,7 +130,7 @@ def build_result(
     family: CorrectionFamily,
     extra_columns: Mapping[str, Any],
 ) -> Result:
-    """Return the Result of a cell; `corrected` are the pairs' p-values: (n_pairs,)."""
+    """Return the Result of a cell; `adjusted_p` (n_pairs,) are its pairs' corrected p-values."""
     columns = {
         **_difference_columns(cell, tests),
         **_test_columns(cell, tests, adjusted_p, family),
@@ -146,7 +143,18 @@ def build_result(
             _split_rows(columns, n_pairs), _split_rows(extra_columns, n_pairs), strict=True
         )
     ]
-    settings = cell.settings
+    remarks = note_comparison(
+        cell.parsed_measure,
+        pairs,
+        _find_doubts(cell),
+        cell.flips,
+        cell.settings,
+        family.n_comparisons,
+        cell.units,
+        higher_is_better=cell.higher_is_better,
+    )
+    names = cell.aligned_scores.system_names
+    mean_remarks = () if pairs else note_intervals(cell.scores, names, cell.units)
     return Result(
         cell.measure,
         cell.queries.label,
@@ -157,42 +165,22 @@ def build_result(
         _build_systems(cell),
         pairs,
         family.n_comparisons,
-        _letter_systems(cell, pairs) if settings.all_pairs else None,
-        tuple(
-            note_comparison(
-                *(
-                    cell.parsed_measure,
-                    pairs,
-                    _find_doubts(cell, pairs),
-                    cell.flips,
-                    settings,
-                    family.n_comparisons,
-                    cell.units,
-                ),
-                higher_is_better=cell.higher_is_better,
-            )
-        )
-        + (
-            ()
-            if pairs
-            else tuple(note_intervals(cell.scores, cell.aligned_scores.system_names, cell.units))
-        ),
+        _letter_systems(cell, pairs) if cell.settings.all_pairs else None,
+        (*remarks, *mean_remarks),
         cell.units,
     )
 
 
 def _split_rows(columns: Mapping[str, Any], n: int) -> list[dict[str, Any]]:
-    """Return columns of n values, or of one that is repeated, as a dict for each row."""
+    """Return a dict for each of n rows, from columns of n values or of one value for all rows."""
     lists = {name: column_to_list(column, n) for name, column in columns.items()}
     return [{name: column[i] for name, column in lists.items()} for i in range(n)]
 
 
 def _difference_columns(cell: Cell, tests: PairTests) -> dict[str, Any]:
-    """Return the systems of the pairs, their means, and the differences with their intervals."""
-    left_systems, right_systems = (
-        cell.paired_scores.left_column.tolist(),
-        cell.paired_scores.right_column.tolist(),
-    )
+    """Return {name: column} of the pairs' systems, means, and differences with their intervals."""
+    left_systems = cell.paired_scores.left_column.tolist()
+    right_systems = cell.paired_scores.right_column.tolist()
     system_names, means = cell.aligned_scores.system_names, cell.means
     by_ratio = is_geometric(cell.parsed_measure)
     lowest, highest = compared_range(
@@ -229,7 +217,7 @@ def _difference_columns(cell: Cell, tests: PairTests) -> dict[str, Any]:
 
 
 def _percent_change(difference: float | None, mean: float, ratio: float | None) -> float | None:
-    """Return a difference in percent of a mean; None if that is 0."""
+    """Return a difference in percent of a mean; None if the mean is 0."""
     if ratio is not None:
         return 100 * (ratio - 1)
     return finite_or_none(100 * (difference / mean)) if mean and difference is not None else None
@@ -238,30 +226,30 @@ def _percent_change(difference: float | None, mean: float, ratio: float | None) 
 def _test_columns(
     cell: Cell, tests: PairTests, adjusted_p: Floats, family: CorrectionFamily
 ) -> dict[str, Any]:
-    """Return p-values, verdicts, and the differences that this many queries can detect."""
+    """Return {name: column} of p-values, verdicts, and the least detectable differences."""
     settings, flips = cell.settings, cell.flips
     has_test = flips.n_units > 1
     p = column_to_list(tests.p)
     is_significant = [bool(flag) for flag in adjusted_p <= settings.alpha]  # NaN is not
     probabilities, is_marked = _probability_columns(cell), is_significant
     if settings.test == "bayes":
-        probability_pairs = zip(
-            probabilities["probability_better"], probabilities["probability_worse"], strict=True
-        )
+        sides = (probabilities[f"probability_{side}"] for side in ("better", "worse"))
         is_marked = [
             max(better or 0.0, worse or 0.0) >= settings.decisive_probability
-            for better, worse in probability_pairs
+            for better, worse in zip(*sides, strict=True)
         ]
-    direction = cell.moments.mean  # what the test is about: above 0 if the left system is greater
+    direction = cell.moments.mean  # (n_pairs,) above 0 where the left system has the greater scores
     if settings.test == "wilcoxon":
         direction = probabilities["rank_biserial"] = rank_biserial(cell.paired_scores, settings.tie)
     elif settings.test == "sign":
         wins, _, losses = count_wins(cell.paired_scores, settings.tie)
         direction = (wins - losses) * 1.0
+    levels = [family.level(settings, is_rejected) for is_rejected in (False, True)]
     least_effect = [
-        detectable(flips.n_units, alpha=family.level(settings, is_rejected)) if has_test else None
-        for is_rejected in (False, True)
+        find_least_effect(Goal(alpha=level), estimate_mean(flips.n_units)) if has_test else None
+        for level in levels
     ]
+    unit_sd = column_to_list(cell.unit_moments.sd)
     return {
         "p": p,
         "p_adjusted": adjusted_p,
@@ -276,27 +264,23 @@ def _test_columns(
         **probabilities,
         "detectable": [
             None if (effect := least_effect[is_rejected]) is None or not sd else effect * sd
-            for is_rejected, sd in zip(
-                is_significant, column_to_list(cell.unit_moments.sd), strict=True
-            )
+            for is_rejected, sd in zip(is_significant, unit_sd, strict=True)
         ],
     }
 
 
 def _probability_columns(cell: Cell) -> dict[str, Any]:
-    """Return the probabilities that a system is better, the same and worse, if they are shown."""
+    """Return {name: column} of the probabilities of better, the same, worse, if asked for."""
     rope = cell.settings.rope
     if rope is None and cell.settings.test != "bayes":
         return {}
-    column_names = ["probability_better", "probability_same", "probability_worse"]
+    names = ["probability_better", "probability_same", "probability_worse"]
     columns = map(column_to_list, posterior_probabilities(cell.unit_moments, rope or 0.0))
-    return dict(
-        zip(column_names if cell.higher_is_better else column_names[::-1], columns, strict=True)
-    )
+    return dict(zip(names if cell.higher_is_better else names[::-1], columns, strict=True))
 
 
 def _effect_columns(cell: Cell) -> dict[str, Any]:
-    """Return effect sizes, and on which queries the systems of each pair differ."""
+    """Return {name: column} of effect sizes, and of the queries on which the systems differ."""
     paired_scores, tie, n = cell.paired_scores, cell.settings.tie, cell.paired_scores.n_units
     wins, ties, losses = count_wins(paired_scores, tie)
     deltas = cliffs_delta(paired_scores, tie)
@@ -305,20 +289,17 @@ def _effect_columns(cell: Cell) -> dict[str, Any]:
     is_changed = _mark_changes(cell)
     n_changed = np.count_nonzero(is_changed, axis=0)
 
-    def changes(pair: int) -> tuple[Change, ...]:
-        system_columns = [paired_scores.right_column[pair], paired_scores.left_column[pair]]
-        query_indices = np.flatnonzero(is_changed[:, pair]).tolist()
-        return tuple(
-            Change(cell.queries.ids[q], *cell.scores[q, system_columns].tolist())
-            for q in query_indices
-        )
+    def list_changes(pair: int) -> tuple[Change, ...]:
+        columns = [paired_scores.right_column[pair], paired_scores.left_column[pair]]
+        rows = np.flatnonzero(is_changed[:, pair]).tolist()
+        return tuple(Change(cell.queries.ids[q], *cell.scores[q, columns].tolist()) for q in rows)
 
     return {
         **effect_sizes(paired_scores, cell.moments),
         "changed": n_changed,
         "changes": [
-            changes(pair_index) if is_listed else ()
-            for pair_index, is_listed in enumerate(n_changed < FEW_UNITS)
+            list_changes(pair) if is_listed else ()
+            for pair, is_listed in enumerate(n_changed < FEW_UNITS)
         ],
         "wins": wins,
         "ties": ties,
@@ -330,24 +311,24 @@ def _effect_columns(cell: Cell) -> dict[str, Any]:
 
 
 def _mark_changes(cell: Cell) -> Bools:
-    """Return on which queries the systems of each pair differ: (n_queries, n_pairs)."""
+    """Return the mask of queries on which the systems of a pair differ: (n_queries, n_pairs)."""
     is_changed: Bools = np.abs(cell.paired_scores.differences) > min(cell.settings.tie, TIE)
     return is_changed
 
 
 def unit_columns(cell: Cell) -> ValueColumns:
-    """Return the values that the units of a cell add to its pairs: (n_pairs,) each."""
+    """Return {name: column} that the units of a cell add to its pairs: (n_pairs,) each."""
     return cell.units.columns(cell.unit_moments, cell.moments, _count_changed_units(cell))
 
 
 def _count_changed_units(cell: Cell) -> Ints:
-    """Return in how many units the systems of each pair differ on a query: (n_pairs,)."""
-    n_differing: Ints = np.count_nonzero(cell.units.sum_queries(_mark_changes(cell) * 1.0), axis=0)
-    return n_differing
+    """Return the number of units in which the two systems differ on a query: (n_pairs,)."""
+    n_changed: Ints = np.count_nonzero(cell.units.sum_queries(_mark_changes(cell) * 1.0), axis=0)
+    return n_changed
 
 
-def _find_doubts(cell: Cell, pairs: Sequence[Pair]) -> list[Doubt | None]:
-    """Return why the test and the interval of each pair may be wrong."""
+def _find_doubts(cell: Cell) -> list[Doubt | None]:
+    """Return for each pair why its test and its interval may be wrong, or None."""
     n_changed = _count_changed_units(cell).tolist()
     skews = column_to_list(skewness(cell.unit_pairs, cell.unit_moments))
     n = cell.unit_pairs.n_units
@@ -357,7 +338,7 @@ def _find_doubts(cell: Cell, pairs: Sequence[Pair]) -> list[Doubt | None]:
 
 
 def _build_systems(cell: Cell) -> list[System]:
-    """Return each system's mean with its own interval, and how much of its ranking is judged."""
+    """Return the System of each system: its mean, its own interval, its judged share."""
     shares = judged_shares(cell.aligned_scores, cell.measure, cell.queries.is_included)
     means = mean_intervals(cell.parsed_measure, cell.scores, cell.settings.alpha, cell.units)
     rows = [
@@ -373,7 +354,7 @@ def _build_systems(cell: Cell) -> list[System]:
 
 
 def _letter_systems(cell: Cell, pairs: Sequence[Pair]) -> list[str]:
-    """Return the letters of each system; the best has the first."""
+    """Return the letters of each system, (n_systems,); the best system has the first letter."""
     best_first = np.argsort(
         np.array(cell.means) * (-1 if cell.higher_is_better else 1), kind="stable"
     )

@@ -96,7 +96,12 @@ def compare(
     refuse_unknown_options(compare, options, _more)
     settings = Settings.of(options)
     aligned_scores = align(
-        *(qrels, runs, measures, Alignment.of(options), Judging.of(options), Reading.of(options)),
+        qrels,
+        runs,
+        measures,
+        Alignment.of(options),
+        Judging.of(options),
+        Reading.of(options),
         [family.of(options) for family in FAMILIES],
     )
     comparison = compare_scores(aligned_scores, settings, slices)
@@ -113,82 +118,72 @@ def compare_scores(
 ) -> Comparison:
     """Compare aligned scores as `compare` does, without warnings.
 
-    `labels` are the `slices` of `compare`: labels of queries. `extras`: whether extensions add
-    what takes long.
+    `labels` are the `slices` of `compare`: labels of queries. `with_slow_columns`: whether
+    extensions add columns that take long.
     """
+    names, query_ids = aligned_scores.system_names, aligned_scores.query_ids
     if not settings.all_pairs:
-        baseline = (
-            aligned_scores.system_names[0] if settings.baseline is None else settings.baseline
-        )
+        baseline = names[0] if settings.baseline is None else settings.baseline
         settings = replace(settings, baseline=aligned_scores.find_baseline(baseline))
     aligned_scores.units.check(settings)
-    left_column, right_column = _choose_pairs(aligned_scores.system_names, settings.baseline)
+    left_column, right_column = _choose_pairs(names, settings.baseline)
     blocks = list(aligned_scores.extra_columns)
-    blocks += [
-        block_type() for block_type in load_entries("columns of compare") if with_slow_columns
-    ]
+    if with_slow_columns:
+        blocks += [block_type() for block_type in load_entries("columns of compare")]
     blocks = [
         block.prepare(aligned_scores, settings, left_column, right_column) for block in blocks
     ]
-    slices, notes = find_slices(
-        None if labels is None else read_labels(labels), aligned_scores.query_ids
-    )
-    all_queries = Slice(None, None, np.ones(len(aligned_scores.query_ids), np.bool_))
-    all_cells = [
-        [
-            Cell(aligned_scores, settings, left_column, right_column, measure, queries)
-            for measure in aligned_scores.measures
-        ]
-        for queries in (
-            QueryGroup.of(aligned_scores, query_slice) for query_slice in (all_queries, *slices)
+    slices, notes = find_slices(None if labels is None else read_labels(labels), query_ids)
+    all_queries = Slice(None, None, np.ones(len(query_ids), np.bool_))
+    all_cells = []
+    for query_slice in (all_queries, *slices):
+        queries = QueryGroup.of(aligned_scores, query_slice)
+        all_cells.append(
+            [
+                Cell(aligned_scores, settings, left_column, right_column, measure, queries)
+                for measure in aligned_scores.measures
+            ]
         )
-    ]
     results = []
-    tests_of_slices = run_pair_tests(
-        [[cell.sample for cell in cells] for cells in all_cells], settings
-    )
-    for cells, slice_tests in zip(all_cells, tests_of_slices, strict=True):
-        corrected_families = _correct_cells(cells, slice_tests)
+    samples = [[cell.sample for cell in cells] for cells in all_cells]
+    for cells, tests in zip(all_cells, run_pair_tests(samples, settings), strict=True):
+        corrections = _correct_cells(cells, tests)
         columns_of_blocks = [[unit_columns(cell) for cell in cells]]
         columns_of_blocks += [block.pair_columns(cells, settings) for block in blocks]
         columns = map(join_columns, zip(*columns_of_blocks, strict=True))
-        for cell, test, (p, comparisons), extra_columns in zip(
-            cells, slice_tests, corrected_families, columns, strict=True
+        for cell, test, (p, family), extra_columns in zip(
+            cells, tests, corrections, columns, strict=True
         ):
-            results.append(build_result(cell, test, p, comparisons, extra_columns))
+            results.append(build_result(cell, test, p, family, extra_columns))
         if cells is all_cells[0]:
-            notes += _note_families(cells, slice_tests, [pair for pair, _ in corrected_families])
+            notes += _note_families(cells, tests, [p for p, _ in corrections])
     notes += [note for block in blocks for note in block.notes()]
     return Comparison(aligned_scores, settings, tuple(results), (*aligned_scores.notes, *notes))
 
 
-MANY_DIFFERENCES = 2_000_000  # pairs x queries: with more, all pairs are compared without flips
+MANY_DIFFERENCES = 2_000_000  # pairs x queries: more are compared without flips
 
 
 def compare_all_pairs(comparison: Comparison) -> Comparison:
-    """Return a comparison of each system with each other by the same scores, without slices.
+    """Return the comparison of all pairs of systems by the same scores, without slices.
 
-    A comparison of all pairs is returned unchanged. The pairs have no bounds for unjudged
-    documents. Where pairs x queries are more than 2,000,000, a test that draws flips or resamples
-    would take minutes: then it is the t-test, and a correction by flips becomes Holm's, one by
-    permutations Tukey's. A note says so.
+    A comparison that has all pairs already is returned unchanged. The pairs have no bounds for
+    unjudged documents. Where pairs x queries are more than 2,000,000, a test that draws flips or
+    resamples would take minutes: then it is the t-test, and a correction by flips becomes Holm's,
+    one by permutations Tukey's. A note says so.
 
     >>> from cranfield import compare
     >>> half = {"a": {"q1": 0.5, "q2": 1.0}, "b": {"q1": 0.0, "q2": 1.0}, "c": {"q1": 0, "q2": 0}}
-    >>> pairs = every_pair(compare(half))["score"].pairs
+    >>> pairs = compare_all_pairs(compare(half))["score"].pairs
     >>> [(pair.system, pair.other, pair.difference) for pair in pairs]
     [('a', 'b', 0.25), ('a', 'c', 0.75), ('b', 'c', 0.5)]
     """
     if comparison.settings.all_pairs:
         return comparison
-    aligned_scores, settings = (
-        comparison.aligned,
-        replace(comparison.settings, baseline=None, all_pairs=True),
-    )
-    n_pairs, n_queries = (
-        math.comb(len(aligned_scores.system_names), 2),
-        len(aligned_scores.query_ids),
-    )
+    aligned_scores = comparison.aligned
+    settings = replace(comparison.settings, baseline=None, all_pairs=True)
+    n_pairs = math.comb(len(aligned_scores.system_names), 2)
+    n_queries = len(aligned_scores.query_ids)
     if n_pairs * n_queries <= MANY_DIFFERENCES or settings.test not in RESAMPLING_TESTS:
         return compare_scores(aligned_scores, settings, with_slow_columns=False)
     fast_correction: dict[Correction, Correction] = {"maxt": "holm", "rtukey": "tukey"}
@@ -204,7 +199,7 @@ def compare_all_pairs(comparison: Comparison) -> Comparison:
 
 
 def _choose_pairs(names: Sequence[str], baseline: str | None) -> tuple[Ints, Ints]:
-    """Return the systems of each pair: (n_pairs,) twice."""
+    """Return the columns of the left and the right system of each pair: (n_pairs,) each."""
     if baseline is None:
         left_system, right_system = np.triu_indices(len(names), 1)
         return left_system, right_system
@@ -227,10 +222,8 @@ def _note_families(
     )
     is_marked = np.concatenate(adjusted_p) <= settings.alpha
     if settings.correction in CORRECTIONS and is_marked.any():
-        is_marked_together = (
-            np.concatenate([p for p, _ in _correct_family(cells, tests)]) <= settings.alpha
-        )
-        n_left = int(np.count_nonzero(is_marked & is_marked_together))
+        family_p = np.concatenate([p for p, _ in _correct_family(cells, tests)])
+        n_left = int(np.count_nonzero(is_marked & (family_p <= settings.alpha)))
         text += f", and keeps {n_left:,} of {int(np.count_nonzero(is_marked)):,} marks"
     yield Note("family", "info", f"{text}.", count=n)
 
@@ -238,40 +231,37 @@ def _note_families(
 def _correct_cells(
     cells: Sequence[Cell], tests: Sequence[PairTests]
 ) -> list[tuple[Floats, CorrectionFamily]]:
-    """Return the corrected p-values of each cell, (n_pairs,) each, and its family."""
+    """Return the corrected p-values (n_pairs,) of each cell, with the family of its comparisons."""
     if cells[0].settings.family == "all":
         return _correct_family(cells, tests)
-    return [
-        corrected_family
-        for cell, test in zip(cells, tests, strict=True)
-        for corrected_family in _correct_family([cell], [test])
-    ]
+    corrections = []
+    for cell, test in zip(cells, tests, strict=True):
+        corrections += _correct_family([cell], [test])
+    return corrections
 
 
 def _correct_family(
     family: Sequence[Cell], tests: Sequence[PairTests]
 ) -> list[tuple[Floats, CorrectionFamily]]:
-    """Return the corrected p-values of each cell of a family: (n_pairs,) each; and the family."""
-    settings, paired_scores = family[0].settings, family[0].unit_pairs
+    """Return the same for the cells of one family: their p-values are corrected together."""
+    settings, pairs = family[0].settings, family[0].unit_pairs
     p = np.concatenate([test.p for test in tests])
     n = len(p)
     if settings.correction in ("tukey", "rtukey"):  # these have no baseline
-        n = math.comb(paired_scores.scores.shape[1], 2)
+        n = math.comb(pairs.scores.shape[1], 2)
     match settings.correction if len(p) else "none":
         case "maxt":
             if len(family) > 1:
                 differences = [cell.unit_pairs.differences for cell in family]
-                paired_scores = PairedScores.from_differences(np.concatenate(differences, axis=1))
-            adjusted_p = step_down_p_values(paired_scores, family[0].flips)
+                pairs = PairedScores.from_differences(np.concatenate(differences, axis=1))
+            adjusted_p = step_down_p_values(pairs, family[0].flips)
         case "tukey":
-            adjusted_p = tukey(paired_scores)
+            adjusted_p = tukey(pairs)
         case "rtukey":
-            adjusted_p = randomised_tukey(paired_scores, seed=settings.seed)
+            adjusted_p = randomised_tukey(pairs, seed=settings.seed)
         case correction:
             adjusted_p = adjusted(correction, p)
     adjusted_p = np.where(np.isnan(p), np.nan, adjusted_p)
     n_significant = int(np.count_nonzero(adjusted_p <= settings.alpha))
-    return [
-        (of_cell, CorrectionFamily(n, n_significant))
-        for of_cell in np.split(adjusted_p, len(family))
-    ]
+    corrections = CorrectionFamily(n, n_significant)
+    return [(cell_p, corrections) for cell_p in np.split(adjusted_p, len(family))]

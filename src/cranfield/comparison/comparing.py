@@ -1,4 +1,4 @@
-"""ComparingOptions: how options of an extension change what is compared."""
+"""ComparingOptions: options by which an extension changes the scores that are compared."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Self
@@ -20,27 +20,27 @@ class ComparingOptions(Options):
         return []
 
     def rename_runs(self, rename: Callable[[str, str], list[str]]) -> Self:
-        """Return the options with other names of runs: of rename(name, option as it is typed)."""
+        """Return the options with each name of a run replaced by rename(name, option as typed)."""
         return self
 
     def join_runs(self, aligned_scores: "AlignedScores") -> "AlignedScores":
-        """Return the scores of systems, given those of runs."""
+        """Return the scores of systems, each made of the scores of one or several runs."""
         return aligned_scores
 
     def find_units(
         self, query_ids: Sequence[str], units: "Units"
     ) -> tuple["Units", Sequence["Note"]]:
-        """Return the units of some queries, given those without this option, and notes on them."""
+        """Return the units of the queries, given those without these options, and notes on them."""
         return units, ()
 
     def gate_settings(self, settings: "GateSettings") -> "GateSettings":
-        """Return a gate's settings; raise OptionError for a test that does not go with this."""
+        """Return a gate's settings; raise OptionError for a test that these options exclude."""
         return settings
 
     def prepare_gate(self, aligned_scores: "AlignedScores", *, has_limits: bool) -> "AlignedScores":
-        """Return aligned scores as a gate judges them; `has_limits`: by limits of the means."""
+        """Return the scores as a gate judges them; `has_limits`: the gate needs limits of means."""
         return aligned_scores
 
     def gate_recipe(self) -> dict[str, Any]:
-        """Return what is needed to repeat a gate."""
+        """Return {option: value} that a gate's recipe needs of these options."""
         return {}

@@ -1,4 +1,4 @@
-"""Comparison: what compare returns, and its output formats."""
+"""Comparison: the result of `compare`, as tables, rows and plain values."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -60,15 +60,12 @@ class Comparison(Shown):
     @property
     def notes(self) -> tuple[Note, ...]:
         """The notes on each result, with its measure, and on the data."""
-        result_notes = merge_notes(
-            (
-                (" of ".join(filter(None, (result.measure, result.slice_label))), note)
-                for result in self.results
-                for note in result.notes
-            ),
-            join_names=format_names,
+        named_notes = (
+            (" of ".join(filter(None, (result.measure, result.slice_label))), note)
+            for result in self.results
+            for note in result.notes
         )
-        return (*result_notes, *self.data_notes)
+        return (*merge_notes(named_notes, join_names=format_names), *self.data_notes)
 
     def slice(self, measure: str | Measure, name: str | None, label: str | None = None) -> Result:
         """Return the result of one measure on the queries of one slice of one label.
@@ -77,10 +74,8 @@ class Comparison(Shown):
         """
         measure_name = canonical_name(measure, self.aligned.measures)
         for result in self.results:
-            if (result.measure, result.slice) == (measure_name, name) and label in (
-                None,
-                result.label,
-            ):
+            has_label = label in (None, result.label)
+            if has_label and (result.measure, result.slice) == (measure_name, name):
                 return result
         of_all = name is None
         all_names = dict.fromkeys(
@@ -112,25 +107,22 @@ class Comparison(Shown):
         if only is not None:
             check_choice("only", only, ("better", "worse"))
         result = self[self.aligned.measures[0] if measure is None else measure]
-        changes_and_gains = self._list_changes(result, system, str(other))
-        selected_changes = [
+        all_changes = [
             change
-            for change, gain in changes_and_gains
+            for change, gain in self._list_changes(result, system, str(other))
             if only is None or (gain > 0) == (only == "better")
         ]
-        return {
-            change.query_id: change.score - change.other_score
-            for change in selected_changes[:max_changes]
-        }
+        changes = all_changes[:max_changes]
+        return {change.query_id: change.score - change.other_score for change in changes}
 
     def _list_changes(self, result: Result, system: str, other: str) -> list[tuple[Change, float]]:
-        """Return the queries on which two systems differ, the largest changes first.
+        """Return (change, gain) of each query on which two systems differ, the largest gains first.
 
-        Each comes with its gain: by how much `system` is better, in the unit that is compared.
+        The gain is by how much `system` is better, in the unit in which scores are compared.
         """
         names, query_ids = self.aligned.system_names, self.aligned.query_ids
-        columns_of_two = [names.index(other), names.index(system)]
-        scores = self.aligned.measure_scores(result.measure)[:, columns_of_two]
+        columns = [names.index(other), names.index(system)]
+        scores = self.aligned.measure_scores(result.measure)[:, columns]
         compared_scores = to_compared_unit(self.aligned.find_measure(result.measure), scores)
         gain = (compared_scores[:, 1] - compared_scores[:, 0]) * (
             1 if result.higher_is_better else -1
@@ -152,20 +144,17 @@ class Comparison(Shown):
         labels = dict.fromkeys(result.label for result in self.results)
         for measure in self.aligned.measures:
             for label in labels:
+                key = measure, label
                 label_results = [
-                    result
-                    for result in self.results
-                    if (result.measure, result.label) == (measure, label)
+                    result for result in self.results if (result.measure, result.label) == key
                 ]
                 notes = () if tables else self.data_notes  # once
                 tables.append(comparison_table(label_results, self.settings, notes))
                 for block in self.aligned.extra_columns if label is None else ():
                     tables += block.tables(label_results[0], self.settings)
-                differences = (
-                    differences_table(label_results[0], self.settings) if label is None else None
-                )
-                if differences is not None:
-                    tables.append(differences)
+                if label is None:
+                    differences = differences_table(label_results[0], self.settings)
+                    tables += [] if differences is None else [differences]
             result = self[measure]
             if means and len(result.systems) > 1:
                 tables.append(means_table(result, self.settings))
@@ -174,7 +163,7 @@ class Comparison(Shown):
         return tables
 
     def _most_changed(self, result: Result, n: int) -> list[tuple[Pair, Change]]:
-        """Return n queries of each pair that get worse most, then n that get better most."""
+        """Return of each pair the n changes that lose most, then the n changes that gain most."""
         most_changed: list[tuple[Pair, Change]] = []
         for pair in result.pairs:
             changes = self._list_changes(result, pair.system, pair.other)

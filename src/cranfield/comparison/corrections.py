@@ -1,7 +1,7 @@
 """Many comparisons: p-values adjusted for a whole family of them.
 
-Each takes p-values (n_pairs,) and returns adjusted ones, in the same order, at most 1: a pair is
-significant if its adjusted p-value is at most alpha.
+Each function takes p-values (n_pairs,) and returns adjusted p-values in the same order, at most 1:
+a pair is significant if its adjusted p-value is at most alpha.
 """
 
 import numpy as np
@@ -56,6 +56,7 @@ def benjamini_yekutieli(p: Floats) -> Floats:
 
 
 def _step_up(p: Floats, factor: float) -> Floats:
+    """Return p * factor / rank, each at most the adjusted p-values of the ranks above it."""
     order = np.argsort(p, kind="stable")
     scaled_p = np.maximum(p[order] * factor / np.arange(1, len(p) + 1), p[order])
     return _restore_order(order, np.minimum.accumulate(scaled_p[::-1])[::-1])
@@ -70,7 +71,7 @@ def _restore_order(order: Ints, sorted_p: Floats) -> Floats:
 def correct_p_values(name: str, p: Floats) -> Floats:
     """Adjust by one of CORRECTIONS, or not at all for "none"; NaN counts as a comparison.
 
-    >>> corrected("holm", np.array([0.01, np.nan]))
+    >>> correct_p_values("holm", np.array([0.01, np.nan]))
     array([0.02,  nan])
     """
     if name == "none":

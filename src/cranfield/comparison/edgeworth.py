@@ -19,10 +19,10 @@ _STRAY = 40  # queries: if more are off a grid, sums are not on one
 
 
 def upper_tail(differences: Floats) -> tuple[Floats, Floats]:
-    """Return the probability that a sum with random signs is at least the sum: (n_pairs,).
+    """Return the probability of a sum with random signs that is at least the sum: (n_pairs,).
 
-    `values` is (n_queries, n_pairs), not all 0. Also returns an estimate of its error: the absolute
-    values of the terms of the second order.
+    `differences` is (n_queries, n_pairs), in no column all 0. The second array estimates the error
+    of the probability: the absolute values of the terms of the second order.
 
     >>> import numpy as np
     >>> p, off = upper_tail(np.linspace(-0.99, 1, 8_000)[:, None])
@@ -46,11 +46,11 @@ def upper_tail(differences: Floats) -> tuple[Floats, Floats]:
 def limits_agree(
     differences: Floats, low: Floats, high: Floats, level: float, weights: Floats | None = None
 ) -> Bools:
-    """Tell whether limits are close enough to those of all sign flips: (n_pairs,).
+    """Tell whether limits are close enough to the limits by all sign flips: (n_pairs,).
 
-    `differences` is (n_queries, n_pairs); `low` and `high` are limits of their means, of which a
-    test by all sign flips rejects any that is farther away at `level`, on one side. With `weights`
-    (n_queries,), a limit applies to each query in proportion to its weight.
+    `differences` is (n_queries, n_pairs); `low` and `high` (n_pairs,) are limits of their means. A
+    test by all sign flips rejects what is beyond its own limits at `level`, on one side. With
+    `weights` (n_queries,), a limit applies to each query in proportion to its weight.
 
     Close enough is: within 0.0001 of the largest difference of a query, or of 1 if that is larger,
     and within a hundredth of the distance of the limits (the ends that 100,000 flips find vary by a
@@ -77,12 +77,12 @@ def limits_agree(
 def flip_limits(
     weighted_differences: Floats, weights: Floats, level: float
 ) -> tuple[Floats, Floats]:
-    """Return the limits of weighted means that a test by all sign flips rejects beyond: (n_pairs,).
+    """Return the limits beyond which a test by all sign flips rejects weighted means: (n_pairs,).
 
-    `values` is (n_queries, n_pairs), each query's difference times its weight (n_queries,); a limit
-    applies to each query in proportion to its weight. A value is beyond a limit if the flips reject
-    it at `level`, on one side. Those of the normal distribution are corrected by Edgeworth's
-    expansion (Hall 1992).
+    `weighted_differences` is (n_queries, n_pairs), each query's difference times its weight; a
+    limit applies to each query in proportion to its weight (n_queries,). The flips reject what is
+    beyond a limit at `level`, on one side. The limits of the normal distribution are corrected by
+    Edgeworth's expansion (Hall 1992).
 
     >>> import numpy as np
     >>> d = np.linspace(-0.5, 0.7, 9_001)[:, None]
@@ -93,20 +93,16 @@ def flip_limits(
     from scipy.special import ndtri
 
     query_weight = weights[:, None]
-    difference_sum, squares = (
-        weighted_differences.sum(axis=0),
-        (weighted_differences**2).sum(axis=0),
-    )
-    cross_sum, weight_squares, weight_sum = (
-        (weighted_differences * query_weight).sum(axis=0),
-        float((weights**2).sum()),
-        weights.sum(),
-    )
+    difference_sum = weighted_differences.sum(axis=0)
+    squares = (weighted_differences**2).sum(axis=0)
+    cross_sum = (weighted_differences * query_weight).sum(axis=0)
+    weight_squares = float((weights**2).sum())
+    weight_sum = weights.sum()
     limits = []
     for sign in (1, -1):
         z = np.full(len(difference_sum), -float(ndtri(level)))
         for _ in range(3):
-            # (total - every b)^2 = z^2 sum (values - b weights)^2, on the side of the sign.
+            # With limit b: (difference_sum - weight_sum b)^2 = z^2 sum (differences - b weights)^2.
             denominator = weight_sum**2 - z**2 * weight_squares
             center = (weight_sum * difference_sum - z**2 * cross_sum) / denominator
             root = np.sqrt(
@@ -120,9 +116,9 @@ def flip_limits(
 
 
 def _find_tolerances(differences: Floats, width: Floats) -> Floats:
-    """Return how far apart limits may be, less the width of a step of the sums.
+    """Return how far limits may be from the flips' limits, less a step of the sums: (n_pairs,).
 
-    It is not above 0 where nothing is close enough, as where only a few queries differ.
+    It is at most 0 where no limit is close enough, as where only a few queries differ.
     """
     n = len(differences)
     tolerance = np.zeros(len(width))
@@ -130,7 +126,7 @@ def _find_tolerances(differences: Floats, width: Floats) -> Floats:
         nonzero_sizes = np.abs(column)
         nonzero_sizes = nonzero_sizes[nonzero_sizes > 0]
         if len(nonzero_sizes) > _STRAY and math.isfinite(width[i]):
-            # If there is a grid, all but a few values lie on it: none of these is below its span.
+            # If nearly all differences lie on a grid, no difference on it is below its span.
             span = float(np.partition(nonzero_sizes, _STRAY)[_STRAY])
             largest_size = min(1.0, float(nonzero_sizes.max()))
             tolerance[i] = min(NEAR * largest_size, _NEAR_BY_WIDTH * float(width[i])) - span / n

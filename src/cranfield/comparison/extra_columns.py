@@ -1,6 +1,6 @@
 """ExtraColumns: a block of values that an extension adds to the systems and pairs of a comparison.
 
-Options add it to what is compared (`Aligned.extra_columns`), or the table of extensions names it;
+Options add it to aligned scores (`AlignedScores.extra_columns`), or extensions' table names it;
 `compare` asks it for its columns, and shows its tables and notes.
 """
 
@@ -21,7 +21,7 @@ ValueColumns = dict[str, Any]  # by name: an array or a list of n values, or one
 
 
 class ExtraColumns:
-    """What an extension adds to a comparison: here nothing."""
+    """Columns that an extension adds to a comparison: here none."""
 
     def prepare(
         self,
@@ -30,7 +30,7 @@ class ExtraColumns:
         left_column: Ints,
         right_column: Ints,
     ) -> "ExtraColumns":
-        """Return the block for the pairs of systems that are compared: (n_pairs,) indices each.
+        """Return the block for the pairs of systems to compare: their columns, (n_pairs,) each.
 
         Raises OptionError where options do not go together.
         """
@@ -53,12 +53,12 @@ class ExtraColumns:
         return iter(())
 
     def to_dict(self, aligned_scores: "AlignedScores") -> Mapping[str, Any]:
-        """Return plain values for the JSON of the comparison, beside its own."""
+        """Return plain values that the JSON of the comparison has, too."""
         return {}
 
 
 def join_columns(blocks: Iterable[Mapping[str, Any]]) -> ValueColumns:
-    """Return the columns of several blocks together; no two blocks may have one of the same name.
+    """Return the columns of several blocks together; no two blocks may have the same column.
 
     >>> join_columns([{"runs": 3}, {"unjudged_low": -0.1}])
     {'runs': 3, 'unjudged_low': -0.1}

@@ -1,21 +1,22 @@
 """Sign flips: the signs of queries, all or drawn by chance, and sums of scores with them.
 
-Where queries depend on one another, as those of one user, whole clusters of queries are flipped: a
-unit is a query, or such a cluster.
+A unit is a query or, where queries depend on one another, as the queries of one user do, a cluster
+of queries, which is flipped as a whole.
 
-All pairs of systems share the flips: sums over the queries of each system's scores, with their
-signs, are computed once, and the difference of two of these is the pair's.
+All pairs of systems share the flips: sums over the units of each system's scores, with their signs,
+are computed once, and the sum of a pair's differences is the difference of two of these sums.
 
 The signs of eight queries are a byte. What eight scores add under each of the 256 bytes is computed
 once and looked up for every flip (the method of four Russians: Arlazarov, Dinic, Kronrod &
 Faradzhev 1970). That takes a fraction of a matrix product's time, and none of the threads of a
 library for linear algebra, which wait busily where other programs have the cores. The scores are
-always added in the same order, so that a sum has the same bits on every machine, in however many
-parts and threads the flips are gone through.
+always added in the same order, so that a sum has the same bits on every machine, for any number of
+ranges and threads that the flips are split into.
 """
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,45 +25,59 @@ from cranfield.arrays.ranked import Bools, Floats, Ints
 from cranfield.lazy import cached_if_small, cached_property
 from cranfield.progress import stage
 
-MAX_EXACT_UNITS = 20  # queries: up to this many, all flips are tried
-MANY_UNITS = 7_000  # queries: with more, p is a bound, or flips are drawn until p is known
+MAX_EXACT_UNITS = 20  # up to this number of units, all flips are tried
+MANY_UNITS = 7_000  # with more units, p is a bound, or flips are drawn until p is known
 DEFAULT_FLIPS = 100_000
 DEFAULT_SEED = 42
 MAX_FLIPS = 10_000_000  # intervals keep some numbers for each
-_CELLS = 131_072  # of the sums of a part: 1 MB, most of which stays in a core's cache
-_FEWEST = 8_192  # flips of a part: many more than the 256 sums of a table, made for each part
-_OCTETS = 16_000_000  # of the signs of a part: 16 MB
+_CELLS = 131_072  # sums of a range of flips: 1 MB, most of which stays in a core's cache
+_FEWEST = 8_192  # flips of a range: many more than the 256 sums of a table, made for each range
+_OCTETS = 16_000_000  # of the signs of a range of flips: 16 MB
 _TABLES = 131_072  # numbers in the tables that are made at once
 
 SignWords = NDArray[np.uint64]
-FlipRange = tuple[int, int]  # the number of the first flip, and of the one after the last
+
+
+class FlipRange(NamedTuple):
+    """The numbers of consecutive flips, from `begin` to before `end`."""
+
+    begin: int
+    end: int
+
+
+class Basis(NamedTuple):
+    """Columns to sum under flips; each pair is one of them, or the difference of two."""
+
+    columns: Floats  # (n_units, n_columns)
+    left_column: Ints  # (n_pairs,)
+    right_column: Ints  # (n_pairs,); -1: the left column is the pair's difference already
 
 
 @dataclass(frozen=True, eq=False)
 class PairedScores:
-    """Several systems' scores for the same units, and which systems are to be compared.
+    """Several systems' scores for the same units, and the pairs of systems to compare.
 
-    The difference of a pair is that of the system `left` minus that of `right`. The score of a
-    cluster is the sum of its queries' scores.
+    The difference of a pair is the score in its `left_column` minus the score in its
+    `right_column`. The score of a cluster is the sum of its queries' scores.
     """
 
     scores: Floats  # (n_units, n_systems)
-    left_column: Ints  # (n_pairs,) columns of values
+    left_column: Ints  # (n_pairs,) columns of scores
     right_column: Ints  # (n_pairs,)
-    # (n_units,) queries of each cluster, or each query's weight, 1 on average; None: all 1.
+    # (n_units,) queries of each cluster, or weight of each query, 1 on average; None: all 1.
     unit_size: Floats | None = None
 
     @classmethod
     def from_differences(cls, differences: Floats) -> "PairedScores":
-        """Return pairs of which the differences (n_units, n_pairs) are known."""
+        """Return pairs that have these differences (n_units, n_pairs)."""
         n_units, n_pairs = differences.shape
         scores = np.concatenate((differences, np.zeros((n_units, 1))), axis=1)
         return cls(scores, np.arange(n_pairs), np.full(n_pairs, n_pairs))
 
     def sum_clusters(self, cluster_of_unit: Ints) -> "PairedScores":
-        """Return the same pairs with a unit for each cluster: (n_units,) each unit's cluster.
+        """Return the same pairs with a unit for each cluster.
 
-        Clusters are numbered from 0; each has a query.
+        `cluster_of_unit` (n_units,) numbers the clusters from 0; each cluster has a query.
         """
         unit_size = np.bincount(cluster_of_unit).astype(np.float64)
         return replace(
@@ -80,25 +95,20 @@ class PairedScores:
         return self.n_units if self.unit_size is None else float(self.unit_size.sum())
 
     def __len__(self) -> int:
-        """Return how many differences there are: of each pair on each unit."""
+        """Return the number of differences: units times pairs."""
         return self.n_units * len(self.left_column)
 
     @cached_if_small
     def differences(self) -> Floats:
-        """Each unit's differences, 0 where scores are equal up to rounding.
-
-        (n_units, n_pairs)
-        """
-        # A pair's differences are adjacent in memory: that is the order in which they are added.
+        """Return the differences, 0 where only rounding is left: (n_units, n_pairs)."""
+        # A pair's differences are adjacent in memory: sums add them in that order.
         system_scores = np.ascontiguousarray(self.scores.T)
         differences = np.empty((len(self.left_column), self.n_units))
         step = max(1, _CELLS // (4 * max(1, self.n_units)))  # pairs that fit in a core's cache
         for begin in range(0, len(differences), step):
             pair_slice = slice(begin, begin + step)
-            left_scores, right_scores = (
-                system_scores[self.left_column[pair_slice]],
-                system_scores[self.right_column[pair_slice]],
-            )
+            left_scores = system_scores[self.left_column[pair_slice]]
+            right_scores = system_scores[self.right_column[pair_slice]]
             slice_differences = np.subtract(left_scores, right_scores, out=differences[pair_slice])
             slice_differences[
                 np.abs(slice_differences) <= 1e-14 * (np.abs(left_scores) + np.abs(right_scores))
@@ -113,17 +123,17 @@ class PairedScores:
 
     @cached_property
     def means(self) -> Floats:
-        """The mean differences of the queries, 0 where they are only rounding: (n_pairs,)."""
+        """The mean differences of the queries, 0 where only rounding is left: (n_pairs,)."""
         means: Floats = self.totals / self.n_queries
         means[np.abs(self.totals) <= self.slack] = 0.0
         return means
 
     @cached_property
     def deviations(self) -> Floats:
-        """What each unit adds to its pair's variance: (n_units, n_pairs).
+        """The deviations from the means, whose squares make the variances: (n_units, n_pairs).
 
-        Of queries, the differences minus their mean. Of clusters, their sums minus what the mean
-        gives so many queries, in the unit of a mean (Liang & Zeger, Biometrika 1986).
+        Of a query, its difference minus the mean. Of a cluster, its sum minus the mean times the
+        number of its queries, in the unit of a mean (Liang & Zeger, Biometrika 1986).
         """
         if self.unit_size is None:
             deviations: Floats = self.differences - self.means
@@ -134,7 +144,7 @@ class PairedScores:
 
     @cached_property
     def slack(self) -> Floats:
-        """The difference up to which two sums are equal, given rounding: (n_pairs,)."""
+        """How far two equal sums may differ by rounding: (n_pairs,)."""
         slack: Floats = 1e-12 * np.abs(self.differences).sum(axis=0)
         return slack
 
@@ -142,8 +152,9 @@ class PairedScores:
     def has_own_column(self) -> Bools:
         """Whether each pair's differences are added up directly: (n_pairs,).
 
-        They are where they are much smaller than the scores: the difference of two large sums would
-        be mostly rounding error. All are if there are no more pairs than systems.
+        That is so where differences are much smaller than the scores: the difference of two large
+        sums would be mostly rounding error. It is so for all pairs if there are no more pairs than
+        systems.
         """
         score_size = np.abs(self.scores).sum(axis=0)
         has_own_column: Bools = self.slack < 1e-14 * (
@@ -156,13 +167,13 @@ class PairedScores:
         )
 
     @cached_property
-    def _basis(self) -> tuple[Floats, Ints, Ints]:
+    def _basis(self) -> "Basis":
         return self.build_basis(self.has_own_column)
 
-    def build_basis(self, has_own_column: Bools) -> tuple[Floats, Ints, Ints]:
-        """Return columns (n_units, n_columns), and the two whose difference each pair is.
+    def build_basis(self, has_own_column: Bools) -> "Basis":
+        """Return the columns to sum under flips, and the columns that make each pair.
 
-        A pair that is `alone` (n_pairs,) has its own column, and -1 for the second one.
+        `has_own_column` (n_pairs,): a column of the basis holds the pair's differences.
         """
         n_pairs = len(self.left_column)
         own_columns = self.differences[:, has_own_column]
@@ -178,24 +189,24 @@ class PairedScores:
         right_column[~has_own_column] = np.searchsorted(
             shared_systems, self.right_column[~has_own_column]
         )
-        return columns, left_column, right_column
+        return Basis(columns, left_column, right_column)
 
     @property
     def n_columns(self) -> int:
-        """How many rows `columns` returns."""
-        return int(self._basis[0].shape[1])
+        """The number of columns of the basis, whose sums are computed."""
+        return int(self._basis.columns.shape[1])
 
     def sum_columns(self, sign_words: SignWords) -> Floats:
-        """Return the columns' sums under flips, of which a pair takes two: (width, n_flips)."""
-        return sum_with_signs(self._basis[0], sign_words)
+        """Return the sums of the basis' columns under flips: (n_columns, n_flips)."""
+        return sum_with_signs(self._basis.columns, sign_words)
 
     def sum_pairs(
         self, column_sums: Floats, pair_order: Iterable[int] | None = None
     ) -> Iterator[Floats]:
         """Yield the sum of each pair's differences under each flip: (n_flips,).
 
-        `columns` are what `columns` returned; `order` the pairs' numbers, all in their order unless
-        given. What is yielded may be written to.
+        `column_sums` are what `sum_columns` returned; `pair_order` are the numbers of the pairs, by
+        default all pairs in their order. The caller may write to the arrays.
         """
         _, left_column, right_column = self._basis
         for pair_index in range(len(left_column)) if pair_order is None else pair_order:
@@ -208,9 +219,9 @@ class PairedScores:
 
 
 def sum_by_cluster(query_values: Floats, cluster_of_query: Ints) -> Floats:
-    """Return the sums of the values (n_queries, n_columns) of each cluster.
+    """Return the sums of the values of each cluster's queries: (n_clusters, n_columns).
 
-    `cluster` (n_queries,) numbers the clusters from 0: (n_clusters, n_columns).
+    `query_values` is (n_queries, n_columns); `cluster_of_query` (n_queries,) counts from 0.
     """
     cluster_sums = np.zeros((int(cluster_of_query.max(initial=-1)) + 1, query_values.shape[1]))
     np.add.at(cluster_sums, cluster_of_query, query_values)  # in the order of the queries
@@ -218,9 +229,10 @@ def sum_by_cluster(query_values: Floats, cluster_of_query: Ints) -> Floats:
 
 
 def sum_with_signs(unit_values: Floats, sign_words: SignWords) -> Floats:
-    """Return the sums of each column's values, with the signs of each flip: (n_columns, n_flips).
+    """Return the sum of each column with the signs of each flip: (n_columns, n_flips).
 
-    `values` is (n_units, n_columns), `words` what `Flips.words` returns for as many units.
+    `unit_values` is (n_units, n_columns); `sign_words` are what `Flips.sign_words` returns for the
+    same number of units.
     """
     n_units, n_columns = unit_values.shape
     n_octets = -(-n_units // 8)
@@ -240,9 +252,9 @@ def sum_with_signs(unit_values: Floats, sign_words: SignWords) -> Floats:
 
 
 def _tabulate_octets(values: Floats) -> Floats:
-    """Return what eight values add under each byte of signs: (n_octets, 256, width).
+    """Return the sum of eight values under each byte of signs: (n_octets, 256, n_columns).
 
-    `values` is (n_octets, 8, width); the highest bit is the sign of the first.
+    `values` is (n_octets, 8, n_columns); the highest bit is the sign of the first value.
     """
     n_octets, _, width = values.shape
     tables = np.zeros((n_octets, 1, width))
@@ -255,11 +267,11 @@ def _tabulate_octets(values: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Flips:
-    """Signs for n units: all there are, if there are few units, or `drawn` by chance.
+    """Signs for n units: all flips if there are few units, else `n_drawn` flips by chance.
 
-    The signs of a flip depend on the seed, its number and the number of units, and on nothing
-    else. Where all are tried, only those that keep the first unit's sign are looked at: the others
-    are their negatives.
+    The signs of a flip depend on the seed, its number and the number of units, and on nothing else.
+    Where all flips are tried, only the flips that keep the first unit's sign are computed: the
+    other flips are their negatives.
     """
 
     n_units: int
@@ -273,20 +285,20 @@ class Flips:
 
     @property
     def n_flips(self) -> int:
-        """How many flips `signs` goes through."""
+        """The number of flips that are computed."""
         return 2 ** max(self.n_units - 1, 0) if self.is_exact else self.n_drawn
 
     def split(self, n_sums: int = 1) -> Iterator[FlipRange]:
-        """Yield the flips in parts: the number of a first one, and of the one after the last.
+        """Yield ranges of flips that together are all flips.
 
-        `width`: how many sums the caller holds for each flip.
+        `n_sums`: the number of sums that the caller holds for each flip.
         """
         step = max(_FEWEST, _CELLS // max(1, n_sums))
         step = max(1, min(step, _OCTETS // (8 * self._n_words)))
         with stage("flips", self.n_flips, "flips") as report_done:
             for begin in range(0, self.n_flips, step):
                 end = min(begin + step, self.n_flips)
-                yield begin, end
+                yield FlipRange(begin, end)
                 report_done(end - begin)
 
     @property
@@ -296,7 +308,7 @@ class Flips:
     def sign_words(self, begin: int, end: int) -> SignWords:
         """Return the signs of the flips from number `begin` to before `end`: (n_words, n_flips).
 
-        Each unit has a bit, 1 for plus: eight to a byte, the first one the highest, and eight
+        Each unit has a bit, 1 for plus: eight to a byte, the first unit the highest, and eight
         bytes to a word of 64 bits, in the order of memory. Unused bits of the last word are 0.
         """
         n_units = self.n_units
@@ -309,9 +321,9 @@ class Flips:
         return draw_sign_words(n_units, begin, end, self.seed)
 
     def p_values(self, counts: Ints) -> Floats:
-        """Return counts of flips looked at as p-values.
+        """Return p-values, given counts of flips that are as extreme as the observed signs.
 
-        Where flips are drawn by chance, the observed signs count as one more (Phipson & Smyth
+        Where flips are drawn by chance, the observed signs count as one more flip (Phipson & Smyth
         2010).
         """
         if self.is_exact:
@@ -319,7 +331,7 @@ class Flips:
         return (counts + 1) / (self.n_drawn + 1)
 
     def least_count(self, alpha: float) -> int:
-        """Return the least count whose share is above alpha."""
+        """Return the least count of flips whose p-value is above alpha."""
         count = int(alpha * self.n_flips)
         while self.p_values(np.array(count)) > alpha and count > 0:
             count -= 1
@@ -333,9 +345,9 @@ def _n_words(n_units: int) -> int:
 
 
 def draw_sign_words(n_units: int, begin: int, end: int, seed: int, stream: int = 0) -> SignWords:
-    """Return signs drawn by chance, as `Flips.words` does: (n_words, n_flips).
+    """Return signs drawn by chance, as `Flips.sign_words` does: (n_words, n_flips).
 
-    They depend on these five numbers alone; streams of one seed share no signs.
+    Signs depend on these five numbers alone; streams of one seed share no signs.
     """
     n_words = _n_words(n_units)
     generator = np.random.PCG64(seed).jumped(stream).advance(begin * n_words)
@@ -347,10 +359,10 @@ def draw_sign_words(n_units: int, begin: int, end: int, seed: int, stream: int =
 
 
 def count_kept_signs(sign_words: SignWords, unit_size: Floats | None = None) -> Floats:
-    """Return how many queries keep their sign under each flip, or their weights: (n_flips,).
+    """Return the number, or weight, of queries that keep their sign under each flip: (n_flips,).
 
-    `sizes` are the queries, or the weight, of each unit: (n_units,). None: one each. What is only
-    rounding is 0.
+    `unit_size` (n_units,) is the number of queries, or the weight, of each unit; None: 1. A sum
+    that is only rounding is 0.
     """
     if unit_size is None:
         unflipped_counts: Floats = np.bitwise_count(sign_words).sum(axis=0, dtype=np.float64)

@@ -141,58 +141,52 @@ def gate(
         and hold_both_sides([qrels], options.get("columns"))
     ):
         measures, runs = runs, None  # a table of both sides needs no run beside it
-    numbers_to_reach = resolve_at_least(settings.at_least)
-    most_loss = _read_margin(baseline, margin, measures, numbers_to_reach)
-    compared_measures: list[str] | None = []  # None: all that were saved
-    if most_loss is not None and (measures is not None or (runs is not None and numbers_to_reach)):
+    goals = resolve_at_least(settings.at_least)
+    stated_margin = _read_margin(baseline, margin, measures, goals)
+    compared_measures: list[str] | None = []  # None: all measures that were saved
+    if stated_margin is not None and (measures is not None or (runs is not None and goals)):
         compared_measures = canonical_names(DEFAULT_MEASURES if measures is None else measures)
-    elif most_loss is not None:
+    elif stated_margin is not None:
         compared_measures = None
-    all_measures = (
-        None
-        if compared_measures is None
-        else list(dict.fromkeys([*compared_measures, *numbers_to_reach]))
-    )
+    all_measures = None
+    if compared_measures is not None:
+        all_measures = list(dict.fromkeys([*compared_measures, *goals]))
     aligned_scores = align(
-        *(
-            qrels,
-            runs,
-            all_measures,
-            Alignment.of(options),
-            Judging.of(options),
-            Reading.of(options),
-        ),
+        qrels,
+        runs,
+        all_measures,
+        Alignment.of(options),
+        Judging.of(options),
+        Reading.of(options),
         families,
     )
     for family in families:
-        has_limits = most_loss is not None or settings.limit
+        has_limits = stated_margin is not None or settings.limit
         aligned_scores = family.prepare_gate(aligned_scores, has_limits=has_limits)
     aligned_scores.units.check(settings)
     judged_systems = list(aligned_scores.system_names)
     notes: list[Note] = []
     contrasts: list[Contrast] = []
     verdicts: list[Verdict] = []
-    if most_loss is not None:
+    if stated_margin is not None:
         baseline = aligned_scores.find_baseline(baseline)
         judged_systems.remove(baseline)
         if not judged_systems:
             raise InputError(f"the baseline {baseline} is the only system: add one to judge")
         contrasts = [
             build_contrast(
-                aligned_scores, measure, baseline, most_loss, settings.range, settings.gate_test
+                aligned_scores, measure, baseline, stated_margin, settings.range, settings.gate_test
             )
             for measure in aligned_scores.measures
             if compared_measures is None or measure in compared_measures
         ]
         verdicts = _judge_systems(contrasts, judged_systems, settings, aligned_scores.query_ids)
         notes += _note_verdicts(verdicts, baseline, contrasts, settings)
-    thresholds, threshold_notes = judge_thresholds(
-        aligned_scores, numbers_to_reach, judged_systems, settings
-    )
+    thresholds, threshold_notes = judge_thresholds(aligned_scores, goals, judged_systems, settings)
     notes += [note for note in threshold_notes if note not in notes]
     notes += [*_note_student(verdicts, thresholds), *aligned_scores.notes]
     warn_about(notes)
-    recipe = {"margin": margin, "at_least": numbers_to_reach}
+    recipe = {"margin": margin, "at_least": goals}
     recipe |= _recipe(aligned_scores, settings, families, contrasts)
     return Gate(tuple(verdicts), baseline, settings, tuple(notes), recipe, tuple(thresholds))
 
@@ -208,11 +202,7 @@ def _recipe(
     flips = settings.make_flips(units.n_groups or len(ids))
     return {
         "limit": settings.limit,
-        **{
-            name: recipe_value
-            for family in families
-            for name, recipe_value in family.gate_recipe().items()
-        },
+        **{name: part for family in families for name, part in family.gate_recipe().items()},
         "equivalence": settings.equivalence,
         "alpha": settings.alpha,
         "test": settings.test,
@@ -235,9 +225,9 @@ def _read_margin(
     baseline: str | None,
     margin: object,
     measures: MeasuresLike | None,
-    numbers_to_reach: Mapping[str, float],
+    goals: Mapping[str, float],
 ) -> StatedMargin | None:
-    """Return the margin, None if there is none and no baseline; OptionError for half of it."""
+    """Return the margin, None without a baseline; raise OptionError for one without the other."""
     if baseline is not None:
         if margin is None:
             raise OptionError(
@@ -249,12 +239,12 @@ def _read_margin(
         raise OptionError(
             f"margin={margin!r:.40}: a margin needs a baseline: state it, too (--baseline)"
         )
-    if not numbers_to_reach:
+    if not goals:
         raise OptionError(
             "nothing to judge by: state a baseline and a margin, or what the means must reach, "
             "at_least={'R@5': 0.8} (--at-least R@5=0.8)"
         )
-    if measures is not None and not numbers_to_reach.keys() >= set(canonical_names(measures)):
+    if measures is not None and not goals.keys() >= set(canonical_names(measures)):
         raise OptionError(
             "without a baseline, at_least names the measures: leave the others out, or state a "
             "baseline and a margin"
@@ -268,121 +258,108 @@ def _judge_systems(
     settings: GateSettings,
     query_ids: Sequence[str],
 ) -> list[Verdict]:
-    """Return a verdict on each system, which have these names, under each measure."""
-    tests = [(contrast, run_gain_tests(contrast, settings)) for contrast in contrasts]
+    """Return the verdict on each of the named systems under each measure."""
+    tests_of_contrasts = [(contrast, run_gain_tests(contrast, settings)) for contrast in contrasts]
     return [
-        _judge_system(test, contrast, i, name, settings, query_ids)
+        _judge_system(tests, contrast, i, name, settings, query_ids)
         for i, name in enumerate(system_names)
-        for contrast, test in tests
+        for contrast, tests in tests_of_contrasts
     ]
 
 
 def _judge_system(
-    test: GainTests,
+    tests: GainTests,
     contrast: Contrast,
-    system_index: int,
+    i: int,
     name: str,
     settings: GateSettings,
     query_ids: Sequence[str],
 ) -> Verdict:
-    """Return the verdict on the system at a place of the contrast, by the test of all of them."""
-    n_changed = int(np.count_nonzero(contrast.is_changed[:, system_index]))
-    outcome = decide_outcome(test, system_index, settings)
+    """Return the verdict on the system in column i of a contrast, by its tests."""
+    n_changed = int(np.count_nonzero(contrast.is_changed[:, i]))
+    outcome = decide_outcome(tests, i, settings)
     if not n_changed and contrast.is_at_worst:  # for example, with judgments of other documents
         outcome = "UNDECIDED"
     # A margin may be larger only where the baseline cannot be worse.
-    largest_difference = max(contrast.largest_difference, contrast.margin)
-    lower, upper = clip_ends(
-        test.lower[[system_index]],
-        test.upper[[system_index]],
-        -largest_difference,
-        largest_difference,
-    )
-    p = test.p_above[0, system_index]
+    largest = max(contrast.largest_difference, contrast.margin)
+    lower, upper = clip_ends(tests.lower[[i]], tests.upper[[i]], -largest, largest)
+    p = tests.p_above[0, i]
     if settings.equivalence:
-        p = np.maximum(p, test.p_below[2, system_index])
-    # Where nothing differs, only a test for any number of differences has a result.
-    is_untested = not n_changed and not settings.gate_test.is_valid_for_any_n
-    columns = contrast.units.columns(test.unit_moments, test.moments, test.n_changed)
+        p = np.maximum(p, tests.p_below[2, i])
+    # Where no query differs, only a test that holds for any number of differences has a result.
+    is_untested = not n_changed and not settings.gate_test.holds_always
+    columns = contrast.units.columns(tests.unit_moments, tests.moments, tests.n_changed)
     n_changes = settings.changes
-    if n_changes is None and test.n_changed[system_index] < FEW_UNITS:
+    if n_changes is None and tests.n_changed[i] < FEW_UNITS:
         n_changes = n_changed
     elif n_changes is None:
         n_changes = 0 if outcome == "PASS" else N_WORST
+    n_needed = None
+    if outcome == "UNDECIDED":
+        n_needed = _find_queries_needed(tests, contrast, i, settings)
     return Verdict(
         system=name,
         measure=contrast.measure,
         outcome=outcome,
-        better=bool(test.is_above[1, system_index]) and not is_untested,
-        worse=bool(test.is_below[1, system_index]) and not is_untested,
-        n=test.moments.n_units,
+        better=bool(tests.is_above[1, i]) and not is_untested,
+        worse=bool(tests.is_below[1, i]) and not is_untested,
+        n=tests.moments.n_units,
         changed=n_changed,
-        mean=aggregate_scores(contrast.parsed_measure, contrast.scores[:, system_index]),
+        mean=aggregate_scores(contrast.parsed_measure, contrast.scores[:, i]),
         baseline_mean=contrast.baseline_mean,
-        difference=float(test.moments.mean[system_index]) + 0.0,
-        sd=finite_or_none(test.moments.sd[system_index]),
+        difference=float(tests.moments.mean[i]) + 0.0,
+        sd=finite_or_none(tests.moments.sd[i]),
         margin=contrast.margin,
         lower=None if is_untested else finite_or_none(lower[0]),
         upper=None if is_untested else finite_or_none(upper[0]),
         p=None if is_untested else finite_or_none(p),
-        p_worse=None if is_untested else finite_or_none(test.p_below[1, system_index]),
-        queries_needed=_find_queries_needed(test, contrast, system_index, settings)
-        if outcome == "UNDECIDED"
-        else None,
+        p_worse=None if is_untested else finite_or_none(tests.p_below[1, i]),
+        queries_needed=n_needed,
         turned=not contrast.higher_is_better,
         scale="ratio" if is_geometric(contrast.parsed_measure) else "difference",
-        method=test.method[system_index],
-        changes=_list_changes(contrast, system_index, query_ids, n_changes),
+        method=tests.method[i],
+        changes=_list_changes(contrast, i, query_ids, n_changes),
         **{
-            name: column_to_list(column)[system_index] if isinstance(column, np.ndarray) else column
+            name: column_to_list(column)[i] if isinstance(column, np.ndarray) else column
             for name, column in columns.items()
         },
     )
 
 
 def _find_queries_needed(
-    test: GainTests, contrast: Contrast, system_index: int, settings: GateSettings
+    tests: GainTests, contrast: Contrast, i: int, settings: GateSettings
 ) -> int | None:
     """Return how many queries a system as good as the baseline needs to pass, if that is known.
 
-    They are not known where nothing differs, or for a test of any number of differences.
+    It is not known where no query differs, or for a test that holds for any number of differences.
     """
-    n_units, n_changed = test.unit_moments.n_units, int(test.n_changed[system_index])
-    no_sd = finite_or_none(test.moments.sd[system_index]) is None
-    if (
-        no_sd
-        or settings.gate_test.is_valid_for_any_n
-        or not contrast.is_changed[:, system_index].any()
-    ):
+    n_units, n_changed = tests.unit_moments.n_units, int(tests.n_changed[i])
+    is_unknown = finite_or_none(tests.moments.sd[i]) is None or settings.gate_test.holds_always
+    if is_unknown or not contrast.is_changed[:, i].any():
         return None
-    added_variances = [
-        (float(added_variance.variance[system_index]), float(added_variance.degrees[system_index]))
-        for added_variance in contrast.added_variances
+    variances = [
+        (float(part.variance[i]), float(part.degrees[i])) for part in contrast.added_variances
     ]
-    n_needed = find_n_to_pass(
-        settings, contrast.margin, float(test.unit_moments.sd[system_index]), added_variances
-    )
+    unit_sd = float(tests.unit_moments.sd[i])
+    n_needed = find_n_to_pass(settings, contrast.margin, unit_sd, variances)
     if n_needed is None:
         return None
-    if n_changed < FEW_UNITS:  # with fewer queries, too few would differ
+    if n_changed < FEW_UNITS:  # with fewer queries, fewer than FEW_UNITS would differ
         n_needed = max(n_needed, math.ceil(FEW_UNITS * n_units / n_changed))
-    return math.ceil(n_needed * test.moments.n_units / n_units)
+    return math.ceil(n_needed * tests.moments.n_units / n_units)
 
 
 def _list_changes(
-    contrast: Contrast, system_index: int, query_ids: Sequence[str], n_changes: int
+    contrast: Contrast, i: int, query_ids: Sequence[str], n_changes: int
 ) -> tuple[Change, ...]:
-    """Return the queries on which a system differs, the worst first."""
-    gains = contrast.gains[:, system_index]
+    """Return the worst `n_changes` queries on which a system and the baseline differ."""
+    gains = contrast.gains[:, i]
     order = np.argsort(gains, kind="stable")
     order = order[np.abs(gains[order]) > TIE][:n_changes]
-    old_scores, new_scores = contrast.baseline_scores[order], contrast.scores[order, system_index]
+    old_scores, new_scores = contrast.baseline_scores[order], contrast.scores[order, i]
     difference = (new_scores - old_scores) * (1 if contrast.higher_is_better else -1)
-    columns = old_scores.tolist(), new_scores.tolist(), difference.tolist()
-    return tuple(
-        Change(query_ids[q], *change_scores)
-        for q, *change_scores in zip(order, *columns, strict=True)
-    )
+    rows = zip(order, old_scores.tolist(), new_scores.tolist(), difference.tolist(), strict=True)
+    return tuple(Change(query_ids[q], *numbers) for q, *numbers in rows)
 
 
 # ---- notes --------------------------------------------------------------------------------------
@@ -394,47 +371,39 @@ def _note_verdicts(
     contrasts: Sequence[Contrast],
     settings: GateSettings,
 ) -> Iterator[Note]:
-    """Yield notes on the verdicts."""
+    """Yield notes on the verdicts, and on each measure's contrast with the baseline."""
     contrast_of_measure = {contrast.measure: contrast for contrast in contrasts}
     for verdict in verdicts:
         yield from _note_verdict(verdict, contrast_of_measure[verdict.measure], settings)
     for contrast in contrasts:
         measure_verdicts = [verdict for verdict in verdicts if verdict.measure == contrast.measure]
-        if not settings.gate_test.is_valid_for_any_n:
+        if not settings.gate_test.holds_always:
             yield from _note_shape(contrast, measure_verdicts, settings)
-        baseline_mean, measure, stated_margin = (
-            contrast.baseline_mean,
-            contrast.measure,
-            contrast.stated_margin,
-        )
+        mean, measure, margin = contrast.baseline_mean, contrast.measure, contrast.stated_margin
         has_negative = min(contrast.baseline_scores.min(), contrast.scores.min()) < 0
-        has_unknown_range = (
-            contrast.range is None and contrast.higher_is_better and not has_negative
-        )
+        is_unbounded = contrast.range is None and contrast.higher_is_better and not has_negative
         if contrast.is_at_worst:
             if any(verdict.changed for verdict in measure_verdicts):
-                message = f"every {measure} is {contrast.baseline_scores[0]:g}, the worst possible: no system "
-                yield Note("baseline-at-worst", "warning", f"{message}can fail.", source=baseline)
-        elif (
-            has_unknown_range
-            and not stated_margin.is_share
-            and exceeds(stated_margin.size, baseline_mean)
-        ):
-            message = f"{measure} of {baseline} is {baseline_mean:.4g}: if no score can be below 0, a margin "
-            message += f"of {stated_margin.statement} lets every system pass{stated_margin.percent_hint or '.'}"
+                score = contrast.baseline_scores[0]
+                message = f"every {measure} is {score:g}, the worst possible: no system can fail."
+                yield Note("baseline-at-worst", "warning", message, source=baseline)
+        elif is_unbounded and not margin.is_share and exceeds(margin.size, mean):
+            message = (
+                f"{measure} of {baseline} is {mean:.4g}: if no score can be below 0, a "
+                f"margin of {margin.statement} lets every system "
+                f"pass{margin.percent_hint or '.'}"
+            )
             yield Note("wide-margin", "warning", message)
         yield from note_sum_measure(contrast.parsed_measure)
 
 
 def _note_student(verdicts: Sequence[Verdict], thresholds: Sequence[Threshold]) -> Iterator[Note]:
-    """Yield a note if limits of the randomization test are Student's."""
-    if "t" in {
-        *(verdict.method for verdict in verdicts),
-        *(threshold.method for threshold in thresholds),
-    }:
+    """Yield a note if limits of the randomization test were computed by Student's t."""
+    methods = {verdict.method for verdict in verdicts}
+    if "t" in methods | {threshold.method for threshold in thresholds}:
         text = (
-            f"More than {MANY_UNITS:,} queries: limits and p by Student's t. Its limits differ from "
-            "those of all flips by less than 0.0001 and a hundredth of their distance."
+            f"More than {MANY_UNITS:,} queries: limits and p by Student's t. Its limits differ "
+            "from those of all flips by less than 0.0001 and a hundredth of their distance."
         )
         yield Note("t-interval", "info", text)
 
@@ -444,33 +413,29 @@ def _note_verdict(verdict: Verdict, contrast: Contrast, settings: GateSettings) 
     name = f"{verdict.system} ({verdict.measure})"
     if not verdict.changed and contrast.is_at_worst:
         message = (
-            f"every score is {contrast.baseline_scores[0]:g}, also the baseline's: nothing is shown, so it is "
-            "UNDECIDED. Do the judgments match the runs? See `cranfield check`."
+            f"every score is {contrast.baseline_scores[0]:g}, also the baseline's: nothing is "
+            "shown, so it is UNDECIDED. Do the judgments match the runs? See `cranfield check`."
         )
         yield Note("nothing-shown", "warning", message, verdict.n, name)
         return
     if not verdict.changed:
         message = f"identical on {'all ' * (verdict.n > 1)}{format_query_count(verdict.n)}."
-        largest_difference = contrast.largest_difference
-        if (
-            verdict.margin < largest_difference < math.inf
-            and not settings.gate_test.is_valid_for_any_n
-        ):
-            n_needed = find_n_unchanged(settings.alpha, verdict.margin, largest_difference)
-            count_phrase = "are that many" if verdict.n >= n_needed else f"are {verdict.n:,}"
-            loss_phrase = f"lose as much as {largest_difference:.4g}"
+        largest = contrast.largest_difference
+        if verdict.margin < largest < math.inf and not settings.gate_test.holds_always:
+            n_unchanged = find_n_unchanged(settings.alpha, verdict.margin, largest)
+            count_phrase = "are that many" if verdict.n >= n_unchanged else f"are {verdict.n:,}"
+            loss_phrase = f"lose as much as {largest:.4g}"
             margin_phrase = f"a mean loss of {verdict.margin:.4g}"
             if verdict.scale == "ratio":
-                loss_phrase = f"fall to one in {math.exp(largest_difference):,.0f}"
+                loss_phrase = f"fall to one in {math.exp(largest):,.0f}"
                 margin_phrase = f"a ratio of {math.exp(-verdict.margin):.4g}"
             message += (
-                f" If a query may {loss_phrase}, it takes {n_needed:,} queries without a change to rule out "
-                f"{margin_phrase}; these {count_phrase}."
+                f" If a query may {loss_phrase}, it takes {n_unchanged:,} queries without a change "
+                f"to rule out {margin_phrase}; these {count_phrase}."
             )
         yield Note("identical", "info", message, verdict.n, name)
-    elif (
-        n_changed := verdict.changed_units
-    ) < FEW_UNITS and not settings.gate_test.is_valid_for_any_n:
+    elif verdict.changed_units < FEW_UNITS and not settings.gate_test.holds_always:
+        n_changed = verdict.changed_units
         differ_verb = "differs" if n_changed == 1 else "differ"
         rare_event = "difference" if settings.equivalence else "loss"
         units = contrast.units
@@ -479,7 +444,10 @@ def _note_verdict(verdict: Verdict, contrast: Contrast, settings: GateSettings) 
         message = f"only {n_changed} of {of_all} {differ_verb}"
         if verdict.outcome == "PASS":
             mean = "the same" if settings.equivalence else "not lower"
-            message += f": it passes as its mean is {mean}, but a rare, large {rare_event} is not ruled out."
+            message += (
+                f": it passes as its mean is {mean}, but a rare, large {rare_event} is not ruled "
+                "out."
+            )
         elif verdict.outcome == "FAIL":
             message += ", which is few for limits of a mean."
         else:
@@ -487,15 +455,14 @@ def _note_verdict(verdict: Verdict, contrast: Contrast, settings: GateSettings) 
                 f", too few for limits of a mean: a rare, large {rare_event} is not ruled out."
             )
         yield Note("few-changes", "warning", message, n_changed, name)
-    if (
-        verdict.outcome == "UNDECIDED"
-        and contrast.added_variances
-        and verdict.queries_needed is None
-    ):
-        message = "with so few runs of each system, no number of queries is enough to pass with a "
-        message += "chance of 80%: add runs with other seeds."
+    n_needed = verdict.queries_needed
+    if verdict.outcome == "UNDECIDED" and contrast.added_variances and n_needed is None:
+        message = (
+            "with so few runs of each system, no number of queries is enough to pass with a "
+            "chance of 80%: add runs with other seeds."
+        )
         yield Note("few-runs", "warning", message, verdict.n, name)
-    if verdict.queries_needed is not None and verdict.queries_needed <= verdict.n:
+    if n_needed is not None and n_needed <= verdict.n:
         message = "has as many queries as needed: the true difference may be near the margin."
         yield Note("near-margin", "info", message, verdict.n, name)
 
@@ -504,9 +471,9 @@ def _note_shape(
     contrast: Contrast, verdicts: Sequence[Verdict], settings: GateSettings
 ) -> Iterator[Note]:
     """Yield a note on each system that has one difference on all queries, or skewed ones."""
-    weights = (
-        np.ones(len(contrast.baseline_scores)) if contrast.weights is None else contrast.weights
-    )
+    weights = contrast.weights
+    if weights is None:
+        weights = np.ones(len(contrast.baseline_scores))
     margin_gains = contrast.pair_gains(contrast.gains + contrast.margin * weights[:, None])
     units = contrast.units.unit_words
     skews = skewness(margin_gains, Moments.of(margin_gains))

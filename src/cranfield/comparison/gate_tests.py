@@ -1,24 +1,29 @@
-"""GateTest: a test of a gate by its name, what it needs, and limits where it has its own."""
+"""GateTest: the tests that a gate may use, by name, and what an extension adds in its own test."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cranfield.arrays.ranked import Floats
-from cranfield.extensions import ENTRIES, load_entry
+from cranfield.extensions import load_entry
 
 if TYPE_CHECKING:
     from cranfield.comparison.margins import Contrast
     from cranfield.comparison.settings import GateSettings
 
-# The lower and upper limits (n_systems,), and the p-values of means of at most, and of at least,
-# the bounds: (n_bounds, n_systems).
-Limits = tuple[Floats, Floats, Floats, Floats]
+
+class Limits(NamedTuple):
+    """Limits of mean gains, (n_systems,), and p-values against bounds, (n_bounds, n_systems)."""
+
+    lower: Floats
+    upper: Floats
+    p_above: Floats  # of a mean of at most the bound
+    p_below: Floats  # of a mean of at least the bound
 
 
 class GateTest:
     """A test by sign flips or by Student's t; an extension may bring another."""
 
     name = title = ""
-    is_valid_for_any_n = False  # whether it holds however few queries differ
+    holds_always = False  # whether the test holds however few queries differ
     needs_range = False  # whether the least and the greatest score have to be known
     bets: int | None = None  # of a recipe
 
@@ -28,10 +33,10 @@ class GateTest:
         return 2.0**-n_units if flips is None or flips.is_exact else 1 / (flips.n_drawn + 1)
 
     def find_test_range(self, contrast: "Contrast") -> Any:
-        """Return what this test has to know of the differences from a baseline."""
+        """Return the range of differences from a baseline, as this test needs it."""
 
     def find_score_test_range(self, low: float, high: float, number: float) -> Any:
-        """Return what this test has to know of scores that are compared with a number."""
+        """Return the range of scores that are compared with a number, as this test needs it."""
 
     def limits(
         self, gains: Floats, bounds: Floats, test_range: Any, alpha: float, weights: Floats | None
@@ -39,18 +44,15 @@ class GateTest:
         """Return the limits of mean gains, and p-values; None: sign flips or t give them.
 
         `gains` are (n_queries, n_systems), `bounds` (n_bounds, n_systems), `weights` (n_queries,),
-        as `randomization.one_sided` takes them, and `reach` what this test has to know.
+        as `randomization.one_sided_tests` takes them; `test_range` is what `find_test_range` gave.
         """
         return None
 
 
 def find_gate_test(name: str) -> GateTest:
-    """Return the test of a name.
+    """Return the gate test of a name.
 
-    >>> gate_test_of("bounded").title
+    >>> find_gate_test("bounded").title
     'bounded test'
     """
     return GateTest() if name in ("randomization", "t") else load_entry("gate test", name)()
-
-
-GATE_TESTS = ("randomization", "t", *ENTRIES["gate test"])

@@ -57,7 +57,7 @@ class Intervals(Shown):
     notes: tuple[Note, ...]
 
     def tables(self) -> list[Table]:
-        """Return a row for each system and measure."""
+        """Return one table, with a row for each system and measure."""
         level = f"{format_percent(1 - self.alpha)} interval"
         in_clusters = any(mean.clusters is not None for mean in self.means)
         method = "Student's t, cluster-robust" if in_clusters else "Student's t"
@@ -68,8 +68,8 @@ class Intervals(Shown):
             Column(
                 level,
                 lambda row: format_interval(row.low, row.high, signs=False),
-                f"Each interval belongs to one mean ({method}). Whether two systems differ is another "
-                "question: `cranfield compare`.",
+                f"Each interval belongs to one mean ({method}). Whether two systems differ is "
+                "another question: `cranfield compare`.",
             ),
         ]
         counts = dict.fromkeys(

@@ -1,4 +1,4 @@
-"""The share of each system's documents that is judged, and what the others may change."""
+"""Judged share: how much of each system's ranking is judged, and sentences on low shares."""
 
 from collections.abc import Sequence
 
@@ -16,9 +16,10 @@ _APART = 0.05
 def judged_shares(
     aligned_scores: AlignedScores, measure: str, is_included: Bools
 ) -> list[tuple[float | None, bool]]:
-    """Return the share of what each system ranks on these queries that is judged, if it is known.
+    """Return the judged share of each system's ranking on some queries, None if it is not known.
 
-    Also whether the share is low: more than 0.05 below that of another system.
+    `is_included` (n_queries,) selects the queries. The flag beside the share says whether it is
+    low: more than 0.05 below the share of another system.
     """
     if aligned_scores.judged_share is None:
         return [(None, False)] * len(aligned_scores.system_names)
@@ -28,7 +29,7 @@ def judged_shares(
 
 
 def judged_share_sentences(results: Sequence[Result], settings: Settings) -> list[str]:
-    """Return sentences on systems with a low judged share, each after the slices it applies to."""
+    """Return sentences on systems with a low judged share, each after the names of its slices."""
     slices: dict[str, list[str]] = {}
     for result in results:
         for sentence in _result_sentences(result, settings):
@@ -41,7 +42,7 @@ def judged_share_sentences(results: Sequence[Result], settings: Settings) -> lis
 
 
 def _result_sentences(result: Result, settings: Settings) -> list[str]:
-    """Return sentences on systems with a low judged share."""
+    """Return sentences on the systems of one result that have a low judged share."""
     little_judged_systems = {system.name for system in result.systems if system.little_judged}
     sentences = (
         [
@@ -63,13 +64,15 @@ def _result_sentences(result: Result, settings: Settings) -> list[str]:
             else ""
         )
         lead = "For any grades of the unjudged documents, diff is in"
-        ideal_note = "" if settings.bounds else ideal_sentence(result)  # the column's line says it
+        ideal_note = (
+            "" if settings.bounds else ideal_sentence(result)
+        )  # else the column's legend says it
         sentences.append(f"{lead}: {', '.join(bounded_pairs[:3])}{rest_phrase}.{ideal_note}")
     return sentences
 
 
 def unjudged_legend(result: Result) -> str:
-    """Return the legend of the column with the bounds of differences, known or not."""
+    """Return the legend of the column of bounds over all grades of unjudged documents."""
     if all(pair.unjudged_low is None for pair in result.pairs):
         if _bounds_kind(result.measure) in (None, "none", "refused"):
             return f"unjudged: {result.measure} has no bounds of diff."
@@ -82,7 +85,7 @@ def unjudged_legend(result: Result) -> str:
 
 
 def _bounds_kind(measure: str) -> str | None:
-    """Return which bounds a measure's own value has; None if the measure is unknown."""
+    """Return the kind of bounds that a measure declares; None if the measure is unknown."""
     parsed_measure = find_measure(measure)
     return None if parsed_measure is None else parsed_measure.bounds
 

@@ -1,11 +1,11 @@
 """Compact letter display: which of many systems do not differ significantly.
 
-Systems share a letter if and only if they were not found to differ (Piepho, Journal of
+Two systems share a letter if and only if they were not found to differ (Piepho, Journal of
 Computational and Graphical Statistics, 2004). A letter is a set of systems of which no two differ;
 the sets are grown one after the other, each around a pair that has no letter in common yet, as by
 Gramm, Guo, Hueffner & Niedermeier, Algorithms for compact letter displays, Computational Statistics
-& Data Analysis, 2007. To insert and absorb, as Piepho does, finds all such sets first, of which
-there may be 3^(n/3); here there are never more than pairs.
+& Data Analysis, 2007. Piepho's own algorithm finds all maximal sets first, and there may be 3^(n/3)
+of them; here there are never more sets than pairs.
 """
 
 from collections.abc import Iterable
@@ -14,13 +14,13 @@ from string import ascii_lowercase
 
 
 def assign_letters(n_systems: int, differing_pairs: Iterable[tuple[int, int]]) -> list[str]:
-    """Return each system's letters, `a` for the first systems.
+    """Return the letters of each of `n_systems` systems; the first systems have `a`.
 
-    Systems are numbered from 0 in the order in which they are shown, the best first; `different`
-    are the pairs found to differ. After `z` come `aa`, `ab` and so on, and a system's letters are
-    then set apart by commas.
+    Systems are numbered from 0 in the order in which they are shown, the best first; the two
+    systems of each of `differing_pairs` were found to differ. After `z` come `aa`, `ab` and so on,
+    and a system's letters are then set apart by commas.
 
-    >>> letters(4, [(0, 2), (0, 3), (1, 3)])
+    >>> assign_letters(4, [(0, 2), (0, 3), (1, 3)])
     ['a', 'ab', 'bc', 'c']
     """
     # A set of systems is an integer with one bit per system.
@@ -41,9 +41,11 @@ def assign_letters(n_systems: int, differing_pairs: Iterable[tuple[int, int]]) -
 
 
 def _grow_groups(alike_sets: list[int]) -> list[int]:
-    """Return sets of systems that do not differ, such that every such pair is in one of them."""
+    """Return sets of alike systems that together hold every pair of alike systems."""
     groups = []
-    uncovered_sets = list(alike_sets)  # those with which a system has no letter in common yet
+    uncovered_sets = list(
+        alike_sets
+    )  # of each system: the alike systems with which it shares no letter
     for i, alike_systems in enumerate(alike_sets):
         if not alike_systems:
             groups.append(1 << i)
@@ -51,7 +53,7 @@ def _grow_groups(alike_sets: list[int]) -> list[int]:
             group, candidates = 1 << i, alike_sets[i]
             next_system = (
                 uncovered_sets[i].bit_length() - 1
-            )  # the farthest: those between are often alike, too
+            )  # the farthest: systems between are often alike, too
             while True:
                 group |= 1 << next_system
                 candidates &= alike_sets[next_system]
@@ -67,7 +69,7 @@ def _grow_groups(alike_sets: list[int]) -> list[int]:
 
 
 def _drop_redundant(groups: list[int], n_systems: int) -> list[int]:
-    """Return the sets without those whose pairs are all in others, in the order of systems."""
+    """Return the sets, sorted, without each set whose pairs are all in other sets."""
     n_shared = [[0] * n_systems for _ in range(n_systems)]
     for group in groups:
         for i, j in product(_list_members(group), repeat=2):

@@ -1,4 +1,4 @@
-"""The level of tests and intervals, as an option."""
+"""Level: the option alpha, which every family of statistical options takes over from here."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Margins: by how much a system may be worse, and how much that is under each measure."""
+"""Margins: by how much a system may be worse, and what a stated margin is under each measure."""
 
 import math
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ from cranfield.measures import Measure
 
 
 class StatedMargin(NamedTuple):
-    """A margin as it was stated."""
+    """A margin as the user stated it: a number, or a share of the baseline's mean."""
 
     statement: float | str
     size: float
@@ -30,13 +30,13 @@ class StatedMargin(NamedTuple):
 
     @property
     def percent_hint(self) -> str:
-        """A question whether percent were meant, if the number is from 1 to 99."""
+        """The question whether percent was meant, if the number is from 1 to 99; else empty."""
         share = not self.is_share and 1 <= self.size < 100
         return f": did you mean '{self.size:g}%'?" if share else ""
 
     @classmethod
     def of(cls, margin: object) -> "StatedMargin":
-        """Read a margin: a number above 0, or a share of the baseline's mean below 100 %."""
+        """Return the margin of an option: a number above 0, or a share of the mean below 100 %."""
         margin_text = margin.strip() if isinstance(margin, str) else margin
         is_share = isinstance(margin_text, str) and margin_text.endswith("%")
         try:
@@ -62,19 +62,19 @@ class StatedMargin(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Contrast(GainSample):
-    """The differences to test under one measure, and the scores that they come from."""
+    """The gains to test under one measure, and the scores that they are differences of."""
 
     measure: str
     parsed_measure: Measure | None
     higher_is_better: bool
-    scores: Floats  # (n_queries, n_systems) without the baseline
+    scores: Floats  # (n_queries, n_systems), the baseline left out
     baseline_scores: Floats  # (n_queries,)
     stated_margin: StatedMargin
-    range: tuple[float, float] | None  # of a query's score, if that is known
+    range: tuple[float, float] | None  # of a query's score; None: unknown
 
     @cached_property
     def baseline_mean(self) -> float:
-        """The baseline's value over all queries."""
+        """The baseline's mean over all queries, geometric for a measure with such a mean."""
         return aggregate_scores(self.parsed_measure, self.baseline_scores)
 
     @cached_property
@@ -96,7 +96,7 @@ class Contrast(GainSample):
 
     @property
     def is_at_worst(self) -> bool:
-        """Whether every score of the baseline is the worst possible, as far as is known."""
+        """Whether all scores of the baseline are the worst possible, as far as that is known."""
         if self.range is None:
             has_no_negative = not (self.scores < 0).any()
             return self.higher_is_better and has_no_negative and not self.baseline_scores.any()
@@ -106,12 +106,12 @@ class Contrast(GainSample):
 
 
 def exceeds(margin: float, largest_difference: float) -> bool:
-    """Tell whether a margin exceeds the largest possible loss, by more than rounding."""
+    """Tell whether a margin exceeds the largest possible loss by more than rounding."""
     return margin > largest_difference * (1 + 1e-9)
 
 
 def aggregate_scores(parsed_measure: Measure | None, scores: Floats) -> float:
-    """Return the value over all queries: a geometric mean, or the mean."""
+    """Return the mean of scores (n_queries,), geometric for a measure with a geometric mean."""
     return (
         parsed_measure.aggregate(scores)
         if parsed_measure and is_geometric(parsed_measure)
@@ -129,35 +129,30 @@ def build_contrast(
 ) -> Contrast:
     """Return the contrast of all systems with the baseline under one measure.
 
-    `stated` is the range of scores if it was given. Raises OptionError for a margin that has no
-    meaning here, or that is larger than any possible loss; InputError for a score that is out of
-    the range.
+    `stated_range` is the range of scores that an option states, if any. Raises OptionError for a
+    margin that has no meaning here, or that is larger than any possible loss; InputError for a
+    score that is out of the range.
     """
     baseline_column = aligned_scores.system_names.index(baseline)
-    scores_of_all, parsed_measure = (
-        aligned_scores.measure_scores(measure),
-        aligned_scores.find_measure(measure),
-    )
+    scores = aligned_scores.measure_scores(measure)
+    parsed_measure = aligned_scores.find_measure(measure)
     higher_is_better = aligned_scores.is_higher_better(measure)
     score_range = find_score_range(aligned_scores, measure, stated_range, test)
-    compared_scores = to_compared_unit(parsed_measure, scores_of_all)
+    compared_scores = to_compared_unit(parsed_measure, scores)
     gains = (
         np.delete(compared_scores, baseline_column, axis=1) - compared_scores[:, [baseline_column]]
     )
-    baseline_scores, system_scores = (
-        scores_of_all[:, baseline_column],
-        np.delete(scores_of_all, baseline_column, axis=1),
-    )
+    baseline_scores = scores[:, baseline_column]
     margin_size, weights = _compute_margin(
         margin, measure, parsed_measure, baseline, baseline_scores
     )
-    other_columns = [i for i in range(len(aligned_scores.system_names)) if i != baseline_column]
+    mean = aggregate_scores(parsed_measure, baseline_scores)
+    other_columns = [i for i in range(scores.shape[1]) if i != baseline_column]
     contrast = Contrast(
         gains if higher_is_better else -gains,
         margin_size,
         weights,
-        signed_baseline_mean=aggregate_scores(parsed_measure, baseline_scores)
-        * (1 if higher_is_better else -1),
+        signed_baseline_mean=mean * (1 if higher_is_better else -1),
         units=aligned_scores.units,
         added_variances=aligned_scores.select_variances(
             measure, other_columns, [baseline_column] * len(other_columns)
@@ -165,7 +160,7 @@ def build_contrast(
         measure=measure,
         parsed_measure=parsed_measure,
         higher_is_better=higher_is_better,
-        scores=system_scores,
+        scores=np.delete(scores, baseline_column, axis=1),
         baseline_scores=baseline_scores,
         stated_margin=margin,
         range=score_range,
@@ -181,7 +176,7 @@ def _compute_margin(
     baseline: str,
     baseline_scores: Floats,
 ) -> tuple[float, Floats | None]:
-    """Return the margin in the unit that is compared, and for a share each query's weight."""
+    """Return the margin in the unit that is compared, and each query's weight if it is a share."""
     if is_geometric(parsed_measure):
         if not margin.is_share:
             raise OptionError(
@@ -211,7 +206,7 @@ def find_score_range(
     stated_range: tuple[float, float] | None,
     test: GateTest,
 ) -> tuple[float, float] | None:
-    """Return the least and the greatest score of a query; None if that is not known."""
+    """Return the least and the greatest score that a query may have; None if they are not known."""
     low, high = stated_range or possible_range(aligned_scores.find_measure(measure))
     if not math.isfinite(high - low):
         if test.needs_range:
@@ -227,9 +222,8 @@ def find_score_range(
 
 def _refuse_excessive(contrast: Contrast, baseline: str) -> None:
     """Raise OptionError for a margin larger than this baseline's largest possible loss."""
-    mean_compared = float(
-        to_compared_unit(contrast.parsed_measure, np.array([contrast.baseline_mean]))[0]
-    )
+    mean = np.array([contrast.baseline_mean])
+    mean_compared = float(to_compared_unit(contrast.parsed_measure, mean)[0])
     largest_loss = abs(mean_compared - contrast.worst_score)  # in the unit of the margin
     if contrast.is_at_worst or not exceeds(contrast.margin, largest_loss):
         return
@@ -239,6 +233,6 @@ def _refuse_excessive(contrast: Contrast, baseline: str) -> None:
         limit_phrase = f"to less than {math.exp(-largest_loss):.4g} of it"
     raise OptionError(
         f"margin={contrast.stated_margin.statement!r}: {contrast.measure} of {baseline} is "
-        f"{contrast.baseline_mean:.4g}, and cannot {direction_verb} {limit_phrase}, so that every system would pass"
-        f"{contrast.stated_margin.percent_hint}"
+        f"{contrast.baseline_mean:.4g}, and cannot {direction_verb} {limit_phrase}, so that every "
+        f"system would pass{contrast.stated_margin.percent_hint}"
     )

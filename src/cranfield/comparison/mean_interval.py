@@ -1,4 +1,4 @@
-"""Each system's own mean over the queries, with its interval."""
+"""Mean intervals: the mean of each system's scores with its own interval, and notes on them."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -38,8 +38,8 @@ def note_intervals(
         if n_rare < FEW_UNITS:
             same_phrase = "All" if n_rare == 0 else f"All but {n_rare}"
             text = (
-                f"{same_phrase} of {n_units:,} {units.unit_words} have the same score: the interval is too narrow, "
-                "and rare other scores are not ruled out."
+                f"{same_phrase} of {n_units:,} {units.unit_words} have the same score: the "
+                "interval is too narrow, and rare other scores are not ruled out."
             )
             yield Note("few-scores", "warning", text, n_rare, name)
         elif find_doubt(n_units, n_rare, skew) == "skewed":
@@ -50,7 +50,7 @@ def note_intervals(
             yield Note("skewed", "warning", text, n_units, name)
 
 
-MeanInterval = tuple[float, float | None, float | None]  # a mean, and the ends of its interval
+MeanInterval = tuple[float, float | None, float | None]  # a mean, and its interval
 
 
 def mean_intervals(

@@ -26,7 +26,7 @@ CORRECTIONS = {
 
 
 def describe_test(results: Sequence[Result], settings: Settings) -> str:
-    """Return the name of the test, with how its p-values were computed."""
+    """Return the name of the test, with the number of flips or resamples behind its p-values."""
     test = TESTS[settings.test]
     if settings.test in ("randomization", "wilcoxon"):
         is_exact = [pair.exact for result in results for pair in result.pairs[:1]]
@@ -43,7 +43,7 @@ def describe_test(results: Sequence[Result], settings: Settings) -> str:
 
 
 def describe_method(results: Sequence[Result], settings: Settings) -> list[str]:
-    """Return the line that says how it was tested; more of it where slices differ."""
+    """Return the line that names the test, the correction and alpha, for a table of results."""
     first = results[0]
     phrases = [describe_test(results, settings)]
     if settings.test == "bayes" or settings.rope is not None:
@@ -69,12 +69,12 @@ def describe_method(results: Sequence[Result], settings: Settings) -> list[str]:
 
 
 def describe_marking_test(result: Result, settings: Settings) -> str:
-    """Return the test that marks pairs, and its condition."""
+    """Return the name of the test that marks pairs, and the condition for a mark."""
     return f"{TESTS[settings.test]}; {mark_condition(result, settings)}"
 
 
 def mark_condition(result: Result, settings: Settings) -> str:
-    """Return the condition for a mark."""
+    """Return the condition for a mark, such as "p Holm at most 0.05"."""
     if settings.test == "bayes":
         return f"with a probability of at least {settings.decisive_probability:g}"
     return f"{deciding_p_name(result, settings)} at most {settings.alpha:g}"

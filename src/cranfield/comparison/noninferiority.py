@@ -1,4 +1,4 @@
-"""Non-inferiority: tests of mean differences against a margin."""
+"""Non-inferiority: tests of mean gains over a baseline against a margin, for a gate's verdicts."""
 
 import math
 from collections.abc import Sequence
@@ -11,7 +11,8 @@ from cranfield.arrays.ranked import Bools, Floats, Ints
 from cranfield.comparison.edgeworth import limits_agree
 from cranfield.comparison.effects import FEW_UNITS
 from cranfield.comparison.flips import MANY_UNITS, Flips, PairedScores
-from cranfield.comparison.needed import MOST_QUERIES, AddedVariances, Design, find_n_queries
+from cranfield.comparison.gate_tests import Limits
+from cranfield.comparison.needed import MOST_QUERIES, AddedVariances, Goal, find_n_queries
 from cranfield.comparison.randomization import one_sided_tests
 from cranfield.comparison.settings import GateSettings
 from cranfield.comparison.significance import (
@@ -24,25 +25,25 @@ from cranfield.comparison.significance import (
 from cranfield.comparison.units import EACH_QUERY, Units
 
 Outcome = Literal["PASS", "UNDECIDED", "FAIL"]
-# How the randomization test's limits and p-values were computed: by all possible flips, by all that
-# were drawn, or by Student's t, which agrees.
+# How the randomization test's limits and p-values were computed: by all possible flips, by all
+# drawn flips, or by Student's t, which agrees.
 GateMethod = Literal["exact", "drawn", "t"]
 _POWER = 0.8
 
 
 @dataclass(frozen=True, eq=False)
 class GainSample:
-    """One measure's differences from the baseline, and the margin to test them against."""
+    """Gains of systems over a baseline under one measure, and the margin to test them against."""
 
     gains: Floats  # (n_queries, n_systems); above 0 is better
     margin: float
     weights: Floats | None = None  # if the margin is a share: the baseline's scores, with mean 1
-    # The baseline's mean, by which these were divided; where less is better, with its sign turned.
+    # The baseline's mean, which the weights were divided by; if less is better, its negative.
     signed_baseline_mean: float = math.nan
-    test_range: Any = None  # what the test has to know of the differences, if anything
+    test_range: Any = None  # the range of differences that a gate test of an extension needs
     units: Units = EACH_QUERY
-    # What is added to the variances of the systems' means, and to that of the baseline, if there is
-    # one; empty: nothing.
+    # What is added to the variances of the systems' means and, if there is a baseline, of its mean;
+    # empty: nothing.
     added_variances: Sequence[AddedVariance] = ()
 
     def add_variances(self, moments: Moments, baseline_share: float | Floats = 1.0) -> Moments:
@@ -59,23 +60,23 @@ class GainSample:
         )
 
     def pair_gains(self, gains: Floats) -> PairedScores:
-        """Return differences of the queries (n_queries, n) as what is tested, such as clusters."""
+        """Return gains of the queries, (n_queries, n), as pairs on the units that are tested."""
         return self.units.pair_units(PairedScores.from_differences(gains))
 
     def sum_units(self, query_values: Floats) -> Floats:
-        """Return the values of what is tested, in the unit of a mean: (n_units, n)."""
+        """Return the sums of the units' queries, (n_units, n), in the unit of a mean of queries."""
         unit_sums = self.units.sum_queries(query_values)
         return unit_sums * (len(unit_sums) / len(query_values))
 
     @property
     def is_changed(self) -> Bools:
-        """On which queries the systems differ from the baseline: (n_queries, n_systems)."""
+        """Whether a system differs from the baseline on a query: (n_queries, n_systems)."""
         is_changed: Bools = np.abs(self.gains) > TIE
         return is_changed
 
     @property
     def n_changed_units(self) -> Ints:
-        """How many queries, or clusters with a query, differ: (n_systems,)."""
+        """The number of units with a query on which a system differs: (n_systems,)."""
         n_changed_units: Ints = np.count_nonzero(
             self.units.sum_queries(self.is_changed * 1.0), axis=0
         )
@@ -83,22 +84,40 @@ class GainSample:
 
 
 class GainTests(NamedTuple):
-    """One measure's differences, tested against -margin, 0 and margin."""
+    """The tests of one measure's mean gains against -margin, 0 and margin."""
 
     moments: Moments  # of the queries
-    unit_moments: Moments  # of what is tested: queries, or clusters
-    n_changed: Ints  # of these units, those that differ: (n_systems,)
+    unit_moments: Moments  # of the units that are tested
+    n_changed: Ints  # units with a query that differs: (n_systems,)
     lower: Floats  # one-sided limits of the mean: (n_systems,)
     upper: Floats
     is_above: Bools  # whether the mean is shown to be above -margin, 0, margin: (3, n_systems)
     is_below: Bools
-    p_above: Floats  # of a mean that is not above them, NaN where there is no test
+    p_above: Floats  # of a mean not above the bounds: (3, n_systems), NaN without a test
     p_below: Floats
     method: Sequence[GateMethod | None]  # (n_systems,)
 
 
+class BoundTests(NamedTuple):
+    """The limits of mean gains, (n_systems,), and their tests against bounds, as in GainTests."""
+
+    lower: Floats
+    upper: Floats
+    is_above: Bools
+    is_below: Bools
+    p_above: Floats
+    p_below: Floats
+
+    @classmethod
+    def of(cls, limits: Limits, alpha: float) -> "BoundTests":
+        """Return the tests that reject where p is at most alpha."""
+        is_above, is_below = limits.p_above <= alpha, limits.p_below <= alpha
+        lower, upper, p_above, p_below = limits
+        return cls(lower, upper, is_above, is_below, p_above, p_below)
+
+
 def run_gain_tests(sample: GainSample, settings: GateSettings) -> GainTests:
-    """Test the mean differences against -margin, 0 and margin.
+    """Return the tests of mean gains against -margin, 0 and margin.
 
     With more than 7,000 queries, Student's t replaces the sign flips where the limits agree.
     """
@@ -110,36 +129,25 @@ def run_gain_tests(sample: GainSample, settings: GateSettings) -> GainTests:
     n_units, n_changed = unit_moments.n_units, sample.n_changed_units
     flips = settings.make_flips(n_units)
     method: GateMethod | None = None
-    own_limits = settings.gate_test.limits(gains, bounds, sample.test_range, alpha, sample.weights)
-    if own_limits is not None:
-        bound_tests = _compare_with_alpha(own_limits, alpha)
+    limits = settings.gate_test.limits(gains, bounds, sample.test_range, alpha, sample.weights)
+    if limits is not None:
+        bound_tests = BoundTests.of(limits, alpha)
     elif n_units < 2:
-        no_numbers = np.full((3, n_systems), np.nan)
-        bound_tests = _compare_with_alpha(
-            (no_numbers[0], no_numbers[0], no_numbers, no_numbers), alpha
-        )
+        unknown = np.full((3, n_systems), np.nan)
+        bound_tests = BoundTests.of(Limits(unknown[0], unknown[0], unknown, unknown), alpha)
     elif flips is None or sample.added_variances:
         bound_tests = _run_t_tests(sample, unit_moments, bounds, settings)
     elif n_units > MANY_UNITS and sample.units.n_groups is None:
         return _test_many_queries(sample, moments, n_changed, bounds, settings, flips)
     else:
         weights = sample.weights
-        if sample.units.n_groups is not None:  # a bound applies to each as to its queries
+        if sample.units.n_groups is not None:  # a bound applies to a cluster as to its queries
             query_weight = np.ones(len(gains)) if weights is None else weights
             weights = sample.sum_units(query_weight[:, None])[:, 0]
-        bound_tests = _compare_with_alpha(
-            one_sided_tests(sample.sum_units(gains), bounds, flips, alpha, weights), alpha
-        )
+        limits = one_sided_tests(sample.sum_units(gains), bounds, flips, alpha, weights)
+        bound_tests = BoundTests.of(limits, alpha)
         method = "exact" if flips.is_exact else "drawn"
     return GainTests(moments, unit_moments, n_changed, *bound_tests, [method] * n_systems)
-
-
-def _compare_with_alpha(
-    test_limits: tuple[Floats, Floats, Floats, Floats], alpha: float
-) -> tuple[Floats, Floats, Bools, Bools, Floats, Floats]:
-    """Return limits, whether the mean is significantly above or below each bound, and p-values."""
-    lower, upper, p_above, p_below = test_limits
-    return lower, upper, p_above <= alpha, p_below <= alpha, p_above, p_below
 
 
 def _test_many_queries(
@@ -150,35 +158,26 @@ def _test_many_queries(
     settings: GateSettings,
     flips: Flips,
 ) -> GainTests:
-    """Test differences of many queries, by Student's t where its limits agree with the flips'."""
+    """Return the tests of many queries, by Student's t where its limits agree with the flips'."""
     gains, alpha, weights = sample.gains, settings.alpha, sample.weights
     bound_tests = _run_t_tests(sample, moments, bounds, settings)
-    agrees = limits_agree(gains, bound_tests[0], bound_tests[1], alpha, weights)
-    disagreeing = np.flatnonzero(~agrees)
-    if len(disagreeing):
-        flip_limits = one_sided_tests(
-            gains[:, disagreeing], bounds[:, disagreeing], flips, alpha, weights
-        )
-        for column, flip_column in zip(
-            bound_tests, _compare_with_alpha(flip_limits, alpha), strict=True
-        ):
-            column[..., disagreeing] = flip_column
-    return GainTests(
-        moments,
-        moments,
-        n_changed,
-        *bound_tests,
-        ["t" if is_near else "drawn" for is_near in agrees.tolist()],
-    )
+    agrees = limits_agree(gains, bound_tests.lower, bound_tests.upper, alpha, weights)
+    far = np.flatnonzero(~agrees)  # systems
+    if len(far):
+        limits = one_sided_tests(gains[:, far], bounds[:, far], flips, alpha, weights)
+        for column, flip_column in zip(bound_tests, BoundTests.of(limits, alpha), strict=True):
+            column[..., far] = flip_column
+    methods: list[GateMethod | None] = ["t" if is_near else "drawn" for is_near in agrees.tolist()]
+    return GainTests(moments, moments, n_changed, *bound_tests, methods)
 
 
 def decide_outcome(tests: GainTests, i: int, settings: GateSettings) -> Outcome:
-    """Return the verdict on one system."""
+    """Return the verdict on the system in column i of the tests."""
     is_above, is_below = tests.is_above[:, i], tests.is_below[:, i]
     passes, fails = is_above[0], is_below[1]
     if settings.equivalence:
         passes, fails = passes and is_below[2], is_below[0] or is_above[2]
-    if not settings.gate_test.is_valid_for_any_n:
+    if not settings.gate_test.holds_always:
         n_changed, difference = tests.n_changed[i], tests.moments.mean[i]
         if not n_changed:
             return "PASS"
@@ -193,37 +192,36 @@ def find_n_to_pass(
 ) -> int | None:
     """Return the number of queries with which a system as good as the baseline passes.
 
-    The probability of passing is _POWER. `added` is what is added to the variance of the mean:
-    None if no number of queries is enough with it.
+    The probability of passing is _POWER. Returns None if no number of queries is enough, given the
+    variances that are added to the variance of the mean.
     """
     # Both of two one-sided tests pass this often if each fails half as often as both may.
     power = (1 + _POWER) / 2 if settings.equivalence else _POWER
-    n = find_n_queries(
-        Design(margin=margin, sd=sd, power=power, alpha=settings.alpha), added_variances
-    )
+    goal = Goal(margin=margin, sd=sd, power=power, alpha=settings.alpha)
+    n = find_n_queries(goal, added_variances)
     if n > MOST_QUERIES and added_variances:
         return None
-    # With fewer, even a single flip of all 2^n is more than alpha.
+    # With fewer queries, even a single flip of all 2^n has a share above alpha.
     return n if settings.test == "t" else max(n, math.ceil(-math.log2(settings.alpha)))
 
 
 def find_n_unchanged(alpha: float, margin: float, largest_loss: float) -> int:
     """Return how many queries without a change rule out a mean loss of the margin.
 
-    `most`, above the margin, is what one query may lose. A mean loss of the margin needs losses on
-    a share of at least margin / most of all queries; n queries include none of these with a
-    probability of (1 - margin / most)^n.
+    `largest_loss`, above the margin, is the most that one query may lose. A mean loss of the margin
+    needs losses on a share of at least s = margin / largest_loss of all queries; n queries include
+    no such query with a probability of (1 - s)^n.
     """
     return math.ceil(math.log(alpha) / math.log1p(-margin / largest_loss))
 
 
 def _run_t_tests(
     sample: GainSample, moments: Moments, bounds: Floats, settings: GateSettings
-) -> tuple[Floats, Floats, Bools, Bools, Floats, Floats]:
-    """Return the limits of the mean, and whether it is above or below the bounds, by the t test.
+) -> BoundTests:
+    """Return the limits of the mean gains, and their tests against the bounds, by the t test.
 
-    `moments` are those of what is tested, queries or clusters. Where the bounds are shares, p tests
-    the queries' differences minus the bound's share of the baseline. The limits are Fieller's;
+    `moments` belong to the units that are tested. Where the bounds are shares, p tests the queries'
+    differences minus the bound's share of the baseline. The limits are Fieller's;
     where the baseline's scores vary so much that these do not exist, they are the limits of the
     differences that p tests. Without variance there is no p-value, and both limits are the mean;
     with fewer queries than the sign flips need for significance, there are no limits.
@@ -233,26 +231,19 @@ def _run_t_tests(
     n_units, weights = moments.n_units, sample.weights
     excess = moments.mean - bounds
     excess[np.abs(excess) <= 1e-12 * (np.abs(moments.mean) + np.abs(bounds))] = 0.0
-    moments_of_bound = [sample.add_variances(moments)] * len(bounds)
+    bound_moments = [sample.add_variances(moments)] * len(bounds)
     if weights is not None:
-        moments_of_bound = [_share_moments(sample, weights, bound) for bound in bounds]
-    error = np.array([bound_moments.error for bound_moments in moments_of_bound])
-    df = np.array(
-        [
-            np.broadcast_to(bound_moments.degrees, bound_moments.mean.shape)
-            for bound_moments in moments_of_bound
-        ]
-    )
+        bound_moments = [_share_moments(sample, weights, bound) for bound in bounds]
+    error = np.array([part.error for part in bound_moments])
+    df = np.array([np.broadcast_to(part.degrees, part.mean.shape) for part in bound_moments])
     critical_t = stdtrit(df, 1 - settings.alpha)
     t = student_t(excess, error)
     smallest_p = np.finfo(float).tiny  # no p-value is 0
     p_above, p_below = np.maximum(stdtr(df, -t), smallest_p), np.maximum(stdtr(df, t), smallest_p)
     # Otherwise, two queries that do not vary would be significant.
     is_testable = (error > 0) | (2.0**-n_units <= settings.alpha)
-    is_above, is_below = (
-        (excess > critical_t * error) & is_testable,
-        (-excess > critical_t * error) & is_testable,
-    )
+    is_above = (excess > critical_t * error) & is_testable
+    is_below = (-excess > critical_t * error) & is_testable
     # Where the baseline's scores vary much, a bound may be rejected and one farther from the mean
     # not. The bound that the verdict depends on decides.
     deciding_bound = 2 if settings.equivalence else 1
@@ -272,34 +263,30 @@ def _run_t_tests(
     elif share_limits is not None:
         lower_end, upper_end = share_limits
     else:
-        lower_end = np.where(
-            is_above.any(axis=0), np.where(is_above, lower_end, -np.inf).max(axis=0), lower_end[0]
-        )
-        upper_end = np.where(
-            is_below.any(axis=0),
-            np.where(is_below, upper_end, np.inf).min(axis=0),
-            upper_end[deciding_bound],
-        )
+        highest = np.where(is_above, lower_end, -np.inf).max(axis=0)
+        lowest = np.where(is_below, upper_end, np.inf).min(axis=0)
+        lower_end = np.where(is_above.any(axis=0), highest, lower_end[0])
+        upper_end = np.where(is_below.any(axis=0), lowest, upper_end[deciding_bound])
     # Rounding must not put a limit on the wrong side of a bound.
     lower = np.minimum(lower_end, np.where(is_above, np.inf, bounds).min(axis=0)) + 0.0
     upper = np.maximum(upper_end, np.where(is_below, -np.inf, bounds).max(axis=0)) + 0.0
     has_limits = is_testable.any(axis=0)
     lower, upper = np.where(has_limits, lower, -np.inf), np.where(has_limits, upper, np.inf)
-    return lower, upper, is_above, is_below, p_above, p_below
+    return BoundTests(lower, upper, is_above, is_below, p_above, p_below)
 
 
 def _share_moments(sample: GainSample, weights: Floats, bound: Floats) -> Moments:
-    """Return the moments of the queries' differences minus each bound's share of the baseline.
+    """Return the moments of the queries' gains minus each bound's share of the baseline.
 
-    The baseline's mean plus the bound is that share of its mean: what is added to the baseline's
-    variance counts by its square.
+    The share is the baseline's mean plus the bound, divided by the baseline's mean: its square
+    multiplies what is added to the baseline's variance.
     """
     shifted_gains = sample.pair_gains(sample.gains - weights[:, None] * bound)
     return sample.add_variances(Moments.of(shifted_gains), 1 + bound / sample.signed_baseline_mean)
 
 
 def _make_consistent(p: Floats, is_shown: Bools, farther: int, nearer: int) -> None:
-    """Let a mean be beyond the nearer of two bounds only if it is beyond the farther one."""
+    """Let a mean be beyond the nearer of two bounds only if it is beyond the farther bound."""
     p[nearer] = np.where(is_shown[farther], p[nearer], np.fmax(p[nearer], p[farther]))
     is_shown[nearer] &= is_shown[farther]
 
@@ -307,7 +294,7 @@ def _make_consistent(p: Floats, is_shown: Bools, farther: int, nearer: int) -> N
 def _search_limits(
     sample: GainSample, weights: Floats, moments: Moments, alpha: float
 ) -> tuple[Floats, Floats]:
-    """Return the bounds that a t test with added variances just rejects: (n_systems,), or infinity.
+    """Return the limits (n_systems,) of a t test with added variances, infinite without.
 
     Fieller's idea, where the error and the degrees of freedom depend on the bound: by bisection.
     """
@@ -329,28 +316,24 @@ def _search_limits(
         for _ in range(60):
             center = (inner + outer) / 2
             is_center_rejected = is_rejected(center, sign)
-            inner, outer = (
-                np.where(is_center_rejected, inner, center),
-                np.where(is_center_rejected, center, outer),
-            )
+            inner = np.where(is_center_rejected, inner, center)
+            outer = np.where(is_center_rejected, center, outer)
         limits.append(np.where(has_limit, outer, -sign * np.inf))
     return limits[0], limits[1]
 
 
-_SEARCH_ERRORS = 1_000  # standard errors from the mean: where a limit is looked for
+_SEARCH_ERRORS = 1_000  # standard errors from the mean: no limit is looked for beyond
 
 
 def _fieller_limits(
     sample: GainSample, weights: Floats, moments: Moments, critical_t: float
 ) -> tuple[Floats, Floats] | None:
-    """Return the bounds at which t is just `far`: ends of the ratios of gains to weights.
+    """Return the bounds at which t is just `critical_t`: ends of the ratios of gains to weights.
 
-    They exist where the weights' spread is less than sqrt(n) / far; else None.
+    They exist where the weights' spread is less than sqrt(n) / critical_t; else return None.
     """
-    n_units, weight_deviations = (
-        moments.n_units,
-        sample.pair_gains(weights[:, None]).deviations[:, 0],
-    )
+    n_units = moments.n_units
+    weight_deviations = sample.pair_gains(weights[:, None]).deviations[:, 0]
     weight_variance = float((weight_deviations**2).sum()) / (n_units - 1)
     gain_deviations = sample.pair_gains(sample.gains).deviations
     covariance = (weight_deviations[:, None] * gain_deviations).sum(axis=0) / (n_units - 1)

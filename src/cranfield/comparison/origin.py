@@ -1,4 +1,4 @@
-"""Origin: how saved scores were made, and whether those of several files were made alike."""
+"""Origin: how saved scores were made, and whether several files of scores were made alike."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ _HARDLY = 0.02  # the share of documents that two runs have in common below whic
 
 @dataclass(frozen=True)
 class Origin:
-    """How the scores of a file were made, as far as it says so, as only cranfield's JSON does."""
+    """How the scores of a file were made, as far as the file says: only cranfield's JSON does."""
 
     path: str
     recipe: Mapping[str, Any]
@@ -36,17 +36,17 @@ class Origin:
     def share_in_common(self, other: "Origin") -> float | None:
         """Return the greatest share of documents that a run of each have in common.
 
-        None if neither or only one says what it retrieved.
+        None unless both files say what their runs retrieved.
         """
         pairs = product(self.doc_sketches.values(), other.doc_sketches.values())
         return max((estimate_overlap(*pair) for pair in pairs), default=None)
 
 
 def compare_origins(origins: Sequence[Origin], alignment: Alignment) -> Iterator[Note]:
-    """Yield notes on how the scores of several files were made.
+    """Yield notes on files whose scores were made in other ways than the scores of the first file.
 
     Raises InputError for a file whose scores were made with other options or judgments than those
-    of the first, unless `alignment` allows that. A file that does not say how is not compared.
+    of the first file, unless `alignment` allows that. A file without a recipe is not compared.
     """
     if len(origins) < 2:
         return
@@ -57,8 +57,8 @@ def compare_origins(origins: Sequence[Origin], alignment: Alignment) -> Iterator
             raise InputError(
                 f"made differently from {first.path}: {'; '.join(differences)}",
                 source=origin.path,
-                hint=f"{_repair_hint(first, origin)}differing='allow' (--differing allow) takes them as they "
-                "are.",
+                hint=f"{_repair_hint(first, origin)}differing='allow' (--differing allow) takes "
+                "them as they are.",
             )
         if differences:
             message = f"made differently from {first.path}: {'; '.join(differences)}."
@@ -80,11 +80,11 @@ def compare_origins(origins: Sequence[Origin], alignment: Alignment) -> Iterator
 
 
 def _list_differences(first: Origin, other: Origin) -> list[str]:
-    """Return what differs in how two files were made, as far as both say it."""
+    """Return texts on what differs in how two files were made, as far as both files say."""
     shared_options = [name for name in first.recipe if name in other.recipe]
     if (
         shared_options and "convention" not in shared_options
-    ):  # a recipe without one means: no convention
+    ):  # a recipe that does not name it had no convention
         shared_options.append("convention")
     differences = [
         f"{name}={other.recipe.get(name)}, not {first.recipe.get(name)}"
@@ -101,7 +101,10 @@ def _list_differences(first: Origin, other: Origin) -> list[str]:
 
 
 def _maps_differ(first: Origin, other: Origin) -> bool:
-    """Tell whether documents were made in two ways: of one that has none, if few are the same."""
+    """Tell whether the documents of two files were mapped from chunks in two ways.
+
+    If only one file maps, few documents must be the same in both, too.
+    """
     if not first.recipe or not other.recipe:
         return False
     if first.doc_conversions and other.doc_conversions:

@@ -1,4 +1,4 @@
-"""Tests of each pair alone: its p-value, and the interval of its mean difference.
+"""Pair tests: the p-value of each pair, uncorrected, and the interval of its mean difference.
 
 With more than 7,000 queries, tests by sign flips draw no more flips than p needs (`sequential`),
 and intervals are Student's where these agree with those of all flips (`edgeworth`).
@@ -35,14 +35,27 @@ from cranfield.comparison.significance import (
 )
 from cranfield.progress import watch_steps
 
-# p-values, their standard errors, and how they were computed: (n_pairs,) each.
-_PValues = tuple[Floats, Floats, list[Method | None]]
+
+class _PValues(NamedTuple):
+    """p-values, their standard errors, and how they were computed: (n_pairs,) each."""
+
+    p: Floats
+    error: Floats
+    method: list[Method | None]
+
+
+class _StudentIntervals(NamedTuple):
+    """Student's intervals, and whether they agree with the intervals by all flips: (n_pairs,)."""
+
+    low: Floats
+    high: Floats
+    agrees: Bools
 
 
 class PairSample(NamedTuple):
-    """Pairs of systems, on some of the queries, under one measure."""
+    """The pairs of systems to test under one measure, on some of the queries."""
 
-    is_included: Bools  # (n_queries,) which of all queries they are
+    is_included: Bools  # (n_queries,) whether each of all queries is in the sample
     paired_scores: PairedScores
     moments: Moments
     flips: Flips
@@ -54,12 +67,12 @@ class PairSample(NamedTuple):
 
 
 class PairTests(NamedTuple):
-    """The test of each pair alone, (n_pairs,) each; NaN where there is none."""
+    """The tests of pairs, (n_pairs,) each, uncorrected; NaN where there is no test."""
 
     p: Floats
     low: Floats  # of the interval of the difference, infinite where it has no end
     high: Floats
-    interval: Sequence[str]  # how it was made
+    interval: Sequence[str]  # how each interval was computed
     p_error: Floats  # the standard error of p, from drawing flips
     method: Sequence[Method | None]
 
@@ -67,14 +80,13 @@ class PairTests(NamedTuple):
 def run_pair_tests(
     slices: Sequence[Sequence[PairSample]], settings: Settings, units_limit: int = MANY_UNITS
 ) -> list[list[PairTests]]:
-    """Return the test of each pair: for each slice, those of each measure.
+    """Return the tests of each slice's samples: (slices, measures).
 
-    `slices` has a sample for each measure; the first slice has all queries. Those of more than
-    `many` queries share their flips.
+    `slices` has a sample for each measure; the first slice has all queries. Slices of more than
+    `units_limit` queries share their flips.
     """
-    test_with_flips = {"randomization": _test_differences, "wilcoxon": _test_ranks}.get(
-        settings.test
-    )
+    flip_tests = {"randomization": _test_differences, "wilcoxon": _test_ranks}
+    test_with_flips = flip_tests.get(settings.test)
     is_large = [
         test_with_flips is not None
         and samples[0].paired_scores.n_units > units_limit
@@ -84,50 +96,44 @@ def run_pair_tests(
     tests_of_large: list[list[PairTests]] = []
     if test_with_flips is not None and any(is_large):
         tests_of_large = test_with_flips([*compress(slices, is_large)], settings)
-    next_tests = iter(tests_of_large)
+    next_tests, steps = iter(tests_of_large), zip(slices, is_large, strict=True)
     return [
         next(next_tests)
-        if is_large_slice
+        if shares_flips
         else [_test_slice(sample, settings) for sample in watch_steps(samples, "comparing")]
-        for samples, is_large_slice in watch_steps(
-            zip(slices, is_large, strict=True), "comparing", len(slices)
-        )
+        for samples, shares_flips in watch_steps(steps, "comparing", len(slices))
     ]
 
 
 def _test_slice(sample: PairSample, settings: Settings) -> PairTests:
-    """Return the test of pairs that share no flips with other slices."""
-    _, paired_scores, moments, flips = sample
-    n_pairs = len(paired_scores.left_column)
-    no_numbers = np.full(n_pairs, np.nan)
-    if paired_scores.n_units < 2:
-        return PairTests(
-            no_numbers, no_numbers, no_numbers, ["none"] * n_pairs, no_numbers, [None] * n_pairs
-        )
+    """Return the tests of a sample that shares no flips with other slices."""
+    _, pairs, moments, flips = sample
+    n_pairs = len(pairs.left_column)
+    nan = np.full(n_pairs, np.nan)
+    if pairs.n_units < 2:
+        return PairTests(nan, nan, nan, ["none"] * n_pairs, nan, [None] * n_pairs)
     low, high = t_interval(moments, settings.alpha)
     interval, n_drawn = "t", flips.n_drawn
     method: Method | None = None
     match settings.test:
         case "randomization":
-            p, low, high = invert_sign_flips(paired_scores, flips, settings.alpha)
+            p, low, high = invert_sign_flips(pairs, flips, settings.alpha)
             interval, method = "randomization", "exact" if flips.is_exact else "drawn"
         case "bootstrap":
-            p = bootstrap_test(paired_scores, moments, resamples=n_drawn, seed=flips.seed)
+            p = bootstrap_test(pairs, moments, resamples=n_drawn, seed=flips.seed)
             low, high = bca_interval(
-                paired_scores, moments, settings.alpha, resamples=n_drawn, seed=flips.seed
+                pairs, moments, settings.alpha, resamples=n_drawn, seed=flips.seed
             )
             interval, method = "bca", "drawn"
         case "t":
             p = t_test(moments)
         case "wilcoxon":
-            p, method = (
-                wilcoxon(paired_scores, flips, settings.tie),
-                "exact" if flips.is_exact else "drawn",
-            )
+            p = wilcoxon(pairs, flips, settings.tie)
+            method = "exact" if flips.is_exact else "drawn"
         case "sign":
-            p = sign_test(paired_scores, settings.tie)
+            p = sign_test(pairs, settings.tie)
         case _:
-            p = no_numbers
+            p = nan
     error = np.sqrt(p * (1 - p) / n_drawn) if method == "drawn" else np.where(np.isnan(p), p, 0.0)
     methods = [method if has_p else None for has_p in ~np.isnan(p)]
     return PairTests(p, low, high, [interval] * n_pairs, error, methods)
@@ -136,32 +142,28 @@ def _test_slice(sample: PairSample, settings: Settings) -> PairTests:
 def _test_differences(
     slices: Sequence[Sequence[PairSample]], settings: Settings
 ) -> list[list[PairTests]]:
-    """Return the randomization tests of many queries."""
-    bounds, student_intervals, is_requested = [], [], []
+    """Return the randomization tests of slices of many queries: (slices, measures)."""
+    bounds, students, is_requested = [], [], []
     for samples in slices:
         bounds.append([bound_p_values(sample.paired_scores) for sample in samples])
-        student_intervals.append([_student_intervals(sample, settings) for sample in samples])
-        is_requested.append(
-            [
-                (bound >= CLEAR) & agrees
-                for bound, (_, _, agrees) in zip(bounds[-1], student_intervals[-1], strict=True)
-            ]
-        )
+        students.append([_student_intervals(sample, settings) for sample in samples])
+        rows = zip(bounds[-1], students[-1], strict=True)
+        is_requested.append([(bound >= CLEAR) & student.agrees for bound, student in rows])
     sequential_tests = _draw_flips(slices, is_requested, settings)
     return [
         [
-            _add_intervals(sample, _choose_p_values(p, bound), student, settings)
-            for sample, p, bound, student in zip(*slice_parts, strict=True)
+            _add_intervals(sample, _choose_p_values(tests, bound), student, settings)
+            for sample, tests, bound, student in zip(*slice_parts, strict=True)
         ]
-        for slice_parts in zip(slices, sequential_tests, bounds, student_intervals, strict=True)
+        for slice_parts in zip(slices, sequential_tests, bounds, students, strict=True)
     ]
 
 
 def _test_ranks(
     slices: Sequence[Sequence[PairSample]], settings: Settings
 ) -> list[list[PairTests]]:
-    """Return Wilcoxon's tests of many queries: of ranks, which differ between slices."""
-    return [[_test_sample_ranks(sample, settings) for sample in of_slice] for of_slice in slices]
+    """Return Wilcoxon's tests of slices of many queries, whose ranks differ: (slices, measures)."""
+    return [[_test_sample_ranks(sample, settings) for sample in samples] for samples in slices]
 
 
 def _test_sample_ranks(sample: PairSample, settings: Settings) -> PairTests:
@@ -171,24 +173,22 @@ def _test_sample_ranks(sample: PairSample, settings: Settings) -> PairTests:
     return PairTests(p, low, high, ["t"] * len(p), error, method)
 
 
-def p_values(paired_scores: PairedScores, flips: Flips, units_limit: int = MANY_UNITS) -> Floats:
+def p_values(pairs: PairedScores, flips: Flips, units_limit: int = MANY_UNITS) -> Floats:
     """Return the two-sided p-values of mean differences by sign flips: (n_pairs,).
 
-    With more than `many` queries, by no more flips than p needs.
+    With more than `units_limit` queries, no more flips are drawn than p needs.
     """
-    return (
-        _find_p_values(paired_scores, flips)[0]
-        if paired_scores.n_units > units_limit
-        else sign_flip_p_values(paired_scores, flips)
-    )
+    if pairs.n_units > units_limit:
+        return _find_p_values(pairs, flips).p
+    return sign_flip_p_values(pairs, flips)
 
 
-def _find_p_values(paired_scores: PairedScores, flips: Flips) -> _PValues:
-    bound = bound_p_values(paired_scores)
-    is_every_unit = np.ones(paired_scores.n_units, np.bool_)
+def _find_p_values(pairs: PairedScores, flips: Flips) -> _PValues:
+    bound = bound_p_values(pairs)
+    is_every_unit = np.ones(pairs.n_units, np.bool_)
     [[tests]] = run_sequential_tests(
         [is_every_unit],
-        [[paired_scores]],
+        [[pairs]],
         [[bound >= CLEAR]],
         n_drawn=flips.n_drawn,
         seed=flips.seed,
@@ -203,53 +203,41 @@ def _draw_flips(
 ) -> list[list[SequentialTests]]:
     return run_sequential_tests(
         [samples[0].is_included for samples in slices],
-        [[sample.paired_scores for sample in of_slice] for of_slice in slices],
+        [[sample.paired_scores for sample in samples] for samples in slices],
         is_requested,
         n_drawn=settings.flips,
         seed=settings.seed,
     )
 
 
-def _student_intervals(sample: PairSample, settings: Settings) -> tuple[Floats, Floats, Bools]:
-    """Return the ends of Student's intervals, and whether they agree with those of all flips.
-
-    Where they do not, the intervals have to come from all flips.
-    """
+def _student_intervals(sample: PairSample, settings: Settings) -> _StudentIntervals:
+    """Return Student's intervals; where they do not agree, intervals come from all flips."""
     low, high = t_interval(sample.moments, settings.alpha)
     agrees = limits_agree(sample.paired_scores.differences, low, high, settings.alpha / 2)
-    return low, high, agrees
+    return _StudentIntervals(low, high, agrees)
 
 
 def _choose_p_values(tests: SequentialTests, bound: Floats) -> _PValues:
-    """Return p-values, their errors and their methods; a bound where no flips are drawn."""
+    """Return p-values, errors and methods: the bound where it is clear, else by flips."""
     is_clear = bound < CLEAR
     p = np.where(is_clear, bound, tests.p)
     error = np.where(is_clear, 0.0, np.sqrt(p * (1 - p) / np.maximum(tests.n_flips, 1)))
     drawn_method = np.where(tests.is_stopped_early, "sequential", "drawn")
-    return p, error, np.where(is_clear, "bound", drawn_method).tolist()
+    return _PValues(p, error, np.where(is_clear, "bound", drawn_method).tolist())
 
 
 def _add_intervals(
-    sample: PairSample,
-    p_values: _PValues,
-    student: tuple[Floats, Floats, Bools],
-    settings: Settings,
+    sample: PairSample, p_values: _PValues, student: _StudentIntervals, settings: Settings
 ) -> PairTests:
-    """Return tests with intervals: where Student's does not agree, both p and ends by all flips."""
+    """Return tests with intervals: both p and interval by all flips where Student's disagrees."""
     (p, error, method), (low, high, agrees) = p_values, student
-    disagreeing = np.flatnonzero(~agrees)
-    if len(disagreeing):
-        disagreeing_pairs = replace(
-            sample.paired_scores,
-            left_column=sample.paired_scores.left_column[disagreeing],
-            right_column=sample.paired_scores.right_column[disagreeing],
-        )
-        p_of_all_flips, low[disagreeing], high[disagreeing] = invert_sign_flips(
-            disagreeing_pairs, sample.flips, settings.alpha
-        )
-        is_open = np.array([method[i] != "bound" for i in disagreeing])
-        p[disagreeing] = np.where(is_open, p_of_all_flips, p[disagreeing])
-        error[disagreeing] = np.where(
-            is_open, np.sqrt(p_of_all_flips * (1 - p_of_all_flips) / sample.flips.n_drawn), 0.0
-        )
+    far = np.flatnonzero(~agrees)  # pairs
+    if len(far):
+        scores, n_drawn = sample.paired_scores, sample.flips.n_drawn
+        left_column, right_column = scores.left_column[far], scores.right_column[far]
+        far_pairs = replace(scores, left_column=left_column, right_column=right_column)
+        flip_p, low[far], high[far] = invert_sign_flips(far_pairs, sample.flips, settings.alpha)
+        is_open = np.array([method[i] != "bound" for i in far])
+        p[far] = np.where(is_open, flip_p, p[far])
+        error[far] = np.where(is_open, np.sqrt(flip_p * (1 - flip_p) / n_drawn), 0.0)
     return PairTests(p, low, high, np.where(agrees, "t", "randomization").tolist(), error, method)

@@ -21,73 +21,65 @@ from cranfield.comparison.flips import (
     count_kept_signs,
     sum_with_signs,
 )
+from cranfield.comparison.gate_tests import Limits
 
-_TIMES = 32  # blocks whose memory the sums under all flips may take: 256 MB
+_TIMES = 32  # blocks of memory that the sums under all flips may take: 256 MB
 
 
-def sign_flip_p_values(paired_scores: PairedScores, flips: Flips) -> Floats:
+def sign_flip_p_values(pairs: PairedScores, flips: Flips) -> Floats:
     """Return the two-sided p-value of each pair's mean difference: (n_pairs,)."""
-    threshold = np.abs(paired_scores.totals) - paired_scores.slack
+    threshold = np.abs(pairs.totals) - pairs.slack
 
     def count_part(flip_range: FlipRange) -> Ints:
-        columns = paired_scores.sum_columns(flips.sign_words(*flip_range))
-        sums_and_thresholds = zip(paired_scores.sum_pairs(columns), threshold.tolist(), strict=True)
-        return np.array(
-            [_count_large(sums, limit) for sums, limit in sums_and_thresholds], np.int64
-        )
+        columns = pairs.sum_columns(flips.sign_words(*flip_range))
+        rows = zip(pairs.sum_pairs(columns), threshold.tolist(), strict=True)
+        return np.array([_count_large(sums, limit) for sums, limit in rows], np.int64)
 
-    zero_counts = np.zeros(len(paired_scores.left_column), np.int64)
-    return flips.p_values(
-        sum(map_in_threads(count_part, flips.split(paired_scores.n_columns)), zero_counts)
-    )
+    counts = map_in_threads(count_part, flips.split(pairs.n_columns))
+    return flips.p_values(sum(counts, np.zeros(len(pairs.left_column), np.int64)))
 
 
 def _count_large(sums: Floats, threshold: float) -> int:
-    """Return how many absolute sums are at least `least`. Overwrites the sums."""
+    """Return the number of absolute sums that are at least `threshold`; overwrites the sums."""
     return int(np.count_nonzero(np.abs(sums, out=sums) >= threshold))
 
 
-def step_down_p_values(paired_scores: PairedScores, flips: Flips) -> Floats:
-    """Return p-values corrected for all pairs by the greatest t of each flip: (n_pairs,).
+def step_down_p_values(pairs: PairedScores, flips: Flips) -> Floats:
+    """Return p-values (n_pairs,) corrected for all pairs by the greatest t of each flip.
 
     The step-down maxT procedure of Westfall & Young, Resampling-Based Multiple Testing, 1993; for
     retrieval, Boytsov, Belova & Westfall, SIGIR 2013. A flip does not change the sum of squares, so
     that t is greater where the absolute sum, divided by its root, is.
     """
-    root_of_squares = np.sqrt((paired_scores.differences**2).sum(axis=0))
-    scale = np.divide(
-        1.0, root_of_squares, out=np.zeros_like(root_of_squares), where=root_of_squares > 0
-    )
-    observed_t = np.abs(paired_scores.totals) * scale
+    norm = np.sqrt((pairs.differences**2).sum(axis=0))
+    scale = np.divide(1.0, norm, out=np.zeros_like(norm), where=norm > 0)
+    observed_t = np.abs(pairs.totals) * scale
     order = np.argsort(-observed_t, kind="stable")
-    threshold = observed_t - paired_scores.slack * scale
-    rising_order = order[::-1].tolist()
+    threshold = observed_t - pairs.slack * scale
+    rising = order[::-1].tolist()
 
     def count_part(flip_range: FlipRange) -> Ints:
-        # Each pair is compared with the greatest of its own t and all smaller ones.
-        counts, greatest = np.zeros(len(order), np.int64), np.zeros(flip_range[1] - flip_range[0])
-        columns = paired_scores.sum_columns(flips.sign_words(*flip_range))
-        for pair, sums in zip(
-            rising_order, paired_scores.sum_pairs(columns, rising_order), strict=True
-        ):
+        # Each pair is compared with the greatest t of itself and of all pairs with a smaller t.
+        counts = np.zeros(len(order), np.int64)
+        greatest = np.zeros(flip_range.end - flip_range.begin)
+        columns = pairs.sum_columns(flips.sign_words(*flip_range))
+        for pair, sums in zip(rising, pairs.sum_pairs(columns, rising), strict=True):
             np.abs(sums, out=sums)
             sums *= scale[pair]
             np.maximum(greatest, sums, out=greatest)
             counts[pair] = np.count_nonzero(greatest >= threshold[pair])
         return counts
 
-    zero_counts = np.zeros(len(order), np.int64)
-    p = flips.p_values(
-        sum(map_in_threads(count_part, flips.split(paired_scores.n_columns)), zero_counts)
-    )
+    part_counts = map_in_threads(count_part, flips.split(pairs.n_columns))
+    p = flips.p_values(sum(part_counts, np.zeros(len(order), np.int64)))
     p[order] = np.maximum.accumulate(p[order])
     return p
 
 
 def invert_sign_flips(
-    paired_scores: PairedScores, flips: Flips, alpha: float
+    pairs: PairedScores, flips: Flips, alpha: float
 ) -> tuple[Floats, Floats, Floats]:
-    """Return the p-value of `sign_flip`, and the ends of the matching interval.
+    """Return the p-values of `sign_flip_p_values`, and the ends of the matching intervals.
 
     The interval of a mean difference holds the shifts that the test does not reject. A flip counts
     against a shift if the shift lies between the mean of the differences whose signs it flips and
@@ -95,43 +87,39 @@ def invert_sign_flips(
     upper end is the largest that more than alpha of the flips reach. 0 lies outside if and only if
     the p-value is at most alpha.
 
-    Returns p, the lower and the upper ends, (n_pairs,) each; ends are infinite where no shift is
-    far enough away to be rejected. All come from the same sums.
+    Returns p, the lower and the upper ends, (n_pairs,) each, all from the same sums; an end is
+    infinite where no shift is far enough away to be rejected.
     """
     n_needed = flips.least_count(alpha)
-    inverted_pairs: list[tuple[int, float, float]] = []
-    n_pairs = len(paired_scores.left_column)
-    all_fit = paired_scores.n_columns * flips.n_flips <= _TIMES * BLOCK_CELLS
+    numbers: list[tuple[int, float, float]] = []
+    n_pairs = len(pairs.left_column)
+    all_fit = pairs.n_columns * flips.n_flips <= _TIMES * BLOCK_CELLS
     # Where not all sums can be held, a pair has two columns at most.
-    for pair_slice in (
-        [slice(0, n_pairs)] if all_fit else block_slices(n_pairs, 2 * flips.n_flips, _TIMES)
-    ):
-        pairs_of_slice = replace(
-            paired_scores,
-            left_column=paired_scores.left_column[pair_slice],
-            right_column=paired_scores.right_column[pair_slice],
-        )
-        inverted_pairs += _invert_pairs(pairs_of_slice, flips, n_needed)
-    counts, low, high = np.array(inverted_pairs, float).reshape(-1, 3).T.copy()
+    slices = [slice(0, n_pairs)] if all_fit else block_slices(n_pairs, 2 * flips.n_flips, _TIMES)
+    for block in slices:
+        left_column, right_column = pairs.left_column[block], pairs.right_column[block]
+        block_pairs = replace(pairs, left_column=left_column, right_column=right_column)
+        numbers += _invert_pairs(block_pairs, flips, n_needed)
+    counts, low, high = np.array(numbers, float).reshape(-1, 3).T.copy()
     return flips.p_values(counts), low, high
 
 
 def _invert_pairs(
-    paired_scores: PairedScores, flips: Flips, n_needed: int
+    pairs: PairedScores, flips: Flips, n_needed: int
 ) -> Iterator[tuple[int, float, float]]:
-    """Yield for each pair how many flips have a sum as large, and the ends of its interval.
+    """Yield for each pair the count of flips with a sum as large, and the ends of its interval.
 
-    `needed`: how many flips count against no shift outside of the ends, at least.
+    `n_needed`: at each end, at least this number of flips counts against the shift.
     """
-    unflipped_size, columns = _sum_all_flips(paired_scores, flips)
-    flipped_size = paired_scores.n_queries - unflipped_size
+    unflipped_size, columns = _sum_all_flips(pairs, flips)
+    flipped_size = pairs.n_queries - unflipped_size
     # Where all signs are kept, or all flipped, no shift is far enough away.
     no_sign_change = np.flatnonzero(unflipped_size * flipped_size == 0)
     unflipped_size[no_sign_change] = flipped_size[no_sign_change] = 1.0
 
     def invert_pair(pair: int) -> tuple[int, float, float]:
-        (sums,) = paired_scores.sum_pairs(columns, [pair])
-        total, slack = float(paired_scores.totals[pair]), float(paired_scores.slack[pair])
+        (sums,) = pairs.sum_pairs(columns, [pair])
+        total, slack = float(pairs.totals[pair]), float(pairs.slack[pair])
         low, high = -np.inf, np.inf
         if 1 <= n_needed <= flips.n_flips:  # else no shift is far enough away
             unflipped_means = (sums + total) / 2
@@ -141,58 +129,51 @@ def _invert_pairs(
             unflipped_means[no_sign_change], flipped_means[no_sign_change] = np.inf, -np.inf
             low = -_find_greatest(-np.minimum(unflipped_means, flipped_means), n_needed)
             high = _find_greatest(np.maximum(unflipped_means, flipped_means), n_needed)
-        near_zero = slack / (2 * paired_scores.n_queries)  # below this, only rounding
+        near_zero = slack / (2 * pairs.n_queries)  # below this, only rounding
         low, high = (0.0 if abs(end) <= near_zero else end for end in (low, high))
         return _count_large(sums, abs(total) - slack), low, high
 
-    return map_in_threads(invert_pair, range(len(paired_scores.left_column)))
+    return map_in_threads(invert_pair, range(len(pairs.left_column)))
 
 
-def _sum_all_flips(paired_scores: PairedScores, flips: Flips) -> tuple[Floats, Floats]:
-    """Return how many queries keep their sign under each flip, (n_flips,), and the columns.
+def _sum_all_flips(pairs: PairedScores, flips: Flips) -> tuple[Floats, Floats]:
+    """Return the number of queries that keep their sign, (n_flips,), and the columns' sums.
 
-    These are `Paired.columns` of all flips.
+    The sums are `PairedScores.sum_columns` of all flips: (n_columns, n_flips).
     """
 
     def sum_part(flip_range: FlipRange) -> tuple[FlipRange, Floats, Floats]:
         words = flips.sign_words(*flip_range)
-        return (
-            flip_range,
-            count_kept_signs(words, paired_scores.unit_size),
-            paired_scores.sum_columns(words),
-        )
+        return flip_range, count_kept_signs(words, pairs.unit_size), pairs.sum_columns(words)
 
     unflipped_size = np.empty(flips.n_flips)
-    columns = np.empty((paired_scores.n_columns, flips.n_flips))
-    for (begin, end), counts, part_columns in map_in_threads(
-        sum_part, flips.split(paired_scores.n_columns)
-    ):
-        unflipped_size[begin:end], columns[:, begin:end] = counts, part_columns
+    columns = np.empty((pairs.n_columns, flips.n_flips))
+    for (begin, end), sizes, sums in map_in_threads(sum_part, flips.split(pairs.n_columns)):
+        unflipped_size[begin:end], columns[:, begin:end] = sizes, sums
     return unflipped_size, columns
 
 
 def _find_greatest(numbers: Floats, k: int) -> float:
-    """Return the k-th greatest of (n,) values.
+    """Return the k-th greatest of numbers (n,).
 
-    Values below a bound that is estimated from a sample are set aside first.
+    Numbers below a bound that is estimated from a sample are set aside first.
     """
     sample = numbers[:4096]
-    sample_position = (
-        len(sample) - 1 - min(2 * k * len(sample) // len(numbers) + 10, len(sample) - 1)
-    )
-    candidates = numbers[numbers >= np.partition(sample, sample_position)[sample_position]]
+    last = len(sample) - 1
+    position = last - min(2 * k * len(sample) // len(numbers) + 10, last)
+    candidates = numbers[numbers >= np.partition(sample, position)[position]]
     candidates = candidates if len(candidates) >= k else numbers
     return float(np.partition(candidates, len(candidates) - k)[len(candidates) - k])
 
 
 def one_sided_tests(
     differences: Floats, bounds: Floats, flips: Flips, alpha: float, weights: Floats | None = None
-) -> tuple[Floats, Floats, Floats, Floats]:
+) -> Limits:
     """Test mean differences against bounds from either side.
 
     A flip counts against a bound from above if the mean of the differences whose signs it flips is
     at most the bound; the observed signs always do. So the lower limit of the mean difference is
-    one of these means, and every bound below it is rejected; the upper limit is found in the same
+    the mean of one flip, and every bound below it is rejected; the upper limit is found in the same
     way.
 
     `differences` is (n_queries, n_pairs), `bounds` (n_bounds, n_pairs). Returns the limits, each at
@@ -225,56 +206,50 @@ def one_sided_tests(
     # Rounding must not put a limit on the wrong side of a bound.
     lower = np.where(p_above > alpha, np.minimum(lower, bounds), lower).min(axis=0)
     upper = np.where(p_below > alpha, np.maximum(upper, bounds), upper).max(axis=0)
-    return lower + 0.0, upper + 0.0, p_above, p_below
+    return Limits(lower + 0.0, upper + 0.0, p_above, p_below)
 
 
 def _count_against(
     differences: Floats, bounds: Floats, slack: Floats, flips: Flips, weights: Floats | None
 ) -> tuple[Ints, Ints, Floats]:
-    """Return how many flips count against each bound, from above and from below, and their means.
+    """Return the counts of flips against each bound, from above and below, and the flips' means.
 
-    Two (n_bounds, n_pairs); and the mean of the differences whose signs each flip flips, NaN where
-    it flips none: (n_pairs, n_flips), where all flips are tried twice as many as are looked at.
+    Both counts are (n_bounds, n_pairs). The means (n_pairs, n_flips) belong to differences whose
+    signs a flip flips, NaN where it flips none; with all flips, their negatives follow.
     """
     n_queries, n_pairs = differences.shape
-    paired_scores = PairedScores.from_differences(differences)
+    pairs = PairedScores.from_differences(differences)
     weight_sum = 0.0 if weights is None else float(weights.sum())
-    negligible = (
-        1e-12 * np.abs(differences).sum(axis=0)[:, None]
-    )  # sums up to this are 0, given rounding
+    negligible = 1e-12 * np.abs(differences).sum(axis=0)[:, None]  # smaller sums are rounding
     sides = (1, -1) if flips.is_exact else (1,)
     means = np.empty((n_pairs, len(sides) * flips.n_flips))
 
     def count_part(flip_range: FlipRange) -> Ints:
         words = flips.sign_words(*flip_range)
-        unflipped_size, columns = count_kept_signs(words), paired_scores.sum_columns(words)
-        sums = np.array(list(paired_scores.sum_pairs(columns)))
+        unflipped_size, columns = count_kept_signs(words), pairs.sum_columns(words)
+        sums = np.array(list(pairs.sum_pairs(columns)))
         counts = np.zeros((2, *bounds.shape), np.int64)
         for side_index, side in enumerate(sides):
-            total = (paired_scores.totals[:, None] - side * sums) / 2
+            total = (pairs.totals[:, None] - side * sums) / 2
             if weights is None:
-                flipped_size = n_queries - unflipped_size if side == 1 else unflipped_size
+                size = n_queries - unflipped_size if side == 1 else unflipped_size
             else:
-                flipped_size = (weight_sum - side * sum_with_signs(weights[:, None], words)[0]) / 2
-                flipped_size[flipped_size <= 1e-12 * n_queries] = 0.0
+                size = (weight_sum - side * sum_with_signs(weights[:, None], words)[0]) / 2
+                size[size <= 1e-12 * n_queries] = 0.0
             for b, bound in enumerate(bounds):
-                excess = total - flipped_size * bound[:, None]
+                excess = total - size * bound[:, None]
                 counts[0, b] += np.count_nonzero(excess <= slack[b, :, None], axis=1)
                 counts[1, b] += np.count_nonzero(excess >= -slack[b, :, None], axis=1)
             unknown_means = np.full_like(total, np.nan)
-            flipped_means = np.divide(
-                total, flipped_size, out=unknown_means, where=flipped_size > 0
-            )
+            flipped_means = np.divide(total, size, out=unknown_means, where=size > 0)
             if weights is not None:  # if the weights are 0, a sum that is not 0 is beyond any bound
-                left_over = total[:, flipped_size == 0]
-                beyond = np.copysign(np.inf, left_over)
-                flipped_means[:, flipped_size == 0] = np.where(
-                    np.abs(left_over) <= negligible, np.nan, beyond
-                )
+                weightless = total[:, size == 0]
+                beyond = np.copysign(np.inf, weightless)
+                is_zero = np.abs(weightless) <= negligible
+                flipped_means[:, size == 0] = np.where(is_zero, np.nan, beyond)
             means[:, side_index * flips.n_flips :][:, slice(*flip_range)] = flipped_means
         return counts
 
-    n_above, n_below = sum(
-        map_in_threads(count_part, flips.split(n_pairs)), np.zeros((2, *bounds.shape), np.int64)
-    )
+    counts = map_in_threads(count_part, flips.split(n_pairs))
+    n_above, n_below = sum(counts, np.zeros((2, *bounds.shape), np.int64))
     return n_above, n_below, means

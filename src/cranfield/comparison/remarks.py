@@ -1,4 +1,4 @@
-"""Notes on how far a comparison can be trusted."""
+"""Remarks: notes on how far a comparison, or a gate, can be trusted."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -13,7 +13,7 @@ from cranfield.measures import Measure
 from cranfield.notes import Note
 from cranfield.render.numbers import format_count, format_names, format_number, format_p
 
-_MAX_LISTED = 3  # pairs whose differing queries are listed
+_MAX_LISTED = 3  # pairs of which the queries that differ are listed
 RESAMPLING_TESTS = ("randomization", "wilcoxon", "bootstrap")  # tests that draw flips or resamples
 _OTHER_QUESTIONS = {
     "wilcoxon": "Wilcoxon's test asks whether differences are as often and as far above 0 as "
@@ -48,9 +48,9 @@ def note_comparison(
     *,
     higher_is_better: bool,
 ) -> Iterator[Note]:
-    """Yield notes on the comparison of some systems under one measure.
+    """Yield notes on the comparison of systems under one measure.
 
-    `doubts` are why the test and the interval of each pair may be wrong.
+    `doubts` (n_pairs,) say why the test and the interval of each pair may be wrong.
     """
     n, alpha = flips.n_units, settings.alpha
     if n == 1:
@@ -62,7 +62,7 @@ def note_comparison(
         return
 
     if pairs:
-        n_clear = sum(pair.method == "bound" for pair in pairs)  # without any flip
+        n_clear = sum(pair.method == "bound" for pair in pairs)  # p is a bound, without any flip
         if n_clear < len(pairs):
             yield from _note_few_units(
                 flips, units.full_words, settings, n_comparisons, has_clear_pairs=n_clear > 0
@@ -87,7 +87,10 @@ def note_comparison(
         _pair_name(pair, settings) for pair in pairs if pair.sd == 0 and pair.difference != 0
     ]
     if constant_pairs and settings.test in ("t", "bootstrap"):
-        text = f"The same difference on every query, so that t does not exist: {format_names(constant_pairs)}."
+        text = (
+            "The same difference on every query, so that t does not exist: "
+            f"{format_names(constant_pairs)}."
+        )
         yield Note("no-t", "info", text)
     if opposed_pairs := [
         _pair_name(pair, settings)
@@ -111,12 +114,12 @@ def note_sum_measure(measure: Measure | None) -> Iterator[Note]:
 
 
 def unlike_share_text(n: int, alpha: float) -> str:
-    """Return what share of all queries, at most, may be unlike n that are alike, in words."""
+    """Return the greatest share of queries that may differ from n queries that are alike."""
     return f"up to {100 * (1 - alpha ** (1 / n)):.2g} %"
 
 
 def note_few_queries(n_units: int, full_words: str) -> Iterator[Note]:
-    """Yield a note if there are few queries, or clusters of queries: `units` has the word."""
+    """Yield a note if there are few units, which `full_words` names."""
     if n_units < FEW_UNITS:
         yield Note(
             "few-queries",
@@ -129,9 +132,9 @@ def note_few_queries(n_units: int, full_words: str) -> Iterator[Note]:
 def _note_few_units(
     flips: Flips, full_words: str, settings: Settings, n_comparisons: int, *, has_clear_pairs: bool
 ) -> Iterator[Note]:
-    """Yield notes on what so few queries (or clusters: `units`), or flips, cannot show.
+    """Yield notes on what few units, or few flips, cannot show.
 
-    Some pairs may be clear without flips.
+    `full_words` names the units. `has_clear_pairs`: some pairs are significant without flips.
     """
     n_units, alpha, is_resampled = flips.n_units, settings.alpha, settings.test in RESAMPLING_TESTS
     is_exact = flips.is_exact and settings.test != "bootstrap"
@@ -142,11 +145,17 @@ def _note_few_units(
     other_phrase = "other " * has_clear_pairs
     if is_resampled and is_exact and smallest_p > alpha:
         ends_phrase = ", and no interval has ends" if settings.test == "randomization" else ""
-        text = f"{n_units} {full_words}: no p can be below {smallest_p:.4g}; {hopeless_phrase}{ends_phrase}."
+        text = (
+            f"{n_units} {full_words}: no p can be below {smallest_p:.4g}; "
+            f"{hopeless_phrase}{ends_phrase}."
+        )
         yield Note("none-significant", "warning", text, n_units)
     yield from note_few_queries(n_units, full_words)
     if is_resampled and is_exact and smallest_corrected_p > alpha >= smallest_p:
-        text = f"{n_units} {full_words}: no corrected p can be below {smallest_corrected_p:.2g}; {hopeless_phrase}."
+        text = (
+            f"{n_units} {full_words}: no corrected p can be below {smallest_corrected_p:.2g}; "
+            f"{hopeless_phrase}."
+        )
         yield Note("none-significant", "warning", text, n_units)
     if not is_resampled or is_exact:
         return
@@ -156,27 +165,28 @@ def _note_few_units(
         hopeless_clause = f", and {hopeless_phrase}" if smallest_corrected_p > alpha else ""
         can_use_maxt = settings.test == "randomization" and n_comparisons > 1
         text = (
-            f"{comparisons_phrase} for {math.ceil(20 * n_comparisons / alpha):,} {flips_word}; {flips.n_drawn:,} were "
-            f"drawn, so that no {other_phrase}corrected p can be below {smallest_corrected_p:.2g}{hopeless_clause}. Draw more"
-            f"{', or correct by maxt' if can_use_maxt else ''}."
+            f"{comparisons_phrase} for {math.ceil(20 * n_comparisons / alpha):,} {flips_word}; "
+            f"{flips.n_drawn:,} were drawn, so that no {other_phrase}corrected p can be below "
+            f"{smallest_corrected_p:.2g}{hopeless_clause}. Draw "
+            f"more{', or correct by maxt' if can_use_maxt else ''}."
         )
         yield Note("few-flips", "warning" if hopeless_clause else "info", text)
     elif not has_corrected_p and smallest_p > alpha:
         text = (
-            f"{flips.n_drawn:,} {flips_word} were drawn, so that no {other_phrase}p can be below {smallest_p:.2g}, and "
-            f"{hopeless_phrase}. Draw more."
+            f"{flips.n_drawn:,} {flips_word} were drawn, so that no {other_phrase}p can be below "
+            f"{smallest_p:.2g}, and {hopeless_phrase}. Draw more."
         )
         yield Note("few-flips", "warning", text)
 
 
 def _note_many_queries(pairs: Sequence[Pair], settings: Settings) -> Iterator[Note]:
-    """Yield notes on how so many queries are tested."""
+    """Yield notes on how many queries are tested with fewer flips, or without flips."""
     methods = {pair.method for pair in pairs}
     if methods & {"sequential", "bound"}:
         text = (
-            f"More than {MANY_UNITS:,} queries: flips are drawn until {STOP:,} of them have as large a "
-            f"difference, {settings.flips:,} at most; none where a bound shows p to be below "
-            f"{CLEAR:.6f}."
+            f"More than {MANY_UNITS:,} queries: flips are drawn until {STOP:,} of them have as "
+            f"large a difference, {settings.flips:,} at most; none where a bound shows p to be "
+            f"below {CLEAR:.6f}."
         )
         yield Note("sequential", "info", text)
     if settings.test == "randomization" and any(pair.interval == "t" for pair in pairs):
@@ -190,7 +200,7 @@ def _note_many_queries(pairs: Sequence[Pair], settings: Settings) -> Iterator[No
 def _note_doubts(
     pairs: Sequence[Pair], doubts: Sequence[Doubt | None], settings: Settings, units: Units
 ) -> Iterator[Note]:
-    """Yield notes on the pairs whose test and interval may be wrong."""
+    """Yield notes on the pairs whose test and interval may be wrong, by the kind of doubt."""
     pairs_of_doubt: dict[Doubt | None, list[Pair]] = {}
     for pair, doubt in zip(pairs, doubts, strict=True):
         pairs_of_doubt.setdefault(doubt, []).append(pair)
@@ -199,14 +209,18 @@ def _note_doubts(
         ("identical", f"Identical on all {pairs[0].n:,} queries", "differ"),
         (
             "constant",
-            f"The same difference on all {n_units:,} {unit_words}, so that its interval has no width",
+            f"The same difference on all {n_units:,} {unit_words}, so that its interval has no "
+            "width",
             "have another",
         ),
     )
     for doubt, reason_phrase, change_verb in sentences_of_doubts:
         if doubtful_pairs := pairs_of_doubt.get(doubt):
             pair_names = format_names([_pair_name(pair, settings) for pair in doubtful_pairs])
-            text = f"{reason_phrase}: {pair_names}. Of other {unit_words}, {unlike_share_text(n_units, settings.alpha)} may {change_verb}."
+            text = (
+                f"{reason_phrase}: {pair_names}. Of other {unit_words}, "
+                f"{unlike_share_text(n_units, settings.alpha)} may {change_verb}."
+            )
             yield Note(doubt, "warning", text, n_units, count=len(doubtful_pairs))
     rarely_changed_pairs = pairs_of_doubt.get("few-changes", [])
     if len(rarely_changed_pairs) > _MAX_LISTED:
@@ -215,7 +229,8 @@ def _note_doubts(
             for pair in rarely_changed_pairs
         ]
         text = (
-            f"Fewer than {FEW_UNITS} of {n_units:,} {unit_words} differ: {format_names(descriptions)}. {_SO_FEW}. --changes {FEW_UNITS} "
+            f"Fewer than {FEW_UNITS} of {n_units:,} {unit_words} differ: "
+            f"{format_names(descriptions)}. {_SO_FEW}. --changes {FEW_UNITS} "
             "lists these queries, as `changes` does."
         )
         yield Note("few-changes", "warning", text, count=len(rarely_changed_pairs))
@@ -224,7 +239,8 @@ def _note_doubts(
         n_changed = _n_changed_units(pair)
         differ_verb = "differs" if n_changed == 1 else "differ"
         change_texts = [
-            f"{change.query_id} {format_number(change.other_score)} to {format_number(change.score)}"
+            f"{change.query_id} {format_number(change.other_score)} to "
+            f"{format_number(change.score)}"
             for change in pair.changes
         ]
         count_phrase = f"only {n_changed} of {n_units:,} {unit_words}"
@@ -236,16 +252,16 @@ def _note_doubts(
     if skewed_pairs := pairs_of_doubt.get("skewed"):
         text = (
             "Skewed differences (a few large ones to one side): "
-            f"{format_names([_pair_name(pair, settings) for pair in skewed_pairs])}. {n_units:,} {unit_words} are few for these: "
-            "every test then gives more false alarms, and every interval misses more often, than "
-            "alpha says. Look at the large ones (compare --changes 5); do not rely on a p near "
-            "alpha; more queries help."
+            f"{format_names([_pair_name(pair, settings) for pair in skewed_pairs])}. {n_units:,} "
+            f"{unit_words} are few for these: every test then gives more false alarms, and every "
+            "interval misses more often, than alpha says. Look at the large ones (compare "
+            "--changes 5); do not rely on a p near alpha; more queries help."
         )
         yield Note("skewed", "warning", text, n_units, count=len(skewed_pairs))
 
 
 def _n_changed_units(pair: Pair) -> int:
-    """Return how many queries, or clusters, a pair differs on."""
+    """Return the number of units on which the systems of a pair differ."""
     return pair.changed if pair.changed_clusters is None else pair.changed_clusters
 
 

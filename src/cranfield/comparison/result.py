@@ -28,7 +28,7 @@ else:
 Method = Literal["exact", "drawn", "sequential", "bound"]
 _EXTENSION_VALUES = frozenset(
     chain.from_iterable(PAIR_VALUES.values())
-)  # values that extensions add
+)  # names of extensions' values
 Scale = Literal["difference", "ratio"]
 
 
@@ -43,7 +43,7 @@ class System:
     mean: float
     low: float | None
     high: float | None
-    judged: float | None  # share of the documents that the measure looks at
+    judged: float | None  # share of judged documents among those that the measure looks at
     little_judged: bool  # more than 0.05 below another system's
     # Of a system that is the mean of several runs: their means.
     runs: Mapping[str, float] | None = None
@@ -99,7 +99,9 @@ _NESTED_FIELD_OF = {
     for field_name, dataclass_type in _NESTED_CLASSES.items()
     for name in field_names(dataclass_type)
 }
-_FIRST_SHARE = field_names(Effects).index("cliff")  # effects from here on are exported later
+_FIRST_SHARE = field_names(Effects).index(
+    "cliff"
+)  # this effect and those after it are exported later
 _EXPORTED_AFTER = {
     "skewness": field_names(Effects)[:_FIRST_SHARE],
     "losses": [*field_names(Effects)[_FIRST_SHARE:], *field_names(Beliefs)],
@@ -175,7 +177,7 @@ class Pair(PairValues):
 
     @classmethod
     def of(cls, value_of_name: Mapping[str, Any], more: Mapping[str, Any]) -> "Pair":
-        """Return a pair of its values by name, those of effects and beliefs among them."""
+        """Return the pair that has these values, some of which are effects and beliefs."""
         own_values = dict(value_of_name)
         nested_values = {
             field_name: dataclass_type(
@@ -222,7 +224,7 @@ class Pair(PairValues):
 
 
 class _SystemPair(Protocol):
-    """What every pair of systems has."""
+    """What every compared pair of two systems has."""
 
     @property
     def system(self) -> str: ...
@@ -244,7 +246,7 @@ class Pairs(Generic[P]):
 
     @cached_property
     def pair_of_names(self) -> Mapping[tuple[str, str], P]:
-        """Return the pairs by (system, other)."""
+        """{(system, other): pair}."""
         return {(pair.system, pair.other): pair for pair in self.pairs}
 
     def between(self, system: str, other: str) -> tuple[float, Outcome | None]:
@@ -257,7 +259,7 @@ class Pairs(Generic[P]):
         return -pair.difference, reversed_outcome.get(pair.verdict)
 
     def __getitem__(self, system: str | tuple[str, str]) -> P:
-        """Return a pair, by its system and, where there are several, the other."""
+        """Return a pair, by its system, or by (system, other) if several pairs have the system."""
         matching_pairs = [
             pair
             for pair_names, pair in self.pair_of_names.items()
@@ -272,9 +274,10 @@ class Pairs(Generic[P]):
 def find_verdicts(
     is_marked: Bools, direction: Floats, *, higher_is_better: bool
 ) -> list[Outcome | None]:
-    """Return what is told of pairs: (n_pairs,) whether something is, and the way they differ.
+    """Return the verdict of each pair, (n_pairs,); None where a pair has no mark or no direction.
 
-    `way` is above 0 where the first system's values are greater, which is better if `rising`.
+    `direction` (n_pairs,) is above 0 where the first system has the greater scores, which is better
+    if `higher_is_better`.
     """
     outcomes: tuple[Outcome, Outcome] = (
         ("better", "worse") if higher_is_better else ("worse", "better")
@@ -286,7 +289,7 @@ def find_verdicts(
 
 
 def column_to_list(column: Any, n_rows: int = 0) -> list[Any]:
-    """Return a column as a list, with None for NaN; a single value is repeated n times."""
+    """Return a column as a list, with None for NaN; a single value is repeated `n_rows` times."""
     if not isinstance(column, np.ndarray):
         return column if isinstance(column, list) else [column] * n_rows
     column_list: list[Any] = column.tolist()
@@ -306,9 +309,9 @@ class Result(Pairs[Pair]):
     systems: Sequence[System]  # in the given order
     pairs: Sequence[Pair]
     comparisons: int  # in the family that p-values are adjusted for
-    letters: Sequence[str] | None  # systems that share one do not differ; for all pairs
-    notes: tuple[Note, ...]  # on how far to trust it
-    units: Units = EACH_QUERY  # what was taken as independent
+    letters: Sequence[str] | None  # systems that share a letter do not differ
+    notes: tuple[Note, ...]  # on how far to trust the result
+    units: Units = EACH_QUERY  # what the tests took as independent
 
     @property
     def n_clusters(self) -> int | None:

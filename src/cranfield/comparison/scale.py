@@ -19,29 +19,29 @@ def is_geometric(measure: Measure | None) -> bool:
 
 
 def to_compared_unit(measure: Measure | None, scores: Floats) -> Floats:
-    """Return the queries' values, of any shape, in the unit in which they are averaged.
+    """Return the queries' scores, of any shape, in the unit in which they are averaged.
 
-    Natural logarithms if that is a geometric mean, where values below 0.00001 count as 0.00001
-    (trec_eval's gm_map); else the values. The mean of the differences of logarithms is the
+    Natural logarithms if the measure has a geometric mean, where scores below 0.00001 count as
+    0.00001 (trec_eval's gm_map); else the scores. The mean of the differences of logarithms is the
     logarithm of the ratio of the two geometric means.
 
     >>> import numpy as np
     >>> from cranfield.measures import parse
-    >>> logs(parse("GMAP"), np.array([1.0, 0.0])).round(4).tolist()
+    >>> to_compared_unit(parse("GMAP"), np.array([1.0, 0.0])).round(4).tolist()
     [0.0, -11.5129]
-    >>> logs(parse("AP"), np.array([1.0, 0.0])).tolist()
+    >>> to_compared_unit(parse("AP"), np.array([1.0, 0.0])).tolist()
     [1.0, 0.0]
     """
     return floored_log(scores) if is_geometric(measure) else scores
 
 
 def possible_range(measure: Measure | None) -> tuple[float, float]:
-    """Return the least and the greatest value that a query may have, infinite if not known.
+    """Return the least and the greatest score that a query may have, infinite if not known.
 
     None is a name that is not a measure of this library: its range is unknown.
 
     >>> from cranfield.measures import parse
-    >>> possible(parse("nDCG@10")), possible(parse("DCG")), possible(None)
+    >>> possible_range(parse("nDCG@10")), possible_range(parse("DCG")), possible_range(None)
     ((0.0, 1.0), (0.0, inf), (-inf, inf))
     """
     if measure is None:
@@ -51,15 +51,15 @@ def possible_range(measure: Measure | None) -> tuple[float, float]:
 
 
 def find_outside(scores: Floats, lowest: float, highest: float) -> Ints:
-    """Return the indices of the values that are below `least` or above `most`, a row for each."""
+    """Return the indices of the scores below `lowest` or above `highest`: (n_outside, n_axes)."""
     slack = SLACK * (highest - lowest) if math.isfinite(highest - lowest) else SLACK
     return np.argwhere((scores < lowest - slack) | (scores > highest + slack))
 
 
 def score_range(measure: Measure | None, scores: Floats) -> tuple[float, float]:
-    """Return `possible(measure)`, infinite if some of the values are outside of it.
+    """Return the `possible_range` of a measure, infinite if some of the scores are outside of it.
 
-    Values from a file may be, such as percentages.
+    Scores from a file may be outside, such as percentages.
     """
     lowest, highest = possible_range(measure)
     return (
@@ -68,25 +68,27 @@ def score_range(measure: Measure | None, scores: Floats) -> tuple[float, float]:
 
 
 def compared_range(measure: Measure | None, lowest: float, highest: float) -> tuple[float, float]:
-    """Return the ends of a range of queries' values as they are compared.
+    """Return the ends of a range of scores in the unit in which scores are compared.
 
     Logarithms where the measure's mean over the queries is geometric.
 
     >>> from cranfield.measures import parse
-    >>> ends_of(parse("AP"), 0, 1), ends_of(parse("GMAP"), 0.5, 1) == (math.log(0.5), 0)
-    ((0.0, 1.0), True)
+    >>> compared_range(parse("AP"), 0, 1)
+    (0.0, 1.0)
+    >>> compared_range(parse("GMAP"), 0.5, 1) == (math.log(0.5), 0)
+    True
     """
     low, high = to_compared_unit(measure, np.array([lowest, highest], np.float64)).tolist()
     return low, high
 
 
 def clip_ends(low: Floats, high: Floats, lowest: float, highest: float) -> tuple[Floats, Floats]:
-    """Return intervals' ends, cut to `least` and `most`.
+    """Return the ends of intervals, clipped to `lowest` and `highest`.
 
     An infinite or NaN end means that there is no end, and is kept.
 
     >>> import numpy as np
-    >>> low, high = cut(np.array([-0.2, -np.inf]), np.array([1.1, np.inf]), 0, 1)
+    >>> low, high = clip_ends(np.array([-0.2, -np.inf]), np.array([1.1, np.inf]), 0, 1)
     >>> low.tolist(), high.tolist()
     ([0.0, -inf], [1.0, inf])
     """

@@ -1,11 +1,11 @@
-"""Columns of existing scores: from Scores, from dicts, and from files of any tool."""
+"""Score columns: scores that exist already, from Scores, dicts and files, by measure and system."""
 
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import compress
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,14 +30,21 @@ from cranfield.scoring.evaluate import MeasuresLike
 from cranfield.scoring.scores import Scores, Systems
 
 # {(measure, system): (query ids, values (n_queries,))}. A measure is its canonical text, or, if it
-# is not known, the name that a file has for it.
+# is not known, the name that a file has for it. `alignment` aligns the columns by query.
 Columns = dict[tuple[str, str], tuple[Sequence[str], Floats]]
-# Columns, notes on them, their recipe, and the file of each system; None for Scores.
-GivenScores = tuple[Columns, list[Note], dict[str, Any], Mapping[str, str] | None]
+
+
+class GivenScores(NamedTuple):
+    """Columns of scores, notes on them, their recipe, and {system: file}; None for Scores."""
+
+    columns: Columns
+    notes: list[Note]
+    recipe: dict[str, Any]
+    file_of_system: Mapping[str, str] | None
 
 
 def canonical_name(measure: str | Measure, names: Collection[str]) -> str:
-    """Return a measure as one of the names has it, in any spelling.
+    """Return the canonical name of a measure; a text among the names is returned unchanged.
 
     Raises MeasureError for a text that is neither one of the names nor a measure.
     """
@@ -46,7 +53,7 @@ def canonical_name(measure: str | Measure, names: Collection[str]) -> str:
 
 
 def canonical_names(measures: MeasuresLike) -> list[str]:
-    """Return the canonical texts of measures; an unknown name is kept: a file may have it."""
+    """Return the canonical names of measures; an unknown name is kept, as a file may have it."""
     if isinstance(measures, str | Measure) or not isinstance(measures, Iterable):
         measures = [measures]
     texts: list[str] = []
@@ -60,79 +67,67 @@ def canonical_names(measures: MeasuresLike) -> list[str]:
     return texts
 
 
-def read_columns(score_source: Any, alignment: Alignment) -> GivenScores:
-    """Return the columns of given scores, with notes on them, their recipe and their sources."""
-    if isinstance(score_source, Scores | Systems | str | os.PathLike):
-        score_source = [score_source]
-    if isinstance(score_source, Mapping) and score_source:
-        source_list = list(score_source.values())
-        if all(isinstance(part, Scores) for part in source_list):
-            return _columns_of_results(
-                [replace(scores, name=str(name)) for name, scores in score_source.items()]
-            )
-        if all(isinstance(part, str | os.PathLike) for part in source_list):
-            return _read_files(list(map(str, score_source)), source_list, alignment)
-        return _read_dicts(score_source, alignment)
-    if isinstance(score_source, list | tuple) and any(
-        isinstance(part, Scores | Systems) for part in score_source
-    ):
-        return _columns_of_results(score_source)
-    if isinstance(score_source, list) and all(
-        isinstance(part, str | os.PathLike) for part in score_source
-    ):
-        return _read_files([None] * len(score_source), score_source, alignment)
-    return _read_files([None], [score_source], alignment)
+def read_columns(source: Any, alignment: Alignment) -> GivenScores:
+    """Return the columns of Scores, dicts, tables or files, with notes, recipe and files."""
+    if isinstance(source, Scores | Systems | str | os.PathLike):
+        source = [source]
+    if isinstance(source, Mapping) and source:
+        parts = list(source.values())
+        if all(isinstance(part, Scores) for part in parts):
+            scores_by_name = (replace(scores, name=str(name)) for name, scores in source.items())
+            return _columns_of_results(scores_by_name)
+        if all(isinstance(part, str | os.PathLike) for part in parts):
+            return _read_files(list(map(str, source)), parts, alignment)
+        return _read_dicts(source, alignment)
+    parts = list(source) if isinstance(source, list | tuple) else []
+    if any(isinstance(part, Scores | Systems) for part in parts):
+        return _columns_of_results(source)
+    if isinstance(source, list) and all(isinstance(part, str | os.PathLike) for part in parts):
+        return _read_files([None] * len(source), source, alignment)
+    return _read_files([None], [source], alignment)
 
 
 def _columns_of_results(results: Iterable[Any]) -> GivenScores:
+    """Return the columns of Scores and Systems, whose names are made unique."""
     unique_name = make_unique_namer()
     all_scores: list[Scores] = []
-    for scores_or_systems in results:
-        if not isinstance(scores_or_systems, Scores | Systems):
-            raise InputError(
-                f"expected Scores in every place, got {type(scores_or_systems).__name__}"
-            )
-        score_list = (
-            scores_or_systems.values()
-            if isinstance(scores_or_systems, Systems)
-            else [scores_or_systems]
-        )
-        all_scores += [replace(scores, name=unique_name(scores.name)) for scores in score_list]
-    recipe = {
-        **all_scores[0].recipe,
-        "run": {scores.name: scores.recipe["run"] for scores in all_scores},
-    }
+    for scores in results:
+        if not isinstance(scores, Scores | Systems):
+            raise InputError(f"expected Scores in every place, got {type(scores).__name__}")
+        runs = scores.values() if isinstance(scores, Systems) else [scores]
+        all_scores += [replace(run, name=unique_name(run.name)) for run in runs]
+    form_of_run = {scores.name: scores.recipe["run"] for scores in all_scores}
+    recipe = {**all_scores[0].recipe, "run": form_of_run}
     recipe.pop("retrieved", None)  # of one run
     systems = Systems(all_scores)
-    return system_columns(systems), drop_query_counts(systems.notes), recipe, None
+    notes = drop_query_counts(systems.notes)
+    return GivenScores(system_columns(systems), notes, recipe, None)
 
 
 def system_columns(systems: Systems) -> Columns:
-    """Return the columns of every measure that has numbers, over the queries that it averages."""
+    """Return the columns of all measures with numbers, over the queries that a measure averages."""
     columns: Columns = {}
     for name, scores in systems.items():
         for measure in scores.measures:
             if not measure.definition.is_text:
-                scores_of_queries = np.asarray(scores.columns[str(measure)][1], float)
-                has_number = ~np.isnan(scores_of_queries)  # a convention may leave some out
-                ids = (
-                    scores.query_ids
-                    if has_number.all()
-                    else [*compress(scores.query_ids, has_number)]
-                )
-                columns[str(measure), name] = ids, scores_of_queries[has_number]
+                column = np.asarray(scores.columns[str(measure)][1], float)
+                has_number = ~np.isnan(column)  # a convention may leave queries out
+                ids = scores.query_ids
+                if not has_number.all():
+                    ids = tuple(compress(ids, has_number))
+                columns[str(measure), name] = ids, column[has_number]
     return columns
 
 
 def drop_query_counts(notes: Iterable[Note]) -> list[Note]:
-    """Return the notes except on the number of queries: a comparison has its own."""
+    """Return the notes without those on the number of queries: a comparison states its own."""
     return [note for note in notes if note.code != "queries"]
 
 
 def _read_files(
     names: Sequence[str | None], files: Sequence[Any], alignment: Alignment
 ) -> GivenScores:
-    """Return the columns of saved scores; a system is named by its file if that names none."""
+    """Return the columns of saved scores; a file that names no system is one, named by the file."""
     is_known_measure = cache(is_measure)  # the same queries are tried in every file
     origins: list[Origin] = []
 
@@ -142,19 +137,17 @@ def _read_files(
             is_path = isinstance(file, str | os.PathLike)
             if is_path:
                 origins.append(Origin.of(str(file), rows))
-            yield (
-                name or (system_name_of_file(file) if is_path else "scores"),
-                name is not None,
-                rows,
-            )
+            file_name = system_name_of_file(file) if is_path else "scores"
+            yield name or file_name, name is not None, rows
 
     columns, notes, sources = _collect_columns(read_rows(), alignment.percent)
     notes += compare_origins(origins, alignment)
-    return columns, notes, {"scores": [str(file) for file in files if not is_table(file)]}, sources
+    recipe = {"scores": [str(file) for file in files if not is_table(file)]}
+    return GivenScores(columns, notes, recipe, sources)
 
 
 def _read_dicts(scores_of_system: Mapping[Any, Any], alignment: Alignment) -> GivenScores:
-    """Return the columns of {system: scores}, where the scores are a dict, or dicts in a dict."""
+    """Return the columns of {system: {query: score}} or {system: {measure: {query: score}}}."""
     names = [to_id_text(name, "the systems") for name in scores_of_system]
     if len(set(names)) < len(names):
         repeated_name = next(name for name in names if names.count(name) > 1)
@@ -172,11 +165,11 @@ def _read_dicts(scores_of_system: Mapping[Any, Any], alignment: Alignment) -> Gi
             yield name, True, read_system_scores(scores, name, is_known_measure)
 
     columns, notes, _ = _collect_columns(read_rows(), alignment.percent)
-    return columns, notes, {"scores": "dict"}, {}
+    return GivenScores(columns, notes, {"scores": "dict"}, {})
 
 
 def _refuse_one_system(scores_of_system: Mapping[Any, Any]) -> None:
-    """Raise InputError for scores by measure and query, in whichever order."""
+    """Raise InputError for the scores of one system, {measure: {query: score}} or the reverse."""
     score_dicts = list(scores_of_system.values())
     if not all(isinstance(score_dict, Mapping) for score_dict in score_dicts):
         return
@@ -200,51 +193,42 @@ def _is_surely_measure(text: Any) -> bool:
 def _collect_columns(
     score_rows: Iterable[tuple[str, bool, ScoreRows]], percent: bool
 ) -> tuple[Columns, list[Note], dict[str, str]]:
-    """Return columns by the canonical names of measures, notes on what was left out, and sources.
+    """Return columns by canonical names, notes on rows that were left out, and {system: source}.
 
-    `read` has (name, whether it was chosen, scores): a chosen name replaces the name in the scores,
-    unless these hold several systems. `read` may read lazily: its items are not kept. `percent`:
-    divide by 100 the columns with scores above 1 of a measure that is 1 at most.
+    `score_rows` yields (name, whether the user chose it, scores): a chosen name replaces the one in
+    the scores, unless these hold several systems. `percent`: divide by 100 the columns with scores
+    above 1 of a measure that is 1 at most.
     """
     columns: Columns = {}
     notes: list[Note] = []
-    sources: dict[str, str] = {}  # of each system
+    sources: dict[str, str] = {}  # {system: file}
     unique_name, last_ids, percentages = make_unique_namer(), list[str](), list[str]()
     for name, is_chosen, rows in score_rows:
         has_several_systems = len({system for system, _ in rows.scores}) > 1
         name_of_system: dict[str | None, str] = {}
-        name_of_column: dict[
-            tuple[str, str], str | None
-        ] = {}  # how these rows name a column's measure
+        name_of_column: dict[tuple[str, str], str | None] = {}  # the measure's, in the rows
         for (own_name, measure), score_of_query in rows.scores.items():
             if own_name not in name_of_system:
-                name_of_system[own_name] = unique_name(
-                    name
-                    if own_name is None or (is_chosen and not has_several_systems)
-                    else own_name
-                )
+                keeps_name = own_name is not None and (has_several_systems or not is_chosen)
+                name_of_system[own_name] = unique_name(str(own_name) if keeps_name else name)
                 sources[name_of_system[own_name]] = rows.source
-            canonical_measure = (
-                "score" if measure is None else str(find_measure(measure) or measure)
-            )
-            key = canonical_measure, name_of_system[own_name]
+            system = name_of_system[own_name]
+            canonical = "score" if measure is None else str(find_measure(measure) or measure)
+            key = canonical, system
             if key in name_of_column:
                 raise InputError(
-                    f"{name_of_system[own_name]}: {name_of_column[key]!r} and {measure!r} are the same measure, "
-                    f"{canonical_measure}"
+                    f"{system}: {name_of_column[key]!r} and {measure!r} are the same measure, "
+                    f"{canonical}"
                 )
             name_of_column[key] = measure
-            if (
-                ids := list(score_of_query)
-            ) != last_ids:  # measures and systems mostly have the same queries
+            ids = list(score_of_query)
+            if ids != last_ids:  # measures and systems mostly have the same queries
                 last_ids = ids
             column = np.fromiter(score_of_query.values(), np.float64, len(score_of_query))
-            is_share = percent and possible_range(find_measure(canonical_measure))[1] == 1
+            is_share = percent and possible_range(find_measure(canonical))[1] == 1
             if is_share and column.max() > 1 + SLACK:
                 column /= 100
-                percentages.append(
-                    escape_unprintable(f"{canonical_measure} of {name_of_system[own_name]}")
-                )
+                percentages.append(escape_unprintable(f"{canonical} of {system}"))
             columns[key] = last_ids, column
         notes += [replace(note, source=name) for note in rows.notes()]
     if percent:

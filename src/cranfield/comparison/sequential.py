@@ -4,14 +4,14 @@ Where a difference is clear, no flip is drawn: Hoeffding's inequality bounds p (
 American Statistical Association 58, 1963).
 
 Else flips are drawn until STOP of them have a sum as large as the observed one. If that is the l-th
-flip, p is STOP / l; if it does not happen, p is that of all flips. Under the null hypothesis, such
-a p is at most any number a with a chance of at most a (Besag & Clifford, Biometrika 78, 1991). Its
-standard error is p * sqrt((1 - p) / STOP): 3 % of p at most. Where p is below STOP divided by the
-number of flips, 0.01 by default, all of them are drawn.
+flip, p is STOP / l; if it does not happen, p is the p-value of all flips. Under the null
+hypothesis, such a p is at most any number a with a chance of at most a (Besag & Clifford,
+Biometrika 78, 1991). Its standard error is p * sqrt((1 - p) / STOP): 3 % of p at most. Where p is
+below STOP divided by the number of flips, 0.01 by default, all of them are drawn.
 
 The signs of a query are the same under all measures, and in each slice that it is in. So queries
-are put into groups that are in the same slices; the sums of a slice are those of its groups. A
-slice that would leave groups of very few queries has signs of its own instead.
+that are in the same slices form a group, and the groups of a slice add up to its sums. A slice that
+would leave groups of very few queries has signs of its own instead.
 """
 
 from collections.abc import Iterator, Sequence, Set
@@ -25,6 +25,7 @@ from cranfield.arrays.threads import map_in_threads
 from cranfield.comparison.flips import (
     DEFAULT_FLIPS,
     DEFAULT_SEED,
+    Basis,
     FlipRange,
     PairedScores,
     draw_sign_words,
@@ -32,16 +33,16 @@ from cranfield.comparison.flips import (
 )
 from cranfield.progress import stage
 
-STOP = 1_000  # flips with as large a sum: then p is known well enough
-CLEAR = 1e-6  # a bound below this is shown in the place of p
-_FLIPS = 4_096  # of a part: many more than the 256 sums of a table, made for each part
-_QUERIES = 16_384  # of a group, at most: signs of a part take 8 MB
-_FEW = 512  # queries of a group on average: with fewer, overhead would take most of the time
+STOP = 1_000  # with this number of flips whose sum is as large, p is known well enough
+CLEAR = 1e-6  # a bound of p below this takes the place of p
+_FLIPS = 4_096  # of a range: many more than the 256 sums of a table, made for each range
+_QUERIES = 16_384  # of a group, at most: signs of a range of flips take 8 MB
+_FEW = 512  # least mean number of queries of a group: with fewer, overhead takes most of the time
 _GROUPS = 64  # this many groups may be smaller
 
 
 class SequentialTests(NamedTuple):
-    """p-values of pairs, by how many flips, and whether drawing stopped early: (n_pairs,) each."""
+    """p-values of pairs, their numbers of flips, and whether drawing stopped early: (n_pairs,)."""
 
     p: Floats
     n_flips: Ints
@@ -49,7 +50,7 @@ class SequentialTests(NamedTuple):
 
     @classmethod
     def empty(cls, n_pairs: int) -> "SequentialTests":
-        """Return pairs for which no flips are drawn: p is NaN."""
+        """Return tests of pairs for which no flips are drawn yet: p is NaN."""
         return cls(np.full(n_pairs, np.nan), np.zeros(n_pairs, np.int64), np.zeros(n_pairs, bool))
 
 
@@ -59,7 +60,8 @@ def bound_p_values(paired_scores: PairedScores) -> Floats:
     2 exp(-T^2 / (2 sum d^2)), of differences d whose sum is T; at most 1, and never 0.
 
     >>> import numpy as np
-    >>> round(float(bound_of(Paired.of(np.ones((20, 1))))[0]), 9)  # which is 2 exp(-10)
+    >>> (p,) = bound_p_values(PairedScores.from_differences(np.ones((20, 1))))
+    >>> round(float(p), 9)  # which is 2 exp(-10)
     9.08e-05
     """
     squares = (paired_scores.differences**2).sum(axis=0)
@@ -72,120 +74,100 @@ def bound_p_values(paired_scores: PairedScores) -> Floats:
 
 def run_sequential_tests(
     slices: Sequence[Bools],
-    paired_scores: Sequence[Sequence[PairedScores]],
+    scores: Sequence[Sequence[PairedScores]],
     is_requested: Sequence[Sequence[Bools]],
     *,
     n_drawn: int = DEFAULT_FLIPS,
     seed: int = DEFAULT_SEED,
     n_large_to_stop: int = STOP,
 ) -> list[list[SequentialTests]]:
-    """Return the two-sided p-values of mean differences: for each slice, those of each measure.
+    """Return the two-sided p-values of mean differences, of each slice and measure.
 
     Args:
-        slices: which queries are in each slice, (n_queries,) each; the first has all that are in
-            any.
-        paired: the scores of each slice's queries, measure after measure.
-        wanted: the pairs whose p is wanted, (n_pairs,), in the same order.
-        drawn: the most flips to draw.
+        slices: whether a query is in each slice, (n_queries,) each; the first slice has all
+            queries that are in any.
+        scores: the scores of each slice's queries, measure after measure.
+        is_requested: whether to find p of a pair, (n_pairs,), in the same order.
+        n_drawn: the most flips to draw.
         seed: the same seed draws the same.
-        stop: how many flips with as large a sum are enough.
+        n_large_to_stop: the number of flips with as large a sum that is enough.
 
     """
-    # The columns of a slice are rows of those of all queries.
-    bases = [
-        scores_of_all.build_basis(
-            np.logical_or.reduce(
-                [slice_scores[measure_index].has_own_column for slice_scores in paired_scores]
-            )
-        )
-        for measure_index, scores_of_all in enumerate(paired_scores[0])
+    # The columns of a slice are rows of the columns of all queries.
+    n_measures = len(scores[0])
+    needs_column = [
+        [slice_scores[m].has_own_column for slice_scores in scores] for m in range(n_measures)
     ]
-    starts = np.cumsum([0, *(columns.shape[1] for columns, _, _ in bases)]).tolist()
-    counts_of_slices = [
+    bases = [
+        all_scores.build_basis(np.logical_or.reduce(masks))
+        for all_scores, masks in zip(scores[0], needs_column, strict=True)
+    ]
+    starts = np.cumsum([0, *(basis.columns.shape[1] for basis in bases)]).tolist()
+    counts_slice_scoress = [
         [
-            _PairCounts(
-                slice_scores,
-                is_open,
-                left_column + start,
-                np.where(right_column < 0, -1, right_column + start),
-            )
-            for slice_scores, is_open, (_, left_column, right_column), start in zip(
-                scores_of_slice, is_requested_slice, bases, starts[:-1], strict=True
+            _PairCounts(measure_scores, is_open, basis, start)
+            for measure_scores, is_open, basis, start in zip(
+                *slice_rows, bases, starts[:-1], strict=True
             )
         ]
-        for scores_of_slice, is_requested_slice in zip(paired_scores, is_requested, strict=True)
+        for slice_rows in zip(scores, is_requested, strict=True)
     ]
-    columns = np.concatenate([columns for columns, _, _ in bases], axis=1)
+    columns = np.concatenate([basis.columns for basis in bases], axis=1)
     groups = list(_group_queries(slices, columns))
     with stage("flips", n_drawn, "flips") as report_done:
         for begin in range(0, n_drawn, _FLIPS):
-            used_columns = sorted(
-                {
-                    column
-                    for pair_counts in chain(*counts_of_slices)
-                    for column in pair_counts.needed_columns()
-                }
-            )
+            all_counts = chain(*counts_slice_scoress)
+            used_columns = sorted({c for counts in all_counts for c in counts.needed_columns()})
             open_slices = {
                 i
-                for i, slice_counts in enumerate(counts_of_slices)
-                if any(pair_counts.open_pairs for pair_counts in slice_counts)
+                for i, slice_counts in enumerate(counts_slice_scoress)
+                if any(counts.open_pairs for counts in slice_counts)
             }
             if not open_slices:
                 break
-            flip_range = begin, min(begin + _FLIPS, n_drawn)
-            sums = _sum_slices(
-                flip_range,
-                [group for group in groups if open_slices & group.slices],
-                used_columns,
-                seed,
-                open_slices,
-            )
+            flips = FlipRange(begin, min(begin + _FLIPS, n_drawn))
+            open_groups = [group for group in groups if open_slices & group.slices]
+            sums = _sum_slices(flips, open_groups, used_columns, seed, open_slices)
             row_of_column = np.zeros(columns.shape[1], np.int64)
             row_of_column[used_columns] = np.arange(len(used_columns))
             for i in open_slices:
-                for pair_counts in counts_of_slices[i]:
-                    pair_counts.count_sums(sums[i], row_of_column, begin, n_large_to_stop)
-            report_done(flip_range[1] - begin)
-    return [
-        [pair_counts.finish(n_drawn) for pair_counts in slice_counts]
-        for slice_counts in counts_of_slices
-    ]
+                for counts in counts_slice_scoress[i]:
+                    counts.count_sums(sums[i], row_of_column, begin, n_large_to_stop)
+            report_done(flips.end - begin)
+    return [[counts.finish(n_drawn) for counts in row] for row in counts_slice_scoress]
 
 
 class _PairCounts:
-    """One measure's pairs on the queries of one slice, and how many flips were as large so far.
+    """The pairs of one measure in one slice, and the counts of flips with as large a sum so far.
 
-    `left` and `right` are the columns that each pair's sums are differences of; -1 for none.
+    The sums of a pair are the difference of its left and its right column of the basis, whose
+    columns are numbered from `first_column` among the columns of all measures.
     """
 
     def __init__(
-        self,
-        paired_scores: PairedScores,
-        is_requested: Bools,
-        left_column: Ints,
-        right_column: Ints,
+        self, scores: PairedScores, is_requested: Bools, basis: Basis, first_column: int
     ) -> None:
+        right_column = basis.right_column
         self.tests = SequentialTests.empty(len(is_requested))
-        self.open_pairs = np.flatnonzero(is_requested).tolist()  # pairs of which p is not known yet
-        self._left_column, self._right_column = left_column, right_column
+        # The numbers of the pairs whose p is not known yet.
+        self.open_pairs = np.flatnonzero(is_requested).tolist()
+        self._left_column = basis.left_column + first_column
+        self._right_column = np.where(right_column < 0, -1, right_column + first_column)
         self._counts = np.zeros(len(is_requested), np.int64)
-        self._thresholds = np.abs(paired_scores.totals) - paired_scores.slack
+        self._thresholds = np.abs(scores.totals) - scores.slack
 
     def needed_columns(self) -> set[int]:
-        """Return the columns that the open pairs need."""
-        columns = {
-            *self._left_column[self.open_pairs].tolist(),
-            *self._right_column[self.open_pairs].tolist(),
-        }
-        return columns - {-1}
+        """Return the numbers of the columns that open pairs need."""
+        sides = self._left_column[self.open_pairs], self._right_column[self.open_pairs]
+        return {*np.concatenate(sides).tolist()} - {-1}
 
     def count_sums(
         self, sums: Floats, row_of_column: Ints, begin: int, n_large_to_stop: int
     ) -> None:
         """Count the sums of the open pairs under the flips from number `begin` on.
 
-        `sums` is (n_used, n_flips), and `row` says which of its rows a column is.
+        `sums` is (n_used_columns, n_flips); `row_of_column` (n_columns,) has the row of each
+        column.
         """
         still_open = []
         for pair in self.open_pairs:
@@ -204,14 +186,14 @@ class _PairCounts:
         self.open_pairs = still_open
 
     def finish(self, n_drawn: int) -> SequentialTests:
-        """Return the p-values; those of open pairs by all flips (Phipson & Smyth 2010)."""
+        """Return the tests; open pairs have the p-value of all flips (Phipson & Smyth 2010)."""
         self.tests.p[self.open_pairs] = (self._counts[self.open_pairs] + 1) / (n_drawn + 1)
         self.tests.n_flips[self.open_pairs] = n_drawn
         return self.tests
 
 
 class _QueryGroup(NamedTuple):
-    """Some queries that are in the same slices, whose signs are drawn together."""
+    """Queries that are in the same slices, whose signs are drawn together."""
 
     stream: int
     slices: frozenset[int]
@@ -219,7 +201,7 @@ class _QueryGroup(NamedTuple):
 
 
 def _group_queries(slices: Sequence[Bools], columns: Floats) -> Iterator[_QueryGroup]:
-    """Yield groups of queries; `columns` are those of the first slice: (n_rows, n_columns)."""
+    """Yield groups of queries; `columns` (n_rows, n_columns) has the queries of the first slice."""
     codes, shared = _code_slices(slices, max(_GROUPS, len(columns) // _FEW))
     order = np.argsort(codes, kind="stable")
     ends = np.flatnonzero(np.diff(codes[order], append=-1)) + 1
@@ -242,9 +224,10 @@ def _group_queries(slices: Sequence[Bools], columns: Floats) -> Iterator[_QueryG
 
 
 def _code_slices(slices: Sequence[Bools], max_codes: int) -> tuple[Ints, Set[int]]:
-    """Return which of the slices each query of the first is in, as a number, and of which slices.
+    """Return a code for each query of the first slice, and the slices that the codes stand for.
 
-    Slices that would make more than `most` numbers are left out.
+    Queries with the same code are in the same of these slices. A slice that would make more than
+    `max_codes` codes is left out.
     """
     codes, n_codes = np.zeros(np.count_nonzero(slices[0]), np.int64), 1
     shared: set[int] = set()
@@ -264,7 +247,7 @@ def _sum_slices(
     seed: int,
     requested_slices: Set[int],
 ) -> dict[int, Floats]:
-    """Return the sums of the used columns in each wanted slice: (n_used, n_flips) each."""
+    """Return {slice: sums (n_used_columns, n_flips)} of the requested slices."""
 
     def sum_group(group: _QueryGroup) -> tuple[_QueryGroup, Floats]:
         words = draw_sign_words(len(group.columns), *flip_range, seed, group.stream)

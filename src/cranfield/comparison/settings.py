@@ -1,4 +1,4 @@
-"""The options of the statistics: each with its default, its check and one sentence."""
+"""Settings: the options of `compare` and `gate`, each with its default, its check, one sentence."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ def count_check(minimum: int) -> Check:
 
 
 def read_names(value: Any) -> tuple[str, ...]:
-    """Return some names, or one, as a tuple, or raise ValueError."""
+    """Return a name, or a list of names, as a tuple, or raise ValueError."""
     names = (value,) if isinstance(value, str) else tuple(value) if _is_iterable(value) else ()
     if (value and not names) or not all(isinstance(name, str) and name for name in names):
         raise ValueError("a name, or a list of names")
@@ -177,12 +177,12 @@ class Settings(Options):
 
     @property
     def permutations(self) -> int | None:
-        """How many permutations randomised Tukey draws; None for another correction."""
+        """The number of permutations of randomised Tukey; None for another correction."""
         return PERMUTATIONS if self.correction == "rtukey" else None
 
     @property
     def decisive_probability(self) -> float:
-        """The probability of being better that marks a system, with test="bayes".
+        """The least probability of being better that marks a system, with test="bayes".
 
         Without a rope each side has half of alpha, so that equal systems are marked as often as by
         a test.
@@ -259,7 +259,7 @@ class GateSettings(Options):
 
     @property
     def gate_test(self) -> GateTest:
-        """The test of this name."""
+        """The gate test that `test` names."""
         return find_gate_test(self.test)
 
     def make_flips(self, n_queries: int) -> Flips | None:

@@ -1,7 +1,7 @@
-"""Tests of a difference other than sign flips, and intervals of it.
+"""Significance: tests of differences other than by sign flips, and their intervals.
 
-Each takes `Paired` and returns columns (n_pairs,). A value that does not exist, such as t of one
-query, is NaN; a comparison has None in its place.
+Each test takes PairedScores and returns columns (n_pairs,). A number that does not exist, such as t
+of one query, is NaN; a comparison has None in its place.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,30 +26,30 @@ class Moments:
     Cameron & Miller (Journal of Human Resources 2015), with n - 1 degrees of freedom.
     """
 
-    n_units: int  # units
+    n_units: int  # queries, or clusters
     mean: Floats
-    sd: Floats  # with n - 1; 0 if it is only rounding; NaN for one unit
-    added_variance: Floats | None = None  # to the variances of the means; None: nothing
-    satterthwaite_degrees: Floats | None = None  # degrees of freedom, if they are not n - 1
+    sd: Floats  # with n - 1; 0 if only rounding is left; NaN for one unit
+    added_variance: Floats | None = None  # added to the variances of the means; None: nothing
+    satterthwaite_degrees: Floats | None = None  # degrees of freedom; None: n_units - 1
 
     @classmethod
-    def of(cls, paired_scores: PairedScores) -> "Moments":
+    def of(cls, pairs: PairedScores) -> "Moments":
         """Return the moments of each pair's differences."""
-        n, mean = paired_scores.n_units, paired_scores.means
+        n, mean = pairs.n_units, pairs.means
         if n < 2:
             return cls(n, mean, np.full(len(mean), np.nan))
-        if paired_scores.unit_size is None:
-            sd = paired_scores.differences.std(axis=0, ddof=1)
+        if pairs.unit_size is None:
+            sd = pairs.differences.std(axis=0, ddof=1)
         else:
-            sd = np.sqrt((paired_scores.deviations**2).sum(axis=0) / (n - 1))
-        sd[sd <= 1e-12 * np.abs(paired_scores.differences).max(axis=0, initial=0)] = 0.0
+            sd = np.sqrt((pairs.deviations**2).sum(axis=0) / (n - 1))
+        sd[sd <= 1e-12 * np.abs(pairs.differences).max(axis=0, initial=0)] = 0.0
         return cls(n, mean, sd)
 
     def add_variances(self, variances: Sequence[Floats], degrees: Sequence[Floats]) -> "Moments":
-        """Return the moments of means with added variances, of so many degrees of freedom each.
+        """Return the moments of means with added variances, each with its degrees of freedom.
 
-        (n_pairs,) each; NaN is kept. The degrees of freedom of the sum are Satterthwaite's
-        (Biometrics Bulletin 1946).
+        `variances` and `degrees` have (n_pairs,) each; NaN is kept. The degrees of freedom of the
+        sum are Satterthwaite's (Biometrics Bulletin 1946).
         """
         unit_variance = self.sd**2 / self.n_units
         degrees = [np.full(unit_variance.shape, float(self.n_units - 1)), *degrees]
@@ -92,16 +92,16 @@ class AddedVariance(NamedTuple):
     degrees: Floats  # of freedom; infinite where nothing is added
 
     def select_systems(self, systems: Sequence[int]) -> "AddedVariance":
-        """Return those of some systems, given their places."""
+        """Return what is added to some systems, given their columns."""
         columns = list(systems)
         return AddedVariance(self.variance[columns], self.degrees[columns])
 
 
 def combine_degrees(variances: Sequence[Floats], degrees: Sequence[Floats]) -> Floats:
-    """Return the degrees of freedom of a sum of variances, each estimated with its own.
+    """Return the degrees of freedom (n_pairs,) of a sum of variances that have their own degrees.
 
-    (n_pairs,) each; those of the first where all variances are 0 or one is not known
-    (Satterthwaite, Biometrics Bulletin 1946).
+    `variances` and `degrees` have (n_pairs,) each. Where all variances are 0, or one variance is
+    not known, the degrees of the first are returned (Satterthwaite, Biometrics Bulletin 1946).
     """
     squares_by_degrees = sum(
         (variance**2 / df for variance, df in zip(variances, degrees, strict=True)),
@@ -156,16 +156,16 @@ def t_interval_ends(
 
 
 class CombinedError(NamedTuple):
-    """The sum of independent means: (n_pairs,) each; NaN where one has a single unit."""
+    """The error of a sum of independent means: (n_pairs,) each; NaN where a mean has one unit."""
 
     error: Floats  # the standard error
     degrees: Floats  # of freedom
 
 
 def combine_errors(moments: Sequence[Moments], factor: float = 1.0) -> CombinedError:
-    """Return the error of the sum of independent means, multiplied by a number.
+    """Return the error of a sum of independent means, multiplied by `factor`.
 
-    Satterthwaite's degrees of freedom are Welch's with two (Biometrika 1947).
+    For two means, Satterthwaite's degrees of freedom are Welch's (Biometrika 1947).
     """
     variances = [moment.error**2 for moment in moments]
     degrees = [np.full(moment.mean.shape, float(max(moment.n_units - 1, 1))) for moment in moments]
@@ -179,72 +179,70 @@ def fieller_interval(
     residual_variance: Floats,
     critical_t: float,
 ) -> tuple[Floats, Floats]:
-    """Return the ends of the interval of each ratio of two means, above / below; NaN for none.
+    """Return the ends of the interval of each ratio numerator / denominator of means; NaN without.
 
-    All ratios r are in it for which t of above - r below is at most `far`: between the roots of a
-    quadratic equation (Fieller, Journal of the Royal Statistical Society B 1954). It has ends if t
-    of `below` is more than that. `variances` are those of the means above and below, and their
-    covariance; `apart` is the variance of above - r below, r being the ratio of the two.
+    The interval has all ratios r for which t of numerator - r denominator is at most `critical_t`:
+    they are between the roots of a quadratic equation (Fieller, Journal of the Royal Statistical
+    Society B 1954). It has ends if t of the denominator is above `critical_t`. `variances` are
+    (variance of the numerator, of the denominator, covariance); `residual_variance` is the variance
+    of numerator - r denominator at the ratio of the two means.
     """
     numerator_variance, denominator_variance, covariance = variances
     curvature = np.asarray(denominator**2 - critical_t**2 * denominator_variance, np.float64)
     discriminant = critical_t**2 * denominator**2 * residual_variance - critical_t**4 * (
         numerator_variance * denominator_variance - covariance**2
     )
-    root, center = (
-        np.sqrt(np.maximum(0, discriminant)),
-        numerator * denominator - critical_t**2 * covariance,
-    )
+    root = np.sqrt(np.maximum(0, discriminant))
+    center = numerator * denominator - critical_t**2 * covariance
     curvature = np.where(curvature > 0, curvature, np.nan)
     return (center - root) / curvature, (center + root) / curvature
 
 
-def count_wins(paired_scores: PairedScores, tie: float = TIE) -> tuple[Ints, Ints, Ints]:
-    """Return how many queries the left system wins, ties and loses: three of (n_pairs,)."""
-    wins = np.count_nonzero(paired_scores.differences > tie, axis=0)
-    losses = np.count_nonzero(paired_scores.differences < -tie, axis=0)
-    return wins, paired_scores.n_units - wins - losses, losses
+def count_wins(pairs: PairedScores, tie: float = TIE) -> tuple[Ints, Ints, Ints]:
+    """Return the numbers of queries that the left system wins, ties and loses: (n_pairs,) each."""
+    wins = np.count_nonzero(pairs.differences > tie, axis=0)
+    losses = np.count_nonzero(pairs.differences < -tie, axis=0)
+    return wins, pairs.n_units - wins - losses, losses
 
 
-def sign_test(paired_scores: PairedScores, tie: float = TIE) -> Floats:
+def sign_test(pairs: PairedScores, tie: float = TIE) -> Floats:
     """Return the two-sided p-values of the sign test, ties left out.
 
-    It asks how often a system is better, not by how much on average.
+    It tests how often a system is better, not by how much on average.
     """
     from scipy.special import bdtr
 
-    wins, _, losses = count_wins(paired_scores, tie)
+    wins, _, losses = count_wins(pairs, tie)
     p: Floats = 2 * bdtr(np.minimum(wins, losses).astype(np.float64), wins + losses, 0.5)
     return np.clip(p, np.finfo(np.float64).tiny, 1.0)
 
 
-def wilcoxon(paired_scores: PairedScores, flips: Flips, tie: float = TIE) -> Floats:
+def wilcoxon(pairs: PairedScores, flips: Flips, tie: float = TIE) -> Floats:
     """Return the two-sided p-values of Wilcoxon's signed ranks (Biometrics Bulletin 1945).
 
     Ties with 0 are left out; absolute differences that are equal share the mean of their ranks. The
     signs of the ranks are flipped: all of them up to 20 queries, so that p is exact with ties, too.
     It tests whether the differences are symmetric about 0, not their mean.
     """
-    return sign_flip_p_values(
-        PairedScores.from_differences(signed_ranks(paired_scores, tie)), flips
-    )
+    return sign_flip_p_values(PairedScores.from_differences(signed_ranks(pairs, tie)), flips)
 
 
-def rank_biserial(paired_scores: PairedScores, tie: float = TIE) -> Floats:
-    """Return the wins' share of the ranks of absolute differences, minus the losses' share."""
-    ranks = signed_ranks(paired_scores, tie)
+def rank_biserial(pairs: PairedScores, tie: float = TIE) -> Floats:
+    """Return the wins' share of the ranks of absolute differences, less the losses' share."""
+    ranks = signed_ranks(pairs, tie)
     rank_sum = np.abs(ranks).sum(axis=0)
     rank_biserial: Floats = ranks.sum(axis=0) / np.where(rank_sum > 0, rank_sum, 1.0)
     return rank_biserial
 
 
-def signed_ranks(paired_scores: PairedScores, tie: float) -> Floats:
-    """Return the ranks of the absolute differences, with their signs: (n_queries, n_pairs).
+def signed_ranks(pairs: PairedScores, tie: float) -> Floats:
+    """Return the ranks of absolute differences, with the differences' signs: (n_units, n_pairs).
 
-    0 for ties. Differences are in units of TIE, so that rounding noise breaks no tie between sizes.
+    A tie has 0. Differences are in units of TIE, so that rounding noise breaks no tie between
+    sizes.
     """
-    signed_ranks = np.zeros(paired_scores.differences.shape)
-    for ranks, difference in zip(signed_ranks.T, paired_scores.differences.T, strict=True):
+    signed_ranks = np.zeros(pairs.differences.shape)
+    for ranks, difference in zip(signed_ranks.T, pairs.differences.T, strict=True):
         rounded_difference = np.round(np.where(np.abs(difference) > tie, difference, 0.0) / TIE)
         is_nonzero = rounded_difference != 0
         _, size_index, counts = np.unique(
@@ -256,7 +254,7 @@ def signed_ranks(paired_scores: PairedScores, tie: float) -> Floats:
 
 
 def bootstrap_test(
-    paired_scores: PairedScores,
+    pairs: PairedScores,
     moments: Moments,
     *,
     resamples: int = DEFAULT_FLIPS,
@@ -268,8 +266,8 @@ def bootstrap_test(
     compared with the observed t (Sakai, SIGIR 2006; Efron & Tibshirani, An Introduction to the
     Bootstrap, 1993).
     """
-    n_queries, n_pairs = paired_scores.differences.shape
-    deviations = paired_scores.differences - moments.mean
+    n_queries, n_pairs = pairs.differences.shape
+    deviations = pairs.differences - moments.mean
     scale = np.where(moments.sd > 0, moments.sd, 1.0)
     deviations = np.where(moments.sd > 0, deviations / scale, 0.0)
     threshold = np.abs(moments.t) * (1 - 1e-12)
@@ -288,7 +286,7 @@ def bootstrap_test(
 
 
 def bca_interval(
-    paired_scores: PairedScores,
+    pairs: PairedScores,
     moments: Moments,
     alpha: float,
     *,
@@ -301,12 +299,12 @@ def bca_interval(
     """
     from scipy.special import ndtr, ndtri
 
-    n_units = paired_scores.n_units
+    n_units = pairs.n_units
     low, high = moments.mean.copy(), moments.mean.copy()
     varying = np.flatnonzero(moments.sd > 0)
     for block in block_slices(len(varying), resamples, n_blocks=8):
         pair_columns = varying[block]
-        deviations = paired_scores.differences[:, pair_columns] - moments.mean[pair_columns]
+        deviations = pairs.differences[:, pair_columns] - moments.mean[pair_columns]
         means = np.concatenate(
             [
                 matrix_product(query_counts, deviations) / n_units
@@ -327,8 +325,8 @@ def bca_interval(
 def accelerations(deviations: Floats) -> Floats:
     """Return how fast the standard error of each mean changes with the mean: (n_pairs,).
 
-    `centred` are differences minus their mean, not all 0: (n_queries, n_pairs). This is the
-    jackknife's estimate, which needs no resamples for a mean (Efron, JASA 1987).
+    `deviations` (n_queries, n_pairs) are differences minus their mean, in no column all 0. This is
+    the jackknife's estimate, which needs no resamples for a mean (Efron, JASA 1987).
     """
     scaled_deviations = deviations / np.abs(deviations).max(
         axis=0
@@ -340,7 +338,7 @@ def accelerations(deviations: Floats) -> Floats:
 
 
 def draw_resamples(n_queries: int, resamples: int, seed: int, n_results: int) -> Iterator[Floats]:
-    """Yield how often each query is drawn: (n_resamples, n_queries) in parts."""
+    """Yield blocks of resamples: how often each query is drawn, (n_resamples, n_queries)."""
     generator = np.random.Generator(np.random.PCG64(seed))
     for block in watch_slices(
         block_slices(resamples, n_queries + n_results), "resamples", resamples

@@ -1,4 +1,4 @@
-"""Comparisons as tables of texts: rows, columns with their legend, and how it was tested."""
+"""Tables of a comparison: rows of texts, columns with their legend, and titles, for `render`."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -35,7 +35,7 @@ _INTERVALS = {
 
 
 class _SystemRow(NamedTuple):
-    """A row of a table: a system, at its place, and its pair with the baseline if it has one."""
+    """A row of the table: a system with its rank, and its pair with the baseline, if any."""
 
     result: Result
     rank: int
@@ -48,8 +48,8 @@ def comparison_table(
 ) -> Table:
     """Return the table of one measure: on all queries, or on each slice of one label.
 
-    With a baseline, a row for each pair, below that of the baseline; of all pairs, or of one
-    system, a row for each system.
+    With a baseline, it has a row for the baseline and then for each pair; of all pairs, or of one
+    system, it has a row for each system.
     """
     first = results[0]
     rows = [line for result in results for line in _list_rows(result, settings)]
@@ -83,7 +83,7 @@ def comparison_table(
 
 
 def _list_rows(result: Result, settings: Settings) -> Iterator[_SystemRow]:
-    """Yield the rows of a result, the best first; a baseline before all."""
+    """Yield the rows of a result, the best system first; but a baseline comes before all others."""
     if settings.baseline is None or len(result.systems) == 1:
         for rank, system in enumerate(result.ranked_systems, 1):
             yield _SystemRow(result, rank, system)
@@ -96,7 +96,7 @@ def _list_rows(result: Result, settings: Settings) -> Iterator[_SystemRow]:
 
 
 def _columns(results: Sequence[Result], settings: Settings) -> Iterator[Column]:
-    """Yield every column that a comparison may have: a cell shows a _Line."""
+    """Yield all columns that a comparison may have; a column's function takes a _SystemRow."""
     first = results[0]
     has_several_systems, has_slices = len(first.systems) > 1, first.label is not None
     all_pairs = settings.baseline is None and has_several_systems
@@ -153,12 +153,12 @@ def _columns(results: Sequence[Result], settings: Settings) -> Iterator[Column]:
         )
 
 
-# What the tests that are not about the mean look at.
+# What a test compares, of the tests that are not about the mean.
 _AS_LARGE = {"wilcoxon": "a sum of signed ranks", "sign": "a surplus of wins or losses"}
 
 
 def _count_verdicts(row: _SystemRow, outcome: Outcome) -> str:
-    """Return how many systems the line's system is better, or worse, than."""
+    """Return the number of systems that the row's system is better, or worse, than."""
     result, system_name = row.result, row.system.name
     other_names = [system.name for system in result.systems if system.name != system_name]
     return str(sum(result.between(system_name, other)[1] == outcome for other in other_names))
@@ -172,7 +172,7 @@ def _baseline_column(
 
 
 def _test_columns(results: Sequence[Result], settings: Settings) -> Iterator[Column]:
-    """Yield the columns of the difference to the baseline, its interval and its p-values."""
+    """Yield the columns of a pair's difference, its interval and its p-values."""
     has_p, p_corrected = settings.test != "bayes", deciding_p_name(results[0], settings)
     heading = "ratio" if results[0].by_ratio else "diff"
     yield _baseline_column(heading, _format_difference, _difference_legend(results, settings))
@@ -209,7 +209,7 @@ def _test_columns(results: Sequence[Result], settings: Settings) -> Iterator[Col
 
 
 def _effect_columns(results: Sequence[Result], settings: Settings) -> Iterator[Column]:
-    """Yield the columns of how large a difference is, and of how many queries have one."""
+    """Yield the columns of a pair's effect size, and of the numbers of queries that differ."""
     first, pairs = results[0], [pair for result in results for pair in result.pairs]
     yield _baseline_column(
         "d_z",
@@ -243,7 +243,7 @@ def _effect_columns(results: Sequence[Result], settings: Settings) -> Iterator[C
 
 
 def _format_p(pair: Pair, p: float | None) -> str:
-    """Return a p-value as text; if only a bound is known, the limit below which bounds are."""
+    """Return a p-value as text, or "<1e-06" for a bound below that."""
     if pair.method == "bound" and p is not None and p < CLEAR:
         return f"<{CLEAR:.0e}".replace("e-0", "e-")
     return format_p(p)
@@ -271,7 +271,7 @@ def _format_interval(pair: Pair) -> str:
 
 
 def _title(results: Sequence[Result], settings: Settings) -> list[str]:
-    """Return the lines above a table: what is compared, and how it was tested."""
+    """Return the lines above a table: the measure, the baseline, and the method of the test."""
     first = results[0]
     heading = f"{first.measure}   by {first.label}"
     if first.label is None:
@@ -283,19 +283,17 @@ def _title(results: Sequence[Result], settings: Settings) -> list[str]:
 
 
 def _query_counts(result: Result) -> str:
-    """Return how many queries a result has, and in how many clusters."""
+    """Return the text of a result's numbers of queries and clusters."""
     return format_query_count(len(result.query_ids), result.units.n_groups)
 
 
 def _difference_legend(results: Sequence[Result], settings: Settings) -> str:
-    """Return what the difference to the baseline is, and its interval."""
+    """Return the legend of the difference to the baseline, and of its interval."""
     first, level = results[0], format_percent(1 - settings.alpha)
     kinds = dict.fromkeys(pair.interval for result in results for pair in result.pairs)
     kinds_phrase = " or ".join(_INTERVALS[kind] for kind in kinds if kind in _INTERVALS)
-    difference_phrase, interval_phrase = (
-        "diff: mean difference to",
-        f"its {level} interval{f' ({kinds_phrase})' if kinds_phrase else ''}",
-    )
+    difference_phrase = "diff: mean difference to"
+    interval_phrase = f"its {level} interval{f' ({kinds_phrase})' if kinds_phrase else ''}"
     if settings.test == "bayes":
         interval_phrase = f"its {level} credible interval"
     if first.by_ratio:
@@ -305,26 +303,29 @@ def _difference_legend(results: Sequence[Result], settings: Settings) -> str:
     if deciding_p_name(first, settings) != "p":
         no_difference = "1" if first.by_ratio else "0"
         legend_text += (
-            f" Each interval is for one pair, uncorrected: it may exclude {no_difference} although the pair "
-            "has no mark."
+            f" Each interval is for one pair, uncorrected: it may exclude {no_difference} although "
+            "the pair has no mark."
         )
     return legend_text
 
 
 def _mark_legend(results: Sequence[Result], settings: Settings) -> Iterator[str]:
-    """Yield what the marks mean, and what no mark means."""
+    """Yield sentences on the marks ^ and v, and on rows without a mark."""
     verdicts = [pair.verdict for result in results for pair in result.pairs]
     if settings.baseline is not None and any(verdicts):
         yield f"^ better, v worse than {settings.baseline}: {mark_condition(results[0], settings)}."
     if None in verdicts:
         no_mark_phrase = "No mark" if any(verdicts) else "No system is marked"
         no_mark_phrase = "Not found to differ" if settings.baseline is None else no_mark_phrase
-        yield f"{no_mark_phrase}: no evidence of a difference, which is not evidence that there is none."
+        yield (
+            f"{no_mark_phrase}: no evidence of a difference, which is not evidence that there is "
+            "none."
+        )
         yield from _power_sentences(results, settings)
 
 
 def _power_sentences(results: Sequence[Result], settings: Settings) -> Iterator[str]:
-    """Yield the differences that this many queries may miss, for the pairs without a mark."""
+    """Yield a sentence on the differences that pairs without a mark may have."""
     first = results[0]
     detectable_sizes = [
         (pair.system, math.exp(pair.detectable) if first.by_ratio else pair.detectable)
@@ -357,7 +358,7 @@ def _power_sentences(results: Sequence[Result], settings: Settings) -> Iterator[
 
 
 def differences_table(result: Result, settings: Settings) -> Table | None:
-    """Return the difference of each system to each better one, if there are few of them."""
+    """Return the table of differences of each system to each better one; None for many."""
     systems = result.ranked_systems
     if settings.baseline is not None or not 1 < len(systems) <= _WIDEST_MATRIX:
         return None
@@ -384,7 +385,7 @@ def differences_table(result: Result, settings: Settings) -> Table | None:
 
 
 def means_table(result: Result, settings: Settings) -> Table:
-    """Return each system's mean with its own interval."""
+    """Return the table of each system's mean with its own interval."""
     rows = [
         [
             system.name,
@@ -407,7 +408,7 @@ def means_table(result: Result, settings: Settings) -> Table:
 
 
 def changes_table(result: Result, changes: Sequence[tuple[Pair, Change]]) -> Table:
-    """Return the queries of each pair that get worse, and those that get better."""
+    """Return the table of the queries of each pair that get worse, and of those that get better."""
     rows = [
         [
             pair.system,

@@ -91,7 +91,7 @@ class Threshold:
 
     @property
     def reason(self) -> str:
-        """What was found, in one line."""
+        """The outcome, the mean and the number, in one line."""
         limit_phrase = "" if self.lower is None else f", lower limit {format_number(self.lower)}"
         mean_phrase = f"{self.measure} {format_number(self.mean)}{limit_phrase}"
         return f"{self.outcome}: {mean_phrase}, must be at least {self.at_least:g}"
@@ -101,18 +101,18 @@ def resolve_at_least(
     at_least: Mapping[str, float] | None,
     parse_names: Callable[[str], Iterable[object]] = canonical_names,
 ) -> dict[str, float]:
-    """Return {measure: number}; `named` returns the canonical measures of a text.
+    """Return {canonical measure: number to reach}, given {text: number to reach}.
 
-    Raises OptionError for a measure that is named twice, with two numbers.
+    `parse_names` returns the canonical measures of a text. Raises OptionError for a measure with
+    two numbers.
     """
-    number_of_measure: dict[str, float] = {}
-    for text, number_to_reach in (at_least or {}).items():
+    goal_of_measure: dict[str, float] = {}
+    for text, goal in (at_least or {}).items():
         for measure in map(str, parse_names(text)):
-            if number_of_measure.setdefault(measure, number_to_reach) != number_to_reach:
-                raise OptionError(
-                    f"at_least: {measure} has two numbers, {number_of_measure[measure]:g} and {number_to_reach:g}"
-                )
-    return number_of_measure
+            if goal_of_measure.setdefault(measure, goal) != goal:
+                first = goal_of_measure[measure]
+                raise OptionError(f"at_least: {measure} has two numbers, {first:g} and {goal:g}")
+    return goal_of_measure
 
 
 def judge_thresholds(
@@ -121,36 +121,27 @@ def judge_thresholds(
     systems: Sequence[str],
     settings: GateSettings,
 ) -> tuple[list[Threshold], list[Note]]:
-    """Return whether some systems reach the numbers, system after system; and notes on it.
+    """Return the thresholds of some systems, system after system, and notes on them.
 
-    Raises OptionError for a number that no system can reach, or that every one does, and for a
-    measure of which less is better.
+    `at_least` is {measure: number to reach}. Raises OptionError for a number that no system can
+    reach, or that every system reaches, and for a measure of which less is better.
     """
     system_columns = [aligned_scores.system_names.index(name) for name in systems]
-    requirements = [
-        _build_requirement(aligned_scores, name, number_to_reach, system_columns, settings)
-        for name, number_to_reach in at_least.items()
+    needs = [
+        _build_requirement(aligned_scores, name, goal, system_columns, settings)
+        for name, goal in at_least.items()
     ]
-    gain_tests = [
-        run_gain_tests(requirement.sample, settings) if settings.limit else None
-        for requirement in requirements
+    tests_of_needs = [
+        run_gain_tests(need.sample, settings) if settings.limit else None for need in needs
     ]
     thresholds = [
-        _judge_threshold(requirement, tests, i, system, settings, aligned_scores.query_ids)
+        _judge_threshold(need, tests, i, system, settings, aligned_scores.query_ids)
         for i, system in enumerate(systems)
-        for requirement, tests in zip(requirements, gain_tests, strict=True)
+        for need, tests in zip(needs, tests_of_needs, strict=True)
     ]
-    notes = [
-        note
-        for requirement in requirements
-        for note in note_sum_measure(requirement.parsed_measure)
-    ]
-    if settings.limit and not settings.gate_test.is_valid_for_any_n:
-        notes += [
-            note
-            for requirement in requirements
-            for note in _note_doubts(requirement, systems, thresholds)
-        ]
+    notes = [note for need in needs for note in note_sum_measure(need.parsed_measure)]
+    if settings.limit and not settings.gate_test.holds_always:
+        notes += [note for need in needs for note in _note_doubts(need, thresholds)]
     return thresholds, notes
 
 
@@ -162,14 +153,14 @@ class _Requirement:
     parsed_measure: Measure | None
     at_least: float
     scores: Floats  # (n_queries, n_systems)
-    range: tuple[float, float]  # of a query's score, infinite if that is not known
-    sample: GainSample  # of the scores less the number, as they are compared
+    range: tuple[float, float]  # of a query's score, infinite if it is not known
+    sample: GainSample  # of the scores less the number, in the unit that is compared
 
     @cached_property
     def n_uncommon(self) -> Ints:
-        """How many queries do not have a system's most common score: (n_systems,).
+        """The number of queries without a system's most common score: (n_systems,).
 
-        Where clusters are tested, how many clusters have such a query.
+        Where clusters are tested, the number of clusters with such a query.
         """
         return count_uncommon(self.scores, self.sample.units)
 
@@ -177,156 +168,122 @@ class _Requirement:
 def _build_requirement(
     aligned_scores: AlignedScores,
     measure: str,
-    number_to_reach: float,
+    goal: float,
     system_columns: Sequence[int],
     settings: GateSettings,
 ) -> _Requirement:
     if measure not in aligned_scores.measures:
         raise MeasureError(f"{measure} has texts as values, and no mean that could reach a number")
-    parsed_measure, scores = (
-        aligned_scores.find_measure(measure),
-        aligned_scores.measure_scores(measure)[:, system_columns],
-    )
-    low, high = find_score_range(aligned_scores, measure, settings.range, settings.gate_test) or (
-        -math.inf,
-        math.inf,
-    )
-    _refuse_impossible(aligned_scores, measure, number_to_reach, low, high)
-    compared_scores = to_compared_unit(parsed_measure, scores)
-    compared_number = float(to_compared_unit(parsed_measure, np.array([number_to_reach]))[0])
-    test_range = settings.gate_test.find_score_test_range(
-        *compared_range(parsed_measure, low, high), compared_number
-    )
-    added_variances = aligned_scores.select_variances(measure, system_columns)
-    question = GainSample(
-        compared_scores - compared_number,
+    parsed_measure = aligned_scores.find_measure(measure)
+    scores = aligned_scores.measure_scores(measure)[:, system_columns]
+    unknown_range = -math.inf, math.inf
+    score_range = find_score_range(aligned_scores, measure, settings.range, settings.gate_test)
+    low, high = score_range or unknown_range
+    _refuse_impossible(aligned_scores, measure, goal, low, high)
+    compared_goal = float(to_compared_unit(parsed_measure, np.array([goal]))[0])
+    low_end, high_end = compared_range(parsed_measure, low, high)
+    sample = GainSample(
+        to_compared_unit(parsed_measure, scores) - compared_goal,
         0.0,
-        test_range=test_range,
+        test_range=settings.gate_test.find_score_test_range(low_end, high_end, compared_goal),
         units=aligned_scores.units,
-        added_variances=added_variances,
+        added_variances=aligned_scores.select_variances(measure, system_columns),
     )
-    return _Requirement(measure, parsed_measure, number_to_reach, scores, (low, high), question)
+    return _Requirement(measure, parsed_measure, goal, scores, (low, high), sample)
 
 
 def _refuse_impossible(
-    aligned_scores: AlignedScores, measure: str, number_to_reach: float, low: float, high: float
+    aligned_scores: AlignedScores, measure: str, goal: float, low: float, high: float
 ) -> None:
     """Raise OptionError for a number that every system reaches, or that no system can reach."""
-    statement = f"at_least={measure}={number_to_reach:g}"
+    option = f"at_least={measure}={goal:g}"
     if not aligned_scores.is_higher_better(measure):
         raise OptionError(
-            f"{statement}: at_least does not apply to {measure}, of which less is better"
+            f"{option}: at_least does not apply to {measure}, of which less is better"
         )
-    if number_to_reach > high:
-        percent_hint = (
-            f" Did you mean {number_to_reach / 100:g}?"
-            if high == 1 and 1 < number_to_reach <= 100
-            else ""
-        )
-        raise OptionError(
-            f"{statement}: {measure} is at most {high:g}: no system can reach it.{percent_hint}"
-        )
-    if number_to_reach <= low:
-        raise OptionError(f"{statement}: {measure} is at least {low:g}: every system reaches it")
+    if goal > high:
+        hint = f" Did you mean {goal / 100:g}?" if high == 1 and 1 < goal <= 100 else ""
+        raise OptionError(f"{option}: {measure} is at most {high:g}: no system can reach it.{hint}")
+    if goal <= low:
+        raise OptionError(f"{option}: {measure} is at least {low:g}: every system reaches it")
 
 
 def _judge_threshold(
-    requirement: _Requirement,
-    gain_tests: GainTests | None,
-    system_index: int,
+    need: _Requirement,
+    tests: GainTests | None,
+    i: int,
     system: str,
     settings: GateSettings,
     query_ids: Sequence[str],
 ) -> Threshold:
-    mean, number_to_reach = (
-        aggregate_scores(requirement.parsed_measure, requirement.scores[:, system_index]),
-        requirement.at_least,
-    )
-    is_reached = mean >= number_to_reach or math.isclose(mean, number_to_reach, rel_tol=1e-12)
+    """Return whether the system in column i of the scores meets a requirement."""
+    scores, goal = need.scores[:, i], need.at_least
+    mean = aggregate_scores(need.parsed_measure, scores)
+    is_reached = mean >= goal or math.isclose(mean, goal, rel_tol=1e-12)
     outcome: Outcome = "PASS" if is_reached else "FAIL"
     lower = upper = p = None
-    if gain_tests is not None:
-        has_few_scores = (
-            not settings.gate_test.is_valid_for_any_n
-            and requirement.n_uncommon[system_index] < FEW_UNITS
-        )
-        outcome = (
-            "PASS" if gain_tests.is_above[0, system_index] and not has_few_scores else "UNDECIDED"
-        )
-        if gain_tests.is_below[0, system_index] and not is_reached:
+    if tests is not None:
+        is_doubtful = not settings.gate_test.holds_always and need.n_uncommon[i] < FEW_UNITS
+        outcome = "PASS" if tests.is_above[0, i] and not is_doubtful else "UNDECIDED"
+        if tests.is_below[0, i] and not is_reached:
             outcome = "FAIL"
-        mean_limits = (
-            _mean_limit(requirement, end[system_index])
-            for end in (gain_tests.lower, gain_tests.upper)
-        )
-        lower, upper = (finite_or_none(end) for end in mean_limits)
-        p = finite_or_none(gain_tests.p_above[0, system_index])
+        limits = (_mean_limit(need, end[i]) for end in (tests.lower, tests.upper))
+        lower, upper = map(finite_or_none, limits)
+        p = finite_or_none(tests.p_above[0, i])
     default_n_lowest = 0 if outcome == "PASS" else N_WORST
-    scores, n_lowest = (
-        requirement.scores[:, system_index],
-        default_n_lowest if settings.changes is None else settings.changes,
-    )
+    n_lowest = default_n_lowest if settings.changes is None else settings.changes
     order = scores.argsort(kind="stable")
-    lowest = tuple(
-        Low(query_ids[q], float(scores[q]))
-        for q in order[scores[order] < number_to_reach][:n_lowest]
-    )
+    lowest_rows = order[scores[order] < goal][:n_lowest]
     return Threshold(
-        *(
-            system,
-            requirement.measure,
-            outcome,
-            len(scores),
-            mean,
-            number_to_reach,
-            lower,
-            upper,
-            p,
-        ),
-        None if gain_tests is None else gain_tests.method[system_index],
-        lowest,
+        system=system,
+        measure=need.measure,
+        outcome=outcome,
+        n=len(scores),
+        mean=mean,
+        at_least=goal,
+        lower=lower,
+        upper=upper,
+        p=p,
+        method=None if tests is None else tests.method[i],
+        lowest=tuple(Low(query_ids[q], float(scores[q])) for q in lowest_rows),
     )
 
 
-def _mean_limit(requirement: _Requirement, limit: float) -> float:
-    """Return a limit of the mean, given that of the mean minus the number; infinity is kept."""
+def _mean_limit(need: _Requirement, limit: float) -> float:
+    """Return the limit of a mean, given that of the mean minus the number; infinity stays."""
     if not math.isfinite(limit):
         return limit
-    mean_limit = (
-        requirement.at_least * math.exp(limit)
-        if is_geometric(requirement.parsed_measure)
-        else requirement.at_least + limit
-    )
-    return min(max(mean_limit, requirement.range[0]), requirement.range[1])
+    mean_limit = need.at_least + limit
+    if is_geometric(need.parsed_measure):
+        mean_limit = need.at_least * math.exp(limit)
+    return min(max(mean_limit, need.range[0]), need.range[1])
 
 
-def _note_doubts(
-    requirement: _Requirement, systems: Sequence[str], thresholds: Iterable[Threshold]
-) -> Iterator[Note]:
+def _note_doubts(need: _Requirement, thresholds: Iterable[Threshold]) -> Iterator[Note]:
     """Yield a note on each system whose limits may be wrong."""
-    paired_gains = requirement.sample.pair_gains(requirement.sample.gains)
+    paired_gains = need.sample.pair_gains(need.sample.gains)
     skews = skewness(paired_gains, Moments.of(paired_gains)).tolist()
-    measure_thresholds = [
-        threshold for threshold in thresholds if threshold.measure == requirement.measure
-    ]
+    units = need.sample.units
+    same_measure = [threshold for threshold in thresholds if threshold.measure == need.measure]
     for threshold, n_uncommon, skew in zip(
-        measure_thresholds, requirement.n_uncommon.tolist(), skews, strict=True
+        same_measure, need.n_uncommon.tolist(), skews, strict=True
     ):
         name = f"{threshold.system} ({threshold.measure})"
         if n_uncommon < FEW_UNITS:
             same_phrase = "all of" if n_uncommon == 0 else f"all but {n_uncommon} of"
-            if requirement.sample.units.n_groups is not None and n_uncommon:
-                same_phrase = f"all queries but those of {format_count(n_uncommon, requirement.sample.units.unit_word)}, of"
+            if units.n_groups is not None and n_uncommon:
+                other_units = format_count(n_uncommon, units.unit_word)
+                same_phrase = f"all queries but those of {other_units}, of"
             message = (
-                f"{same_phrase} {format_query_count(threshold.n)} have the same score: neither the limits nor p hold, "
-                "and rare low scores are not ruled out. The test 'bounded' is valid for any scores."
+                f"{same_phrase} {format_query_count(threshold.n)} have the same score: neither the "
+                "limits nor p hold, and rare low scores are not ruled out. The test 'bounded' is "
+                "valid for any scores."
             )
             yield Note("few-scores", "warning", message, n_uncommon, name)
         elif find_doubt(paired_gains.n_units, n_uncommon, skew) == "skewed" and skew < 0:
-            units = requirement.sample.units.unit_words
             message = (
                 f"a few low scores (skewness {skew:+.1f}) make the lower limit too high; "
-                f"{math.ceil(25 * skew**2):,} {units} would be enough."
+                f"{math.ceil(25 * skew**2):,} {units.unit_words} would be enough."
             )
             yield Note("skewed", "warning", message, threshold.n, name)
 
@@ -341,10 +298,10 @@ def thresholds_table(
     outcomes: Mapping[str, Outcome],
     notes: Iterable[Note],
 ) -> Table:
-    """Return a row for each system and measure.
+    """Return the table of thresholds, with a row for each system and measure.
 
-    `how` names the level of the limits and the test. `outcomes`, if any, are each system's overall
-    outcome: a row for each.
+    `test_description` names the level of the limits and the test. `outcomes`, if any, are each
+    system's overall outcome, which has a row of its own.
     """
     columns = select_shown(_columns(settings))
     rows: list[list[str]] = []
@@ -373,7 +330,7 @@ def thresholds_table(
 
 
 def lowest_table(thresholds: Iterable[Threshold]) -> Table:
-    """Return the queries with the lowest scores, of each system and measure."""
+    """Return the table of the queries with the lowest scores, of each system and measure."""
     lows = [(threshold, low) for threshold in thresholds for low in threshold.lowest]
     rows = [
         [threshold.system, threshold.measure, low.query_id, format_number(low.score)]
@@ -389,7 +346,7 @@ def lowest_table(thresholds: Iterable[Threshold]) -> Table:
 
 
 def _columns(settings: GateSettings) -> Iterator[Column]:
-    """Yield the columns of the thresholds: a cell shows a Threshold."""
+    """Yield the columns of the thresholds; a column's function takes a Threshold."""
     rule = (
         "PASS: mean >= at least. FAIL: mean < at least. Chance is not allowed for: --limit tests "
         "the mean's lower limit instead."

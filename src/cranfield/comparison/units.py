@@ -1,4 +1,4 @@
-"""Units: what tests and intervals take as independent of one another."""
+"""Units: the queries, or clusters of queries, that tests and intervals take as independent."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -10,30 +10,34 @@ from cranfield.notes import Note
 
 
 class Units:
-    """Each query is a unit of its own. An extension may make a unit of several queries."""
+    """Units of a test: each query is a unit; an extension may join several queries to one unit."""
 
     unit_word, unit_words, full_words = "query", "queries", "queries"
-    error_method = "Student's t"  # how intervals of means are made
-    n_groups: int | None = None  # None: each query is one
+    error_method = "Student's t"  # how the error of a mean is estimated
+    n_groups: int | None = None  # the number of clusters; None: each query is a unit
     labels: Sequence[str | None] | None = None
 
     def select_queries(self, is_included: Bools) -> "Units":
-        """Return the units of some of the queries: (n_queries,)."""
+        """Return the units of the queries that the mask `is_included` (n_queries,) selects."""
         return self
 
     def pair_units(self, paired_scores: PairedScores) -> PairedScores:
-        """Return pairs of systems on queries as pairs on units."""
+        """Return the scores of pairs of systems, given on queries, on units."""
         return paired_scores
 
     def sum_queries(self, query_values: Floats) -> Floats:
-        """Return the sums of each unit's values: (n_queries, n) -> (n_units, n)."""
+        """Return the sum over each unit of its queries' values: (n_queries, n) -> (n_units, n)."""
         return query_values
 
     def check(self, settings: Any) -> None:
         """Raise OptionError for a test or a correction that these units do not allow."""
 
     def columns(self, unit_moments: Any, moments: Any, n_changed: Ints) -> dict[str, Any]:
-        """Return more values of pairs, by name; `changed` (n_pairs,) counts units that differ."""
+        """Return {name: column} of values that units add to pairs of systems, (n_pairs,) each.
+
+        The moments are those of the units' and of the queries' differences; on `n_changed` units
+        (n_pairs,) the two systems differ.
+        """
         return {}
 
 
@@ -43,7 +47,7 @@ EACH_QUERY = Units()
 def find_units(
     families: Iterable[ComparingOptions], query_ids: Sequence[str]
 ) -> tuple[Units, list[Note]]:
-    """Return the units of some queries, as options of extensions say, and notes on them."""
+    """Return the units of the queries that options of extensions ask for, and notes on them."""
     units = EACH_QUERY
     notes: list[Note] = []
     for family in families:

@@ -1,4 +1,4 @@
-"""Verdicts: what gate returns, and its tables."""
+"""Verdicts: the result of `gate`, with its tables, rows, plain values and JUnit report."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping
@@ -88,7 +88,7 @@ class Verdict:
     better: bool  # significantly above 0
     worse: bool  # significantly below 0
     n: int  # queries
-    changed: int  # of these
+    changed: int  # queries on which the two differ
     mean: float
     baseline_mean: float
     difference: float
@@ -101,7 +101,7 @@ class Verdict:
     queries_needed: int | None  # if UNDECIDED: for a system as good as the baseline to pass
     turned: bool
     scale: Scale
-    method: GateMethod | None  # how it was tested; None for a test without flips
+    method: GateMethod | None  # how the limits were found; None for a test without flips
     changes: tuple[Change, ...]
     clusters: int | None = None  # of the queries, if whole clusters were tested
     changed_clusters: int | None = None  # those with a query on which the two differ
@@ -161,9 +161,8 @@ class Gate(Shown):
         """Return {system: outcome}: the worst of its measures (FAIL, UNDECIDED, PASS)."""
         outcomes: dict[str, Outcome] = {}
         for decision in self._decisions:
-            outcomes[decision.system] = _worst_outcome(
-                outcomes.get(decision.system, "PASS"), decision.outcome
-            )
+            system, outcome = decision.system, decision.outcome
+            outcomes[system] = _worst_outcome(outcomes.get(system, "PASS"), outcome)
         return outcomes
 
     @property
@@ -213,7 +212,7 @@ class Gate(Shown):
         outcomes = self.outcomes if has_summary else {}
         tables = [_verdicts_table(self)] if self.verdicts else []
         if self.thresholds:
-            method_phrase, notes = ", ".join(_how(self)), () if tables else self.notes
+            method_phrase, notes = ", ".join(_describe_method(self)), () if tables else self.notes
             tables.append(
                 thresholds_table(self.thresholds, self.settings, method_phrase, outcomes, notes)
             )
@@ -246,10 +245,7 @@ class Gate(Shown):
             "baseline": self.baseline,
             "verdicts": [asdict(verdict) for verdict in self.verdicts],
             "thresholds": [
-                {
-                    **asdict(threshold),
-                    "lowest": [low_score._asdict() for low_score in threshold.lowest],
-                }
+                {**asdict(threshold), "lowest": [low._asdict() for low in threshold.lowest]}
                 for threshold in self.thresholds
             ],
             "notes": [note.to_dict() for note in self.notes],
@@ -262,16 +258,16 @@ def _worst_outcome(*outcomes: Outcome) -> Outcome:
 
 
 def _list_cases(gate: Gate, format_gate: Callable[[Gate], str]) -> Iterator[Case]:
-    """Yield a test case for each verdict and threshold; one that fails shows its table."""
+    """Yield a test case for each verdict and threshold, with the text of a gate of it alone."""
     for decision in gate._decisions:
         if isinstance(decision, Verdict):
-            case_name, message = (
-                decision.measure,
-                f"{decision}: {decision.measure} {format_number(decision.mean)}, difference ",
-            )
-            message += f"{_format_difference(decision, decision.difference)} from {gate.baseline}, lower limit "
-            message += (
-                f"{_format_difference(decision, decision.lower)}, margin {gate.recipe['margin']}"
+            case_name = decision.measure
+            difference = _format_difference(decision, decision.difference)
+            lower = _format_difference(decision, decision.lower)
+            message = (
+                f"{decision}: {decision.measure} {format_number(decision.mean)}, difference "
+                f"{difference} from {gate.baseline}, lower limit {lower}, margin "
+                f"{gate.recipe['margin']}"
             )
             gate_of_one = replace(gate, verdicts=(decision,), thresholds=())
         else:
@@ -287,7 +283,7 @@ def _list_cases(gate: Gate, format_gate: Callable[[Gate], str]) -> Iterator[Case
 
 
 def _verdicts_table(gate: Gate) -> Table:
-    """Return a row for each system and measure; if there are several measures, one for all."""
+    """Return the table of verdicts: a row for each measure of a system, and for all if several."""
     has_summary = len(gate.verdicts) > len(gate.outcomes) and not gate.thresholds
     columns = select_shown(_columns(gate))
     rows: list[list[str]] = []
@@ -316,26 +312,23 @@ def _verdicts_table(gate: Gate) -> Table:
 
 
 def _columns(gate: Gate) -> Iterator[Column]:
-    """Yield the columns of the verdicts: a cell shows a Verdict."""
+    """Yield the columns of the verdicts; a column's function takes a Verdict."""
     settings, verdicts = gate.settings, gate.verdicts
 
     def list_measures(is_shown: Callable[[Verdict], bool]) -> str:
-        return ", ".join(
-            dict.fromkeys(verdict.measure for verdict in verdicts if is_shown(verdict))
-        )
+        measures = (verdict.measure for verdict in verdicts if is_shown(verdict))
+        return ", ".join(dict.fromkeys(measures))
 
     rule, p_legend = _rules(gate)
-    other_mean_phrase = "a different" if settings.equivalence else "a lower"
-    has_few_changes = (
-        any(0 < verdict.changed_units < FEW_UNITS for verdict in verdicts)
-        and not settings.gate_test.is_valid_for_any_n
-    )
     in_clusters = any(verdict.clusters is not None for verdict in verdicts)
-    units = "clusters" if in_clusters else "queries"
-    rare_legend = (
-        f"Where fewer than {FEW_UNITS} {units} differ, no system with {other_mean_phrase} mean passes."
-        * has_few_changes
-    )
+    has_few_changes = any(0 < verdict.changed_units < FEW_UNITS for verdict in verdicts)
+    rare_legend = ""
+    if has_few_changes and not settings.gate_test.holds_always:
+        units = "clusters" if in_clusters else "queries"
+        mean = "a different" if settings.equivalence else "a lower"
+        rare_legend = (
+            f"Where fewer than {FEW_UNITS} {units} differ, no system with {mean} mean passes."
+        )
     yield Column("system", lambda verdict: verdict.system)
     yield Column("measure", lambda verdict: verdict.measure)
     yield Column("verdict", str, rule)
@@ -349,15 +342,17 @@ def _columns(gate: Gate) -> Iterator[Column]:
         in_clusters,
     )
     reversed_measures = list_measures(lambda verdict: verdict.turned)
+    sign_legend = f"{reversed_measures}: less is better; signs are reversed: + is better."
     yield Column(
         "mean",
         lambda verdict: format_number(verdict.mean),
-        f"{reversed_measures}: less is better; signs are reversed: + is better."
-        if reversed_measures
-        else "",
+        sign_legend if reversed_measures else "",
     )
     ratio_measures = list_measures(lambda verdict: verdict.scale == "ratio")
-    ratio_legend = f"{ratio_measures}: a geometric mean; diff, lower and upper are ratios (x): above 1 is better."
+    ratio_legend = (
+        f"{ratio_measures}: a geometric mean; diff, lower and upper are ratios (x): above 1 is "
+        "better."
+    )
     if any(verdict.scale == "difference" for verdict in verdicts):
         ratio_legend += " Their bounds are ratios, too: the margin's, and 1 instead of 0."
     yield Column(
@@ -389,7 +384,7 @@ def _columns(gate: Gate) -> Iterator[Column]:
 
 
 def _changes_table(gate: Gate) -> Table:
-    """Return the queries that changed, the worst of each verdict first."""
+    """Return the table of the queries that changed, the worst of each verdict first."""
     changes = [(verdict, change) for verdict in gate.verdicts for change in verdict.changes]
     rows = [
         [
@@ -413,7 +408,7 @@ def _changes_table(gate: Gate) -> Table:
 
 
 def _rules(gate: Gate) -> tuple[str, str]:
-    """Return the legend of the verdicts, and that of p."""
+    """Return the legend of the verdicts, and the legend of p."""
     lower_bound, upper_bound, no_difference, true_quantity = "-margin", "margin", "0", "difference"
     if all(verdict.scale == "ratio" for verdict in gate.verdicts):
         margin = gate.verdicts[0].margin
@@ -422,19 +417,21 @@ def _rules(gate: Gate) -> tuple[str, str]:
     if gate.settings.equivalence:
         outside_phrase = f"{lower_bound} or less, or {upper_bound} or more"
         return (
-            f"PASS: lower > {lower_bound} and upper < {upper_bound}. FAIL: upper < {lower_bound} or lower > {upper_bound}."
-            "\nUNDECIDED: neither.",
-            f"p: the chance of a difference at most as large, if the true {true_quantity} is {outside_phrase}.",
+            f"PASS: lower > {lower_bound} and upper < {upper_bound}. FAIL: upper < {lower_bound} "
+            f"or lower > {upper_bound}.\nUNDECIDED: neither.",
+            f"p: the chance of a difference at most as large, if the true {true_quantity} is "
+            f"{outside_phrase}.",
         )
     return (
         f"PASS: lower > {lower_bound}: a loss of the margin is ruled out."
         f"\nFAIL: upper < {no_difference}, and not PASS: significantly worse. UNDECIDED: neither.",
-        f"p: the chance of a result at least as good, if the true {true_quantity} is {lower_bound} or less.",
+        f"p: the chance of a result at least as good, if the true {true_quantity} is {lower_bound} "
+        "or less.",
     )
 
 
 def _no_limit(gate: Gate) -> str:
-    """Return why a limit is missing."""
+    """Return the legend of a missing limit: why there is none."""
     settings = gate.settings
     if settings.test == "t":
         return "-: no limit: too few differences, all of them equal, for a t test."
@@ -452,7 +449,7 @@ def _no_limit(gate: Gate) -> str:
 
 
 def _title(gate: Gate) -> list[str]:
-    """Return the lines above the table: what is compared with what, and how."""
+    """Return the lines above the table: the baseline, the test, and each measure's margin."""
     recipe, settings = gate.recipe, gate.settings
     margin = str(recipe["margin"]).strip()
     query_counts = format_query_count(recipe["n_queries"], recipe["n_clusters"])
@@ -462,31 +459,34 @@ def _title(gate: Gate) -> list[str]:
         margin_phrase = f"{verdict.margin:.4g}"
         if verdict.scale == "ratio":
             margin_phrase = f"a ratio of {math.exp(-verdict.margin):g}"
-        baseline_phrase = f"{verdict.measure} {format_number(verdict.baseline_mean)}, margin {margin_phrase}{share_phrase}"
+        baseline_phrase = (
+            f"{verdict.measure} {format_number(verdict.baseline_mean)}, margin "
+            f"{margin_phrase}{share_phrase}"
+        )
         if settings.gate_test.needs_range:
             low, high = recipe["ranges"][verdict.measure]
             baseline_phrase += f", scores from {low:g} to {high:g}"
         margins[verdict.measure] = baseline_phrase
     return [
-        f"Differences from {gate.baseline}, {query_counts}, {', '.join(_how(gate))}",
+        f"Differences from {gate.baseline}, {query_counts}, {', '.join(_describe_method(gate))}",
         f"{gate.baseline}: {'; '.join(margins.values())}",
     ]
 
 
-def _how(found: Gate) -> tuple[str, str]:
+def _describe_method(gate: Gate) -> tuple[str, str]:
     """Return the level of the limits, and the test."""
-    settings = found.settings
-    how = settings.gate_test.title
+    settings = gate.settings
+    test = settings.gate_test.title
     if settings.test == "t":
-        how = "paired t test" if found.verdicts else "t test"
-    if found.recipe.get("trained_again"):
-        how += " that allows for other seeds"
+        test = "paired t test" if gate.verdicts else "t test"
+    if gate.recipe.get("trained_again"):
+        test += " that allows for other seeds"
     if settings.test == "randomization":
-        drawn = f"{settings.flips:,} flips, seed {settings.seed}"
-        how = f"randomization test, {'all flips' if found.recipe['exact'] else drawn}"
-        if {one.method for one in found._decisions} == {"t"}:
-            how = "randomization test, by Student's t"
-    return f"one-sided {format_percent(1 - settings.alpha)} limits", how
+        draws = f"{settings.flips:,} flips, seed {settings.seed}"
+        test = f"randomization test, {'all flips' if gate.recipe['exact'] else draws}"
+        if {decision.method for decision in gate._decisions} == {"t"}:
+            test = "randomization test, by Student's t"
+    return f"one-sided {format_percent(1 - settings.alpha)} limits", test
 
 
 def _format_difference(verdict: Verdict, difference: float | None) -> str:

@@ -1,6 +1,7 @@
-"""Runs made of runs: the first documents, some queries or documents, both of two, another order.
+"""RunOperations: runs made of runs, by selection of queries or documents, union, or another order.
 
-Each is read once, block by block, and what is kept is held in memory. Nothing is changed in place.
+A run is read once, block by block, and the rows of the new run are held in memory. Nothing is
+changed in place.
 """
 
 import copy
@@ -44,13 +45,13 @@ _FIXED_TIES: tuple[Ties, ...] = ("document", "ascending", "given")
 
 
 class RunOperations(Documents):
-    """What a run can be made into: base class of `Run`."""
+    """The operations that make a run of a run: base class of `Run`."""
 
-    #: How it was made, if it is made of other runs, as `fuse` does; else empty.
+    #: How the run was made of other runs, as `fuse` makes it; else empty.
     recipe: Mapping[str, Any] = MappingProxyType({})
 
     def _drop_repeats(self, duplicates: Duplicates) -> Self:
-        """Return the run with each document of a query once, and a note of what was left out."""
+        """Return the run with each document of a query once, and a note on the rows left out."""
         judging, repeated_rows = Judging(duplicates=duplicates), self.find_repeats()
         recipe = {"duplicates": duplicates}
         run = self._derive_run(lambda group: group.block, "each document once of", judging, recipe)
@@ -97,15 +98,12 @@ class RunOperations(Documents):
 
         def take_first(grouped_block: GroupedBlock) -> Block:
             rank = rank_documents(grouped_block, judging).rank
-            rows = np.flatnonzero(rank <= k)
+            rows, block = np.flatnonzero(rank <= k), grouped_block.block
             rows = rows[np.lexsort((rank[rows], grouped_block.group[rows]))]
-            return replace(
-                grouped_block.block.take(rows), empty_queries=grouped_block.block.empty_queries
-            )
+            return replace(block.take(rows), empty_queries=block.empty_queries)
 
-        return self._derive_run(
-            take_first, f"the first {k:,} of", judging, {"top": k, **judging.changed_options()}
-        )
+        recipe = {"top": k, **judging.changed_options()}
+        return self._derive_run(take_first, f"the first {k:,} of", judging, recipe)
 
     def only(self, queries: Any = None, docs: Any = None) -> Self:
         """Return some queries, or some documents of the queries.
@@ -147,61 +145,53 @@ class RunOperations(Documents):
         return self._select_part(queries, docs, columns or {})
 
     def _select_part(self, queries: Any, docs: Any, exclusion_columns: ColumnsLike | None) -> Self:
-        """Return a part of the run; `exclusion_columns` are stated for exclusions."""
+        """Return a part of the run; `exclusion_columns` is None where the named part is kept."""
         keeps_selection = exclusion_columns is None
         verb = "only" if keeps_selection else "without"
         if queries is None and docs is None:
             raise OptionError(f"{verb}(): state queries or docs")
-        query_index = None if queries is None else read_named_queries(queries, self._make_run)
-        named_docs = (
-            None if docs is None else read_named_documents(docs, self._make_run, exclusion_columns)
-        )
-        n_rows = list[int]()
+        query_index = named_docs = None
+        if queries is not None:
+            query_index = read_named_queries(queries, self._make_run)
+        if docs is not None:
+            named_docs = read_named_documents(docs, self._make_run, exclusion_columns)
+        n_rows = list[int]()  # of each block
 
-        def is_wanted_query(queries: Ids) -> Bools:
+        def query_stays(queries: Ids) -> Bools:
             if query_index is None:
                 return np.ones(len(queries), np.bool_)
-            is_selected: Bools = (query_index.find_rows(queries) >= 0) == keeps_selection
-            return is_selected
+            stays: Bools = (query_index.find_rows(queries) >= 0) == keeps_selection
+            return stays
 
         def select_rows(grouped_block: GroupedBlock) -> Block:
-            n_rows.append(len(grouped_block.block))
-            query_stays = is_wanted_query(grouped_block.queries)
-            is_selected = query_stays[grouped_block.group]
+            block, group = grouped_block.block, grouped_block.group
+            n_rows.append(len(block))
+            stays = query_stays(grouped_block.queries)  # (groups,)
+            is_selected = stays[group]
             if named_docs is not None:
                 is_selected &= named_docs.contains(grouped_block) == keeps_selection
-            is_emptied = query_stays & (
-                np.bincount(grouped_block.group, is_selected, len(query_stays)) == 0
-            )
-            empty = grouped_block.queries.take(np.flatnonzero(is_emptied)).to_list()
-            if grouped_block.block.empty_queries:
-                empty_queries = Ids.of([*grouped_block.block.empty_queries])
-                empty += empty_queries.take(
-                    np.flatnonzero(is_wanted_query(empty_queries))
-                ).to_list()
-            return replace(
-                grouped_block.block.take(np.flatnonzero(is_selected)), empty_queries=empty
-            )
+            is_emptied = stays & (np.bincount(group, is_selected, len(stays)) == 0)
+            empty_queries = grouped_block.queries.take(np.flatnonzero(is_emptied)).to_list()
+            if block.empty_queries:
+                empty_before = Ids.of([*block.empty_queries])
+                stay_empty = np.flatnonzero(query_stays(empty_before))
+                empty_queries += empty_before.take(stay_empty).to_list()
+            return replace(block.take(np.flatnonzero(is_selected)), empty_queries=empty_queries)
 
         selections = {"queries": queries, "documents": docs}
         named_parts = " and ".join(name for name, ids in selections.items() if ids is not None)
         description = f"{'some' if keeps_selection else 'all but some'} {named_parts} of"
-        recipe = {
-            verb: {"queries": _describe_selection(queries), "docs": _describe_selection(docs)}
-        }
+        contents = {"queries": _describe_selection(queries), "docs": _describe_selection(docs)}
+        recipe, judging = {verb: contents}, self._unranked_judging
         run = self._derive_run(
-            select_rows, description, self._unranked_judging, recipe, needs_rows=keeps_selection
+            select_rows, description, judging, recipe, needs_rows=keeps_selection
         )
         if keeps_selection:
             return run
         run_queries = read_named_queries(self, self._make_run).ids
-        for named_index in (query_index, None if named_docs is None else named_docs.query_index):
-            if (
-                named_index is not None
-                and len(named_index.ids)
-                and (named_index.find_rows(run_queries) < 0).all()
-            ):
-                ids, source = named_index.ids.to_texts(), describe_sources(self.sources)
+        for index in (query_index, None if named_docs is None else named_docs.query_index):
+            if index is not None and len(index.ids) and (index.find_rows(run_queries) < 0).all():
+                ids, source = index.ids.to_texts(), describe_sources(self.sources)
                 run_ids = run_queries.to_texts()
                 raise no_common_query_error(self.name, run_ids, "the exclusions", ids, source)
         is_empty = isinstance(docs, dict | list) and not any(
@@ -212,7 +202,7 @@ class RunOperations(Documents):
         warn_about([note])
         return run
 
-    def __or__(self, other: Any) -> Self:
+    def __or__(self, second_run: Any) -> Self:
         """Return the rows of both; where both have a document for a query, the left one's.
 
         Scores are taken as they are: of two systems, `fuse` makes them comparable.
@@ -221,34 +211,31 @@ class RunOperations(Documents):
         >>> (Run({"q1": {"d1": 2.0}}) | Run({"q1": {"d2": 1.0}, "q2": {"d1": 1.0}})).to_dict()
         {'q1': {'d1': 2.0, 'd2': 1.0}, 'q2': {'d1': 1.0}}
         """
-        if not isinstance(other, RunOperations):
+        if not isinstance(second_run, RunOperations):
             return NotImplemented
-        roles = self._extra_roles & other._extra_roles
+        roles = self._extra_roles & second_run._extra_roles
+        run_names = f"{self.name!r:.80} | {second_run.name!r:.80}"
         if "score" in roles:
             roles -= {"rank"}  # which each run numbers alone
-        elif {"score", "rank"} & (self._extra_roles | other._extra_roles):
-            with_scores = "score" in self._extra_roles | other._extra_roles
+        elif {"score", "rank"} & (self._extra_roles | second_run._extra_roles):
+            with_scores = "score" in self._extra_roles | second_run._extra_roles
             raise InputError(
-                f"{self.name!r:.80} | {other.name!r:.80}: "
+                f"{run_names}: "
                 + ("one has scores, the other none" if with_scores else "they have ranks alone"),
                 hint="fuse([...]) makes one run of several.",
             )
-        if "cost" in (self._extra_roles ^ other._extra_roles):
-            raise InputError(f"{self.name!r:.80} | {other.name!r:.80}: one has a column cost alone")
-        own_block, other_block = (run._read_all(roles) for run in (self, other))
-        own_docs = NamedDocuments.of_block(own_block)
-        new_rows = np.flatnonzero(
-            ~own_docs.contains(group_rows(other_block, other._unranked_judging))
+        if "cost" in (self._extra_roles ^ second_run._extra_roles):
+            raise InputError(f"{run_names}: one has a column cost alone")
+        block, second_block = (run._read_all(roles) for run in (self, second_run))
+        second_groups = group_rows(second_block, second_run._unranked_judging)
+        new_rows = np.flatnonzero(~NamedDocuments.of_block(block).contains(second_groups))
+        new_block = replace(
+            second_block.take(new_rows),
+            left_out=second_block.left_out,
+            empty_queries=second_block.empty_queries,
         )
-        added_block = replace(
-            other_block.take(new_rows),
-            left_out=other_block.left_out,
-            empty_queries=other_block.empty_queries,
-        )
-        joint_block = join_blocks([own_block, added_block])
-        return self._hold_rows(
-            joint_block, f"{self.name} | {other.name}", {"union": other.origin}, roles
-        )
+        block, recipe = join_blocks([block, new_block]), {"union": second_run.origin}
+        return self._hold_rows(block, f"{self.name} | {second_run.name}", recipe, roles)
 
     def rerank(self, by: Any, unscored: UnscoredDocs = "below") -> Self:
         """Return the same documents with the scores of another run, as of a reranker.
@@ -261,7 +248,7 @@ class RunOperations(Documents):
         >>> first.rerank(Run({"q1": {"d3": 0.9, "d2": 0.5, "d7": 0.4}})).to_dict()
         {'q1': {'d1': -0.5, 'd2': 0.5, 'd3': 0.9}}
         """
-        check_choice("rest", unscored, get_args(UnscoredDocs))
+        check_choice("unscored", unscored, get_args(UnscoredDocs))
         return rerank(self, self._make_run(by), unscored)
 
     def break_ties(self, by: Any) -> Self:
@@ -277,11 +264,11 @@ class RunOperations(Documents):
         """
         return break_ties(self, self._make_run(by))
 
-    # ---- how they are made ----------------------------------------------------------------------
+    # ---- how runs are made ----------------------------------------------------------------------
 
     @property
     def origin(self) -> Any:
-        """What this run is, for the recipe of another: its own recipe, or where it comes from."""
+        """The origin of the run, for the recipe of a run made of it: its recipe, or its files."""
         if self.recipe:
             return dict(self.recipe)
         conversion = "" if self.conversion is None else f"; {self.conversion.description}"
@@ -289,10 +276,10 @@ class RunOperations(Documents):
 
     @property
     def _extra_roles(self) -> frozenset[Role]:
-        numbers = self._rows.extra_roles
-        if self._rows.is_ranking:  # lists, whose places may be given as scores
-            numbers -= {"score"}
-        return numbers if self.conversion is None else numbers - self.conversion.dropped_roles
+        roles = self._rows.extra_roles
+        if self._rows.is_ranking:  # lists, whose ranks may be given as scores
+            roles -= {"score"}
+        return roles if self.conversion is None else roles - self.conversion.dropped_roles
 
     def _derive_run(
         self,
@@ -304,40 +291,32 @@ class RunOperations(Documents):
         ranking_role: Role | None = None,
         needs_rows: bool = False,
     ) -> Self:
-        """Return the run of what becomes of each whole query.
+        """Return the run of the blocks that `change_block` makes of blocks of whole queries.
 
-        `by` is what it is ranked by then; None: as before. `needs_rows`: whether queries without
-        documents alone are nothing.
+        `ranking_role` is the column that ranks it; None: as before. `needs_rows`: queries without
+        documents are not enough.
         """
         self._refuse_spans()
         roles = self._extra_roles
 
-        def change_blocks(wholes: Callable[[], Iterable[GroupedBlock]]) -> list[Block]:
+        def change_blocks(grouped_blocks: Callable[[], Iterable[GroupedBlock]]) -> list[Block]:
             blocks: list[Block] = []
-            for grouped_block in wholes():
-                block = change_block(grouped_block)
-                docs, query = block.doc.compact(), block.query.compact()
-                left_out = grouped_block.block.left_out
-                blocks.append(
-                    replace(block, query=query, doc=docs, left_out=left_out, input_row=None)
-                )
+            for grouped_block in grouped_blocks():
+                block, left_out = change_block(grouped_block), grouped_block.block.left_out
+                block = replace(block, query=block.query.compact(), doc=block.doc.compact())
+                blocks.append(replace(block, left_out=left_out, input_row=None))
             return blocks
 
         blocks = self.read_whole_queries(sort_roles(roles), judging, change_blocks)
         block = join_blocks(blocks) if blocks else empty_block(roles)
         if blocks and not len(block) and (needs_rows or not block.empty_queries):
-            raise InputError(
-                f"nothing is left of the run {self.name!r:.80}",
-                source=describe_sources(self.sources),
-            )
-        numbers = (
-            self._extra_roles
-            if ranking_role is None
-            else {ranking_role, *(self._extra_roles & {"cost"})}
-        )
-        return self._hold_rows(block, f"{description} {self.name}", recipe, numbers)
+            source = describe_sources(self.sources)
+            raise InputError(f"nothing is left of the run {self.name!r:.80}", source=source)
+        if ranking_role is not None:
+            roles = frozenset({ranking_role}) | (roles & {"cost"})
+        return self._hold_rows(block, f"{description} {self.name}", recipe, roles)
 
-    # ---- what is named --------------------------------------------------------------------------
+    # ---- the rows of a new run ------------------------------------------------------------------
 
     if TYPE_CHECKING:  # `Run` has them
 
@@ -345,31 +324,32 @@ class RunOperations(Documents):
             """Return a run from data of any kind."""
 
         def resolve_order(self, order: Order) -> Order:
-            """Return by what the run is ranked if `order` is asked for."""
+            """Return what ranks the run if `order` is asked for."""
 
     def _hold_rows(
-        self, block: Block, description: str, recipe: Mapping[str, Any], numbers: Iterable[Role]
+        self, block: Block, description: str, recipe: Mapping[str, Any], roles: Iterable[Role]
     ) -> Self:
-        """Return the run of some rows; those of a query may be in several places."""
+        """Return the run of the rows of a block; rows of a query may be in several places."""
         from cranfield.data.regroup import gather_queries
 
-        first_queries = block.query.take(block.query.find_changes()).to_list()
-        if len(set(first_queries)) < len(first_queries):
+        queries = block.query.take(block.query.find_changes()).to_list()
+        query_ids = set(queries)
+        if len(query_ids) < len(queries):
             block = gather_queries(block)
-        query_ids = set(first_queries)
-        empty = [
-            query_id for query_id in dict.fromkeys(block.empty_queries) if query_id not in query_ids
+        empty_queries = [
+            query for query in dict.fromkeys(block.empty_queries) if query not in query_ids
         ]
-        block, n_queries = replace(block, empty_queries=empty), len(query_ids) + len(empty)
-        form = f"{description} ({format_query_count(n_queries)}, {format_count(len(block), 'row')})"
-        derived_run = self._replace_rows(MemoryRows(block, self._rows, form, numbers), None)
+        block = replace(block, empty_queries=empty_queries)
+        n_queries = format_query_count(len(query_ids) + len(empty_queries))
+        description = f"{description} ({n_queries}, {format_count(len(block), 'row')})"
+        run = self._replace_rows(MemoryRows(block, self._rows, description, roles), None)
         full_recipe = {"cranfield": __version__, "run": self.origin, **recipe}
-        derived_run.recipe = MappingProxyType(full_recipe)
-        return derived_run
+        run.recipe = MappingProxyType(full_recipe)
+        return run
 
 
 def removal_note(n_before: int, n_left: int, *, is_empty_selection: bool = False) -> Note:
-    """Say how many rows were removed; a warning if none was, of some that were to be."""
+    """Return the note on removed rows; a warning if no row was removed though rows were named."""
     n, all_rows = n_before - n_left, format_count(n_before, "row")
     text = f"{n:,} of {all_rows} removed: {n_left:,} of {all_rows} left."
     if n or is_empty_selection:
@@ -378,13 +358,11 @@ def removal_note(n_before: int, n_left: int, *, is_empty_selection: bool = False
 
 
 def _describe_selection(selection: Any) -> Any:
-    """Return what was named, for the recipe: what it is, and how much if that is known."""
+    """Return a description of a selection, for the recipe: its type, and its length if known."""
     if selection is None or isinstance(selection, str | os.PathLike):
         return selection if selection is None else escape_unprintable(str(selection))
     if isinstance(selection, RunOperations):
         return selection.origin
-    return (
-        f"{type(selection).__name__} of {len(selection):,}"
-        if hasattr(selection, "__len__")
-        else "ids"
-    )
+    if not hasattr(selection, "__len__"):
+        return "ids"
+    return f"{type(selection).__name__} of {len(selection):,}"

@@ -1,8 +1,8 @@
-"""Averaged: over which queries is averaged. The only rule for those on one side only.
+"""Averaging: the queries that a result is the mean of, where run and judgments have others.
 
 Every query of the judgments counts, and one that the run does not answer has no hits and so scores
-0 (`queries="judged"`, as `trec_eval -c`); or only those of which something holds; or every query
-for which the run retrieved something (`queries="run"`). What is left out is counted.
+0 (`queries="judged"`, as `trec_eval -c`); or only the queries that meet a condition; or every query
+for which the run retrieved a document (`queries="run"`). Queries that are left out are counted.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ from cranfield.data.qrels import Qrels
 from cranfield.errors import InputError
 from cranfield.render.numbers import format_query_count
 
-#: Why queries of the judgments are left out, by what they would have to be.
+#: {condition: why a query of the judgments that does not meet it is left out}
 LEFT_OUT_REASONS = {
     "both": "not in the run",
     "retrieved": "nothing was retrieved for them",
@@ -31,17 +31,18 @@ class Averaging:
     """The queries that a result is the mean of, in the order of the bytes of their ids."""
 
     query_ids: Sequence[str]
-    is_in_run: Bools  # (n_queries,) which of them the run has
+    is_in_run: Bools  # (n_queries,)
     n_retrieved: Ints  # (n_queries,)
-    # (n_queries of the qrels,) the place of each among these, -1 if left out; None: the same ones.
+    # (n_queries of the qrels,) position in `query_ids`, -1 if left out; None: the same queries.
     position: Ints | None = None
-    n_unjudged: int = 0  # of these: queries of the run without judgments
-    left_out_counts: Mapping[str, int] = field(
-        default_factory=dict
-    )  # of the qrels, by a key of WHY
+    n_unjudged: int = 0  # queries of the run without judgments, among `query_ids`
+    left_out_counts: Mapping[str, int] = field(default_factory=dict)  # {condition: number}
 
     def select_counts(self, counts: Ints) -> Ints:
-        """Return these queries' part of a column of the qrels' queries; 0 without judgments."""
+        """Return the counts of the averaged queries, of counts for all queries of the qrels.
+
+        A query without judgments has 0.
+        """
         if self.position is None:
             return counts
         selected_counts = np.zeros(len(self.query_ids), np.int64)
@@ -49,7 +50,7 @@ class Averaging:
         return selected_counts
 
     def select_rows(self, ranked: Ranked) -> Ranked:
-        """Return the rows of these queries, of a ranking for each query of the qrels."""
+        """Return the rows of the averaged queries, of a ranking for each query of the qrels."""
         assert self.position is not None  # noqa: S101 - else there is nothing to leave out
         rows = ranked.where(self.position[ranked.query] >= 0)
         return replace(rows, n_queries=len(self.query_ids), query=self.position[rows.query])
@@ -70,7 +71,7 @@ def choose_queries(qrels: Qrels, match: Match, queries: Queries) -> Averaging:
         query_ids, code, n_retrieved = _add_unjudged(query_ids, code, match.unjudged_queries)
     is_judged, position = code >= 0, np.full(len(keep), -1)
     position[code[is_judged]] = np.flatnonzero(is_judged)
-    is_in_run = ~is_judged  # which the run has, all of them; of the others, those that it has
+    is_in_run = ~is_judged  # the run has each unjudged query
     is_in_run[is_judged] = match.is_in_run[code[is_judged]]
     n_retrieved[is_judged] = match.n_retrieved[code[is_judged]]
     return Averaging(
@@ -79,14 +80,14 @@ def choose_queries(qrels: Qrels, match: Match, queries: Queries) -> Averaging:
 
 
 def _add_unjudged(
-    query_ids: Sequence[str], code: Ints, unknown: Mapping[str | bytes, int]
+    query_ids: Sequence[str], code: Ints, unjudged_queries: Mapping[str | bytes, int]
 ) -> tuple[Sequence[str], Ints, Ints]:
-    """Return queries with those that are not judged among them, in the order of their bytes.
+    """Return judged and unjudged queries in the order of their bytes, with codes and n_retrieved.
 
-    `unknown` says how many documents each of the latter has. Also returned: the codes, -1 of them,
-    and these numbers of documents, 0 of the others.
+    `unjudged_queries` is {query: number of documents}. An unjudged query has the code -1; the
+    number of documents is 0 for a judged query.
     """
-    n_docs_of_query = {query: n for query, n in unknown.items() if n}
+    n_docs_of_query = {query: n for query, n in unjudged_queries.items() if n}
     names = [query if isinstance(query, bytes) else encode(query) for query in n_docs_of_query]
     ids = Ids.concatenate([encode_ids(query_ids), Ids.of(names)])
     order = ids.sort_keys().argsort()
@@ -111,7 +112,7 @@ def none_averaged_error(
 
 
 def _meets_condition(condition: str, qrels: Qrels, match: Match) -> Bools:
-    """Tell of which queries of the qrels something holds, which has a key of WHY."""
+    """Tell which queries of the qrels meet a condition, a key of LEFT_OUT_REASONS: (n_queries,)."""
     if condition == "both":
         return match.is_in_run
     if condition == "retrieved":

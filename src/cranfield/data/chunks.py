@@ -1,4 +1,4 @@
-"""Chunks of documents: a run, or judgments, of chunks become those of the documents."""
+"""Chunks: maps a run, or judgments, of chunks to a run, or judgments, of their documents."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -28,7 +28,7 @@ DocsOfChunks = Mapping[Any, Any] | str | re.Pattern[str] | Callable[[str], Any]
 
 @dataclass(frozen=True)
 class Chunks:
-    """Which document a chunk belongs to, and which of its chunks ranks a document."""
+    """The document of each chunk, and the rule that ranks a document by its chunks."""
 
     document_of: Callable[[str], Any]  # None: of no document
     problem: str  # of a chunk without a document, in errors
@@ -37,7 +37,7 @@ class Chunks:
 
     @classmethod
     def of(cls, mapping: DocsOfChunks, keep: Keep = "first") -> "Chunks":
-        """Return what a dict, a pattern or a function says; OptionError for anything else."""
+        """Return the chunks of a dict, a pattern or a function; OptionError for anything else."""
         if isinstance(mapping, Mapping):
             mapping_name = "the documents of chunks"
             docs = {
@@ -70,38 +70,38 @@ class Chunks:
 
     @property
     def description(self) -> str:
-        """What is done, in words."""
+        """The mapping in words."""
         return f"chunks mapped to documents ({self.keep})"
 
     def prepare_block(self, block: Block, errors: Errors) -> Block:
-        """Return a block as it is to be grouped: chunks stay separate."""
+        """Return a block before it is grouped: unchanged, as chunks stay separate."""
         return block
 
     def grouping_options(self, judging: Judging) -> Judging:
-        """Return how chunks are grouped: what is dropped are documents, not chunks."""
+        """Return the options for grouping chunks: documents are dropped, not chunks."""
         return replace(judging, identical_ids="keep", scores_above=None)
 
     def document_ids(self, block: Block) -> Ids:
-        """Return the documents of a run's rows; of a chunk that has none, its own id."""
+        """Return the documents of a run's rows, (rows,); a chunk's own id if it has no document."""
         return self.map_chunks(block.doc)[0]
 
     def make_note(self, n_chunks: int, n_documents: int) -> Note:
-        """Say how many chunks became how many documents."""
+        """Return the note on the numbers of chunks and of documents."""
         return chunks_note(n_chunks, n_documents, self.keep)
 
     def map_chunks(self, chunks: Ids) -> tuple[Ids, Ints]:
-        """Return the document of each chunk, (rows,), and the rows of those that have none.
+        """Return the document of each chunk, (rows,), and the rows of chunks without a document.
 
-        These keep the id of the chunk.
+        A chunk without a document keeps its own id.
         """
         ids = chunks.to_list()
         document_of_chunk = dict.fromkeys(ids, b"")
         for chunk in document_of_chunk:
             text = decode(chunk)
             doc = self.document_of(text)
-            document_of_chunk[chunk] = (
-                b"" if doc is None else encode(to_id_text(doc, f"the document of {text!r}"))
-            )
+            if doc is not None:
+                doc_id = to_id_text(doc, f"the document of {text!r}")
+                document_of_chunk[chunk] = encode(doc_id)
         lost_rows = np.flatnonzero([not document_of_chunk[chunk] for chunk in ids])
         return Ids.of([document_of_chunk[chunk] or chunk for chunk in ids]), lost_rows
 
@@ -115,19 +115,18 @@ class Chunks:
     def convert(
         self, grouped_block: GroupedBlock, errors: Errors, judging: Judging
     ) -> GroupedBlock:
-        """Return a run's block of documents, each in the place of one of its chunks.
+        """Return a run's block of documents, each ranked in the place of one of its chunks.
 
         Raises InputError for a chunk without a document, or leaves it out.
         """
-        docs, lost_rows = self.map_chunks(grouped_block.block.doc)
+        block, repeats = grouped_block.block, grouped_block.repeats
+        docs, lost_rows = self.map_chunks(block.doc)
         if len(lost_rows):
-            error = partial(self.missing_document_error, grouped_block.block, int(lost_rows[0]))
-            rest_block = leave_out_rows(grouped_block.block, lost_rows, errors, "chunk", error)
-            rest_grouped = group_rows(rest_block, self.grouping_options(judging))
-            return self.convert(
-                rest_grouped._replace(repeats=grouped_block.repeats), errors, judging
-            )
-        block, score = grouped_block.block, grouped_block.block.columns.get("score")
+            error = partial(self.missing_document_error, block, int(lost_rows[0]))
+            block = leave_out_rows(block, lost_rows, errors, "chunk", error)
+            grouped_block = group_rows(block, self.grouping_options(judging))
+            return self.convert(grouped_block._replace(repeats=repeats), errors, judging)
+        score = block.columns.get("score")
         sort_score = {"first": grouped_block.sort_score, "best": score, "sum": None}[self.keep]
         order, is_first = sort_by_document(docs, grouped_block.group, sort_score)
         chosen_rows = np.sort(order[is_first])
@@ -142,23 +141,15 @@ class Chunks:
             columns["score"] = sums
         doc_block = replace(block, doc=docs, columns=columns).take(chosen_rows)
         if doc_block.rank is not None:
-            doc_block = replace(
-                doc_block,
-                columns={
-                    **doc_block.columns,
-                    "rank": _renumber_ranks(doc_block, grouped_block, chosen_rows),
-                },
-            )
+            rank = _renumber_ranks(doc_block, grouped_block.group[chosen_rows])
+            doc_block = replace(doc_block, columns={**doc_block.columns, "rank": rank})
         doc_block = replace(doc_block, left_out=block.left_out, empty_queries=block.empty_queries)
-        grouped_docs = group_rows(doc_block, judging)
-        return grouped_docs._replace(
-            repeats=grouped_block.repeats, conversion_counts=(len(block), len(doc_block))
-        )
+        counts = len(block), len(doc_block)
+        return group_rows(doc_block, judging)._replace(repeats=repeats, conversion_counts=counts)
 
 
-def _renumber_ranks(doc_block: Block, grouped_block: GroupedBlock, chosen_rows: Ints) -> Ints:
-    """Return ranks 1, 2, 3, ... in the place of those that some rows of a block have."""
-    group = grouped_block.group[chosen_rows]
+def _renumber_ranks(doc_block: Block, group: Ints) -> Ints:
+    """Return the ranks of rows, (rows,), renumbered 1, 2, 3, ... within their `group`, (rows,)."""
     order = np.lexsort((doc_block.columns["rank"], group))
     new_rank = np.empty(len(order), np.int64)
     new_rank[order] = consecutive_numbers(1, group_sizes(mark_changes(group[order])))
@@ -174,8 +165,8 @@ def _compile_pattern(pattern: str | re.Pattern[str]) -> re.Pattern[str]:
         ) from None
     if not isinstance(compiled_pattern.pattern, str) or not compiled_pattern.groups:
         raise OptionError(
-            f"the pattern {compiled_pattern.pattern!r:.80} has no group: put the document in parentheses, as "
-            "in '(.*)#'"
+            f"the pattern {compiled_pattern.pattern!r:.80} has no group: put the document in "
+            "parentheses, as in '(.*)#'"
         )
     return compiled_pattern
 
@@ -233,15 +224,13 @@ def _map_groups(
     judgments: Judgments, groups: GroupRows, chunks: Chunks, errors: Errors
 ) -> Judgments:
     block = groups.build_block()
-    named_block = Block(
-        block.query, block.doc, {}, describe_sources(judgments.sources) or "the qrels"
-    )
+    source = describe_sources(judgments.sources) or "the qrels"
+    named_block = Block(block.query, block.doc, {}, source)
     docs, lost_rows = chunks.map_chunks(block.doc)
     left_out = FaultyRows()
     if len(lost_rows):
-        error = partial(
-            chunks.missing_document_error, named_block, int(lost_rows[0]), is_judged=True
-        )
+        row = int(lost_rows[0])
+        error = partial(chunks.missing_document_error, named_block, row, is_judged=True)
         left_out = leave_out_rows(named_block, lost_rows, errors, "chunk", error).left_out
     document_of_chunk = dict(zip(block.doc.to_list(), docs.to_list(), strict=True))
     lost_chunks = {block.doc[int(row)] for row in lost_rows}
@@ -256,9 +245,9 @@ def _map_groups(
                         levels[doc] = max(level, levels.get(doc, level))
                 if levels:
                     mapped_groups.setdefault(query, {}).setdefault(group, []).append(levels)
-    group_judgments = make_judgments(
-        GroupRows(mapped_groups, groups.weights, groups.left_out + left_out, groups), errors
-    )
+    left_out = groups.left_out + left_out
+    groups = GroupRows(mapped_groups, groups.weights, left_out, groups)
+    group_judgments = make_judgments(groups, errors)
     return replace(
         group_judgments,
         repeats=judgments.repeats,
@@ -269,16 +258,16 @@ def _map_groups(
 
 
 def prefix_pattern(sign: str) -> str:
-    """Return the pattern of a document's id: all before the first such sign, or all there is.
+    """Return a pattern of the document in an id: the text before the first `sign`, or the whole id.
 
-    >>> before_sign("#"), [re.search(before_sign("#"), one)[1] for one in ("d1#2", "d1")]
+    >>> prefix_pattern("#"), [re.search(prefix_pattern("#"), chunk)[1] for chunk in ("d1#2", "d1")]
     ('^([^#]*)', ['d1', 'd1'])
     """
     return f"^([^{re.escape(sign) if sign in '^]-' else sign}]*)"
 
 
 def _whole_id_hint(pattern: str) -> str:
-    """Return how to write a pattern such as `^(.*)#` for ids that are documents already."""
+    """Return a hint how to write a pattern such as `^(.*)#` where ids may be documents already."""
     match = re.match(r"\^?\(\.[*+]\??\)\\?([^\w\s\\(\[.$])", pattern)
     if match is None:
         return ""
@@ -286,7 +275,7 @@ def _whole_id_hint(pattern: str) -> str:
 
 
 def chunks_note(n_chunks: int, n_documents: int, keep: Keep | None) -> Note:
-    """Say how many chunks became how many documents; `keep` is None for judgments."""
+    """Return the note on the numbers of chunks and of documents; `keep` is None for judgments."""
     action = {
         "first": "takes the place of its first-ranked chunk",
         "best": "takes the place of its best-scored chunk",

@@ -1,4 +1,4 @@
-"""Judgments made of judgments: several merged, and some drawn by chance."""
+"""Makes judgments of judgments: merges several, or selects rows for a sample."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,7 +18,7 @@ from cranfield.formats.values import unify_grades
 from cranfield.notes import Note
 from cranfield.render.numbers import format_count, format_shortest
 
-#: What becomes of a document that several judgments give different grades.
+#: Which grade counts for a document with different grades in several judgments.
 DifferingGrades = Literal["refuse", "latest", "highest", "majority"]
 COUNTED_GRADE = {
     "latest": "the grade of the last",
@@ -33,29 +33,28 @@ def merge_judgments(
     query_columns: Sequence[Ints],
     differing: DifferingGrades,
 ) -> Judgments:
-    """Return the judgments of all, each document of a query once; `docs` and `query` have rows."""
+    """Return all judgments as one, with each document of a query once.
+
+    `doc_columns` and `query_columns` have the columns (rows,) of each member.
+    """
     for judgments in judgments_list:
         _refuse_grouped_judgments(judgments)
         if judgments.columns:
             raise OptionError(
                 f"judgments with a column {escape_unprintable(sorted(judgments.columns)[0])}, of "
-                f"{describe_sources(judgments.sources) or 'the qrels'}, are not merged: others do not have it"
+                f"{describe_sources(judgments.sources) or 'the qrels'}, are not merged: others do "
+                "not have it"
             )
     ids = [encode_ids(judgments.query_ids) for judgments in judgments_list]
-    all_ids = Ids.concatenate(ids)
-    queries = all_ids.take(all_ids.sort_keys().argsort(kind="stable"))
+    queries = Ids.concatenate(ids)
+    queries = queries.take(queries.sort_keys().argsort(kind="stable"))
     queries = queries.take(queries.find_changes()).compact()
     query_index = IdIndex(queries)
-    group = np.concatenate(
-        [
-            query_index.find_rows(query_ids)[query_codes]
-            for query_ids, query_codes in zip(ids, query_columns, strict=True)
-        ]
-    )
+    columns = zip(ids, query_columns, strict=True)
+    group = np.concatenate([query_index.find_rows(own_ids)[query] for own_ids, query in columns])
     all_docs = Ids.concatenate(list(doc_columns))
-    grade = np.concatenate(
-        [np.asarray(judgments.grade, np.float64) for judgments in judgments_list]
-    )
+    grade_columns = [np.asarray(judgments.grade, np.float64) for judgments in judgments_list]
+    grade = np.concatenate(grade_columns)
     first, pair = number_pairs(group, all_docs)
     n_pairs = len(first)
     first = np.full(n_pairs, len(pair))
@@ -70,8 +69,8 @@ def merge_judgments(
         grades_text = ", ".join(map(format_shortest, grade[pair == pair_number].tolist()))
         raise InputError(
             f"query {decode(queries[int(group[row])])!r:.80}, document "
-            f"{decode(all_docs[row])!r:.80}: has the grades {grades_text}, and so differ the grades of "
-            f"{format_count(len(differing_pairs), 'document')}",
+            f"{decode(all_docs[row])!r:.80}: has the grades {grades_text}, and so differ the "
+            f"grades of {format_count(len(differing_pairs), 'document')}",
             hint="differing= says which counts: 'latest', 'highest' or 'majority' (--differing).",
         )
     choose_grades = {"latest": _latest_grades, "majority": _majority_grades}.get(differing)
@@ -81,9 +80,11 @@ def merge_judgments(
     counts = np.bincount(group[rows], minlength=len(queries))
     grade_column = unify_grades(chosen_grade[order])
     assert grade_column is not None  # noqa: S101 - the grades of judgments
-    text = f"{format_count(len(judgments_list), 'qrels', 'qrels')} merged: {format_count(n_pairs, 'judgment')}"
+    n_merged, n_judgments = len(judgments_list), format_count(n_pairs, "judgment")
+    text = f"{format_count(n_merged, 'qrels', 'qrels')} merged: {n_judgments}"
     if len(differing_pairs):
-        text += f", of which {len(differing_pairs):,} had different grades: {COUNTED_GRADE[differing]} counts"
+        text += f", of which {len(differing_pairs):,} had different grades: "
+        text += f"{COUNTED_GRADE[differing]} counts"
     note = Note("merged", "info", f"{text}.", count=len(differing_pairs))
     return Judgments(
         IdList(queries),
@@ -101,12 +102,9 @@ def merge_judgments(
 
 
 def _stated_top_grade(judgments_list: Sequence[Judgments]) -> float | None:
-    """Return the highest grade that was stated, if one was; None: that which occurs."""
-    stated_grades = [
-        judgments.stated_top_grade
-        for judgments in judgments_list
-        if judgments.stated_top_grade is not None
-    ]
+    """Return the highest grade, if any judgments state their scale; else None."""
+    top_grades = [judgments.stated_top_grade for judgments in judgments_list]
+    stated_grades = [grade for grade in top_grades if grade is not None]
     highest_grades = [float(np.max(judgments.grade, initial=0)) for judgments in judgments_list]
     return max([*stated_grades, *highest_grades]) if stated_grades else None
 
@@ -119,7 +117,7 @@ def _latest_grades(pair: Ints, grade: Floats, n: int) -> Floats:
 
 
 def _majority_grades(pair: Ints, grade: Floats, n: int) -> Floats:
-    """Return each pair's most frequent grade, the highest of those: (n,)."""
+    """Return each pair's most frequent grade, the highest of equally frequent grades: (n,)."""
     order = np.lexsort((grade, pair))
     first_rows = np.flatnonzero(mark_changes(pair[order], grade[order]))
     counts = np.diff(np.append(first_rows, len(order)))
@@ -135,7 +133,7 @@ def _majority_grades(pair: Ints, grade: Floats, n: int) -> Floats:
 def select_judgments(
     judgments: Judgments, query: Ints, rows: Ints, *, keep_empty: bool = False
 ) -> Judgments:
-    """Return some of the judgments; queries without any are not there, unless these are kept."""
+    """Return the judgments at `rows`; queries without a row are left out, unless `keep_empty`."""
     _refuse_grouped_judgments(judgments)
     codes = np.arange(len(judgments.query_ids)) if keep_empty else np.unique(query[rows])
     counts = np.bincount(query[rows], minlength=len(judgments.query_ids))[codes]

@@ -1,4 +1,4 @@
-"""Counts: how many queries a result is the mean of, and what was left out of it."""
+"""Counts: the numbers of queries that a result averages, and of queries that it leaves out."""
 
 from dataclasses import dataclass
 
@@ -29,7 +29,7 @@ _COUNT_TEXTS = (
 
 @dataclass(unsafe_hash=True)
 class Counts:
-    """How many queries a result is the mean of, and what was left out of it. Never changed.
+    """The numbers of queries that a result averages, and that it leaves out. Never changed.
 
     (A frozen dataclass takes 1 us more to make: small evaluations would notice.)
     """
@@ -59,17 +59,17 @@ class Counts:
                 notes.append(Note(count_name.replace("_", "-"), "info", text, count))
         return notes
 
-    def __add__(self, other: "Counts") -> "Counts":
+    def __add__(self, addend: "Counts") -> "Counts":
         return Counts(
             **{
-                count_name: count + getattr(other, count_name)
+                count_name: count + getattr(addend, count_name)
                 for count_name, count in vars(self).items()
             }
         )
 
     @property
     def _mean_share(self) -> str:
-        """Of how many queries the mean is one, where rows were left out, and queries with them."""
+        """The share of the run's queries that is averaged, in words, where rows were left out."""
         if not self.rows_left_out:
             return ""
         all_queries = format_query_count(self.queries + self.without_judgments)

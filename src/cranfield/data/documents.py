@@ -1,4 +1,4 @@
-"""What a run ranks: the documents of its rows, or what these are chunks or spans of."""
+"""Documents: what a run ranks, the documents of its rows or those of its chunks or spans."""
 
 import contextlib
 import copy
@@ -36,18 +36,18 @@ _Outcome = TypeVar("_Outcome")
 
 
 class _SplitQueryError(Exception):
-    """The rows of a query are apart."""
+    """The rows of a query are in several places."""
 
 
 class Documents:
-    """Rows of a run, and the documents that they are: base class of `Run`."""
+    """The rows of a run, and the documents of the rows: base class of `Run`."""
 
     name: str
     errors: Errors
-    docs_of_query: Nested | None  # if it came as a dict, whose documents are ranked as they are
-    conversion: "Chunks | Spans | None" = None  # None: of its rows, one by one
+    docs_of_query: Nested | None  # {query: {doc: score}} of a run that came as a dict
+    conversion: "Chunks | Spans | None" = None  # None: each row is a document
     sources: Sequence[Source]  # the files that it is read from, none if it is in memory
-    left_out: FaultyRows  # already; of what is read later, its blocks say it
+    left_out: FaultyRows  # when it was opened; blocks count rows that are left out later
     _rows: Rows
 
     def map_docs(self, mapping: "DocsOfChunks", keep: Keep = "first") -> Self:
@@ -113,7 +113,7 @@ class Documents:
             raise OptionError("the documents of this run are mapped already")
 
     def resolve_spans(self, judged_spans: "JudgedSpans | None", overlap: float) -> Self:
-        """Return the run as it meets judgments: of spans if these are `judged`, not None.
+        """Return the run whose documents are judged spans; unchanged if `judged_spans` is None.
 
         Raises InputError if only one side has spans.
         """
@@ -145,25 +145,25 @@ class Documents:
 
     @property
     def rows(self) -> Rows:
-        """The rows, wherever they are."""
+        """The rows, in a file or in memory."""
         return self._rows
 
     def replace_rows(self, rows: Rows) -> Self:
-        """Return the same run over other rows, such as a part of its own."""
+        """Return the same run with other rows, such as a part of its rows."""
         return self._replace_rows(rows, self.conversion)
 
     def _replace_rows(self, rows: Rows, conversion: "Chunks | Spans | None") -> Self:
-        """Return the same run over other rows, or of other documents."""
+        """Return the same run with other rows, or with another conversion to documents."""
         copied_run = copy.copy(self)
         copied_run._rows, copied_run.conversion = rows, conversion
         copied_run.sources, copied_run.left_out = rows.sources, rows.left_out
-        # What is made of others is ranked block by block.
+        # A run with a conversion is ranked block by block.
         copied_run.docs_of_query = getattr(rows, "data", None) if conversion is None else None
         return copied_run
 
     @property
     def list_kind(self) -> ListKind | None:
-        """What its lists hold, if it came as lists alone: "ids" or "grades"."""
+        """The kind of its lists, if it came as lists alone: "ids" or "grades"."""
         return self._rows.list_kind
 
     @property
@@ -173,11 +173,11 @@ class Documents:
 
     @property
     def needed_roles(self) -> tuple[Role, ...]:
-        """The columns without which it is not known what the documents are."""
+        """The columns that the conversion to documents needs."""
         return () if self.conversion is None else self.conversion.needed_roles
 
     def group_block(self, block: Block, judging: Judging = Judging()) -> GroupedBlock:
-        """Return a block of its rows by query: the documents that are ranked.
+        """Group a block of its rows by query, and convert rows to the documents that are ranked.
 
         Raises DuplicateError for a document that has rows of two systems.
         """
@@ -192,7 +192,7 @@ class Documents:
         return grouped_block
 
     def read_doc_ids(self, block: Block) -> Ids:
-        """Return the documents of some of its rows, row by row."""
+        """Return the documents of a block of its rows: (rows,)."""
         return block.doc if self.conversion is None else self.conversion.document_ids(block)
 
     @property
@@ -206,9 +206,9 @@ class Documents:
         judging: Judging,
         use_blocks: Callable[[Callable[[], Iterator[GroupedBlock]]], _Outcome],
     ) -> _Outcome:
-        """Return what `use` makes of the blocks, of which none begins within a query's rows.
+        """Return the outcome of `use_blocks` on blocks that each hold whole queries.
 
-        If a query comes back after others, they are held whole, and `use` is called once more.
+        If a query comes back after others, all rows are held, and `use_blocks` is called again.
         """
         roles = tuple(dict.fromkeys((*extra_roles, *self.needed_roles)))
 
@@ -233,11 +233,11 @@ class Documents:
 
     @property
     def _unranked_judging(self) -> Judging:
-        """How rows are taken without ranking them: as they are, repeated ones, too."""
+        """The options for reading rows without ranking them: repeated documents are kept."""
         return Judging(duplicates="each") if self.conversion is None else Judging()
 
     def _read_all(self, roles: Iterable[Role], judging: Judging | None = None) -> Block:
-        """Return all rows, those of a query together; `judging` says which of a document count."""
+        """Return all rows, grouped by query; `judging` says which rows of a document are kept."""
         self._refuse_spans()
 
         def collect_blocks(grouped_blocks: Callable[[], Iterable[GroupedBlock]]) -> list[Block]:
@@ -259,10 +259,10 @@ class Documents:
             )
 
     def first_repeat_error(self, error: DuplicateError, judging: Judging) -> InputError:
-        """Return the error of the first row of all whose document another row has.
+        """Return the error of the run's first row that repeats a document.
 
-        `error` is that of one of them: blocks, and rows that were brought together, may come in
-        another order than the rows. To find it, the run is read once more.
+        `error` is the error of any such row: blocks, and regrouped rows, may come in another
+        order than the rows. To find the first row, the run is read once more.
         """
         if judging.duplicates != "refuse":
             return error
@@ -270,10 +270,10 @@ class Documents:
         return repeats_error(repeats) if repeats.count else error
 
     def find_repeats(self) -> FaultyRows:
-        """Return the rows whose document another row has; for this, the run is read once more."""
+        """Return the count of rows that repeat a document; the run is read once more."""
         skipping_run = copy.copy(self)
         skipping_run.errors = "skip"
-        ranking_roles = self._rows.extra_roles & {"score", "rank"}  # the advice depends on them
+        ranking_roles = self._rows.extra_roles & {"score", "rank"}  # the hint depends on them
         repeats_of_blocks = skipping_run.read_whole_queries(
             ranking_roles,
             Judging(duplicates="first"),

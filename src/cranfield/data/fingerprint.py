@@ -1,4 +1,4 @@
-"""Fingerprints: what saved scores carry of the judgments and of what was retrieved.
+"""Fingerprints: hashes of judgments and of retrieved documents, kept with saved scores.
 
 A hash tells whether two judgments are the same. Of the documents that a run retrieved, the least
 hashes are a sketch, by which two runs can be seen to have hardly a document in common, because
@@ -20,21 +20,21 @@ _HASH_DIGITS = 16  # of a hash
 
 
 def hash_judgments(qrels: Qrels) -> str:
-    """Return a hash (SHA-256) of judgments: of each query, its documents and their grades.
+    """Return a hash (SHA-256) of judgments: of each query's documents and their grades.
 
     Neither the order of the rows nor the format matters, but everything that measures may see: the
     highest grade of the collection, how documents were sampled, the groups.
 
-    >>> one = Qrels({"q1": {"a": 1, "b": 0}, "q2": {"a": 2}})
-    >>> other = Qrels([("q2", "a", 2), ("q1", "b", 0), ("q1", "a", 1)])
-    >>> hash_of_judgments(one) == hash_of_judgments(other)
+    >>> qrels = Qrels({"q1": {"a": 1, "b": 0}, "q2": {"a": 2}})
+    >>> same_qrels = Qrels([("q2", "a", 2), ("q1", "b", 0), ("q1", "a", 1)])
+    >>> hash_judgments(qrels) == hash_judgments(same_qrels)
     True
     """
     return hash_digest(digest_judgments(qrels), qrels.top_grade)
 
 
 def digest_judgments(qrels: Qrels) -> int:
-    """Return the sum of the hashes of each query's judgments: those of parts can be added up.
+    """Return the sum of the hashes of each query's judgments; sums of parts can be added up.
 
     (A hash of such a sum is AdHash: Bellare & Micciancio, EUROCRYPT 1997.)
     """
@@ -54,7 +54,7 @@ def hash_digest(digest: int, top_grade: float) -> str:
 
 
 def _judgment_rows(qrels: Qrels) -> tuple[list[int], list[list[Any]]]:
-    """Return where each query's rows begin, and the columns of the rows, of which some are ids."""
+    """Return the first row of each query, and the columns of the rows, as lists."""
     docs = qrels.docs.to_list()
     levels = qrels.group_levels
     if levels is None:
@@ -69,7 +69,7 @@ def _judgment_rows(qrels: Qrels) -> tuple[list[int], list[list[Any]]]:
 
 
 def _plain_numbers(column: Numbers) -> list[Any]:
-    """Return numbers; a whole number is the same for every type."""
+    """Return a column as a list, whole numbers of any type as int."""
     numbers: list[Any] = column.tolist()
     if column.dtype.kind == "f":
         numbers = [int(number) if number.is_integer() else number for number in numbers]
@@ -81,7 +81,8 @@ def sketch_documents(run: Run) -> str:
 
     Of a run of chunks that are mapped, these are the documents. It reads the run once more.
 
-    >>> sketch_of(Run({"q1": ["a", "b"], "q2": ["a"]})) == sketch_of(Run({"q": ["b", "a"]}))
+    >>> run = Run({"q1": ["a", "b"], "q2": ["a"]})
+    >>> sketch_documents(run) == sketch_documents(Run({"q": ["b", "a"]}))
     True
     """
     least_hashes: Words = np.zeros(0, np.uint64)
@@ -93,19 +94,20 @@ def sketch_documents(run: Run) -> str:
     return "".join(f"{hash_number:0{_HASH_DIGITS}x}" for hash_number in least_hashes.tolist())
 
 
-def estimate_overlap(sketch: str, other_sketch: str) -> float:
-    """Return about which share of the documents of either are in both, by their sketches.
+def estimate_overlap(sketch: str, second_sketch: str) -> float:
+    """Estimate the share of documents of either run that are in both, by their sketches.
 
     As far as 64 hashes tell; exact where there are no more documents.
 
-    >>> a, b = sketch_of(Run({"q": ["a", "b", "c"]})), sketch_of(Run({"q": ["b", "c", "d"]}))
-    >>> in_common(a, b) == 2 / 4
+    >>> sketch = sketch_documents(Run({"q": ["a", "b", "c"]}))
+    >>> other_sketch = sketch_documents(Run({"q": ["b", "c", "d"]}))
+    >>> estimate_overlap(sketch, other_sketch) == 2 / 4
     True
     """
-    hashes, other_hashes = _split_hashes(sketch), _split_hashes(other_sketch)
-    least_hashes = sorted(hashes | other_hashes)[:SKETCH_SIZE]
+    hashes, second_hashes = _split_hashes(sketch), _split_hashes(second_sketch)
+    least_hashes = sorted(hashes | second_hashes)[:SKETCH_SIZE]
     return (
-        len(hashes.intersection(other_hashes, least_hashes)) / len(least_hashes)
+        len(hashes.intersection(second_hashes, least_hashes)) / len(least_hashes)
         if least_hashes
         else 1.0
     )

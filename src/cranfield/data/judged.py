@@ -1,6 +1,6 @@
 """Judged: a run seen through the judgments, query by query, group by group, pair by pair.
 
-What a measure receives; `judge` makes it.
+`judge` makes a `Judged`, and a measure receives it.
 """
 
 from collections.abc import Callable, Iterator
@@ -23,7 +23,7 @@ from cranfield.lazy import cached_property
 
 NO_CUTOFF = 2**62  # the cutoff of a measure without one, beside others that have one
 MAX_ROWS = 1 << 18  # judged documents that measures look at together
-MAX_DEPTH = 1_000_000  # ranks that are looked at one by one
+MAX_DEPTH = 1_000_000  # ranks that have a row each, at most
 
 
 def _refuse_levels() -> "RankedLevels":
@@ -50,22 +50,22 @@ class Judged(Recordable):
     ideal: Ranked
     n_retrieved: Ints
     top_grade: float
-    has_groups: bool = False  # then the grades in hits and ideal are the best of any group
+    has_groups: bool = False  # then a grade in hits and ideal is the document's best in any group
     _rank_levels: Callable[[], "RankedLevels"] = (
         _refuse_levels  # of groups and preferences; `judge` gives it
     )
     cost: Floats | None = None  # of every retrieved document, query after query, best rank first
     ties: Ties = "document"  # how equal scores were ranked; "expected": hits have tie_first, _size
-    is_cut: bool = False  # whether only the best so many of each query were kept
+    is_cut: bool = False  # whether the documents of each query were cut at a depth
 
     @cached_property
     def has_whole_grades(self) -> bool:
-        """Whether the grades are whole numbers, all of them."""
+        """Whether all grades are whole numbers."""
         return are_whole_grades(self.hits.grade)
 
     @property
     def above_zero(self) -> float:
-        """The lowest grade above 0 that there may be: 1 of whole numbers."""
+        """The lowest possible grade above 0: 1 where grades are whole numbers."""
         return 1 if self.has_whole_grades else SMALLEST_POSITIVE
 
     def n_relevant(self, rel: float = 1) -> Ints:
@@ -74,13 +74,13 @@ class Judged(Recordable):
 
     @property
     def is_large(self) -> bool:
-        """Whether measures look at some queries at a time: see `pieces`."""
+        """Whether measures look at some queries at a time: see `split_queries`."""
         return len(self.n_retrieved) > 1 and len(self.ideal.query) > MAX_ROWS
 
     def split_queries(self) -> "Iterator[tuple[slice, Judged]]":
-        """Yield some queries at a time, which they are, and these alone; judgments in groups not.
+        """Yield (slice, judged) for some queries at a time; not for judgments in groups.
 
-        What a measure computes for each row is then as large as a piece, not as all of them.
+        The columns that a measure computes then have the rows of some queries, not of all.
         """
         n_queries = len(self.n_retrieved)
         step = max(1, n_queries * MAX_ROWS // max(1, len(self.ideal.query)))
@@ -125,14 +125,14 @@ class Judged(Recordable):
 
     @step_method()
     def tie_places(self, worth: Numbers, k: Ints | None = None) -> "TiePlaces":
-        """Return the places of rank <= k that a document of value may have: see `Places`.
+        """Return the ranks <= k that a document of worth may have: see `TiePlaces`.
 
-        `values` (rows of hits,) is what each hit is worth. For ties="expected" alone.
+        `worth` is (rows of hits,), such as gains. For ties="expected" alone.
         """
         hits = self.hits
         tie_first, tie_size = hits.columns["tie_first"], hits.columns["tie_size"]
         begins_tie = mark_changes(hits.query, tie_first)
-        tie_worth = np.bincount(np.cumsum(begins_tie) - 1, worth)  # a value for each tie
+        tie_worth = np.bincount(np.cumsum(begins_tie) - 1, worth)  # (ties,)
         ties = hits.where(begins_tie)
         worth_above = ties.running(tie_worth) - tie_worth
         last_rank = self.n_retrieved[:, 0]
@@ -159,7 +159,7 @@ class Judged(Recordable):
 
     @step_method()
     def effective_cutoffs(self, k: Ints | None) -> Ints:
-        """Return the cutoff; where there is none, the number of documents retrieved."""
+        """Return the cutoffs; the number of retrieved documents in place of a missing cutoff."""
         if k is None:
             return self.n_retrieved
         return k if k.max() < NO_CUTOFF else np.where(k >= NO_CUTOFF, self.n_retrieved, k)
@@ -173,10 +173,10 @@ class Judged(Recordable):
 
     @cached_property
     def subtopics(self) -> "Groups":
-        """The groups as subtopics, of which a query's share one ranking.
+        """The groups as subtopics: those of a query share one ranking.
 
         They differ from `groups` where only judged documents count: a document that is judged for
-        one of the subtopics keeps its place in the ranking for all.
+        one of the subtopics keeps its rank in all of them.
         """
         if not self.has_groups:
             return self.groups
@@ -190,12 +190,12 @@ class Judged(Recordable):
 
 @dataclass(eq=False, repr=False)
 class TiePlaces(Recordable):
-    """The places of tied documents: those that a document of value may have, best rank first.
+    """The places of ties with documents of worth, best rank first: a row is a rank of a tie.
 
-    Each order of documents that share their score is as likely as any other, so that each of them
-    has each of their places equally often. In `ranked` a row is a place; its grade means
-    nothing. The columns are (rows,): the place is the `nth` of `size` that have its score; `held`
-    is what the documents of that score are worth together, `above` what all of higher scores are.
+    Each order of tied documents is as likely as any other, so that each document has each rank of
+    its tie equally often. The rows of `ranked` are the places; its grades mean nothing. The columns
+    are (rows,): the place is the `nth` of `size` ranks of its tie; `worth` is the worth of all
+    documents of the tie, `worth_above` that of all documents with higher scores.
     """
 
     level = "row"
@@ -207,15 +207,15 @@ class TiePlaces(Recordable):
     worth_above: Numbers
 
     def expected_worth(self) -> Floats:
-        """Return the worth down to each cutoff, on average: (n_queries, n_cutoffs)."""
+        """Return the mean worth, over all orders, down to each cutoff: (n_queries, n_cutoffs)."""
         average_so_far = self.worth_above + self.worth * self.nth / self.size
         return self.ranked.maximum(average_so_far)
 
     def miss_chances(self) -> tuple[Floats, Floats]:
-        """Return the chances that nothing of value is here, and that something is: (rows,).
+        """Return the probabilities of no document of worth at a place, and of one: (rows,) each.
 
-        If nothing is above: then this place and those below it are left for the `held`
-        documents, worth 1 each.
+        Given that no such document of the tie is above: then this place and the places below it
+        are left for the `worth` documents, worth 1 each.
         """
         places_left = self.size - self.nth + 1
         missed_here = np.maximum(places_left - self.worth, 0) / places_left
@@ -224,7 +224,7 @@ class TiePlaces(Recordable):
 
 
 def _number_rows(counts: Ints) -> tuple[Ints, Ints]:
-    """Return, for groups of so many rows, each row's group, and 1, 2, ... within it: (rows,)."""
+    """Return the group of each row, and its number in it, 1, 2, ..., of groups of `counts` rows."""
     return np.repeat(np.arange(len(counts)), counts), consecutive_numbers(1, counts)
 
 
@@ -233,7 +233,7 @@ class Groups(Recordable):
     """A run seen through each judgment group alone.
 
     In `judged` a group is what a query is elsewhere; `query` (n_groups,) is the query of each.
-    `weight` (n_groups,) is what each counts among its query's, None if that is not known.
+    `weight` (n_groups,) is the weight of a group in its query, None if that is not known.
     """
 
     level = "group"
@@ -241,19 +241,19 @@ class Groups(Recordable):
     judged: Judged
     query: Ints
     weight: Floats | None = None
-    # The best ranking by a function of `subtopics`; None: a single group, where grades say it.
+    # Ranks documents by a function of `subtopics`; None: one group for a query, ranked by grades.
     _best_ranking: Callable[..., Ranked] | None = None
 
     @step_method()
     def novel_first(self, alpha: float, rel: float) -> Ranked:
-        """Return the ranking that greedily takes the document that adds most, group by group."""
+        """Return the ranking of each group that greedily takes the document of highest gain."""
         from cranfield.data import subtopics
 
         return self._best_relevant(rel, subtopics.novel_first, alpha, rel)
 
     @step_method()
     def most_first(self) -> Ranked:
-        """Return the ranking by what a document is worth to all groups, group by group."""
+        """Return the ranking, for each group, by a document's gain in all groups of the query."""
         from cranfield.data import subtopics
 
         return self._best_relevant(self.judged.above_zero, subtopics.most_first)
@@ -293,9 +293,9 @@ class Groups(Recordable):
 
 @dataclass(eq=False, repr=False)
 class RankedLevels:
-    """What is needed to look at groups and preferences, if a measure asks for them.
+    """The levels of judgment groups with the ranks of a run: makes groups and preferences.
 
-    `levels` may have the judgments of the qrels several times over: see `variants`.
+    `levels` may repeat the judgments of the qrels, for variants of one query.
     """
 
     n_queries: int
@@ -352,7 +352,7 @@ class RankedLevels:
         return Groups(judged_groups, levels.query, levels.weight, rank_by)
 
     def judge_subtopics(self, judged: Judged) -> Groups:
-        """Return each group as a query of its own, with the ranks that the query's ranking has."""
+        """Return each group as a query of its own, with the ranks of the query's ranking."""
         if not self.judged_only:
             return judged.groups
         levels = self.levels

@@ -1,4 +1,4 @@
-"""Judging: how a run is judged. Each option, its default, its check and its sentence, said once."""
+"""Judging: the options that say how a run is judged, each with default, check and sentence."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -23,7 +23,7 @@ class Judging(Options):
     Raises OptionError for an option with a value that is not one of its choices, or that has no
     meaning beside another.
 
-    >>> Judging(depth=10).unusual()
+    >>> Judging(depth=10).changed_options()
     {'depth': 10}
     """
 
@@ -121,12 +121,12 @@ class Judging(Options):
 
     @property
     def has_one_tie_order(self) -> bool:
-        """Whether tied documents are ranked in one order, for all grades."""
+        """Whether the order of tied documents is known without their grades."""
         return self.ties in ("document", "ascending", "given")
 
     @property
     def averages_by_grade(self) -> bool:
-        """Whether it depends on the grades which queries are averaged."""
+        """Whether the choice of the averaged queries depends on grades."""
         return "relevant" in self.queries
 
     @property
@@ -153,5 +153,5 @@ class Judging(Options):
         return rules[self.ties]
 
 
-# Where runs are not ranked, or in one way only: all but what applies to rows as they are read.
-RANKING_OPTIONS = frozenset(one.name for one in list_options(Judging)) - {"duplicates"}
+# Options without effect where runs are not ranked, or in one way only.
+RANKING_OPTIONS = frozenset(option.name for option in list_options(Judging)) - {"duplicates"}

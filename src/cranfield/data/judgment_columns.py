@@ -1,4 +1,4 @@
-"""Columns that follow from judgments, each computed when it is first asked for."""
+"""JudgmentColumns: columns computed from judgments, each when it is first read."""
 
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # what most judgments do not need
 
 
 class JudgmentColumns(Judgments):
-    """Judgments with the columns that follow from them: base class of `Qrels`."""
+    """Judgments with the columns that are computed from them: base class of `Qrels`."""
 
     _judgments: Judgments
 
@@ -67,7 +67,8 @@ class JudgmentColumns(Judgments):
             row = int(wrong[0])
             query, doc = self.query_ids[self.query[row]], decode(self.docs[row])
             raise InputError(
-                f"query {query!r}, document {doc!r}: the grade {format_shortest(self.grade[row])} is not a "
+                f"query {query!r}, document {doc!r}: the grade {format_shortest(self.grade[row])} "
+                "is not a "
                 f"whole number: {why}",
                 source=self.source or "the qrels",
                 hint=hint,
@@ -76,7 +77,7 @@ class JudgmentColumns(Judgments):
 
     @property
     def grade_range(self) -> str:
-        """The lowest and the highest grade, in words; there must be one."""
+        """The lowest and the highest grade, in words; there must be a grade."""
         return f"{format_shortest(self.grade.min())} to {format_shortest(self.grade.max())}"
 
     @cached_property
@@ -119,7 +120,7 @@ class JudgmentColumns(Judgments):
 
     @cached_property
     def spans(self) -> "JudgedSpans | None":
-        """The judged spans, if the judgments are of spans."""
+        """{query: {document: judged spans}}; None if the judgments are not of spans."""
         if "start" not in self.columns:
             return None
         from cranfield.data.spans import JudgedSpan, span_docs
@@ -143,7 +144,7 @@ class JudgmentColumns(Judgments):
 
     @cached_if_small
     def pair_index(self) -> PairIndex:
-        """Where (the position of a query, a document) is, row by row."""
+        """Return the index of the rows by query position and document."""
         return PairIndex(self.query, self.docs)
 
     @cached_if_small
@@ -155,7 +156,7 @@ class JudgmentColumns(Judgments):
             rows = np.lexsort((-grades, query))
             columns = {name: column[rows] for name, column in self.sampling.items()}
             return Ranked(len(self.query_ids), query, rank, grades[rows], columns=columns)
-        # One number for query and grade, which sorts several times faster than a pair.
+        # One key for query and grade sorts several times faster than two keys.
         first_key = query * (2 * LARGEST_GRADE + 1)
         keys = first_key - grades
         columns = {}

@@ -1,4 +1,4 @@
-"""Lists alone: grades as judgments and a run; and when lists of ids are the two sides of one."""
+"""Lists without ids or queries: lists of grades as judgments and a run; checks of lists of ids."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -157,9 +157,8 @@ def grades(
         sentence_of_code = [("collection", f"Judged: the grades stated for the collection{text}.")]
     elif n_relevant is not None:
         for query, n in _read_counts(n_relevant, queries).items():
-            judged[query] |= missing_relevant_docs(
-                judged[query], n, 1, _query_label("the grades", query, judged)
-            )
+            label = _query_label("the grades", query, judged)
+            judged[query] |= missing_relevant_docs(judged[query], n, 1, label)
         text = f"Judged: {grades_name}, and the other relevant documents, grade 1 each."
         sentence_of_code = [("n-relevant", text)]
     qrels = Qrels(judged)
@@ -173,12 +172,16 @@ def grades(
         except ValueError:
             raise OptionError(
                 f"top={top!r:.40} (--top-grade): expected the highest grade of the scale, a number "
-                f"from {format_shortest(qrels.top_grade)}, the highest of these grades, to {LARGEST_GRADE}"
+                f"from {format_shortest(qrels.top_grade)}, the highest of these grades, "
+                f"to {LARGEST_GRADE}"
             ) from None
         sentence_of_code.append(("scale", f"The highest grade of the scale: {top}, as stated."))
     notes = tuple(Note(code, "info", sentence) for code, sentence in sentence_of_code)
     qrels = qrels.replace_fields(
-        list_kind="grades", description=LIST_DESCRIPTIONS["grades"], notes=notes, stated_top_grade=top
+        list_kind="grades",
+        description=LIST_DESCRIPTIONS["grades"],
+        notes=notes,
+        stated_top_grade=top,
     )
     return GradedSystems(qrels, runs) if systems else Graded(qrels, runs["grades"])
 
@@ -194,20 +197,19 @@ _RankingOfQuery = dict[str, list[str]]
 
 
 def _read_queries(lists: Any) -> tuple[_GradesOfQuery, _RankingOfQuery]:
-    """Return the judgments and the rankings of a list for each query."""
+    """Return {query: {document: grade}} and {query: ranking} of a list of grades for each query."""
     lists_of_query = _lists_by_query(lists, "the grades")
     if not lists_of_query:
         raise InputError("the grades: hold no list")
     judged, rankings = {}, {}
     for query, grade_list in lists_of_query.items():
-        judged[query], rankings[query] = read_grade_list(
-            grade_list, _query_label("the grades", query, lists_of_query)
-        )
+        label = _query_label("the grades", query, lists_of_query)
+        judged[query], rankings[query] = read_grade_list(grade_list, label)
     return judged, rankings
 
 
 def _read_systems(lists: Any) -> tuple[_GradesOfQuery, dict[str, _RankingOfQuery]]:
-    """Return the judgments and each system's rankings.
+    """Return {query: {document: grade}} and {system: {query: ranking}} of lists of grades.
 
     A document is called by its grade, numbered where a list has several of that grade.
     """
@@ -216,32 +218,24 @@ def _read_systems(lists: Any) -> tuple[_GradesOfQuery, dict[str, _RankingOfQuery
             f"the systems: expected {{system: list of grades}}, got {lists!r:.80}",
             hint='As in grades({"A": [5, 2, 4], "B": [2, 5, 4]}, systems=True).',
         )
-    graded_of_system = {
-        system: {
-            query: read_grade_list(
-                grades, f"system {system!r}: {_query_label('the grades', query, lists_of_query)}"
-            )
-            for query, grades in lists_of_query.items()
-        }
-        for system, lists_of_query in (
-            (system, _lists_by_query(lists_of_system, f"system {system!r}"))
-            for system, lists_of_system in lists.items()
-        )
-    }
-    first_system, *other_systems = graded_of_system
-    for other_system in other_systems:
-        for query in sorted(
-            graded_of_system[first_system].keys() ^ graded_of_system[other_system].keys()
-        ):
-            system_with, system_without = (
-                (first_system, other_system)
-                if query in graded_of_system[first_system]
-                else (other_system, first_system)
-            )
+    graded_of_system: dict[Any, dict[str, Any]] = {}
+    for system, lists_of_system in lists.items():
+        lists_of_query = _lists_by_query(lists_of_system, f"system {system!r}")
+        graded_of_system[system] = {}
+        for query, grade_list in lists_of_query.items():
+            label = f"system {system!r}: {_query_label('the grades', query, lists_of_query)}"
+            graded_of_system[system][query] = read_grade_list(grade_list, label)
+    first_system, *later_systems = graded_of_system
+    first_queries = graded_of_system[first_system].keys()
+    for later_system in later_systems:
+        later_queries = graded_of_system[later_system].keys()
+        for query in sorted(first_queries ^ later_queries):
+            names = [first_system, later_system]
+            has_list, lacks_list = names if query in first_queries else reversed(names)
             raise InputError(
-                f"system {system_with!r} has a list of query {query!r}, and {system_without!r} none"
+                f"system {has_list!r} has a list of query {query!r}, and {lacks_list!r} none"
             )
-    judged: _GradesOfQuery = {query: {} for query in graded_of_system[first_system]}
+    judged: _GradesOfQuery = {query: {} for query in first_queries}
     rankings: dict[str, _RankingOfQuery] = {}
     for system, graded_of_query in graded_of_system.items():
         rankings[system] = {}
@@ -252,9 +246,8 @@ def _read_systems(lists: Any) -> tuple[_GradesOfQuery, dict[str, _RankingOfQuery
                 grade = grades_of.get(doc)
                 n_of_grade[grade] += 1
                 doc_name = "unjudged" if grade is None else f"grade {grade}"
-                ranking.append(
-                    doc_name if n_of_grade[grade] == 1 else f"{doc_name} ({n_of_grade[grade]})"
-                )
+                n = n_of_grade[grade]
+                ranking.append(doc_name if n == 1 else f"{doc_name} ({n})")
                 if grade is not None:
                     judged[query][ranking[-1]] = grade
             rankings[system][query] = ranking
@@ -262,19 +255,18 @@ def _read_systems(lists: Any) -> tuple[_GradesOfQuery, dict[str, _RankingOfQuery
 
 
 def _add_collection(judged: _GradesOfQuery, collection: Mapping[str, Any]) -> int:
-    """Add what a collection has beside the retrieved documents.
+    """Add the documents of a collection that were not retrieved to the grades of each query.
 
-    Return how many documents were retrieved that the collection does not mention: those of grade 0
-    or less are judged, too.
+    Return the number of documents of grade 0 or less that were retrieved and that the collection
+    does not mention: they are judged, too.
     """
     for query in sorted(judged.keys() ^ collection.keys()):
         present, absent = ("list", "collection") if query in judged else ("collection", "list")
         raise InputError(f"query {query!r} has a {present} of grades, and no {absent}")
     n_added = 0
     for query, grade_list in collection.items():
-        unretrieved_grades, n_new = _unretrieved_grades(
-            judged[query], grade_list, _query_label("the collection", query, judged)
-        )
+        label = _query_label("the collection", query, judged)
+        unretrieved_grades, n_new = _unretrieved_grades(judged[query], grade_list, label)
         judged[query] |= unretrieved_grades
         n_added += n_new
     return n_added
@@ -299,10 +291,10 @@ def _read_counts(n_relevant: Any, queries: Sequence[str]) -> dict[str, Any]:
 def missing_relevant_docs(
     grades_of_doc: Mapping[str, float], n_relevant: Any, rel: float, list_name: str
 ) -> dict[str, float]:
-    """Return {document: grade} of the relevant documents that a list of grades has not.
+    """Return {document: grade} of the relevant documents that are not in a list of grades.
 
-    `n_relevant` is how many there are in all, of grade `rel` or more; `where` is what errors say
-    of the list. Raises OptionError for what is no such number, InputError if the list has more.
+    `n_relevant` is the number of documents with grade `rel` or more; `list_name` is what errors
+    call the list. Raises OptionError for an impossible number, InputError if the list has more.
     """
     if not is_whole_number(n_relevant) or not 0 <= n_relevant <= _MAX_RELEVANT:
         raise OptionError(
@@ -312,8 +304,8 @@ def missing_relevant_docs(
     n_present = sum(grade >= rel for grade in grades_of_doc.values())
     if n_present > n_relevant:
         raise InputError(
-            f"{list_name}: {format_count(n_present, 'relevant document')} retrieved, and n_relevant="
-            f"{n_relevant} of them in all"
+            f"{list_name}: {format_count(n_present, 'relevant document')} retrieved, and "
+            f"n_relevant={n_relevant} of them in all"
         )
     return {f"other {i}": rel for i in range(1, n_relevant - n_present + 1)}
 
@@ -322,7 +314,7 @@ _MAX_RELEVANT = 10_000_000
 
 
 def _lists_by_query(lists: Any, lists_name: str, names: Iterable[str] = ()) -> dict[str, Any]:
-    """Return {query: list}; without names the queries are `names`, and then go on by number."""
+    """Return {query: list}; lists without names get the queries `names`, and then numbers."""
     if isinstance(lists, Mapping):
         return with_text_ids(lists, lists_name)
     if not is_sequence(lists):
@@ -330,14 +322,11 @@ def _lists_by_query(lists: Any, lists_name: str, names: Iterable[str] = ()) -> d
             f"{lists_name}: expected a list of grades, best rank first, got {lists!r:.80}"
         )
     grade_lists = to_list(lists)
-    if not any(
-        map(is_sequence, {type(grade_list): grade_list for grade_list in grade_lists}.values())
-    ):  # quick: one of a type
+    example_of_type = {type(member): member for member in grade_lists}
+    if not any(map(is_sequence, example_of_type.values())):  # quick: one member of each type
         grade_lists = [grade_lists]
     name_of_position = dict(enumerate(names))
-    return {
-        name_of_position.get(i, str(i + 1)): grade_list for i, grade_list in enumerate(grade_lists)
-    }
+    return {name_of_position.get(i, str(i + 1)): grades for i, grades in enumerate(grade_lists)}
 
 
 def _query_label(lists_name: str, query: str, queries: Mapping[str, Any]) -> str:
@@ -347,9 +336,9 @@ def _query_label(lists_name: str, query: str, queries: Mapping[str, Any]) -> str
 def _unretrieved_grades(
     retrieved_grades: Mapping[str, float], collection: Any, list_name: str
 ) -> tuple[dict[str, float], int]:
-    """Return {document: grade} of what a collection has beside the retrieved documents.
+    """Return {document: grade} of a collection's documents that were not retrieved.
 
-    And how many of these, of grade 0 or less, it does not mention.
+    And the number of retrieved documents, of grade 0 or less, that it does not mention.
     """
     grade_of_doc, docs = read_grade_list(collection, list_name)
     if len(grade_of_doc) < len(docs):
@@ -374,10 +363,11 @@ def _unretrieved_grades(
 def check_lists(qrels: Qrels, run: Run, n_rankings: int) -> None:
     """Raise InputError unless qrels and run are both lists of ids, and as many of them."""
     sides = ("the qrels", qrels), (f"the run {run.name!r}", run)
-    for (side_name, side), (other_name, other_side) in (sides, sides[::-1]):
-        if side.list_kind == "ids" != other_side.list_kind:
+    for (side_name, side), (second_name, second_side) in (sides, sides[::-1]):
+        if side.list_kind == "ids" != second_side.list_kind:
             raise InputError(
-                f"{side_name}: lists of ids, whose queries have no names; {other_name}: {other_side.description}",
+                f"{side_name}: lists of ids, whose queries have no names; {second_name}: "
+                f"{second_side.description}",
                 source=run.source,
                 hint="Both are lists of ids, query by query in the same order, or neither is.",
             )
@@ -387,9 +377,10 @@ def check_lists(qrels: Qrels, run: Run, n_rankings: int) -> None:
 
 
 def unequal_lists_error(n_lists: int, n_rankings: int, source: str | None = None) -> InputError:
-    """Return the error for lists of ids of which there are not as many on both sides."""
+    """Return the error for different numbers of lists of ids on the two sides."""
     return InputError(
-        f"{format_count(n_lists, 'list')} of relevant documents and {format_count(n_rankings, 'ranking')}"
+        f"{format_count(n_lists, 'list')} of relevant documents and "
+        f"{format_count(n_rankings, 'ranking')}"
         ": each query has one of both, in the same order",
         source=source,
         hint="A query without relevant documents, or for which nothing was retrieved, has an empty "

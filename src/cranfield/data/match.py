@@ -1,4 +1,4 @@
-"""Match: which rows of a run are judged, and at which ranks; of blocks, and of dicts."""
+"""Match: the rows of a run that are judged, and their ranks, for runs in blocks and in dicts."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -37,26 +37,24 @@ from cranfield.progress import watch_files, watch_steps
 
 @dataclass(eq=False, repr=False)
 class Match:
-    """The hits, as rows of the qrels with their ranks."""
+    """The hits of a run, as rows of the qrels, with ranks, and counts of the run's queries."""
 
     n_retrieved: Ints  # (n_queries of the qrels,)
     is_in_run: Bools  # (n_queries of the qrels,)
-    unjudged_queries: dict[
-        Any, int
-    ]  # queries of the run without judgments: how many documents each has
+    unjudged_queries: dict[Any, int]  # {query of the run without judgments: number of documents}
     left_out: FaultyRows
-    repeats: FaultyRows  # rows whose document another row of the query has, too
+    repeats: FaultyRows  # rows that repeat a document of their query
     row: Ints  # (hits,)
     placement: Placement  # of the hits
     cost: Floats | None = None  # of every retrieved document, query after query, best rank first
-    conversion_counts: tuple[int, int] = (0, 0)  # see `Grouped`
+    conversion_counts: tuple[int, int] = (0, 0)  # see `GroupedBlock`
     is_regrouped: bool = False  # whether its queries came back after others
     dropped_counts: DroppedCounts = (0, 0)
     is_in_order: bool = False  # whether the hits are in the order of query and rank
 
 
 def _concatenate(column_list: Iterable[Ints]) -> Ints:
-    """Return one column of several, or of none."""
+    """Return several columns, or none, as one column."""
     column_list = list(column_list)
     return (
         column_list[0]
@@ -69,7 +67,7 @@ def _concatenate(column_list: Iterable[Ints]) -> Ints:
 
 
 def match_runs(qrels: Qrels, runs: Sequence[Run], judging: Judging, costs: bool) -> Iterator[Match]:
-    """Yield each run's match. The blocks of all runs go through the same threads, in order."""
+    """Yield the match of each run. The blocks of all runs go through the same threads, in order."""
     if None not in [
         run.docs_of_query for run in runs
     ]:  # no threads: Python does not let go of them
@@ -90,7 +88,9 @@ class _RepeatError(Exception):
 def _match_blocks(
     qrels: Qrels, runs: Sequence[Run], judging: Judging, costs: bool
 ) -> Iterator[Match]:
-    apart: set[int] = set()  # runs of which a query came back: the rest need not be read
+    apart: set[int] = (
+        set()
+    )  # runs with a query in several places: their other blocks need not be read
 
     def tasks() -> Iterator[tuple[int, Load]]:
         with watch_files([source for run in runs for source in run.sources]):
@@ -139,11 +139,11 @@ def _match_blocks(
 
 
 class _BlockMatch(NamedTuple):
-    """A block, matched."""
+    """The match of one block."""
 
     code: Ints  # (queries,) in the qrels; -1: not judged
-    unjudged_queries: list[bytes]  # of these, those that are not judged
-    comes_back: bool  # whether one of the queries is there twice
+    unjudged_queries: list[bytes]  # the queries with the code -1
+    comes_back: bool  # whether a query is in two places of the block
     n_retrieved: Ints  # (queries,)
     row: Ints  # (hits,) in the qrels
     placement: Placement
@@ -155,7 +155,7 @@ class _BlockMatch(NamedTuple):
 
 
 def _match_block(qrels: Qrels, run: Run, judging: Judging, load: Load) -> _BlockMatch | None:
-    """Find a block's judged documents and their ranks; None if its queries are plainly apart.
+    """Return the match of a block; None if the block's first rows show a query in two places.
 
     Runs in a thread of its own.
     """
@@ -200,7 +200,7 @@ def _match_block(qrels: Qrels, run: Run, judging: Judging, load: Load) -> _Block
 
 
 def _add_queries(block_match: _BlockMatch, is_seen: Bools, seen_unjudged: set[bytes]) -> bool:
-    """Add a block's queries to those seen; tell whether one is there already, or is there twice."""
+    """Add a block's queries to the known queries; tell whether one was known, or comes twice."""
     code = block_match.code[block_match.code >= 0]
     comes_back = (
         block_match.comes_back
@@ -213,7 +213,7 @@ def _add_queries(block_match: _BlockMatch, is_seen: Bools, seen_unjudged: set[by
 
 
 def _join_matches(qrels: Qrels, block_matches: Sequence[_BlockMatch], is_regrouped: bool) -> Match:
-    """Put the blocks of a run together."""
+    """Join the matches of a run's blocks to one match."""
     n_queries = len(qrels.query_ids)
     n_retrieved, is_in_run = np.zeros(n_queries, np.int64), np.zeros(n_queries, np.bool_)
     unjudged_queries: dict[bytes, int] = {}
@@ -222,18 +222,8 @@ def _join_matches(qrels: Qrels, block_matches: Sequence[_BlockMatch], is_regroup
         is_in_run[block_match.code[is_judged]] = True
         n_retrieved[block_match.code[is_judged]] = block_match.n_retrieved[is_judged]
         if not is_judged.all():
-            unjudged_queries.update(
-                zip(
-                    block_match.unjudged_queries,
-                    block_match.n_retrieved[~is_judged].tolist(),
-                    strict=True,
-                )
-            )
-    rank, n_tied, n_all_tied, n_unsorted, tie_first, tie_size = (
-        zip(*(block_match.placement for block_match in block_matches), strict=True)
-        if block_matches
-        else ([],) * 6
-    )
+            n_docs = block_match.n_retrieved[~is_judged].tolist()
+            unjudged_queries.update(zip(block_match.unjudged_queries, n_docs, strict=True))
     cost, first_row = None, np.cumsum(n_retrieved) - n_retrieved
     for block_match in block_matches:
         if block_match.cost is not None:
@@ -241,30 +231,42 @@ def _join_matches(qrels: Qrels, block_matches: Sequence[_BlockMatch], is_regroup
             code = block_match.code[block_match.code >= 0]
             cost[consecutive_numbers(first_row[code], n_retrieved[code])] = block_match.cost
     return Match(
-        *(n_retrieved, is_in_run, unjudged_queries),
+        n_retrieved,
+        is_in_run,
+        unjudged_queries,
         sum((block_match.left_out for block_match in block_matches), FaultyRows()),
         sum((block_match.repeats for block_match in block_matches), FaultyRows()),
         _concatenate(block_match.row for block_match in block_matches),
-        Placement(
-            _concatenate(rank),
-            *(sum(n_tied), sum(n_all_tied), sum(n_unsorted)),
-            *(_concatenate(tie_first), _concatenate(tie_size)),
-        ),
+        _join_placements([block_match.placement for block_match in block_matches]),
         cost,
-        (
-            sum(block_match.conversion_counts[0] for block_match in block_matches),
-            sum(block_match.conversion_counts[1] for block_match in block_matches),
-        ),
+        _add_pairs(block_match.conversion_counts for block_match in block_matches),
         is_regrouped,
-        (
-            sum(block_match.dropped_counts[0] for block_match in block_matches),
-            sum(block_match.dropped_counts[1] for block_match in block_matches),
-        ),
+        _add_pairs(block_match.dropped_counts for block_match in block_matches),
     )
 
 
+def _join_placements(placements: Sequence[Placement]) -> Placement:
+    """Return the placements of several blocks as one."""
+    return Placement(
+        _concatenate(placement.rank for placement in placements),
+        sum(placement.n_tied for placement in placements),
+        sum(placement.n_all_tied for placement in placements),
+        sum(placement.n_unsorted for placement in placements),
+        _concatenate(placement.tie_first for placement in placements),
+        _concatenate(placement.tie_size for placement in placements),
+    )
+
+
+def _add_pairs(pairs: Iterable[tuple[int, int]]) -> tuple[int, int]:
+    """Return the sums of the first and of the second numbers of pairs."""
+    first, second = 0, 0
+    for pair in pairs:
+        first, second = first + pair[0], second + pair[1]
+    return first, second
+
+
 def _rank_costs(grouped_block: GroupedBlock, code: Ints, judging: Judging) -> Floats | None:
-    """Return the costs of the judged queries' documents, in the order of the ranking."""
+    """Return the costs of the judged queries' documents, (documents,), best rank first."""
     cost = grouped_block.block.columns.get("cost")
     if cost is None:
         return None
@@ -287,10 +289,10 @@ _MIN_COST, _MAX_COST = 1e-9, 1e15  # so that they can be added up, and divided b
 
 
 def _find_hits(block: GroupedBlock, code: Ints, qrels: Qrels) -> tuple[Ints, Ints]:
-    """Return the block's rows that are judged, and the rows of their judgments.
+    """Return the block's rows that are judged, (hits,), and the rows of their judgments, (hits,).
 
-    They are looked up among the judgments of the block's queries; or, where these are most of
-    them, among all: what these are looked up by is made once, for all runs.
+    Documents are looked up among the judgments of the block's queries; or, where these are most
+    judgments, among all: the index of all judgments is made once, for all runs.
     """
     query_codes = code[code >= 0]
     counts = qrels.starts[query_codes + 1] - qrels.starts[query_codes]
@@ -316,92 +318,111 @@ def _match_dicts(qrels: Qrels, run: Run, judging: Judging) -> Match:
     """
     if judging.order == "rank":
         raise OptionError("order='rank': a run in memory has no rank column")
-    with_ties, is_single = not judging.has_one_tie_order, judging.scores == "single"
-    all_docs: Nested = run.docs_of_query or {}
-    docs_of_query, dropped_counts = (
-        _drop_documents(all_docs, judging) if judging.drops_documents else (all_docs, (0, 0))
-    )
-    n_queries, starts = len(qrels.query_ids), qrels.starts.tolist()
+    docs_of_query, dropped_counts = run.docs_of_query or {}, (0, 0)
+    if judging.drops_documents:
+        docs_of_query, dropped_counts = _drop_documents(docs_of_query, judging)
+    n_queries = len(qrels.query_ids)
     n_retrieved, is_in_run = np.zeros(n_queries, np.int64), np.zeros(n_queries, np.bool_)
-    columns: list[list[Ints]] = [[], [], [], []]
-    row, rank, first, size = columns
-    n_tied = n_all_tied = 0
-    is_in_order = True
-    for code, (query, docs) in enumerate(zip(qrels.query_ids, qrels.doc_lists, strict=True)):
-        ranking: Mapping[str, Any] | None = docs_of_query.get(query)
-        if ranking is None:
-            continue
-        if judging.order == "given":
-            ranking = score_by_position(query, list(ranking))
-        is_in_run[code] = True
-        n_retrieved[code] = len(ranking)
-        if not ranking:
-            continue
-        ranking = dict(ranking)  # which reads the ids as they lie in memory: half the time of many
-        all_scores, sorted_scores = to_scores(query, ranking)
-        hit_scores = pack_doubles(map(ranking.get, docs, repeat(np.nan)), len(docs))
-        assert hit_scores is not None  # noqa: S101 - the scores are numbers, all of them
-        rows = (hit_scores == hit_scores).nonzero()[0]
-        if is_single:
-            may_overflow = (
-                sorted_scores.item(-1) > LARGEST_SINGLE or sorted_scores.item(0) < -LARGEST_SINGLE
-            )
-            sorted_scores = to_single(sorted_scores, may_overflow)
-        is_equal = sorted_scores[1:] == sorted_scores[:-1]
-        n_equal_pairs = np.count_nonzero(is_equal)
-        if n_equal_pairs:  # of n equal scores in a row, n - 1 have an equal one before them
-            n_tied += int(
-                n_equal_pairs + is_equal[0] + np.count_nonzero(is_equal[1:] > is_equal[:-1])
-            )
-            n_all_tied += int(n_equal_pairs == len(is_equal))
-        if len(rows) == 0:
-            continue
-        hit_scores = to_single(hit_scores[rows], may_overflow) if is_single else hit_scores[rows]
-        best_first = hit_scores.argsort()[::-1]
-        hit_scores, rows = hit_scores[best_first], rows[best_first]
-        end = sorted_scores.searchsorted(hit_scores, "right")
-        ranks = len(sorted_scores) + 1 - end
-        row.append(rows + starts[code])
-        rank.append(ranks)
-        if n_equal_pairs or with_ties:
-            tie_sizes = end - sorted_scores.searchsorted(hit_scores, "left")
-            if with_ties:
-                first.append(ranks.copy())
-                size.append(tie_sizes)
-            tied_hits = (tie_sizes > 1).nonzero()[0]
-            if len(tied_hits):
-                is_in_order = False
-                all_scores = to_single(all_scores, may_overflow) if is_single else all_scores
-                tied_docs = [docs[i] for i in rows.take(tied_hits).tolist()]
-                ranks[tied_hits] += _count_tied_above(
-                    ranking, all_scores, tied_docs, hit_scores.take(tied_hits), judging
-                )
-    unjudged_queries = (
-        _count_unjudged(docs_of_query, qrels)
-        if np.count_nonzero(is_in_run) < len(docs_of_query)
-        else {}
+    query_hits: list[_QueryHits] = []
+    judged = zip(qrels.query_ids, qrels.doc_lists, qrels.starts.tolist(), strict=False)
+    for code, (query, judged_docs, first_row) in enumerate(judged):
+        ranking = docs_of_query.get(query)
+        if ranking is not None:
+            is_in_run[code], n_retrieved[code] = True, len(ranking)
+        if ranking:
+            query_hits.append(_look_up_judged(query, ranking, judged_docs, first_row, judging))
+    unjudged_queries = {}
+    if np.count_nonzero(is_in_run) < len(docs_of_query):
+        unjudged_queries = _count_unjudged(docs_of_query, qrels)
+    placement = Placement(
+        _concatenate(hits.rank for hits in query_hits),
+        sum(hits.n_tied for hits in query_hits),
+        sum(hits.is_all_tied for hits in query_hits),
     )
-    ties = (_concatenate(first), _concatenate(size)) if with_ties else ()
-    placement = Placement(_concatenate(rank), n_tied, n_all_tied, 0, *ties)
-    counted = n_retrieved, is_in_run, unjudged_queries, run.left_out, NO_FAULTY_ROWS
+    if not judging.has_one_tie_order:
+        placement = placement._replace(
+            tie_first=_concatenate(hits.tie_first for hits in query_hits),
+            tie_size=_concatenate(hits.tie_size for hits in query_hits),
+        )
     return Match(
-        *counted,
-        _concatenate(row),
+        n_retrieved,
+        is_in_run,
+        unjudged_queries,
+        run.left_out,
+        NO_FAULTY_ROWS,
+        _concatenate(hits.row for hits in query_hits),
         placement,
         dropped_counts=dropped_counts,
-        is_in_order=is_in_order,
+        is_in_order=not any(hits.has_tied_hit for hits in query_hits),
     )
+
+
+_NO_HITS = np.zeros(0, np.int64)
+
+
+class _QueryHits(NamedTuple):
+    """The judged documents in one query's dict, best first, and counts of its ties."""
+
+    n_tied: int  # documents that share their score
+    is_all_tied: bool  # whether there are several documents, all of the same score
+    row: Ints = _NO_HITS  # (hits,) in the qrels
+    rank: Ints = _NO_HITS  # (hits,)
+    tie_first: Ints = _NO_HITS  # (hits,) as in `Placement`
+    tie_size: Ints = _NO_HITS  # (hits,)
+    has_tied_hit: bool = False  # whether a hit shares its score
+
+
+def _look_up_judged(
+    query: str, docs: Mapping[str, Any], judged_docs: list[str], first_row: int, judging: Judging
+) -> _QueryHits:
+    """Return the hits in `docs`, {doc: score}; the query's judgments begin at `first_row`."""
+    if judging.order == "given":
+        docs = score_by_position(query, list(docs))
+    ranking = dict(docs)  # which reads the ids as they lie in memory, in half the time
+    score, sorted_score = to_scores(query, ranking)
+    hit_score = pack_doubles(map(ranking.get, judged_docs, repeat(np.nan)), len(judged_docs))
+    assert hit_score is not None  # noqa: S101 - the scores are numbers, all of them
+    row = (hit_score == hit_score).nonzero()[0]
+    hit_score = hit_score[row]
+    if judging.scores == "single":
+        highest, lowest = sorted_score.item(-1), sorted_score.item(0)
+        may_overflow = highest > LARGEST_SINGLE or lowest < -LARGEST_SINGLE
+        score, sorted_score, hit_score = (
+            to_single(column, may_overflow) for column in (score, sorted_score, hit_score)
+        )
+    is_equal = sorted_score[1:] == sorted_score[:-1]
+    n_equal_pairs, n_tied = int(np.count_nonzero(is_equal)), 0
+    if n_equal_pairs:  # of n equal scores in a row, n - 1 follow an equal score
+        n_tied = int(n_equal_pairs + is_equal[0] + np.count_nonzero(is_equal[1:] > is_equal[:-1]))
+    is_all_tied = n_equal_pairs > 0 and n_equal_pairs == len(is_equal)
+    if len(row) == 0:
+        return _QueryHits(n_tied, is_all_tied)
+    best_first = hit_score.argsort()[::-1]
+    hit_score, row = hit_score[best_first], row[best_first]
+    end = sorted_score.searchsorted(hit_score, "right")
+    tie_first = len(sorted_score) + 1 - end
+    if not n_equal_pairs:
+        tie_size = np.ones_like(tie_first)
+        return _QueryHits(n_tied, is_all_tied, row + first_row, tie_first, tie_first, tie_size)
+    tie_size = end - sorted_score.searchsorted(hit_score, "left")
+    rank, tied_hits = tie_first.copy(), (tie_size > 1).nonzero()[0]
+    if len(tied_hits):
+        tied_docs = [judged_docs[i] for i in row[tied_hits].tolist()]
+        tied_score = hit_score[tied_hits]
+        rank[tied_hits] += _count_tied_above(ranking, score, tied_docs, tied_score, judging)
+    row = row + first_row
+    return _QueryHits(n_tied, is_all_tied, row, rank, tie_first, tie_size, len(tied_hits) > 0)
 
 
 def _count_unjudged(docs_of_query: Nested, qrels: Qrels) -> dict[Any, int]:
-    """Return how many documents each query has that has no judgments."""
+    """Return {query without judgments: number of documents}."""
     return {
         query: len(docs_of_query[query]) for query in docs_of_query.keys() - set(qrels.query_ids)
     }
 
 
 def _drop_documents(docs_of_query: Nested, judging: Judging) -> tuple[Nested, DroppedCounts]:
-    """Return the documents that `judging` does not drop, and how many it does: see `grouped`."""
+    """Return the documents that `judging` keeps, and how many it drops: see `group_rows`."""
     remaining_docs_of_query: Nested = {}
     n_identical = n_low = 0
     for query, docs in docs_of_query.items():
@@ -427,10 +448,10 @@ def _count_tied_above(
     hit_scores: Floats,
     judging: Judging,
 ) -> Ints:
-    """Count, for each hit, the documents of the same score that are above it.
+    """Count, for each hit, the documents of the same score that are ranked above it: (hits,).
 
-    `every` are the scores of the ranking; `docs` and `found` (hits,) are the hits and their scores,
-    each of which another document has, too.
+    `all_scores` are the scores of `ranking`; `hit_docs` and `hit_scores` (hits,) are the hits and
+    their scores; another document has the same score.
     """
     sorted_hit_scores = np.sort(hit_scores)
     is_tied = (

@@ -1,4 +1,4 @@
-"""Meeting: a run that has met the judgments, with counts of its queries and what to know of it."""
+"""MatchedRun: a run after it was judged, with its counts, and the notes that results carry."""
 
 import contextlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -34,64 +34,64 @@ from cranfield.render.numbers import format_count, format_query_count, format_sh
 
 
 class RunFacts(NamedTuple):
-    """What was seen of a run as it met the judgments, as far as notes depend on it."""
+    """Facts of a judged run that its notes depend on; facts of parts can be added up."""
 
     n_queries: int  # averaged
     n_shared: int  # queries of the qrels that the run has
-    n_answered: int  # and for which it has a document
-    n_multi_doc: int  # and several of them
+    n_answered: int  # of the shared queries: the run has a document
+    n_multi_doc: int  # of the shared queries: the run has several documents
     n_hits: int
-    n_tied: int  # for these three see `Placed`
+    n_tied: int  # n_tied, n_all_tied and n_unsorted as in `Placement`
     n_all_tied: int
     n_unsorted: int
     n_appended: int  # documents that were not retrieved, and are ranked below those that were
     n_copied: int  # documents of the run, if these and their scores are the judgments; else 0
     list_counts: tuple[
         int, int
-    ]  # queries of several judged documents; those with just these as rows
+    ]  # queries of several judged documents; of these: with just these rows
     n_unjudged: int  # documents that were dropped as unjudged, or of a negative grade
-    left_out: FaultyRows  # for these see `Match`
+    left_out: FaultyRows  # left_out to is_regrouped as in `Match`
     repeats: FaultyRows
     conversion_counts: tuple[int, int]
     dropped_counts: DroppedCounts
     is_regrouped: bool
 
-    def add(self, other_facts: "RunFacts") -> "RunFacts":
-        """Return what was seen of two parts of the queries."""
-        pairs = zip(self, other_facts, strict=True)
-        return RunFacts(*(_add_facts(fact, other_fact) for fact, other_fact in pairs))
+    def add(self, second_facts: "RunFacts") -> "RunFacts":
+        """Return the facts of two parts of the queries together."""
+        pairs = zip(self, second_facts, strict=True)
+        return RunFacts(*(_add_facts(fact, second_fact) for fact, second_fact in pairs))
 
 
-def _add_facts(fact: Any, other_fact: Any) -> Any:
+def _add_facts(fact: Any, second_fact: Any) -> Any:
     if isinstance(fact, tuple):
-        return tuple(map(sum, zip(fact, other_fact, strict=True)))
-    return fact or other_fact if isinstance(fact, bool) else fact + other_fact
+        return tuple(map(sum, zip(fact, second_fact, strict=True)))
+    return fact or second_fact if isinstance(fact, bool) else fact + second_fact
 
 
 class JudgedRun:
-    """A run that has met the judgments, and what to know of it: base class of `Meeting`.
+    """A run that was judged, held in memory or in parts, and its notes: base class of `MatchedRun`.
 
-    `whole`: whether these are all queries of the run, and not one of them.
+    `all_queries`: the run has all queries of its system, not one query.
     """
 
     qrels: Qrels
     run: Run
     judging: Judging
     all_queries: bool
-    n_queries: int  # that are averaged
+    n_queries: int  # averaged queries
     n_hits: int  # judged documents that were retrieved
     facts: RunFacts  # what notes depend on
     has_whole_grades: bool  # whether all grades are whole numbers
     unjudged_queries: Collection[Any]  # the queries of the run without judgments, as texts or bytes
     missing_queries: Sequence[str]  # the queries of the qrels that the run lacks
-    left_out_counts: Mapping[str, int]  # how many queries of the qrels are not, by a key of WHY
-    is_answered: Bools  # for which of the averaged queries something was retrieved: (n_queries,)
-    has_relevant: Bools  # which of these have a document of a grade above 0: (n_queries,)
-    #: For a query of a run: what `order_notes` says of the whole run; None: this is the whole run.
+    left_out_counts: Mapping[str, int]  # {condition: number of queries of the qrels}
+    is_answered: Bools  # (n_queries,) whether a document was retrieved, for each averaged query
+    has_relevant: Bools  # (n_queries,) whether a document has a grade above 0
+    #: For one query: returns the notes of `find_order_notes` on the whole run; None: all queries.
     find_order_notes: Callable[[], Iterable[Note]] | None = None
 
     def count_queries(self, is_selected: Bools) -> Counts:
-        """Return the number of some of the queries, and of those without results or relevance."""
+        """Count the selected queries, and how many have no results or no relevant document."""
         n = int(np.count_nonzero(is_selected))
         is_answered, has_relevant = self.is_answered[is_selected], self.has_relevant[is_selected]
         return Counts(
@@ -103,9 +103,9 @@ class JudgedRun:
 
     @property
     def affix(self) -> str | None:
-        """What the documents' ids of one side have before or behind those of the other, in words.
+        """A sentence on a prefix or suffix that the ids of one side have, and the other's lack.
 
-        None if there is no such thing, or documents are spans.
+        None if there is no such affix, or documents are spans.
         """
         if self.qrels.spans is not None:
             return None
@@ -115,16 +115,16 @@ class JudgedRun:
 
     @cached_property
     def notes(self) -> tuple[Note, ...]:
-        """What else to know of the run and the judgments."""
+        """The notes on the run and the judgments."""
         order = _ranking_order(self)
         return (*map(_add_hint, _suspect_misreading(self, order)), *_describe_run(self, order))
 
 
 @dataclass(eq=False, repr=False)
 class MatchedRun(JudgedRun):
-    """What judge returns: the judged run, the queries that are averaged, and where they came from.
+    """What judge returns: a `Judged`, the averaged queries, and the data and match they came from.
 
-    Of its queries, or of a part of them.
+    It may hold a part of the run's queries.
     """
 
     judged: Judged
@@ -140,20 +140,18 @@ class MatchedRun(JudgedRun):
     def __post_init__(self) -> None:
         self.query_ids, self.is_in_run = self.averaging.query_ids, self.averaging.is_in_run
         self.n_queries, self.n_hits = len(self.query_ids), len(self.match.row)
-        self.unjudged_queries, self.left_out_counts = (
-            self.match.unjudged_queries,
-            self.averaging.left_out_counts,
-        )
+        self.unjudged_queries = self.match.unjudged_queries
+        self.left_out_counts = self.averaging.left_out_counts
 
     @cached_property
     def is_answered(self) -> Bools:
-        """For which of the averaged queries something was retrieved: (n_queries,)."""
+        """Whether a document was retrieved, for each averaged query: (n_queries,)."""
         is_answered: Bools = self.averaging.n_retrieved > 0
         return is_answered
 
     @cached_property
     def has_relevant(self) -> Bools:
-        """Which of the averaged queries have a document of a grade above 0: (n_queries,)."""
+        """Whether a document has a grade above 0, for each averaged query: (n_queries,)."""
         return self.judged.n_relevant(self.judged.above_zero)[:, 0] > 0
 
     @cached_property
@@ -168,7 +166,7 @@ class MatchedRun(JudgedRun):
 
     @cached_property
     def facts(self) -> RunFacts:
-        """What notes depend on."""
+        """The facts that notes depend on."""
         match, placement = self.match, self.match.placement
         return RunFacts(
             self.n_queries,
@@ -176,8 +174,13 @@ class MatchedRun(JudgedRun):
             int(np.count_nonzero(match.n_retrieved)),
             int(np.count_nonzero(match.n_retrieved > 1)),
             self.n_hits,
-            *(placement.n_tied, placement.n_all_tied, placement.n_unsorted, self.n_appended),
-            *(self._count_copied(), self._count_lists(), self.n_unjudged),
+            placement.n_tied,
+            placement.n_all_tied,
+            placement.n_unsorted,
+            self.n_appended,
+            self._count_copied(),
+            self._count_lists(),
+            self.n_unjudged,
             match.left_out,
             match.repeats,
             match.conversion_counts,
@@ -186,7 +189,7 @@ class MatchedRun(JudgedRun):
         )
 
     def _count_copied(self) -> int:
-        """Return the number of judged documents, if the run has these with their grades; else 0."""
+        """Return the number of hits if the run is a copy of the judgments with grades; else 0."""
         qrels, run, match, hits = self.qrels, self.run, self.match, self.judged.hits
         is_no_copy = match.unjudged_queries or match.repeats.count or not run.has_scores
         if is_no_copy or not self.n_hits == len(qrels) == match.n_retrieved.sum():
@@ -197,7 +200,7 @@ class MatchedRun(JudgedRun):
         return self.n_hits if is_copy else 0
 
     def _count_lists(self) -> tuple[int, int]:
-        """Return how many queries have several judged documents, and how many just these as rows.
+        """Count the queries with several judged documents, and those of them with just these rows.
 
         (0, 0) unless the run or the judgments are lists.
         """
@@ -211,7 +214,7 @@ class MatchedRun(JudgedRun):
 
     @cached_property
     def counts(self) -> Counts:
-        """The number of queries, and what was left out of them."""
+        """The numbers of queries that are averaged and left out."""
         averaging, match, judged = self.averaging, self.match, self.judged
         return Counts(
             queries=self.n_queries,
@@ -228,29 +231,22 @@ class MatchedRun(JudgedRun):
 
 
 def find_own_judgments(judged_run: JudgedRun, severity: Severity = "warning") -> Iterator[Note]:
-    """Say that the judgments seem to be the run: its scores are the grades, or its lists theirs."""
+    """Yield a note if the run seems to be the judgments, with grades as scores, or their lists."""
     qrels, facts = judged_run.qrels, judged_run.facts
     if not facts.n_hits or qrels.has_groups or qrels.list_kind == "grades":
         return
-    n_lists, n_copied_lists = facts.list_counts
+    n_lists, n_copied = facts.list_counts
+    are_copied = n_lists >= _MIN_LISTS and 20 * n_copied >= 19 * n_lists
     is_long = facts.n_hits >= _MIN_LISTS and facts.n_multi_doc > 0
     if facts.n_copied == facts.n_hits and _ranking_order(judged_run) == "score":
         if is_long or qrels.grade.min() < qrels.grade.max():
             text = "its documents are the same, its numbers grades"
             yield Note("qrels-as-run", severity, f"{_JUDGMENTS_AS_RUN}: {text}", count=facts.n_hits)
-    elif (
-        n_lists >= _MIN_LISTS
-        and 20 * n_copied_lists >= 19 * n_lists
-        and qrels.grade.min() == qrels.grade.max()
-    ):
-        text = f"in {n_copied_lists:,} of {format_query_count(n_lists)} with several expected documents, just these were "
-        yield Note(
-            "qrels-as-run",
-            severity,
-            f"{_JUDGMENTS_AS_RUN}: {text}retrieved",
-            n_copied_lists,
-            count=n_copied_lists,
-        )
+    elif are_copied and qrels.grade.min() == qrels.grade.max():
+        queries = f"in {n_copied:,} of {format_query_count(n_lists)}"
+        text = f"{queries} with several expected documents, just these were retrieved"
+        text = f"{_JUDGMENTS_AS_RUN}: {text}"
+        yield Note("qrels-as-run", severity, text, n_copied, count=n_copied)
 
 
 _JUDGMENTS_AS_RUN = "the judgments seem to be given as a run"
@@ -265,14 +261,14 @@ def _add_hint(note: Note) -> Note:
 
 
 def _suspect_misreading(judged_run: JudgedRun, order: Order) -> Iterator[Note]:
-    """Say what looks as if the run were read in another way than it was meant."""
+    """Yield notes if the run seems to be read in another way than it was meant."""
     qrels, run, facts = judged_run.qrels, judged_run.run, judged_run.facts
+    judging, n_all_tied = judged_run.judging, facts.n_all_tied
     if order == "score":
-        n_level = facts.n_all_tied
-        if n_level and judged_run.judging.has_one_tie_order and judged_run.judging.ties != "given":
-            mostly_single = 2 * facts.n_multi_doc < facts.n_answered  # most have one document
-            if holds_mostly(n_level, facts.n_multi_doc) and not mostly_single:
-                yield equal_scores_note(n_level, facts.n_multi_doc)
+        if n_all_tied and judging.has_one_tie_order and judging.ties != "given":
+            is_single_doc = 2 * facts.n_multi_doc < facts.n_answered  # most queries
+            if holds_mostly(n_all_tied, facts.n_multi_doc) and not is_single_doc:
+                yield equal_scores_note(n_all_tied, facts.n_multi_doc)
         if not judged_run.has_whole_grades and _scores_are_grades(run):
             text = "The judgments are fractions and the run's scores grades: are they swapped?"
             yield Note("swapped", "warning", text, 1)
@@ -290,14 +286,13 @@ def _suspect_misreading(judged_run: JudgedRun, order: Order) -> Iterator[Note]:
 
 
 def _ranking_order(judged_run: JudgedRun) -> Order:
-    order = judged_run.judging.order
-    return (
-        order if judged_run.run.docs_of_query is not None else judged_run.run.resolve_order(order)
-    )
+    order, run = judged_run.judging.order, judged_run.run
+    return order if run.docs_of_query is not None else run.resolve_order(order)
 
 
 def _describe_run(judged_run: JudgedRun, order: Order) -> Iterator[Note]:
     qrels, run, facts = judged_run.qrels, judged_run.run, judged_run.facts
+    judging = judged_run.judging
     yield from list_qrels_notes(qrels)
     if not judged_run.has_whole_grades:
         text = f"Grades are fractions, from {qrels.grade_range}: taken as they are."
@@ -306,24 +301,21 @@ def _describe_run(judged_run: JudgedRun, order: Order) -> Iterator[Note]:
         rows = "" if run.sources else "; rows are tuples"
         text = f"Read as lists of ids, one for each query, numbered from 1{rows}."
         yield Note("lists", "info", text, facts.n_queries)
-    yield from _describe_left_out(
-        "the run", facts.left_out, facts.repeats, judged_run.judging.duplicates
-    )
+    yield from _describe_left_out("the run", facts.left_out, facts.repeats, judging.duplicates)
     if run.conversion is not None:
         yield run.conversion.make_note(*facts.conversion_counts)
-    states_order = (
-        run.docs_of_query is not None or run.has_lists or run.list_kind
-    )  # by what it is ranked
-    if not states_order and judged_run.judging.order == "score" and order != "score":
+    # A dict and lists state what ranks the run.
+    states_order = run.docs_of_query is not None or run.has_lists or run.list_kind
+    if not states_order and judging.order == "score" and order != "score":
         order_words = "by its rank column" if order == "rank" else "in the order of its rows"
         yield Note("no-scores", "info", f"The run has no scores: ranked {order_words}.")
     if run.rows.distance_column is not None and order == "score":
         yield distance_note(run.rows.distance_column)
     if n_tied := facts.n_tied:
         by_rank = " in rank" if order == "rank" else ""
-        text = f"{n_tied:,} documents are tied{by_rank}: {judged_run.judging.tie_rule}."
+        text = f"{n_tied:,} documents are tied{by_rank}: {judging.tie_rule}."
         yield Note("ties", "info", text, count=n_tied)
-    if judged_run.judging.drops_documents or facts.n_appended or facts.n_unjudged:
+    if judging.drops_documents or facts.n_appended or facts.n_unjudged:
         yield from _describe_changes(judged_run)
     if run.rows.list_columns or isinstance(run.rows, MemoryRows):
         yield from run.rows.notes
@@ -331,9 +323,9 @@ def _describe_run(judged_run: JudgedRun, order: Order) -> Iterator[Note]:
         text = "The run's queries are not in one piece: it was read into memory whole."
         yield Note("apart", "info", text)
     if not judged_run.all_queries and not facts.n_hits:
-        from cranfield.data.spelling import other_spelling_error
+        from cranfield.data.spelling import spelling_mismatch_error
 
-        spelling_error = other_spelling_error(qrels, run)
+        spelling_error = spelling_mismatch_error(qrels, run)
         if spelling_error is not None:
             yield Note("spelling", "warning", f"{spelling_error.problem}.", 1)
 
@@ -353,7 +345,7 @@ def list_qrels_notes(qrels: Qrels) -> Iterator[Note]:
 def _describe_left_out(
     side: str, left_out: FaultyRows, repeats: FaultyRows, duplicates: Duplicates
 ) -> Iterator[Note]:
-    """Yield how many rows could not be used, and how many had a document that another one has."""
+    """Yield notes on the rows that could not be used, and on rows that repeat a document."""
     if left_out.count:
         yield Note("left-out", "info", left_out.describe(side), count=left_out.count)
     if repeats.count:
@@ -361,7 +353,7 @@ def _describe_left_out(
 
 
 def _describe_changes(judged_run: JudgedRun) -> Iterator[Note]:
-    """Say what was dropped of the run before it was ranked, and what was put below it."""
+    """Yield notes that count the documents dropped from the run, and those ranked below it."""
     facts = judged_run.facts
     n_identical, n_low = facts.dropped_counts
     threshold = format_short(judged_run.judging.scores_above or 0)
@@ -387,13 +379,15 @@ _MAX_DICTS = 20  # queries of three documents or more
 
 
 def _read_score_order(docs_of_query: Nested, query_ids: Iterable[str]) -> ScoreOrder | None:
-    """Look at the scores of a dict; None if its first queries show that they are in no such order.
+    """Read the order of a dict's scores; None if its first queries show that nothing is odd.
 
-    The scores of other queries are not looked at: without judgments, nobody has checked them.
+    Only queries with judgments are read: the scores of other queries were never checked.
     """
     rankings = [docs.values() for docs in map(docs_of_query.get, query_ids) if docs]
     n_odd = n_first = 0
-    for doc_scores in islice((scores for scores in rankings if len(scores) > 2), _MAX_DICTS):
+    for doc_scores in islice(
+        (doc_scores for doc_scores in rankings if len(doc_scores) > 2), _MAX_DICTS
+    ):
         n_first, n_docs = n_first + 1, len(doc_scores)
         first, last = float(next(iter(doc_scores))), float(next(reversed(doc_scores)))
         may_be_ranks = first.is_integer() and 0 <= min(first, last) <= max(first, last) <= n_docs
@@ -421,7 +415,7 @@ def _scores_are_grades(run: Run) -> bool:
 
 
 def list_order_notes(runs: Iterable[Run]) -> list[Note]:
-    """Return what is odd about the order of runs, for verbs whose results do not say it."""
+    """Return the notes of `find_order_notes` on several runs, for results that do not have them."""
     return [
         note.add_source(run.name)
         for run in runs
@@ -431,9 +425,9 @@ def list_order_notes(runs: Iterable[Run]) -> list[Note]:
 
 
 def find_order_notes(qrels: Qrels | None, run: Run) -> Iterator[Note]:
-    """Say whether the scores of a run look like ranks or distances, or its ranks contradict them.
+    """Yield notes if the scores of a run look like ranks or distances, or contradict its ranks.
 
-    Of a run that is no dict, the first blocks are looked at. Faults of the rank column itself do
+    Of a run that is no dict, the first blocks are read. Faults of the rank column itself do
     not matter: the run is ranked by its scores.
     """
     if run.docs_of_query is not None:

@@ -1,4 +1,4 @@
-"""What ids, judgments, a run, a table, a file or a dict name: queries, or documents of queries."""
+"""Reads a selection of queries, or of documents, of ids, judgments, a run, a table or a file."""
 
 import os
 from collections.abc import Callable, Iterable, Mapping
@@ -27,14 +27,14 @@ _ROLES = {"queries": "query_id", "docs": "doc_id"}
 
 
 class NamedDocuments(NamedTuple):
-    """Documents: of all queries, or of each."""
+    """A selection of documents, the same for all queries, or for each query."""
 
     doc_index: IdIndex | None
     query_index: IdIndex | None = None
     pair_index: PairIndex | None = None
 
     def find_rows(self, grouped_block: GroupedBlock) -> Ints:
-        """Return which of the named documents each row has, -1 for none: (rows,)."""
+        """Return each row's position in the selection, -1 if it is not there: (rows,)."""
         if self.doc_index is not None:
             return self.doc_index.find_rows(grouped_block.block.doc)
         named_row = np.full(len(grouped_block.block), -1)
@@ -50,20 +50,20 @@ class NamedDocuments(NamedTuple):
         return named_row
 
     def contains(self, grouped_block: GroupedBlock) -> Bools:
-        """Tell whether each row's document is one of them: (rows,)."""
+        """Tell whether each row's document is in the selection: (rows,)."""
         is_in_selection: Bools = self.find_rows(grouped_block) >= 0
         return is_in_selection
 
     @classmethod
     def of_block(cls, block: Block) -> "NamedDocuments":
-        """Return the documents of each query that a block has rows of, or names."""
+        """Return the documents of each query of a block, queries without rows among them."""
         first_rows = group_rows(block, Judging(duplicates="first"))
         queries = Ids.concatenate([first_rows.queries, Ids.of([*block.empty_queries])])
         return cls.of_pairs(queries, first_rows.group, first_rows.block.doc)
 
     @classmethod
     def of_pairs(cls, queries: Ids, group: Ints, docs: Ids) -> "NamedDocuments":
-        """Return documents by the places of their queries: both (pairs,)."""
+        """Return a selection of pairs: `group` (pairs,) is the position of a document's query."""
         return cls(None, IdIndex(queries), PairIndex(group, docs))
 
 
@@ -144,12 +144,13 @@ def _open_collection(
 
 
 def _read_ids(selection: Any, selection_name: str) -> list[str]:
-    """Return ids as texts; refuse what is no list of ids."""
+    """Return ids as texts; raise OptionError for anything but ids."""
     is_list = isinstance(selection, Iterable) and not isinstance(selection, str | bytes)
     ids = [*selection] if is_list else [None]
     if not all(is_whole_number(identifier) or isinstance(identifier, str) for identifier in ids):
         raise OptionError(
-            f"{selection_name}={selection!r:.80}: expected ids, as ['d1', 'd2']; or judgments, a run, a table, a "
+            f"{selection_name}={selection!r:.80}: expected ids, as ['d1', 'd2']; or judgments, a "
+            "run, a table, a "
             "file or a dict of lists"
         )
     return [to_id_text(identifier, selection_name) for identifier in ids]

@@ -1,8 +1,8 @@
-"""Ranking: rows by their queries, duplicates, the order of documents. The only sort, the only rule.
+"""Ranking: groups rows by query, finds duplicates, ranks documents. The only sort and rule.
 
 Score descending, compared as doubles; equal scores by document id, descending, compared as bytes
 (trec_eval's rule) or ascending, or in the order of the rows. Or the order given, or the rank
-column. The caller gets the places that each group of tied documents takes up.
+column. The caller gets a `Placement`: the ranks of documents and of their ties.
 """
 
 from collections.abc import Callable
@@ -27,14 +27,14 @@ from cranfield.formats.block import (
     duplicate_hint,
 )
 
-#: How many documents were dropped before ranking: with the query's own id; not scored above.
+#: Numbers of documents dropped before ranking: with the query's own id; with too low a score.
 DroppedCounts = tuple[int, int]
 
 
 class GroupedBlock(NamedTuple):
-    """A block by its queries: adjacent rows of the same query are a group.
+    """A block with its groups: adjacent rows of the same query are a group.
 
-    A group has each document once, unless `Judging.keeps_repeated`.
+    A group has each document once, unless `Judging.keeps_repeats`.
     """
 
     block: Block
@@ -42,27 +42,34 @@ class GroupedBlock(NamedTuple):
     group: Ints  # (rows,)
     queries: Ids  # (groups,)
     keys: Words  # (rows,) of (group, document)
-    sort_score: Floats | None  # (rows,) what ranks them, the highest first; None: they are in order
-    repeats: FaultyRows = FaultyRows()  # rows whose document another row of the group has, too
-    uncounted_row: Ints | None = None  # of these, those that have a rank and do not count
-    conversion_counts: tuple[int, int] = (0, 0)  # what the `note` of `Chunks` or `Spans` says
-    tie_ids: Ids | None = None  # (rows,) ids that order equal scores, if not those of the documents
+    sort_score: Floats | None  # (rows,) ranks rows, highest first; None: rows are in order
+    repeats: FaultyRows = FaultyRows()  # rows that repeat a document of their group
+    uncounted_row: Ints | None = (
+        None  # rows that repeat a document and have a rank, but do not count
+    )
+    conversion_counts: tuple[int, int] = (0, 0)  # for `make_note` of `Chunks` or `Spans`
+    tie_ids: Ids | None = None  # (rows,) ids that order equal scores; None: the documents'
     dropped_counts: "DroppedCounts" = (0, 0)
+
+    @property
+    def ids_for_ties(self) -> Ids:
+        """The ids that order equal scores: (rows,)."""
+        return self.block.doc if self.tie_ids is None else self.tie_ids
 
 
 def group_rows(block: Block, judging: Judging = Judging()) -> GroupedBlock:
-    """Group a block by query: the documents that are kept, and what ranks them.
+    """Group the rows of a block by query, and drop the rows that `judging` does not keep.
 
     A document twice in one group is an error that names it, or `judging.duplicates` says which of
-    its rows are kept. Then those are dropped that `judging` says; a query that has no others is
-    one without rows. Every block of a run comes through here, for every way to rank it.
+    its rows are kept. Then the documents are dropped that `judging` drops; a query that has no
+    other documents has no rows. Every block of a run passes here, for every way to rank it.
     """
     starts = np.append(block.query.find_changes(), len(block))
     group = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
     keys = pair_keys(block.doc.hash(), group)
     suspect_rows = find_repeated_keys(
         keys
-    )  # rows of one document, or, hardly ever, of others of the same key
+    )  # rows of one document, or, hardly ever, of two documents with the same key
     sort_score, repeats, uncounted_row = _ranking_scores(block, judging), FaultyRows(), None
     if len(suspect_rows):
         repeat_rows = _find_repeats(block, group, suspect_rows)
@@ -80,7 +87,7 @@ def group_rows(block: Block, judging: Judging = Judging()) -> GroupedBlock:
         reduced_block, dropped_counts = _drop_documents(block, starts, sort_score, judging)
         if len(reduced_block) < len(block):
             grouped_block = group_rows(reduced_block, judging)
-            if not judging.keeps_repeats:  # these were told by the rows that are left, too
+            if not judging.keeps_repeats:  # the kept rows repeat them, too
                 repeats += grouped_block.repeats
             return grouped_block._replace(repeats=repeats, dropped_counts=dropped_counts)
     queries = block.query.take(starts[:-1])
@@ -88,43 +95,42 @@ def group_rows(block: Block, judging: Judging = Judging()) -> GroupedBlock:
 
 
 def register_queries(queries: list[bytes], earlier_queries: set[bytes]) -> bool:
-    """Add a block's queries to those seen; tell whether one is there already, or is there twice."""
+    """Add a block's queries to the known queries; tell whether one was known, or comes twice."""
     n_distinct = len(earlier_queries) + len(queries)
     earlier_queries.update(queries)
     return len(earlier_queries) < n_distinct
 
 
 def has_split_query(block: Block) -> bool:
-    """Tell by a block's first rows whether queries come back after others: it need not be sorted.
+    """Tell by a block's first rows whether a query comes back after others.
 
-    Where they tell nothing, it may still be so.
+    False: the rows below may still show it.
     """
     first_rows = block.query.take(slice(0, _N_FIRST_ROWS))
     queries = first_rows.take(first_rows.find_changes()).to_list()
     return register_queries(queries, set())
 
 
-_N_FIRST_ROWS = 4096  # of rows in any order, among ten million queries, two have one query
+_N_FIRST_ROWS = 4096  # of rows in any order, two have the same query, even of ten million queries
 
 
 def _find_repeats(block: Block, group: Ints, rows: Ints, sort_score: Floats | None = None) -> Ints:
-    """Return those of `rows`, ascending, whose query and document a row above has, too.
+    """Return the rows, ascending, of `rows` that repeat the query and document of a row above.
 
-    With `by`, (rows of the block,): those of which another row has the highest number of all, or is
-    the first of several that have it.
+    With `sort_score`, (rows of the block,): all rows of a document but the first row with its
+    highest score.
     """
-    order, is_first = sort_by_document(
-        block.doc.take(rows), group[rows], None if sort_score is None else sort_score[rows]
-    )
+    sort_score = None if sort_score is None else sort_score[rows]
+    order, is_first = sort_by_document(block.doc.take(rows), group[rows], sort_score)
     repeat_rows: Ints = np.sort(rows[order[~is_first]])
     return repeat_rows
 
 
 def sort_by_document(docs: Ids, group: Ints, sort_score: Floats | None) -> tuple[Ints, Bools]:
-    """Return the rows by group and document, and which of these are the first of a document.
+    """Return the order of rows by group and document, and a mask of each document's first: (rows,).
 
-    The rows of one document fall by `by`, (rows,); they keep their order where this is equal, or
-    None.
+    The rows of one document fall by `sort_score`, (rows,); rows with equal scores, or without, keep
+    their order.
     """
     doc_key = docs.sort_keys()
     order = np.lexsort((doc_key, group) if sort_score is None else (-sort_score, doc_key, group))
@@ -132,7 +138,7 @@ def sort_by_document(docs: Ids, group: Ints, sort_score: Floats | None) -> tuple
 
 
 def _describe_repeats(block: Block, rows: Ints) -> FaultyRows:
-    """Return these rows, ascending, as those whose document another one has."""
+    """Return the count of `rows`, ascending, which repeat a document, and the first row's error."""
     row = int(rows[0] if block.input_row is None else rows[block.input_row[rows].argmin()])
 
     def error() -> InputError:
@@ -146,9 +152,9 @@ def _describe_repeats(block: Block, rows: Ints) -> FaultyRows:
 
 
 def repeats_error(repeats: FaultyRows) -> InputError:
-    """Return the error of rows whose document another one has: the first, and how many there are.
+    """Return the error of rows that repeat a document: of the first row, with the number of rows.
 
-    There must be one.
+    There must be such a row.
     """
     error = repeats.first_error()
     if repeats.count == 1:
@@ -157,17 +163,17 @@ def repeats_error(repeats: FaultyRows) -> InputError:
 
 
 def _drop_rows(block: Block, rows: Ints | list[int]) -> Block:
-    """Return the block without some rows; what was left out before stays so."""
-    keep = np.ones(len(block), np.bool_)
-    keep[rows] = False
-    reduced_block = block.take(np.flatnonzero(keep))
+    """Return the block without `rows`; its counts of rows left out before stay."""
+    keeps_row = np.ones(len(block), np.bool_)
+    keeps_row[rows] = False
+    reduced_block = block.take(np.flatnonzero(keeps_row))
     return replace(reduced_block, left_out=block.left_out, empty_queries=block.empty_queries)
 
 
 def _drop_documents(
     block: Block, starts: Ints, sort_score: Floats | None, judging: Judging
 ) -> tuple[Block, DroppedCounts]:
-    """Return the rows that `judging` does not drop, and how many it does."""
+    """Return the rows that `judging` keeps, and how many it drops, for either reason."""
     rows = np.arange(len(block))
     is_identical, is_low = np.zeros((2, len(block)), np.bool_)
     if judging.identical_ids == "drop":
@@ -177,16 +183,14 @@ def _drop_documents(
     is_dropped = is_identical | is_low
     begins = starts[:-1]
     emptied_starts = begins[np.logical_and.reduceat(is_dropped, begins)] if len(begins) else begins
+    empty_queries = [*block.empty_queries, *block.query.take(emptied_starts).to_list()]
     reduced_block = _drop_rows(block, np.flatnonzero(is_dropped))
     dropped_counts = int(np.count_nonzero(is_identical)), int(np.count_nonzero(is_low))
-    return replace(
-        reduced_block,
-        empty_queries=[*reduced_block.empty_queries, *block.query.take(emptied_starts).to_list()],
-    ), dropped_counts
+    return replace(reduced_block, empty_queries=empty_queries), dropped_counts
 
 
 def is_above_threshold(scores: Floats, judging: Judging) -> Bools:
-    """Tell which scores are above `judging.scores_above`, as 32-bit floats if it says so."""
+    """Tell which scores are above `judging.scores_above`, compared with `judging.scores` bits."""
     threshold = np.array([judging.scores_above], np.float64)
     if judging.scores == "single":
         scores, threshold = to_single(scores), to_single(threshold)
@@ -196,7 +200,7 @@ def is_above_threshold(scores: Floats, judging: Judging) -> Bools:
 def leave_out_rows(
     block: Block, rows: Ints | list[int], errors: Errors, kind: str, error: Callable[[], InputError]
 ) -> Block:
-    """Return the block without rows that have a fault; raise it unless errors="skip"."""
+    """Return the block without rows that have a fault; raise the fault unless errors="skip"."""
     faults = FaultLog(errors)
     faults.add(kind, error, len(rows), block.find_input_row(int(rows[0])))
     reduced_block = _drop_rows(block, rows)
@@ -204,7 +208,7 @@ def leave_out_rows(
 
 
 def _ranking_scores(block: Block, judging: Judging) -> Floats | None:
-    """Return the scores; of a run without, the ranks, if it has them."""
+    """Return what ranks the rows, highest first: scores, or negative ranks; None: their order."""
     if judging.order == "given":
         return None
     if judging.order == "rank" or block.score_or_grade is None:
@@ -218,12 +222,12 @@ _NO_TIES = np.zeros(0, np.int64)
 
 
 class Placement(NamedTuple):
-    """Which ranks some rows have in their groups, and how many rows share their score."""
+    """The ranks of some rows in their groups, and counts of the rows that share a score."""
 
     rank: Ints  # (rows,)
-    n_tied: int = 0  # of all rows of the groups that count
-    n_all_tied: int = 0  # of these groups, of several rows: all of the same score
-    n_unsorted: int = 0  # of these: whose rows do not fall by score
+    n_tied: int = 0  # rows in the counted groups that share a score
+    n_all_tied: int = 0  # counted groups of several rows, all of the same score
+    n_unsorted: int = 0  # counted groups of several rows that do not fall by score
     tie_first: Ints = _NO_TIES  # (rows,) the rank of the first document of the same score
     tie_size: Ints = _NO_TIES  # (rows,) how many documents have that score
 
@@ -236,10 +240,10 @@ def rank_documents(
     *,
     with_ties: bool = False,
 ) -> Placement:
-    """Rank `rows`, or all, in their groups: score falling, then document id as `judging` says.
+    """Rank `rows`, or all rows, in their groups: score falling, then document id as `judging` says.
 
-    Rows that share their score are counted in the groups `counted`, (groups,), or in all.
-    `with_ties`: the places of tied documents are returned, too.
+    Tied rows are counted in the groups of the mask `is_counted`, (groups,), or in all groups.
+    `with_ties`: the placement has the first rank and the size of ties.
     """
     starts, group, scores = grouped_block.starts, grouped_block.group, grouped_block.sort_score
     rows = np.arange(len(group)) if rows is None else rows
@@ -247,7 +251,7 @@ def rank_documents(
     if scores is None:
         rank = rows - begins + 1
         return Placement(rank, 0, 0, 0, rank, np.ones_like(rank)) if with_ties else Placement(rank)
-    position, sorted_scores, n_level = rows, scores, 0
+    position, sorted_scores, n_all_tied = rows, scores, 0
     # Most runs are in order: look for a row that is not below the one above it.
     suspect_rows = np.flatnonzero(scores[1:] >= scores[:-1])
     suspect_rows = suspect_rows[group[suspect_rows] == group[suspect_rows + 1]]
@@ -261,11 +265,9 @@ def rank_documents(
     n_unsorted = int(np.count_nonzero(is_unsorted & has_many_rows))
     if len(tied_rows):
         n_equal_pairs = np.bincount(group[tied_rows], minlength=len(counts))
-        n_level = int(np.count_nonzero(has_many_rows & (n_equal_pairs == counts - 1)))
-    if judging.ties != "given":  # then such rows are in order
-        tie_ids = (
-            grouped_block.block.doc if grouped_block.tie_ids is None else grouped_block.tie_ids
-        )
+        n_all_tied = int(np.count_nonzero(has_many_rows & (n_equal_pairs == counts - 1)))
+    if judging.ties != "given":  # with "given", tied rows are in order
+        tie_ids = grouped_block.ids_for_ties
         sign = tie_ids.compare(tied_rows, tie_ids, tied_rows + 1)
         is_unsorted[group[tied_rows[sign > 0 if judging.ties == "ascending" else sign < 0]]] = True
     n_tied = _count_paired_rows(tied_rows[(is_counted & ~is_unsorted)[group[tied_rows]]])
@@ -280,43 +282,36 @@ def rank_documents(
         if with_ties:
             sorted_scores = scores.copy()
             sorted_scores[unsorted_rows] = scores[ranked_rows]
-    placement = Placement(position - begins + 1, n_tied, n_level, n_unsorted)
+    placement = Placement(position - begins + 1, n_tied, n_all_tied, n_unsorted)
     if not with_ties:
         return placement
     begins_tie = mark_changes(group, sorted_scores)
     first_of_tie = np.append(np.flatnonzero(begins_tie), len(begins_tie))
     tie_number = (np.cumsum(begins_tie) - 1)[position]
-    return placement._replace(
-        tie_first=first_of_tie[tie_number] - begins + 1, tie_size=np.diff(first_of_tie)[tie_number]
-    )
+    tie_first, tie_size = first_of_tie[tie_number] - begins + 1, np.diff(first_of_tie)[tie_number]
+    return placement._replace(tie_first=tie_first, tie_size=tie_size)
 
 
 def _count_paired_rows(upper: Ints) -> int:
-    """Count the rows in pairs of adjacent ones, of each of which the upper is given."""
+    """Count the rows that are in a pair of adjacent rows, of which `upper` are the upper rows."""
     return len(upper) + int(np.count_nonzero(np.diff(upper, prepend=-2) > 1))
 
 
 def _sort_rows(
     grouped_block: GroupedBlock, scores: Floats, rows: Ints, judging: Judging
 ) -> tuple[Ints, Ints]:
-    """Return `rows`, group by group, in the order of the ranking; and those that are tied."""
-    ranked_rows = _sort_by_score(
-        scores[rows], grouped_block.group[rows], rows
-    )  # ties are sorted below
-    begins_tie = mark_changes(grouped_block.group[ranked_rows], scores[ranked_rows])
+    """Return `rows`, group by group, in the order of the ranking; and the tied rows among them."""
+    group = grouped_block.group
+    ranked_rows = _sort_by_score(scores[rows], group[rows], rows)  # ties are sorted below
+    begins_tie = mark_changes(group[ranked_rows], scores[ranked_rows])
     if begins_tie.all():
         return ranked_rows, ranked_rows[:0]
     tied_positions = np.flatnonzero(~(begins_tie & np.append(begins_tie[1:], True)))
     doc_key = ranked_rows[tied_positions]
     if judging.ties != "given":
-        tie_ids = (
-            grouped_block.block.doc if grouped_block.tie_ids is None else grouped_block.tie_ids
-        )
-        doc_key = tie_sort_keys(tie_ids.take(doc_key), judging)
+        doc_key = tie_sort_keys(grouped_block.ids_for_ties.take(doc_key), judging)
     sort_keys: tuple[Ints, ...] = (doc_key, np.cumsum(begins_tie)[tied_positions])
-    if (
-        grouped_block.uncounted_row is not None
-    ):  # of the rows of a document, the first counts, and comes first
+    if grouped_block.uncounted_row is not None:  # a document's first row counts, and comes first
         sort_keys = (ranked_rows[tied_positions], *sort_keys)
     order = np.lexsort(sort_keys)
     ranked_rows[tied_positions] = ranked_rows[tied_positions][order]
@@ -324,7 +319,7 @@ def _sort_rows(
 
 
 def _sort_by_score(scores: Floats, group: Ints, rows: Ints) -> Ints:
-    """Return `rows`, (rows,), group by group, the highest score first; equal ones in any order.
+    """Return `rows`, (rows,), group by group, the highest score first; equal scores in any order.
 
     Groups of about one size are the rows of a matrix: many short sorts take less than a long one.
     """
@@ -347,13 +342,13 @@ def _narrow_groups(groups: Ints) -> Ints:
 
 
 def tie_sort_keys(docs: Ids, judging: Judging) -> Ints:
-    """Return numbers by which documents of the same score are sorted by id, lowest first."""
+    """Return keys, (documents,), that sort documents of the same score, the lowest key first."""
     doc_key = docs.sort_keys()
     return doc_key if judging.ties == "ascending" else ~doc_key
 
 
 def to_single(scores: Floats, may_overflow: bool = True) -> Floats:
-    """Return scores as 32-bit floats; not `wide`: all are within their range."""
+    """Return scores as 32-bit floats; False for `may_overflow`: all are within the range."""
     if may_overflow:
         scores = np.where(np.abs(scores) > LARGEST_SINGLE, np.copysign(np.inf, scores), scores)
     return scores.astype(np.float32)

@@ -18,7 +18,7 @@ from cranfield.arrays.ranked import Bools, Floats, Ints, Numbers
 from cranfield.arrays.trace import Recordable, step_method
 from cranfield.lazy import cached_property
 
-_BLOCK_ROWS = 512  # of a matrix of documents by documents, looked at in one go
+_BLOCK_ROWS = 512  # of a matrix of documents by documents, at a time
 
 
 PreferenceSet = Literal["all", "implied", "retrieved"]
@@ -26,23 +26,22 @@ PreferenceSet = Literal["all", "implied", "retrieved"]
 
 @dataclass(eq=False, repr=False)
 class PreferenceCounts(Recordable):
-    """Preferences fulfilled and possible, by group or by query (n, ...).
+    """Counts of fulfilled and of possible preferences, for each group or query: (n, ...).
 
-    The columns of `by_place` are the retrieved preferences that are fulfilled, and these with the
-    implied; then all that are retrieved, these with the implied, and these with preferences
-    between documents both not retrieved.
+    The columns of `counts` are the fulfilled preferences, retrieved, and retrieved or implied;
+    then the possible preferences, retrieved, retrieved or implied, and all.
     """
 
     counts: Numbers  # (n, 5)
 
     @step_method()
     def count_fulfilled(self, over: PreferenceSet = "all") -> Numbers:
-        """Return how many are fulfilled: (n, 1)."""
+        """Count the fulfilled preferences: (n, 1)."""
         return self.counts[:, [{"retrieved": 0, "implied": 1, "all": 1}[over]]]
 
     @step_method()
     def count_possible(self, over: PreferenceSet = "all") -> Numbers:
-        """Return how many there are: (n, 1)."""
+        """Count the possible preferences: (n, 1)."""
         return self.counts[:, [{"retrieved": 2, "implied": 3, "all": 4}[over]]]
 
 
@@ -58,9 +57,9 @@ class Preferences(Recordable):
     n_queries: int
     query: Ints
     group_counts: PreferenceCounts  # by group
-    first_counts: PreferenceCounts  # by group, with only the first R nonrelevant documents, R = the relevant ones
+    first_counts: PreferenceCounts  # by group, of the R relevant and the first R other documents
     first_retrieved_counts: PreferenceCounts  # the same of retrieved documents only
-    count_pairs: Callable[[], PreferenceCounts]  # takes a table of all documents by all
+    count_pairs: Callable[[], PreferenceCounts]  # with a matrix of documents by documents
     n_relevant: Ints  # by group: documents with a level above 0
     n_relevant_retrieved: Ints
     n_nonrelevant: Ints
@@ -73,7 +72,7 @@ class Preferences(Recordable):
 
     @step_method("query")
     def pairs(self) -> PreferenceCounts:
-        """By query, of pairs of documents: the sum of the shares of groups the run agrees with."""
+        """Return each query's sum over pairs of documents of the share of groups it agrees with."""
         return self._pair_counts
 
     @step_method("query")
@@ -100,22 +99,22 @@ class Levels:
     weight: Floats | None = None  # (n_groups,) of subtopics, adding up to 1 in each query
 
     def select_queries(self, position: Ints) -> "Levels":
-        """Return the judgments of queries that have a new place, (n_queries,), and not -1."""
-        groups = position[self.query] >= 0
-        rows = groups[self.group]
-        group = np.cumsum(groups) - 1
+        """Return the judgments of the queries whose new position, (n_queries,), is not -1."""
+        is_selected = position[self.query] >= 0  # (n_groups,)
+        rows = is_selected[self.group]
+        new_group = np.cumsum(is_selected) - 1
         return Levels(
-            position[self.query[groups]],
-            group[self.group[rows]],
+            position[self.query[is_selected]],
+            new_group[self.group[rows]],
             self.subgroup[rows],
             self.row[rows],
             self.level[rows],
-            [self.names[i] for i in np.flatnonzero(groups).tolist()],
-            None if self.weight is None else self.weight[groups],
+            [self.names[i] for i in np.flatnonzero(is_selected).tolist()],
+            None if self.weight is None else self.weight[is_selected],
         )
 
     def repeat(self, n: int, n_documents: int) -> "Levels":
-        """Return the judgments of one query, of so many documents, as those of n queries."""
+        """Repeat the judgments of one query, with `n_documents` documents, as n queries."""
         query, n_groups = np.arange(n), len(self.query)
         return Levels(
             np.repeat(query, n_groups),
@@ -128,20 +127,18 @@ class Levels:
         )
 
 
-class Contradiction(Exception):  # noqa: N818 - what it is
+class Contradiction(Exception):  # noqa: N818 - the word for it
     """Subgroups of one group that contradict each other: the group, and a document's row."""
 
 
 def match_preferences(n_queries: int, levels: Levels, rank: Ints) -> Preferences:
-    """Look at a run through judgments; `rank` (rows,) is the documents' rank, 0: not retrieved.
+    """Return a run's preferences; `rank` (rows of levels,) is a document's rank, 0: not retrieved.
 
     Documents of a negative level are not judged. Raises Contradiction if a group's subgroups
     contradict each other.
     """
     orders = [order for query in _split_queries(n_queries, levels, rank) for order in query]
-    document_counts = (
-        np.array([order.count_documents() for order in orders]).reshape(-1, 5).T[:, :, None]
-    )
+    document_counts = np.array([order.count_documents() for order in orders]).reshape(-1, 5)
 
     def make_counts(rows: Iterable[list[float]]) -> PreferenceCounts:
         return PreferenceCounts(np.array(list(rows)).reshape(-1, 5))
@@ -153,7 +150,7 @@ def match_preferences(n_queries: int, levels: Levels, rank: Ints) -> Preferences
         make_counts(order.count_among(order.select_first_nonrelevant()) for order in orders),
         make_counts(order.count_among(order.select_first_retrieved()) for order in orders),
         lambda: make_counts(map(_count_pairs, _split_queries(n_queries, levels, rank))),
-        *document_counts,
+        *document_counts.T[:, :, None],
     )
 
 
@@ -171,12 +168,10 @@ def _split_queries(n_queries: int, judgments: Levels, rank: Ints) -> Iterator[li
         for number in range(first_group[query], first_group[query + 1]):
             group_rows = slice(bounds[number], bounds[number + 1])
             group_position = position[group_rows.start - rows.start : group_rows.stop - rows.start]
+            group_level = level[group_rows]
             try:
-                orders.append(
-                    _GroupOrder(
-                        group_position, subgroup[group_rows], level[group_rows], n_retrieved
-                    )
-                )
+                order = _GroupOrder(group_position, subgroup[group_rows], group_level, n_retrieved)
+                orders.append(order)
             except _CircleError as circle:
                 doc = row[group_rows][group_position == circle.args[0]][0]
                 raise Contradiction(number, int(doc)) from None
@@ -184,7 +179,7 @@ def _split_queries(n_queries: int, judgments: Levels, rank: Ints) -> Iterator[li
 
 
 def _assign_positions(row: Ints, rank: Ints) -> tuple[Ints, int]:
-    """Give a query's documents positions: those retrieved by rank, then the others by id.
+    """Give a query's documents positions: retrieved documents by rank, then the others by id.
 
     Returns the position of each row, and the number of documents retrieved.
     """
@@ -202,7 +197,7 @@ class _CircleError(Exception):
 
 
 class _GroupOrder:
-    """What one group prefers, over its own documents from the highest position down."""
+    """The preferences of one group, over its own documents from the highest position down."""
 
     def __init__(self, position: Ints, subgroup: Ints, level: Floats, n_retrieved: int) -> None:
         self.positions, doc = np.unique(position, return_inverse=True)
@@ -230,7 +225,7 @@ class _GroupOrder:
         return is_better
 
     def count_documents(self) -> tuple[int, int, int, int, int]:
-        """Count the documents, as the last columns of Preferences have them."""
+        """Count the documents, as the last fields of Preferences do."""
         n_docs, n_retrieved = len(self.is_relevant), self.n_retrieved
         n_relevant, n_relevant_retrieved = (
             int(self.is_relevant.sum()),
@@ -246,11 +241,11 @@ class _GroupOrder:
         )
 
     def select_first_nonrelevant(self) -> Ints:
-        """Return the relevant documents, and as many others, the first ones."""
+        """Return the R relevant documents, and the first R others."""
         return self._select_first(int(self.is_relevant.sum()))
 
     def select_first_retrieved(self) -> Ints:
-        """Return the relevant documents that are retrieved, and the first others of these."""
+        """Return the retrieved relevant documents, and the first other retrieved documents."""
         # trec_eval: as many as relevant documents retrieved; for subgroups, as all retrieved.
         n_candidates = self.n_retrieved if self._is_preferred is None else None
         docs = self._select_first(int(self.is_relevant[:n_candidates].sum()))
@@ -262,11 +257,11 @@ class _GroupOrder:
 
     @cached_property
     def all_counts(self) -> list[float]:
-        """Count the preferences among all documents in the same way."""
+        """The counts of `count_among` for all documents."""
         return self._count_among(np.arange(len(self.level)))
 
     def count_among(self, docs: Ints) -> list[float]:
-        """Count the preferences among some documents, in the order of Counted's columns."""
+        """Count the preferences among `docs`, in the order of PreferenceCounts' columns."""
         return self.all_counts if len(docs) == len(self.level) else self._count_among(docs)
 
     def _count_among(self, docs: Ints) -> list[float]:
@@ -292,7 +287,7 @@ class _GroupOrder:
 
 
 def _close_transitively(doc: Ints, subgroup: Ints, level: Floats, n: int) -> Bools:
-    """Return which document is preferred to which, (n, n), with all that follows."""
+    """Return whether a row's document is preferred to a column's, (n, n), by transitive closure."""
     is_better = np.zeros((n, n), np.bool_)
     for number in range(int(subgroup.max()) + 1):
         in_subgroup = subgroup == number
@@ -308,7 +303,7 @@ def _close_transitively(doc: Ints, subgroup: Ints, level: Floats, n: int) -> Boo
 
 
 def _count_pairs(orders: Sequence[_GroupOrder]) -> list[float]:
-    """Count a query's pairs of documents that have any preference; add up the shares fulfilled.
+    """Count a query's pairs of documents with a preference; add up the shares that are fulfilled.
 
     Shares are added row by row, the retrieved pairs first, as trec_eval does.
     """

@@ -1,4 +1,4 @@
-"""Qrels: a checked table of relevance judgments."""
+"""Qrels: a checked table of relevance judgments, which `judge` matches with runs."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence, Set
@@ -92,7 +92,7 @@ class Qrels(JudgmentColumns):
             data = _state_top_grade(data, top_grade)
         vars(self).update(vars(data))
         self._judgments = data
-        del self.__dict__["grade"]  # which is held in few bytes, as a rule
+        del self.__dict__["grade"]  # `_judgments` holds it, as a rule in few bytes
 
     def write(
         self,
@@ -128,7 +128,8 @@ class Qrels(JudgmentColumns):
         lost_roles = sorted(self.columns.keys() - form.qrels.select_roles(self.columns))
         if lost_roles:
             raise OptionError(
-                f"{os.fspath(path)}: {form.name} has no place for the column {' and '.join(lost_roles)}: "
+                f"{os.fspath(path)}: {form.name} has no place for the column "
+                f"{' and '.join(lost_roles)}: "
                 "write .tsv, .csv, .jsonl or .parquet"
             )
         queries, docs = encode_ids(self.query_ids).take(self.query), self.docs
@@ -163,7 +164,7 @@ class Qrels(JudgmentColumns):
         return Qrels(self._judgments.select_codes(codes, self.top_grade))
 
     def replace_fields(self, **changes: Any) -> "Qrels":
-        """Return the same with other fields of `Judgments`: a form, notes, a top grade."""
+        """Return the judgments with other fields of `Judgments`, such as notes or a top grade."""
         return Qrels(replace(self._judgments, **changes))
 
     def with_top_grade(self, top_grade: float) -> "Qrels":
@@ -196,8 +197,8 @@ class Qrels(JudgmentColumns):
         frequent, and of two as frequent the higher. A note, in every result, says how many
         differed.
 
-        >>> one, other = Qrels({"q1": {"d1": 1, "d2": 0}}), {"q1": {"d1": 2}, "q2": {"d3": 1}}
-        >>> one.merge(other, differing="highest").to_dict()
+        >>> judged, rejudged = Qrels({"q1": {"d1": 1, "d2": 0}}), {"q1": {"d1": 2}, "q2": {"d3": 1}}
+        >>> judged.merge(rejudged, differing="highest").to_dict()
         {'q1': {'d1': 2, 'd2': 0}, 'q2': {'d3': 1}}
         """
         check_choice("differing", differing, get_args(DifferingGrades))
@@ -231,7 +232,7 @@ class Qrels(JudgmentColumns):
         return Qrels(select_judgments(judgments, self.query, np.sort(order[drawn_rows])))
 
     def select_rows(self, rows: Ints) -> "Qrels":
-        """Return some judgments, by their rows, in order; every query is still there."""
+        """Return the judgments at `rows`, ascending; every query is still there."""
         judgments = replace(self._judgments, documents=self.docs, stated_top_grade=self.top_grade)
         return Qrels(select_judgments(judgments, self.query, rows, keep_empty=True))
 
@@ -278,7 +279,8 @@ def _state_top_grade(judgments: Judgments, top_grade: float) -> Judgments:
     highest = np.maximum.reduce(judgments.grade, initial=0).item()
     if highest > top_number:
         raise InputError(
-            f"grade {format_shortest(highest)} is above top_grade={format_shortest(top_number)}, which was stated as the "
+            f"grade {format_shortest(highest)} is above top_grade={format_shortest(top_number)}, "
+            "which was stated as the "
             "highest of the collection",
             source=describe_sources(judgments.sources),
         )

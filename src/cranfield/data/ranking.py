@@ -10,7 +10,7 @@ from cranfield.arrays.ranked import Floats, Ints
 
 
 class Ranking(NamedTuple):
-    """The documents of one query, best rank first, and the ranks that equal scores take up."""
+    """The documents of one query, best rank first, with their ties and scores."""
 
     docs: Sequence[str]
     tie_first: Ints  # (documents,) the first rank of its score
@@ -19,7 +19,7 @@ class Ranking(NamedTuple):
     costs: Floats | None = None  # (documents,) of looking at each, if they were asked for
 
     def take(self, rows: Ints | slice) -> "Ranking":
-        """Return some of the documents, in this order."""
+        """Return the documents at `rows`, in this order."""
         docs = self.docs[rows] if isinstance(rows, slice) else select_texts(self.docs, rows)
         scores, costs = (
             None if column is None else column[rows] for column in (self.scores, self.costs)
@@ -28,14 +28,14 @@ class Ranking(NamedTuple):
 
 
 class Rankings(NamedTuple):
-    """The rankings of some queries, one below the other, without scores and costs."""
+    """The rankings of some queries, one after the other, without scores and costs."""
 
     joint_ranking: Ranking
     rows_of_query: Mapping[str, slice]  # of each query
 
     @classmethod
     def empty(cls, query_ids: Iterable[str]) -> "Rankings":
-        """Return those of queries for which nothing was retrieved."""
+        """Return the rankings of queries for which nothing was retrieved."""
         no_ranks = np.zeros(0, np.int32)
         return cls(Ranking([], no_ranks, no_ranks, None), dict.fromkeys(query_ids, slice(0, 0)))
 

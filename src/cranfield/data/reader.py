@@ -1,4 +1,4 @@
-"""QrelsReader: judgments that were opened, to be read whole or some queries at a time."""
+"""QrelsReader: opened judgments, which are read whole or some queries at a time."""
 
 import os
 from collections.abc import Sequence
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class QrelsReader:
-    """Rows of judgments, and what becomes of them as they are read: see `read_qrels`."""
+    """Rows of judgments, and the options with which they are read: see `read_qrels`."""
 
     rows: Rows
     errors: Errors = "strict"
     duplicates: Duplicates = "refuse"
-    chunks: "Chunks | None" = None  # of which the documents are to be judged
+    chunks: "Chunks | None" = None  # maps judged chunks to documents
     notes: Sequence[Note] = ()  # what every result of them says
 
     @property
     def is_in_memory(self) -> bool:
-        """Whether the judgments are in memory anyway, as objects of Python's."""
+        """Whether the judgments are in memory already, as Python's objects."""
         return isinstance(self.rows, NestedRows | GroupRows)
 
     @property
@@ -45,7 +45,7 @@ class QrelsReader:
         return self.read_part(self.rows)
 
     def read_part(self, rows: Rows, duplicates: Duplicates | None = None) -> Qrels:
-        """Return the judgments of some of the rows."""
+        """Return the judgments of a part of the rows."""
         judgments = make_judgments(rows, self.errors, duplicates or self.duplicates)
         if self.chunks is not None:
             from cranfield.data.chunks import map_judgments
@@ -56,9 +56,9 @@ class QrelsReader:
         )
 
     def first_repeat_error(self, error: DuplicateError, row_parts: Sequence[Rows]) -> Exception:
-        """Return the error of the first row of all parts whose document another row has.
+        """Return the error of the first row of all parts that repeats a document.
 
-        `error` is that of one of the parts. To find it, all are read once more.
+        `error` is the error of any part. To find the first row, all parts are read once more.
         """
         if self.duplicates in ("first", "best"):
             return error
@@ -77,7 +77,7 @@ def open_qrels(
     duplicates: Duplicates = "refuse",
     format: str | None = None,  # noqa: A002 - the word for it
 ) -> Qrels | QrelsReader:
-    """Return judgments to be read later; those that are in memory anyway as Qrels.
+    """Return a reader of judgments; judgments that are in memory already are returned as Qrels.
 
     `data` is what `read_qrels` and `Qrels` take.
     """

@@ -1,4 +1,4 @@
-"""The rows of a query that comes back later, put together again without sorting all rows."""
+"""Regroups rows of queries that come back after others, without sorting all rows."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -28,10 +28,10 @@ def gather_queries(block: Block) -> Block:
 
 
 def fixed_hashes(queries: Ids) -> Words:
-    """Return hashes that are the same in every process, as the order of what is given out.
+    """Return hashes of queries that are the same in every process, (rows,), to order rows by.
 
-    Queries of one such hash can be made up. They are sorted by their ids then, or are in one
-    bucket, which costs no more than sorting all rows.
+    Queries of equal hash can be made up. They are then sorted by their ids, or are in one bucket,
+    which costs no more than sorting all rows.
     """
     return spread_bits(queries.hash(FIXED_KEYS), _FIXED_FACTOR)
 
@@ -46,7 +46,7 @@ def assign_buckets(queries: Ids, n: int) -> Ints:
 
 
 def sort_by_hash(hashes: Words, n_bits: int = 48) -> Ints:
-    """Return the order of the hashes' first bits; where these are equal, rows keep their order."""
+    """Return the order of rows by the first `n_bits` bits of their hashes; equal bits keep it."""
     order = np.arange(len(hashes))
     for shift in range(64 - n_bits, 64, 16):  # sixteen bits at a time, which take one pass each
         digits = (hashes >> np.uint64(shift)).astype(np.uint16)
@@ -55,11 +55,11 @@ def sort_by_hash(hashes: Words, n_bits: int = 48) -> Ints:
 
 
 def _sort_by_query(queries: Ids) -> Ints:
-    """Return the rows in an order in which those of a query are adjacent, and keep their order."""
+    """Return an order of rows in which the rows of a query are adjacent, in their old order."""
     hashes = fixed_hashes(queries)
     if len(hashes) == 0:
         return np.arange(0)
-    # Those of one bucket have the same first bits: stretched, 32 bits tell almost all apart.
+    # Queries of one bucket share their first bits: stretched, 32 bits tell almost all apart.
     lowest, highest = int(hashes.min()), int(hashes.max())
     hashes = (hashes - np.uint64(lowest)) * np.uint64((2**64 - 1) // max(highest - lowest, 1))
     order = sort_by_hash(hashes, 32)
@@ -67,7 +67,7 @@ def _sort_by_query(queries: Ids) -> Ints:
     if (sorted_hashes[1:] < sorted_hashes[:-1]).any():
         order = sort_by_hash(hashes, 64)
         sorted_hashes = hashes[order]
-    if queries.n_words > 1:  # else each has a hash of its own
+    if queries.n_words > 1:  # else distinct queries have distinct hashes
         n_hashes = 1 + int(np.count_nonzero(sorted_hashes[1:] != sorted_hashes[:-1]))
         if len(queries.take(order).find_changes()) > n_hashes:  # two ids of the same hash
             order = queries.sort_keys().argsort(kind="stable")
@@ -78,18 +78,18 @@ _N_BUCKETS = 1 << 14
 
 
 class _BucketedBlock(NamedTuple):
-    """A block's rows by the bucket of their query."""
+    """A block's rows, sorted by the bucket of their query."""
 
-    block: Block  # where its rows came from, and what was left out of them; not the rows
+    block: Block  # without its rows: their source, and what was left out
     records: Records
     bounds: Ints  # (buckets + 1,) the row where each bucket begins
 
 
 def regroup_queries(loads: Iterable[Load]) -> Iterator[Load]:
-    """Give out the rows of queries that come back after others in blocks of whole queries.
+    """Yield the rows of blocks, in which queries come back, in blocks of whole queries.
 
-    All rows are held in memory, each block sorted into buckets by the hash of their query; what is
-    given out is some buckets. Their columns, beside the ids, are of numbers.
+    All rows are held in memory, each block sorted into buckets by the hash of the query; a block
+    that is yielded holds some buckets. All columns but the ids are numbers.
     """
     blocks = list(map_in_threads(_sort_into_buckets, loads))
     left_out = sum((block.block.left_out for block in blocks), FaultyRows())
@@ -101,7 +101,7 @@ def regroup_queries(loads: Iterable[Load]) -> Iterator[Load]:
     for block in blocks:
         layout = layout.merge(block.records.layout)
     blocks = [block._replace(records=block.records.change_layout(layout)) for block in blocks]
-    joint_position = None  # the rows' places among those of all blocks, where they know these
+    joint_position = None  # the rows' positions in the file, where blocks know them
     if blocks[0].block.input_row is not None:
         joint_position = np.concatenate([block.block.input_row for block in blocks])
     ends = np.cumsum(np.sum([np.diff(block.bounds) for block in blocks], axis=0))
@@ -111,7 +111,7 @@ def regroup_queries(loads: Iterable[Load]) -> Iterator[Load]:
         end = max(begin + 1, int(np.searchsorted(ends, before + SIZES.rows, side="right")))
         if ends[end - 1] > before:
             yield partial(_join_buckets, blocks, begin, end, joint_position, left_out, empty)
-            left_out, empty = FaultyRows(), []  # these are told with the first
+            left_out, empty = FaultyRows(), []  # the first block counts them
         begin = end
 
 
@@ -143,7 +143,7 @@ def _join_buckets(
     )
     firsts = np.cumsum(
         [0, *(len(block.records) for block in blocks)]
-    )  # of each part's rows among all
+    )  # the first joint row of each block
     counts = [rows.stop - rows.start for rows in block_rows]
     position = records.position + np.repeat(firsts[:-1], counts)
     order = _sort_by_query(records.query)

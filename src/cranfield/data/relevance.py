@@ -1,4 +1,4 @@
-"""Judgments: the flat columns of a Qrels, from a dict, from groups or from blocks of rows."""
+"""Judgments: the flat columns of a Qrels, made of a dict, of groups or of blocks of rows."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -40,32 +40,32 @@ from cranfield.notes import Note
 
 @dataclass(eq=False, repr=False)
 class Judgments:
-    """Judged documents in flat columns, query after query, and what is known of them.
+    """Judged documents in flat columns, query after query, and where they came from.
 
     Never changed. (A frozen dataclass takes 2 us more to make: small evaluations would notice.)
     """
 
     query_ids: Sequence[str]  # in the order of their bytes
     starts: Ints  # (n_queries + 1,) the row where each query's judgments begin
-    documents: Ids | list[list[str]]  # as they came: of each row, or each query's
-    # (rows,) in their one form (`graded`), maybe `narrowed`; of judgments in groups, the best level
+    documents: Ids | list[list[str]]  # of each row, or a list for each query
+    # (rows,) in their one form (`graded`), maybe narrowed; of judgments in groups, the best level
     grade: Numbers
     # Of judgments that are a sample: the columns "stratum" and "probability", as they came. Of
-    # spans, whose documents have their names (see `spans`): "start" and "end".
+    # spans, whose names are the documents (see `spans.py`): "start" and "end".
     columns: Mapping[Role, Any] = field(default_factory=dict)
     groups: GroupRows | None = None  # judgments in groups, as they were given
-    group_levels: Levels | None = None  # and in columns
+    group_levels: Levels | None = None  # the groups in columns
     stated_top_grade: float | None = (
-        None  # the highest grade of the collection; None: that of these
+        None  # the highest grade of the collection; None: the highest here
     )
     description: str = "dict of dicts"  # what the data were understood to be
-    list_kind: ListKind | None = None  # if they came as lists alone: see `Rows.lists_of`
+    list_kind: ListKind | None = None  # if they came as lists alone: see `Rows.list_kind`
     sources: Sequence[Source] = ()  # the files that they were read from
     is_text: bool = False  # whether these are lines of text
     left_out: FaultyRows = NO_FAULTY_ROWS  # by errors="skip"
-    repeats: FaultyRows = NO_FAULTY_ROWS  # rows whose document another row has, too
-    duplicates: Duplicates = "refuse"  # which of these were kept
-    chunk_counts: tuple[int, int] | None = None  # how many became how many documents, if any did
+    repeats: FaultyRows = NO_FAULTY_ROWS  # rows that repeat a document of their query
+    duplicates: Duplicates = "refuse"  # which rows of a document were kept
+    chunk_counts: tuple[int, int] | None = None  # numbers of mapped chunks and of documents
     notes: Sequence[Note] = ()  # what every result of them says
     is_listed: bool = False  # each query's relevant documents came as one list
     graded: bool = True  # False: documents came without grades, and all have grade 1
@@ -75,13 +75,14 @@ class Judgments:
         ids = select_texts(self.query_ids, codes)
         if self.groups is not None:
             selection = _convert_groups(self.groups.select_queries(ids))
-            selection.grade = selection.grade.astype(
-                widen_grades(self.grade).dtype
-            )  # of the collection
-            selection = replace(
-                selection, stated_top_grade=top_grade, left_out=self.left_out, notes=self.notes
+            return replace(
+                selection,
+                grade=selection.grade.astype(widen_grades(self.grade).dtype),  # the collection's
+                stated_top_grade=top_grade,
+                left_out=self.left_out,
+                notes=self.notes,
+                duplicates=self.duplicates,
             )
-            return replace(selection, duplicates=self.duplicates)
         begins = self.starts[codes]
         lengths = self.starts[codes + 1] - begins
         starts = np.array([*accumulate(lengths.tolist(), initial=0)])
@@ -99,7 +100,7 @@ class Judgments:
 
 
 def make_judgments(rows: Rows, errors: Errors, duplicates: Duplicates = "refuse") -> Judgments:
-    """Return the judgments that some rows hold; InputError if there are none.
+    """Return the judgments in `rows`; InputError if there is none.
 
     A document has one grade for a query: of several, `duplicates` says which one counts.
     """
@@ -132,12 +133,16 @@ def _convert_dict(rows: NestedRows) -> Judgments:
             f"expected a number as the grade, got {grade!r:.80}"
         )
     starts = np.array([*accumulate(map(len, lists), initial=0)])
-    properties: dict[str, Any] = {
-        "description": rows.description,
-        "left_out": rows.left_out,
-        "graded": rows.has_grades,
-    }
-    return Judgments(query_ids, starts, lists, grades, **properties, list_kind=rows.list_kind)
+    return Judgments(
+        query_ids,
+        starts,
+        lists,
+        grades,
+        description=rows.description,
+        list_kind=rows.list_kind,
+        left_out=rows.left_out,
+        graded=rows.has_grades,
+    )
 
 
 def _convert_groups(groups: GroupRows) -> Judgments:
@@ -170,7 +175,7 @@ def _convert_groups(groups: GroupRows) -> Judgments:
             names.append(group_name)
         lists.append(docs)
         grades += [best_level[doc] for doc in docs]
-    numbers = np.array([numbers for *numbers, _ in rows]).T
+    numbers = np.array([numbers for *numbers, _ in rows]).T  # groups, subgroups, documents
     level_column = np.array([level for *_, level in rows]) * 1.0
     grade = unify_grades(np.array(grades, np.float64))
     assert grade is not None  # noqa: S101 - levels were checked as they were read
@@ -202,8 +207,8 @@ def _read_subtopics(rows: Rows, errors: Errors, duplicates: Duplicates) -> Group
     sampling_roles = sort_roles(rows.extra_roles & {"stratum", "probability", "start", "end"})
     if sampling_roles:
         raise InputError(
-            f"the qrels have subtopics and a column {sampling_roles[0]}: judgments by subtopic are not "
-            "taken for a sample, nor by span; leave one of the two columns out",
+            f"the qrels have subtopics and a column {sampling_roles[0]}: judgments by subtopic are "
+            "not taken for a sample, nor by span; leave one of the two columns out",
             source=describe_sources(rows.sources),
         )
     try:
@@ -221,24 +226,22 @@ def _read_blocks(rows: Rows, errors: Errors, duplicates: Duplicates) -> Judgment
     has_grades = "grade" in rows.extra_roles
     read_queries = partial(_read_whole_queries, rows, errors, duplicates)
     try:
-        query_judgments, left_out, repeats, empty = read_queries(apart=False)
+        parts, left_out, repeats, empty_queries = read_queries(apart=False)
     except _SplitQueryError:
-        query_judgments, left_out, repeats, empty = read_queries(apart=True)
-    if not query_judgments:
+        parts, left_out, repeats, empty_queries = read_queries(apart=True)
+    if not parts:
         raise no_judgment_error(describe_sources(rows.sources), left_out)
     if repeats.count and duplicates not in ("first", "best"):
         raise repeated_judgments_error(repeats, rows, duplicates)
-    queries = _add_empty_queries(
-        Ids.concatenate([judgments.queries for judgments in query_judgments]), empty
-    )
-    counts = np.concatenate([judgments.counts for judgments in query_judgments])
+    queries = Ids.concatenate([part.queries for part in parts])
+    queries = _add_empty_queries(queries, empty_queries)
+    counts = np.concatenate([part.counts for part in parts])
     counts = np.append(counts, np.zeros(len(queries) - len(counts), np.int64))  # of the empty, too
-    docs = Ids.concatenate([judgments.docs for judgments in query_judgments])
+    docs = Ids.concatenate([part.docs for part in parts])
     columns = {
-        role: np.concatenate([judgments.columns[role] for judgments in query_judgments])
-        for role in query_judgments[0].columns
+        role: np.concatenate([part.columns[role] for part in parts]) for role in parts[0].columns
     }
-    query_judgments.clear()
+    parts.clear()
     order = queries.sort_keys().argsort()
     if (np.diff(order) < 0).any():
         begins, counts = (np.cumsum(counts) - counts)[order], counts[order]
@@ -282,10 +285,10 @@ class _SplitQueryError(Exception):
 def _read_whole_queries(
     rows: Rows, errors: Errors, duplicates: Duplicates, *, apart: bool
 ) -> tuple[list[_QueryJudgments], FaultyRows, FaultyRows, list[bytes]]:
-    """Return the rows by query, those left out, those that repeat a document, and empty queries.
+    """Return judgments by query, counts of rows left out and of repeats, and queries without rows.
 
-    Raises _ApartError if the rows of a query are not in one piece; if they are `apart`, they are
-    put together first.
+    Raises _SplitQueryError if the rows of a query are in several places; if `apart`, rows are
+    regrouped first.
     """
     judging = Judging(duplicates="best" if duplicates == "best" else "first")
     loads = rows.blocks(sort_roles(rows.extra_roles), errors)
@@ -294,13 +297,13 @@ def _read_whole_queries(
         from cranfield.data.regroup import regroup_queries
 
         valid_loads = regroup_queries(valid_loads)
-    query_judgments: list[_QueryJudgments] = []
+    parts: list[_QueryJudgments] = []
     hashes: list[Words] = []
-    left_out, repeats, empty = FaultyRows(), FaultyRows(), list[bytes]()
+    left_out, repeats, empty_queries = FaultyRows(), FaultyRows(), list[bytes]()
     for load in valid_loads:
         block = load()
         left_out += block.left_out
-        empty += block.empty_queries
+        empty_queries += block.empty_queries
         if not len(block):
             continue
         grouped_block = group_rows(block, judging)
@@ -312,14 +315,14 @@ def _read_whole_queries(
         hashes.append(grouped_block.queries.hash())
         if not apart and _has_duplicates(hashes[-1:]):
             raise _SplitQueryError
-        query_judgments.append(_pack_judgments(grouped_block))
+        parts.append(_pack_judgments(grouped_block))
     if not apart and _has_duplicates(hashes):
         raise _SplitQueryError
-    return query_judgments, left_out, repeats, empty
+    return parts, left_out, repeats, empty_queries
 
 
 def read_valid_block(load: Load, errors: Errors) -> Block:
-    """Return a block of which every row can be used."""
+    """Return a block whose rows are all valid; raise the fault of a row, or leave it out."""
     block = _check_probabilities(load(), errors)
     if {"start", "end"} <= block.columns.keys():
         from cranfield.data.spans import check_spans
@@ -329,7 +332,7 @@ def read_valid_block(load: Load, errors: Errors) -> Block:
 
 
 def _read_named_block(load: Load, errors: Errors) -> Block:
-    """Return a block of which every row can be used; a span is a document of its own."""
+    """Return a block of valid rows, in which the name of a span is its document."""
     block = read_valid_block(load, errors)
     if {"start", "end"} <= block.columns.keys():
         from cranfield.data.spans import name_spans
@@ -354,26 +357,21 @@ def _pack_judgments(grouped_block: GroupedBlock) -> _QueryJudgments:
     return _QueryJudgments(grouped_block.queries.compact(), counts, block.doc.compact(), columns)
 
 
-def _add_empty_queries(queries: Ids, empty: Sequence[bytes]) -> Ids:
-    """Return the queries, and of those that have no rows the ones that are not among them."""
-    if not empty:
+def _add_empty_queries(queries: Ids, empty_queries: Sequence[bytes]) -> Ids:
+    """Return the queries, and the empty queries that are not among them."""
+    if not empty_queries:
         return queries
-    earlier_queries = set(queries.to_list())
-    return Ids.concatenate(
-        [queries, Ids.of([query for query in dict.fromkeys(empty) if query not in earlier_queries])]
-    )
+    judged = set(queries.to_list())
+    new_queries = [query for query in dict.fromkeys(empty_queries) if query not in judged]
+    return Ids.concatenate([queries, Ids.of(new_queries)])
 
 
 def repeated_judgments_error(repeats: FaultyRows, rows: Rows, duplicates: Duplicates) -> InputError:
-    """Return the error of judgments whose document another row has: see `refused`."""
-    are_alike = rows.extra_roles.isdisjoint({"grade", "start"})
+    """Return the error of judgments that repeat a document: see `repeats_error`."""
     error = repeats_error(repeats)
-    hints = (
-        error.hint,
-        _ONE_GRADE_HINT * (duplicates != "refuse"),
-        _ALIKE_HINT * are_alike,
-        rows.duplicate_reason,
-    )
+    one_grade = "" if duplicates == "refuse" else _ONE_GRADE_HINT
+    alike = _ALIKE_HINT if rows.extra_roles.isdisjoint({"grade", "start"}) else ""
+    hints = error.hint, one_grade, alike, rows.duplicate_reason
     return error.replace(hint=" ".join(filter(None, hints)))
 
 
@@ -385,23 +383,23 @@ NO_JUDGMENT = "no judgment"  # the kind of that error
 
 
 def no_judgment_error(source: str | None, left_out: FaultyRows) -> InputError:
-    """Return the error of rows that hold no judgment, or none that could be used."""
+    """Return the error of rows that hold no valid judgment."""
     hint = str(left_out.first_error()) if left_out.count else None
     return InputError("the qrels: hold no judgment", source=source, hint=hint, kind=NO_JUDGMENT)
 
 
-_MIN_PROBABILITY = 1e-9  # of being judged, so that its inverse can be added up
+_MIN_PROBABILITY = 1e-9  # of being judged, so that its inverse is finite in sums
 
 
 def _check_probabilities(block: Block, errors: Errors) -> Block:
-    """Refuse, or leave out, rows whose probability of being judged is none."""
+    """Refuse, or leave out, rows whose probability of being judged is not above 0, up to 1."""
     for role in ("probability", "query_probability"):
         probability = block.columns.get(role)
         if probability is None:
             continue
         is_valid = (probability >= _MIN_PROBABILITY) & (probability <= 1)
         if block.score_or_grade is not None:
-            is_valid |= block.score_or_grade < 0  # which nobody judged
+            is_valid |= block.score_or_grade < 0  # unjudged
         bad_rows = np.flatnonzero(~is_valid)
         if len(bad_rows):
             block = _refuse_probabilities(block, bad_rows, probability, errors)

@@ -1,4 +1,4 @@
-"""Run: one system's ranking, read whenever it is evaluated."""
+"""Run: the ranking of one system, which `judge` reads whenever it is evaluated."""
 
 import contextlib
 import os
@@ -107,18 +107,14 @@ class Run(RunOperations):
 
     def __repr__(self) -> str:
         if self.docs_of_query is not None:
-            n_docs = sum(map(len, self.docs_of_query.values()))
-            size = (
-                f"{format_query_count(len(self.docs_of_query))}, {format_count(n_docs, 'document')}"
-            )
+            n_docs = format_count(sum(map(len, self.docs_of_query.values())), "document")
+            size = f"{format_query_count(len(self.docs_of_query))}, {n_docs}"
         elif self._rows.n_rows is not None:
             size = format_count(self._rows.n_rows, "row")
         else:
             sizes = [source.size for source in self.sources]
-            file_sizes = [size_of_source for size_of_source in sizes if size_of_source is not None]
-            size = (
-                format_count(sum(file_sizes), "byte") if file_sizes and file_sizes == sizes else ""
-            )
+            n_bytes = [size for size in sizes if size is not None]
+            size = format_count(sum(n_bytes), "byte") if n_bytes and n_bytes == sizes else ""
         return f"Run({self.name!r}, {size})" if size else f"Run({self.name!r})"
 
     def _make_run(self, run: Any) -> "Run":
@@ -126,7 +122,7 @@ class Run(RunOperations):
 
     @property
     def description(self) -> str:
-        """What the data were understood to be, in words."""
+        """The format that the data were read as, in words."""
         return self._rows.description + (
             "" if self.conversion is None else f"; {self.conversion.description}"
         )
@@ -145,7 +141,7 @@ class Run(RunOperations):
     @property
     def source(self) -> str | None:
         """What errors call the files that it is read from, or was; None if it came as data."""
-        rows = self._rows.origin if isinstance(self._rows, MemoryRows) else self._rows
+        rows = self._rows.source_rows if isinstance(self._rows, MemoryRows) else self._rows
         return describe_sources(rows.sources)
 
     @property
@@ -154,7 +150,7 @@ class Run(RunOperations):
         return run_tag(self.sources[-1]) if self._rows.description == TREC_RUN else None
 
     def resolve_order(self, order: Order) -> Order:
-        """Return by what the run is ranked if `order` is asked for: a run may have no scores."""
+        """Return what ranks the run if `order` is asked for: a run may have no scores."""
         if order == "rank" and "rank" not in self.extra_roles:
             if self.docs_of_query is not None:
                 raise OptionError("order='rank': a run in memory has no rank column")
@@ -168,14 +164,14 @@ class Run(RunOperations):
         return order
 
     def blocks(self, order: Order = "score", *, costs: bool = False) -> Iterator[Load]:
-        """Return the rows in blocks, with what they are ranked by, and their costs if it has any.
+        """Return the rows in blocks, with the column that ranks them, and costs.
 
-        `costs`: whether these are wanted.
+        `costs`: whether a column of costs is read, if there is one.
         """
         return self.read_columns(self.roles(order, costs=costs))
 
     def roles(self, order: Order = "score", *, costs: bool = False) -> tuple[Role, ...]:
-        """Return the columns that are read to rank it, and for its costs if it has any."""
+        """Return the columns that are read to rank the run, and for its costs if it has any."""
         ranking_role = self.resolve_order(order)
         roles: list[Role] = [] if ranking_role == "given" else [ranking_role]
         if costs and "cost" in self.extra_roles:
@@ -183,11 +179,11 @@ class Run(RunOperations):
         return tuple(dict.fromkeys((*roles, *self.needed_roles)))
 
     def read_columns(self, roles: Iterable[Role]) -> Iterator[Load]:
-        """Return the rows in blocks, with some of the columns of numbers that there are."""
+        """Return the rows in blocks, with the columns `roles` as far as the run has them."""
         return self._rows.blocks(tuple(roles), self.errors)
 
     def skip_faults(self) -> "Run":
-        """Return the same run, of which rows with a fault are left out and counted."""
+        """Return the same run, which leaves rows with a fault out and counts them."""
         rows = self._rows
         if isinstance(rows, NestedRows) and self.errors == "strict":
             rows = rows.with_data(rows.data, "skip")
@@ -228,25 +224,20 @@ class Run(RunOperations):
         return write_run(self, path, format, duplicates, progress)
 
     def select_query(self, query: str, order: Order = "score", *, costs: bool = False) -> "Run":
-        """Return the run of one query alone: see `held`."""
+        """Return the run of one query alone: see `select_queries`."""
         return self.select_queries([query], order, costs=costs)
 
     def select_queries(
         self, query_ids: Collection[str], order: Order = "score", *, costs: bool = False
     ) -> "Run":
-        """Return the run of some queries alone, in memory; it is read once, however many they are.
+        """Return the run of some queries alone, in memory; the run is read once.
 
-        A query without rows is one for which it retrieves nothing. It is there to be ranked by
-        `order`; `costs`: whether those of its documents are wanted.
+        For a query without rows, it retrieves nothing. The rows have what ranks them by `order`;
+        `costs`: whether they have the costs of documents, too.
         """
         if isinstance(self._rows, NestedRows) and self.docs_of_query is not None:
-            docs_of_query = self.docs_of_query
-            return self._replace_rows(
-                self._rows.with_data(
-                    {query_id: docs_of_query.get(query_id, {}) for query_id in query_ids}
-                ),
-                None,
-            )
+            docs_of_query = {query: self.docs_of_query.get(query, {}) for query in query_ids}
+            return self._replace_rows(self._rows.with_data(docs_of_query), None)
         keys = set(map(encode, query_ids))
 
         def select_rows(load: Load) -> tuple[Block | None, FaultyRows]:
@@ -257,28 +248,25 @@ class Run(RunOperations):
         if self.errors == "strict" and self.extra_roles >= {"score", "rank"}:
             # A fault in the rank column does not matter, and any other is raised again below.
             with contextlib.suppress(InputError):
-                selections = [
-                    *map_in_threads(select_rows, self.read_columns(sort_roles(self.extra_roles)))
-                ]
+                loads = self.read_columns(sort_roles(self.extra_roles))
+                selections = [*map_in_threads(select_rows, loads)]
         selections = selections or [*map_in_threads(select_rows, self.blocks(order, costs=costs))]
         left_out = sum((left_out for _, left_out in selections), FaultyRows())
         blocks = [block for block, _ in selections if block is not None]
-        selected_block = join_blocks(blocks) if blocks else empty_block(self.extra_roles)
-        first_queries = selected_block.query.take(selected_block.query.find_changes()).to_list()
-        if len(set(first_queries)) < len(first_queries):  # a query comes back after others
+        block = join_blocks(blocks) if blocks else empty_block(self.extra_roles)
+        queries = block.query.take(block.query.find_changes()).to_list()
+        if len(set(queries)) < len(queries):  # a query comes back after others
             from cranfield.data.regroup import gather_queries
 
-            selected_block = gather_queries(selected_block)
-        empty = sorted(keys.difference(first_queries))
-        held_rows = MemoryRows(
-            replace(selected_block, left_out=left_out, empty_queries=empty), self._rows
-        )
-        return self._replace_rows(held_rows, self.conversion)
+            block = gather_queries(block)
+        empty_queries = sorted(keys.difference(queries))
+        block = replace(block, left_out=left_out, empty_queries=empty_queries)
+        return self._replace_rows(MemoryRows(block, self._rows), self.conversion)
 
     def split_queries(self) -> "dict[str, Run]":
-        """Return a run that `held` returned query by query, each as `of` returns it."""
+        """Return {query: run of that query} of a run that `select_queries` returned."""
         if isinstance(self._rows, NestedRows):
-            return {query_id: self.select_query(query_id) for query_id in self._rows.data}
+            return {query: self.select_query(query) for query in self._rows.data}
         run_of_query = {}
         for load in self._rows.blocks(self._rows.extra_roles, self.errors):
             block = load()
@@ -286,28 +274,27 @@ class Run(RunOperations):
             queries = block.query.take(first_rows).to_texts()
             bounds = pairwise([*first_rows.tolist(), len(block)])
             block_of_query = {
-                query_id: block.take(slice(*bounds_of_query))
-                for query_id, bounds_of_query in zip(queries, bounds, strict=True)
+                query: block.take(slice(begin, end))
+                for query, (begin, end) in zip(queries, bounds, strict=True)
             }
             for key in block.empty_queries:
-                block_of_query[decode(key)] = replace(
-                    empty_block(block.columns), empty_queries=[key]
-                )
+                no_rows = replace(empty_block(block.columns), empty_queries=[key])
+                block_of_query[decode(key)] = no_rows
             for query, query_block in block_of_query.items():
-                held_rows = MemoryRows(replace(query_block, left_out=block.left_out), self._rows)
-                run_of_query[query] = self._replace_rows(held_rows, self.conversion)
+                rows = MemoryRows(replace(query_block, left_out=block.left_out), self._rows)
+                run_of_query[query] = self._replace_rows(rows, self.conversion)
         return run_of_query
 
     def read_ranking(self, judging: Judging, *, costs: bool = False) -> Ranking:
-        """Return the ranking of a run of one query: see `of`; with its `costs` if it has any."""
+        """Return the ranking of a run of one query, of `select_query`; with costs if it has any."""
         _, ranking = self._rank_block(next(self.blocks(judging.order, costs=costs))(), judging)
         return ranking._replace(docs=[*ranking.docs])
 
     def read_rankings(self, query_ids: Collection[str], judging: Judging) -> dict[str, Rankings]:
-        """Return where the ranking of each of some queries is: `Rankings.of` returns it.
+        """Return {query: rankings that hold the query's ranking}, for `Rankings.select_query`.
 
-        Each is that of the query alone, without scores and costs; documents are held as bytes. The
-        run is read once, block by block; one of which a query comes back after others, once more.
+        Rankings have no scores and costs; documents are held as bytes. The run is read once, block
+        by block; once more if a query comes back after others.
         """
         if self.docs_of_query is not None and len(self.docs_of_query) > len(query_ids):
             return self.select_queries(query_ids).read_rankings(query_ids, judging)
@@ -318,44 +305,40 @@ class Run(RunOperations):
             if block is None:
                 return None
             grouped_block, ranking = self._rank_block(block, judging)
-            bounds = map(
-                slice, grouped_block.starts[:-1].tolist(), grouped_block.starts[1:].tolist()
-            )
-            rows = dict(zip(grouped_block.queries.to_texts(), bounds, strict=True))
-            tie_first, tie_size = (
-                ranking.tie_first.astype(np.int32),
-                ranking.tie_size.astype(np.int32),
-            )
-            return grouped_block.queries.to_list(), Rankings(
-                Ranking(ranking.docs, tie_first, tie_size, None), rows
-            )
+            queries, starts = grouped_block.queries, grouped_block.starts
+            bounds = map(slice, starts[:-1].tolist(), starts[1:].tolist())
+            rows_of_query = dict(zip(queries.to_texts(), bounds, strict=True))
+            tie_first = ranking.tie_first.astype(np.int32)
+            tie_size = ranking.tie_size.astype(np.int32)
+            ranking = Ranking(ranking.docs, tie_first, tie_size, None)
+            return queries.to_list(), Rankings(ranking, rows_of_query)
 
         rankings_of_query = dict.fromkeys(query_ids, Rankings.empty(query_ids))
         earlier_queries: set[bytes] = set()
-        for queries_and_rankings in map_in_threads(rank_load, self.blocks(judging.order)):
-            if queries_and_rankings is None:
+        for ranked_block in map_in_threads(rank_load, self.blocks(judging.order)):
+            if ranked_block is None:
                 continue
-            if register_queries(queries_and_rankings[0], earlier_queries):
-                return self.select_queries(query_ids, judging.order).read_rankings(
-                    query_ids, judging
-                )
-            rankings_of_query |= dict.fromkeys(
-                queries_and_rankings[1].rows_of_query, queries_and_rankings[1]
-            )
+            queries, rankings = ranked_block
+            if register_queries(queries, earlier_queries):
+                run = self.select_queries(query_ids, judging.order)
+                return run.read_rankings(query_ids, judging)
+            rankings_of_query |= dict.fromkeys(rankings.rows_of_query, rankings)
         return rankings_of_query
 
     def _rank_block(self, block: Block, judging: Judging) -> tuple[GroupedBlock, Ranking]:
-        """Rank a block's rows: by query, and those of all queries one below the other."""
+        """Return a block's rows by query, and the rankings of its queries one after the other."""
         grouped_block = self.group_block(block, judging)
         placement = rank_documents(grouped_block, judging, with_ties=True)
         rows = np.lexsort((placement.rank, grouped_block.group))
-        ranked_block = grouped_block.block.take(rows)
-        docs, scores = (
-            IdList(ranked_block.doc.compact()),
-            None if grouped_block.sort_score is None else ranked_block.score_or_grade,
+        block = grouped_block.block.take(rows)
+        ranking = Ranking(
+            IdList(block.doc.compact()),
+            placement.tie_first[rows],
+            placement.tie_size[rows],
+            None if grouped_block.sort_score is None else block.score_or_grade,
+            block.columns.get("cost"),
         )
-        ties = placement.tie_first[rows], placement.tie_size[rows]
-        return grouped_block, Ranking(docs, *ties, scores, ranked_block.columns.get("cost"))
+        return grouped_block, ranking
 
     def to_dict(self, duplicates: Duplicates = "refuse") -> dict[str, dict[str, float]]:
         """Return `{query_id: {doc_id: score}}`; a run without scores has minus the rank as one.
@@ -371,27 +354,20 @@ class Run(RunOperations):
         ) -> dict[str, dict[str, float]]:
             docs_of_query: dict[str, dict[str, float]] = {}
             for grouped_block in grouped_blocks():
-                block, docs = (
-                    grouped_block.block,
-                    list(map(decode, grouped_block.block.doc.to_list())),
-                )
+                block = grouped_block.block
+                docs = list(map(decode, block.doc.to_list()))
                 rank = rank_documents(grouped_block).rank if ranking_role == "given" else block.rank
                 score = block.score_or_grade if rank is None else -1.0 * rank
                 scores = [] if score is None else score.tolist()
-                queries = grouped_block.queries.to_texts()
-                for query, rows in zip(
-                    queries, pairwise(grouped_block.starts.tolist()), strict=True
-                ):
-                    query_rows = slice(*rows)
-                    docs_of_query[query] = dict(
-                        zip(docs[query_rows], scores[query_rows], strict=True)
-                    )
+                queries, bounds = grouped_block.queries.to_texts(), grouped_block.starts.tolist()
+                for query, (begin, end) in zip(queries, pairwise(bounds), strict=True):
+                    pairs = zip(docs[begin:end], scores[begin:end], strict=True)
+                    docs_of_query[query] = dict(pairs)
             return docs_of_query
 
         roles = () if ranking_role == "given" else (ranking_role,)
-        return self.read_whole_queries(
-            roles, Judging(duplicates=duplicates, order=ranking_role), convert_blocks
-        )
+        judging = Judging(duplicates=duplicates, order=ranking_role)
+        return self.read_whole_queries(roles, judging, convert_blocks)
 
 
 def _missing_column_error(run: Run, name: str) -> InputError:

@@ -1,4 +1,4 @@
-"""Several runs, by name: what a verb is given in the place of one."""
+"""Makes several runs, by name, of what a verb takes in the place of one run."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -12,7 +12,7 @@ from cranfield.formats.objects import MAPPINGS, refuse_lists_of_ids
 
 
 def make_unique_namer() -> Callable[[str], str]:
-    """Return what names systems: a number is added where two have the same name."""
+    """Return a function that makes names unique: it adds a number to a name that was used."""
     taken_names: set[str] = set()
 
     def name_uniquely(name: str) -> str:
@@ -31,7 +31,7 @@ def _is_nonempty(run: object) -> bool:
 
 
 def make_runs(runs: Any, columns: ColumnsLike | None) -> dict[str, Run]:
-    """Return one run, or several, by name."""
+    """Return {name: run} of one run, or of several."""
     run_of_name = make_several_runs(runs, "strict", columns)
     if run_of_name is not None:
         return run_of_name
@@ -42,7 +42,7 @@ def make_runs(runs: Any, columns: ColumnsLike | None) -> dict[str, Run]:
 def make_several_runs(
     runs: Any, errors: Errors, columns: ColumnsLike | None = None
 ) -> dict[str, Run] | None:
-    """Return the runs of a list, or of a dict {name: run}, by name; None if it is one run."""
+    """Return {name: run} of a list, or of a dict {name: run}; None for a single run."""
     if isinstance(runs, list | tuple):
         refuse_lists_of_ids(runs, Side.RUN)
         if len(runs) > 0 and is_row(runs[0]):

@@ -1,4 +1,4 @@
-"""Notes about a run: what makes its numbers misleading, and can be seen while it is read."""
+"""Notes on a run: faults of its ids or scores that make numbers misleading, found as it is read."""
 
 import re
 from collections import defaultdict
@@ -16,13 +16,13 @@ from cranfield.notes import Note, Severity
 from cranfield.render.numbers import format_count, format_query_count
 
 _MIN_RANKED_DOCS = 3  # the fewest documents whose scores 1, 2, 3 are taken for ranks
-_MIN_SHARED_AFFIXES = 3  # how many ids differ by the same letters, where no sign parts them
-_MAX_ID_LENGTH = 200  # characters of an id that are looked at
-_MAX_IDS = 1_000  # ids of a side that are looked at
+_MIN_SHARED_AFFIXES = 3  # ids that differ by the same letters, where no sign parts them
+_MAX_ID_LENGTH = 200  # characters of an id that is compared
+_MAX_IDS = 1_000  # ids of a side that are compared
 
 
 def find_contradictions(group: Ints, rank: Ints, scores: Floats) -> Ints:
-    """Return the rows whose score is above that of a row of the same group with a better rank.
+    """Return the rows with a higher score than a row of the same group with a better rank.
 
     `group`, `rank` and `scores` are (rows,); compared are neighbours in the order of the ranks.
     """
@@ -42,7 +42,7 @@ def are_ranks(scores: Floats) -> bool:
 
 @dataclass
 class ScoreOrder:
-    """How the scores of some queries look beside the rank column; as ranks, or as distances."""
+    """Counts of queries whose scores contradict the ranks, or look like ranks or distances."""
 
     n_multi_doc: int = 0  # queries of several documents
     n_like_ranks: int = 0  # of these: whose scores are 1, 2, 3, ..., in any order
@@ -55,18 +55,12 @@ class ScoreOrder:
 
     @classmethod
     def of_rows(cls, starts: Ints, scores: Floats, rank: Ints | None) -> "ScoreOrder":
-        """Look at rows of whole queries, which begin at `starts`; there is one more at the end."""
+        """Return the counts for rows of whole queries; `starts` is (n_queries + 1,)."""
         counts, bounds = np.diff(starts), pairwise(starts.tolist())
         group = np.repeat(np.arange(len(counts)), counts)
-        is_pair, lower_group = group[1:] == group[:-1], group[1:]
-        rises = (
-            np.bincount(lower_group[is_pair & (scores[1:] > scores[:-1])], minlength=len(counts))
-            > 0
-        )
-        falls = (
-            np.bincount(lower_group[is_pair & (scores[1:] < scores[:-1])], minlength=len(counts))
-            > 0
-        )
+        is_pair, lower_group, n = group[1:] == group[:-1], group[1:], len(counts)
+        rises = np.bincount(lower_group[is_pair & (scores[1:] > scores[:-1])], minlength=n) > 0
+        falls = np.bincount(lower_group[is_pair & (scores[1:] < scores[:-1])], minlength=n) > 0
         is_long = counts >= _MIN_RANKED_DOCS
         look = cls(
             int(np.count_nonzero(counts > 1)),
@@ -82,58 +76,53 @@ class ScoreOrder:
             look.first_row = int(contradicting_rows[0]) if len(contradicting_rows) else None
         return look
 
-    def __add__(self, other: "ScoreOrder") -> "ScoreOrder":
-        counts, other_counts = astuple(self)[:-1], astuple(other)[:-1]
-        return ScoreOrder(*map(add, counts, other_counts))
+    def __add__(self, addend: "ScoreOrder") -> "ScoreOrder":
+        counts, addend_counts = astuple(self)[:-1], astuple(addend)[:-1]
+        return ScoreOrder(*map(add, counts, addend_counts))
 
     def notes(
         self, rows: Rows, *, is_whole_run: bool = True, severity: Severity = "warning"
     ) -> Iterator[Note]:
-        """Say in how many queries ranks contradict scores, or that scores seem to be others.
+        """Yield notes on ranks that contradict scores, and on scores that seem ranks or distances.
 
-        `rows` are those of the run. `whole`: whether all of the run was looked at, not its
-        beginning. `severity`: of scores that seem to be ranks or distances. Scores that are ranks
-        in fewer than most queries, or in lists of two documents or less, tell nothing.
+        `rows` are the rows of the run. `is_whole_run`: whether all of the run was read, not only
+        its beginning. `severity`: of the notes on scores that seem ranks or distances. Scores that
+        are ranks in few queries, or in lists of two documents or less, tell nothing.
         """
-        place_words = "" if is_whole_run else " at the beginning of the run"
+        extent = "" if is_whole_run else " at the beginning of the run"
         if self.n_contradicting:
-            text = (
-                f"{place_words}, the rank column contradicts the scores: by default scores decide; "
-            )
+            text = f"{extent}, the rank column contradicts the scores: by default scores decide; "
             text += "order='rank' (--order rank) takes the rank column"
-            yield _query_share_note(
-                "ranks", "warning", self.n_contradicting, self.n_multi_doc, text
-            )
+            n, n_queries = self.n_contradicting, self.n_multi_doc
+            yield _query_share_note("ranks", "warning", n, n_queries, text)
         elif not self.n_ranked and self.are_mostly_ranks:
-            text = f"{place_words} with several documents, the scores count the documents, as ranks do, "
+            text = f"{extent} with several documents, the scores count the documents, as ranks do, "
             text += "and the highest score comes first: are they ranks? "
             text += self._remedy(rows, "rank")
-            yield _query_share_note(
-                "ranks-as-scores", severity, self.n_like_ranks, self.n_multi_doc, text
-            )
+            n, n_queries = self.n_like_ranks, self.n_multi_doc
+            yield _query_share_note("ranks-as-scores", severity, n, n_queries, text)
         elif not self.n_ranked and self.n_rising > 1 and holds_mostly(self.n_rising, self.n_long):
-            observation, meaning, role = "scores rise", "distances", "distance"
+            order, meaning, role = "scores rise", "distances", "distance"
             if rows.distance_column is not None:
-                observation, meaning, role = "distances fall", "similarities", "score"
-            text = f"{place_words} with three documents or more, the {observation} from row to row, and what "
+                order, meaning, role = "distances fall", "similarities", "score"
+            text = f"{extent} with three documents or more, the {order} from row to row, and what "
             text += f"comes last is ranked first: are they {meaning}? {self._remedy(rows, role)}"
             yield _query_share_note("scores-rise", severity, self.n_rising, self.n_long, text)
 
     @property
     def are_mostly_ranks(self) -> bool:
-        """Whether the scores are 1, 2, 3, ... in most of the queries of several documents.
+        """Whether the scores are 1, 2, 3, ... in most queries of several documents.
 
-        Not if they fall from row to row in most of these: then the highest is the best one. In
+        Not if they fall from row to row in most queries: then the highest score is the best. In
         another order than that of the rows, one query of three documents may be so by chance.
         """
         may_be_chance = self.n_long < 2 and not self.n_rising
         is_best_first = holds_mostly(self.n_falling, self.n_multi_doc)
-        return holds_mostly(self.n_like_ranks, self.n_multi_doc) and not (
-            may_be_chance or is_best_first
-        )
+        is_frequent = holds_mostly(self.n_like_ranks, self.n_multi_doc)
+        return is_frequent and not (may_be_chance or is_best_first)
 
     def _remedy(self, rows: Rows, role: str) -> str:
-        """Return how to rank the documents if their numbers are those of another role."""
+        """Return a hint how to rank the documents if their scores are numbers of another role."""
         from shlex import quote
 
         remedies, column_name = [], rows.distance_column or rows.name_of_role.get("score")
@@ -146,12 +135,12 @@ class ScoreOrder:
 
 
 def holds_mostly(n: int, n_queries: int) -> bool:
-    """Tell whether something holds in so many of the queries that the others are exceptions."""
+    """Tell whether a fact that holds in n queries holds in nearly all of them."""
     return n > 0 and 10 * n >= 9 * n_queries
 
 
 def equal_scores_note(n: int, n_queries: int, severity: Severity = "warning") -> Note:
-    """Say in how many of the queries with several documents all scores are equal."""
+    """Return the note on queries with several documents whose scores are all equal."""
     text = " with several documents, all scores are equal: the ranking is that of the document ids"
     return _query_share_note("level-scores", severity, n, n_queries, text)
 
@@ -167,13 +156,13 @@ def select_list_notes(notes: Iterable[Note]) -> Iterator[Note]:
 
 
 def distance_note(column: str) -> Note:
-    """Say that a run is ranked by the distances in a column."""
+    """Return the note that a run is ranked by the distances in a column."""
     text = f"Ranked by distance, the lowest first (column {column!r:.60})."
     return Note("distance", "info", text)
 
 
 def duplicates_note(side: str, repeats: FaultyRows, duplicates: Duplicates) -> Note:
-    """Say how many rows of `name` have a document that another row has, and what was done."""
+    """Return the note on rows of a side that repeat a document, and on the rule for them."""
     action = {
         "first": "the first of each is kept",
         "best": "the best of each is kept",
@@ -182,8 +171,9 @@ def duplicates_note(side: str, repeats: FaultyRows, duplicates: Duplicates) -> N
         "joined": "each counts at its rank, and once more among the relevant",
     }
     example = str(repeats.first_error()).split("\n")[0]
+    n_rows = format_count(repeats.count, "row")
     text = (
-        f"Documents occur more than once in {side}, in {format_count(repeats.count, 'row')} too many: "
+        f"Documents occur more than once in {side}, in {n_rows} too many: "
         f"{action[duplicates]} (duplicates={duplicates!r}); the first: {example}"
     )
     return Note("duplicates", "info", text, count=repeats.count)
@@ -192,9 +182,9 @@ def duplicates_note(side: str, repeats: FaultyRows, duplicates: Duplicates) -> N
 def no_judged_doc_note(
     affix: str | None, severity: Severity = "warning", *, all_queries: bool = True
 ) -> Note:
-    """Say that not one judged document was retrieved, and why, if that is known: `other_affix`.
+    """Return the note that no judged document was retrieved; `affix` is from `describe_affix`.
 
-    `whole`: for a whole run, which is hardly meant; for one query it may well be so.
+    `all_queries`: the note is on all queries of a run, not on one query, where it is likely.
     """
     if affix is None and not all_queries:
         return Note("nothing-judged", "info", "Not one judged document was retrieved.")
@@ -204,40 +194,31 @@ def no_judged_doc_note(
 
 
 def describe_affix(judged_ids: Iterable[str], run_ids: Iterable[str]) -> str | None:
-    """Say that ids of two sides are the same, except for what one side has before or behind them.
+    """Return a sentence on a prefix or suffix by which the ids of two sides differ, or None.
 
-    Looked at are the first thousand of each; ids that differ in digits alone are different ids.
+    Compared are the first thousand of each; ids that differ in digits alone are different ids.
 
-    >>> print(other_affix(["d22", "d7"], ["d22.md", "d7.md"]))
+    >>> print(describe_affix(["d22", "d7"], ["d22.md", "d7.md"]))
     ids match except for '.md' behind those of the run: the run has 'd22.md', the qrels 'd22'
     """
-    judged_first, retrieved_first = _first_ids(judged_ids), _first_ids(run_ids)
-    for side, shorter_ids, longer_ids in (
-        ("run", judged_first, retrieved_first),
-        ("qrels", retrieved_first, judged_first),
-    ):
+    judged, run_id_list = _first_ids(judged_ids), _first_ids(run_ids)
+    for side, short_ids, long_ids in (("run", judged, run_id_list), ("qrels", run_id_list, judged)):
         cuts_of_affix = defaultdict[tuple[str, str], list[tuple[str, str, str]]](list)
-        for long_id in longer_ids:
-            for side_of_affix, short_id, affix in _cut_id(long_id):
-                if short_id in shorter_ids and not affix.isdigit():
+        for long_id in long_ids:
+            for position, short_id, affix in _cut_id(long_id):
+                if short_id in short_ids and not affix.isdigit():
                     shape = re.sub(r"\d+", "0", affix)  # parts of a document are numbered
-                    cuts_of_affix[side_of_affix, shape].append((long_id, short_id, affix))
-        for (side_of_affix, shape), examples in sorted(
-            cuts_of_affix.items(), key=lambda examples_of_affix: -len(examples_of_affix[1])
-        ):
-            joining_sign, n_examples = (
-                shape[0] if side_of_affix == "behind" else shape[-1],
-                len(examples),
-            )
-            has_sign = not joining_sign.isalnum() and (
-                n_examples > 1 or n_examples == len(longer_ids)
-            )
-            if n_examples >= _MIN_SHARED_AFFIXES or has_sign:
+                    cuts_of_affix[position, shape].append((long_id, short_id, affix))
+        affixes = sorted(cuts_of_affix.items(), key=lambda pair: -len(pair[1]))
+        for (position, shape), examples in affixes:
+            sign, n = shape[0] if position == "behind" else shape[-1], len(examples)
+            has_sign = not sign.isalnum() and (n > 1 or n == len(long_ids))
+            if n >= _MIN_SHARED_AFFIXES or has_sign:
                 long_id, short_id, affix = examples[0]
                 run, judgment = (long_id, short_id) if side == "run" else (short_id, long_id)
-                are_chunks = side == "run" and side_of_affix == "behind" and affix[-1].isdigit()
+                are_chunks = side == "run" and position == "behind" and affix[-1].isdigit()
                 return (
-                    f"ids match except for {affix!r} {side_of_affix} those of the {side}: the run has "
+                    f"ids match except for {affix!r} {position} those of the {side}: the run has "
                     f"{run!r}, the qrels {judgment!r}"
                     + (_chunks_hint(short_id, affix) if are_chunks else "")
                 )
@@ -247,20 +228,20 @@ def describe_affix(judged_ids: Iterable[str], run_ids: Iterable[str]) -> str | N
 def no_common_query_error(
     run_name: str,
     run_queries: Sequence[str],
-    other_name: str,
-    other_queries: Sequence[str],
+    source_name: str,
+    source_queries: Sequence[str],
     source: str | None,
 ) -> NothingSharedError:
-    """Return the error of a run and something else, `other`, that have no query in common."""
+    """Return the error that a run and another collection, `source_name`, share no query."""
     hint = "Are they of the same collection, and written in the same way?"
-    query_of_plain_id = {normalize_id(query): query for query in other_queries}
+    query_of_plain_id = {normalize_id(query): query for query in source_queries}
     respelt_queries = (query for query in run_queries if normalize_id(query) in query_of_plain_id)
-    run_query, query = next(respelt_queries, run_queries[0]), other_queries[0]
+    run_query, query = next(respelt_queries, run_queries[0]), source_queries[0]
     if normalize_id(run_query) in query_of_plain_id:
         query, hint = query_of_plain_id[normalize_id(run_query)], SPELLING
     return NothingSharedError(
-        f"the run {run_name!r} and {other_name} share no query: the run has for instance "
-        f"{run_query!r}, {other_name} {query!r}",
+        f"the run {run_name!r} and {source_name} share no query: the run has for instance "
+        f"{run_query!r}, {source_name} {query!r}",
         source=source,
         hint=hint,
     )
@@ -280,7 +261,7 @@ def normalize_id(text: str) -> str:
 
 
 def _chunks_hint(document: str, affix: str) -> str:
-    """Return how to make documents of chunks, whose ids have an affix behind the document's."""
+    """Return a hint how to map chunks to documents, if chunk ids are document ids with a suffix."""
     from cranfield.data.chunks import prefix_pattern
 
     if affix[0].isalnum():
@@ -301,7 +282,7 @@ def _first_ids(ids: Iterable[str]) -> dict[str, None]:
 
 
 def _cut_id(identifier: str) -> Iterator[tuple[str, str, str]]:
-    """Yield (where the rest is, a part of the id, the rest) for all ways to cut it in two."""
+    """Yield ("behind" or "before", the id without affix, the affix) for all ways to cut an id."""
     for i in range(1, len(identifier)):
         yield "behind", identifier[:i], identifier[i:]
         yield "before", identifier[i:], identifier[:i]

@@ -1,7 +1,7 @@
-"""Spans of documents: judged ones are documents of their own, which retrieved ones meet.
+"""Spans: matches retrieved spans of documents with judged spans, which are documents to measures.
 
 A judged span is a document to all measures, called "d1[100:250]". A retrieved span becomes the
-judged one that it meets, if no span above it has; so the judgments stay the same for any chunks.
+judged span that it meets, unless a span above has; so judgments stay the same for any chunks.
 """
 
 import re
@@ -31,7 +31,7 @@ class JudgedSpan(NamedTuple):
     grade: float
 
     def shared_fraction(self, start: int, end: int) -> float:
-        """Return how much of the shorter of two spans both have, 0 to 1."""
+        """Return the share of the shorter span that both spans have, 0 to 1."""
         shared_length = min(self.end, end) - max(self.start, start)
         return max(shared_length, 0) / min(self.end - self.start, end - start)
 
@@ -39,11 +39,11 @@ class JudgedSpan(NamedTuple):
 #: {query: {document: its judged spans}}
 JudgedSpans = Mapping[bytes, Mapping[bytes, Sequence[JudgedSpan]]]
 
-_REPEAT_SUFFIX = b" (again)"  # behind a span that meets judged ones which spans above it have met
+_REPEAT_SUFFIX = b" (again)"  # in the name of a span whose judged spans were all met above
 
 
 def span_names(docs: Ids, start: Ints, end: Ints) -> Ids:
-    """Return what spans of documents are called as documents.
+    """Return the names that spans of documents have as documents: (rows,).
 
     >>> span_names(Ids.of([b"d1"]), np.array([100]), np.array([250])).to_list()
     [b'd1[100:250]']
@@ -53,12 +53,12 @@ def span_names(docs: Ids, start: Ints, end: Ints) -> Ids:
 
 
 def span_docs(names: Ids) -> Ids:
-    """Return the documents of spans that are called so."""
+    """Return the documents of spans, of the spans' names: (rows,)."""
     return Ids.of([name[: name.rindex(b"[")] for name in names.to_list()])
 
 
 def check_spans(block: Block, errors: Errors) -> Block:
-    """Return a block of spans; refuse, or leave out, those that are none."""
+    """Return a block of valid spans; refuse, or leave out, the others."""
     start, end = block.columns["start"], block.columns["end"]
     wrong = np.flatnonzero((start < 0) | (end <= start))
     if len(wrong):
@@ -78,7 +78,7 @@ def name_spans(block: Block) -> Block:
 
 @dataclass(frozen=True)
 class Spans:
-    """How a run says which spans it retrieved, and which ones are judged.
+    """How the spans of a run are read, and the judged spans that they may meet.
 
     `pattern` finds document, start and end in an id; None: there are columns for them.
     """
@@ -90,7 +90,7 @@ class Spans:
 
     @classmethod
     def of(cls, pattern: str | re.Pattern[str]) -> "Spans":
-        """Return what a pattern says; OptionError for one without the groups doc, start, end."""
+        """Return the spans of a pattern; OptionError if it lacks the group doc, start or end."""
         try:
             compiled_pattern = re.compile(pattern)
         except (re.error, TypeError) as error:
@@ -101,7 +101,8 @@ class Spans:
         ]
         if lacking_groups or not isinstance(compiled_pattern.pattern, str):
             raise OptionError(
-                f"the pattern {compiled_pattern.pattern!r:.80} has no group called {' or '.join(lacking_groups)}: "
+                f"the pattern {compiled_pattern.pattern!r:.80} has no group called "
+                f"{' or '.join(lacking_groups)}: "
                 r"write it as in '^(?P<doc>.*):(?P<start>\d+)-(?P<end>\d+)$'"
             )
         return cls(compiled_pattern)
@@ -113,11 +114,11 @@ class Spans:
 
     @property
     def description(self) -> str:
-        """What is done, in words."""
+        """The conversion in words."""
         return "spans"
 
     def prepare_block(self, block: Block, errors: Errors) -> Block:
-        """Return a block whose documents are spans by name; those of no judgments stay as is."""
+        """Return a block whose documents are the names of spans; unchanged without judged spans."""
         if self.judged_spans is None:
             return block
         if self.pattern is not None:
@@ -126,7 +127,7 @@ class Spans:
         return name_spans(spans)
 
     def _read_spans(self, block: Block, pattern: re.Pattern[str], errors: Errors) -> Block:
-        """Return the block with documents, starts and ends of the ids, which have them all."""
+        """Return the block with columns of documents, starts and ends, read from the ids."""
         ids = block.doc.to_list()
         spans = {span_id: _find_span(decode(span_id), pattern) for span_id in dict.fromkeys(ids)}
         lost_rows = np.flatnonzero([spans[span_id] is None for span_id in ids])
@@ -134,40 +135,36 @@ class Spans:
             row = int(lost_rows[0])
             problem = f"the id {decode(ids[row])!r} has no span by the pattern '{pattern.pattern}'"
             hint = "errors='skip' (--errors skip) leaves such rows out, and says how many."
-            block = leave_out_rows(
-                block, lost_rows, errors, "span", partial(block.row_error, row, problem, hint)
-            )
+            error = partial(block.row_error, row, problem, hint)
+            block = leave_out_rows(block, lost_rows, errors, "span", error)
         id_spans = [span for span_id in ids if (span := spans[span_id]) is not None]
         docs, starts, ends = zip(*id_spans, strict=True) if id_spans else ((), (), ())
         columns = {"start": np.array(starts, np.int64), "end": np.array(ends, np.int64)}
         return replace(block, doc=Ids.of(docs), columns={**block.columns, **columns})
 
     def grouping_options(self, judging: Judging) -> Judging:
-        """Return how spans are grouped, before they meet judged ones."""
+        """Return the options for grouping spans, before they meet judged spans."""
         return judging
 
     def document_ids(self, block: Block) -> Ids:
-        """Return the spans of a run's rows by name; if these are not known here, the ids."""
+        """Return the names of the spans of a run's rows, or the ids without columns: (rows,)."""
         has_columns = {*self.needed_roles} <= {*block.columns}
         return self.prepare_block(block, "skip").doc if has_columns else block.doc
 
     def convert(
         self, grouped_block: GroupedBlock, errors: Errors, judging: Judging
     ) -> GroupedBlock:
-        """Return a run's block, of whose spans those that meet a judged one are that one.
+        """Return a run's block, in which spans that meet a judged span have its name.
 
-        Best rank first, each becomes the judged span that it meets, of several the one of the
-        highest grade, then that of which it shares most, then the first; a judged span that was met
-        above is no longer there to be met.
+        Best rank first, a span becomes the judged span that it meets; of several, the span of the
+        highest grade, then of the largest share, then the first. A judged span is met only once.
         """
         if self.judged_spans is None:
             return grouped_block
         block = grouped_block.block
         rank, names = rank_documents(grouped_block, judging).rank, block.doc.to_list()
-        docs, starts, ends = (
-            block.columns[name].to_list() if name == "of" else block.columns[name].tolist()
-            for name in ("of", "start", "end")
-        )
+        docs = block.columns["of"].to_list()
+        starts, ends = block.columns["start"].tolist(), block.columns["end"].tolist()
         n_matched = n_repeats = 0
         for group, query in enumerate(grouped_block.queries.to_list()):
             spans_of_doc = self.judged_spans.get(query)
@@ -176,51 +173,40 @@ class Spans:
             begin, end = int(grouped_block.starts[group]), int(grouped_block.starts[group + 1])
             used_names: set[bytes] = set()
             for row in (begin + rank[begin:end].argsort()).tolist():
-                position = starts[row], ends[row]
-                matching_spans = [
-                    judged_span
-                    for judged_span in spans_of_doc.get(docs[row], ())
-                    if judged_span.shared_fraction(*position) >= self.overlap
-                    and judged_span.shared_fraction(*position) > 0
-                ]
-                n_matched += bool(matching_spans)
-                unused_spans = [
-                    judged_span
-                    for judged_span in matching_spans
-                    if judged_span.name not in used_names
-                ]
+                spans = spans_of_doc.get(docs[row], ())
+                fraction_of_span = {
+                    span: fraction
+                    for span in spans
+                    if (fraction := span.shared_fraction(starts[row], ends[row])) > 0
+                    and fraction >= self.overlap
+                }
+                n_matched += bool(fraction_of_span)
+                unused_spans = [span for span in fraction_of_span if span.name not in used_names]
                 if unused_spans:
                     best_span = min(
                         unused_spans,
-                        key=lambda judged_span: (
-                            -judged_span.grade,
-                            -judged_span.shared_fraction(*position),
-                            judged_span[1:],
-                        ),
+                        key=lambda span: (-span.grade, -fraction_of_span[span], span[1:]),
                     )
                     names[row] = best_span.name
                     used_names.add(best_span.name)
-                elif matching_spans:
+                elif fraction_of_span:
                     names[row] += _REPEAT_SUFFIX
                     n_repeats += 1
         grouped_spans = group_rows(replace(block, doc=Ids.of(names)), judging)
-        counted_spans = grouped_spans._replace(
+        return grouped_spans._replace(
             repeats=grouped_block.repeats,
             conversion_counts=(n_matched, n_repeats),
             tie_ids=block.doc,
+            dropped_counts=grouped_block.dropped_counts,
         )
-        return counted_spans._replace(dropped_counts=grouped_block.dropped_counts)
 
     def make_note(self, n_matched: int, n_repeats: int) -> Note:
-        """Say how many retrieved spans met a judged one, and how many of them too late."""
-        text = (
-            f"{format_count(n_matched, 'span')} retrieved met a judged one (by {self.overlap:g} of the "
-            "shorter)."
-        )
+        """Return the note on the retrieved spans that met a judged span, and that came too late."""
+        spans = format_count(n_matched, "span")
+        text = f"{spans} retrieved met a judged one (by {self.overlap:g} of the shorter)."
         if n_repeats:
-            text += (
-                f" {n_repeats:,} of them met one that spans above had met: these count as unjudged."
-            )
+            text += f" {n_repeats:,} of them met one that spans above had met: "
+            text += "these count as unjudged."
         return Note("spans", "info", text, count=n_matched)
 
 

@@ -1,4 +1,4 @@
-"""Ids of a run and of the qrels that differ only in spelling: what to say of them."""
+"""Finds ids of a run and of the qrels that differ only in spelling, for errors and notes."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice
@@ -19,7 +19,7 @@ _MAX_QUERIES = 20
 
 
 def find_affix(qrels: Qrels, run: Run) -> str | None:
-    """Look, in the first block that has a query of the qrels, for ids that are longer on a side."""
+    """Return a sentence on ids that are longer on one side, by the first block with judgments."""
     for _, judged, docs in islice(_read_shared_queries(qrels, run), _MAX_QUERIES):
         affix = describe_affix(judged, docs)
         if affix is not None:
@@ -27,16 +27,16 @@ def find_affix(qrels: Qrels, run: Run) -> str | None:
     return None
 
 
-def other_spelling_error(qrels: Qrels, run: Run) -> NothingSharedError | None:
-    """Return what to say if the run's documents are the judged ones, but spelt otherwise.
+def spelling_mismatch_error(qrels: Qrels, run: Run) -> NothingSharedError | None:
+    """Return the error if the run has the judged documents, but spelt otherwise; else None.
 
-    Looked for in the first block of the run that has a query of the qrels.
+    Compared are ids in the first block of the run that has a query of the qrels.
     """
     for query, judged, docs in _read_shared_queries(qrels, run):
         doc_of_plain_id = {normalize_id(doc): doc for doc in judged}
         for doc in docs:
             judged_doc = doc_of_plain_id.get(normalize_id(doc), doc)
-            if judged_doc != doc:  # a row of the same one was left out
+            if judged_doc != doc:  # else a row of the same document was left out
                 return NothingSharedError(
                     f"the run {run.name!r} and the qrels share no document as they are "
                     f"written: for query {query!r} the run has {doc!r}, the qrels {judged_doc!r}",
@@ -67,9 +67,9 @@ def _read_shared_queries(
 def query_spelling_notes(
     missing_queries: Sequence[str], unjudged_queries: Collection[Any]
 ) -> Iterator[Note]:
-    """Say that queries that the run lacks, `missing`, are in it, but spelt otherwise.
+    """Yield a note if queries that the run lacks are in it, but spelt otherwise.
 
-    `unknown` are those that it has and the qrels lack, as text or bytes.
+    `unjudged_queries` are in the run and not in the qrels, as text or bytes.
     """
     if not missing_queries or not unjudged_queries:
         return
@@ -84,8 +84,10 @@ def query_spelling_notes(
         judged_query, run_query = min(respelt_pairs)
         n = len({query for query, _ in respelt_pairs})
         text = (
-            f"{format_query_count(n)} of the qrels, of {len(missing_queries):,} that the run lacks, differ only in "
-            f"how they are written: {judged_query!r:.80} in the qrels, {run_query!r:.80} in the run. Such rows "
+            f"{format_query_count(n)} of the qrels, of {len(missing_queries):,} that the run "
+            "lacks, differ only in "
+            f"how they are written: {judged_query!r:.80} in the qrels, {run_query!r:.80} in the "
+            "run. Such rows "
             "count for nothing: write blanks, capitals, leading zeros and 1 or 1.0 alike."
         )
         yield Note("query-spelling", "warning", text, n, count=n, query_id=judged_query)
@@ -94,9 +96,9 @@ def query_spelling_notes(
 def no_shared_query_error(
     qrels: Qrels, run: Run, unjudged_queries: Iterable[Any], left_out: FaultyRows
 ) -> InputError:
-    """Return the error of a run none of whose queries, `unknown`, is judged.
+    """Return the error of a run whose queries, `unjudged_queries`, are all unjudged.
 
-    `left_out` are the rows of the run that could not be used.
+    `left_out` counts the rows of the run that could not be used.
     """
     run_queries = sorted(
         query if isinstance(query, str) else decode(query) for query in unjudged_queries

@@ -14,13 +14,13 @@ from cranfield.data.preferences import Levels
 
 
 def novel_first(levels: Levels, query: Ints, alpha: float, rel: float) -> Ints:
-    """Rank greedily: at each rank the document that adds most; (n_documents,).
+    """Rank documents greedily: each rank has the document of the highest gain: (n_documents,).
 
-    A document adds the weights of its subtopics (grade >= rel), each times 1 - alpha for every
-    document of that subtopic that is above. Of documents that add the same, the one with the
-    greater id comes first, as in ndeval. `query` (n_documents,) is the query of each document;
-    documents are numbered in the order of their queries and ids. One step for each rank, of all
-    queries together.
+    The gain of a document is the sum of the weights of its subtopics (grade >= rel), each times
+    1 - alpha for every document of that subtopic that is above. Of documents of equal gain, the
+    document with the greater id comes first, as in ndeval. `query` (n_documents,) is the query of
+    each document; documents are numbered in the order of their queries and ids. There is one step
+    for each rank, of all queries together.
     """
     is_relevant = levels.level >= rel
     group = levels.group[is_relevant]
@@ -47,9 +47,9 @@ def novel_first(levels: Levels, query: Ints, alpha: float, rel: float) -> Ints:
 
 
 def most_first(levels: Levels, query: Ints) -> Ints:
-    """Rank by what a document is worth to all subtopics together, their weights times its grades.
+    """Rank documents by gain in all subtopics: the sum of weights times grades: (n_documents,).
 
-    (n_documents,); documents worth nothing are left out. Arguments and ties as for `novel_first`.
+    Documents without gain are left out. Arguments and ties as for `novel_first`.
     """
     weight = _group_weights(levels)
     worth = weight[levels.group] * np.maximum(levels.level, 0)

@@ -1,4 +1,4 @@
-"""Judged documents that were not retrieved, ranked below all that were, as if of one score."""
+"""Ranks judged documents that were not retrieved below the retrieved documents, as one tie."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,7 +17,7 @@ from cranfield.errors import OptionError
 
 
 def append_unretrieved(qrels: Qrels, match: Match, judging: Judging) -> tuple[Match, Ints]:
-    """Return a match that has all judged documents, and how many each query got: (n_queries,).
+    """Return a match with all judged documents, and each query's number of appended ones.
 
     `judging.depth` cuts what was retrieved before that. Raises OptionError for a run with costs.
     """
@@ -26,41 +26,29 @@ def append_unretrieved(qrels: Qrels, match: Match, judging: Judging) -> tuple[Ma
             "unretrieved='below' ranks documents that were not retrieved, and what it costs to "
             "look at them is not known: leave it out"
         )
-    n_queries, depth, placement = (
-        len(qrels.query_ids),
-        min(judging.depth or NO_CUTOFF, NO_CUTOFF),
-        match.placement,
-    )
-    n_retrieved, tie_columns = (
-        np.minimum(match.n_retrieved, depth),
-        (placement.tie_first, placement.tie_size),
-    )
+    placement, depth = match.placement, min(judging.depth or NO_CUTOFF, NO_CUTOFF)
+    n_retrieved = np.minimum(match.n_retrieved, depth)
     is_within_depth = placement.rank <= depth
-    row, ranks = (
-        match.row[is_within_depth],
-        placement.rank[is_within_depth],
-    )  # where a depth is taken, no ties were told
+    row, rank = match.row[is_within_depth], placement.rank[is_within_depth]
     is_retrieved = np.zeros(len(qrels), np.bool_)
     is_retrieved[row] = True
-    below_rows = unretrieved_rows(qrels, is_retrieved, judging)
-    query = qrels.query[below_rows]
-    n_added = np.bincount(query, minlength=n_queries)
-    n_above = n_retrieved[query]
-    if not judging.has_one_tie_order:
-        tie_first, tie_size = tie_columns
-        tie_columns = np.append(tie_first, n_above + 1), np.append(tie_size, n_added[query])
-    new_placement = placement._replace(
-        rank=np.append(ranks, n_above + consecutive_numbers(1, n_added)),
-        tie_first=tie_columns[0],
-        tie_size=tie_columns[1],
+    appended_row = unretrieved_rows(qrels, is_retrieved, judging)
+    query = qrels.query[appended_row]
+    n_appended, n_above = np.bincount(query, minlength=len(qrels.query_ids)), n_retrieved[query]
+    appended_rank = n_above + consecutive_numbers(1, n_appended)
+    tie_first, tie_size = placement.tie_first, placement.tie_size
+    if not judging.has_one_tie_order:  # no depth is taken then
+        tie_first = np.append(tie_first, n_above + 1)
+        tie_size = np.append(tie_size, n_appended[query])
+    placement = placement._replace(
+        rank=np.append(rank, appended_rank), tie_first=tie_first, tie_size=tie_size
     )
-    return replace(
-        match, row=np.append(row, below_rows), placement=new_placement, is_in_order=False
-    ), n_added
+    row = np.append(row, appended_row)
+    return replace(match, row=row, placement=placement, is_in_order=False), n_appended
 
 
 def unretrieved_rows(qrels: Qrels, is_retrieved: Bools, judging: Judging) -> Ints:
-    """Return the rows of the qrels that were not `retrieved`, (rows,), query after query.
+    """Return the rows of the qrels outside the mask `is_retrieved`, (rows,), query after query.
 
     They are in the order of tied documents in `judging`; where that depends on grades, by id.
     """
@@ -74,9 +62,9 @@ def unretrieved_rows(qrels: Qrels, is_retrieved: Bools, judging: Judging) -> Int
 
 
 def append_docs(ranking: Ranking, docs: Sequence[str]) -> Ranking:
-    """Return a ranking with more documents at its end, which share one place and have no score."""
+    """Return a ranking with `docs` at its end, as one tie without a score."""
     n_docs, one_per_doc = len(ranking.docs), np.ones(len(docs), np.int64)
-    # Of a score that is cut through, those that are left.
+    # Of a tie that is cut through, the ranks that are left.
     size = np.minimum(ranking.tie_size, n_docs + 1 - ranking.tie_first)
     return Ranking(
         [*ranking.docs, *docs],

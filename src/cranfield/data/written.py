@@ -1,4 +1,4 @@
-"""Runs written to files."""
+"""Writes runs to files."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 class Written(NamedTuple):
-    """What was written: the number of rows, and what was left out."""
+    """What was written to a file: the number of rows, and what was left out."""
 
     rows: int
     left_out: FaultyRows
     lost_roles: Sequence[Role] = ()  # columns of the run that the format has no place for
-    repeats: FaultyRows = FaultyRows()  # rows whose document another row of the query has, too
-    n_chunks: int = 0  # before those of a document were merged; 0: none were
+    repeats: FaultyRows = FaultyRows()  # rows that repeat a document of their query
+    n_chunks: int = 0  # chunks that were mapped to documents; 0: none
 
 
 def write_run(
@@ -45,7 +45,7 @@ def write_run(
     needs_rank = column_room.needs_rank or "score" not in run.extra_roles
     roles = sort_roles(
         stored_roles | {ranking_role} if needs_rank else stored_roles
-    )  # ranks are made of it
+    )  # ranks are computed from it
     tag = (run.tag if form.name == "trec" else None) or run.name
     target = OutputFile(os.fspath(path), Side.RUN, tag)
     block_counts: list[tuple[int, FaultyRows, FaultyRows, int]] = []

@@ -1,4 +1,4 @@
-"""Two runs on one query: which documents make the difference."""
+"""Difference: shows which documents make the difference of two runs on a query."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -61,13 +61,13 @@ class Difference(Shown):
     either run alone is put in the left run at the rank where the right one has it, or taken out.
     These changes do not add up, and with ties="expected" there are none, as a document then has no
     rank of its own. The greatest comes first. `lengths` are the numbers of documents that the runs
-    retrieved, of those kept; ranks are among these. `beside` are the documents among the first
-    ranks of either run: down to the measure's cutoff, if that is no deeper than 20, else ten.
+    retrieved, without those that were dropped, as ranks are. `first_documents` are those among the
+    first ranks of either run: down to the measure's cutoff, if that is no deeper than 20, else ten.
 
     >>> from cranfield import explain
     >>> runs = {"a": {"q1": ["d1", "d2"]}, "b": {"q1": ["d3", "d1"]}}
-    >>> found = explain({"q1": {"d1": 1, "d2": 1}}, runs, "P@2", "q1")
-    >>> found.method, [(part.document, part.change) for part in found.parts]
+    >>> page = explain({"q1": {"d1": 1, "d2": 1}}, runs, "P@2", "q1")
+    >>> page.method, [(part.document, part.change) for part in page.parts]
     ('terms', [('d2', -0.5)])
     """
 
@@ -82,8 +82,8 @@ class Difference(Shown):
     lengths: tuple[int, int]
     options: Mapping[str, Any]
     notes: Sequence[Note]  # what else to know of the data
-    judged: Sequence[Part]  # documents to be shown where none makes a difference
-    first_documents: Sequence[Part]  # other documents among the first ranks of either run
+    judged: Sequence[Part]  # documents to show where none makes a difference
+    first_documents: Sequence[Part]  # of either run
     reason: str  # why not by terms; empty if by terms
 
     @property
@@ -119,27 +119,26 @@ class Difference(Shown):
                 for kind in load_entries("remark of explain")
                 for doc, value in kind.moved(left, right.docs, measure, costs).items()
             }
-            parts = [
-                make_part(doc, value=value, change=value - left_value)
-                for doc, value in moves.items()
-            ]
+            pairs = moves.items()
+            parts = [make_part(doc, value=moved, change=moved - left_value) for doc, moved in pairs]
         else:
-            left_terms, right_terms = (
-                side.terms for side in terms if isinstance(side, _AddedTerms)
-            )
-            term_pairs = (
-                (doc, left_terms.get(doc, 0.0), right_terms.get(doc, 0.0))
-                for doc in {**left_terms, **right_terms}
-            )
-            parts = [make_part(doc, left=a, right=b, change=b - a) for doc, a, b in term_pairs]
+            a, b = (side.terms for side in terms if isinstance(side, _AddedTerms))
+            added = ((doc, a.get(doc, 0.0), b.get(doc, 0.0)) for doc in {**a, **b})
+            parts = [make_part(doc, left=x, right=y, change=y - x) for doc, x, y in added]
         parts.sort(key=lambda part: -abs(part.change))
         first_docs = _first_documents(left, right, measure)
         scenes = zip(names, (left, right), strict=True)
         named_notes = ((name, note) for name, scene in scenes for note in scene.meeting.notes)
         return cls(
-            *(left.query, (names[0], names[1]), measure, left_value, right_value),
-            *([part for part in parts if part.change], (len(left.docs), len(right.docs))),
-            *(left.judging.changed_options(), merge_notes(named_notes, n_sources=2)),
+            query=left.query,
+            names=(names[0], names[1]),
+            measure=measure,
+            left=left_value,
+            right=right_value,
+            parts=[part for part in parts if part.change],
+            lengths=(len(left.docs), len(right.docs)),
+            options=left.judging.changed_options(),
+            notes=merge_notes(named_notes, n_sources=2),
             judged=[make_part(doc) for doc in _list_judged(left, right)],
             first_documents=[*map(make_part, first_docs)],
             reason=reason,
@@ -167,10 +166,8 @@ class Difference(Shown):
         rows = []
         for part in [*shown_parts, *shown_others]:
             numbers = (part.grade, part.left_rank, part.right_rank)
-            cells = [
-                part.document,
-                *("-" if number is None else format_short(number) for number in numbers),
-            ]
+            texts = ("-" if number is None else format_short(number) for number in numbers)
+            cells = [part.document, *texts]
             if part.left is not None:
                 cells += [f"{part.left:.6f}", f"{part.right:.6f}", f"{part.change:+.6f}"]
             elif part.value is not None:
@@ -181,28 +178,25 @@ class Difference(Shown):
             f"{self.measure}, query {self.query}: {values[1]} ({right}) - {values[0]} ({left}) = "
             f"{self.difference:+.4f}"
         ]
-        # With two labels it is not turned on its side.
+        # A table with two labels is not turned on its side.
         rules = frozenset({len(shown_parts)} if shown_parts and shown_others else ())
-        notes = [
-            *self._sentences(
-                len(shown_parts), len(shown_others), len(other_parts) - len(shown_others)
-            )
-        ]
-        return [Table(header, rows, notes, 2, ruled_rows=rules, title=title)]
+        n_others = len(shown_others)
+        notes = self._sentences(len(shown_parts), n_others, len(other_parts) - n_others)
+        return [Table(header, rows, [*notes], 2, ruled_rows=rules, title=title)]
 
     def _sentences(self, n_visible: int, n_others: int, n_hidden: int) -> Iterator[str]:
-        """Yield what else to know, in sentences, and the difference.
+        """Yield the sentences below the table, and the difference.
 
-        `n_others` of the documents that make none are shown, `n_hidden` are not.
+        `n_others` documents that make no difference are shown, `n_hidden` are not.
         """
         if n_others:
-            hidden_text = f"; {n_hidden:,} more are not shown" * bool(n_hidden)
-            yield f"Below the line: other documents among the first ranks of either run{hidden_text}."
+            hidden = f"; {n_hidden:,} more are not shown" * bool(n_hidden)
+            yield f"Below the line: other documents among the first ranks of either run{hidden}."
         yield from format_notes(self.notes)
         n_more = len(self.parts or self.judged) - n_visible
         if n_more and self.parts:
-            hidden_text = format_count(n_more, "more document makes", "more documents make")
-            yield f"{hidden_text} a difference."
+            count_text = format_count(n_more, "more document makes", "more documents make")
+            yield f"{count_text} a difference."
         elif n_more:
             yield f"{format_count(n_more, 'more judged document')}."
         if self.left == self.right:
@@ -219,11 +213,11 @@ class Difference(Shown):
         else:
             yield "Every document adds the same to both runs."
         if self.measure.definition.aggregation == "geometric":
-            left_log, right_log = floored_log(np.array([self.left, self.right])).tolist()
+            a, b = floored_log(np.array([self.left, self.right])).tolist()
             yield (
                 f"Over all queries {self.measure} is a geometric mean, to which this query adds by "
-                f"its logarithm: {right_log:.6f} - {left_log:.6f} = {right_log - left_log:+.6f}, a ratio of "
-                f"{math.exp(right_log - left_log):.4f}."
+                f"its logarithm: {b:.6f} - {a:.6f} = {b - a:+.6f}, "
+                f"a ratio of {math.exp(b - a):.4f}."
             )
         if self.options.get("judged_only"):
             yield "Ranks are those after unjudged documents were dropped."
@@ -232,17 +226,20 @@ class Difference(Shown):
         yield f"{self.names[1]} - {self.names[0]} = {values} = {self.difference!r}"
 
     def _move_sentence(self) -> str:
+        """Return the sentence on the documents that were moved, or on why none was."""
         left, right = self.names
         if self.options.get("ties") == "expected":
             return "With ties=expected no document has a rank to move to."
-        ranks_text = f" of the first {N_RANKS} ranks" * (max(self.lengths) > N_RANKS)
+        ranks = f" of the first {N_RANKS} ranks" * (max(self.lengths) > N_RANKS)
         if not self.parts:
-            return f"No document{ranks_text}, put alone where {right} has it, changes the value of {left}."
-        removal_text = f"; taken out, where {right} does not have it (-)"
+            place = f"put alone where {right} has it"
+            return f"No document{ranks}, {place}, changes the value of {left}."
+        is_removed = any(part.right_rank is None for part in self.parts)
+        removal_text = f"; taken out, where {right} does not have it (-)" * is_removed
         return (
-            f"By moving: the value of {left} with this one document{ranks_text} where {right} has it, the "
-            f"others in their order{removal_text * any(part.right_rank is None for part in self.parts)}. Only "
-            f"{left} is changed, and these changes do not add up."
+            f"By moving: the value of {left} with this one document{ranks} where {right} has it, "
+            f"the others in their order{removal_text}. Only {left} is changed, and these changes "
+            "do not add up."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -269,7 +266,7 @@ class Difference(Shown):
 def _list_judged(left: Scene, right: Scene) -> list[str]:
     """Return the judged documents that were retrieved, the best first.
 
-    If there are none, all judged ones; if there are none of these, what was retrieved.
+    If there are none, all judged documents; without any, the documents retrieved.
     """
     judged_docs = sorted(left.grades, key=lambda doc: -left.grades[doc])
     retrieved_docs = dict.fromkeys([*left.docs, *right.docs])
@@ -278,11 +275,11 @@ def _list_judged(left: Scene, right: Scene) -> list[str]:
 
 def _first_documents(left: Scene, right: Scene, measure: Measure) -> list[str]:
     """Return the documents among the first ranks of either run, rank after rank."""
-    docs = [
-        scene.docs[: count_visible(len(scene.docs), last_rank(scene, measure))]
-        for scene in (left, right)
-    ]
-    pairs = zip_longest(*docs)
+    lists = []
+    for scene in (left, right):
+        n = count_visible(len(scene.docs), last_rank(scene, measure))
+        lists.append(scene.docs[:n])
+    pairs = zip_longest(*lists)
     return [*dict.fromkeys(doc for pair in pairs for doc in pair if doc is not None)]
 
 
@@ -291,13 +288,13 @@ def _first_documents(left: Scene, right: Scene, measure: Measure) -> list[str]:
 
 @dataclass(frozen=True)
 class _AddedTerms:
-    """What each document adds, and what is common to all runs if all these numbers are."""
+    """What each document adds to a value, and what is then done to the sum of these terms."""
 
-    terms: Mapping[str, float]
-    common_steps: tuple[tuple[Any, float], ...]  # (operation, with what), the last one first
+    terms: Mapping[str, float]  # by document
+    common_steps: tuple[tuple[Any, float], ...]  # (operation, constant), the last one first
 
 
-_NOT_ADDITIVE: Mapping[Any, str] = {  # what does not add up
+_NOT_ADDITIVE: Mapping[Any, str] = {
     Ranked.first: "only the first of some documents counts",
     Ranked.maximum: "only the highest of some numbers counts",
     np.divide: "the value is divided by a number that also depends on the ranking",
@@ -318,20 +315,18 @@ def _find_reason(terms: Sequence[_AddedTerms | str], names: Sequence[str]) -> st
         return left_terms if isinstance(left_terms, str) else str(right_terms)
     if left_terms.common_steps == right_terms.common_steps:
         return ""
-    for (left_op, left_number), (right_op, right_number) in zip(
-        left_terms.common_steps, right_terms.common_steps, strict=False
-    ):
+    pairs = zip(left_terms.common_steps, right_terms.common_steps, strict=False)
+    for (left_op, left_number), (right_op, right_number) in pairs:
         if left_op == right_op != "both" and left_number != right_number:
+            left_text = f"{to_six_decimals(left_number)} in {names[0]}"
+            right_text = f"{to_six_decimals(right_number)} in {names[1]}"
             operation_text = _OPERATION_TEXTS[left_op]
-            return (
-                f"what documents add is {operation_text} {to_six_decimals(left_number)} in {names[0]}, and {to_six_decimals(right_number)} in "
-                f"{names[1]}"
-            )
+            return f"what documents add is {operation_text} {left_text}, and {right_text}"
     return "the two values are not computed by the same steps"
 
 
 def _find_terms(value: Any) -> _AddedTerms | str:
-    """Return what each document of the ranking adds to the value; or why it does not add up so."""
+    """Return what each document of the ranking adds to a value, or why the value is no such sum."""
     if not isinstance(value, TracedArray):
         return "no document of the ranking adds to it"
     op, inputs = value.step.op, value.step.inputs
@@ -340,19 +335,18 @@ def _find_terms(value: Any) -> _AddedTerms | str:
         if first_input.grouping is not None:
             return "the value is added up group by group"
         if base_ranking(first_input).step.op not in ("hits", Judged.every):
-            rows_text = (
-                "the ideal ranking" if is_ideal(first_input) else "places among equal scores"
-            )
-            return f"the value is added up over {rows_text}"
+            if is_ideal(first_input):
+                return "the value is added up over the ideal ranking"
+            return "the value is added up over places among equal scores"
         documents = row_documents(first_input)
         numbers = [1.0] * len(documents)
         if op is Ranked.total:
             numbers = np.broadcast_to(inputs[1], (len(documents),)).tolist()
         term_of_doc: dict[str, float] = {}
-        for doc, number_ in zip(documents, numbers, strict=True):
+        for doc, term in zip(documents, numbers, strict=True):
             if doc is not None:
-                term_of_doc[doc] = float(number_)
-            elif number_:
+                term_of_doc[doc] = float(term)
+            elif term:
                 return "ranks beyond the last document add to it"
         return _AddedTerms(term_of_doc, ())
     if op == ITEM:
@@ -365,35 +359,22 @@ def _find_terms(value: Any) -> _AddedTerms | str:
         if op not in (np.add, np.subtract):
             return _NOT_ADDITIVE[op]
         sign = 1.0 if op is np.add else -1.0
-        left_of_doc, right_of_doc = left_terms.terms, right_terms.terms
-        sums = {
-            doc: left_of_doc.get(doc, 0.0) + sign * right_of_doc.get(doc, 0.0)
-            for doc in {**left_of_doc, **right_of_doc}
-        }
-        return _AddedTerms(
-            sums,
-            (
-                ("both", float(len(left_terms.common_steps))),
-                *left_terms.common_steps,
-                *right_terms.common_steps,
-            ),
-        )
-    added_terms, other_input = (
-        (left_terms, inputs[1]) if isinstance(left_terms, _AddedTerms) else (right_terms, inputs[0])
-    )
+        a, b = left_terms.terms, right_terms.terms
+        sums = {doc: a.get(doc, 0.0) + sign * b.get(doc, 0.0) for doc in {**a, **b}}
+        left_steps, right_steps = left_terms.common_steps, right_terms.common_steps
+        return _AddedTerms(sums, (("both", float(len(left_steps))), *left_steps, *right_steps))
+    is_left = isinstance(left_terms, _AddedTerms)
+    added_terms, other_input = (left_terms, inputs[1]) if is_left else (right_terms, inputs[0])
     if not isinstance(added_terms, _AddedTerms):
         return left_terms if isinstance(left_terms, str) else added_terms
     constant = np.asarray(other_input).flat[0].item()
     if op is np.divide and added_terms is right_terms:
         return _NOT_ADDITIVE[op]
     if op is np.divide:
-        scaled_terms = {
-            doc: term / constant if constant else 0.0 for doc, term in added_terms.terms.items()
-        }
+        pairs = added_terms.terms.items()
+        scaled_terms = {doc: term / constant if constant else 0.0 for doc, term in pairs}
     else:
-        factor = {
-            np.multiply: constant,
-            np.subtract: -1.0 if added_terms is right_terms else 1.0,
-        }.get(op, 1.0)
+        factor = constant if op is np.multiply else 1.0
+        factor = -1.0 if op is np.subtract and added_terms is right_terms else factor
         scaled_terms = {doc: factor * term for doc, term in added_terms.terms.items()}
     return _AddedTerms(scaled_terms, ((op, constant), *added_terms.common_steps))

@@ -1,4 +1,4 @@
-"""What a worksheet consists of, and the order in which it is to be read."""
+"""Sections of a worksheet, tables and lines, and the order in which they are to be read."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -16,7 +16,7 @@ _LABELS = ("group", "rank", "document", "grade", "rank in run")
 
 @dataclass(frozen=True)
 class Column:
-    """A number for each row; `made` says of what, where the header does not."""
+    """A number for each row; `formula` says how it is made, where the header does not."""
 
     header: str
     values: Sequence[Any]
@@ -29,7 +29,7 @@ class Total:
 
     symbol: str
     words: str
-    values: Sequence[float | str]  # one, or one for each group
+    values: Sequence[float | str]  # a single one, or one for each group
     column: str = ""  # the header
     running: Sequence[float] | None = None  # of a sum: how it adds up, row by row
 
@@ -48,8 +48,8 @@ class Sheet:
     columns: list[Column] = field(default_factory=list)
     totals: list[Total] = field(default_factory=list)
     is_sorted: bool = False  # whether its rows are in an order that no run made
-    is_ideal: bool = False  # whether it is an ideal ranking, of which more is used than a count
-    is_used: bool = False  # whether more is used of it than a count
+    is_ideal: bool = False  # whether it is an ideal ranking that is used
+    is_used: bool = False  # whether more of it is used than a count
     references: "References" = field(default_factory=dict)  # what it refers to
     title_references: "References" = field(default_factory=dict)  # what its title refers to
 
@@ -60,33 +60,32 @@ class Sheet:
 
     @property
     def column_names(self) -> set[str]:
-        """What its columns are called."""
+        """The names of the labels and the headers of the columns."""
         return {*self.labels, *(column.header for column in self.columns)}
 
     @property
     def formula_lines(self) -> list[str]:
         """How the columns are computed, and what is computed from them."""
-        formulas = [
-            f"{column.header} = {column.formula}" for column in self.columns if column.formula
-        ]
+        columns = (column for column in self.columns if column.formula)
+        formulas = [f"{column.header} = {column.formula}" for column in columns]
         return [*formulas, *map(str, self.totals)]
 
     @property
     def shown_numbers(self) -> Iterator[Any]:
-        """All numbers that it shows, except the labels."""
+        """All numbers of the columns and the totals."""
         for column in self.columns:
             yield from column.values
         for total in self.totals:
             yield from (*total.values, *(total.running or ()))
 
     def to_table(self, limit: int | None, title: Sequence[str], notes: Sequence[str]) -> Table:
-        """Return it as a table; a row in the middle says how many are left out by the limit."""
+        """Return the sheet as a table; a row in it says how many rows `limit` leaves out."""
         columns = [
             (name, _grade_texts(cells) if name == "grade" else cells)
             for name, cells in self._visible_columns()
         ]
         header = [name for name, _ in columns]
-        rows: list[Sequence[Any]] = list(zip(*(values for _, values in columns), strict=True))
+        rows: list[Sequence[Any]] = list(zip(*(cells for _, cells in columns), strict=True))
         if limit is not None and len(rows) > limit + 1:
             n_last = min(_N_LAST_ROWS, limit // 2)
             label = "document" if "document" in header else header[0]
@@ -98,33 +97,26 @@ class Sheet:
         return Table(header, cells, notes, n_texts, title=title)
 
     def _visible_columns(self) -> list[tuple[str, Sequence[Any]]]:
-        """Return what is shown of each row: labels, columns, how they add up."""
+        """Return (name, values) of the labels, the columns, and the sums so far of the totals."""
         columns = [(name, self.labels[name]) for name in _LABELS if name in self.labels]
         columns += [(column.header, column.values) for column in self.columns]
-        running_totals = [
-            (total.symbol, total.running) for total in self.totals if total.running is not None
-        ]
-        for symbol, running in running_totals:
-            columns.append(
-                (f"sum so far, {symbol}" if len(running_totals) > 1 else "sum so far", running)
-            )
+        sums = [total for total in self.totals if total.running is not None]
+        for total in sums:
+            name = f"sum so far, {total.symbol}" if len(sums) > 1 else "sum so far"
+            columns.append((name, total.running or ()))
         return columns
 
     def rows(self, reserved_names: Sequence[str]) -> list[dict[str, Any]]:
-        """Return {name: value} of each row; a column called as one of `taken` is renamed."""
-        values_of_name = {
-            f"{name} of this step"
-            if name in reserved_names and name not in self.labels
-            else name: values
-            for name, values in self._visible_columns()
-        }
-        return [
-            dict(zip(values_of_name, row, strict=True))
-            for row in zip(*values_of_name.values(), strict=True)
-        ]
+        """Return {name: value} of each row; a column with a reserved name is renamed."""
+        columns = {}
+        for name, column in self._visible_columns():
+            is_renamed = name in reserved_names and name not in self.labels
+            columns[f"{name} of this step" if is_renamed else name] = column
+        rows = zip(*columns.values(), strict=True)
+        return [dict(zip(columns, row, strict=True)) for row in rows]
 
     def complete_title(self) -> None:
-        """Add to the title of an ideal ranking that it is ideal; a count alone has no order."""
+        """Say in the title that an ideal ranking is ideal; of a count alone, drop its order."""
         self.is_ideal = self.is_sorted and self.is_used
         if self.is_ideal:
             self.title = f"the ideal ranking: {self.title}"
@@ -132,7 +124,7 @@ class Sheet:
             self.title = self.title.replace(IN_ORDER, "")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain values."""
+        """Return the sheet as plain values."""
         return {
             "table": self.title,
             **{name: list(column) for name, column in self.labels.items()},
@@ -160,22 +152,23 @@ class Line:
     references: "References" = field(default_factory=dict, compare=False, repr=False)
 
     def text(self, *, digits: bool = False) -> str:
-        """Return it as it is shown: A = words = numbers = value, with all `digits` or with six."""
+        """Return A = words = numbers = value, with all digits of the value or with six decimals."""
         value = (str(self.value) or EMPTY) if digits else to_six_decimals(self.value)
         numbers = self.numbers if len(self.words) > 1 else ""  # A, which is above
         parts = [self.symbol, self.words, numbers, value]
         return " = ".join(dict.fromkeys(part for part in parts if part))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain values."""
+        """Return the line as plain values."""
         return {name: getattr(self, name) for name in ("symbol", "words", "numbers", "value")}
 
 
 def _grade_texts(grades: Sequence[float | None]) -> list[str | None]:
+    """Return the texts of grades, None for unjudged documents."""
     return [grade if grade is None else format_short(grade) for grade in grades]
 
 
-Entry = Sheet | Line
+Section = Sheet | Line
 References = dict[str | Sheet, None]  # in order: the symbols of lines and totals; sheets
 
 
@@ -183,62 +176,63 @@ References = dict[str | Sheet, None]  # in order: the symbols of lines and total
 class Worksheet:
     """What a value was made of, in the order in which it is to be read.
 
-    `result` is the last line: the value itself. `lost` says that the measure lost some of it.
+    `value_line` is the last line. `is_incomplete` says that the measure lost some of the steps.
     """
 
-    entries: Sequence[Entry]
+    sections: Sequence[Section]
     value_line: Line
     is_incomplete: bool = False
     is_deep: bool = False  # and so all of it is left out: it takes too many steps to be written
     zero_divisions: tuple[str, ...] = ()  # the columns and lines where 0/0 counted as 0
 
 
-def order_entries(
-    entry_of_symbol: dict[str, Entry], sheets: Iterable[Sheet], needs: References
-) -> list[Entry]:
-    """Return what is needed so that what one refers to is above it, where that can be.
+def order_sections(
+    section_of_symbol: dict[str, Section], sheets: Iterable[Sheet], references: References
+) -> list[Section]:
+    """Return the sections that the value refers to, each below those that it refers to itself.
 
-    `of` has the entries by their symbols, `sheets` are the rankings' tables.
+    `sheets` are the rankings' tables; `references` are those of the value.
     """
-    # What a title refers to gets a table of its own, if its table needs that of the title: else
-    # each would have to be above the other.
+    # A total that a title refers to gets a table of its own if its table refers to that of the
+    # title: else each would have to be above the other.
     for sheet in sheets:
         for symbol in map(str, sheet.title_references):
-            total_sheet = entry_of_symbol[symbol]
-            if isinstance(total_sheet, Sheet) and sheet in _collect_entries(
-                entry_of_symbol, total_sheet.references
-            ):
-                (total,) = (
-                    candidate for candidate in total_sheet.totals if candidate.symbol == symbol
-                )
-                headers = [column.header for column in total_sheet.columns]
-                n_columns = headers.index(total.column) + 1 if total.column in headers else 0
-                columns, own_references = (
-                    total_sheet.columns[:n_columns],
-                    dict(total_sheet.title_references),
-                )
-                entry_of_symbol[symbol] = replace(
-                    total_sheet, columns=columns, totals=[total], references=own_references
-                )
-                total_sheet.totals.remove(total)
-    entries = _collect_entries(entry_of_symbol, needs)
-    for entry in entries:
-        if isinstance(entry, Sheet):
-            entry.complete_title()
-    return entries
+            total_sheet = section_of_symbol[symbol]
+            if not isinstance(total_sheet, Sheet):
+                continue
+            if sheet in _collect_sections(section_of_symbol, total_sheet.references):
+                section_of_symbol[symbol] = _split_total(total_sheet, symbol)
+    sections = _collect_sections(section_of_symbol, references)
+    for section in sections:
+        if isinstance(section, Sheet):
+            section.complete_title()
+    return sections
 
 
-def _collect_entries(of: Mapping[str, Entry], needs: References) -> list[Entry]:
-    entries: list[Entry] = []
-    visited: set[Entry] = set()
+def _split_total(sheet: Sheet, symbol: str) -> Sheet:
+    """Take a total out of a sheet; return the sheet of it, with the columns down to its own."""
+    total = next(total for total in sheet.totals if total.symbol == symbol)
+    headers = [column.header for column in sheet.columns]
+    n_columns = headers.index(total.column) + 1 if total.column in headers else 0
+    columns, references = sheet.columns[:n_columns], dict(sheet.title_references)
+    sheet.totals.remove(total)
+    return replace(sheet, columns=columns, totals=[total], references=references)
 
-    def visit(needs: References) -> None:
-        for reference in needs:
-            entry = of[reference] if isinstance(reference, str) else reference
-            if entry not in visited:
-                visited.add(entry)
-                visit(entry.references)
-                entries.append(entry)
 
-    visit(needs)
-    return entries
+def _collect_sections(
+    section_of_symbol: Mapping[str, Section], references: References
+) -> list[Section]:
+    """Return the sections that some references lead to, each below those that it refers to."""
+    sections: list[Section] = []
+    visited: set[Section] = set()
+
+    def visit(references: References) -> None:
+        for reference in references:
+            section = section_of_symbol[reference] if isinstance(reference, str) else reference
+            if section not in visited:
+                visited.add(section)
+                visit(section.references)
+                sections.append(section)
+
+    visit(references)
+    return sections

@@ -106,28 +106,25 @@ recip_rank)
         duplicates=options.duplicates,
         verb=explain,
     )
-    if (
-        query is None and shifted_measure is not None
-    ):  # explain(rows, "AP", "q1"): each is a place earlier
+    if query is None and shifted_measure is not None:  # explain(rows, "AP", "q1")
         measure, query = shifted_measure, cast(Any, measure)
     elif query is not None:
         measure = shifted_measure
     if query is not None and not is_id(query):
         raise OptionError(f"query={query!r:.80}: a query id is a string or a whole number")
     try:
-        chosen_measure, *other_measures = list_measures(
-            _DEFAULT_MEASURE if measure is None else measure
-        )
+        measures = list_measures(_DEFAULT_MEASURE if measure is None else measure)
     except MeasureError as error:
         if isinstance(query, str) and find_measure(query) is not None:
             raise MeasureError(f"{error} The order is: qrels, run, measure, query.") from None
         raise
-    if other_measures:
+    chosen_measure = measures[0]
+    if len(measures) > 1:
         raise MeasureError(f"one measure is explained at a time: for example {chosen_measure}")
     if query is not None and options.queries != "judged":
         raise OptionError(f"queries={options.queries!r} has no effect where one query is explained")
     for family in FAMILIES:
-        chosen_measure, options = family.of(judging).way_of(chosen_measure, options)
+        chosen_measure, options = family.of(judging).adjust_measure(chosen_measure, options)
     if query is not None:
         options = replace(options, queries="judged")
     run_of_name = {all_runs.name: all_runs} if isinstance(all_runs, Run) else all_runs
@@ -147,7 +144,7 @@ def _explain(
     query: str | int | None,
     judging: Judging,
 ) -> Explanation | MeanExplanation | Difference | QueryDifferences:
-    """Return the page on one or two runs: of a query, or, if it is None, of all."""
+    """Return the explanation of one or two runs on a query, or, if it is None, on all queries."""
     first_run, *other_runs = runs.values()
     if query is None and other_runs:
         return QueryDifferences.of_runs(qrels, runs, measure, judging)

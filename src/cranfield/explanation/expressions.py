@@ -1,8 +1,8 @@
-"""Expressions: how a step is written for a reader, and which steps are the same."""
+"""Expressions: writes a step of a computation for a reader, and tells which steps are the same."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from cranfield.arrays.trace import CONSTANT, ITEM, UNKNOWN, Recorder, TracedArra
 from cranfield.data.judged import Groups
 from cranfield.explanation.follow import base_ranking, base_row_numbers, is_ranking, subset_chain
 
-# What binds: an expression of a lower number is in brackets beside one of a higher.
+# How tightly an expression binds: beside a higher number, one of a lower number is in brackets.
 LOOSE, OR, AND, COMPARISON, SUM, PRODUCT, POWER, ATOM = range(8)
 
 BINARY: Mapping[Any, tuple[str, int]] = {
@@ -37,12 +37,10 @@ BINARY: Mapping[Any, tuple[str, int]] = {
     np.logical_or: ("or", OR),
     np.bitwise_or: ("or", OR),
 }
-_TRUTH_OPERATIONS = {operation for operation in BINARY if BINARY[operation][1] in (AND, OR)} | {
-    np.equal,
-    np.not_equal,
-}
+# The operations of truth values.
+_LOGICAL = {op for op in BINARY if BINARY[op][1] in (AND, OR)} | {np.equal, np.not_equal}
 _FUNCTIONS = {np.minimum: "min", np.maximum: "max", log: "ln", np.absolute: "abs"}
-# How an operation of one is written, what its input has to bind, and how tightly it binds.
+# How an operation of one input is written, how its input has to bind, and how tightly it binds.
 _UNARY: Mapping[Any, tuple[str, int, int]] = {
     np.invert: ("not {}", ATOM, COMPARISON),
     np.logical_not: ("not {}", ATOM, COMPARISON),
@@ -56,29 +54,36 @@ _NEUTRAL_NUMBER = {np.add: 0, np.subtract: 0, np.multiply: 1, np.divide: 1, rati
 SPREAD_METHODS = {Ranked.spread, Groups.spread}  # the same number, for every row
 UNKNOWN_ORIGIN = "(numbers of unknown origin)"
 
-# What a node is called, and how tightly that binds; None: it is to be written out.
-Label = Callable[[TracedArray], tuple[str, int] | None]
+
+class Expression(NamedTuple):
+    """The text of an expression, and how tightly it binds: LOOSE to ATOM."""
+
+    text: str
+    binding: int
+
+
+# Returns what a node is called; None: it is to be written out.
+Label = Callable[[TracedArray], Expression | None]
 
 
 @dataclass
 class Nodes:
     """Tells which arrays and rankings of one value were made in the same way.
 
-    `is_strict` is as in Record; `lost` says that the way of one is not known.
+    `is_strict` is as in Record; `is_incomplete` says that the origin of a node is not known.
     """
 
     is_strict: bool
     is_incomplete: bool = False
-    number_of_origin: dict[tuple[Any, ...], int] = field(
-        default_factory=dict
-    )  # a way -> its number
-    # The id of a node -> the node, so that no id is given twice, and its way's number.
+    # Numbers the origins, so that keys of keys stay short.
+    number_of_origin: dict[tuple[Any, ...], int] = field(default_factory=dict)
+    # The id of a node -> the node, so that no id is given twice, and the number of its origin.
     key_of_node: dict[int, tuple[Any, int]] = field(default_factory=dict)
-    n_uses: dict[int, int] = field(default_factory=dict)  # a way's number -> how often it is used
-    name_of_key: dict[int, str] = field(default_factory=dict)  # a way's number -> what it is called
+    n_uses: dict[int, int] = field(default_factory=dict)  # by the number of the origin
+    name_of_key: dict[int, str] = field(default_factory=dict)  # by the number of the origin
 
     def key(self, node: Any) -> Any:
-        """Return what is equal for what was made in the same way."""
+        """Return the key of a node, which is equal for nodes that were made in the same way."""
         if isinstance(node, Recorder) and not is_ranking(node):
             return id(node)
         if isinstance(node, np.ndarray) and not isinstance(node, TracedArray):
@@ -87,44 +92,41 @@ class Nodes:
         if not isinstance(node, TracedArray | Recorder):
             return repr(node)
         if id(node) not in self.key_of_node:
-            origin = (
-                self._array_origin(node)
-                if isinstance(node, TracedArray)
-                else self._ranking_origin(node)
-            )
-            # A number for each way, so that keys of keys stay short.
-            self.key_of_node[id(node)] = (
-                node,
-                self.number_of_origin.setdefault(origin, len(self.number_of_origin)),
-            )
+            if isinstance(node, TracedArray):
+                origin = self._array_origin(node)
+            else:
+                origin = self._ranking_origin(node)
+            number = self.number_of_origin.setdefault(origin, len(self.number_of_origin))
+            self.key_of_node[id(node)] = node, number
         return self.key_of_node[id(node)][1]
 
     def _ranking_origin(self, rows: Recorder) -> tuple[Any, ...]:
+        """Return what is equal for rankings of the same rows, chosen in the same way."""
         base = base_ranking(rows)
         holder, *arguments = base.step.inputs
         if isinstance(holder, Recorder) and holder.level == "row":  # the places of tied documents
             _, *arguments = holder.step.inputs
-        chain = dict.fromkeys(
-            (subset.method, self.key(subset.argument)) for subset in subset_chain(rows)
-        )
+        choices = ((subset.method, self.key(subset.argument)) for subset in subset_chain(rows))
+        chain = dict.fromkeys(choices)
         row_bytes = base_row_numbers(rows).tobytes(), rows.original.rank.tobytes()
         argument_keys = tuple(map(self.key, arguments))
         return "rows", base.step.op, rows.grouping is None, row_bytes, argument_keys, tuple(chain)
 
     def _array_origin(self, node: TracedArray) -> tuple[Any, ...]:
+        """Return what is equal for arrays made by the same operation from the same inputs."""
         step = node.step
         self.is_incomplete |= step.op == UNKNOWN
         inputs = tuple(self.key(source) for source in step.inputs)
-        space = self.key(step.row_owner) if is_ranking(step.row_owner) else id(step.row_owner)
+        owner = self.key(step.row_owner) if is_ranking(step.row_owner) else id(step.row_owner)
         values = b"" if step.inputs else node.values.tobytes()
-        return "array", step.op, inputs, space, values
+        return "array", step.op, inputs, owner, values
 
     def name(self, node: TracedArray) -> str:
-        """Return what the measure calls an array, wherever it was made in the same way."""
+        """Return the name that the measure gives an array here, or one made in the same way."""
         return self.name_of_key.get(self.key(node), node.step.name)
 
     def count_uses(self, node: Any) -> None:
-        """Count how often each way is used."""
+        """Count how often each origin is used among the inputs of a node."""
         key = self.key(node)
         self.n_uses[key] = self.n_uses.get(key, 0) + 1
         if node.step.name:
@@ -137,7 +139,7 @@ class Nodes:
 
 @dataclass
 class Frame:
-    """A line or a column that is being written: to what it refers, and whether it divides by 0."""
+    """A line or a column that is being written: what it refers to, and whether it divides by 0."""
 
     name: str = ""
     references: dict[Any, None] = field(default_factory=dict)
@@ -145,44 +147,44 @@ class Frame:
 
 
 @dataclass
-class Expressions:
+class ExpressionWriter:
     """Writes how an array was made, with signs and brackets, as short as it stays the same.
 
-    `in_numbers`: for one query, whose numbers decide what is left of a condition. `frames` are the
-    lines and columns that are being written, each a part of the one before.
+    `uses_numbers`: numbers are written for symbols, and decide what is left of a condition.
+    `frames` are the lines and columns that are being written, each a part of the one before.
     """
 
     nodes: Nodes
     uses_numbers: bool = False
     frames: list[Frame] = field(default_factory=lambda: [Frame()])
 
-    def write(self, node: Any, label: Label) -> tuple[str, int]:
-        """Return an expression, and how tightly it binds; `label` names what stays closed."""
+    def write(self, node: Any, label: Label) -> Expression:
+        """Return the expression of a node: what `label` calls it, else written out."""
         if not isinstance(node, TracedArray):
             text = self.write_constant(node)
-            return text, SUM if text.startswith(("-", "1 - ")) else ATOM
+            return Expression(text, SUM if text.startswith(("-", "1 - ")) else ATOM)
         expression = None if node.step.op == CONSTANT else label(node)
         return self.write_out(node, label) if expression is None else expression
 
-    def write_out(self, node: TracedArray, label: Label) -> tuple[str, int]:
-        """Return how an array was made, for any name."""
+    def write_out(self, node: TracedArray, label: Label) -> Expression:
+        """Return how an array was made, whatever it is called."""
         op, inputs = node.step.op, node.step.inputs
         if op == ITEM:  # some of an array, in some order
             name = self.nodes.name(node)
             self.nodes.is_incomplete |= not name
-            return name or UNKNOWN_ORIGIN, ATOM
+            return Expression(name or UNKNOWN_ORIGIN, ATOM)
         if op == CONSTANT or op in SPREAD_METHODS:  # the same number, elsewhere
             return self.write(inputs[-1], label)
         shorter = self._write_shorter(op, inputs, label)
         return self._write_step(node, label) if shorter is None else shorter
 
-    def _write_step(self, node: TracedArray, label: Label) -> tuple[str, int]:
-        """Return what a step did, with what it did it to."""
+    def _write_step(self, node: TracedArray, label: Label) -> Expression:
+        """Return the operation of a step, with its inputs."""
         op, inputs = node.step.op, node.step.inputs
         if op is np.ldexp:
             return self._write_scaling(inputs, label)
         if op in (np.ones_like, np.zeros_like):
-            return ("1" if op is np.ones_like else "0"), ATOM
+            return Expression("1" if op is np.ones_like else "0", ATOM)
         if op in (ratio, np.divide) and np.size(node):
             divisor = np.asarray(inputs[1])
             self.frames[-1].divides_by_zero |= bool((divisor == 0).any())
@@ -192,37 +194,39 @@ class Expressions:
             return self._write_choice(inputs[0], inputs[1], inputs[2], label)
         if op in _UNARY:
             template, min_binding, binding = _UNARY[op]
-            return template.format(self.write_operand(inputs[0], label, min_binding)), binding
+            return Expression(
+                template.format(self.write_operand(inputs[0], label, min_binding)), binding
+            )
         if op is look_up and self.uses_numbers:
-            return to_six_decimals(node.values.flat[0].item()), ATOM
+            return Expression(to_six_decimals(node.values.flat[0].item()), ATOM)
         if op is look_up:
-            return inputs[0].format(self.write_operand(inputs[2], label, SUM)), ATOM
-        arguments = ", ".join(self.write(source, label)[0] for source in inputs)
-        return f"{_FUNCTIONS.get(op) or op.__name__}({arguments})", ATOM
+            return Expression(inputs[0].format(self.write_operand(inputs[2], label, SUM)), ATOM)
+        arguments = ", ".join(self.write(source, label).text for source in inputs)
+        return Expression(f"{_FUNCTIONS.get(op) or op.__name__}({arguments})", ATOM)
 
-    def _write_scaling(self, inputs: Any, label: Label) -> tuple[str, int]:
-        """Write x times 2^n."""
+    def _write_scaling(self, inputs: Any, label: Label) -> Expression:
+        """Return x times 2^n, of the inputs x and n."""
         power = self.write_operand(inputs[1], label, POWER)
         if is_constant(inputs[0], 1):
-            return f"2^{power}", POWER
+            return Expression(f"2^{power}", POWER)
         if power.startswith("(-"):
-            return f"{self.write_operand(inputs[0], label, PRODUCT)} / 2^{power[2:-1]}", PRODUCT
-        return f"{self.write_operand(inputs[0], label, PRODUCT)} * 2^{power}", PRODUCT
+            return Expression(
+                f"{self.write_operand(inputs[0], label, PRODUCT)} / 2^{power[2:-1]}", PRODUCT
+            )
+        return Expression(f"{self.write_operand(inputs[0], label, PRODUCT)} * 2^{power}", PRODUCT)
 
-    def _write_binary(self, op: Any, inputs: Any, label: Label) -> tuple[str, int]:
+    def _write_binary(self, op: Any, inputs: Any, label: Label) -> Expression:
+        """Return an operation of two inputs, with its sign between them."""
         sign, binding = BINARY[op]
-        left_text = self._write_number(
-            inputs[0], op, label, binding + (binding in (COMPARISON, POWER))
-        )
+        left_binding = binding + (binding in (COMPARISON, POWER))
+        left = self._write_number(inputs[0], op, label, left_binding)
         # As it was computed: a * (b / c) and a * b / c differ in the last bit.
-        right_text = self._write_number(inputs[1], op, label, binding + 1)
-        return (
-            f"{left_text}^{right_text}" if sign == "^" else f"{left_text} {sign} {right_text}",
-            binding,
-        )
+        right = self._write_number(inputs[1], op, label, binding + 1)
+        text = f"{left}^{right}" if sign == "^" else f"{left} {sign} {right}"
+        return Expression(text, binding)
 
-    def _write_shorter(self, op: Any, inputs: Any, label: Label) -> tuple[str, int] | None:
-        """Return what is simpler to read than the operation, and the same number."""
+    def _write_shorter(self, op: Any, inputs: Any, label: Label) -> Expression | None:
+        """Return an expression of the same number that is simpler to read, if there is one."""
         if op in (np.multiply, np.add):
             for operand, other_operand in (inputs, inputs[::-1]):
                 if is_constant(operand, _NEUTRAL_NUMBER[op]) and not is_bool(other_operand):
@@ -230,26 +234,25 @@ class Expressions:
                 if op is np.add and self._is_zero(operand):
                     return self.write(other_operand, label)
                 if op is np.multiply and self._is_zero(operand):
-                    return "0", ATOM
+                    return Expression("0", ATOM)
                 if op is np.multiply and isinstance(operand, TracedArray) and is_bool(operand):
                     return self._write_choice(operand, other_operand, 0, label)
         elif op in _NEUTRAL_NUMBER and is_constant(inputs[1], _NEUTRAL_NUMBER[op]):
             return self.write(inputs[0], label)
         elif op is np.subtract and isinstance(inputs[0], TracedArray) and is_bool(inputs[1]):
             running_step = inputs[0].step
-            counted_key = self.nodes.key(inputs[1])
-            if (
-                running_step.op is Ranked.running
-                and self.nodes.key(running_step.inputs[1]) == counted_key
-            ):
-                return f"rows above with {self.write_operand(inputs[1], label, OR)}", LOOSE
+            key = self.nodes.key(inputs[1])
+            if running_step.op is Ranked.running and self.nodes.key(running_step.inputs[1]) == key:
+                return Expression(
+                    f"rows above with {self.write_operand(inputs[1], label, OR)}", LOOSE
+                )
         elif op in BINARY and BINARY[op][1] in (AND, OR):
             for operand, other_operand in (inputs, inputs[::-1]):
                 if not isinstance(operand, TracedArray) and np.size(operand) == 1:
                     truth = bool(np.asarray(operand).flat[0])
                     if truth == (BINARY[op][1] == AND):
                         return self.write(other_operand, label)
-                    return to_six_decimals(truth), ATOM
+                    return Expression(to_six_decimals(truth), ATOM)
         return None
 
     def _is_zero(self, node: Any) -> bool:
@@ -259,30 +262,30 @@ class Expressions:
             return op is np.multiply and any(is_constant(source, 0) for source in inputs)
         return is_constant(node, 0)
 
-    def _write_choice(self, condition: Any, yes: Any, no: Any, label: Label) -> tuple[str, int]:
-        """Write one of two, as a condition says; in numbers the one that it is."""
+    def _write_choice(self, condition: Any, yes: Any, no: Any, label: Label) -> Expression:
+        """Return "`yes` if `condition`, else `no`"; in numbers the one of the two that holds."""
         condition_text = self.write_operand(condition, label, OR)
         if condition_text in ("yes", "no") or (self.uses_numbers and np.size(condition) == 1):
             return self.write(yes if np.asarray(condition).flat[0] else no, label)
         texts = [self._write_number(choice, np.where, label, COMPARISON) for choice in (yes, no)]
         if texts[0] == texts[1]:
             return self.write(no, label)
-        return f"{texts[0]} if {condition_text}, else {texts[1]}", LOOSE
+        return Expression(f"{texts[0]} if {condition_text}, else {texts[1]}", LOOSE)
 
     def _write_number(self, node: Any, op: Any, label: Label, min_binding: int) -> str:
-        """Write a number of an operation: where it is a truth value, 1 or 0."""
-        if op not in _TRUTH_OPERATIONS and isinstance(node, TracedArray) and is_bool(node):
+        """Return an input of an operation as a number: a truth value as 1 or 0."""
+        if op not in _LOGICAL and isinstance(node, TracedArray) and is_bool(node):
             text, binding = self._write_choice(node, 1, 0, label)
             return text if binding >= min_binding else f"({text})"
         return self.write_operand(node, label, min_binding)
 
     def write_operand(self, node: Any, label: Label, min_binding: int) -> str:
-        """Return an expression, in brackets if it binds less than that."""
+        """Return the text of a node, in brackets if it binds less than `min_binding`."""
         text, binding = self.write(node, label)
         return text if binding >= min_binding else f"({text})"
 
     def write_constant(self, value: Any) -> str:
-        """Return a number or a string that is the same for every query, and for every row."""
+        """Return the text of a number or a string that is the same for all queries and rows."""
         if isinstance(value, np.ndarray):
             if value.size == 0:
                 return "0"
@@ -293,16 +296,13 @@ class Expressions:
         if isinstance(value, bool | np.bool_):
             return to_six_decimals(value)
         if isinstance(value, int | float | np.number):
-            return (
-                _write_digits(float(value))
-                if isinstance(value, float | np.floating)
-                else str(value)
-            )
+            is_float = isinstance(value, float | np.floating)
+            return _write_digits(float(value)) if is_float else str(value)
         return f'"{value}"' if isinstance(value, str) else str(value)
 
 
 def to_six_decimals(value: Any) -> str:
-    """Return a number as it is shown: whole ones as they are, others with six decimals."""
+    """Return the text of a number: a whole number in full, others with six decimals."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool | np.bool_):
@@ -313,9 +313,9 @@ def to_six_decimals(value: Any) -> str:
 
 
 def _write_digits(value: float) -> str:
-    """Return a constant with the digits that it takes to have its value.
+    """Return a constant with as many digits as its value needs.
 
-    >>> _digits(0.25), _digits(1 - 0.8), _digits(1 / 3)
+    >>> _write_digits(0.25), _write_digits(1 - 0.8), _write_digits(1 / 3)
     ('0.25', '1 - 0.8', '0.3333333333333333')
     """
     text = f"{value:.12f}".rstrip("0") if 1e-9 < abs(value) < 1e-4 else f"{value:.10g}"
@@ -326,12 +326,12 @@ def _write_digits(value: float) -> str:
 
 
 def is_bool(value: Any) -> bool:
-    """Tell whether these are truth values."""
+    """Tell whether a value is one or an array of truth values."""
     return bool(np.asarray(remove_trace(value)).dtype == np.bool_)
 
 
 def is_constant(value: Any, constant: int) -> bool:
-    """Tell whether a value is a constant that is this number everywhere."""
+    """Tell whether a value is a constant that equals `constant` everywhere."""
     if isinstance(value, TracedArray) and value.step.op == CONSTANT:
         return is_constant(value.step.inputs[0], constant)
     if isinstance(value, TracedArray | str | Recorder):

@@ -1,4 +1,4 @@
-"""The value over all queries explained: which queries lower it, and by how much."""
+"""Mean explanation: shows which queries lower the value over all queries, and by how much."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
@@ -13,7 +13,7 @@ from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
 from cranfield.errors import MeasureError
 from cranfield.explanation.query import check_limit
-from cranfield.measures import Measure, definitions, parse
+from cranfield.measures import Measure, find_definition, parse
 from cranfield.measures.parameters import Depth
 from cranfield.notes import Note, lines_below_table
 from cranfield.render.numbers import format_number, format_query_count, format_signed, numeric_order
@@ -67,10 +67,10 @@ class MeanExplanation(Shown):
     >>> from cranfield import evaluate
     >>> qrels = {"q1": {"d1": 1}, "q2": {"d2": 1}, "q3": {"d3": 1}}
     >>> run = {"q1": ["d1"], "q2": ["d1", "d2"], "q3": ["d1", "d2"]}
-    >>> found = MeanExplanation.of(evaluate(qrels, run, "RR"), "RR")
-    >>> [(one.query_id, one.part, round(one.share, 4)) for one in found.queries]
+    >>> page = MeanExplanation.of(evaluate(qrels, run, "RR"), "RR")
+    >>> [(query.query_id, query.part, round(query.share, 4)) for query in page.queries]
     [('q3', 1.0, 0.6667), ('q2', 0.5, 0.3333), ('q1', 0.0, 0.0)]
-    >>> found.total / found.n == found.value == 0.5
+    >>> page.total / page.n == page.value == 0.5
     True
     """
 
@@ -96,9 +96,9 @@ class MeanExplanation(Shown):
     def of(cls, scores: Scores, measure: Measure | str, least: float = 1) -> "MeanExplanation":
         """Explain one measure's value over all queries.
 
-        What `scores` also has of NumRet, NumRel and NumRelRet is shown beside, and marks queries
-        without results, without relevant documents, and those for which none of them was found;
-        with Success at the measure's cutoff, those for which none was found down to there, too.
+        NumRet, NumRel and NumRelRet are shown beside it if `scores` has them, and mark queries
+        without results, without relevant documents, or without any of these retrieved; Success at
+        the measure's cutoff marks queries without any of these down to there.
 
         Args:
             scores: what `evaluate` returned for one run.
@@ -115,40 +115,43 @@ class MeanExplanation(Shown):
         values = scores.columns[str(numeric_measure)][1].astype(np.float64)
         kind = _find_kind(numeric_measure, values)
         terms = floored_log(values) if kind == "logarithm" else values
-        rows = np.array(numeric_order(scores.query_ids), np.int64)  # as equal ones are to be
-        parts, order = _compute_parts(
-            kind, terms, numeric_measure.definition.higher_is_better, rows
-        )
+        rows = np.array(numeric_order(scores.query_ids), np.int64)  # the order of equals
+        higher_is_better = numeric_measure.definition.higher_is_better
+        parts, order = _compute_parts(kind, terms, higher_is_better, rows)
         count_columns = [
             scores.per_query(side_measure) if str(side_measure) in scores.columns else {}
             for side_measure in _side_measures(numeric_measure, least)
         ]
-        if (
-            kind in ("missing", "logarithm") and count_columns[1]
-        ):  # what no ranking helps comes last
-            is_hopeless = np.array(
-                [count_columns[1][query_id] == 0 for query_id in scores.query_ids]
-            ) & (values == 0)
+        if kind in ("missing", "logarithm") and count_columns[1]:
+            # A query that no ranking helps comes last.
+            n_relevant = np.array([count_columns[1][query_id] for query_id in scores.query_ids])
+            is_hopeless = (n_relevant == 0) & (values == 0)
             order = order[np.argsort(is_hopeless[order], kind="stable")]
         ordered_parts = parts[order]
         parts_sum = total(ordered_parts)
         shares: Sequence[Sequence[float | None]] = [[None] * len(values)] * 2
         if kind in ("missing", "sum") and parts_sum != 0:
-            shares = [
-                (ordered_parts / parts_sum).tolist(),
-                (np.cumsum(ordered_parts) / parts_sum).tolist(),
-            ]
+            sums = np.cumsum(ordered_parts)
+            shares = [(ordered_parts / parts_sum).tolist(), (sums / parts_sum).tolist()]
         queries = []
         for row, share, running_share in zip(order.tolist(), *shares, strict=True):
-            query = scores.query_ids[row]
-            counts = [int(column[query]) if column else None for column in count_columns]
-            marks = tuple(
-                _list_marks(counts, numeric_measure, judged_only=scores.recipe["judged_only"])
-            )
-            numbers = (float(values[row]), float(terms[row]), float(parts[row]) + 0.0)
+            query_id = scores.query_ids[row]
+            counts = [int(column[query_id]) if column else None for column in count_columns]
+            judged_only = scores.recipe["judged_only"]
             retrieved, relevant, relevant_retrieved, *_ = counts
-            shared = (share, running_share, retrieved, relevant, relevant_retrieved)
-            queries.append(QueryPart(query, *numbers, *shared, marks))
+            part = QueryPart(
+                query_id=query_id,
+                value=float(values[row]),
+                term=float(terms[row]),
+                part=float(parts[row]) + 0.0,
+                share=share,
+                so_far=running_share,
+                retrieved=retrieved,
+                relevant=relevant,
+                relevant_retrieved=relevant_retrieved,
+                marks=tuple(_list_marks(counts, numeric_measure, judged_only=judged_only)),
+            )
+            queries.append(part)
         notes = [
             replace(note, text=f"{format_query_count(note.queries or 0)} added up.")
             if (kind, note.code) == ("sum", "queries")
@@ -156,8 +159,16 @@ class MeanExplanation(Shown):
             for note in scores.notes
         ]
         return cls(
-            *(scores.name, numeric_measure, kind, value, total(terms), terms.tolist(), queries),
-            *(_relevance_level(numeric_measure, least), scores.recipe, notes),
+            name=scores.name,
+            measure=numeric_measure,
+            kind=kind,
+            value=value,
+            total=total(terms),
+            terms=terms.tolist(),
+            queries=queries,
+            level=_relevance_level(numeric_measure, least),
+            recipe=scores.recipe,
+            notes=notes,
         )
 
     @classmethod
@@ -166,10 +177,10 @@ class MeanExplanation(Shown):
     ) -> "MeanExplanation":
         """Explain a run's value over all queries, with counts beside it.
 
-        Counted are the documents retrieved, those relevant (by the grade that the measure takes for
-        that), and the relevant ones retrieved; the last not with ties="expected", where a cut by
-        `depth` leaves open which they are; none for judgments in groups, where a document has
-        several grades.
+        The counts are of the documents retrieved, of the relevant ones (by the grade that the
+        measure takes for that), and of the relevant ones retrieved; the last not with
+        ties="expected", where a cut by `depth` leaves open which they are; none for judgments in
+        groups, where a document has several grades.
 
         Raises what `evaluate` does; MeasureError, too, for a measure whose values are texts.
         """
@@ -181,13 +192,11 @@ class MeanExplanation(Shown):
         all_measures = dict.fromkeys([numeric_measure, *side_measures])
         scores = score_runs(qrels, {run.name: run}, all_measures, judging)[run.name]
         explanation = cls.of(scores, numeric_measure, lowest_grade)
-        # What is counted beside it has no ideal ranking.
-        side_notes = {*ideal_ranking_notes(scores.measures, qrels)} - {
-            *ideal_ranking_notes([numeric_measure], qrels)
-        }
-        return replace(
-            explanation, notes=[note for note in explanation.notes if note not in side_notes]
-        )
+        # The measures beside it have no ideal ranking.
+        side_notes = {*ideal_ranking_notes(scores.measures, qrels)}
+        side_notes -= {*ideal_ranking_notes([numeric_measure], qrels)}
+        notes = [note for note in explanation.notes if note not in side_notes]
+        return replace(explanation, notes=notes)
 
     def tables(self, limit: int | None = _MAX_ROWS) -> list[Table]:
         """Return the queries as a table, the `limit` most harmful ones (None: all).
@@ -201,19 +210,15 @@ class MeanExplanation(Shown):
         title = f"{self.measure} of {self.name}: {format_score(self.measure, self.value)}, the "
         title += f"{self.measure.definition.aggregation_text} of {format_query_count(self.n)}"
         header = ["query_id", *(column.heading for column in columns)]
-        lines, n_sentences = (
-            self._lines_below(len(shown_parts), legend(columns)),
-            header.count("why"),
-        )
-        return [Table(header, rows, lines, title=[title], n_sentences=n_sentences)]
+        lines = self._lines_below(len(shown_parts), legend(columns))
+        return [Table(header, rows, lines, title=[title], n_sentences=header.count("why"))]
 
     def _columns(self, parts: Sequence[QueryPart]) -> Iterator[Column]:
-        """Yield the columns behind the query's, of the rows that are shown: of a QueryPart."""
+        """Yield the columns behind that of the query, of which `parts` are the rows."""
         yield Column(str(self.measure), lambda part: format_score(self.measure, part.value))
         if self.kind == "logarithm":
-            meaning = (
-                f"ln: the logarithm of the value, or of {GEOMETRIC_FLOOR:.5f} if that is more."
-            )
+            floor = f"{GEOMETRIC_FLOOR:.5f}"
+            meaning = f"ln: the logarithm of the value, or of {floor} if that is more."
             yield Column("ln", lambda part: format_number(part.term), meaning)
         if self.kind == "missing":
             yield Column("1 - value", lambda part: format_number(part.part))
@@ -228,10 +233,8 @@ class MeanExplanation(Shown):
         if self.queries[0].share is not None:
             meaning = f"share: value / {format_score(self.measure, self.total)}, the sum."
             if self.kind == "missing":
-                parts_sum = total(np.array([part.part for part in self.queries]))
-                meaning = (
-                    f"share: (1 - value) / {parts_sum:.4f}, the sum of 1 - value of all queries."
-                )
+                parts_sum = f"{total(np.array([part.part for part in self.queries])):.4f}"
+                meaning = f"share: (1 - value) / {parts_sum}, the sum of 1 - value of all queries."
             yield Column("share", lambda part: _format_percent(part.share, 1), meaning)
             yield Column("so far", lambda part: _format_percent(part.so_far, 1))
         level = "" if self.level in (1, SMALLEST_POSITIVE) else f" (of grade {self.level} or more)"
@@ -251,7 +254,7 @@ class MeanExplanation(Shown):
         )
 
     def _lines_below(self, n_visible: int, lines: list[str]) -> list[str]:
-        """Return the lines below the table, of which `said` explain its columns."""
+        """Return all lines below the table; `lines` explain its columns."""
         running_share = self.queries[n_visible - 1].so_far
         if self.kind == "missing" and running_share is None:
             lines = ["Nothing is missing: every query has 1.", *lines]
@@ -261,19 +264,14 @@ class MeanExplanation(Shown):
         if self.n > n_visible:
             n_hopeless = sum(part.relevant == 0 for part in self.queries[n_visible:])
             if running_share is not None:
-                whole_text = "what is missing" if self.kind == "missing" else "the sum"
-                lines.append(
-                    f"The first {n_visible:,} of {self.n:,}: {_format_percent(running_share)} of {whole_text}."
-                )
-            hopeless_text = f", {n_hopeless:,} of them without a relevant document" * bool(
-                n_hopeless
-            )
+                whole = "what is missing" if self.kind == "missing" else "the sum"
+                percent = _format_percent(running_share)
+                lines.append(f"The first {n_visible:,} of {self.n:,}: {percent} of {whole}.")
+            hopeless_text = f", {n_hopeless:,} of them without a relevant document"
+            hopeless_text = hopeless_text if n_hopeless else ""
             lines.append(f"Not shown: {format_query_count(self.n - n_visible)}{hopeless_text}.")
-        return [
-            *lines_below_table(lines, self.notes),
-            "Added up in the order of the query ids:",
-            self.formula,
-        ]
+        lines = lines_below_table(lines, self.notes)
+        return [*lines, "Added up in the order of the query ids:", self.formula]
 
     @property
     def formula(self) -> str:
@@ -310,16 +308,18 @@ class MeanExplanation(Shown):
 
 
 def _check_numeric(measure: Measure | str) -> Measure:
-    numeric_measure = parse(measure) if isinstance(measure, str) else measure
-    if numeric_measure.definition.is_text:
+    """Return a measure that has numbers as values; MeasureError for a measure of texts."""
+    measure = parse(measure) if isinstance(measure, str) else measure
+    if measure.definition.is_text:
         raise MeasureError(
-            f"{numeric_measure} is a string for each query: there is no mean to explain; name a measure whose "
-            "value is a number, such as nDCG@10"
+            f"{measure} is a string for each query: there is no mean to explain; name a measure "
+            "whose value is a number, such as nDCG@10"
         )
-    return numeric_measure
+    return measure
 
 
 def _find_kind(measure: Measure, values: Floats) -> Kind:
+    """Return what a query contributes to the value over all, by the measure and its values."""
     definition = measure.definition
     if definition.aggregation == "sum":
         return "sum"
@@ -332,9 +332,9 @@ def _find_kind(measure: Measure, values: Floats) -> Kind:
 def _compute_parts(
     kind: Kind, terms: Floats, higher_is_better: bool | None, rows: Ints
 ) -> tuple[Floats, Ints]:
-    """Return each query's part (n,), and the rows (n,) from the most harmful on.
+    """Return the part of each query, (n_queries,), and the rows from the most harmful query on.
 
-    Equal ones are in the order of `at` (n,), which has the rows.
+    Equal ones are in the order of `rows`, (n_queries,).
     """
     if kind == "sum":
         return terms, rows[np.argsort(-terms[rows], kind="stable")]
@@ -343,13 +343,11 @@ def _compute_parts(
     return parts, rows[np.argsort(key[rows], kind="stable")]
 
 
-_REL = next(definition for definition in definitions() if definition.name == "NumRel").parameters[
-    "rel"
-]
+_REL = find_definition("NumRel").parameters["rel"]
 
 
 def _relevance_level(measure: Measure, lowest_grade: float) -> float:
-    """Return the lowest grade that the measure takes for relevant, the `least` if it has none."""
+    """Return the lowest grade relevant to the measure, `lowest_grade` if it has no `rel`."""
     takes_rel = measure.definition.parameters.get("rel") == _REL
     states_level = takes_rel and (lowest_grade == 1 or measure.fractions == "level")
     level: float = measure.parameters["rel"] if states_level else lowest_grade
@@ -357,9 +355,9 @@ def _relevance_level(measure: Measure, lowest_grade: float) -> float:
 
 
 def _side_measures(measure: Measure, lowest_grade: float) -> list[Measure]:
-    """Return what is counted beside it: retrieved, relevant, both; and relevant above the cutoff.
+    """Return measures that count documents: retrieved, relevant, both; and Success at the cutoff.
 
-    The last not at a cutoff that depends on the query: there "the first R" would say little.
+    The last is not for a cutoff that depends on the query: "the first R" would say little.
     """
     level, cutoff = _relevance_level(measure, lowest_grade), measure.cutoff
     counts = [Measure("NumRet"), Measure("NumRel")(rel=level), Measure("NumRelRet")(rel=level)]
@@ -371,7 +369,7 @@ def _side_measures(measure: Measure, lowest_grade: float) -> list[Measure]:
 def _list_marks(
     counts: Sequence[int | None], measure: Measure, *, judged_only: bool
 ) -> Iterator[str]:
-    """Yield what explains a low value; the counts are those of `_beside`."""
+    """Yield what explains a low value; the counts are values of `_side_measures`."""
     n_retrieved, n_relevant, n_relevant_retrieved, *success = counts
     if n_retrieved == 0:
         yield "no judged results" if judged_only else "no results"

@@ -1,4 +1,4 @@
-"""Pointer: a sentence on how to see why two runs differ, for results that only say that."""
+"""Pointer: writes how to see why two runs differ, for results that only say that they do."""
 
 import contextlib
 import shlex
@@ -12,7 +12,7 @@ from cranfield.measures import Measure, parse
 
 @dataclass(frozen=True)
 class CommandLine:
-    """The files and options of a command line, from which that of `cranfield explain` is made."""
+    """The files and options of a command line, from which a `cranfield explain` is made."""
 
     qrels: str | None  # None: the file of each system holds judgments, too
     files: Mapping[str, str]  # the file of each system
@@ -21,7 +21,7 @@ class CommandLine:
     def write_command(self, systems: Sequence[str]) -> str | None:
         """Return the command with the files of some systems, None if it cannot be pasted.
 
-        That is so if the file of one is unknown, or a name has control characters.
+        That is so if the file of a system is unknown, or a name has control characters.
         """
         files = [self.files[system] for system in systems if system in self.files]
         if not files or len(files) < len(systems):
@@ -51,12 +51,13 @@ def explain_hint(measure: Measure | str, query: str, systems: Sequence[str] = ()
     On the command line it is a command that can be pasted. A name that saved scores have, and that
     is no measure, is left out.
 
-    >>> how_to_explain("AP", "q 7")
+    >>> explain_hint("AP", "q 7")
     "Why: cranfield explain ... -m AP --query 'q 7', or explain(..., 'AP', 'q 7') in Python."
-    >>> how_to_explain("score", "q7")
+    >>> explain_hint("score", "q7")
     "Why: cranfield explain ... --query q7, or explain(..., query='q7') in Python."
-    >>> with as_typed(Typed("qrels.txt", {"old": "old.run", "new": "new.run"}, ["--rel", "2"])):
-    ...     print(how_to_explain("AP", "q7", ["old", "new"]))
+    >>> files = {"old": "old.run", "new": "new.run"}
+    >>> with use_command_line(CommandLine("qrels.txt", files, ["--rel", "2"])):
+    ...     print(explain_hint("AP", "q7", ["old", "new"]))
     Why: cranfield explain qrels.txt old.run new.run --rel 2 -m AP --query q7
     """
     try:

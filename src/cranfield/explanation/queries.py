@@ -1,4 +1,4 @@
-"""Two runs over all queries: on which the second one is worse, on which better."""
+"""Query differences: shows on which queries the second of two runs is worse, on which better."""
 
 import math
 from collections import Counter
@@ -56,10 +56,10 @@ class QueryDifferences(Shown):
     >>> qrels = {"q1": {"d1": 1}, "q2": {"d2": 1}, "q3": {"d3": 1}}
     >>> old = {"q1": ["d1"], "q2": ["d2"], "q3": ["d1", "d3"]}
     >>> new = {"q1": ["d2", "d1"], "q2": ["d2"], "q3": ["d3"]}
-    >>> found = explain(qrels, {"old": old, "new": new}, "RR")
-    >>> [(one.query_id, one.difference) for one in found.queries]
+    >>> page = explain(qrels, {"old": old, "new": new}, "RR")
+    >>> [(query.query_id, query.difference) for query in page.queries]
     [('q1', -0.5), ('q3', 0.5), ('q2', 0.0)]
-    >>> found.counts
+    >>> page.counts
     {'worse': 1, 'better': 1, 'same': 1}
     """
 
@@ -89,37 +89,31 @@ class QueryDifferences(Shown):
         left, right = systems.values()
         left_values, right_values = (scores.per_query(measure) for scores in (left, right))
         queries = [query for query in left_values if query in right_values]
-        values = np.array(
-            [
-                [value_of_query[query] for query in queries]
-                for value_of_query in (left_values, right_values)
-            ]
-        )
+        columns = ([side[query] for query in queries] for side in (left_values, right_values))
+        values = np.array(list(columns))
         by_ratio = measure.definition.aggregation == "geometric"
-        compared_values = floored_log(values) if by_ratio else values
-        gains = compared_values[1] - compared_values[0]
+        terms = floored_log(values) if by_ratio else values
+        gains = terms[1] - terms[0]
         gains[np.abs(gains) <= TIE] = 0.0
         if measure.definition.higher_is_better is False:
             gains = -gains
         differences = []
-        # Worse ones come first, each way the farthest from 0 first, what is the same last.
+        # Worse queries come first, then better ones, the farthest from 0 first; the same come last.
         for row in np.lexsort((-np.abs(gains), np.array([2, 1, 0])[np.sign(gains).astype(int)])):
             old, new = values[:, row].tolist()
-            ratio = (
-                math.exp(compared_values[1, row] - compared_values[0, row]) if by_ratio else None
-            )
+            ratio = math.exp(terms[1, row] - terms[0, row]) if by_ratio else None
             gain = gains[row]
             direction: Direction = "worse" if gain < 0 else "better" if gain > 0 else "same"
             differences.append(QueryDifference(queries[row], old, new, new - old, ratio, direction))
         names = tuple(runs)
         return cls(
-            (names[0], names[1]),
-            measure,
-            left[measure],
-            right[measure],
-            differences,
-            judging.changed_options(),
-            systems.notes,
+            names=(names[0], names[1]),
+            measure=measure,
+            left=left[measure],
+            right=right[measure],
+            queries=differences,
+            options=judging.changed_options(),
+            notes=systems.notes,
         )
 
     def tables(self, limit: int | None = _MAX_ROWS) -> list[Table]:
@@ -130,50 +124,37 @@ class QueryDifferences(Shown):
         check_limit(limit)
         left, right = self.names
         counts = self.counts
-        changed_queries = [
-            difference for difference in self.queries if difference.direction != "same"
-        ]
+        changed_queries = [query for query in self.queries if query.direction != "same"]
         shown_queries = changed_queries[:limit]
         by_ratio = self.measure.definition.aggregation == "geometric"
-        rows = [
-            [
-                difference.query_id,
-                format_score(self.measure, difference.left),
-                format_score(self.measure, difference.right),
-                format_change(difference.difference)
-                if difference.ratio is None
-                else f"x{difference.ratio:.4g}",
-                difference.direction,
-            ]
-            for difference in shown_queries
-        ]
+        rows = []
+        for query in shown_queries:
+            values = [format_score(self.measure, value) for value in (query.left, query.right)]
+            change = format_change(query.difference)
+            change = change if query.ratio is None else f"x{query.ratio:.4g}"
+            rows.append([query.query_id, *values, change, query.direction])
         values = [format_score(self.measure, value) for value in (self.left, self.right)]
         title = [
             f"{self.measure}: {values[0]} ({left}), {values[1]} ({right})",
-            f"{right} is worse on {format_query_count(counts['worse'])}, better on {counts['better']:,}, "
-            f"the same on {counts['same']:,}",
+            f"{right} is worse on {format_query_count(counts['worse'])}, "
+            f"better on {counts['better']:,}, the same on {counts['same']:,}",
         ]
-        n_worse = sum(difference.direction == "worse" for difference in shown_queries)
+        n_worse = sum(query.direction == "worse" for query in shown_queries)
         rules = {n_worse} if 0 < n_worse < len(shown_queries) else set()
         header = ["query_id", left, right, "ratio" if by_ratio else "change", ""]
         notes = [*self._row_notes(shown_queries, len(changed_queries)), *format_notes(self.notes)]
         return [Table(header, rows, notes, ruled_rows=frozenset(rules), title=title, n_sentences=1)]
 
     def _row_notes(self, shown_queries: Sequence[QueryDifference], n_changed: int) -> list[str]:
-        """Return what to say of the rows that are shown, and of those that are not."""
+        """Return the lines below the table: what is better, and how many queries it leaves out."""
         if not n_changed:
             return ["No query changed."]
         lines = []
         if self.measure.definition.higher_is_better is False:
             lines.append(f"{self.measure}: less is better.")
-        hidden_counts = Counter(self.counts) - Counter(
-            difference.direction for difference in shown_queries
-        )
-        count_texts = [
-            f"{hidden_counts[direction]:,} {direction}"
-            for direction in ("worse", "better")
-            if hidden_counts[direction]
-        ]
+        counts = Counter(self.counts) - Counter(query.direction for query in shown_queries)
+        directions = [direction for direction in ("worse", "better") if counts[direction]]
+        count_texts = [f"{counts[direction]:,} {direction}" for direction in directions]
         if count_texts:
             lines.append(f"Not shown: {' and '.join(count_texts)}.")
         return [*lines, explain_hint(self.measure, shown_queries[0].query_id)]

@@ -1,4 +1,4 @@
-"""One query's value explained: the terms it is made of, and what would change it."""
+"""Explanation: shows how a query's value was computed, and what would change it."""
 
 import math
 import re
@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from cranfield.errors import NO_DOCSTRINGS, OptionError
-from cranfield.explanation.entries import EMPTY, Entry, Line, Sheet
+from cranfield.explanation.entries import EMPTY, Line, Section, Sheet
 from cranfield.explanation.retrieved import count_visible, ranking_sheet
 from cranfield.explanation.sentences import write_sentences
 from cranfield.explanation.value import QueryValue
@@ -33,10 +33,10 @@ class Explanation(QueryValue, Shown):
     that would raise it most, or lower it.
 
     >>> from cranfield import explain
-    >>> found = explain({"q1": {"d1": 3, "d2": 1}}, {"q1": ["d1", "d4", "d2"]}, "P@3", "q1")
-    >>> found.value, found.unjudged
+    >>> page = explain({"q1": {"d1": 3, "d2": 1}}, {"q1": ["d1", "d4", "d2"]}, "P@3", "q1")
+    >>> page.value, page.unjudged
     (0.6666666666666666, [(2, 'd4')])
-    >>> print(str(found).splitlines()[-1])
+    >>> print(str(page).splitlines()[-1])
     P@3 = A / 3 = 2 / 3 = 0.6666666666666666
     """
 
@@ -47,14 +47,13 @@ class Explanation(QueryValue, Shown):
 
         Raises OptionError if `limit` is not a whole number of 1 or more.
         """
-        *first_tables, last_table = self._make_tables(limit)
+        *tables, last_table = self._make_tables(limit)
         grave_lines = format_notes(note for note in self.notes if note.is_grave)
-        return [
-            *first_tables,
-            replace(last_table, notes=[*grave_lines, *last_table.notes, *write_sentences(self)]),
-        ]
+        notes = [*grave_lines, *last_table.notes, *write_sentences(self)]
+        return [*tables, replace(last_table, notes=notes)]
 
     def _make_tables(self, limit: int | None) -> list[Table]:
+        """Return the tables of the worksheet; lines are above the table that follows them."""
         check_limit(limit)
         tables: list[Table] = []
         definition = self.measure.definition
@@ -65,13 +64,13 @@ class Explanation(QueryValue, Shown):
         if not definition.formula:
             definition_text = f"its formula and its source are missing here {NO_DOCSTRINGS}"
         lines.append(f"{definition.name}{variant_text}: {definition_text}")
-        for entry in self._list_entries():
-            if isinstance(entry, Line):
-                lines.append(entry.text())
+        for section in self._list_sections():
+            if isinstance(section, Line):
+                lines.append(section.text())
                 continue
-            title = [*([] if tables else lines), entry.title[:1].upper() + entry.title[1:]]
-            lines = entry.formula_lines  # and what follows, up to the next table
-            tables.append(self._add_run_ranks(entry).to_table(limit, title, lines))
+            title = [*([] if tables else lines), section.title[:1].upper() + section.title[1:]]
+            lines = section.formula_lines  # and what follows, up to the next table
+            tables.append(self._add_run_ranks(section).to_table(limit, title, lines))
         return tables
 
     def _add_run_ranks(self, sheet: Sheet) -> Sheet:
@@ -83,25 +82,25 @@ class Explanation(QueryValue, Shown):
         run_ranks = [rank_of_doc.get(doc) for doc in sheet.labels["document"]]
         return replace(sheet, labels={**sheet.labels, "rank in run": run_ranks})
 
-    def _list_entries(self) -> list[Entry]:
-        """Return the worksheet's entries; before them the ranking, if none of them shows it.
+    def _list_sections(self) -> list[Section]:
+        """Return the worksheet's sections; before them the ranking, if none of them shows it.
 
-        Of a ranking, the first documents are shown; all of them where there is no other table.
+        The first documents of the ranking are shown; all where there is no other table.
         """
-        entries = list(self.worksheet.entries)
-        tables = [entry for entry in entries if isinstance(entry, Sheet)]
+        sections = list(self.worksheet.sections)
+        tables = [section for section in sections if isinstance(section, Sheet)]
         n_docs = len(self.retrieved)
         n = count_visible(n_docs, self.cutoff) if tables else n_docs
         first_documents = self.retrieved[:n]
         first_docs = {document.document for document in first_documents}
         doc_columns = (table.labels.get("document", ()) for table in tables if not table.is_sorted)
         if any(first_docs <= {*documents} for documents in doc_columns):
-            return entries
+            return sections
         title = "documents retrieved"
         if self.options.get("judged_only"):
             title += ", before any were dropped"
         rows = [(document.rank, document.document, document.grade) for document in first_documents]
-        return [ranking_sheet(rows, n_docs, title), *entries]
+        return [ranking_sheet(rows, n_docs, title), *sections]
 
     def _repr_html_(self) -> str:
         # Tables are beside each other where there is room.
@@ -124,7 +123,7 @@ class Explanation(QueryValue, Shown):
             "value": self.value,
             "formula": definition.formula,
             "source": definition.source,
-            "steps": [entry.to_dict() for entry in [*sheet.entries, sheet.value_line]],
+            "steps": [section.to_dict() for section in [*sheet.sections, sheet.value_line]],
             "complete": not sheet.is_incomplete,
             "retrieved": [
                 {**asdict(document), "score": _json_score(document.score)}
@@ -151,26 +150,25 @@ class Explanation(QueryValue, Shown):
         last row is the value.
 
         >>> from cranfield import explain, grades
-        >>> found = explain(*grades([5, 2, 4]), "DCG").rows()
-        >>> [(row["rank"], row["grade"], row["discount"], row["sum so far"]) for row in found[:2]]
+        >>> rows = explain(*grades([5, 2, 4]), "DCG").rows()
+        >>> [(row["rank"], row["grade"], row["discount"], row["sum so far"]) for row in rows[:2]]
         [(1, 5, 1.0, 5.0), (2, 2, 1.584962500721156, 6.2618595071429155)]
-        >>> found[-1]["step"], found[-1]["value"]
+        >>> rows[-1]["step"], rows[-1]["value"]
         ('DCG', 8.261859507142916)
         """
         rows: list[dict[str, Any]] = []
-        for entry in [*self._list_entries(), self.worksheet.value_line]:
-            if isinstance(entry, Line):
-                rows.append({"step": entry.symbol, "value": entry.value})
+        for section in [*self._list_sections(), self.worksheet.value_line]:
+            if isinstance(section, Line):
+                rows.append({"step": section.symbol, "value": section.value})
                 continue
-            rows += ({"table": entry.title, **row} for row in entry.rows(_FIXED_COLUMNS))
-            for total in entry.totals:
+            rows += ({"table": section.title, **row} for row in section.rows(_FIXED_COLUMNS))
+            for total in section.totals:
                 rows += (
-                    {"table": entry.title, "step": total.symbol, "value": value}
+                    {"table": section.title, "step": total.symbol, "value": value}
                     for value in total.values
                 )
-        own_names = dict.fromkeys(
-            name for row in rows for name in row if name not in _FIXED_COLUMNS
-        )
+        all_names = dict.fromkeys(name for row in rows for name in row)
+        own_names = [name for name in all_names if name not in _FIXED_COLUMNS]
         *first_names, step, value = _FIXED_COLUMNS
         names = (*first_names, *own_names, step, value)
         return [{name: row.get(name) for name in names} | {"query_id": self.query} for row in rows]
@@ -181,17 +179,18 @@ _FIXED_COLUMNS = ("query_id", "table", "group", "rank", "document", "grade", "st
 
 
 def check_limit(limit: int | None) -> None:
-    """Raise OptionError unless it is a number of rows that a table may show; None: all."""
+    """Raise OptionError unless `limit` is a number of rows of a table, or None: all rows."""
     if limit is not None and (not is_whole_number(limit) or limit < 1):
         raise OptionError(f"limit={limit!r:.40}: expected a number of rows, 1 or more")
 
 
 def _json_score(score: float | None) -> float | str | None:
+    """Return a score, as text if it is not finite."""
     return score if score is None or math.isfinite(score) else str(score)
 
 
 def _is_variant(measure: Measure) -> bool:
-    """Tell whether a parameter makes the formula another one: a formula has names of its own."""
+    """Tell whether a parameter changes the formula, and is not named in it."""
     definition = measure.definition
     return any(
         value != definition.defaults[name]

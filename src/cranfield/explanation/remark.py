@@ -1,4 +1,4 @@
-"""Remark: what an extension knows of one query's value, shown below its steps."""
+"""Remark: what an extension adds to the explanation of a query's value, below its steps."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
@@ -6,7 +6,7 @@ from typing import Any, Protocol
 from cranfield.explanation.scene import Scene
 from cranfield.measures import Measure
 
-N_RANKS = 100  # ranks of which two are swapped, or a document moved
+N_RANKS = 100  # the first ones, of which two are swapped, or a document moved
 
 
 class Remark(Protocol):
@@ -20,10 +20,10 @@ class Remark(Protocol):
     def moved(
         cls, scene: Scene, docs: Sequence[str], measure: Measure, costs: Mapping[str, float] | None
     ) -> Mapping[str, float]:
-        """Return the values with one document each moved to where another run has it."""
+        """Return {document: value with it alone at the rank where another run has it}."""
 
     def sentences(self, query_value: Any) -> Iterator[str]:
-        """Yield the sentences below the tables; `found` is the value as it is explained."""
+        """Yield the sentences below the tables of a value, a QueryValue."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as for JSON."""

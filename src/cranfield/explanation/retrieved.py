@@ -1,4 +1,4 @@
-"""The documents that were retrieved, beside those that count: unjudged ones are seen, too."""
+"""Retrieved documents: puts unjudged ones into a worksheet, where they change no number."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -8,7 +8,7 @@ import numpy as np
 
 from cranfield.arrays.ranked import Ranked
 from cranfield.data.judged import Judged
-from cranfield.explanation.entries import Column, Entry, Line, Sheet, Total, Worksheet
+from cranfield.explanation.entries import Line, Section, Sheet, Total, Worksheet
 from cranfield.explanation.follow import trace_value
 from cranfield.explanation.scene import Scene
 from cranfield.explanation.words import BASES
@@ -43,69 +43,60 @@ def add_unjudged(sheet: Worksheet, measure: Measure, scene: Scene, k: int) -> Wo
     hits, top_ranks = judged.hits, judged.every(np.array([[k]]))
     lower_hits = hits.where(hits.rank > k)
     is_judged = np.append(top_ranks.judged, lower_hits.judged)
-    rank, grade = (
-        np.append(top_ranks.rank, lower_hits.rank),
-        np.append(top_ranks.grade, lower_hits.grade),
-    )
+    rank = np.append(top_ranks.rank, lower_hits.rank)
+    grade = np.append(top_ranks.grade, lower_hits.grade)
     columns = {"known": is_judged}
     wider_hits = Ranked(1, np.zeros(len(rank), np.int64), rank, grade, columns=columns)
     meeting = replace(scene.meeting, judged=replace(judged, hits=wider_hits))
-    wider_worksheet = write_worksheet(
-        str(measure), trace_value(measure, replace(scene, meeting=meeting))
-    )
-    pairs = zip(
-        [*wider_worksheet.entries, wider_worksheet.value_line],
-        [*sheet.entries, sheet.value_line],
-        strict=False,
-    )
-    is_comparable = (
-        len(wider_worksheet.entries) == len(sheet.entries) and not wider_worksheet.is_incomplete
-    )
-    if not (is_comparable and all(_is_unchanged(*pair) for pair in pairs)):
+    value = trace_value(measure, replace(scene, meeting=meeting))
+    wider_sheet = write_worksheet(str(measure), value)
+    sections, old_sections = wider_sheet.sections, sheet.sections
+    if wider_sheet.is_incomplete or len(sections) != len(old_sections):
         return sheet
-    for entry, old_entry in zip(wider_worksheet.entries, sheet.entries, strict=True):
-        if (
-            isinstance(entry, Sheet)
-            and isinstance(old_entry, Sheet)
-            and entry.n_rows > old_entry.n_rows
-        ):
-            entry.title = entry.title.replace(_HITS_TITLE, _EVERY_TITLE)
-            if entry.labels["rank"][-1] > k:
-                entry.title += f", below rank {k} judged ones only"
-    return wider_worksheet
+    pairs = zip(sections, old_sections, strict=True)
+    is_unchanged = all(_is_unchanged(section, old_section) for section, old_section in pairs)
+    if not is_unchanged or wider_sheet.value_line != sheet.value_line:
+        return sheet
+    for section, old_section in zip(sections, old_sections, strict=True):
+        if not isinstance(section, Sheet) or not isinstance(old_section, Sheet):
+            continue
+        if section.n_rows > old_section.n_rows:
+            section.title = section.title.replace(_HITS_TITLE, _EVERY_TITLE)
+            if section.labels["rank"][-1] > k:
+                section.title += f", below rank {k} judged ones only"
+    return wider_sheet
 
 
-def _is_unchanged(entry: Entry, old_entry: Entry) -> bool:
-    """Tell whether an entry is as before, except for more rows that change no number."""
-    if isinstance(entry, Line) or isinstance(old_entry, Line):
-        return entry == old_entry
-    if entry.n_rows == old_entry.n_rows:
-        rows: Sequence[int] = range(entry.n_rows)
-    elif "rank" not in old_entry.labels:
+def _is_unchanged(section: Section, old_section: Section) -> bool:
+    """Tell whether a section is as before, except for more rows that change no number."""
+    if isinstance(section, Line) or isinstance(old_section, Line):
+        return section == old_section
+    if section.n_rows == old_section.n_rows:
+        rows: Sequence[int] = range(section.n_rows)
+    elif "rank" not in old_section.labels:
         return False
     else:
-        ranks = set(old_entry.labels["rank"])
-        rows = [i for i, rank in enumerate(entry.labels["rank"]) if rank in ranks]
-    return (
-        entry.title == old_entry.title
-        and {name: _select_rows(values, rows) for name, values in entry.labels.items()}
-        == _label_lists(old_entry)
-        and [replace(column, values=_select_rows(column.values, rows)) for column in entry.columns]
-        == [Column(column.header, [*column.values], column.formula) for column in old_entry.columns]
-        and [_total_fields(total, rows) for total in entry.totals]
-        == [_total_fields(total, range(old_entry.n_rows)) for total in old_entry.totals]
-    )
+        ranks = set(old_section.labels["rank"])
+        rows = [i for i, rank in enumerate(section.labels["rank"]) if rank in ranks]
+    old_rows = range(old_section.n_rows)
+    return _sheet_fields(section, rows) == _sheet_fields(old_section, old_rows)
+
+
+def _sheet_fields(sheet: Sheet, rows: Sequence[int]) -> tuple[object, ...]:
+    """Return the title, the labels, the columns and the totals of some rows of a sheet."""
+    labels = {name: _select_rows(values, rows) for name, values in sheet.labels.items()}
+    columns = [
+        replace(column, values=_select_rows(column.values, rows)) for column in sheet.columns
+    ]
+    return sheet.title, labels, columns, [_total_fields(total, rows) for total in sheet.totals]
 
 
 def _select_rows(values: Sequence[object], rows: Sequence[int]) -> list[object]:
     return [values[row] for row in rows]
 
 
-def _label_lists(sheet: Sheet) -> dict[str, list[object]]:
-    return {name: [*values] for name, values in sheet.labels.items()}
-
-
 def _total_fields(total: Total, rows: Sequence[int]) -> tuple[object, ...]:
+    """Return what a total shows, with its sums so far of some rows."""
     running = None if total.running is None else _select_rows(total.running, rows)
     return (total.symbol, total.words, [*total.values], total.column, running)
 
@@ -113,9 +104,8 @@ def _total_fields(total: Total, rows: Sequence[int]) -> tuple[object, ...]:
 def ranking_sheet(docs: Sequence[tuple[int, str, float | None]], n_docs: int, title: str) -> Sheet:
     """Return the table of the first documents retrieved: (rank, document, grade) of each."""
     names = ("rank", "document", "grade")
-    labels: dict[str, Sequence[Any]] = {
-        name: [row[i] for row in docs] for i, name in enumerate(names)
-    }
+    columns = ([row[i] for row in docs] for i in range(len(names)))
+    labels: dict[str, Sequence[Any]] = dict(zip(names, columns, strict=True))
     if len(docs) < n_docs:
         title = f"the first {len(docs):,} of the {n_docs:,} {title}"
     return Sheet(title, labels)

@@ -24,7 +24,7 @@ from cranfield.render.numbers import format_query_count
 
 
 class SceneRankings(NamedTuple):
-    """One query's ranking as a measure sees it, and before documents were dropped: see `Scene`."""
+    """A query's ranking as a measure sees it, and before documents were dropped: see `Scene`."""
 
     measured_ranking: Ranking
     ranking: Ranking
@@ -34,29 +34,25 @@ class SceneRankings(NamedTuple):
 
     @classmethod
     def of(cls, query_qrels: Qrels, full_ranking: Ranking, judging: Judging) -> "SceneRankings":
-        """Judge a whole ranking; `alone` are the judgments of its query alone."""
+        """Judge a ranking that is not cut; `query_qrels` are the judgments of its query alone."""
         docs, depth = query_qrels.doc_lists[0], judging.depth
         unretrieved_docs: list[str] = []
         grades = dict(zip(docs, query_qrels.grade[query_qrels.starts[0] :].tolist(), strict=True))
         if judging.unretrieved == "below":
             full_ranking, depth = full_ranking.take(slice(depth)), None
             is_retrieved = np.array([*map({*full_ranking.docs}.__contains__, docs)], np.bool_)
-            unretrieved_docs = [
-                docs[row] for row in unretrieved_rows(query_qrels, is_retrieved, judging).tolist()
-            ]
+            rows = unretrieved_rows(query_qrels, is_retrieved, judging).tolist()
+            unretrieved_docs = [docs[row] for row in rows]
             full_ranking = append_docs(full_ranking, unretrieved_docs)
         if not judging.has_one_tie_order and judging.ties != "expected":
-            sort_keys = grade_sort_keys(
-                judging.ties, full_ranking.tie_first, grade_documents(grades, full_ranking.docs)
-            )
+            doc_grades = grade_documents(grades, full_ranking.docs)
+            sort_keys = grade_sort_keys(judging.ties, full_ranking.tie_first, doc_grades)
             full_ranking = full_ranking.take(sort_keys.argsort(kind="stable"))
-        measured_ranking = ranking = (
-            full_ranking if depth is None else full_ranking.take(slice(depth))
-        )
+        ranking = full_ranking if depth is None else full_ranking.take(slice(depth))
+        measured_ranking = ranking
         if judging.judged_only:
-            measured_ranking = ranking.take(
-                np.flatnonzero([grades.get(doc, -1) >= 0 for doc in ranking.docs])
-            )
+            is_judged = [grades.get(doc, -1) >= 0 for doc in ranking.docs]
+            measured_ranking = ranking.take(np.flatnonzero(is_judged))
         return cls(measured_ranking, ranking, full_ranking, grades, frozenset(unretrieved_docs))
 
 
@@ -64,9 +60,9 @@ class SceneRankings(NamedTuple):
 class Scene:
     """One query of a run, as a measure sees it, and the documents' names, which it does not see.
 
-    `docs` are those retrieved, best rank first, as they were ranked; where unjudged documents were
-    dropped, without these. `ideal` are the judged ones, the highest grade first; equal grades by
-    document id, descending. `grades` are the judgments ({document: grade}; of judgments in groups,
+    `docs` are the documents retrieved, best rank first, without those that were dropped.
+    `ideal_docs` are the judged ones, the highest grade first; equal grades by document id,
+    descending. `grades` are the judgments ({document: grade}; of judgments in groups,
     the best of any).
     """
 
@@ -77,13 +73,13 @@ class Scene:
     meeting: MatchedRun
     measured_ranking: Ranking  # as a measure sees it
     ranking: Ranking  # as retrieved, before anything was dropped; cut at `depth`
-    full_ranking: Ranking  # not cut, but where the documents `below` come after that
+    full_ranking: Ranking  # not cut, except where `unretrieved_docs` come after the cut
     grades: Mapping[str, float]
-    unretrieved_docs: frozenset[str] = frozenset()  # of `whole`: those that were not retrieved
+    unretrieved_docs: frozenset[str] = frozenset()  # of `full_ranking`
 
     @property
     def docs(self) -> Sequence[str]:
-        """The documents of `kept`."""
+        """The documents of `measured_ranking`."""
         return self.measured_ranking.docs
 
     @property
@@ -120,7 +116,7 @@ class Scene:
     def of(
         cls, qrels: Qrels, run: Run, query: str, judging: Judging, *, costs: bool = False
     ) -> "Scene":
-        """Judge one query of a run: see `each`."""
+        """Judge one query of a run: see `of_queries`."""
         (scene,) = cls.of_queries(qrels, run, [query], judging, costs=costs)
         return scene
 
@@ -153,12 +149,11 @@ class Scene:
         notes_of_run = cache(lambda: tuple(find_order_notes(qrels, run)))
         for query in queries:
             query_qrels, query_run = qrels.select_queries([query]), runs[query]
-            # Others may have judged documents: that this one lacks them is accepted.
+            # A query without judged documents is accepted: other queries may have some.
             meeting = judge(query_qrels, query_run, judging, costs=costs, all_queries=False)
             meeting.find_order_notes = notes_of_run
-            rankings = SceneRankings.of(
-                query_qrels, query_run.read_ranking(judging, costs=costs), judging
-            )
+            ranking = query_run.read_ranking(judging, costs=costs)
+            rankings = SceneRankings.of(query_qrels, ranking, judging)
             yield cls(query, run.name, query_qrels, judging, meeting, *rankings)
 
     def relevance_level(self, measure: Measure) -> float:
@@ -169,38 +164,36 @@ class Scene:
 
 
 def known_queries_hint(query: str, qrels: Qrels) -> str:
-    """Return what to say of a query that the judgments do not have: which ones they have."""
+    """Return a hint at a query that the judgments do not have: near ids, and the first one."""
     ids = qrels.query_ids
-    near_ids = (
-        _find_spellings(query, ids) or _find_by_words(query, ids) or nearest_words(query, ids)
-    )
+    near_ids = _find_spellings(query, ids) or _find_by_words(query, ids)
+    near_ids = near_ids or nearest_words(query, ids)
     guess = f"Did you mean {' or '.join(map(repr, near_ids))}? " if near_ids else ""
     n = len(qrels.query_ids)
     return f"{guess}They have {format_query_count(n)}, the first is {qrels.query_ids[0]!r}."
 
 
 def _find_by_words(query: str, query_ids: Sequence[str]) -> list[str]:
-    """Return the first questions in which each word of a query occurs, or a part of a word does."""
+    """Return the first three questions in which each word of a query occurs, or is a part."""
     words = query.casefold().split()
     if not words or len(query) < _MIN_LENGTH:  # of "1", too many ids are a part
         return []
-    return [
-        query_id for query_id in query_ids if all(word in query_id.casefold() for word in words)
-    ][:3]
+    texts = ((query_id, query_id.casefold()) for query_id in query_ids)
+    return [query_id for query_id, text in texts if all(word in text for word in words)][:3]
 
 
 _MIN_LENGTH = 3  # characters of a part of a question
 
 
 def grade_documents(grades: Mapping[str, float], docs: Sequence[str]) -> Numbers:
-    """Return the documents' grades; unjudged ones have one below all: (n_documents,)."""
+    """Return the grades of documents, (n_documents,); unjudged ones have one below all others."""
     lowest = min([*grades.values(), 0]) - 1
     doc_grades = [grades.get(doc, lowest) for doc in docs]
     return np.array(doc_grades, np.float64 if float in set(map(type, doc_grades)) else np.int64)
 
 
 def _find_spellings(query: str, query_ids: Sequence[str]) -> list[str]:
-    """Return the first ids that differ only in blanks, capitals or leading zeros."""
+    """Return the first three ids that differ only in blanks, capitals or leading zeros."""
 
     def normalize(text: str) -> str:
         return re.sub(r"(?<!\d)0+(?=\d)", "", text.strip().casefold())

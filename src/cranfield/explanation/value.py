@@ -1,4 +1,4 @@
-"""Value: one query's value, the steps that it was computed in, and what would change it."""
+"""Value: a query's value, the steps that it was computed in, and what would change it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -69,11 +69,8 @@ class QueryValue(RemarkValues):
     @property
     def unjudged(self) -> list[tuple[int, str]]:
         """The rank and the name of every unjudged document retrieved."""
-        return [
-            (document.rank, document.document)
-            for document in self.retrieved
-            if document.grade is None
-        ]
+        docs = (document for document in self.retrieved if document.grade is None)
+        return [(document.rank, document.document) for document in docs]
 
     @classmethod
     def of(cls, scene: Scene, measure: Measure) -> Self:
@@ -86,9 +83,8 @@ class QueryValue(RemarkValues):
         level = scene.relevance_level(measure)
         judged_docs = () if scene.qrels.has_groups else scene.ideal_docs
         relevant_docs = [doc for doc in judged_docs if grades[doc] >= level]
-        missing_docs = set(relevant_docs).difference(docs) | scene.unretrieved_docs.intersection(
-            relevant_docs
-        )
+        unretrieved = scene.unretrieved_docs
+        missing_docs = set(relevant_docs).difference(docs) | unretrieved.intersection(relevant_docs)
         return cls(
             query=scene.query,
             run=scene.run_name,
@@ -96,9 +92,7 @@ class QueryValue(RemarkValues):
             value=sheet.value_line.value,
             worksheet=sheet,
             retrieved=[
-                RetrievedDocument(
-                    rank, doc, None if doc in scene.unretrieved_docs else score, grades.get(doc)
-                )
+                RetrievedDocument(rank, doc, None if doc in unretrieved else score, grades.get(doc))
                 for rank, (doc, score) in enumerate(zip(docs, doc_scores, strict=True), 1)
             ],
             n_relevant=len(relevant_docs),
@@ -106,17 +100,15 @@ class QueryValue(RemarkValues):
             options=scene.judging.changed_options(),
             notes=[*scene.meeting.notes, *ideal_ranking_notes([measure], scene.qrels)],
             cutoff=cutoff,
-            remarks=[
-                remark_class.of(scene, measure)
-                for remark_class in load_entries("remark of explain")
-            ],
+            remarks=[kind.of(scene, measure) for kind in load_entries("remark of explain")],
         )
 
 
 def last_rank(scene: Scene, measure: Measure) -> int | None:
-    """Return the last rank that counts, None if all do; where each group has its own, the most."""
+    """Return the last rank that counts, of any group; None if all ranks do."""
     if not isinstance(measure.cutoff, Depth):
         return None
     if scene.judged.has_groups:
         return measure.cutoff.n_ranks
-    return int(measure.cutoff.cutoff_column(scene.judged, measure.parameters.get("rel", 1)).flat[0])
+    rel = measure.parameters.get("rel", 1)
+    return int(measure.cutoff.cutoff_column(scene.judged, rel).flat[0])

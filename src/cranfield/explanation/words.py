@@ -1,4 +1,4 @@
-"""The words for what a measure does: its steps, the numbers it is given, the rankings."""
+"""Words: describes the steps of a measure, the numbers it is given, and its rankings."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -29,10 +29,10 @@ WORDS: Mapping[Any, str] = {  # what a Judged and what it holds have
     "ordinal": "nth",
     "n_retrieved": "documents retrieved",
     "costs": "cost",
-    "held": "worth of the tie",
+    "worth": "worth of the tie",
     "size": "size of the tie",
     "nth": "nth of the tie",
-    "above": "worth above the tie",
+    "worth_above": "worth above the tie",
     "n_relevant": "relevant",
     "n_relevant_retrieved": "relevant retrieved",
     "n_nonrelevant": "nonrelevant",
@@ -43,19 +43,19 @@ WORDS: Mapping[Any, str] = {  # what a Judged and what it holds have
     UNKNOWN: UNKNOWN_ORIGIN,
 }
 GROUP_TEXTS: Mapping[Any, str] = {  # of all groups together
-    PreferenceCounts.count_fulfilled: "given: the share of groups that the run agrees with, added up over all "
-    "pairs of documents",
+    PreferenceCounts.count_fulfilled: "given: the share of groups that the run agrees with, added "
+    "up over all pairs of documents",
     PreferenceCounts.count_possible: "given: pairs of documents of which a group prefers one",
 }
 IN_ORDER = ", highest grade first"
 
 
 class BaseRanking(NamedTuple):
-    """What a ranking is, before any subset was taken."""
+    """A ranking before any subset was taken from it, in words."""
 
-    words: str  # what is before the grades, and what behind
+    words: str  # with {} where phrases about grades are put
     is_ideal: bool = False
-    cutoff_position: int | None = None  # which argument of the method is
+    cutoff_position: int | None = None  # among the arguments of the method
 
 
 BASES: Mapping[Any, BaseRanking] = {
@@ -88,7 +88,7 @@ PAIRS_TEXT = "preferences are given: counted over all pairs of the group's docum
 
 
 def describe_base(rows: Recorder) -> BaseRanking:
-    """Return what a ranking is, before any subset was taken."""
+    """Return the words for a ranking before any subset was taken from it."""
     op = base_ranking(rows).step.op
     return BASES[Judged.tie_places if op == "ranked" else op]
 
@@ -110,16 +110,14 @@ def describe_rows(
 ) -> str:
     """Return what the rows of a ranking are, in words.
 
-    `written` writes out a number of the query, `condition` which rows of a ranking count.
+    `write_number` writes out a number of the query, `write_condition` which rows count.
     """
     phrases: list[str] = []
     for source, method, argument in subset_chain(rows):
         if method is Ranked.relevant:
-            phrases.append(
-                "of a grade above 0"
-                if argument == SMALLEST_POSITIVE
-                else f"of grade {argument} or more"
-            )
+            is_above_zero = argument == SMALLEST_POSITIVE
+            level = "a grade above 0" if is_above_zero else f"grade {argument} or more"
+            phrases.append(f"of {level}")
         elif method is Ranked.top:
             phrases.append(f"down to rank {write_number(argument)}")
         elif method is Ranked.reordered:
@@ -129,20 +127,17 @@ def describe_rows(
         else:
             phrases.append(f"where {write_condition(argument, source)}")
     step, (base_text, _, cutoff_position) = base_ranking(rows).step, describe_base(rows)
-    call_step = step.inputs[0].step if step.op == "ranked" else step
-    if (
-        cutoff_position is not None
-        and len(call_step.inputs) > cutoff_position
-        and call_step.inputs[cutoff_position] is not None
-    ):
-        phrases.append(f"down to rank {write_number(call_step.inputs[cutoff_position])}")
+    arguments = (step.inputs[0].step if step.op == "ranked" else step).inputs
+    if cutoff_position is not None and len(arguments) > cutoff_position:
+        cutoff = arguments[cutoff_position]
+        if cutoff is not None:
+            phrases.append(f"down to rank {write_number(cutoff)}")
     phrases = list(dict.fromkeys(reversed(phrases)))
     if step.op is Judged.every and None in row_documents(rows):
         base_text = "every rank, with a document or without"
     if "{}" in base_text:
-        grade_phrases = [
-            phrase for phrase in phrases if phrase.startswith(("of grade", "of a grade"))
-        ]
+        beginnings = ("of grade", "of a grade")
+        grade_phrases = [phrase for phrase in phrases if phrase.startswith(beginnings)]
         phrases = [phrase for phrase in phrases if phrase not in grade_phrases]
         base_text = base_text.format("".join(f" {phrase}" for phrase in grade_phrases))
     if any(phrase.startswith("in the order") for phrase in phrases):

@@ -1,8 +1,9 @@
-"""Worksheet: the steps of a measure as tables and lines that a reader can redo by hand."""
+"""Worksheet: writes the steps of a measure as tables and lines that a reader can redo by hand."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import compress
 from string import ascii_lowercase, ascii_uppercase
 from typing import Any
 
@@ -14,12 +15,12 @@ from cranfield.data.judged import Judged
 from cranfield.explanation import words
 from cranfield.explanation.entries import (
     Column,
-    Entry,
     Line,
+    Section,
     Sheet,
     Total,
     Worksheet,
-    order_entries,
+    order_sections,
 )
 from cranfield.explanation.expressions import (
     ATOM,
@@ -28,7 +29,8 @@ from cranfield.explanation.expressions import (
     OR,
     SPREAD_METHODS,
     SUM,
-    Expressions,
+    Expression,
+    ExpressionWriter,
     Frame,
     Label,
     Nodes,
@@ -47,7 +49,7 @@ from cranfield.explanation.follow import (
     subset_chain,
 )
 
-_MAX_HEADER = 32
+_MAX_HEADER = 32  # characters, before a column gets a letter
 
 
 @dataclass
@@ -55,22 +57,21 @@ class _Writer:
     """Writes the worksheet of one value."""
 
     nodes: Nodes
-    expressions: Expressions
+    expressions: ExpressionWriter
     symbols: Iterator[str] = field(default_factory=lambda: _letter_symbols(ascii_uppercase))
     # The symbol of a number of the query, by the key of its node.
     symbol_of: dict[int, str] = field(default_factory=dict)
-    # By the key of its rows; of groups by ("groups", the id of their space).
+    # By the key of the ranking; a sheet of groups by ("groups", their id).
     sheets: dict[Any, Sheet] = field(default_factory=dict)
     # How a sheet's columns refer to a node, by the key of the node.
-    labels: dict[tuple[Sheet, int], tuple[str, int]] = field(default_factory=dict)
+    labels: dict[tuple[Sheet, int], Expression] = field(default_factory=dict)
     # The columns by which rows were chosen, by the keys of the condition and of the rows.
     condition_sheets: dict[tuple[int, int], Sheet] = field(default_factory=dict)
-    entries: dict[str, Entry] = field(default_factory=dict)  # by symbol
-    divisions_by_zero: dict[str, None] = field(
-        default_factory=dict
-    )  # the columns and lines that divide by 0
+    sections: dict[str, Section] = field(default_factory=dict)  # by symbol
+    # The columns and lines that divide by 0.
+    divisions_by_zero: dict[str, None] = field(default_factory=dict)
 
-    def find_symbol(self, node: TracedArray) -> tuple[str, int] | None:
+    def find_symbol(self, node: TracedArray) -> Expression | None:
         """Return the symbol of a number of the query; None if it is to be written out."""
         key = self.nodes.key(node)
         # Of a column, one number would be shown.
@@ -82,25 +83,25 @@ class _Writer:
             elif _is_leaf(node) or (self.nodes.n_uses.get(key, 0) > 1 and op != ITEM):
                 line = self.write_line(node)
                 self.symbol_of[key] = line.symbol
-                self.entries.setdefault(line.symbol, line)
+                self.sections.setdefault(line.symbol, line)
             else:
                 return None
         symbol = self.symbol_of[key]
         self.expressions.frames[-1].references[symbol] = None
-        return symbol, ATOM
+        return Expression(symbol, ATOM)
 
     def write_line(self, node: TracedArray, name: str = "") -> Line:
-        """Write a number of the query out, under a name or by the next symbol."""
+        """Return the line of a number of the query, under a name or by the next symbol."""
         with self._open_frame() as frame:
             formula = self._write_words(node, self.find_symbol)
             numbers = self._write_numbers(node, formula) if name or not _is_leaf(node) else ""
-            is_known = formula in self.entries  # the same number, apart from a factor of 1
+            is_known = formula in self.sections  # the same number, apart from a factor of 1
             frame.name = name or (formula if is_known else next(self.symbols))
         return Line(frame.name, formula, numbers, node.values.flat[0].item(), frame.references)
 
     @contextmanager
     def _open_frame(self) -> Iterator[Frame]:
-        """Note what is referred to meanwhile, and whether it is divided by 0."""
+        """Yield a frame that notes what is referred to meanwhile, and whether it divides by 0."""
         frame = Frame()
         self.expressions.frames.append(frame)
         yield frame
@@ -109,7 +110,7 @@ class _Writer:
             self.divisions_by_zero[frame.name] = None
 
     def _write_words(self, node: TracedArray, label: Label) -> str:
-        """Return how a node is made: its name, if it has one, and the expression."""
+        """Return the name of a node, if it has one, and the expression of how it is made."""
         step, name = node.step, self.nodes.name(node)
         if step.op in words.GROUP_TEXTS or not step.inputs:
             return name or words.GROUP_TEXTS.get(step.op) or words.WORDS.get(step.op, step.op)
@@ -119,25 +120,29 @@ class _Writer:
     def _write_numbers(self, node: TracedArray, formula: str) -> str:
         """Return the expression of a node with numbers in the place of symbols, if it has any."""
 
-        def symbol_number(operand: TracedArray) -> tuple[str, int] | None:
+        def symbol_number(operand: TracedArray) -> Expression | None:
             if self.find_symbol(operand) is None:
                 return None
             value = to_six_decimals(operand.values.flat[0].item())
-            return value, SUM if value.startswith("-") else ATOM
+            return Expression(value, SUM if value.startswith("-") else ATOM)
 
         self.expressions.uses_numbers = True
-        text = self.expressions.write_out(node, symbol_number)[0]
+        text = self.expressions.write_out(node, symbol_number).text
         self.expressions.uses_numbers = False
         return "" if text == formula or formula.endswith(f" = {text}") else text
 
     def _write_total(self, node: TracedArray, key: Any) -> None:
-        """Write what becomes of a column into the sheet of its rows."""
+        """Write into the sheet of some rows what is computed from a column: a sum, a count."""
         op, (source, *inputs) = node.step.op, node.step.inputs
         values = node.values.ravel().tolist()
-        if op is Ranked.count and base_ranking(source).step.op != "hits" and source.grouping is None:
+        if (
+            op is Ranked.count
+            and base_ranking(source).step.op != "hits"
+            and source.grouping is None
+        ):
             symbol = self.symbol_of[key] = next(self.symbols)
             count_text = f"number of {self.describe_rows(source).replace(words.IN_ORDER, '')}"
-            self.entries[symbol] = Line(symbol, count_text, "", values[0])
+            self.sections[symbol] = Line(symbol, count_text, "", values[0])
             return
         rows = source if is_ranking(source) else None
         sheet = self.find_sheet(source) if rows else self.find_group_sheet(source)
@@ -153,9 +158,8 @@ class _Writer:
             sheet.is_used = True
             sheet.references.update(frame.references)
             is_loose = " if " in header or any(sign in header for sign in "<>=")
-            total_text = words.AGGREGATE_TEXTS[op].format(
-                f"({header})" if is_loose and " " in header else header
-            )
+            operand = f"({header})" if is_loose and " " in header else header
+            total_text = words.AGGREGATE_TEXTS[op].format(operand)
             if op in words.TOTALS and is_bool(column):
                 total_text = f"number of {'rows' if rows else 'groups'} where {header}"
             elif op in words.TOTALS:
@@ -163,40 +167,38 @@ class _Writer:
                 sums = rows.original.running(terms) if rows else np.cumsum(np.ravel(terms))
                 running_sums = sums.tolist()
         symbol = self.symbol_of[key] = next(self.symbols)
-        self.entries[symbol] = sheet
+        self.sections[symbol] = sheet
         sheet.totals.append(Total(symbol, total_text, values, header, running_sums))
 
     def describe_rows(self, rows: Recorder) -> str:
         """Return what the rows of a ranking are, in words."""
         return words.describe_rows(
             rows,
-            lambda node: self.expressions.write(node, self.find_symbol)[0],
+            lambda node: self.expressions.write(node, self.find_symbol).text,
             self._write_condition,
         )
 
     def _write_condition(self, node: TracedArray, rows: Recorder) -> str:
-        """Write out which rows of a ranking count."""
+        """Return the condition on which rows of a ranking count."""
         labels = {"rank": rows.original.rank.tolist(), "grade": row_grades(rows)}
-        sheet = self.condition_sheets[self.nodes.key(node), self.nodes.key(rows)] = Sheet(
-            "", labels
-        )
-        return self.expressions.write(node, lambda operand: self._find_label(sheet, operand, rows))[
-            0
-        ]
+        sheet = Sheet("", labels)
+        self.condition_sheets[self.nodes.key(node), self.nodes.key(rows)] = sheet
+        return self.expressions.write(node, self._label_columns(sheet, rows)).text
+
+    def _label_columns(self, sheet: Sheet, rows: Recorder | None) -> Label:
+        """Return what calls a node by its column in a sheet, which has these rows."""
+        return lambda node: self._find_label(sheet, node, rows)
 
     def _add_condition_columns(self, sheet: Sheet, rows: Recorder) -> None:
-        """Show in a sheet the columns by which its rows were chosen."""
+        """Add to a sheet the columns by which its rows were chosen."""
         subset = next(subset_chain(rows), None)
         if subset is None or subset.method is not Ranked.where:
             return
-        condition_sheet = self.condition_sheets.get(
-            (self.nodes.key(subset.argument), self.nodes.key(subset.source))
-        )
+        key = self.nodes.key(subset.argument), self.nodes.key(subset.source)
+        condition_sheet = self.condition_sheets.get(key)
         keeps_row = np.isin(base_row_numbers(subset.source), base_row_numbers(rows))
         for column in condition_sheet.columns if condition_sheet is not None else ():
-            values = [
-                value for value, is_kept in zip(column.values, keeps_row, strict=True) if is_kept
-            ]
+            values = list(compress(column.values, keeps_row))
             sheet.columns.append(Column(column.header, values, column.formula))
 
     def find_sheet(self, rows: Recorder) -> Sheet:
@@ -231,31 +233,31 @@ class _Writer:
         return self.sheets[key]
 
     def find_column(self, sheet: Sheet, node: Any, rows: Recorder | None) -> str:
-        """Return the header of the node's column in the sheet, which it gets if it has none."""
+        """Return the header of a node's column in a sheet; the column is added if there is none."""
         if not isinstance(node, TracedArray):
             values = np.broadcast_to(node, (sheet.n_rows,))
             node = TracedArray.of(values, Step(CONSTANT, (node,)), Record())
         label = self._find_label(sheet, node, rows)
-        if label is None or label[0] not in sheet.column_names:
+        if label is None or label.text not in sheet.column_names:
             label = self._add_column(sheet, node, rows)
-        return label[0]
+        return label.text
 
     def _find_label(
         self, sheet: Sheet, node: TracedArray, rows: Recorder | None
-    ) -> tuple[str, int] | None:
-        """Return how a column refers to a node: by a header, or a symbol; None: write it out."""
+    ) -> Expression | None:
+        """Return how a column refers to a node: by a header or a symbol; None: write it out."""
         step = node.step
         first_input = step.inputs[0] if step.inputs else None
         if step.row_owner is None and step.op != CONSTANT:
             return self.find_symbol(node)
         if rows is not None and is_ranking(step.row_owner):
-            # Or they are the rows of another table.
+            # The rows may be those of another table.
             self.nodes.is_incomplete |= self.nodes.key(step.row_owner) != self.nodes.key(rows)
         label_key = sheet, self.nodes.key(node)
         if label_key in self.labels:
             return self.labels[label_key]
         if step.op in ("rank", "grade") and not step.inputs and step.op in sheet.labels:
-            return step.op, ATOM
+            return Expression(step.op, ATOM)
         if step.op in SPREAD_METHODS:
             column = step.inputs[-1]
             if not isinstance(column, TracedArray) or column.step.row_owner is None:
@@ -269,7 +271,7 @@ class _Writer:
         return None
 
     def _is_short(self, node: TracedArray) -> bool:
-        """Tell whether a node is as easy to read written out as by a letter."""
+        """Tell whether a node is as easy to read written out as it is by a letter."""
         if node.step.op in (ITEM, np.where, CONSTANT) or is_bool(node):
             return True
         inputs = [source for source in node.step.inputs if isinstance(source, TracedArray)]
@@ -282,19 +284,16 @@ class _Writer:
             bool(self.nodes.name(node)) or not step.inputs or step.op in words.OWN_COLUMN_OPERATIONS
         )
 
-    def _add_column(
-        self, sheet: Sheet, node: TracedArray, rows: Recorder | None
-    ) -> tuple[str, int]:
-        """Add the column of a node; return its header."""
+    def _add_column(self, sheet: Sheet, node: TracedArray, rows: Recorder | None) -> Expression:
+        """Add the column of a node to a sheet, and return its header."""
         with self._open_frame() as frame:
             label = self._make_column(sheet, node, rows)
-            frame.name = label[0]
+            frame.name = label.text
         self.expressions.frames[-1].references.update(frame.references)
         return label
 
-    def _make_column(
-        self, sheet: Sheet, node: TracedArray, rows: Recorder | None
-    ) -> tuple[str, int]:
+    def _make_column(self, sheet: Sheet, node: TracedArray, rows: Recorder | None) -> Expression:
+        """Add the column of a node to a sheet unless an equal one is there; return its header."""
         step, name = node.step, self.nodes.name(node)
         values = np.broadcast_to(np.ravel(node.values), (sheet.n_rows,)).tolist()
         text, binding = self._write_column(sheet, node, rows)
@@ -303,24 +302,20 @@ class _Writer:
         header = name or text
         formula = "" if header == text else text
         if any(header == column.header and values == column.values for column in sheet.columns):
-            label = header, ATOM if name else binding  # apart from a factor of 1
+            label = Expression(header, ATOM if name else binding)  # apart from a factor of 1
         else:
             used_names = sheet.column_names
             if (len(header) > _MAX_HEADER and not name) or header in used_names:
                 letters = _letter_symbols(ascii_lowercase)
-                header, formula = (
-                    next(letter for letter in letters if letter not in used_names),
-                    text,
-                )
-            label = header, ATOM if formula else binding
+                header = next(letter for letter in letters if letter not in used_names)
+                formula = text
+            label = Expression(header, ATOM if formula else binding)
             sheet.columns.append(Column(header, values, formula))
         self.labels[sheet, self.nodes.key(node)] = label
         return label
 
-    def _write_column(
-        self, sheet: Sheet, node: TracedArray, rows: Recorder | None
-    ) -> tuple[str, int]:
-        """Return how a column is made, and how tightly that binds."""
+    def _write_column(self, sheet: Sheet, node: TracedArray, rows: Recorder | None) -> Expression:
+        """Return the expression of how a column is made."""
         step, inputs = node.step, node.step.inputs
         first_input = inputs[0] if inputs else None
         if rows is None and is_ranking(first_input):  # of each group
@@ -328,8 +323,10 @@ class _Writer:
             if symbol is not None:
                 return symbol
         if step.op in SPREAD_METHODS and is_ranking(first_input):
-            group_sheet = self.find_group_sheet(inputs[1].step.space)
-            return f"{self.find_column(group_sheet, inputs[1], None)} of the group", ATOM
+            group_sheet = self.find_group_sheet(inputs[1].step.row_owner)
+            return Expression(
+                f"{self.find_column(group_sheet, inputs[1], None)} of the group", ATOM
+            )
         if step.op in words.OTHER_ROW_TEXTS:
             return self._write_other_rows(sheet, node, rows)
         if step.op is Ranked.at:
@@ -338,41 +335,37 @@ class _Writer:
             sheet.references[source_sheet] = None
             source_sheet.is_used = True
             owner = words.SHORT_NAMES.get(base_ranking(source).step.op, "its")
-            return f"{owner} {self.find_column(source_sheet, column_node, source)}", ATOM
+            return Expression(
+                f"{owner} {self.find_column(source_sheet, column_node, source)}", ATOM
+            )
         if step.op is Ranked.places:
-            return "place in the ideal", ATOM
+            return Expression("place in the ideal", ATOM)
         if step.op in words.WORDS or not inputs:
-            return words.WORDS.get(step.op, step.op), ATOM
-        return self.expressions.write_out(
-            node, lambda operand: self._find_label(sheet, operand, rows)
-        )
+            return Expression(words.WORDS.get(step.op, step.op), ATOM)
+        return self.expressions.write_out(node, self._label_columns(sheet, rows))
 
     def _write_other_rows(
         self, sheet: Sheet, node: TracedArray, rows: Recorder | None
-    ) -> tuple[str, int]:
-        """Write what comes of the rows above or below."""
+    ) -> Expression:
+        """Return the expression of a column that is made from the rows above or below."""
         op, (_, rows_node, *constants) = node.step.op, node.step.inputs
         is_counted = op is Ranked.running and is_bool(rows_node)
-        text = self.expressions.write_operand(
-            rows_node,
-            lambda operand: self._find_label(sheet, operand, rows),
-            OR if is_counted else ATOM,
-        )
+        label, min_binding = self._label_columns(sheet, rows), OR if is_counted else ATOM
+        operand = self.expressions.write_operand(rows_node, label, min_binding)
         if is_counted:
-            return f"rows so far with {text}", LOOSE
-        return words.OTHER_ROW_TEXTS[op].format(
-            text, *map(self.expressions.write_constant, constants)
-        ), ATOM
+            return Expression(f"rows so far with {operand}", LOOSE)
+        constant_texts = map(self.expressions.write_constant, constants)
+        return Expression(words.OTHER_ROW_TEXTS[op].format(operand, *constant_texts), ATOM)
 
 
 def _is_leaf(node: TracedArray) -> bool:
-    return not any(
-        isinstance(source, TracedArray) or has_sheet(source) for source in node.step.inputs
-    )
+    """Tell whether a node was made from no array, no ranking and no groups."""
+    inputs = node.step.inputs
+    return not any(isinstance(source, TracedArray) or has_sheet(source) for source in inputs)
 
 
 def _truth_values(node: TracedArray) -> TracedArray:
-    """Return the truth values of a node that is 1 where they hold; else the node."""
+    """Return the truth values that a node multiplies by 1; any other node as it is."""
     if node.step.op is np.multiply and not node.step.name and is_constant(node.step.inputs[1], 1):
         condition: TracedArray = node.step.inputs[0]
         return condition if is_bool(condition) else node
@@ -380,6 +373,7 @@ def _truth_values(node: TracedArray) -> TracedArray:
 
 
 def _letter_symbols(letters: str) -> Iterator[str]:
+    """Yield A, B, ..., Z, A2, B2, ... of the letters A to Z."""
     yield from letters
     n = 2
     while True:
@@ -388,22 +382,21 @@ def _letter_symbols(letters: str) -> Iterator[str]:
 
 
 def write_worksheet(name: str, value: TracedArray | np.ndarray[Any, Any]) -> Worksheet:
-    """Return the steps of a value that `follow` returned, for the measure of that name."""
+    """Return the worksheet of a value that `trace_value` returned, for the measure of that name."""
     scalar = np.asarray(value).flat[0]
     plain_value = scalar if isinstance(scalar, str) else float(scalar)
     if not isinstance(value, TracedArray) or is_deep(value):
-        return Worksheet(
-            [], Line(name, "", "", plain_value), is_incomplete=True, is_deep=is_deep(value)
-        )
+        line = Line(name, "", "", plain_value)
+        return Worksheet([], line, is_incomplete=True, is_deep=is_deep(value))
     nodes = Nodes(value.record.is_strict)
-    writer = _Writer(nodes, Expressions(nodes))
+    writer = _Writer(nodes, ExpressionWriter(nodes))
     nodes.count_uses(value)
     inputs = value.step.inputs
     label = writer.find_symbol(value) if not inputs or has_sheet(inputs[0]) else None
     if label is not None:
-        line = Line(name, label[0], "", plain_value, {label[0]: None})
+        line = Line(name, label.text, "", plain_value, {label.text: None})
     else:
         line = replace(writer.write_line(value, name), value=plain_value)
-    entries = order_entries(writer.entries, writer.sheets.values(), line.references)
+    sections = order_sections(writer.sections, writer.sheets.values(), line.references)
     is_incomplete = nodes.is_incomplete or value.record.is_incomplete
-    return Worksheet(entries, line, is_incomplete, zero_divisions=tuple(writer.divisions_by_zero))
+    return Worksheet(sections, line, is_incomplete, zero_divisions=tuple(writer.divisions_by_zero))

@@ -12,7 +12,7 @@ from cranfield.extensions.labels.pools.draw import Strata
 from cranfield.extensions.labels.pools.options import DrawUnit, Likelihood, PoolMethod
 from cranfield.extensions.report.paper_table import Marks
 from cranfield.formats.block import Duplicates, Errors, Order
-from cranfield.keywords import Alignment, Judging, Reading, Watching
+from cranfield.keywords import Alignment, Goal, Judging, Reading, Watching
 
 
 class CollectSettings(TypedDict, total=False):
@@ -20,6 +20,13 @@ class CollectSettings(TypedDict, total=False):
     grades_of: Mapping[str, float] | str | None
     differing: DifferingGrades
     errors: Errors
+
+
+class Design(Goal, total=False):
+    cluster_size: int | None
+    icc: float | None
+    seeds: int | None
+    seed_sd: float | None
 
 
 class Fusing(TypedDict, total=False):

@@ -1,6 +1,8 @@
-"""Read bytes, files and objects as rows of judgments or of a run; write rows to files.
+"""Formats: reads bytes, files and objects as rows of judgments or of a run; writes rows to files.
 
-Nothing else reads or writes data. This folder does not depend on Qrels and Run.
+Here belong what a file or an object may look like, and nothing of what its rows mean: no queries
+that are averaged, no ranking, no Qrels and no Run, which `data` makes of `Rows`. No other folder
+reads or writes data; small tables, read whole, have a folder of their own.
 """
 
 from collections.abc import Mapping, Sequence
@@ -41,10 +43,10 @@ def read_rows(
     format: str | None = None,  # noqa: A002 - the usual name
     is_path: bool = False,
 ) -> Rows:
-    """Return the rows of a run or of judgments, given in any form: the only entry point.
+    """Return the rows of a run or of judgments, given in any form: where all reading begins.
 
     `data` is Rows, a dict, a table of any kind, or, with `is_path`, a path or a list of paths.
-    `format` applies to files; None: it is detected. Raises InputError for any other data,
+    `format` applies to files; None if it is to be detected. Raises InputError for any other data,
     OptionError for a format or a column that does not exist.
     """
     check_errors(errors)
@@ -79,11 +81,8 @@ def read_rows(
 
 
 def _are_objects(data: Mapping[Any, Any]) -> bool:
-    """Tell whether a dict has lists of objects: by the first one that is not empty."""
-    first_list = next(
-        (documents for documents in data.values() if not isinstance(documents, list) or documents),
-        None,
-    )
+    """Tell whether a dict has lists of objects: by its first list that is not empty."""
+    first_list = next((docs for docs in data.values() if not isinstance(docs, list) or docs), None)
     return isinstance(first_list, list) and isinstance(first_list[0], Mapping)
 
 
@@ -112,8 +111,8 @@ def read_both_sides(
 ) -> tuple[Rows, Rows]:
     """Return the judgments and the run in one table, each with its own columns.
 
-    `data` is as for `rows_of`; a pipe is read only once. Raises InputError, which names the
-    columns, if the table does not hold both.
+    `data` is as for `read_rows`; a pipe is read only once. Raises InputError, which names the
+    columns, if the table does not hold both sides.
     """
     columns_of_side = {side: select_side_columns(columns, side) for side in _BOTH_SIDES}
     if is_stream(data):
@@ -151,9 +150,8 @@ def read_both_sides(
     problem = "does not hold judgments and a run side by side"
     sides = ((Side.QRELS, Side.RUN, "a run"), (Side.RUN, Side.QRELS, "judgments"))
     for side, other_side, word in sides:
-        if other_side in error_of_side or (
-            side in rows_of_side and _names_side(side, rows_of_side[side].name_of_role)
-        ):
+        is_side = side in rows_of_side and _names_side(side, rows_of_side[side].name_of_role)
+        if other_side in error_of_side or is_side:
             problem = f"lacks {word} beside the {side.name_in_errors.removeprefix('the ')}"
     raise InputError(
         f"{problem}; {describe_names(rows.column_names)}", source=source, hint=_BOTH_SIDES_HINT

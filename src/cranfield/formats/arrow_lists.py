@@ -1,6 +1,6 @@
-"""Lists in Arrow's columns, flattened; and lists of structs."""
+"""Arrow's columns of lists: flattens them, and extracts fields of lists of structs."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -10,8 +10,20 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+class FlatLists(NamedTuple):
+    """A column of lists as its elements, (elements,), list after list.
+
+    `n_elements` is the length of each list, (rows,), 0 of a null list; `is_null` is a mask of the
+    null lists, (rows,), None if there is none.
+    """
+
+    elements: "pa.Array"
+    n_elements: Ints
+    is_null: Bools | None
+
+
 def find_structs(schema: "pa.Schema") -> dict[str, list[str]]:
-    """Return the columns of lists of structs, and the fields of these."""
+    """Return {column: names of its fields} for the columns of lists of structs."""
     return {
         column.name: [field.name for field in column.type.value_type]
         for column in schema
@@ -27,40 +39,36 @@ def is_list_type(kind: "pa.DataType") -> bool:
     return any(getattr(pa.types, f"is_{test}")(kind) for test in tests)
 
 
-def flatten_lists(column: "pa.Array") -> "tuple[pa.Array, Ints, Bools | None] | None":
-    """Return the elements of all lists, the length of each list, and which lists are null.
-
-    A null list has length 0; the third value is None if no list is null. None for a column that
-    does not hold lists.
-    """
+def flatten_lists(column: "pa.Array") -> FlatLists | None:
+    """Return the lists in a column as one array of elements; None if it does not hold lists."""
     import pyarrow as pa
 
     kind = column.type
     if not is_list_type(kind):
         return None
     if pa.types.is_fixed_size_list(kind):
-        lengths = np.full(len(column), kind.list_size, np.int64)
+        n_elements = np.full(len(column), kind.list_size, np.int64)
     elif "view" in str(kind).partition("<")[0]:
-        lengths = np.array(np.from_dlpack(column.sizes.cast(pa.int64())))
+        n_elements = np.array(np.from_dlpack(column.sizes.cast(pa.int64())))
     else:
-        lengths = np.diff(np.from_dlpack(column.offsets.cast(pa.int64())))
+        n_elements = np.diff(np.from_dlpack(column.offsets.cast(pa.int64())))
     is_null = None
     if column.null_count:
         nulls = column.is_null().cast(pa.uint8())
         is_null = np.from_dlpack(nulls).astype(np.bool_)
-        lengths[is_null] = 0
-    return column.flatten(), lengths, is_null
+        n_elements[is_null] = 0
+    return FlatLists(column.flatten(), n_elements, is_null)
 
 
 def extract_field(column: "pa.Array", name: str) -> "pa.Array":
-    """Return lists of one field of lists of structs."""
+    """Return a column of lists of structs as a column of lists of their field `name`."""
     import pyarrow as pa
 
     flat_lists = flatten_lists(column)
-    assert flat_lists is not None  # noqa: S101 - `fields_of` has looked at its type
-    elements, lengths, is_null = flat_lists
+    assert flat_lists is not None  # noqa: S101 - `choose_fields` has looked at its type
+    elements, n_elements, is_null = flat_lists
     position = [field.name for field in elements.type].index(name)
-    ends = np.append(0, np.cumsum(lengths))
+    ends = np.append(0, np.cumsum(n_elements))
     offsets = pa.Array.from_buffers(pa.int64(), len(ends), [None, pa.py_buffer(ends)])
     mask = None if is_null is None else column.is_null()
     return pa.LargeListArray.from_arrays(offsets, elements.flatten()[position], mask=mask)

@@ -1,4 +1,4 @@
-"""Batches: reads columns of Arrow data as blocks of ids and numbers."""
+"""Batches: reads columns of Arrow data, from files or memory, as blocks of ids and numbers."""
 
 import re
 from abc import abstractmethod
@@ -35,7 +35,10 @@ if TYPE_CHECKING:
 
 
 class ArrowRows(Rows):
-    """The named columns of Arrow data; some of them are ids and numbers."""
+    """The rows of Arrow data: columns that are found by their names in a schema.
+
+    A subclass reads the columns in batches. `source` is the name of the data in errors.
+    """
 
     def __init__(
         self,
@@ -43,7 +46,7 @@ class ArrowRows(Rows):
         side: Side,
         user_columns: ColumnsLike | None,
         source: str,
-        form: str,
+        title: str,
     ) -> None:
         self.name = source
         self._fields, user_columns = choose_fields(
@@ -52,27 +55,23 @@ class ArrowRows(Rows):
         self.column_names = names = [*schema.names, *self._fields]
         first_cells: list[object] = [[] if is_list_type(kind) else None for kind in schema.types]
         first_cells += [[] for _ in self._fields]
-        self._position_of_role = take_columns(
-            names, side, user_columns, source, first_cells.__getitem__
-        )
-        self.name_of_role = {
-            role: names[position] for role, position in self._position_of_role.items()
-        }
-        self.list_columns = list_columns(
-            names, self._position_of_role, side, user_columns, first_cells.__getitem__
-        )
+        first_cell = first_cells.__getitem__
+        positions = take_columns(names, side, user_columns, source, first_cell)
+        self._position_of_role = positions
+        self.name_of_role = {role: names[position] for role, position in positions.items()}
+        self.list_columns = list_columns(names, positions, side, user_columns, first_cell)
         if not self.list_columns:
-            _check_types(schema, self._position_of_role, source)
+            _check_types(schema, positions, source)
         self._ids_are_text = not BYTES_METADATA.items() <= (schema.metadata or {}).items()
-        self.description = f"{form} with columns {describe_columns(names, self._position_of_role)}"
-        self.extra_roles = select_extra_roles(self._position_of_role)
+        self.description = f"{title} with columns {describe_columns(names, positions)}"
+        self.extra_roles = select_extra_roles(positions)
 
     @abstractmethod
     def read_batches(self, positions: Sequence[int]) -> "Iterator[pa.RecordBatch]":
-        """Yield the columns at these places, in this order, in batches."""
+        """Yield the columns at these positions, in this order, in batches."""
 
     def cells(self) -> Iterator[Cells]:
-        """Yield the columns of `lists` as Arrow arrays."""
+        """Yield the cells of `list_columns` as Arrow arrays, some rows at a time."""
 
         def find_line(first_row: int, queries: "pa.Array", row: int) -> tuple[None, str]:
             return None, f"row {first_row + row}: query {queries[row].as_py()!r:.80}"
@@ -87,12 +86,10 @@ class ArrowRows(Rows):
         batches = self.read_batches(list(map(self.column_names.index, names)))
         for piece in _combine_batches(batches, SIZES.lists):
             column_of_name = dict(zip(names, map(_join_chunks, piece.columns), strict=True))
-            columns = {
-                role: extract_field(column_of_name[column_of_role[role]], field.name)
-                if field
-                else column_of_name[column_of_role[role]]
-                for role, field in field_of_role.items()
-            }
+            columns = {}
+            for role, field in field_of_role.items():
+                column = column_of_name[column_of_role[role]]
+                columns[role] = extract_field(column, field.name) if field else column
             for begin, end in _cut_by_documents(columns["doc"]):
                 cut_columns = {
                     role: column.slice(begin, end - begin) for role, column in columns.items()
@@ -113,13 +110,13 @@ class ArrowRows(Rows):
         roles = ("query", "doc", *roles)
         load = partial(self._load, roles, errors)
         pending = None  # adjacent rows of one query, which may continue
-        first_row = row = 0  # the number of the first row held, and of the first after them
+        first_row = row = 0  # the numbers of the first pending row, and of the piece's first row
         positions = [self._position_of_role[role] for role in roles]
         for piece in _combine_batches(self.read_batches(positions), SIZES.rows):
-            n_continuing = (
-                0 if pending is None else _count_continuing(pending.column(0), piece.column(0))
-            )
-            if n_continuing and pending is not None:
+            n_continuing = 0  # rows of the piece that continue the pending query
+            if pending is not None:
+                n_continuing = _count_continuing(pending.column(0), piece.column(0))
+            if n_continuing:
                 pending = pa.concat_tables([pending, piece.slice(0, n_continuing)])
             if n_continuing < len(piece):
                 if pending is not None:
@@ -134,8 +131,10 @@ class ArrowRows(Rows):
             raise InputError("holds no rows", source=self.name)
         yield partial(load, first_row, pending)
 
-    def _load(self, roles: Sequence[Role], errors: Errors, first: int, rows: "pa.Table") -> Block:
-        """Return adjacent rows; `first` is the number of the first one."""
+    def _load(
+        self, roles: Sequence[Role], errors: Errors, first_row: int, rows: "pa.Table"
+    ) -> Block:
+        """Return the block of adjacent rows, the first of which has the number `first_row`."""
         arrow_columns = list(map(_join_chunks, rows.columns))
         faults = FaultLog(errors)
         is_bad = np.zeros(len(arrow_columns[0]), np.bool_)  # rows with a fault
@@ -158,15 +157,15 @@ class ArrowRows(Rows):
                 row = int(np.argmax(is_new))
                 cell = "" if role in IDS else f", got {column[row].as_py()!r:.80}"
                 query, doc = (f"{column[row].as_py()!r:.80}" for column in arrow_columns[:2])
-                text = f"row {first + row}: {problem}{cell} (query {query}, document {doc})"
-                fault = partial(InputError, text, source=self.name, kind=kind)
-                faults.add(kind, fault, int(np.count_nonzero(is_new)))
+                text = f"row {first_row + row}: {problem}{cell} (query {query}, document {doc})"
+                make_error = partial(InputError, text, source=self.name, kind=kind)
+                faults.add(kind, make_error, int(np.count_nonzero(is_new)))
                 is_bad |= is_new
         query_ids, doc_ids = columns.pop("query"), columns.pop("doc")
 
         def find_line(row: int) -> tuple[None, str]:
             subject = f"query {decode(query_ids[row])!r}, document {decode(doc_ids[row])!r}"
-            return None, f"row {first + row}: {subject}"
+            return None, f"row {first_row + row}: {subject}"
 
         block = Block(query_ids, doc_ids, columns, self.name, find_line)
         if is_bad.any():
@@ -175,13 +174,13 @@ class ArrowRows(Rows):
 
 
 def _combine_batches(batches: "Iterable[pa.RecordBatch]", size: int) -> "Iterator[pa.Table]":
-    """Yield the rows of batches, small or large, in pieces of about `size` rows."""
+    """Yield the rows of batches, small or large, as tables of about `size` rows."""
     import pyarrow as pa
 
     slices: list[pa.RecordBatch] = []
     room = size
     for batch in batches:
-        if len(batch) > room and 2 * room <= size:  # enough, without copying a part of this one
+        if len(batch) > room and 2 * room <= size:  # enough, without copying a part of this batch
             yield pa.Table.from_batches(slices)
             slices, room = [], size
         position = 0
@@ -196,7 +195,7 @@ def _combine_batches(batches: "Iterable[pa.RecordBatch]", size: int) -> "Iterato
 
 
 def _join_chunks(column: "pa.ChunkedArray") -> "pa.Array":
-    """Return a column in one piece; its dictionary has the entries of all pieces."""
+    """Return the chunks of a column as one array, with one dictionary if they have several."""
     import pyarrow as pa
 
     chunks = column.chunks
@@ -211,9 +210,9 @@ def _join_chunks(column: "pa.ChunkedArray") -> "pa.Array":
 
 
 def _cut_by_documents(lists: "pa.Array") -> Iterator[tuple[int, int]]:
-    """Yield begin and end of adjacent rows whose lists hold about SIZES.rows; at least one row."""
+    """Yield (begin, end) of adjacent rows, at least one, whose lists hold about SIZES.rows ids."""
     flat_lists = flatten_lists(lists)
-    ends = np.arange(len(lists)) if flat_lists is None else np.cumsum(flat_lists[1])
+    ends = np.arange(len(lists)) if flat_lists is None else np.cumsum(flat_lists.n_elements)
     begin = 0
     while begin < len(lists):
         n_above = ends[begin - 1] if begin else 0
@@ -223,7 +222,7 @@ def _cut_by_documents(lists: "pa.Array") -> Iterator[tuple[int, int]]:
 
 
 def _window_sizes(n: int) -> Iterator[int]:
-    """Yield lengths up to n: the end of a query's rows is first searched for among few rows."""
+    """Yield numbers of rows up to n: the end of a query is searched for among few rows first."""
     size = 1024
     while size < n:
         yield size
@@ -232,7 +231,7 @@ def _window_sizes(n: int) -> Iterator[int]:
 
 
 def _count_continuing(above: "pa.ChunkedArray", queries: "pa.ChunkedArray") -> int:
-    """Return how many of the first rows have the query of the last row above."""
+    """Return how many of the first `queries` are the last query `above` them."""
     last_query = _read_chunked_ids(above.slice(len(above) - 1))[0]
     if _read_chunked_ids(queries.slice(0, 1))[0] != last_query:
         return 0
@@ -253,6 +252,7 @@ def _find_last_query(queries: "pa.ChunkedArray") -> int:
 
 
 def _read_chunked_ids(column: "pa.ChunkedArray") -> Ids:
+    """Return a column in chunks as ids, missing ids included."""
     return read_ids(_join_chunks(column))[0]
 
 
@@ -308,7 +308,7 @@ def refuse_bytes(ids: "pa.Array", name: str, source: str) -> None:
 
 
 def read_ids(column: "pa.Array") -> tuple[Ids, Bools | None]:
-    """Return a column as ids, and which of them are missing; None if all are there.
+    """Return a column as ids, (rows,), and a mask of the missing ids; None if all are there.
 
     The texts are not copied where Arrow stores them as `Ids` does.
     """
@@ -327,27 +327,21 @@ def read_ids(column: "pa.Array") -> tuple[Ids, Bools | None]:
         else:
             ids, is_null = read_ids(entries)
             ids, is_null = _take_ids(ids, rows), None if is_null is None else is_null[rows]
-        return (
-            ids,
-            is_missing
-            if is_null is None
-            else is_null
-            if is_missing is None
-            else is_null | is_missing,
-        )
+        if is_null is None or is_missing is None:
+            return ids, is_missing if is_null is None else is_null
+        return ids, is_null | is_missing
     if pa.types.is_integer(kind) and not column.null_count and len(column):
         size = kind.bit_width // 8
         bits = np.frombuffer(column.buffers()[1], f"u{size}", len(column), size * column.offset)
         begins_id = mark_changes(bits)
-        if 4 * np.count_nonzero(begins_id) < len(
-            column
-        ):  # as for queries: each text is stored once
+        # Of ids with several rows each, as of queries, the text is stored once.
+        if 4 * np.count_nonzero(begins_id) < len(column):
             distinct_ids = _take_entries(column, np.flatnonzero(begins_id)).cast(pa.large_string())
             return _take_ids(Ids.of_arrow(distinct_ids), np.cumsum(begins_id) - 1), None
     if kind in (pa.string_view(), pa.binary_view()):
-        short = Ids.of_views(column)
-        if short is not None:
-            return short, is_missing
+        short_ids = Ids.of_views(column)
+        if short_ids is not None:
+            return short_ids, is_missing
         column = column.cast(pa.large_string() if kind != pa.binary_view() else pa.large_binary())
     elif pa.types.is_integer(kind) or pa.types.is_decimal(kind):
         column = column.cast(pa.large_string())
@@ -357,7 +351,7 @@ def read_ids(column: "pa.Array") -> tuple[Ids, Bools | None]:
 
 
 def _take_ids(ids: Ids, rows: Ints) -> Ids:
-    """Return ids at `rows`, where most ids are repeated."""
+    """Return the ids at `rows`, most of which have several rows."""
     ids.mark_invalid()  # remembered: if all are good, rows are not checked again
     return ids.take(rows)
 
@@ -367,13 +361,14 @@ def _take_entries(entries: "pa.Array", rows: Ints) -> "pa.Array":
     import pyarrow as pa
 
     indices = pa.Array.from_buffers(pa.int64(), len(rows), [None, pa.py_buffer(rows)])
-    if entries.type in (pa.string_view(), pa.binary_view()):  # Arrow's take() lacks these
+    if entries.type in (pa.string_view(), pa.binary_view()):  # Arrow's take() lacks views
         wide_type = pa.large_binary() if entries.type == pa.binary_view() else pa.large_string()
         entries = entries.cast(wide_type)
     return entries.take(indices)
 
 
 def _find_nulls(column: "pa.Array") -> Bools:
+    """Return a mask, (rows,), of the nulls in a column."""
     import pyarrow as pa
 
     nulls = column.is_null().cast(pa.uint8())
@@ -381,7 +376,10 @@ def _find_nulls(column: "pa.Array") -> Bools:
 
 
 def read_numbers(column: "pa.Array", role: Role) -> tuple[Floats | Ints, Bools | None]:
-    """Return a column as numbers of its role, and which are not numbers; None if all are."""
+    """Return a column as numbers of its role, (rows,), and a mask of the cells that are none.
+
+    The mask is None if all cells are numbers.
+    """
     import pyarrow as pa
 
     if pa.types.is_dictionary(column.type):
@@ -406,12 +404,9 @@ def read_numbers(column: "pa.Array", role: Role) -> tuple[Floats | Ints, Bools |
         is_bad = np.isnan(numbers)
     else:
         allows_fractions = COLUMNS[role].whole_if_possible
-        if (
-            uniform_numbers := unify_grades(numbers)
-            if allows_fractions
-            else to_whole_numbers(numbers)
-        ) is not None:
-            return uniform_numbers, is_missing
+        convert = unify_grades if allows_fractions else to_whole_numbers
+        if (good_numbers := convert(numbers)) is not None:
+            return good_numbers, is_missing
         is_bad = is_bad_number(numbers, refuses_fractions=not allows_fractions)
         numbers = np.where(is_bad, 0, numbers).astype(np.float64 if allows_fractions else np.int64)
     if is_missing is not None:

@@ -1,4 +1,7 @@
-"""Block: a part of a run or of judgments, in columns, with the place of each row in its source."""
+"""Block: some rows of a run or of judgments, in columns; each row knows its line in its source.
+
+Every format hands its rows on as `Rows`, which yield blocks; `data` makes Qrels and runs of them.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -22,7 +25,7 @@ Errors = Literal["strict", "skip"]
 # What is done with a document that occurs twice.
 Duplicates = Literal["refuse", "first", "best", "once", "each", "joined"]
 Keep = Literal["first", "best", "sum"]  # which chunk's score ranks a document
-ListKind = Literal["ids", "grades"]
+ListKind = Literal["ids", "grades"]  # what the lists of a query hold, where they are plain lists
 # In errors: what to do about a document that occurs twice.
 DUPLICATE_HINT = (
     "Remove one of the two; or choose which one counts: duplicates='first' or 'best' (--duplicates "
@@ -34,23 +37,25 @@ LIST_DUPLICATE_HINT = (  # where no number shows which of the two is better
 
 
 def duplicate_hint(doc: object, *hints: str) -> str | None:
-    """Return what to do about a document that occurs twice: the hints, and one about the id -1.
+    """Return what to do about a document that occurs twice: `hints`, after a hint about the id -1.
 
     scikit-learn and faiss fill up a list with -1 if they found too few documents.
 
-    >>> print(twice_hint("d1"), twice_hint(-1, "Remove one."), sep="; ")
+    >>> print(duplicate_hint("d1"), duplicate_hint(-1, "Remove one."), sep="; ")
     None; Does -1 only fill up a short list? Then it is not a document: leave it out. Remove one.
     """
-    fills = "Does -1 only fill up a short list? Then it is not a document: leave it out."
-    return " ".join([fills, *hints] if str(doc) == "-1" else hints) or None
+    filler_hint = "Does -1 only fill up a short list? Then it is not a document: leave it out."
+    return " ".join([filler_hint, *hints] if str(doc) == "-1" else hints) or None
 
 
 Role = str  # what a column is for: a key of `columns.COLUMNS`
+# Finds the number of a row's line, from 1, and its text; None where they are unknown.
+FindLine = Callable[[int], tuple[int | None, str | None]]
 
 
 @dataclass
 class Sizes:
-    """How much is read, or held, at once; the result does not depend on it."""
+    """How many bytes or rows are read, or held, at once; no score depends on them."""
 
     bytes: int = 2 << 20  # of text, in a block
     tail: int = 1 << 17  # bytes at a block's end, where its last query is searched for first
@@ -64,18 +69,18 @@ SIZES = Sizes()  # set by tests only
 
 @dataclass(frozen=True)
 class FaultyRows:
-    """Rows with a fault: for each kind of fault, their number, and how to describe the first.
+    """How many rows have a fault, by the kind of fault, with the first error of each kind.
 
-    They are the rows that errors="skip" left out, or rows whose document occurs above them.
-
-    Describing it may read the file once more, for the number of the line.
+    These rows were left out by errors="skip", or their document occurs in a row above. `faults` is
+    {kind: (rows, function that makes the first error)}; the function may read the file once more,
+    for the number of the line.
     """
 
     faults: Mapping[str, tuple[int, Callable[[], InputError]]] = field(default_factory=dict)
-    first_row: int = 0  # the row of the first, where rows were reordered
+    first_row: int = 0  # of the first fault, where rows were reordered
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return what a copy needs: the errors, without the functions that find them."""
+        """Return what a copy needs: the errors instead of the functions that make them."""
         stored_faults = {
             kind: (count, partial(_identity, make_error()))
             for kind, (count, make_error) in self.faults.items()
@@ -84,15 +89,15 @@ class FaultyRows:
 
     @property
     def count(self) -> int:
-        """How many rows were left out."""
+        """The number of faulty rows."""
         return sum(count for count, _ in self.faults.values()) if self.faults else 0
 
     def first_error(self, kind: str | None = None) -> InputError:
-        """Return the first fault, of one kind or of all; there must be one."""
+        """Return the error of the first faulty row, of one `kind` or of all; there must be one."""
         return self.faults[next(iter(self.faults)) if kind is None else kind][1]()
 
     def describe(self, name: str) -> str:
-        """Return what was left out of `name`, in words; there must be something."""
+        """Return how many rows of the table `name` were left out, and why the first one was."""
         first = str(self.first_error()).split("\n")[0]
         rows = format_count(self.count, "row")
         return f"{rows} of {name} left out (errors='skip'); the first: {first}"
@@ -126,7 +131,7 @@ def check_errors(errors: Errors) -> None:
 
 
 class FaultLog:
-    """Takes the faults of some rows: raises the first, or counts them if they are to be skipped."""
+    """Raises the first fault of some rows if `errors` are "strict", else counts the faulty rows."""
 
     def __init__(self, errors: Errors) -> None:
         self._errors = errors
@@ -135,7 +140,7 @@ class FaultLog:
     def add(
         self, kind: str, make_error: Callable[[], InputError], count: int = 1, first_row: int = 0
     ) -> None:
-        """Take a fault of `count` rows; for `at` see LeftOut."""
+        """Raise, or count, the fault of `count` rows; `first_row` is as in FaultyRows."""
         if self._errors == "strict":
             raise make_error()
         self.left_out += FaultyRows({kind: (count, make_error)}, first_row)
@@ -147,20 +152,20 @@ def _unknown_line(row: int) -> tuple[int | None, str | None]:
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Adjacent rows. If a source keeps a query's rows together, no block begins within them.
+    """Adjacent rows, as columns: `query` and `doc`, (rows,) ids, and {role: (rows,)} `columns`.
 
-    No identifier is empty. `columns` holds the other columns that were requested: (rows,) for each
-    role, ids or numbers.
+    `columns` are those that were requested, ids or numbers. No identifier is empty. If a source
+    keeps a query's rows together, no block begins within them.
     """
 
     query: Ids
     doc: Ids
     columns: Mapping[Role, Any] = field(default_factory=dict)
-    source: str | Callable[[int], str | None] | None = None  # one for all rows, or each row's
-    find_line: Callable[[int], tuple[int | None, str | None]] = _unknown_line
+    source: str | Callable[[int], str | None] | None = None  # the file's name, or {row: name}
+    find_line: FindLine = _unknown_line
     left_out: FaultyRows = field(default_factory=FaultyRows)
     empty_queries: Sequence[bytes] = ()  # queries without rows; only JSON can have them
-    input_row: Ints | None = None  # (rows,) their places before they were reordered
+    input_row: Ints | None = None  # (rows,) the rows' numbers before they were reordered
 
     def __len__(self) -> int:
         return len(self.doc)
@@ -168,23 +173,22 @@ class Block:
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy in another process needs: there, the lines of rows are unknown."""
         source = None if callable(self.source) else self.source
-        return {**self.__dict__, "where": _unknown_line, "source": source}
+        return {**self.__dict__, "find_line": _unknown_line, "source": source}
 
     @property
     def score_or_grade(self) -> Floats | Ints | None:
-        """The scores, or the grades: (rows,); None if there are none or they were not requested."""
-        score_or_grade: Floats | Ints | None = self.columns.get("score", self.columns.get("grade"))
-        return score_or_grade
+        """The score of each row, or its grade, (rows,); None if neither was requested."""
+        return self.columns.get("score", self.columns.get("grade"))  # type: ignore[no-any-return]
 
     @property
     def rank(self) -> Ints | None:
-        """The rank column of a run: (rows,); None if there is none or it was not requested."""
+        """The rank of each row of a run, (rows,); None if ranks were not requested."""
         return self.columns.get("rank")
 
     def take(self, rows: Ints | slice) -> "Block":
-        """Return some rows, without `left_out`. A slice must have a start."""
+        """Return the block of these rows, without `left_out`. A slice must have a start."""
 
-        def source_row(row: int) -> int:
+        def to_own_row(row: int) -> int:
             return row + int(rows.start) if isinstance(rows, slice) else int(rows[row])
 
         return Block(
@@ -193,14 +197,14 @@ class Block:
             {role: _take_rows(column, rows) for role, column in self.columns.items()},
             self.source
             if not callable(self.source)
-            else lambda row: self._source_name(source_row(row)),
-            lambda row: self.find_line(source_row(row)),
+            else lambda row: self._source_name(to_own_row(row)),
+            lambda row: self.find_line(to_own_row(row)),
             input_row=None if self.input_row is None else self.input_row[rows],
         )
 
     def select_queries(self, queries: Collection[bytes]) -> "Block | None":
-        """Return the rows of some queries, in their order; None if there are none."""
-        first_row = self.query.find_changes()
+        """Return the block of the rows of these queries, in their order; None without such rows."""
+        first_row = self.query.find_changes()  # (queries,) of each query's adjacent rows
         boundaries = np.append(first_row, len(self))
         query_ids = self.query.take(first_row).to_list()
         positions = [i for i, query_id in enumerate(query_ids) if query_id in queries]
@@ -212,20 +216,20 @@ class Block:
         return replace(block, query=block.query.compact(), doc=block.doc.compact())
 
     def find_input_row(self, row: int) -> int:
-        """Return the place of a row before rows were reordered; 0 if they were not."""
+        """Return the number of a row before rows were reordered; 0 if they were not."""
         return 0 if self.input_row is None else int(self.input_row[row])
 
     def _source_name(self, row: int) -> str | None:
         return self.source(row) if callable(self.source) else self.source
 
     def locate_row(self, row: int) -> tuple[str | None, int | None, str | None]:
-        """Return the file, line number and text of a row, as far as they are known."""
+        """Return the file's name, the line's number and the text of a row, as far as known."""
         return self._source_name(row), *self.find_line(row)
 
     def row_error(
         self, row: int, problem: str, hint: str | None = None, kind: type[InputError] = InputError
     ) -> InputError:
-        """Return an error that names the place of a row."""
+        """Return an error with the file, the line and the query of a row."""
         query = decode(self.query[row])
         return kind(problem, hint=hint, query_id=query).locate(*self.locate_row(row))
 
@@ -235,24 +239,24 @@ def _take_rows(column: Any, rows: Ints | slice) -> Any:
 
 
 def join_blocks(blocks: Sequence[Block]) -> Block:
-    """Concatenate blocks, which must have the same columns."""
+    """Return one block with the rows of several, which must have the same columns."""
     first_row = np.cumsum([0, *map(len, blocks)])
 
-    def find_block(row: int) -> int:
-        return int(np.searchsorted(first_row, row, side="right")) - 1
+    def split_row(row: int) -> tuple[int, int]:
+        """Return the position of the block that a row comes from, and the row's number there."""
+        position = int(np.searchsorted(first_row, row, side="right")) - 1
+        return position, row - int(first_row[position])
 
     def find_line(row: int) -> tuple[int | None, str | None]:
-        position = find_block(row)
-        return line_finders[position](row - int(first_row[position]))
+        position, block_row = split_row(row)
+        return line_finders[position](block_row)
 
     def find_source(row: int) -> str | None:
-        position = find_block(row)
-        block_source = block_sources[position]
-        return (
-            block_source(row - int(first_row[position])) if callable(block_source) else block_source
-        )
+        position, block_row = split_row(row)
+        source = block_sources[position]
+        return source(block_row) if callable(source) else source
 
-    line_finders = [block.find_line for block in blocks]  # so that the parts can be freed
+    line_finders = [block.find_line for block in blocks]  # so that the blocks can be freed
     block_sources = [block.source for block in blocks]
     return Block(
         Ids.concatenate([block.query for block in blocks]),
@@ -272,7 +276,7 @@ def join_blocks(blocks: Sequence[Block]) -> Block:
 
 
 def empty_block(roles: Iterable[Role]) -> Block:
-    """Return the rows of queries for which nothing was retrieved, with columns of numbers."""
+    """Return a block without rows, with empty columns of numbers for these roles."""
     no_ids = Ids.of([])
     return Block(no_ids, no_ids, {role: np.zeros(0) for role in roles})
 
@@ -282,10 +286,9 @@ def _stack_columns(columns: Sequence[Any]) -> Any:
 
 
 class Cells(NamedTuple):
-    """Some rows of a table of lists: its columns, (rows,), and the place of each row.
+    """Some rows of a table whose cells hold lists: {role: (rows,) cells}, a list or an Arrow array.
 
-    A column is a list or an Arrow array. `faults` has the reason for each row that cannot be read;
-    its cells are None.
+    `faults` is {row: error} of the rows that cannot be read; their cells are None.
     """
 
     columns: Mapping[Role, Any]
@@ -299,7 +302,7 @@ class Cells(NamedTuple):
         rows: Sequence[Sequence[Any] | InputError],
         find_line: Callable[[int], tuple[int | None, str]],
     ) -> "Cells":
-        """Return cells from rows; a row is its values in the order of `roles`, or its fault."""
+        """Return the cells of rows; a row is its cells in the order of `roles`, or its error."""
         roles = tuple(roles)
         faults = {i: row for i, row in enumerate(rows) if isinstance(row, InputError)}
         row_cells = [(None,) * len(roles) if isinstance(row, InputError) else row for row in rows]
@@ -311,94 +314,99 @@ Load = Callable[[], Block]  # makes a block when called, once, in any thread; ch
 
 
 class Rows(ABC):
-    """A run or judgments from any source, read in blocks as often as needed."""
+    """The rows of a run or of judgments from any source, read in blocks as often as needed."""
 
-    #: What the data were understood to be, in words.
+    #: As which format and columns the data were understood, in words.
     description: str
-    #: Which columns there are besides the ids of query and document.
+    #: The roles of the columns besides the ids of query and document.
     extra_roles: frozenset[Role]
     #: Whether the order of the rows is the ranking, so that there are no numbers.
     is_ranking: bool = False
-    #: The files that hold them; empty if they are in memory.
+    #: The files that hold the rows; empty if the rows are in memory.
     sources: Sequence[Source] = ()
     #: For columns with white space between them: whether # begins a comment, even in a row.
     ignores_hash_rows: bool = False
-    #: What a run of a folder, or of a glob, is called.
+    #: The name of a run that is read from a folder or a glob.
     run_name: str | None = None
     #: Whether the files are lines of text.
     is_text: bool = False
-    #: How many there are, if that is known without reading them.
+    #: The number of rows, if it is known without reading them.
     n_rows: int | None = None
-    #: For dicts: what was left out before reading.
+    #: For dicts: the rows that were left out before reading.
     left_out: FaultyRows = FaultyRows()
-    #: For judgments without a column of grades: whether they still have grades.
+    #: Whether judgments have grades; False if they only list relevant documents.
     has_grades: bool = True
     #: For plain lists, one for each query: what they hold. Queries (for lists of ids) and documents
     #: (for lists of grades) then have numbers as names.
     list_kind: ListKind | None = None
-    #: For a table: the names of all its columns, and which column has each role.
+    #: For a table: the names of all its columns, and the name of the column of each role.
     column_names: Sequence[str] = ()
     name_of_role: Mapping[Role, str] = {}
-    #: For a table whose cells may hold several documents: the columns to read.
+    #: For a table whose cells may hold several documents: {role: name} of the columns to read.
     list_columns: Mapping[Role, str] = {}
 
     def cells(self) -> Iterator[Cells]:
-        """Yield the columns of `lists` unchanged, some rows at a time."""
+        """Yield the cells of `list_columns` unchanged, some rows at a time."""
         raise NotImplementedError
 
     @property
     def distance_column(self) -> str | None:
-        """The column of distances, if the scores are minus these."""
+        """The name of the column of distances, if the scores are minus the distances."""
         return self.name_of_role.get("distance")
 
     #: In errors: another possible reason why a document occurs twice.
     duplicate_reason: str = ""
-    #: For judgments in groups: rows whose document occurs above.
+    #: For judgments in groups: the rows whose document occurs in a row above.
     duplicate_rows: FaultyRows = FaultyRows()
 
-    #: What is odd about rows that are made of others, once they were read to their end.
+    #: What is odd about the rows; complete once they were read to their end.
     notes: tuple[Note, ...] = ()
-    #: Why a table is refused in which a document has rows of two systems, if that was looked for.
+    #: Errors of a table in which a document has rows of two systems; None: not looked for yet.
     mixture_errors: Sequence[InputError] | None = None
 
     def read_side(self, side: Any, user_columns: Any) -> "Rows":
-        """Return the rows of the same table, read as judgments or a run, with columns stated."""
+        """Return the rows of the same table as judgments, or as a run, with stated columns."""
         raise NotImplementedError
 
     @abstractmethod
     def blocks(self, roles: Iterable[Role], errors: Errors) -> Iterator[Load]:
-        """Yield the rows with the `wanted` columns, which must all exist."""
+        """Yield functions that load the rows, block by block, with the columns of these roles.
+
+        The columns must exist.
+        """
 
 
 class MemoryRows(Rows):
-    """Some rows of other Rows, held in memory; `form` and `numbers` say what became of them."""
+    """A block in memory whose rows come from `source_rows`, perhaps with another description."""
 
     def __init__(
         self,
         block: Block,
-        origin: Rows,
+        source_rows: Rows,
         description: str | None = None,
         extra_roles: Iterable[Role] | None = None,
     ) -> None:
-        self._block, self.origin = block, origin
-        self.description = origin.description if description is None else description
-        self.extra_roles = origin.extra_roles if extra_roles is None else frozenset(extra_roles)
-        self.is_ranking = origin.is_ranking
+        self._block, self.source_rows = block, source_rows
+        self.description = source_rows.description if description is None else description
+        self.extra_roles = (
+            source_rows.extra_roles if extra_roles is None else frozenset(extra_roles)
+        )
+        self.is_ranking = source_rows.is_ranking
         if extra_roles is not None:
             self.is_ranking = not self.extra_roles & {"score", "rank"}
         self.left_out, self.n_rows = block.left_out, len(block)
-        self.list_columns, self.list_kind = origin.list_columns, origin.list_kind
-        self.name_of_role, self.notes = origin.name_of_role, origin.notes
+        self.list_columns, self.list_kind = source_rows.list_columns, source_rows.list_kind
+        self.name_of_role, self.notes = source_rows.name_of_role, source_rows.notes
 
     def blocks(self, roles: Iterable[Role], errors: Errors) -> Iterator[Load]:
-        """Yield the rows as one block, with the `wanted` columns that are held."""
+        """Yield the rows as one block, with the requested columns that the block has."""
         held_columns = self._block.columns
         columns = {role: held_columns[role] for role in roles if role in held_columns}
         yield lambda: replace(self._block, columns=columns)
 
 
 class DistanceRows(Rows):
-    """The rows of a run with distances: their scores are minus these, so that the lowest leads."""
+    """The rows of a run with distances; a score is minus its distance, so that the lowest leads."""
 
     def __init__(self, rows: Rows) -> None:
         self._rows, self.name_of_role = rows, {"distance": "distance", **rows.name_of_role}
@@ -416,7 +424,7 @@ class DistanceRows(Rows):
         return self._rows.read_side(side, user_columns)
 
     def blocks(self, roles: Iterable[Role], errors: Errors) -> Iterator[Load]:
-        """Yield the rows in the blocks of the others, with scores in the place of distances."""
+        """Yield the blocks of the run with distances, with scores in their place."""
         roles = ["distance" if role == "score" else role for role in roles]
         for load in self._rows.blocks(roles, errors):
             yield partial(_negate_distances, load)

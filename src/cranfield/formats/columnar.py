@@ -1,10 +1,10 @@
-"""Parquet and Arrow (IPC files, streams, Feather): read batch by batch, only the needed columns."""
+"""Columnar files, Parquet and Arrow: reads only the needed columns, batch by batch; writes both."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain
-from typing import IO, TYPE_CHECKING, Any, Literal
+from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple
 
 from cranfield.arrays.ids import Ids
 from cranfield.errors import InputError, escape_unprintable
@@ -28,37 +28,45 @@ MAGIC: dict[bytes, ColumnarFormat] = {
 FEATHER_1_MAGIC = b"FEA1"
 
 
+class OpenTable(NamedTuple):
+    """An open Parquet or Arrow file: `read_columns` yields batches of the columns of some names."""
+
+    schema: "pa.Schema"
+    n_rows: int | None  # if it is known
+    read_columns: "Callable[[list[str]], Iterator[pa.RecordBatch]]"
+
+
 class ColumnarRows(ArrowRows):
-    """A Parquet or Arrow file with named columns."""
+    """The rows of a Parquet or Arrow file."""
 
     def __init__(
         self, source: Source, side: Side, form: ColumnarFormat, user_columns: ColumnsLike | None
     ) -> None:
         self.source = source
         self._form = form
-        kind = "Parquet" if form == "parquet" else "Arrow"
-        with _open_columns(source, form) as (schema, n_rows, _):
-            if n_rows == 0:
+        title = "Parquet" if form == "parquet" else "Arrow"
+        with _open_table(source, form) as table:
+            if table.n_rows == 0:
                 raise InputError("holds no rows", source=source.name)
-            super().__init__(schema, side, user_columns, source.name, kind)
+            super().__init__(table.schema, side, user_columns, source.name, title)
 
     def read_batches(self, positions: Sequence[int]) -> "Iterator[pa.RecordBatch]":
-        """Yield the columns at these places, and report their share of the file as progress."""
+        """Yield the columns at these positions, and report their share of the file as progress."""
         with (
             watch_reading(self.source) as report_bytes,
-            _open_columns(self.source, self._form) as (schema, n_rows, read_columns),
+            _open_table(self.source, self._form) as table,
         ):
-            size = self.source.size
-            for batch in read_columns([schema.names[position] for position in positions]):
+            size, n_rows = self.source.size, table.n_rows
+            names = [table.schema.names[position] for position in positions]
+            for batch in table.read_columns(names):
+                n_bytes = int(size * len(batch) / n_rows) if size and n_rows else batch.nbytes
                 if report_bytes is not None:
-                    report_bytes(
-                        int(size * len(batch) / n_rows) if size and n_rows else batch.nbytes
-                    )
+                    report_bytes(n_bytes)
                 yield batch
 
 
 def detect_columnar_format(source: Source, start: bytes) -> ColumnarFormat | None:
-    """Recognise a Parquet or Arrow file by its first bytes; None for any other."""
+    """Return the format of a Parquet or Arrow file, by its first bytes; None for other files."""
     if start.startswith(FEATHER_1_MAGIC):
         raise InputError(
             "is a Feather file of version 1, which is no longer read",
@@ -69,26 +77,25 @@ def detect_columnar_format(source: Source, start: bytes) -> ColumnarFormat | Non
 
 
 def read_columnar_file(source: Source, form: ColumnarFormat) -> "pa.Table":
-    """Return all of a Parquet or Arrow file."""
+    """Return the table in a Parquet or Arrow file, with all its columns."""
     import pyarrow as pa
 
-    with _open_columns(source, form) as (schema, _, read_columns):
-        if len(set(schema.names)) < len(schema.names):
+    with _open_table(source, form) as table:
+        names = table.schema.names
+        if len(set(names)) < len(names):
             raise InputError("has two columns with the same name", source=source.name)
-        return pa.Table.from_batches(read_columns(schema.names), schema)
+        return pa.Table.from_batches(table.read_columns(names), table.schema)
 
 
 @contextmanager
-def _open_columns(
-    source: Source, form: ColumnarFormat
-) -> Iterator[tuple["pa.Schema", int | None, Any]]:
-    """Open the file: its schema, its number of rows if known, and a reader of columns."""
+def _open_table(source: Source, form: ColumnarFormat) -> Iterator[OpenTable]:
+    """Open a Parquet or Arrow file; InputError if it is not one, or corrupt."""
     import pyarrow as pa
 
     with source.open_seekable() as file:
         try:
-            with (_open_parquet if form == "parquet" else _open_arrow)(file, source) as open_table:
-                yield open_table
+            with (_open_parquet if form == "parquet" else _open_arrow)(file, source) as table:
+                yield table
         except InputError:
             raise
         except (pa.ArrowException, OSError, ValueError, OverflowError, MemoryError) as error:
@@ -99,7 +106,7 @@ def _open_columns(
 
 
 @contextmanager
-def _open_parquet(file: Any, source: Source) -> Iterator[tuple["pa.Schema", int | None, Any]]:
+def _open_parquet(file: Any, source: Source) -> Iterator[OpenTable]:
     from pyarrow import parquet
 
     # Reading ahead is faster where each read is a request to a server; it takes more memory.
@@ -109,11 +116,11 @@ def _open_parquet(file: Any, source: Source) -> Iterator[tuple["pa.Schema", int 
             for batch in parquet_file.iter_batches(SIZES.rows, columns=names):
                 yield batch.select(names)
 
-        yield parquet_file.schema_arrow, parquet_file.metadata.num_rows, read_columns
+        yield OpenTable(parquet_file.schema_arrow, parquet_file.metadata.num_rows, read_columns)
 
 
 @contextmanager
-def _open_arrow(file: Any, source: Source) -> Iterator[tuple["pa.Schema", int | None, Any]]:
+def _open_arrow(file: Any, source: Source) -> Iterator[OpenTable]:
     import pyarrow as pa
 
     start = file.read(8)
@@ -131,20 +138,20 @@ def _open_arrow(file: Any, source: Source) -> Iterator[tuple["pa.Schema", int | 
                     batches = map(column_file.get_batch, range(column_file.num_record_batches))
                     yield from _validate_batches(batch.select(names) for batch in batches)
 
-            yield arrow_file.schema, None, read_columns
+            yield OpenTable(arrow_file.schema, None, read_columns)
         return
     with pa.ipc.open_stream(file) as stream:
-        yield (
-            stream.schema,
-            None,
-            lambda names: _validate_batches(batch.select(names) for batch in stream),
-        )
+
+        def read_stream(names: list[str]) -> "Iterator[pa.RecordBatch]":
+            return _validate_batches(batch.select(names) for batch in stream)
+
+        yield OpenTable(stream.schema, None, read_stream)
 
 
 def _validate_batches(batches: "Iterable[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
     """Yield batches after a check that no offset leads outside of them: files may be corrupt.
 
-    A dictionary that a batch shares with the one before is not checked again.
+    A dictionary that a batch shares with the batch before is not checked again.
     """
     import pyarrow as pa
 
@@ -165,13 +172,14 @@ def _validate_batches(batches: "Iterable[pa.RecordBatch]") -> "Iterator[pa.Recor
         yield batch
 
 
-def _share_memory(one: "pa.Array", other: "pa.Array") -> bool:
+def _share_memory(array: "pa.Array", other: "pa.Array") -> bool:
     """Tell whether two arrays of one type share the same memory."""
-    mine, theirs = (
-        [buffer and (buffer.address, buffer.size) for buffer in array.buffers()]
-        for array in (one, other)
-    )
-    return mine == theirs and (len(one), one.offset) == (len(other), other.offset)
+
+    def memory(array: "pa.Array") -> Any:
+        buffers = [buffer and (buffer.address, buffer.size) for buffer in array.buffers()]
+        return buffers, len(array), array.offset
+
+    return bool(memory(array) == memory(other))
 
 
 # ---- writing --------------------------------------------------------------------------------
@@ -215,6 +223,7 @@ def _combine_tables(tables: "Iterator[pa.Table]") -> "Iterator[pa.Table]":
 
 
 def _to_arrow_table(block: Block, is_text: bool) -> "pa.Table":
+    """Return a block as a table; NotTextError for ids that are not text although `is_text`."""
     import pyarrow as pa
 
     column_of_name = columns_by_name(block)
@@ -231,9 +240,8 @@ def _to_arrow_table(block: Block, is_text: bool) -> "pa.Table":
         else:
             array = number_column(column)
         arrays.append(array)
-    return pa.Table.from_arrays(
-        arrays, list(column_of_name), metadata=None if is_text else BYTES_METADATA
-    )
+    metadata = None if is_text else BYTES_METADATA
+    return pa.Table.from_arrays(arrays, list(column_of_name), metadata=metadata)
 
 
 # ---- the formats ----------------------------------------------------------------------------
@@ -254,7 +262,7 @@ def _make_format(form: ColumnarFormat, title: str, suffixes: Sequence[str]) -> F
         partial(_write, form),
         read=partial(_read, form),
         sniff=partial(_sniff, form),
-        magic=[magic for magic, columnar_format in MAGIC.items() if columnar_format == form],
+        magic=[magic for magic, magic_form in MAGIC.items() if magic_form == form],
         suffixes=suffixes,
         qrels=Capacity("columns found by name"),
         runs=Capacity("columns found by name"),

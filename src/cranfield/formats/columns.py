@@ -1,4 +1,4 @@
-"""Columns: which ones a run and judgments may have, and their names in other tools."""
+"""Columns: the columns that runs and judgments may have, and their names in other tools."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,32 +9,32 @@ from cranfield.formats.block import Role
 
 @dataclass(frozen=True)
 class Side:
-    """Whether data are a run, judgments or exclusions: What.RUN, What.QRELS or What.EXCLUDED."""
+    """Whether data are a run, judgments or exclusions: Side.RUN, Side.QRELS or Side.EXCLUDED."""
 
     word: str  # in options and errors
-    role: Role  # of the main number of a document
-    name_in_errors: str  # in errors, for data in memory
+    role: Role  # of a document's main number
+    name_in_errors: str  # of data in memory
 
     RUN: ClassVar["Side"]  # not an Enum, which is slow to look up
     QRELS: ClassVar["Side"]
     EXCLUDED: ClassVar["Side"]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return getattr, (Side, self.word.upper())  # there is only one instance of each
+        return getattr, (Side, self.word.upper())  # each side has one instance only
 
     @property
     def number_name(self) -> str:
-        """The name of that number's column for users."""
+        """The name for users of the column of scores, or of grades."""
         return COLUMNS[self.role].public
 
     @property
     def other_side(self) -> "Side":
-        """The other side."""
+        """The judgments for a run, the run for anything else."""
         return Side.QRELS if self is Side.RUN else Side.RUN
 
     @property
     def expected_number(self) -> str:
-        """What that number should be, in errors."""
+        """What a score, or a grade, should be, in errors: "number as the score"."""
         return f"{COLUMNS[self.role].kind} as the {self.role}"
 
 
@@ -47,13 +47,13 @@ Side.EXCLUDED = Side("excluded", "score", "the exclusions")  # a score, as in a 
 class Column:
     """A column that a run or judgments may have.
 
-    `names` are its names in various tools: the first one present is used. `lists` are names that
-    only a run, or only judgments, give to a column whose cells may hold several values: so one
-    table can have both; `if_lists` are names that mean this column only where cells hold lists.
-    `several` is the name of its values in errors, if the files of one table must either all have it
-    or all lack it. `beside` is the role of the column that it needs.
-    `stated_as` is its name for users, if that is not the first of `names`. `or_whole`: its numbers
-    are kept as whole numbers if all of them are.
+    `names` are its names in various tools: the first name that a table has is used. `list_names`
+    are names that only a run, or only judgments, give to a column whose cells may hold several
+    documents: so one table can have both; `name_if_lists` means this column only where cells hold
+    lists. `plural` is the name of its values in errors, if the files of one table must either all
+    have the column or all lack it. `partner` is the role of the column that it needs. `stated_name`
+    is its name for users, if that is not the first of `names`. `whole_if_possible`: its numbers are
+    kept as whole numbers if all of them are whole.
     """
 
     sides: tuple[Side, ...]
@@ -70,14 +70,14 @@ class Column:
 
     @property
     def public(self) -> str:
-        """Its name for users."""
+        """The column's name for users."""
         return self.stated_name or self.names[0]
 
     def names_for(self, side: Side) -> list[str]:
-        """Return its names in a run, or in judgments, in the order in which they are searched for.
+        """Return the column's names on one side, in the order in which they are searched for.
 
         `expected_ids` can only be a column of documents, and comes first; `relevant` may be a
-        column of grades, and comes last. What is excluded comes before other documents.
+        column of grades, and comes last. In exclusions, names of lists come before other names.
         """
         list_names = self.list_names.get(side, ())
         certain_names = [
@@ -90,8 +90,8 @@ class Column:
         ]
 
 
-_BOTH, _RUN, _QRELS = (Side.RUN, Side.QRELS), (Side.RUN,), (Side.QRELS,)
-_ANY = (*_BOTH, Side.EXCLUDED)
+_BOTH_SIDES, _RUN, _QRELS = (Side.RUN, Side.QRELS), (Side.RUN,), (Side.QRELS,)
+_ALL_SIDES = (*_BOTH_SIDES, Side.EXCLUDED)
 
 _QUERY = (
     "query_id qid q_id queryid user_id userid topic_id query user topic question_id questionid "
@@ -120,46 +120,66 @@ _STRATA = "for judgments that are a sample; whole numbers"
 _ENDS = "ids doc_ids docids document_ids item_ids passage_ids chunk_ids context_ids node_ids id"
 
 
-def _lists(words: str, extra_names: str) -> list[str]:
-    """Return names of columns with several ids: each word with each ending, and others."""
+def _list_names(words: str, extra_names: str) -> list[str]:
+    """Return names of columns with several ids: each word with each ending, and extra names."""
     return [
         *(f"{word}_{end}" for word in words.split() for end in _ENDS.split()),
         *extra_names.split(),
     ]
 
 
-_EXPECTED = _lists(
+_EXPECTED_NAMES = _list_names(
     "expected relevant gold golden positive correct target reference ground_truth",
     "expected relevant gold ground_truth relevant_docs relevant_documents relevant_items",
 )
-_RETRIEVED = _lists(
+_RETRIEVED_NAMES = _list_names(
     "retrieved predicted returned ranked reranked recommended result",
     "context_ids retrieved results predictions recommendations ranking retrieved_docs "
     "retrieved_documents recommended_items",
 )
-_EXCLUDED = ["excluded_ids", "excluded", "seen_ids", "seen", "seen_items", "history", "train_ids"]
-_DISTANCE = ["distance", "dist", "_distance"]
-_SCORES = ["scores", "similarities", "retrieved_scores", "similarity_scores", "retrieval_scores"]
-_GRADES = ["grades", "relevances", "expected_grades", "relevant_grades", "ratings", "gains"]
+_EXCLUDED_NAMES = [
+    "excluded_ids",
+    "excluded",
+    "seen_ids",
+    "seen",
+    "seen_items",
+    "history",
+    "train_ids",
+]
+_DISTANCE_NAMES = ["distance", "dist", "_distance"]
+_SCORE_LISTS = [
+    "scores",
+    "similarities",
+    "retrieved_scores",
+    "similarity_scores",
+    "retrieval_scores",
+]
+_GRADE_LISTS = ["grades", "relevances", "expected_grades", "relevant_grades", "ratings", "gains"]
 
-#: Every column, in the order in which they are searched for and written.
+#: Every column, in the order in which columns are searched for and written.
 COLUMNS: Mapping[Role, Column] = {
-    "query": Column(_ANY, "id", _QUERY.split(), is_required=True),
+    "query": Column(_ALL_SIDES, "id", _QUERY.split(), is_required=True),
     "doc": Column(
-        *(_ANY, "id", _DOC.split()),
-        list_names={Side.QRELS: _EXPECTED, Side.RUN: _RETRIEVED, Side.EXCLUDED: _EXCLUDED},
+        _ALL_SIDES,
+        "id",
+        _DOC.split(),
+        list_names={
+            Side.QRELS: _EXPECTED_NAMES,
+            Side.RUN: _RETRIEVED_NAMES,
+            Side.EXCLUDED: _EXCLUDED_NAMES,
+        },
         name_if_lists={Side.QRELS: "label", Side.RUN: "prediction"},  # of Spark's RankingEvaluator
         is_required=True,
     ),
-    "score": Column(_RUN, "number", _SCORE.split(), {Side.RUN: _SCORES}, plural="scores"),
-    "distance": Column(_RUN, "number", _DISTANCE, plural="distances", meaning=_DISTANCES),
+    "score": Column(_RUN, "number", _SCORE.split(), {Side.RUN: _SCORE_LISTS}, plural="scores"),
+    "distance": Column(_RUN, "number", _DISTANCE_NAMES, plural="distances", meaning=_DISTANCES),
     "rank": Column(_RUN, "whole number", ["rank", "position"]),
     "cost": Column(_RUN, "number", ["cost"], plural="costs", meaning=_COSTS),
     "grade": Column(
         _QRELS,
         "number",
         _GRADE.split(),
-        {Side.QRELS: _GRADES},
+        {Side.QRELS: _GRADE_LISTS},
         is_required=True,
         whole_if_possible=True,
     ),
@@ -167,7 +187,9 @@ COLUMNS: Mapping[Role, Column] = {
         _QRELS, "id", _GROUP.split(), plural="subtopics", meaning="for judgments by subtopic"
     ),
     "weight": Column(
-        *(_QRELS, "number", _WEIGHT.split()),
+        _QRELS,
+        "number",
+        _WEIGHT.split(),
         plural="weights",
         partner="group",
         meaning="of a subtopic",
@@ -176,24 +198,32 @@ COLUMNS: Mapping[Role, Column] = {
         _QRELS, "whole number", ["stratum", "stratum_id"], plural="strata", meaning=_STRATA
     ),
     "probability": Column(
-        *(_QRELS, "number", _CHANCE.split()),
+        _QRELS,
+        "number",
+        _CHANCE.split(),
         plural="probabilities",
         stated_name="probability",
         meaning="of being judged, for judgments that are a sample",
     ),
     "query_probability": Column(
-        *(_QRELS, "number", ["query_probability"]),
+        _QRELS,
+        "number",
+        ["query_probability"],
         plural="probabilities of queries",
         meaning="of the query being labelled, for human labels of some queries",
     ),
     "start": Column(
-        *(_BOTH, "whole number", ["start", "start_char", "start_index"]),
+        _BOTH_SIDES,
+        "whole number",
+        ["start", "start_char", "start_index"],
         plural="spans",
         partner="end",
         meaning=_SPANS,
     ),
     "end": Column(
-        *(_BOTH, "whole number", ["end", "end_char", "end_index"]),
+        _BOTH_SIDES,
+        "whole number",
+        ["end", "end_char", "end_index"],
         plural="spans",
         partner="start",
         meaning=_SPANS,
@@ -203,7 +233,10 @@ COLUMNS: Mapping[Role, Column] = {
     "level": Column((), "number", ["level"]),
 }
 NAMES: Mapping[Role, Sequence[str]] = {  # in runs and judgments
-    role: [*column.names, *(name for side in _BOTH for name in column.list_names.get(side, ()))]
+    role: [
+        *column.names,
+        *(name for side in _BOTH_SIDES for name in column.list_names.get(side, ())),
+    ]
     for role, column in COLUMNS.items()
 }
 IDS = tuple(role for role, column in COLUMNS.items() if column.kind == "id")
@@ -212,7 +245,7 @@ FRACTIONS = frozenset(
     for role, column in COLUMNS.items()
     if column.kind == "number" and not column.whole_if_possible
 )
-NO_COLUMN = None  # stated for what has no column; without grades, all rows are relevant
+NO_COLUMN = None  # stated for a role that has no column; without grades, all rows are relevant
 
 ColumnsLike = Mapping[str, str | int | None]
 
@@ -225,17 +258,17 @@ class SideColumns(dict[str, "str | int | None"]):
         self.other_side = other_side
 
 
-# The names of the columns for judgments and run: in one mapping, or one for each.
+# The columns of judgments and run as the user states them: one mapping, or {"qrels": {...}, ...}.
 ColumnsOfBoth = Mapping[str, str | int | ColumnsLike | None]
 
 
 def roles_of(side: Side) -> list[Role]:
-    """Return the columns that such data may have."""
+    """Return the roles of the columns that one side may have."""
     return [role for role, column in COLUMNS.items() if side in column.sides]
 
 
 def sort_roles(roles: Iterable[Role]) -> list[Role]:
-    """Return some roles in the order in which columns are written."""
+    """Return the roles in the order in which columns are written."""
     role_set = set(roles)
     return [role for role in COLUMNS if role in role_set]
 
@@ -251,22 +284,22 @@ def may_be_distance(name: str) -> bool:
 
 
 def select_extra_roles(roles: Iterable[Role]) -> frozenset[Role]:
-    """Return the roles among these that are not the ids of query and document."""
+    """Return the roles without those of the ids of query and document."""
     return frozenset(roles) - {"query", "doc"}
 
 
 def describe_columns(names: Sequence[str], positions: Mapping[Role, int]) -> str:
-    """Return which columns are used, in words."""
+    """Return the names of the columns at {role: position}, in words."""
     return ", ".join(names[position] for position in positions.values())
 
 
 INDEX_PREFIX = "__index_level_"  # Arrow's name of a column for a pandas index without a name
-_MOST_NAMED = 100
+_MOST_NAMES = 100
 
 
 def describe_names(names: Sequence[str]) -> str:
-    """Return the names of a table's columns, in words."""
+    """Return a clause of an error that lists the names of a table's columns."""
     own_names = [name for name in names if not name.startswith(INDEX_PREFIX)]
-    name_list = ", ".join(f"{name!r:.60}" for name in own_names[:_MOST_NAMED])
-    ellipsis = f", ... ({len(own_names):,} in all)" if len(own_names) > _MOST_NAMED else ""
+    name_list = ", ".join(f"{name!r:.60}" for name in own_names[:_MOST_NAMES])
+    ellipsis = f", ... ({len(own_names):,} in all)" if len(own_names) > _MOST_NAMES else ""
     return f"its columns are {name_list}{ellipsis}"

@@ -1,4 +1,4 @@
-"""Compression: how a file is compressed, found from its first bytes or its name."""
+"""Compression: opens compressed files, which their first bytes, or their names, show to be so."""
 
 import contextlib
 import io
@@ -17,7 +17,7 @@ _BZ2_BLOCKS = {b"1AY&SY", b"\x17rE8P\x90"}
 
 
 def detect_compression(start: bytes) -> str | None:
-    """Return how a file is compressed that begins with these ten bytes; None if it is not."""
+    """Return the compression of a file that begins with these ten bytes; None without one."""
     if start.startswith(b"BZh") and start[4:] in _BZ2_BLOCKS:  # text may begin with BZh, too
         return "bz2"
     return next((kind for magic, kind in _MAGIC.items() if start.startswith(magic)), None)

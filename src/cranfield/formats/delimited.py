@@ -1,4 +1,4 @@
-"""Separated values with a header: CSV and TSV as in RFC 4180, and BEIR's qrels.
+"""Separated values with a header: reads and writes CSV and TSV, as in RFC 4180, and BEIR's qrels.
 
 Fields are separated by a comma, a tab, a semicolon or a bar. A field that begins with a quotation
 mark must end with one, and may hold separators, line ends (but no id may) and doubled quotation
@@ -52,13 +52,15 @@ _TSV_FIELD = re.compile(rb"(?:^|\t)(" + _QUOTATION.pattern + rb"(?=\t|$)|[^\t]*)
 
 
 class DelimitedLines(Lines):
-    """Lines of fields with a separator between them, and their names in a header."""
+    """Lines of fields with a separator between them; a header has the names of the columns."""
 
     allows_decimals = True
 
-    def __init__(self, file: InputFile, separator: bytes, names: Sequence[str], begin: int) -> None:
+    def __init__(
+        self, file: InputFile, separator: bytes, names: Sequence[str], first_byte: int
+    ) -> None:
         side, user_columns, source = file.side, file.user_columns, file.source
-        first_row = _read_first_row(file.sample[begin:], separator, len(names))
+        first_row = _read_first_row(file.sample[first_byte:], separator, len(names))
         first_cell = dict(enumerate(first_row)).get
         try:
             positions = take_columns(names, side, user_columns, source.name, first_cell)
@@ -66,7 +68,7 @@ class DelimitedLines(Lines):
             raise error.locate(source.name, 1, separator.decode().join(names)) from None
         format_name = {b",": "CSV", b"\t": "TSV"}.get(separator, f"{separator.decode()}-separated")
         description = f"{format_name} with columns {describe_columns(names, positions)}"
-        super().__init__(source, side, begin, positions, description)
+        super().__init__(source, side, first_byte, positions, description)
         self._separator = separator
         self.column_names = names
         self.name_of_role = {role: names[position] for role, position in positions.items()}
@@ -77,7 +79,7 @@ class DelimitedLines(Lines):
         return f"column {self.column_names[self.position_of_role[role]]!r}"
 
     def find_query(self, line: bytes) -> bytes | None:
-        """Return the line's query, None for a line without data."""
+        """Return a line's query, None for a line without data."""
         position = self.position_of_role["query"]
         if b'"' in line:
             fields = _split_line(line, self._separator, len(self.column_names))
@@ -100,9 +102,8 @@ class DelimitedLines(Lines):
         offset = [0, *accumulate(map(len, lines))]
         query: bytes | None = None
         begin = change = 0
-        for n_lines, fields, _ in _parse_records(
-            [*lines, _SENTINEL], self._separator, len(self.column_names)
-        ):
+        n_columns = len(self.column_names)
+        for n_lines, fields, _ in _parse_records([*lines, _SENTINEL], self._separator, n_columns):
             if n_lines > len(lines):
                 break  # the sentinel, or a field that runs into it
             if fields:
@@ -121,7 +122,7 @@ class DelimitedLines(Lines):
         return change
 
     def read_cells(self, raw: bytes, first_line: int) -> Cells:
-        """Return the columns of `lists` in a block of lines."""
+        """Return the cells of `list_columns` in a block, whose first line has a number."""
         positions = list(map(self.column_names.index, self.list_columns.values()))
         lines = list(self.parse_lines(raw))
 
@@ -135,12 +136,11 @@ class DelimitedLines(Lines):
         return Cells.from_rows(self.list_columns, rows, find_line)
 
     def parse_lines(self, raw: bytes) -> Iterator[DataLine]:
-        """Yield the lines of data, with the faults of their columns."""
+        """Yield the records of data in the bytes of a block, with their faults."""
         lines, n_columns = raw.splitlines(keepends=True), len(self.column_names)
+        records = _parse_records([*lines, _SENTINEL], self._separator, n_columns)
         begin = 0
-        for n_lines, fields, problem in _parse_records(
-            [*lines, _SENTINEL], self._separator, n_columns
-        ):
+        for n_lines, fields, problem in records:
             text = b"".join(lines[begin:n_lines]).rstrip(b"\r\n")
             fault = None
             if n_lines > len(lines):
@@ -187,7 +187,7 @@ class DelimitedLines(Lines):
     def read_tables(
         self, raw: Bytes, type_of_position: "dict[int, pa.DataType]"
     ) -> Iterator["list[pa.Array] | None"]:
-        """Try to read the columns with Arrow; None if the block is not clean."""
+        """Yield the columns as Arrow reads them, the block as it is, and cleaned in two ways."""
         yield self._read_table(raw, type_of_position)
         if (raw == _RETURN).any():
             raw = np.frombuffer(raw.tobytes().replace(b"\r\n", b"\n"), np.uint8)
@@ -199,33 +199,32 @@ class DelimitedLines(Lines):
     def _read_table(
         self, raw: Bytes, type_of_position: "dict[int, pa.DataType]"
     ) -> "list[pa.Array] | None":
+        """Return the columns as Arrow reads them; None if the block is not clean."""
         if len(raw) and raw[-1] != NEWLINE:
             raw = np.append(raw, np.uint8(NEWLINE))
         text = raw.tobytes()
         if b'"' in text or b"\r" in text or b"\0" in text:
             return None
-        arrays = read_columns(
-            raw, self._separator.decode(), len(self.column_names), type_of_position
-        )
-        if arrays is None or any(
-            Ids.of_arrow(array).mark_invalid() is not None for array in arrays[:2]
-        ):
+        separator, n_columns = self._separator.decode(), len(self.column_names)
+        arrays = read_columns(raw, separator, n_columns, type_of_position)
+        if arrays is None:
             return None
-        return arrays
+        are_valid = all(Ids.of_arrow(array).mark_invalid() is None for array in arrays[:2])
+        return arrays if are_valid else None
 
 
 _SENTINEL = b'""\n'  # a separate record, unless a field is still open
 
 
 def _split_line(line: bytes, separator: bytes, n_columns: int) -> list[bytes]:
-    """Return the fields of a line; of a malformed one, those that can be read."""
+    """Return the fields of a line; no fields of a malformed line."""
     return next((fields for _, fields, _ in _parse_records([line], separator, n_columns)), [])
 
 
 def _parse_records(
     lines: Iterable[bytes], separator: bytes, n_columns: int
 ) -> Iterator[tuple[int, list[bytes], str | None]]:
-    """Yield (lines read so far, fields, fault) of each record."""
+    """Yield (lines read so far, fields, problem) of each record; a malformed one has no fields."""
     if separator == b"\t":
         for n_lines, line in enumerate(lines, 1):
             yield n_lines, _split_tsv_line(line.rstrip(b"\r\n"), n_columns), None
@@ -245,9 +244,10 @@ def _parse_records(
 
 
 def _split_tsv_line(line: bytes, n_columns: int) -> list[bytes]:
-    """Return the fields of a line of TSV; tabs within quotation marks only if there are too many.
+    """Return the fields of a line of TSV.
 
-    A quotation mark that its own field does not close is a character.
+    Tabs within quotation marks separate fields unless that gives other than `n_columns` fields. A
+    quotation mark that its own field does not close is a character.
     """
     fields = line.split(b"\t") if line else []
     if b'"' in line:
@@ -263,8 +263,8 @@ def _split_tsv_line(line: bytes, n_columns: int) -> list[bytes]:
 def _remove_quotes(raw: Bytes, separator: bytes) -> Bytes | None:
     """Return the text without quotation marks, None if they are needed.
 
-    They are not needed if each one that opens a field is followed by one that closes it, without a
-    line end or separator in between.
+    They are not needed if each mark that opens a field is followed by a mark that closes it,
+    without a line end or separator in between.
     """
     quotes = np.flatnonzero(raw == _QUOTE)
     if len(quotes) % 2 or len(quotes) == 0:
@@ -281,9 +281,9 @@ def _remove_quotes(raw: Bytes, separator: bytes) -> Bytes | None:
 
 
 def _read(separator: bytes | None, file: InputFile) -> DelimitedLines:
-    """Return a file with a header, or with numbered columns.
+    """Return the rows of a file with a header, or with numbered columns.
 
-    If `separator` is None, it is the most frequent one in the first line.
+    If `separator` is None, it is the most frequent separator in the first line.
     """
     file.refuse_long_line()
     begin, line = _find_first_line(file.sample)
@@ -307,15 +307,14 @@ def _read(separator: bytes | None, file: InputFile) -> DelimitedLines:
             and NUMBER.fullmatch(names[column - 1].strip().encode())
             for column in number_columns
         )
-        if is_data and (
-            number_columns or file.side is Side.EXCLUDED
-        ):  # a header would exclude nothing
+        # Of exclusions, which have ids only, a header would exclude nothing.
+        if is_data and (number_columns or file.side is Side.EXCLUDED):
             names, data_begin = [f"column {i}" for i in range(1, len(names) + 1)], begin
     return DelimitedLines(file, separator, names, data_begin)
 
 
 def _sniff(file: InputFile) -> DelimitedLines | None:
-    """Return a file whose first line names a column of queries and one of documents."""
+    """Return the rows of a file whose first line names columns of queries and of documents."""
     if file.has_numbered_columns:
         return None
     file.refuse_long_line()
@@ -341,7 +340,7 @@ def _sniff(file: InputFile) -> DelimitedLines | None:
 
 
 def _find_first_line(sample: bytes) -> tuple[int, bytes]:
-    """Return the first line that is not blank: where it begins, and the line."""
+    """Return where the first line begins that is not blank, and the line."""
     body = sample.removeprefix(BYTE_ORDER_MARK)
     begin = len(sample) - len(body)
     line = b""
@@ -353,12 +352,9 @@ def _find_first_line(sample: bytes) -> tuple[int, bytes]:
 
 
 def _read_first_row(sample: bytes, separator: bytes, n_columns: int) -> list[str]:
-    """Return the fields of the first row, if there are n."""
-    rows = (
-        fields
-        for _, fields, _ in _parse_records(sample.splitlines(keepends=True), separator, n_columns)
-    )
-    first_row = next(filter(None, rows), [])
+    """Return the fields of the first row; no fields unless there are `n_columns`."""
+    records = _parse_records(sample.splitlines(keepends=True), separator, n_columns)
+    first_row = next((fields for _, fields, _ in records if fields), [])
     return list(map(decode, first_row)) if len(first_row) == n_columns else []
 
 
@@ -395,7 +391,7 @@ def _write(
 def _quote_ids(ids: Ids, separator: bytes, block: Block) -> Ids:
     """Return ids, in quotation marks where they hold a separator, quotation mark or white space.
 
-    Raises InputError for an id that holds a line break: see `Delimited`.
+    Raises InputError for an id that holds a line break: see `DelimitedLines`.
     """
     special_bytes = (separator, b'"', *WHITE_SPACE)
     if not find_special_ids(ids, special_bytes):

@@ -22,18 +22,18 @@ from cranfield.formats.stated_columns import resolve_roles
 
 
 class Field(NamedTuple):
-    """A field of the objects in a column of lists."""
+    """A field of the objects in a column of lists, which is read as a column of its own."""
 
     column: str
     name: str
 
     @property
     def public(self) -> str:
-        """Its name for users."""
+        """The field's name for users."""
         return f"{self.column}.{self.name}"
 
     def read_cell(self, cell: Any) -> Any:
-        """Return the list of this field of the objects in a cell; another cell is unchanged.
+        """Return the list of this field's values in a list of objects; any other cell unchanged.
 
         Raises InputError for an element that is no object.
         """
@@ -53,9 +53,9 @@ Fields = Mapping[str, Field]  # by the public name
 
 
 def find_objects(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
-    """Return the columns whose cells are lists of objects, and the fields of these.
+    """Return {column: names of its fields} for the columns whose cells are lists of objects.
 
-    A column whose list is empty in the first row is looked for in the next ones.
+    A column whose list is empty in the first row is looked for in the next rows.
     """
     fields_of_column: dict[str, list[str]] = {}
     unknown_names: set[str] | None = None  # the columns with empty lists so far
@@ -73,7 +73,7 @@ def find_objects(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
 
 
 def query_row(query: Any, documents: Any) -> dict[str, Any]:
-    """Return a query and its list of objects as a row of a table of runs."""
+    """Return a query and its list of objects as a row of a table."""
     return {"query_id": query, "retrieved": documents}
 
 
@@ -83,11 +83,12 @@ def choose_fields(
     side: Side,
     user_columns: ColumnsLike | None,
 ) -> tuple[Fields, ColumnsLike | None]:
-    """Return the fields to read from lists of objects, and the role of each, as if stated.
+    """Return {public name: field} to read from lists of objects, and the columns as if stated.
 
-    `names` are those of all columns, `several` has the fields of those that hold such lists. They
-    belong to the column that is stated for the documents, or has a usual name for several
-    documents, as `recommendations`; or else to the only such column of a table without documents.
+    `column_names` are the names of all columns, `fields_of_column` has the fields of the columns of
+    objects. The fields belong to the column that is stated for the documents, or has a usual name
+    for several documents, as `recommendations`; or else to the only column of objects in a table
+    without documents.
     """
     if not fields_of_column:
         return {}, user_columns
@@ -102,10 +103,10 @@ def choose_fields(
         for role, name in column_of_role.items()
     }
     free_fields = [name for name in fields_of_column[column] if name not in field_of_role.values()]
-    numbers: list[Role] = ["score", "rank", "cost"] if side is Side.RUN else ["grade"]
+    number_roles: list[Role] = ["score", "rank", "cost"] if side is Side.RUN else ["grade"]
     if "distance" in column_of_role:  # a field of that name alone may hold similarities
-        numbers[0] = "distance"
-    for role in ("doc", *numbers):
+        number_roles[0] = "distance"
+    for role in ("doc", *number_roles):
         name = field_of_role.get(role)
         if name not in fields_of_column[column] and (role not in column_of_role or name == column):
             name = _find_usual_field(free_fields, role, side)
@@ -115,9 +116,8 @@ def choose_fields(
     if COLUMNS["doc"].public not in column_of_name:
         return {}, user_columns
     stated_columns = {COLUMNS[role].public: column for role, column in column_of_role.items()}
-    return field_of_name, SideColumns(
-        {**stated_columns, **column_of_name}, getattr(user_columns, "other_side", {})
-    )
+    other_columns = getattr(user_columns, "other_side", {})
+    return field_of_name, SideColumns({**stated_columns, **column_of_name}, other_columns)
 
 
 def _choose_column(
@@ -126,7 +126,7 @@ def _choose_column(
     doc_column: str | int | None,
     side: Side,
 ) -> str | None:
-    """Return the column of objects with documents and their numbers as fields; None without one."""
+    """Return the column whose objects are documents with their numbers; None without one."""
     if isinstance(doc_column, int):
         doc_column = names[doc_column - 1] if doc_column <= len(names) else None
     if doc_column is not None:
@@ -144,10 +144,8 @@ def _choose_column(
 
 
 def _find_usual_field(fields: list[str], role: Role, side: Side) -> str | None:
-    """Return the field with a usual name of the role; for a run, a rating is a score, too."""
+    """Return the field with a usual name of `role`; for a run, a rating is a score, too."""
     role_names = [*COLUMNS[role].names, *COLUMNS[role].list_names.get(side, ())]
     role_names += ["id", "_id"] if role in IDS else ["rating"] if role == "score" else []
-    field_of_plain_name = {plain_name(field): field for field in fields}
-    return next(
-        (field_of_plain_name[name] for name in role_names if name in field_of_plain_name), None
-    )
+    field_of_name = {plain_name(field): field for field in fields}
+    return next((field_of_name[name] for name in role_names if name in field_of_name), None)

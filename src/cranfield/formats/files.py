@@ -1,4 +1,4 @@
-"""Files of runs and judgments: how they are found, recognised, read and written."""
+"""Files of runs and judgments: finds files, recognises their format, and reads and writes them."""
 
 import glob
 import os
@@ -52,7 +52,7 @@ FORMAT_OF_SUFFIX = {
 
 
 def format_names(side: Side) -> list[str]:
-    """Return the names of the formats that hold runs, or judgments."""
+    """Return the names of the formats that can hold one side."""
     formats = [file_format for file_format in FORMATS.values() if file_format.capacity(side)]
     aliases = [
         alias for file_format in formats for alias in file_format.aliases if side is Side.QRELS
@@ -70,7 +70,7 @@ def _find_format(name: str) -> Format:
 
 
 def stem_of(source: Source) -> str:
-    """Return the file's name without suffixes of format and compression: the name of a run."""
+    """Return a file's name without suffixes of format and compression: the name of its run."""
     if source.path == "-":
         return "stdin"
     root, suffix = source.name_parts
@@ -81,7 +81,7 @@ def stem_of(source: Source) -> str:
 
 
 def _combine_files(name: str, combine: Callable[[Iterator[Any]], Any]) -> Any:
-    """Return a property of Files: what its files have, combined, once they are opened."""
+    """Return a property of FileRows: an attribute of the rows of its files, combined."""
     return property(lambda files: combine(getattr(rows, name) for rows in files.rows))
 
 
@@ -92,13 +92,13 @@ class FileRows(Rows):
         self,
         sources: Sequence[Source],
         side: Side,
-        form: Format | None,
-        columns: ColumnsLike | None,
+        file_format: Format | None,
+        user_columns: ColumnsLike | None,
     ) -> None:
         self.sources = sources
         self._side = side
-        self._form = form
-        self._columns = columns
+        self._format = file_format
+        self._user_columns = user_columns
         self._rows: list[Rows] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -111,9 +111,9 @@ class FileRows(Rows):
         if self._rows is None:
             self._rows = [
                 to_document_rows(
-                    _recognize_rows(source, self._side, self._form, self._columns),
+                    _recognize_rows(source, self._side, self._format, self._user_columns),
                     self._side,
-                    self._columns,
+                    self._user_columns,
                 )
                 for source in self.sources
             ]
@@ -125,8 +125,8 @@ class FileRows(Rows):
         return self._rows
 
     def read_side(self, side: Side, user_columns: ColumnsLike | None) -> "FileRows":
-        """Return the other side of the same files, with shared sources: a pipe is read once."""
-        rows = FileRows(self.sources, side, self._form, user_columns)
+        """Return one side of the same files, with shared sources: a pipe is read once."""
+        rows = FileRows(self.sources, side, self._format, user_columns)
         rows.run_name = self.run_name
         return rows
 
@@ -141,42 +141,43 @@ class FileRows(Rows):
     is_ranking = _combine_files("is_ranking", all)
 
     def _refuse_mixture(self, rows_of_files: Sequence[Rows]) -> None:
-        """Raise InputError unless all files have the same columns, where that matters.
+        """Raise InputError for files of one table that do not have the same columns.
 
-        Also for several files of plain lists, whose queries are numbered within one file.
+        Several files of plain lists are refused, too: their queries are numbered within one file.
         """
         for rows, source in zip(rows_of_files, self.sources, strict=True):
             if rows.list_kind == "ids" and len(rows_of_files) > 1:
                 raise InputError(
-                    f"was read as {rows.description}: these are numbered in one file, not in several",
+                    f"was read as {rows.description}: these are numbered in one file, not in "
+                    "several",
                     source=source.name,
                     hint='Put the lists into one file, or give them names: {"q1": [...], ...}.',
                     kind="columns",
                 )
-        roles_of_files = [
-            {*rows.extra_roles, *rows.name_of_role} for rows in rows_of_files
-        ]  # also distances
+        # `name_of_role` has distances, too.
+        roles_of_files = [{*rows.extra_roles, *rows.name_of_role} for rows in rows_of_files]
+        first_name, first_rows = self.sources[0].name, rows_of_files[0]
         for role, column in COLUMNS.items():
-            for rows, roles, source in zip(
-                rows_of_files, roles_of_files, self.sources, strict=True
-            ):
-                if column.plural and (role in roles) != (role in roles_of_files[0]):
-                    raise InputError(
-                        f"was read as {rows.description}, and {self.sources[0].name} as {rows_of_files[0].description}: "
-                        f"either all files of one table have {column.plural}, or none of them",
-                        source=source.name,
-                        kind="columns",
-                    )
+            has_role = [role in roles for roles in roles_of_files]
+            if column.plural and any(has_role) and not all(has_role):
+                other = has_role.index(not has_role[0])
+                raise InputError(
+                    f"was read as {rows_of_files[other].description}, and {first_name} as "
+                    f"{first_rows.description}: either all files of one table have "
+                    f"{column.plural}, or none of them",
+                    source=self.sources[other].name,
+                    kind="columns",
+                )
 
     @property
     def description(self) -> str:  # type: ignore[override] # known once they are opened
-        """What the files were understood to be, in words."""
-        forms = "; ".join(dict.fromkeys(rows.description for rows in self.rows))
-        return forms if len(self.rows) == 1 else f"{len(self.rows):,} files, {forms}"
+        """As which formats and columns the files were understood, in words."""
+        descriptions = "; ".join(dict.fromkeys(rows.description for rows in self.rows))
+        return descriptions if len(self.rows) == 1 else f"{len(self.rows):,} files, {descriptions}"
 
     @property
     def extra_roles(self) -> frozenset[Role]:  # type: ignore[override] # known once they are opened
-        """Which columns of numbers all of the files have."""
+        """The roles of the columns that all files have, besides the ids of query and document."""
         return frozenset.intersection(*(rows.extra_roles for rows in self.rows))
 
     @property
@@ -192,15 +193,15 @@ class FileRows(Rows):
 
 
 def open_files(
-    paths_like: Path | Sequence[Path],
+    path_or_paths: Path | Sequence[Path],
     side: Side,
     format_name: str | None = None,
     user_columns: ColumnsLike | None = None,
 ) -> FileRows:
     """Return the rows of a file, a folder, a URL, or of several files as one table.
 
-    `name` is the format's; None: it is detected. Raises OptionError for a format or a column that
-    does not exist. Errors in the files are raised when they are read.
+    `format_name`: None if the format is to be detected. Raises OptionError for a format or a column
+    that does not exist. Errors in the files are raised when they are read.
     """
     file_format = None
     if format_name is not None:
@@ -209,44 +210,29 @@ def open_files(
         if file_format.is_for_groups and user_columns:
             raise OptionError(f"format={format_name!r} takes no columns")
     resolve_roles(user_columns, side)
-    paths = (
-        list(paths_like)
-        if isinstance(paths_like, Iterable) and not isinstance(paths_like, str)
-        else [paths_like]
-    )
-    for single_path in paths:
-        if not isinstance(single_path, str | os.PathLike):
-            raise InputError(
-                f"expected the path of a file, or a list of paths, got {paths_like!r:.80}"
-            )
-    file_paths = [
-        file_path
-        for single_path in paths
-        for file_path in _expand_path(os.fspath(single_path), side)
-    ]
+    paths: list[Any] = [path_or_paths]
+    if isinstance(path_or_paths, Iterable) and not isinstance(path_or_paths, str):
+        paths = list(path_or_paths)
+    if not all(isinstance(path, str | os.PathLike) for path in paths):
+        raise InputError(
+            f"expected the path of a file, or a list of paths, got {path_or_paths!r:.80}"
+        )
+    file_paths = [name for path in paths for name in _expand_path(os.fspath(path), side)]
     if not file_paths:
         raise InputError("no file is given")
-    rows = FileRows(
-        [Source(file_path) for file_path in file_paths], side, file_format, user_columns
-    )
+    rows = FileRows(list(map(Source, file_paths)), side, file_format, user_columns)
     if len(paths) == 1 and file_paths != [os.fspath(paths[0])]:  # a folder or a glob
-        paths_like = local_path(os.fspath(paths[0]))
-        rows.run_name = (
-            os.path.basename(os.path.abspath(paths_like))
-            if os.path.isdir(paths_like)
-            else paths_like
-        )
+        path = local_path(os.fspath(paths[0]))
+        rows.run_name = os.path.basename(os.path.abspath(path)) if os.path.isdir(path) else path
     return rows
 
 
 def _expand_path(path: str, side: Side) -> list[str]:
-    """Return the files that a path names: the path alone, or the files of a glob or folder."""
+    """Return the paths of the files that a path means: a file, or those of a glob or a folder."""
     if os.path.isdir(folder := local_path(path)):
         return _list_folder(folder, side)
     if glob.has_magic(path) and "://" not in path and not os.path.exists(path):
-        file_paths = sorted(
-            file_path for file_path in glob.glob(path, recursive=True) if os.path.isfile(file_path)
-        )
+        file_paths = sorted(filter(os.path.isfile, glob.glob(path, recursive=True)))
         if not file_paths:
             raise InputError("no file has such a name", source=path)
         return file_paths
@@ -254,17 +240,13 @@ def _expand_path(path: str, side: Side) -> list[str]:
 
 
 def _list_folder(path: str, side: Side) -> list[str]:
-    """Return the files with a BEIR folder's judgments, or with the parts of a table."""
+    """Return the paths of a BEIR folder's judgments, or of the parts of a table."""
     file_names = sorted(name for name in os.listdir(path) if not name.startswith((".", "_")))
-    if (
-        side is not Side.RUN
-        and "qrels" in file_names
-        and os.path.isdir(os.path.join(path, "qrels"))
-    ):
-        return _list_folder(os.path.join(path, "qrels"), side)
-    test_files = [
-        name for name in file_names if os.path.splitext(name)[0] == "test" and "." in name
-    ]
+    qrels_folder = os.path.join(path, "qrels")
+    if side is not Side.RUN and "qrels" in file_names and os.path.isdir(qrels_folder):
+        return _list_folder(qrels_folder, side)
+    roots = [os.path.splitext(name) for name in file_names]
+    test_files = [root + suffix for root, suffix in roots if root == "test" and suffix]
     if side is not Side.RUN and len(test_files) == 1:
         return [os.path.join(path, test_files[0])]
     parquet_paths = sorted(
@@ -288,29 +270,23 @@ def _list_folder(path: str, side: Side) -> list[str]:
 
 
 def _recognize_rows(
-    source: Source, side: Side, file_format: Format | None, columns: ColumnsLike | None
+    source: Source, side: Side, file_format: Format | None, user_columns: ColumnsLike | None
 ) -> Rows:
-    """Return a file's rows, in the stated format or the one detected from content and name."""
-    file = InputFile(source, side, _read_sample(source), columns)
+    """Return the rows of a file in the stated format, or as its first bytes and its name say."""
+    file = InputFile(source, side, _read_sample(source), user_columns)
     if file_format is None:
-        formats = [file_format for file_format in FORMATS.values() if file_format.capacity(side)]
-        rows = _sniff_rows(file, [file_format for file_format in formats if file_format.magic])
+        formats = [candidate for candidate in FORMATS.values() if candidate.capacity(side)]
+        rows = _sniff_rows(file, [candidate for candidate in formats if candidate.magic])
         if rows is not None:
             return rows
         _refuse_non_text(source, file.sample)
         file_format = FORMATS.get(FORMAT_OF_SUFFIX.get(source.suffix, ""))
-        if (
-            file_format is None
-            or not file_format.is_decided_by_suffix
-            or not file_format.capacity(side)
-        ):
-            rows = _sniff_rows(
-                file, [file_format for file_format in formats if not file_format.magic]
-            )
+        if file_format not in formats or not file_format.is_decided_by_suffix:
+            rows = _sniff_rows(file, [candidate for candidate in formats if not candidate.magic])
             if rows is not None:
                 return rows
             file_format = FORMATS["trec"]
-            if side is Side.EXCLUDED and not columns:
+            if side is Side.EXCLUDED and not user_columns:
                 file = replace(file, side=guess_side(source.path) or Side.QRELS)
     if not file_format.magic:
         _refuse_non_text(source, file.sample)
@@ -318,20 +294,20 @@ def _recognize_rows(
 
 
 def _sniff_rows(file: InputFile, formats: Iterable[Format]) -> Rows | None:
-    """Return the rows in the first format that the file looks like."""
-    return next(
-        (rows for file_format in formats if (rows := file_format.sniff(file)) is not None), None
-    )
+    """Return the rows of a file in the first format that it looks like; None without one."""
+    candidates = (file_format.sniff(file) for file_format in formats)
+    return next((rows for rows in candidates if rows is not None), None)
 
 
 def _is_binary(sample: bytes) -> bool:
-    """Tell whether the first bytes of a file are not text."""
+    """Tell whether a file's first bytes are those of a format that is not text."""
     return any(
         sample.startswith(magic) for file_format in FORMATS.values() for magic in file_format.magic
     )
 
 
 def _refuse_non_text(source: Source, sample: bytes) -> None:
+    """Raise InputError if a file's first bytes are not text, or hold no line of data."""
     refuse_binary(source, sample[:4096])
     if find_data(sample) is None:
         if len(sample) < _LONGEST_PREFACE:
@@ -344,7 +320,7 @@ def _refuse_non_text(source: Source, sample: bytes) -> None:
 
 
 def guess_side(path: Path) -> Side | None:
-    """Distinguish runs and judgments by the file's columns, or else its name; None if unclear."""
+    """Return what a file holds, by its columns, or else by its name; None if that is unclear."""
     first = local_path(_expand_path(os.fspath(path), Side.QRELS)[0])
     if not os.path.isfile(first):
         return None  # a pipe is not read for this
@@ -353,29 +329,25 @@ def guess_side(path: Path) -> Side | None:
     if "qrels" in name or source.suffix == ".qrels":
         return Side.QRELS
     try:
-        description_parts = _recognize_rows(source, Side.QRELS, None, None).description.split(", ")
+        words = _recognize_rows(source, Side.QRELS, None, None).description.split(", ")
     except InputError:
         return Side.RUN
-    if description_parts[0].startswith("JSON: "):  # these may be grades or scores
+    if words[0].startswith("JSON: "):  # its numbers may be grades or scores
         return Side.RUN if source.suffix == ".run" else None
-    if description_parts[0].startswith("TREC"):
+    if words[0].startswith("TREC"):
         lines = [line.split() for line in _read_sample(source).splitlines() if is_data_line(line)]
         are_qrels = all(len(line) == 4 and INTEGER.fullmatch(line[3]) for line in lines)
         return Side.QRELS if are_qrels else Side.RUN
-    return (
-        Side.RUN
-        if description_parts[-1] == "score" and "corpus-id" not in description_parts
-        else Side.QRELS
-    )
+    return Side.RUN if words[-1] == "score" and "corpus-id" not in words else Side.QRELS
 
 
 def read_first_line(source: Source) -> str:
-    """Return the first line of a text, without white space around it; of other data, anything."""
+    """Return the first line of a text file, stripped; of a file that is not text, any string."""
     return _read_sample(source).partition(b"\n")[0].decode(errors="replace").strip("\ufeff \t\r")
 
 
 def _read_sample(source: Source) -> bytes:
-    """Return the first lines of the file, enough to include a line of data.
+    """Return the first lines of a file, enough to include a line of data.
 
     A line beyond the greatest length, and a binary file, may be cut off.
     """
@@ -399,13 +371,13 @@ def _read_sample(source: Source) -> bytes:
 
 
 def choose_format(path: Path, format_name: str | None) -> Format:
-    """Return the format to write: the stated one, or the one that the file's suffix names."""
+    """Return the format in which to write a file: as stated, or as its suffix says."""
     suffix = Source(path).suffix
     if format_name is None and suffix and suffix not in FORMAT_OF_SUFFIX:
         suffixes = ", ".join(FORMAT_OF_SUFFIX)
         raise OptionError(
-            f"the suffix {suffix!r} names no format ({suffixes}): choose one of these, or state it, "
-            "as in format='jsonl'"
+            f"the suffix {suffix!r} names no format ({suffixes}): choose one of these, or state "
+            "it, as in format='jsonl'"
         )
     return _find_format(format_name or FORMAT_OF_SUFFIX.get(suffix, "trec"))
 
@@ -421,9 +393,9 @@ def write_rows(
     if target.side is Side.QRELS and not file_format.holds_empty_queries:
         for block in blocks():
             if block.empty_queries:
+                query = decode(block.empty_queries[0])
                 raise InputError(
-                    f"the query {decode(block.empty_queries[0])!r} has no judgment, which only JSON can "
-                    "say",
+                    f"the query {query!r} has no judgment, which only JSON can say",
                     source=target.path,
                     kind="id",
                 )
@@ -441,14 +413,14 @@ def write_rows(
 
 def write_groups(path: Path, format_name: str | None, groups: GroupRows) -> None:
     """Write judgments in groups: in a format of trec_eval, or as a table with subtopics."""
-    formats = [file_format for file_format in FORMATS.values() if _can_hold(file_format, groups)]
+    formats = [candidate for candidate in FORMATS.values() if _can_hold(candidate, groups)]
     file_format = choose_format(path, format_name)
     if format_name is None and file_format.name == "trec" and groups.weights is None:
-        file_format = next(file_format for file_format in formats if file_format.is_for_groups)
+        file_format = next(candidate for candidate in formats if candidate.is_for_groups)
     if file_format not in formats:
         raise OptionError(
             f"format={file_format.name!r} cannot hold these judgments in groups; choose one of "
-            f"{', '.join(file_format.name for file_format in formats)}"
+            f"{', '.join(candidate.name for candidate in formats)}"
         )
     write_rows(
         file_format,
@@ -458,9 +430,10 @@ def write_groups(path: Path, format_name: str | None, groups: GroupRows) -> None
 
 
 def _can_hold(file_format: Format, groups: GroupRows) -> bool:
+    """Tell whether a format has all columns of judgments in groups."""
     if file_format.qrels is None:
         return False
-    columns = file_format.qrels.roles
-    # In a table, fractions are grades like any others.
-    writable_roles = {*roles_of(Side.QRELS), "level"} if columns is None else set(columns)
+    roles = file_format.qrels.roles
+    # In a table, fractions are grades as whole numbers are.
+    writable_roles = {*roles_of(Side.QRELS), "level"} if roles is None else set(roles)
     return groups.extra_roles <= writable_roles

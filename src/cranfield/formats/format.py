@@ -1,4 +1,4 @@
-"""Format: one way in which files hold runs or judgments."""
+"""Format: how one kind of file is recognised, read and written; `files` has the table of all."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from cranfield.formats.text import LONGEST_LINE, find_data, long_line_error
 
 @dataclass(frozen=True)
 class InputFile:
-    """A file to read: its first lines, and its columns if they were stated."""
+    """A file to read: its source, its first lines, and its columns as the user states them."""
 
     source: Source
     side: Side
@@ -21,7 +21,7 @@ class InputFile:
 
     @property
     def has_numbered_columns(self) -> bool:
-        """Whether columns were stated by their numbers."""
+        """Whether the user states columns by their numbers."""
         return any(isinstance(column, int) for column in (self.user_columns or {}).values())
 
     def refuse_long_line(self) -> None:
@@ -34,7 +34,7 @@ class InputFile:
 
 @dataclass(frozen=True)
 class OutputFile:
-    """A file to write."""
+    """A file to write: its path, and what the rows are that will be written."""
 
     path: str
     side: Side
@@ -51,9 +51,9 @@ class OutputFile:
 class Capacity:
     """Which columns a format can hold, for a run or for judgments.
 
-    `row` describes a row, for the documentation. `columns` are the roles that it can hold besides
-    the ids of query and document; None: any. `one_number`: it holds only the first of these that
-    exists. `needs_rank`: it has a rank, even if the run has none.
+    `row_description` is for the documentation. `roles` are the columns that it can hold besides the
+    ids of query and document; None: any. `is_first_role_only`: it holds only the first of these
+    that the data have. `needs_rank`: it has a rank, even if the run has none.
     """
 
     row_description: str
@@ -62,7 +62,7 @@ class Capacity:
     needs_rank: bool = False
 
     def select_roles(self, roles: Iterable[Role]) -> frozenset[Role]:
-        """Return which columns of a table are kept in this format."""
+        """Return the roles, among those of a table's columns, that this format can hold."""
         if self.roles is None:
             return frozenset(roles)
         writable_roles = [role for role in self.roles if role in frozenset(roles)]
@@ -80,13 +80,13 @@ class Format:
         read: returns the rows of a file in this format, detected or stated.
         sniff: returns the rows of a file that looks as if it were in this format; None if it does
             not.
-        magic: the first bytes of such a file, if it is not text.
-        suffixes: the endings of such files' names.
-        is_named: whether the suffix alone decides that a file is in this format. If not, as for
-            `.txt`, its lines decide.
-        qrels, runs: what it can hold; None if it cannot hold such data.
+        magic: the first bytes of a file in this format, if it is not text.
+        suffixes: the endings of names of files in this format.
+        is_decided_by_suffix: whether the suffix alone decides that a file is in this format. If
+            not, as for `.txt`, its lines decide.
+        qrels, runs: which columns of judgments and of runs it can hold; None if it cannot hold any.
         aliases: other names for judgments in this format.
-        has_empty: whether it can hold a query without rows.
+        holds_empty_queries: whether it can hold a query without rows.
 
     """
 
@@ -94,7 +94,7 @@ class Format:
     title: str
     write: Callable[[IO[bytes], Iterable[Block], OutputFile], None]
     read: Callable[[InputFile], Rows]
-    sniff: Callable[[InputFile], Rows | None] = lambda beginning: None
+    sniff: Callable[[InputFile], Rows | None] = lambda file: None
     magic: Sequence[bytes] = ()
     suffixes: Sequence[str] = ()
     is_decided_by_suffix: bool = True
@@ -104,7 +104,7 @@ class Format:
     holds_empty_queries: bool = False
 
     def capacity(self, side: Side) -> Capacity | None:
-        """Return what it can hold; None if it cannot hold such data."""
+        """Return which columns of one side it can hold; None if it cannot hold that side."""
         return self.runs if side is Side.RUN else self.qrels
 
     @property

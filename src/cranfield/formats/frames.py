@@ -1,4 +1,4 @@
-"""Tables in memory: objects that export Arrow data, numpy and scipy arrays, lists of rows."""
+"""Tables in memory as rows: objects that export Arrow data, numpy and scipy arrays, lists."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
@@ -71,27 +71,27 @@ class TableRows(ArrowRows):
         table: "pa.Table",
         side: Side,
         user_columns: ColumnsLike | None,
-        form: str,
+        title: str,
         is_ranking: bool = False,
     ) -> None:
         if len(table) == 0:
             raise InputError("holds no rows", source=side.name_in_errors)
-        super().__init__(table.schema, side, user_columns, side.name_in_errors, form)
+        super().__init__(table.schema, side, user_columns, side.name_in_errors, title)
         self.is_ranking = is_ranking
         self._table = table
         self.n_rows = len(table)
 
     def read_side(self, side: Side, user_columns: ColumnsLike) -> "TableRows":
-        """Return the rows of the same table with other columns."""
+        """Return the rows of the same table as judgments, or as a run, with stated columns."""
         return TableRows(self._table, side, user_columns, self.description)
 
     def read_batches(self, positions: Sequence[int]) -> "Iterator[pa.RecordBatch]":
-        """Yield the columns at these places in batches, which share the table's memory."""
+        """Yield the columns at these positions in batches, which share the table's memory."""
         yield from self._table.select(list(positions)).to_batches()
 
 
 def arrow_table(data: ArrowTable, name: str) -> "pa.Table":
-    """Return an object that exports Arrow data as a table; `name` is its name in errors."""
+    """Return the table that an object exports as Arrow data; `name` is its name in errors."""
     import pyarrow as pa
 
     if _is_lazy(data):
@@ -106,9 +106,8 @@ def arrow_table(data: ArrowTable, name: str) -> "pa.Table":
         return pa.RecordBatchReader.from_stream(data).read_all()
     except (pa.ArrowException, ValueError, TypeError) as error:
         # Arrow's message includes the traceback of a Python error.
-        message = "; ".join(map(str, error.args)).partition(". Detail: ")[
-            0
-        ]  # with the column's name
+        messages = "; ".join(map(str, error.args))  # with the column's name
+        message = messages.partition(". Detail: ")[0]
         problem = f"cannot be read as a table: {message:.300}"
         hint = None
         if any(word in message.lower() for word in ("mix", "expected bytes", "conver")):
@@ -129,12 +128,12 @@ def _make_table_rows(
     side: Side,
     user_columns: ColumnsLike | None,
     errors: Errors,
-    form: str,
+    title: str,
     is_ranking: bool = False,
 ) -> TableRows:
-    """Return the rows of the needed columns; `column_of` makes one from its role and place.
+    """Return the rows of the columns that have a role; columns that may name systems stay, too.
 
-    Columns that may name systems stay, too.
+    `convert_column` makes the Arrow column of a role from its position.
     """
     import pyarrow as pa
 
@@ -143,20 +142,19 @@ def _make_table_rows(
         names[position]: convert_column(role, position, errors)
         for role, position in positions.items()
     }
-    # By name, since the places of columns change below.
+    # By name, since the positions of columns change below.
     stated_columns: dict[str, str | None] = {
         COLUMNS[role].public: names[position] for role, position in positions.items()
     }
-    stated_columns |= {
-        name: None for name, column in (user_columns or {}).items() if column is NO_COLUMN
-    }
+    for name, column in (user_columns or {}).items():
+        if column is NO_COLUMN:
+            stated_columns[name] = None
     for position, name in enumerate(names):
         if plain_name(name) in SYSTEMS and name not in columns:
             with suppress(InputError):  # a field of dates
                 columns[name] = convert_column("group", position, "skip")
-    return TableRows(
-        pa.table(columns, metadata=BYTES_METADATA), side, stated_columns, form, is_ranking
-    )
+    table = pa.table(columns, metadata=BYTES_METADATA)
+    return TableRows(table, side, stated_columns, title, is_ranking)
 
 
 def array_rows(
@@ -175,7 +173,7 @@ def array_rows(
 def _to_arrow_column(
     values: NDArray[Any], name: str, role: Role, side: Side, errors: Errors
 ) -> "pa.Array":
-    """Return an array as an Arrow column. Not by pa.array(), which imports pandas."""
+    """Return an array, (rows,), as an Arrow column; not by pa.array(), which imports pandas."""
     import pyarrow as pa
 
     kind = values.dtype.kind
@@ -194,8 +192,8 @@ def _to_arrow_column(
         contiguous = np.ascontiguousarray(values, values.dtype.newbyteorder("="))
         if kind == "f":
             return number_column(contiguous)
-        arrow = getattr(pa, contiguous.dtype.name)()
-        return pa.Array.from_buffers(arrow, len(contiguous), [None, pa.py_buffer(contiguous)])
+        arrow_type = getattr(pa, contiguous.dtype.name)()
+        return pa.Array.from_buffers(arrow_type, len(contiguous), [None, pa.py_buffer(contiguous)])
     if kind == "S":
         refuse_bytes(pa.array(values.tolist(), pa.binary()), name, side.name_in_errors)
         return _texts_to_arrow(list(map(decode, values.tolist())))
@@ -210,46 +208,43 @@ def _read_each_row(
     side: Side,
     errors: Errors,
 ) -> list[Any]:
-    """Return what `read` returns for each row; `none` for rows that errors="skip" skips.
+    """Return the cells that `read` finds in the rows; `placeholder` for rows with a fault.
 
-    An InputError names the row; `kind` is the kind of fault.
+    With errors="strict", a fault is an InputError that names the row; `kind` is the kind of fault.
     """
-    results = []
+    cells = []
     for i, row in enumerate(rows):
         try:
-            results.append(read(row))
+            cells.append(read(row))
         except InputError as error:
             if errors == "strict":
-                problem = f"row {i}: {error.problem}"
-                raise InputError(
-                    problem, source=side.name_in_errors, hint=error.hint, kind=kind
-                ) from None
-            results.append(placeholder)
-    return results
+                problem, source = f"row {i}: {error.problem}", side.name_in_errors
+                raise InputError(problem, source=source, hint=error.hint, kind=kind) from None
+            cells.append(placeholder)
+    return cells
 
 
 def _list_to_arrow(
-    values: Sequence[Any], name: str, role: Role, side: Side, errors: Errors
+    cells: Sequence[Any], name: str, role: Role, side: Side, errors: Errors
 ) -> "pa.Array":
     """Return ids or numbers as an Arrow column; faults become empty or NaN, reported later."""
 
-    def number(value: Any) -> Any:
-        if is_number(value):
-            return value
-        raise InputError(f"expected a number in column {name!r}, got {value!r:.80}")
+    def check_number(cell: Any) -> Any:
+        if is_number(cell):
+            return cell
+        raise InputError(f"expected a number in column {name!r}, got {cell!r:.80}")
+
+    def check_id(cell: Any) -> str:
+        return to_id_text(cell, f"column {name!r}")
 
     if role in IDS:
-        location = f"column {name!r}"
-        return _texts_to_arrow(
-            _read_each_row(
-                values, lambda value: to_id_text(value, location), "", "id", side, errors
-            )
-        )
-    numbers = _read_each_row(values, number, np.nan, "number", side, errors)
+        return _texts_to_arrow(_read_each_row(cells, check_id, "", "id", side, errors))
+    numbers = _read_each_row(cells, check_number, np.nan, "number", side, errors)
     return number_column(np.array(numbers, np.float64))
 
 
 def _texts_to_arrow(texts: Sequence[str]) -> "pa.Array":
+    """Return texts as an Arrow column, with a dictionary if most texts have several rows."""
     import pyarrow as pa
 
     distinct_texts = deduplicate_texts(texts, sum(map(len, texts)))
@@ -272,9 +267,9 @@ def is_sparse(data: object) -> TypeGuard[Sparse]:
 
 
 def sparse_rows(data: Sparse, side: Side) -> TableRows:
-    """Return the stored entries of a sparse matrix: rows are queries, columns documents.
+    """Return the stored entries of a sparse matrix, whose rows are queries, columns documents.
 
-    Their ids are their numbers, from 0. Stored zeros count, too.
+    The ids are the numbers of rows and columns, from 0. Stored zeros count, too.
     """
     entries = data.tocoo()
     row, column = (np.asarray(array, np.int64) for array in (entries.row, entries.col))
@@ -312,7 +307,7 @@ def is_row(data: object) -> bool:
 def list_rows(
     data: Iterable[Any], side: Side, user_columns: ColumnsLike | None, errors: Errors
 ) -> Rows:
-    """Return rows: tuples (query, document, number), named tuples, or dicts.
+    """Return the rows in a list of tuples (query, document, number), named tuples, or dicts.
 
     A run's rows of two values, (query, document), are in the order of the ranking.
     """
@@ -338,18 +333,20 @@ def list_rows(
         rows = _read_each_row(rows, check_row, [None] * n, "columns", side, errors)
 
     def convert_column(role: Role, position: int, errors: Errors) -> "pa.Array":
-        field = _make_field_reader(
-            make_reader(position if are_plain else names[position]), names[position]
-        )
-        cells = _read_each_row(rows, field, None, "columns", side, errors)
-        return _list_to_arrow(cells, names[position], role, side, errors)
+        name = names[position]
+        read_field = _make_field_reader(make_reader(position if are_plain else name), name)
+        cells = _read_each_row(rows, read_field, None, "columns", side, errors)
+        return _list_to_arrow(cells, name, role, side, errors)
 
     is_ranking = are_plain and len(names) == 2
     return _make_table_rows(names, convert_column, side, user_columns, errors, "rows", is_ranking)
 
 
 class ObjectRows(Rows):
-    """Dicts, or objects with named fields, whose cells hold several documents: see `lists`."""
+    """The rows of dicts, or of objects with named fields, whose cells hold several documents.
+
+    `make_reader` takes the name of a field and returns a function that reads it from a row.
+    """
 
     def __init__(
         self,
@@ -359,7 +356,7 @@ class ObjectRows(Rows):
         side: Side,
         user_columns: ColumnsLike | None,
     ) -> None:
-        self._data, self._make_reader = rows, make_reader
+        self._objects, self._make_reader = rows, make_reader
         fields_of_column = find_objects(row for row in rows if isinstance(row, Mapping))
         self._fields, user_columns = choose_fields(
             column_names, fields_of_column, side, user_columns
@@ -367,41 +364,36 @@ class ObjectRows(Rows):
         self.column_names = all_names = [*column_names, *self._fields]
 
         def first_cell(position: int) -> Any:
-            return (
-                []
-                if all_names[position] in self._fields
-                else _read_or_none(make_reader(all_names[position]), rows[0])
-            )
+            name = all_names[position]
+            return [] if name in self._fields else _read_or_none(make_reader(name), rows[0])
 
         positions = take_columns(all_names, side, user_columns, side.name_in_errors, first_cell)
         self.list_columns = list_columns(all_names, positions, side, user_columns, first_cell)
         self.description, self.name = "rows with lists", side.name_in_errors
 
     def cells(self) -> Iterator[Cells]:
-        """Yield the columns of `lists`; None for a field that a row lacks."""
+        """Yield the cells of `list_columns`; None for a field that a row lacks."""
 
         def find_line(first_row: int, row: int) -> tuple[None, str]:
-            return None, f"row {first_row + row}: {self._data[first_row + row]!r:.120}"
+            return None, f"row {first_row + row}: {self._objects[first_row + row]!r:.120}"
 
         readers = list(map(self._make_cell_reader, self.list_columns.values()))
-        for begin in range(0, len(self._data), SIZES.lists):
-            rows = self._data[begin : begin + SIZES.lists]
+        for begin in range(0, len(self._objects), SIZES.lists):
+            rows = self._objects[begin : begin + SIZES.lists]
             cells = [_read_cells(readers, row) for row in rows]
             yield Cells.from_rows(self.list_columns, cells, partial(find_line, begin))
 
     def _make_cell_reader(self, name: str) -> Callable[[Any], Any]:
-        """Return a reader of a column, or of a field of the objects in its lists."""
+        """Return a function that reads a column, or a field of the objects in its lists."""
         field = self._fields.get(name)
-        read_column = self._make_reader(name if field is None else field.column)
-        return lambda row: (
-            _read_or_none(read_column, row)
-            if field is None
-            else field.read_cell(_read_or_none(read_column, row))
-        )
+        if field is None:
+            return partial(_read_or_none, self._make_reader(name))
+        read_column = self._make_reader(field.column)
+        return lambda row: field.read_cell(_read_or_none(read_column, row))
 
     def read_side(self, side: Side, user_columns: ColumnsLike) -> Rows:
-        """Return the same rows with other columns."""
-        return list_rows(self._data, side, user_columns, "skip")
+        """Return the rows of the same objects as judgments, or as a run, with stated columns."""
+        return list_rows(self._objects, side, user_columns, "skip")
 
     def blocks(self, roles: Iterable[Role], errors: Errors) -> Iterator[Load]:
         """Raise an error: these rows are read as cells."""
@@ -409,6 +401,7 @@ class ObjectRows(Rows):
 
 
 def _read_cells(readers: Sequence[Callable[[Any], Any]], row: Any) -> Sequence[Any] | InputError:
+    """Return the cells that the readers find in a row, or the error of the first that fails."""
     try:
         return [read(row) for read in readers]
     except InputError as error:
@@ -416,6 +409,7 @@ def _read_cells(readers: Sequence[Callable[[Any], Any]], row: Any) -> Sequence[A
 
 
 def _read_or_none(read: Callable[[Any], Any], row: Any) -> Any:
+    """Return what a reader finds in a row; None for a row without the field."""
     try:
         return read(row)
     except (AttributeError, KeyError, TypeError, IndexError):
@@ -425,7 +419,7 @@ def _read_or_none(read: Callable[[Any], Any], row: Any) -> Any:
 def _find_fields(
     row: Any, side: Side, user_columns: ColumnsLike | None
 ) -> tuple[list[str], Callable[[Any], Callable[[Any], Any]]]:
-    """Return the names of a row's fields, and a function that makes a field's reader."""
+    """Return the names of a row's fields, and a function that makes a reader of a field."""
     default_names = ["query_id", "doc_id", side.number_name]
     if isinstance(row, Mapping):
         return list(row), itemgetter
@@ -446,39 +440,38 @@ def _find_fields(
 
 
 def _make_field_reader(read: Callable[[Any], Any], name: str) -> Callable[[Any], Any]:
-    """Return a reader of a field; it raises InputError for a row without the field."""
+    """Return a reader of a field that raises InputError for a row without the field."""
 
-    def field(row: Any) -> Any:
+    def read_field(row: Any) -> Any:
         try:
             return read(row)
         except (AttributeError, KeyError, TypeError):
             raise InputError(f"has no {name!r}: {row!r:.80}") from None
 
-    return field
+    return read_field
 
 
-def table_rows(data: Any, side: Side, columns: ColumnsLike | None, errors: Errors) -> Rows:
+def table_rows(data: Any, side: Side, user_columns: ColumnsLike | None, errors: Errors) -> Rows:
     """Return the rows of a table in memory, of any kind."""
     if is_table(data):
         library = type(data).__module__.partition(".")[0]
         table = arrow_table(data, side.name_in_errors)
         if len(table) == 0 and is_stream(data):
             raise InputError("holds no rows", source=side.name_in_errors, hint=READ_ONCE_HINT)
-        rows = TableRows(table, side, columns, f"{library} table")
-        if (
-            rows.list_columns and side is Side.RUN and library == "pandas"
-        ):  # Arrow turns sets into lists
+        rows = TableRows(table, side, user_columns, f"{library} table")
+        # Arrow turns sets into lists.
+        if rows.list_columns and side is Side.RUN and library == "pandas":
             _refuse_sets(data, rows.list_columns["doc"], side)
         return rows
     if isinstance(data, np.ndarray) and data.dtype.names:
-        return array_rows(data, side, columns, errors)
+        return array_rows(data, side, user_columns, errors)
     if is_sparse(data):
         return sparse_rows(data, side)
     if isinstance(data, Iterable) and not isinstance(data, str | bytes | np.ndarray):
-        return list_rows(data, side, columns, errors)
+        return list_rows(data, side, user_columns, errors)
     is_path = isinstance(data, str | os.PathLike)
     raise InputError(
-        f"expected {side.name_in_errors} as a dict of dicts, a table, a list of rows, a structured array "
-        f"or a sparse matrix, got {type(data).__name__}",
+        f"expected {side.name_in_errors} as a dict of dicts, a table, a list of rows, a structured "
+        f"array or a sparse matrix, got {type(data).__name__}",
         hint=f"A file is read by read_{side.word}({str(data)!r:.80})." if is_path else None,
     )

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -33,10 +34,10 @@ Weights = dict[str, dict[str, float]]  # {query: {group: weight}}
 
 
 class GroupRows(Rows):
-    """Judgments in groups: {query: {group: [{document: level}, ...]}}, a dict for each subgroup.
+    """The rows of {query: {group: [{document: level}, ...]}}, with a dict for each subgroup.
 
-    `weights`, if there are any, are {query: {group: weight}}. `rows` are the rows that the groups
-    were read from, None for a dict.
+    `weights` are {query: {group: weight}}, None if no weights are stated. `rows` are the rows that
+    the groups were read from, None for a dict.
     """
 
     def __init__(
@@ -53,28 +54,20 @@ class GroupRows(Rows):
         if duplicate_rows is not None:
             self.duplicate_rows = duplicate_rows
         if rows is not None:
-            self.description, self.sources, self.is_text = (
-                rows.description,
-                rows.sources,
-                rows.is_text,
-            )
+            self.description, self.sources = rows.description, rows.sources
+            self.is_text = rows.is_text
 
     @cached_property
     def extra_roles(self) -> frozenset[Role]:
-        """Which columns the judgments need: levels are grades where all are whole numbers."""
+        """The roles of the columns: levels are grades where all of them are whole numbers."""
         subgroup_lists = [
             subgroups for groups in self.groups.values() for subgroups in groups.values()
         ]
-        levels = (
-            level
-            for subgroups in subgroup_lists
-            for subgroup in subgroups
-            for level in subgroup.values()
+        levels = chain.from_iterable(
+            subgroup.values() for subgroups in subgroup_lists for subgroup in subgroups
         )
-        roles = {
-            "group",
-            "grade" if all(float(level).is_integer() for level in levels) else "level",
-        }
+        are_grades = all(float(level).is_integer() for level in levels)
+        roles = {"group", "grade" if are_grades else "level"}
         if any(len(subgroups) > 1 for subgroups in subgroup_lists):
             roles.add("subgroup")
         return frozenset(roles if self.weights is None else {*roles, "weight"})
@@ -87,11 +80,11 @@ class GroupRows(Rows):
         return GroupRows(groups, weights, self.left_out, self, self.duplicate_rows)
 
     def blocks(self, roles: Iterable[Role], errors: Errors) -> Iterator[Load]:
-        """Yield the rows as one block, with the number of each row's subgroup, if any."""
+        """Yield the rows as one block, with all their columns."""
         yield self.build_block
 
     def build_block(self) -> Block:
-        """Return the rows, with the number of each row's subgroup if there are several."""
+        """Return the block of all rows, with their subgroups if a group has several."""
         queries, names, docs, numbers, levels = zip(
             *(
                 (query, group, doc, subgroup_number, level)
@@ -140,16 +133,18 @@ def read_group_dict(data: Mapping[Any, Any]) -> GroupRows | None:
 
 
 def _has_groups(docs: object) -> bool:
+    """Tell whether a query has {group: {document: level}}, or a list of such dicts."""
     first = next(iter(docs.values()), None) if isinstance(docs, MAPPINGS) else None
     return isinstance(first[0] if isinstance(first, list | tuple) and first else first, Mapping)
 
 
-def _check_levels(levels_of_doc: object, location: str) -> dict[str, float]:
-    if not isinstance(levels_of_doc, Mapping):
-        raise InputError(f"{location}: expected {{document: level}}, got {levels_of_doc!r:.80}")
-    if not levels_of_doc:
+def _check_levels(subgroup: object, location: str) -> dict[str, float]:
+    """Return {document: level} with text ids; InputError for anything else."""
+    if not isinstance(subgroup, Mapping):
+        raise InputError(f"{location}: expected {{document: level}}, got {subgroup!r:.80}")
+    if not subgroup:
         raise InputError(f"{location}: holds no judgment")
-    levels = with_text_ids(as_dict(levels_of_doc, location), location)
+    levels = with_text_ids(as_dict(subgroup, location), location)
     for doc, level in levels.items():
         if not is_number(level) or abs(float(level)) > LARGEST_GRADE:
             raise InputError(f"{location}, document {doc!r}: expected a level, got {level!r:.80}")
@@ -160,10 +155,10 @@ def _check_levels(levels_of_doc: object, location: str) -> dict[str, float]:
 
 
 def read_group_rows(rows: Rows, errors: Errors, duplicates: Duplicates = "refuse") -> GroupRows:
-    """Read rows that have a column of groups: subtopics, or groups of preferences.
+    """Return judgments in groups from rows with a column of subtopics, or groups of preferences.
 
     Raises InputError for the first row that is wrong, DuplicateError for a document twice in a
-    group unless `duplicates` says which one counts, InputError for a query whose weights add up to
+    group unless `duplicates` says which row counts, InputError for a query whose weights add up to
     0.
     """
     levels_of_query: dict[str, dict[str, dict[str, dict[str, float]]]] = {}
@@ -190,25 +185,17 @@ def read_group_rows(rows: Rows, errors: Errors, duplicates: Duplicates = "refuse
             location = f"{group_word} {group!r} of query {query!r}{subgroup}"
             levels = levels_of_query.get(query, {}).get(group, {}).get(subgroup, {})
             first_weight = weights.get(query, {}).get(group, weight)
-            fault_text, hint = None, None
+            fault, hint = None, None
             if abs(level) > LARGEST_GRADE:
-                fault_text = (
-                    f"expected a level of at most {LARGEST_GRADE:,} for {location}, got {level}"
-                )
+                fault = f"expected a level of at most {LARGEST_GRADE:,} for {location}, got {level}"
             elif weight is not None and not 0 <= weight < math.inf:
-                fault_text = f"expected a weight of 0 or more for {location}, got {weight!r}"
+                fault = f"expected a weight of 0 or more for {location}, got {weight!r}"
             elif weight != first_weight:
-                fault_text = (
-                    f"{location} has the weight {weight!r} here, and {first_weight!r} above"
-                )
+                fault = f"{location} has the weight {weight!r} here, and {first_weight!r} above"
                 hint = "All rows of a subtopic must have the same weight."
-            if fault_text is not None:
-                faults.add(
-                    "number",
-                    partial(block.row_error, row, fault_text, hint),
-                    1,
-                    block.find_input_row(row),
-                )
+            if fault is not None:
+                make_error = partial(block.row_error, row, fault, hint)
+                faults.add("number", make_error, 1, block.find_input_row(row))
                 continue
             if doc in levels:
                 problem = f"the document {doc!r} occurs twice for {location}"

@@ -1,4 +1,4 @@
-"""Identifiers: the only check of ids of queries, documents and subtopics."""
+"""Identifiers: the only check of ids of queries, documents and subtopics, for all formats."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -25,10 +25,10 @@ def is_whole_decimal(key: Any) -> bool:
 
 
 def encode_id(text: object) -> bytes | None:
-    """Return the bytes of a string that may be an id; None for anything else.
+    """Return the bytes of a string that may be an id; None for any other value.
 
-    Such a string is not empty, holds no null byte, and every surrogate in it stands for a byte.
-    (`Ids.spoilt` makes the same check for ids that are bytes already, all at once.)
+    An id is not empty, holds no null byte, and every surrogate in it stands for a byte.
+    (`Ids.mark_invalid` makes the same check for ids that are bytes already, all at once.)
     """
     if not isinstance(text, str) or not text or "\0" in text:
         return None
@@ -50,7 +50,7 @@ def are_ids(keys: Iterable[Any]) -> bool:
 
 
 def to_id_text(key: object, location: str) -> str:
-    """Return an id as text; InputError, which names `where`, for a key that cannot be an id."""
+    """Return an id as text; InputError, which names `location`, for a key that cannot be an id."""
     if not isinstance(key, str):
         if is_id(key) or is_whole_decimal(key):
             return str(int(key))  # type: ignore[call-overload] # it is a whole number
@@ -72,7 +72,7 @@ def escape_surrogates(text: str) -> str:
 
 
 def with_text_ids(data: Mapping[Any, Any], location: str) -> dict[str, Any]:
-    """Return the dict with text ids; InputError if two are equal, or a key cannot be an id."""
+    """Return the dict with text ids as keys; InputError if two are equal, or a key is no id."""
     texts = {to_id_text(key, location): value for key, value in data.items()}
     if len(texts) < len(data):
         raise InputError(f"{location}: two ids have the same text, as 1 and '1' do")

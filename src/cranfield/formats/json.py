@@ -1,11 +1,11 @@
-"""JSON: a dict of dicts, {query: {document: number}}, or a list of objects."""
+"""JSON: reads and writes an object of objects, {query: {document: number}}, or of lists."""
 
 import json
 import re
 from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import chain, pairwise
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 
@@ -29,8 +29,8 @@ from cranfield.formats.text import BYTE_ORDER_MARK
 from cranfield.formats.values import to_numbers
 
 _TABLE_HINT = "CSV, JSON lines, Parquet, Arrow; or pandas' to_json(path, orient='records')"
-# An object with a name, or a list of objects or lists; or one that is empty, and nothing after it:
-# a line of another format may begin with the id {}.
+# An object with a name, or a list of objects or lists; or an empty object or list, and nothing
+# after it: a line of another format may begin with the id {}.
 _BEGINNING = re.compile(rb'\{\s*(?:"|\Z|\}\s*\Z)|\[\s*(?:[{\[]|\]\s*\Z)')
 _LIST_IN_LIST = re.compile(rb"\[\s*\[")
 # An object with a list as its first value.
@@ -41,13 +41,22 @@ _OBJECTS_IN_LIST = re.compile(
 )
 
 
-Member = tuple[int, str, Any]  # the number of its line, the query, and its value
-# The number of rows of each query, their documents, and their numbers if there are any.
-DocumentLists = tuple[list[int], list[str], Floats | Ints | None]
+Member = tuple[int, str, Any]  # the number of the line, the query, and its documents
+
+
+class DocumentLists(NamedTuple):
+    """The documents of some queries: how many each query has, and all of them, query after query.
+
+    `numbers` are their scores or grades, (documents,), if these were requested.
+    """
+
+    n_docs: list[int]
+    docs: list[str]
+    numbers: Floats | Ints | None = None
 
 
 class JsonDictRows(Rows):
-    """A file with one JSON object: {query: {document: number}}, or {query: [document, ...]}."""
+    """The rows of a JSON object, {query: {document: number}}, or {query: [document, ...]}."""
 
     def __init__(self, source: Source, side: Side, sample: bytes) -> None:
         self.source = source
@@ -81,7 +90,7 @@ class JsonDictRows(Rows):
             yield partial(self._build_block, members, role, errors)
 
     def _read_members(self) -> Iterator[Member]:
-        """Yield (number of the line, query, value), one after the other."""
+        """Yield (number of the line, query, documents) of each member of the object."""
         with self.source.open(reports_progress=True) as stream:
             text = Window(stream, self.source)
             for line in text.read_members("{}"):
@@ -91,30 +100,29 @@ class JsonDictRows(Rows):
                 text.skip(":")
                 yield line, query, text.read_value()
 
-    def _build_block(self, queries: list[Member], role: Role | None, errors: Errors) -> Block:
+    def _build_block(self, members: list[Member], role: Role | None, errors: Errors) -> Block:
+        """Return the block of the documents of some queries."""
         faults = FaultLog(errors)
-        document_lists = self._check_all_at_once(queries, role) or self._check_one_by_one(
-            queries, role, faults
-        )
-        lengths, docs, numbers = document_lists
-        member_row = np.repeat(np.arange(len(queries)), lengths)  # the query of each row
-        query_ids = [encode_id(query) for _, query, _ in queries]
-        docs_of_queries = [query_docs for _, _, query_docs in queries]
+        lists = self._check_all_at_once(members, role)
+        if lists is None:
+            lists = self._check_one_by_one(members, role, faults)
+        n_docs, docs, numbers = lists
+        position = np.repeat(np.arange(len(members)), n_docs)  # (rows,) of each row's query
+        query_ids = [encode_id(query) for _, query, _ in members]
         empty_queries = [
             query_id
-            for query_id, query_docs in zip(query_ids, docs_of_queries, strict=True)
+            for query_id, (_, _, query_docs) in zip(query_ids, members, strict=True)
             if query_id and query_docs in ({}, [])
         ]
 
         def find_line(row: int) -> tuple[int | None, str | None]:
-            line, query, _ = queries[member_row[row]]
-            docs_above = docs[int(np.searchsorted(member_row, member_row[row])) : row]
+            line, query, _ = members[position[row]]
+            docs_above = docs[int(np.searchsorted(position, position[row])) : row]
             return self._locate_document(line, query, docs[row], docs_above.count(docs[row]))
 
         return Block(
-            Ids.of([name or b"?" for name in query_ids]).take(
-                member_row
-            ),  # a query with a fault has no rows
+            # A query with a fault has no rows.
+            Ids.of([query_id or b"?" for query_id in query_ids]).take(position),
             Ids.of_texts(docs),
             {} if role is None else {role: numbers},
             self.source.name,
@@ -123,42 +131,44 @@ class JsonDictRows(Rows):
             empty_queries,
         )
 
-    def _check_all_at_once(self, queries: list[Member], role: Role | None) -> DocumentLists | None:
-        """Return each query's number of rows, their documents and numbers; None for any fault."""
+    def _check_all_at_once(self, members: list[Member], role: Role | None) -> DocumentLists | None:
+        """Return the documents of some queries, and their numbers; None for any fault."""
         expected_type = list if self.is_ranking else dict
-        if not all(type(query_docs) is expected_type for _, _, query_docs in queries):
+        docs_of_queries = [query_docs for _, _, query_docs in members]
+        if not all(type(query_docs) is expected_type for query_docs in docs_of_queries):
             return None
-        docs = list(chain.from_iterable(query_docs for _, _, query_docs in queries))
-        if not are_ids(docs) or not are_ids([query for _, query, _ in queries]):
+        docs = list(chain.from_iterable(docs_of_queries))
+        if not are_ids(docs) or not are_ids([query for _, query, _ in members]):
             return None
-        lengths = [len(query_docs) for _, _, query_docs in queries]
+        n_docs = list(map(len, docs_of_queries))
         if role is None:
-            return lengths, docs, None
-        numbers = list(chain.from_iterable(query_docs.values() for _, _, query_docs in queries))
-        checked_numbers = to_numbers(role, numbers)
-        return None if checked_numbers is None else (lengths, docs, checked_numbers)
+            return DocumentLists(n_docs, docs)
+        raw_numbers = chain.from_iterable(query_docs.values() for query_docs in docs_of_queries)
+        numbers = to_numbers(role, list(raw_numbers))
+        return None if numbers is None else DocumentLists(n_docs, docs, numbers)
 
     def _check_one_by_one(
-        self, queries: list[Member], role: Role | None, faults: FaultLog
+        self, members: list[Member], role: Role | None, faults: FaultLog
     ) -> DocumentLists:
-        """Return the same for the rows without a fault; others raise an error or are left out."""
-        pairs_of_queries = [self._check_pairs(*member, role, faults) for member in queries]
-        docs = [doc for pairs in pairs_of_queries for doc, _ in pairs]
-        numbers = [number for pairs in pairs_of_queries for _, number in pairs]
-        checked_numbers = None if role is None else to_numbers(role, numbers)
-        return [len(pairs) for pairs in pairs_of_queries], docs, checked_numbers
+        """Return the documents without a fault; those with a fault are raised, or counted."""
+        pairs_of_queries = [
+            self._check_pairs(line, query, query_docs, role, faults)
+            for line, query, query_docs in members
+        ]
+        pairs = list(chain.from_iterable(pairs_of_queries))
+        numbers = None if role is None else to_numbers(role, [number for _, number in pairs])
+        n_docs = list(map(len, pairs_of_queries))
+        return DocumentLists(n_docs, [doc for doc, _ in pairs], numbers)
 
     def _check_pairs(
         self, line: int, query: str, query_docs: Any, role: Role | None, faults: FaultLog
     ) -> list[tuple[str, Any]]:
-        """Return a query's documents and their numbers, without faults."""
+        """Return (document, number) of a query's documents without a fault; take the faults."""
 
         def add_fault(kind: str, problem: str, doc: str | None = None) -> None:
             def make_error() -> InputError:
                 line_number, text = self._locate_document(line, query, doc)
-                return InputError(
-                    problem, source=self.source.name, line=line_number, text=text, kind=kind
-                )
+                return InputError(problem, kind=kind).locate(self.source.name, line_number, text)
 
             faults.add(kind, make_error)
 
@@ -192,7 +202,7 @@ class JsonDictRows(Rows):
     ) -> tuple[int, str]:
         """Return the number and the text of the line that holds a document of a query.
 
-        `line` is the query's line, which is returned if the document is not found; `above` is the
+        `line` is the query's line, which is returned if the document is not found; `n_above` is the
         number of earlier occurrences of the document in the query.
         """
         with self.source.open() as stream:
@@ -209,7 +219,7 @@ class JsonDictRows(Rows):
 
 
 class JsonIdLists(JsonDictRows):
-    """A file with one JSON list, [[document, ...], ...]: one list per query, numbered from 1."""
+    """The rows of a JSON list, [[document, ...], ...]: a list for each query, numbered from 1."""
 
     def __init__(self, source: Source, side: Side, sample: bytes) -> None:
         super().__init__(source, side, sample)
@@ -271,7 +281,7 @@ def _write(stream: IO[bytes], blocks: Iterable[Block], target: OutputFile) -> No
 
 
 def _list_members(block: Block) -> Iterator[tuple[str, Any]]:
-    """Yield each query, and its documents: with their numbers, or best first without."""
+    """Yield each query with {document: number}, or with its documents, best first."""
     docs = list(map(decode, block.doc.to_list()))
     first_row = block.query.find_changes().tolist()
     numbers = None if block.score_or_grade is None else block.score_or_grade.tolist()
@@ -281,10 +291,8 @@ def _list_members(block: Block) -> Iterator[tuple[str, Any]]:
             number_of_doc = dict(zip(query_docs, numbers[begin:end], strict=True))
             if len(number_of_doc) < len(query_docs):
                 repeated_doc = next(doc for doc in number_of_doc if query_docs.count(doc) > 1)
-                problem = (
-                    f"the document {repeated_doc!r} occurs twice for query {json.dumps(query)}"
-                )
-                raise InputError(f"{problem}: JSON cannot hold both", kind="duplicate")
+                problem = f"document {repeated_doc!r} occurs twice for query {json.dumps(query)}"
+                raise InputError(f"the {problem}: JSON cannot hold both", kind="duplicate")
             yield query, number_of_doc
         elif block.rank is not None:
             order = np.argsort(block.rank[begin:end], kind="stable").tolist()

@@ -1,4 +1,4 @@
-"""JSON text: reads values one after the other, and finds their lines."""
+"""JSON text: reads the values in a JSON file one after the other, and finds their lines."""
 
 import codecs
 import json
@@ -12,16 +12,16 @@ from cranfield.formats.source import Source
 from cranfield.formats.text import LONGEST_LINE
 
 _PIECE_BYTES = 1 << 20
-_N_CONTEXT = 60  # characters of a line to show before a place
+_N_CONTEXT = 60  # characters of a line to show before a position
 _BLANK = re.compile(r"[ \t\n\r]*")
 
 
 class NumberText(str):
-    """A number as its text in the file."""
+    """The text of a number in a file."""
 
 
 class DuplicatePairs(list[tuple[str, Any]]):
-    """An object's pairs (name, value), with a name that occurs twice."""
+    """The pairs (name, value) of a JSON object in which a name occurs twice."""
 
 
 def _decode_object(pairs: list[tuple[str, Any]]) -> dict[str, Any] | DuplicatePairs:
@@ -40,7 +40,7 @@ RECORD_DECODER = json.JSONDecoder(
 
 
 class Window:
-    """A piece of a JSON text, to read values from one after the other."""
+    """A piece of a JSON text, from which values are read one after the other."""
 
     def __init__(self, stream: Any, source: Source, decoder: json.JSONDecoder = _DECODER) -> None:
         self._decoder = decoder
@@ -50,12 +50,12 @@ class Window:
         self._decode = codecs.getincrementaldecoder("utf-8-sig")("surrogateescape").decode
         self._text = ""
         self._position = 0
-        self._value_begin = 0  # of the last value
+        self._value_begin = 0  # the position of the last value
         self._is_at_end = False
         self.line = 1
 
     def _read_more(self) -> None:
-        """Double what is held, or read at least one piece."""
+        """Double the text that is held, or read at least one piece."""
         raw = self._stream.read(max(_PIECE_BYTES, len(self._text) - self._position)) or b""
         self._is_at_end = not raw
         self._text = self._text[self._position :] + self._decode(raw, self._is_at_end)
@@ -64,7 +64,8 @@ class Window:
     def next_character(self) -> str:
         """Return the next character that is not a blank, "" at the end."""
         while True:
-            position = _BLANK.match(self._text, self._position).end()  # type: ignore[union-attr] # it always matches
+            match = _BLANK.match(self._text, self._position)
+            position = self._position if match is None else match.end()  # it always matches
             self.line += self._text.count("\n", self._position, position)
             self._position = position
             if self._position < len(self._text) or self._is_at_end:
@@ -73,14 +74,12 @@ class Window:
 
     def skip(self, character: str) -> None:
         """Skip a character that must be next."""
-        if self.next_character() != character:
-            raise self.syntax_error(
-                f"expected {character!r}, got {self.next_character() or 'the end'!r}"
-            )
+        if (following := self.next_character()) != character:
+            raise self.syntax_error(f"expected {character!r}, got {following or 'the end'!r}")
         self._position += 1
 
     def read_members(self, brackets: str) -> Iterator[int]:
-        """Yield the line of each member of an object, "{}", or list, "[]": then read it."""
+        """Yield the line of each member of an object, "{}", or a list, "[]"; callers read it."""
         self.skip(brackets[0])
         has_more = self.next_character() != brackets[1]
         while has_more:
@@ -117,9 +116,8 @@ class Window:
                     self._position = error.pos
                     raise self.syntax_error(error.msg[:1].lower() + error.msg[1:]) from None
                 is_too_deep = isinstance(error, RecursionError)
-                raise self.syntax_error(
-                    "is nested too deeply" if is_too_deep else str(error)
-                ) from None
+                problem = "is nested too deeply" if is_too_deep else str(error)
+                raise self.syntax_error(problem) from None
             if end == len(self._text) and not self._is_at_end:  # a number may continue
                 self._read_more()
                 continue
@@ -128,7 +126,7 @@ class Window:
             return value
 
     def syntax_error(self, problem: str, hint: str | None = None) -> InputError:
-        """Return an error with the place."""
+        """Return the error that the text is not valid JSON at the next character."""
         return InputError(
             f"is not valid JSON: {problem}",
             source=self._source.name,
@@ -139,16 +137,16 @@ class Window:
         )
 
     def text_around(self, position: int | None = None) -> str:
-        """Return the text around a place, or around the next one, in its line."""
+        """Return the text around a position, or around the next character, in its line."""
         position = self._position if position is None else position
         begin = self._text.rfind("\n", 0, position) + 1
         end = self._text.find("\n", position)
         return self._text[max(begin, position - _N_CONTEXT) : end if end >= 0 else None][:200]
 
     def find_name(self, name: str, n_above: int) -> tuple[int, str] | None:
-        """Return the line of a name in the last value, and the text around; None if not found.
+        """Return the line of a name in the last value, and the text around it; None without it.
 
-        `above` is the number of earlier occurrences of the name.
+        `n_above` is the number of earlier occurrences of the name.
         """
         spellings = {json.dumps(name), json.dumps(name, ensure_ascii=False)}
         names = re.compile("|".join(map(re.escape, spellings)))
@@ -158,6 +156,5 @@ class Window:
         position = next(islice(positions, n_above, None), None)
         if position is None:
             return None
-        return self.line - self._text.count("\n", position, self._position), self.text_around(
-            position
-        )
+        line = self.line - self._text.count("\n", position, self._position)
+        return line, self.text_around(position)

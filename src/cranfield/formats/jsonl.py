@@ -1,4 +1,4 @@
-"""JSON rows: JSON lines, and a list of objects, with the names of columns."""
+"""JSON rows: reads JSON lines, and lists of objects, whose names are columns; writes JSON lines."""
 
 import contextlib
 import json
@@ -30,7 +30,7 @@ _N_SAMPLE_ROWS = 1000  # rows in which a list that is not empty is looked for
 
 
 class JsonLines(Lines):
-    """Lines, each a JSON object with the names of columns."""
+    """Lines that are JSON objects, whose names are the columns."""
 
     allows_decimals = True
     kind = "JSON lines"
@@ -46,34 +46,23 @@ class JsonLines(Lines):
         )
         names = [*first_row, *self._fields]
         try:
-            first_cells = [*first_row.values(), *([] for _ in self._fields)]
-            positions = take_columns(
-                names, side, user_columns, source.name, first_cells.__getitem__
-            )
+            first_cell = [*first_row.values(), *([] for _ in self._fields)].__getitem__
+            positions = take_columns(names, side, user_columns, source.name, first_cell)
         except InputError as error:
             raise error.locate(source.name, line_number, text) from None
-        self._name_of_role = self.name_of_role = {
-            role: names[position] for role, position in positions.items()
-        }
-        self.list_columns = list_columns(
-            names, positions, side, user_columns, first_cells.__getitem__
-        )
+        self.name_of_role = {role: names[position] for role, position in positions.items()}
+        self.list_columns = list_columns(names, positions, side, user_columns, first_cell)
         self.column_names = names
         # Ids that are numbers in the first line are expected to be numbers in all.
         self._whole_number_columns = {
             name for name, value in first_row.items() if isinstance(value, NumberText)
         }
-        position_of_role = {role: i for i, role in enumerate(self._name_of_role)}
-        super().__init__(
-            source,
-            side,
-            begin,
-            position_of_role,
-            f"{self.kind} with {describe_columns(names, positions)}",
-        )
+        position_of_role = {role: i for i, role in enumerate(self.name_of_role)}  # in a DataLine
+        description = f"{self.kind} with {describe_columns(names, positions)}"
+        super().__init__(source, side, begin, position_of_role, description)
 
     def read_first_row(self, source: Source, sample: bytes) -> tuple[int, str, dict[str, Any]]:
-        """Return the first row: the number of its line, its text, and its values."""
+        """Return the number of the first row's line, its text, and the row."""
         lines = sample.split(b"\n")
         line_number, line = next((i, line) for i, line in enumerate(lines, 1) if line.strip())
         text = line.decode("utf-8", "replace")
@@ -91,19 +80,19 @@ class JsonLines(Lines):
 
     def describe_column(self, role: Role) -> str:
         """Return the column of a role, in words."""
-        return repr(self._name_of_role[role])
+        return repr(self.name_of_role[role])
 
     def find_query(self, line: bytes) -> bytes | None:
-        """Return the line's query, None for a line without data."""
+        """Return a line's query, None for a line without data."""
         if not line.strip():
             return None
         try:
-            return _parse_id(dict(_parse_pairs(line)).get(self._name_of_role["query"]), "")
+            return _parse_id(dict(_parse_pairs(line)).get(self.name_of_role["query"]), "")
         except InputError:
             return line
 
     def parse_lines(self, raw: bytes) -> Iterator[DataLine]:
-        """Yield the lines of data, with the faults of their columns."""
+        """Yield the lines of data in the bytes of a block, with their faults."""
         for i, line in enumerate(raw.split(b"\n")):
             text = line.rstrip(b"\r")
             if text.strip():
@@ -115,10 +104,10 @@ class JsonLines(Lines):
     def parse_object(
         self, line_number: int, text: bytes, pairs: Iterable[tuple[str, Any]]
     ) -> DataLine:
-        """Return an object as a record of the wanted columns."""
+        """Return an object, as pairs (name, value), as a line with the fields of the columns."""
         fields: list[bytes] = []
         try:
-            for role, column_name in self._name_of_role.items():
+            for role, column_name in self.name_of_role.items():
                 values = [value for name, value in pairs if name == column_name]
                 if len(values) != 1:
                     count = "no" if not values else "more than one"
@@ -130,7 +119,7 @@ class JsonLines(Lines):
         return DataLine(line_number, text, fields)
 
     def read_cells(self, raw: bytes, first_line: int) -> Cells:
-        """Return the columns of `lists` in a block of lines."""
+        """Return the cells of `list_columns` in a block, whose first line has a number."""
         lines = [(i, line) for i, line in enumerate(raw.split(b"\n"), first_line) if line.strip()]
 
         def find_line(row: int) -> tuple[int, str]:
@@ -145,45 +134,40 @@ class JsonLines(Lines):
                 rows.append(error)
         return Cells.from_rows(self.list_columns, rows, find_line)
 
-    def read_cells_of_object(self, value: Any) -> Sequence[Any] | InputError:
-        """Return an object's values of the columns of `lists`; None for a missing one."""
-        if isinstance(value, dict):
+    def read_cells_of_object(self, row: Any) -> Sequence[Any] | InputError:
+        """Return an object's cells of `list_columns`, None for a missing cell; or its error."""
+        if isinstance(row, dict):
             fields = [(self._fields.get(name), name) for name in self.list_columns.values()]
             try:
                 return [
-                    value.get(name) if field is None else field.read_cell(value.get(field.column))
+                    row.get(name) if field is None else field.read_cell(row.get(field.column))
                     for field, name in fields
                 ]
             except InputError as error:
                 return error
-        if not isinstance(value, DuplicatePairs):
+        if not isinstance(row, DuplicatePairs):
             return InputError("expected a JSON object", kind="columns")
-        names = [name for name, _ in value]
-        for column_name in self.list_columns.values():
-            column_name = (
-                self._fields[column_name].column if column_name in self._fields else column_name
-            )
+        names = [name for name, _ in row]
+        for name in self.list_columns.values():
+            column_name = self._fields[name].column if name in self._fields else name
             if names.count(column_name) > 1:
                 return InputError(f"has more than one {column_name!r}", kind="columns")
-        return self.read_cells_of_object(dict(value))
+        return self.read_cells_of_object(dict(row))
 
     def read_tables(
         self, raw: Bytes, type_of_position: "dict[int, pa.DataType]"
     ) -> Iterator["list[pa.Array] | None"]:
-        """Try to read the columns with Arrow; None if the block is not clean."""
+        """Yield the columns as Arrow reads them, if the block is clean."""
         import pyarrow as pa
         from pyarrow import json as arrow_json
 
-        names, roles = list(self._name_of_role.values()), list(self._name_of_role)
+        columns = list(self.name_of_role.items())
         fields = []
-        for position in type_of_position:
-            kind = pa.float64() if roles[position] in FRACTIONS else pa.int64()
-            if (
-                roles[position] in ("query", "doc")
-                and names[position] not in self._whole_number_columns
-            ):
+        for role, name in map(columns.__getitem__, type_of_position):
+            kind = pa.float64() if role in FRACTIONS else pa.int64()
+            if role in ("query", "doc") and name not in self._whole_number_columns:
                 kind = pa.string()
-            fields.append((names[position], kind))
+            fields.append((name, kind))
         if len(raw) == 0 or (raw == 0).any():
             return
         try:
@@ -214,85 +198,78 @@ class JsonLines(Lines):
 
 
 class JsonList(JsonLines):
-    """A JSON list of objects with the names of columns."""
+    """A JSON list of objects, whose names are the columns."""
 
     kind = "JSON list with objects"
     is_text = False  # how its lines end does not matter
 
     def read_first_row(self, source: Source, sample: bytes) -> tuple[int, str, dict[str, Any]]:
-        """Return the first row: the number of its line, its text, and its values."""
-        for line, value in self._read_elements(source, reports_progress=False):
-            if isinstance(value, dict):
-                return line, _excerpt(value), value
+        """Return the number of the first row's line, its text, and the row."""
+        for line, row in self._read_elements(source, reports_progress=False):
+            if isinstance(row, dict):
+                return line, _excerpt(row), row
             problem, hint = "expected a JSON object", None
-            if not isinstance(value, DuplicatePairs | list):
+            if not isinstance(row, DuplicatePairs | list):
                 hint = "Put a single query's list of ids into a list: [[1, 3, 5]]."
-            if isinstance(value, DuplicatePairs):
-                names = [name for name, _ in value]
+            if isinstance(row, DuplicatePairs):
+                names = [name for name, _ in row]
                 repeated_name = next(name for name in names if names.count(name) > 1)
                 problem = f"has more than one {repeated_name!r}"
-            raise InputError(
-                problem, source=source.name, line=line, text=_excerpt(value), hint=hint
-            )
+            raise InputError(problem, hint=hint).locate(source.name, line, _excerpt(row))
         raise InputError("holds no rows", source=source.name)
 
     def read_sample_rows(self, source: Source, sample: bytes) -> Iterator[dict[str, Any]]:
         """Yield the rows, as far as they can be read."""
         with contextlib.suppress(InputError):
-            for _, value in self._read_elements(source, reports_progress=False):
-                if isinstance(value, dict):
-                    yield value
+            for _, row in self._read_elements(source, reports_progress=False):
+                if isinstance(row, dict):
+                    yield row
 
     def _read_elements(
         self, source: Source, *, reports_progress: bool = True
     ) -> Iterator[tuple[int, Any]]:
-        """Yield (number of the line, value) of the list's elements."""
+        """Yield (number of the line, row) for the elements of the list."""
         with source.open(reports_progress=reports_progress) as stream:
             text = Window(stream, source, RECORD_DECODER)
             for line in text.read_members("[]"):
                 yield line, text.read_value()
 
     def cells(self) -> Iterator[Cells]:
-        """Yield the columns of `lists`."""
+        """Yield the cells of `list_columns`, some rows at a time."""
 
-        def find_line(elements: list[tuple[int, Any]], row: int) -> tuple[int, str]:
-            line, value = elements[row]
-            return line, _excerpt(value)
+        def find_line(batch: list[tuple[int, Any]], position: int) -> tuple[int, str]:
+            line, row = batch[position]
+            return line, _excerpt(row)
 
-        elements = self._read_elements(self.source)
-        while batch := list(islice(elements, SIZES.lists)):
-            rows = [self.read_cells_of_object(value) for _, value in batch]
-            yield Cells.from_rows(self.list_columns, rows, partial(find_line, batch))
+        numbered_rows = self._read_elements(self.source)
+        while batch := list(islice(numbered_rows, SIZES.lists)):
+            cells = [self.read_cells_of_object(row) for _, row in batch]
+            yield Cells.from_rows(self.list_columns, cells, partial(find_line, batch))
 
     def blocks(self, roles: Iterable[Role], errors: Errors) -> Iterator[Load]:
         """Yield the rows in blocks."""
         roles = tuple(roles)
+        position = self.position_of_role["query"]
         lines: list[DataLine] = []
-        for line_number, value in self._read_elements(self.source):
-            raw = _excerpt(value).encode("utf-8", "replace")
-            if not isinstance(value, dict | DuplicatePairs):
+        for line_number, row in self._read_elements(self.source):
+            text = _excerpt(row).encode("utf-8", "replace")
+            if not isinstance(row, dict | DuplicatePairs):
                 fault = InputError("expected a JSON object", kind="columns")
-                data_line = DataLine(line_number, raw, (), fault)
+                line = DataLine(line_number, text, (), fault)
             else:
-                pairs = list(value.items()) if isinstance(value, dict) else value
-                data_line = self.parse_object(line_number, raw, pairs)
-            position = self.position_of_role["query"]
-            query_ends = (
-                lines
-                and data_line.fields
-                and lines[-1].fields[position:] != data_line.fields[position:]
-            )
-            if len(lines) >= SIZES.rows and query_ends:
-                yield partial(
-                    self._read_line_by_line, lines, roles, _make_line_finder(lines), errors
-                )
+                pairs = list(row.items()) if isinstance(row, dict) else row
+                line = self.parse_object(line_number, text, pairs)
+            is_full = len(lines) >= SIZES.rows and line.fields
+            if is_full and lines[-1].fields[position:] != line.fields[position:]:
+                find_line = _make_line_finder(lines)
+                yield partial(self.build_block_of_lines, lines, roles, find_line, errors)
                 lines = []
-            lines.append(data_line)
-        yield partial(self._read_line_by_line, lines, roles, _make_line_finder(lines), errors)
+            lines.append(line)
+        yield partial(self.build_block_of_lines, lines, roles, _make_line_finder(lines), errors)
 
 
 class JsonOfObjects(JsonList):
-    """A JSON object with a query's documents as objects: {query: [{"doc_id": ...}, ...]}."""
+    """A JSON object of lists, with documents as objects: {query: [{"doc_id": ...}, ...]}."""
 
     kind = "JSON object of lists"
 
@@ -300,7 +277,7 @@ class JsonOfObjects(JsonList):
         self, source: Source, side: Side, sample: bytes, user_columns: ColumnsLike | None
     ) -> None:
         super().__init__(source, side, sample, user_columns)
-        self.column_names = ()  # it is no table that may hold both sides
+        self.column_names = ()  # a table might hold both sides; this is none
 
     def _read_elements(
         self, source: Source, *, reports_progress: bool = True
@@ -313,46 +290,50 @@ class JsonOfObjects(JsonList):
                 yield line, query_row(query, text.read_value())
 
 
-def _make_line_finder(records: list[DataLine]) -> Callable[..., tuple[int | None, str | None]]:
+def _make_line_finder(lines: list[DataLine]) -> Callable[..., tuple[int | None, str | None]]:
+    """Return a function that finds the number and the text of a row among these lines."""
+
     def find_line(row: int, good_rows: list[int] | None = None) -> tuple[int, str]:
-        line = records[row if good_rows is None else good_rows[row]]
+        line = lines[row if good_rows is None else good_rows[row]]
         return line.index, line.text.decode("utf-8", "replace")
 
     return find_line
 
 
-def _excerpt(value: Any) -> str:
+def _excerpt(row: Any) -> str:
     """Return an element of a JSON list as text for errors."""
-    return f"{dict(value) if isinstance(value, dict) else value!r:.200}"
+    return f"{dict(row) if isinstance(row, dict) else row!r:.200}"
 
 
 def _parse_pairs(line: bytes) -> list[tuple[str, Any]]:
-    value = _parse_object(line)
-    return list(value.items()) if isinstance(value, dict) else value
+    """Return the pairs (name, value) of a JSON object; InputError for anything else."""
+    row = _parse_object(line)
+    return list(row.items()) if isinstance(row, dict) else row
 
 
 def _parse_object(line: bytes) -> dict[str, Any] | DuplicatePairs:
+    """Return the JSON object in a line; InputError for anything else."""
     try:
-        value = RECORD_DECODER.decode(line.decode("utf-8", "surrogateescape"))
+        row = RECORD_DECODER.decode(line.decode("utf-8", "surrogateescape"))
     except json.JSONDecodeError as error:
         problem = f"is not valid JSON: {error.msg[:1].lower()}{error.msg[1:]}"
         raise InputError(problem, kind="text") from None
     except (RecursionError, ValueError):
         raise InputError("is not valid JSON: nested too deeply", kind="text") from None
-    if not isinstance(value, dict | DuplicatePairs):
+    if not isinstance(row, dict | DuplicatePairs):
         raise InputError("expected a JSON object", kind="text")
-    return value
+    return row
 
 
-def _parse_id(value: Any, name: str) -> bytes:
+def _parse_id(cell: Any, name: str) -> bytes:
     """Return an id's bytes, from a string or from the digits of a whole number."""
-    is_text = not isinstance(value, NumberText) or _INTEGER.fullmatch(value)
-    encoded_id = encode_id(value) if is_text else None
+    is_text = not isinstance(cell, NumberText) or _INTEGER.fullmatch(cell)
+    encoded_id = encode_id(cell) if is_text else None
     if encoded_id is None:
-        text = str(value) if isinstance(value, NumberText) else repr(value)
+        text = str(cell) if isinstance(cell, NumberText) else repr(cell)
         raise InputError(
             f"expected a string or a whole number as {name!r}, got {text:.80}",
-            hint=STATE_LISTS_HINT if isinstance(value, list) else None,
+            hint=STATE_LISTS_HINT if isinstance(cell, list) else None,
             kind="id",
         )
     return encoded_id
@@ -361,15 +342,15 @@ def _parse_id(value: Any, name: str) -> bytes:
 _INTEGER = re.compile(r"-?\d+")
 
 
-def _number_text(value: Any, name: str) -> bytes:
-    """Return the text of a number; for any other value, a string that is not a number."""
-    if isinstance(value, NumberText):
-        return value.encode()
-    return f"{value!r:.80}".encode("utf-8", "replace")
+def _number_text(cell: Any, name: str) -> bytes:
+    """Return the text of a number; for any other cell, a text that is not a number."""
+    if isinstance(cell, NumberText):
+        return cell.encode()
+    return f"{cell!r:.80}".encode("utf-8", "replace")
 
 
 def looks_like_lines(sample: bytes) -> bool:
-    """Recognise JSON lines: the first line is an object that has a plain value."""
+    """Tell whether a sample is JSON lines: its first line is an object that has a plain value."""
     text = sample.removeprefix(BYTE_ORDER_MARK).lstrip()
     if not text.startswith(b"{"):
         return False

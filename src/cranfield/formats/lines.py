@@ -1,4 +1,4 @@
-"""Text with a row on each line: read in blocks by Arrow, or line by line where that fails.
+"""Lines of text with a row on each: read in blocks by Arrow, or line by line where that fails.
 
 A file is read in blocks of a few megabytes, cut where the query changes. Arrow reads a block if it
 is clean, or can be made clean. Otherwise the block is read line by line, which finds the lines with
@@ -10,7 +10,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import takewhile
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from cranfield.formats.block import (
     Cells,
     Errors,
     FaultLog,
+    FindLine,
     Load,
     Role,
     Rows,
@@ -43,18 +44,17 @@ from cranfield.formats.values import NUMBER, parse_integer, to_grades, unify_gra
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# What to do about a line with a fault, if those before it have none.
+# What to do about a line with a fault, if lines before it have none.
 _SKIP_HINT = "Mend the line; or errors='skip' (--errors skip) leaves such lines out."
 _DECIMAL_COMMA = re.compile(rb"[+-]?\d+,\d+")
 _WHOLE_DECIMAL = re.compile(rb"([+-]?0{0,80}\d{1,10})\.0*")
-FindLine = Callable[..., tuple[int | None, str | None]]
 
 
 @dataclass(frozen=True)
 class DataLine:
-    """A line of data: its number within the block, from 0, its text, and its columns.
+    """A line of data: its number within the block, from 0, its text, and the fields of its columns.
 
-    `fault` says why it cannot be a row; then there are no columns.
+    `fault` says why it cannot be a row; then there are no fields.
     """
 
     index: int
@@ -64,9 +64,10 @@ class DataLine:
 
 
 class Lines(Rows):
-    """A text file, or the copy of a pipe, with a row on each line.
+    """The rows of a text file, or of the copy of a pipe, with a row on each line.
 
-    `begin` is the offset of the first byte of data; `columns` has the column of each role.
+    `first_byte` is the offset of the first byte of data; `position_of_role` is {role: position of
+    its column}. A subclass says what the fields of a line are, and how Arrow may read a block.
     """
 
     #: Whether a whole number may have a decimal point, as 3.0.
@@ -74,30 +75,35 @@ class Lines(Rows):
     is_text = True
 
     def __init__(
-        self, source: Source, side: Side, begin: int, columns: Mapping[Role, int], form: str
+        self,
+        source: Source,
+        side: Side,
+        first_byte: int,
+        position_of_role: Mapping[Role, int],
+        description: str,
     ) -> None:
         self.source = source
         self.side = side
-        self.first_byte = begin
-        self.position_of_role = columns
-        self.description = form
-        self.extra_roles = select_extra_roles(columns)
+        self.first_byte = first_byte
+        self.position_of_role = position_of_role
+        self.description = description
+        self.extra_roles = select_extra_roles(position_of_role)
 
     @abstractmethod
     def parse_lines(self, raw: bytes) -> Iterator[DataLine]:
-        """Yield the lines of data, with the faults of their columns."""
+        """Yield the lines of data in the bytes of a block, with their faults."""
 
     @abstractmethod
     def read_tables(
         self, raw: Bytes, type_of_position: "dict[int, pa.DataType]"
     ) -> Iterator["list[pa.Array] | None"]:
-        """Try to read the columns (position: type) with Arrow, in several ways: None if not clean.
+        """Yield the columns, {position: type}, of a block as Arrow reads it, in several ways.
 
-        The first value that is not None is used.
+        None where the block is not clean; the first list of arrays is used.
         """
 
     def cells(self) -> Iterator[Cells]:
-        """Yield the columns of `lists`, block by block."""
+        """Yield the cells of `list_columns`, block by block."""
         with self.source.open() as stream:
             line_number = line_number_at(stream, self.first_byte)
         for _, raw in read_raw_blocks(self.source, self.find_cut, [], self.first_byte):
@@ -106,12 +112,12 @@ class Lines(Rows):
             line_number += len(text.splitlines())
 
     def read_cells(self, raw: bytes, first_line: int) -> Cells:
-        """Return the columns of `lists` in a block; `first` is the number of its first line."""
+        """Return the cells of `list_columns` in a block, whose first line has a number."""
         raise NotImplementedError
 
     @abstractmethod
     def find_query(self, line: bytes) -> bytes | None:
-        """Return bytes that identify the line's query; None for a line without data."""
+        """Return bytes that identify a line's query; None for a line without data."""
 
     def find_cut(self, data: Bytes) -> int:
         """Return where the rows of the last query begin, 0 if all rows have one query."""
@@ -119,25 +125,18 @@ class Lines(Rows):
             n_skipped = len(data) - SIZES.tail
             first_line_length = data[n_skipped:].tobytes().find(b"\n") + 1
             n_skipped += first_line_length
-            change = (
-                find_query_change(data[n_skipped:].tobytes(), self.find_query)
-                if first_line_length
-                else 0
-            )
-            if change:
+            tail = data[n_skipped:].tobytes() if first_line_length else b""
+            if change := find_query_change(tail, self.find_query):
                 return n_skipped + change
         return find_query_change(data.tobytes(), self.find_query)
 
     def blocks(self, roles: Iterable[Role], errors: Errors) -> Iterator[Load]:
         """Yield the rows in blocks, to be loaded in any thread."""
         roles = tuple(roles)
-        spare_buffers: list[
-            Bytes
-        ] = []  # buffers to use again: new memory costs more time than reading
+        spare_buffers: list[Bytes] = []  # to use again: new memory costs more time than reading
         is_empty = True
-        for offset, raw in read_raw_blocks(
-            self.source, self.find_cut, spare_buffers, self.first_byte
-        ):
+        raw_blocks = read_raw_blocks(self.source, self.find_cut, spare_buffers, self.first_byte)
+        for offset, raw in raw_blocks:
             is_empty = False
             yield partial(self._load, offset, raw, roles, errors, spare_buffers)
         if is_empty:
@@ -151,34 +150,31 @@ class Lines(Rows):
         errors: Errors,
         spare_buffers: list[Bytes],
     ) -> Block:
+        """Return the rows in the bytes of a block, which begins at `offset` in the file."""
         import pyarrow as pa
 
         find_line = partial(self._find_line, offset, len(raw))
         if "group" in roles:  # judgments by subtopic are few
-            return self._read_line_by_line(
-                self.parse_lines(raw.tobytes()), roles, find_line, errors
-            )
+            return self._read_line_by_line(raw, roles, find_line, errors)
         # Whole numbers are read as text first: Arrow would accept hexadecimal ones.
         types = {
             self.position_of_role[role]: pa.float64() if role in FRACTIONS else pa.binary()
             for role in ("query", "doc", *roles)
         }
         for arrays in self.read_tables(raw, types):
-            block = None if arrays is None else self._build_block(arrays, roles, find_line)
+            block = None if arrays is None else self._build_arrow_block(arrays, roles, find_line)
             if block is not None:
                 break
         else:
-            block = self._read_line_by_line(
-                self.parse_lines(raw.tobytes()), roles, find_line, errors
-            )
+            block = self._read_line_by_line(raw, roles, find_line, errors)
         if isinstance(raw.base, np.ndarray):
             spare_buffers.append(raw.base)  # everything has been copied out of it
         return block
 
-    def _build_block(
+    def _build_arrow_block(
         self, arrays: "list[pa.Array]", roles: tuple[Role, ...], find_line: FindLine
     ) -> Block | None:
-        """Return the block that Arrow read, None if a value is not a number after all."""
+        """Return the block of the columns that Arrow read; None if a value is not a number."""
         query, doc = (Ids.of_arrow(array) for array in arrays[:2])
         columns: dict[Role, Any] = {}
         for role, array in zip(roles, arrays[2:], strict=True):
@@ -192,30 +188,38 @@ class Lines(Rows):
         return Block(query, doc, columns, self.source.name, find_line)
 
     def _parse_whole_numbers(self, array: "pa.Array") -> Ints | None:
-        ids = Ids.of_arrow(array)
-        if ids.are_digits() and int(ids.length.max()) <= 9:
-            return ids.to_numbers()
-        numbers = list(
-            takewhile(lambda number: number is not None, map(self.parse_integer, ids.to_list()))
-        )
-        return np.array(numbers, np.int64) if len(numbers) == len(ids) else None
+        """Return texts as whole numbers, (rows,); None if a text is not a whole number."""
+        texts = Ids.of_arrow(array)
+        if texts.are_digits() and int(texts.length.max()) <= 9:
+            return texts.to_numbers()
+        integers = map(self.parse_integer, texts.to_list())
+        numbers = list(takewhile(lambda number: number is not None, integers))
+        return np.array(numbers, np.int64) if len(numbers) == len(texts) else None
 
     def parse_integer(self, field: bytes) -> int | None:
-        """Return the whole number in the field, None if there is none."""
+        """Return the whole number in a field; None if the field holds none."""
         match = _WHOLE_DECIMAL.fullmatch(field) if self.allows_decimals else None
         return parse_integer(match[1] if match else field)
 
     def _read_line_by_line(
+        self, raw: Bytes, roles: tuple[Role, ...], find_line: Callable[..., Any], errors: Errors
+    ) -> Block:
+        """Return the block in these bytes without Arrow: see `build_block_of_lines`."""
+        lines = self.parse_lines(raw.tobytes())
+        return self.build_block_of_lines(lines, roles, find_line, errors)
+
+    def build_block_of_lines(
         self,
         lines: Iterable[DataLine],
         roles: tuple[Role, ...],
-        find_line: FindLine,
+        find_line: Callable[..., tuple[int | None, str | None]],
         errors: Errors,
     ) -> Block:
-        """Read lines one at a time; lines with faults raise an error or are left out."""
-        read_roles = sorted(
-            ("query", "doc", *roles), key=lambda role: role not in IDS
-        )  # these first
+        """Return the block of these lines; lines with faults raise an error or are left out.
+
+        `find_line` takes the row of a line; `good_rows` are those of the lines that stay.
+        """
+        read_roles = sorted(("query", "doc", *roles), key=lambda role: role not in IDS)  # ids first
         fields_of_role: dict[Role, list[Any]] = {role: [] for role in read_roles}
         good_rows: list[int] = []
         faults = FaultLog(errors)
@@ -250,7 +254,7 @@ class Lines(Rows):
         return Block(query, doc, columns, self.source.name, find_good_line, faults.left_out)
 
     def _read_field(self, role: Role, line: DataLine) -> bytes | float:
-        """Return the id, or the number, in a line; InputError for anything else."""
+        """Return the id, or the number, of a role in a line; InputError for any other field."""
         field = line.fields[self.position_of_role[role]]
         if role in IDS:
             if not field:
@@ -265,14 +269,10 @@ class Lines(Rows):
         else:
             stripped_field = field.strip() if self.allows_decimals else field
             number = self.parse_integer(stripped_field)
-            if (
-                number is None
-                and COLUMNS[role].whole_if_possible
-                and NUMBER.fullmatch(stripped_field)
-            ):
-                number = (
-                    float(stripped_field) if abs(float(stripped_field)) <= LARGEST_GRADE else None
-                )
+            may_be_fraction = number is None and COLUMNS[role].whole_if_possible
+            if may_be_fraction and NUMBER.fullmatch(stripped_field):
+                fraction = float(stripped_field)
+                number = fraction if abs(fraction) <= LARGEST_GRADE else None
         if number is None:
             raise self._not_a_number_error(role, field)
         return number
@@ -282,6 +282,7 @@ class Lines(Rows):
         return f"column {self.position_of_role[role] + 1}"
 
     def _not_a_number_error(self, role: Role, field: bytes) -> InputError:
+        """Return the error that a field holds no number of its role."""
         text = field[:80].decode("utf-8", "replace")
         kind = COLUMNS[role].kind
         hint = None
@@ -295,7 +296,10 @@ class Lines(Rows):
     def _find_line(
         self, offset: int, length: int, row: int, good_rows: list[int] | None = None
     ) -> tuple[int | None, str | None]:
-        """Return the line number and the text of a block's row; reads the file again."""
+        """Return the number and the text of the line of a block's row; reads the file again.
+
+        `good_rows` are the rows of the lines that were not left out, if some were.
+        """
         if good_rows is not None:
             row = good_rows[row]
         with self.source.open() as stream:
@@ -303,21 +307,20 @@ class Lines(Rows):
             raw = b""
             while len(raw) < length and (chunk := stream.read(length - len(raw))):
                 raw += chunk
-        line = next(
-            (candidate for i, candidate in enumerate(self.parse_lines(raw)) if i == row), None
-        )
+        line = next(islice(self.parse_lines(raw), row, None), None)
         if line is None:
             raise self.source.changed_error()
         return line_number + line.index, line.text.decode("utf-8", "replace")
 
 
 def _view_scores(column: "pa.Array") -> Floats | None:
+    """Return a column's memory as scores, (rows,); None if a score is NaN."""
     scores = np.frombuffer(column.buffers()[1], np.float64, len(column), 8 * column.offset)
     return None if np.isnan(scores).any() else scores
 
 
 def _parse_fractions(column: "pa.Array") -> Numbers | None:
-    """Return texts as grades with fractions, None if one is not a grade."""
+    """Return texts as grades, which may be fractions, (rows,); None if a text is not a grade."""
     import pyarrow as pa
 
     try:

@@ -1,4 +1,4 @@
-"""Cells that hold several documents: turns a table's row per query into a row per document.
+"""List cells: turns a table with a row for each query into rows, each with one document.
 
 This is the only place where lists become rows, for tables of every kind: list columns of Arrow,
 pandas and polars; lists in dicts and in JSON; texts that hold a list, `["a", "b"]`, `['a', 'b']`
@@ -39,7 +39,7 @@ _ELEMENT = re.compile(
 
 
 def to_document_rows(rows: Rows, side: Side, user_columns: ColumnsLike | None) -> Rows:
-    """Return the rows: split if their cells hold several documents, with scores for distances."""
+    """Return rows with one document each: split where cells hold several, scores for distances."""
     if rows.list_columns and holds_lists(rows, user_columns):
         rows = ListRows(rows, side, user_columns)
     else:
@@ -50,8 +50,8 @@ def to_document_rows(rows: Rows, side: Side, user_columns: ColumnsLike | None) -
 def holds_lists(rows: Rows, user_columns: ColumnsLike | None) -> bool:
     """Tell whether the documents' column holds lists by its name, or by each of its texts.
 
-    Texts in a column of single ids are ids unless all of them are lists, `['d1']`: the rows are
-    read until one is not, or is a list of another kind.
+    Texts in a column of single ids are ids unless all of them are lists, `['d1']`: rows are read
+    until a text is not a list, or a cell is a list and no text.
     """
     if may_split(rows.list_columns["doc"], rows.column_names, user_columns):
         return True
@@ -68,7 +68,7 @@ def holds_lists(rows: Rows, user_columns: ColumnsLike | None) -> bool:
 
 
 def _is_list_text(text: str) -> bool:
-    """Tell whether a text is a list as JSON or Python write it."""
+    """Tell whether a text is a list as JSON or Python write lists."""
     try:
         return is_list_cell(text) and isinstance(_parse_list(text.strip(), ""), list)
     except InputError:
@@ -76,7 +76,7 @@ def _is_list_text(text: str) -> bool:
 
 
 class ListRows(Rows):
-    """The rows of a table whose cells hold several documents: one row for each document.
+    """The rows of a table whose cells hold several documents: a row for each document.
 
     The order of a run's list is its ranking, unless another column has a list of scores; the
     documents of judgments have grade 1, unless another column has their grades.
@@ -85,29 +85,24 @@ class ListRows(Rows):
     def __init__(self, rows: Rows, side: Side, user_columns: ColumnsLike | None) -> None:
         self._rows, self._side = rows, side
         self.read_side = rows.read_side  # type: ignore[method-assign] # of the same table
-        self.column_names, self.name_of_role, self.list_columns = (
-            rows.column_names,
-            rows.list_columns,
-            rows.list_columns,
-        )
-        split_names = (
+        self.column_names = rows.column_names
+        self.name_of_role = self.list_columns = rows.list_columns
+        self._split_columns = frozenset(  # the columns that may hold texts such as a;b
             name
             for name in rows.list_columns.values()
             if may_split(name, rows.column_names, user_columns)
         )
-        self._split_columns = frozenset(split_names)  # the columns that may hold texts such as a;b
         self.extra_roles = select_extra_roles(rows.list_columns)
         self.is_ranking = side is Side.RUN and not self.extra_roles & {"score", "distance", "rank"}
         self.description, _, _ = rows.description.partition(" with ")
         self.description += f" with lists in columns {', '.join(rows.list_columns.values())}"
         self.sources, self.is_text, self.n_rows = rows.sources, rows.is_text, rows.n_rows
         self.name: str = getattr(rows, "name", "") or rows.source.name  # type: ignore[attr-defined]
-        doc_name = rows.list_columns[
-            "doc"
-        ]  # its name says that it holds lists, or it is a field of objects
-        is_field = doc_name.rpartition(".")[0] in rows.column_names
+        # Whether the documents' column is a list by its name, or as a field of objects.
+        name = rows.list_columns["doc"]
+        is_field = name.rpartition(".")[0] in rows.column_names
         self._is_known_list = (
-            doc_name in self._split_columns or is_name_if_lists(doc_name, side) or is_field
+            name in self._split_columns or is_name_if_lists(name, side) or is_field
         )
 
     def blocks(self, roles: Iterable[Role], errors: Errors) -> Iterator[Load]:
@@ -117,21 +112,23 @@ class ListRows(Rows):
         n_rows = n_documents = 0
         for cells in self._rows.cells():
             faults = FaultLog(errors)
-            split_rows = self._split_at_once(cells, roles, queries_above) or self._split_one_by_one(
-                cells, roles, queries_above, faults
-            )
+            split_rows = self._split_at_once(cells, roles, queries_above)
+            if split_rows is None:
+                split_rows = self._split_one_by_one(cells, roles, queries_above, faults)
             if self._side is Side.RUN:
                 queries_above.update(split_rows.queries)
             n_rows, n_documents = n_rows + len(split_rows.rows), n_documents + len(split_rows.docs)
             yield partial(self._build_block, cells, split_rows, faults)
         if not self._is_known_list:
             text = (
-                f"Column {self.list_columns['doc']!r:.80} of {self._side.name_in_errors} holds lists: "
-                f"{format_count(n_rows, 'row')} became {format_count(n_documents, 'document')}."
+                f"Column {self.list_columns['doc']!r:.80} of {self._side.name_in_errors} holds "
+                f"lists: {format_count(n_rows, 'row')} became "
+                f"{format_count(n_documents, 'document')}."
             )
             self.notes = (Note("list-cells", "info", text, count=n_rows),)
 
     def _build_block(self, cells: Cells, split_rows: "_SplitRows", faults: FaultLog) -> Block:
+        """Return the block of the documents of rows that were split."""
         row_of_doc = np.repeat(np.arange(len(split_rows.rows)), split_rows.n_docs)
 
         def find_line(row: int) -> tuple[int | None, str]:
@@ -150,13 +147,13 @@ class ListRows(Rows):
     def _split_at_once(
         self, cells: Cells, roles: Sequence[Role], queries_above: Set[bytes]
     ) -> "_SplitRows | None":
-        """Return the documents of some rows, and their numbers; None for any fault."""
-        query = None if cells.faults else _to_ids(cells.columns["query"])
+        """Return the rows with their documents and numbers, column by column; None for a fault."""
+        query_ids = None if cells.faults else _to_ids(cells.columns["query"])
         doc_lists = self._flatten_column(cells, "doc")
         docs = None if doc_lists is None else _to_ids(doc_lists[0])
-        if query is None or doc_lists is None or docs is None:
+        if query_ids is None or doc_lists is None or docs is None:
             return None
-        queries, columns = query.to_list(), {}
+        queries, columns = query_ids.to_list(), {}
         for role in roles:
             number_lists = self._flatten_column(cells, role)
             if number_lists is None or not np.array_equal(number_lists[1], doc_lists[1]):
@@ -170,7 +167,7 @@ class ListRows(Rows):
         return _SplitRows(np.arange(len(queries)), queries, doc_lists[1], docs, columns)
 
     def _flatten_column(self, cells: Cells, role: Role) -> tuple[Any, Ints] | None:
-        """Return the elements of all cells of a column, and the number of elements in each cell.
+        """Return the elements of all cells of a column, (elements,), and how many each cell has.
 
         None if a cell is empty, or does not hold a list.
         """
@@ -178,9 +175,9 @@ class ListRows(Rows):
         if not isinstance(column, list):
             flat_lists = flatten_lists(column)
             is_empty = role == "doc" and self._side is Side.QRELS  # for judgments, that is a fault
-            if flat_lists is None or (is_empty and flat_lists[2] is not None):
+            if flat_lists is None or (is_empty and flat_lists.is_null is not None):
                 return None
-            return flat_lists[:2]
+            return flat_lists.elements, flat_lists.n_elements
         is_ranked = role != "doc" or self._side is Side.RUN
         try:
             lists = [
@@ -191,13 +188,13 @@ class ListRows(Rows):
             return None
         if None in lists:
             return None
-        lengths = np.array([len(elements) for elements in lists if elements is not None], np.int64)
-        return list(chain.from_iterable(filter(None, lists))), lengths
+        n_elements = [len(elements) for elements in lists if elements is not None]
+        return list(chain.from_iterable(filter(None, lists))), np.array(n_elements, np.int64)
 
     def _split_one_by_one(
         self, cells: Cells, roles: Sequence[Role], queries_above: Set[bytes], faults: FaultLog
     ) -> "_SplitRows":
-        """Return the same for the rows without a fault; others raise an error or are left out."""
+        """Return the rows without a fault; a row with a fault raises an error or is left out."""
         columns = {
             role: column if isinstance(column, list) else column.to_pylist()
             for role, column in cells.columns.items()
@@ -258,11 +255,8 @@ class ListRows(Rows):
                 kind="id",
             )
         docs = [_parse_id(element, name) for element in elements or ()]
-        return (
-            query,
-            docs,
-            {role: self._read_numbers(role, cell_of_role[role], docs) for role in roles},
-        )
+        numbers = {role: self._read_numbers(role, cell_of_role[role], docs) for role in roles}
+        return query, docs, numbers
 
     def _read_numbers(self, role: Role, cell: Any, docs: Sequence[bytes]) -> Any:
         """Return the numbers of a row's documents: (documents,)."""
@@ -270,8 +264,8 @@ class ListRows(Rows):
         elements = self._list_elements(cell, name, is_ranked=True) or []
         if len(elements) != len(docs):
             raise InputError(
-                f"{len(docs):,} in column {self.list_columns['doc']!r}, and {len(elements):,} in column "
-                f"{name!r}",
+                f"{len(docs):,} in column {self.list_columns['doc']!r}, and {len(elements):,} in "
+                f"column {name!r}",
                 hint="Both lists of a row must have the same length.",
                 kind="columns",
             )
@@ -315,63 +309,63 @@ class ListRows(Rows):
 
 
 class _SplitRows(NamedTuple):
-    """Rows that were split: their numbers, queries and documents."""
+    """Rows of a table that were split: their numbers, queries and documents."""
 
-    rows: Ints
+    rows: Ints  # (rows,)
     queries: list[bytes]  # (rows,)
-    n_docs: Ints  # (rows,) the number of documents of each
+    n_docs: Ints  # (rows,) the number of each row's documents
     docs: Ids  # (documents,) row after row
-    columns: Mapping[Role, Any]  # (documents,) each
+    columns: Mapping[Role, Any]  # {role: (documents,) numbers}
 
 
 # ---- columns at once ----------------------------------------------------------------------------
 
 
-def _to_ids(values: Any) -> Ids | None:
-    """Return the ids in a list or an Arrow array; None if one is not an id."""
-    if not isinstance(values, list):
-        entries = values.dictionary if hasattr(values, "dictionary") else values
-        if not ID_TYPE.fullmatch(str(entries.type)) or values.null_count:
+def _to_ids(cells: Any) -> Ids | None:
+    """Return the ids in a list or an Arrow array, (cells,); None if a cell is not an id."""
+    if not isinstance(cells, list):
+        texts = cells.dictionary if hasattr(cells, "dictionary") else cells
+        if not ID_TYPE.fullmatch(str(texts.type)) or cells.null_count:
             return None
         try:
-            refuse_bytes(values, "", "")
+            refuse_bytes(cells, "", "")
         except InputError:
             return None
-        ids, is_missing = read_ids(values)
+        ids, is_missing = read_ids(cells)
         return ids if is_missing is None and ids.mark_invalid() is None else None
-    types = {*map(type, values)}
+    types = {*map(type, cells)}
     if types <= {str, NumberText}:
-        numbers = (cell for cell in values if type(cell) is NumberText)
+        numbers = (cell for cell in cells if type(cell) is NumberText)
         if NumberText in types and not all(map(_INTEGER.fullmatch, numbers)):
             return None
-        return Ids.of_texts(values) if are_ids(values) else None
-    return Ids.of_texts(list(map(str, values))) if types == {int} else None
+        return Ids.of_texts(cells) if are_ids(cells) else None
+    return Ids.of_texts(list(map(str, cells))) if types == {int} else None
 
 
-def _to_numbers(values: Any, role: Role) -> Any:
-    """Return the numbers in a list or an Arrow array, (values,); None if one is not a number."""
-    if isinstance(values, list):
-        return to_numbers("score" if role in FRACTIONS else role, list(map(_parse_number, values)))
-    if not NUMBER_TYPE.fullmatch(str(values.type)) or str(values.type) == "bool":
+def _to_numbers(cells: Any, role: Role) -> Any:
+    """Return the numbers in a list or an Arrow array, (cells,); None if a cell is not a number."""
+    if isinstance(cells, list):
+        return to_numbers("score" if role in FRACTIONS else role, list(map(_parse_number, cells)))
+    if not NUMBER_TYPE.fullmatch(str(cells.type)) or str(cells.type) == "bool":
         return None
-    numbers, is_wrong = read_numbers(values, role)
+    numbers, is_wrong = read_numbers(cells, role)
     return numbers if is_wrong is None else None
 
 
 # ---- cell by cell -------------------------------------------------------------------------------
 
 
-def _refuse_object(value: Any, name: str) -> list[Any]:
-    """Return [value]; InputError for an object instead of an id or a list of ids."""
-    if isinstance(value, Mapping):
+def _refuse_object(cell: Any, name: str) -> list[Any]:
+    """Return [cell]; InputError for an object instead of an id or a list of ids."""
+    if isinstance(cell, Mapping):
         raise InputError(
-            f"column {name!r} holds objects, expected a list of ids: {dict(value)!r:.80}",
+            f"column {name!r} holds objects, expected a list of ids: {dict(cell)!r:.80}",
             hint="Write the ids as a list, and their scores or grades as a list in another column, "
             "`scores` or `grades`. Or state which field of the objects has the ids: "
             "columns={'doc_id': ...}.",
             kind="columns",
         )
-    return [value]
+    return [cell]
 
 
 def _parse_list(text: str, name: str) -> list[Any]:
@@ -400,27 +394,27 @@ def _parse_list(text: str, name: str) -> list[Any]:
     return elements
 
 
-def _parse_id(value: Any, name: str) -> bytes:
+def _parse_id(cell: Any, name: str) -> bytes:
     """Return an id's bytes, from a string or a whole number, which may be a Decimal."""
-    if is_whole_number(value) or is_whole_decimal(value):
-        return encode(str(int(value)))
-    is_text = not isinstance(value, NumberText) or _INTEGER.fullmatch(value)
-    encoded_id = encode_id(value) if is_text else None
+    if is_whole_number(cell) or is_whole_decimal(cell):
+        return encode(str(int(cell)))
+    is_text = not isinstance(cell, NumberText) or _INTEGER.fullmatch(cell)
+    encoded_id = encode_id(cell) if is_text else None
     if encoded_id is None:
-        if value is None or value == "" or (isinstance(value, float) and math.isnan(value)):
+        if cell is None or cell == "" or (isinstance(cell, float) and math.isnan(cell)):
             problem = f"an id in column {name!r} is empty or missing"
         else:
-            text = str(value) if isinstance(value, NumberText) else repr(value)
+            text = str(cell) if isinstance(cell, NumberText) else repr(cell)
             problem = f"expected a string or a whole number in column {name!r}, got {text:.80}"
         raise InputError(problem, kind="id")
     return encoded_id
 
 
-def _parse_number(value: Any) -> Any:
-    """Return the number in a text; any other value unchanged."""
-    if isinstance(value, str):
-        text = value.strip()
+def _parse_number(cell: Any) -> Any:
+    """Return the number in a cell, which may be a text; a text without one, else None."""
+    if isinstance(cell, str):
+        text = cell.strip()
         if _INTEGER.fullmatch(text):
             return int(text)
-        return float(text) if NUMBER.fullmatch(text.encode("utf-8", "replace")) else value
-    return value if is_number(value) and not isinstance(value, bool) else None
+        return float(text) if NUMBER.fullmatch(text.encode("utf-8", "replace")) else cell
+    return cell if is_number(cell) and not isinstance(cell, bool) else None

@@ -1,4 +1,4 @@
-"""Judgments and runs as dicts, {query: {document: number}}, and as similar objects."""
+"""Dicts as rows: judgments and runs as {query: {document: number}}, and as similar objects."""
 
 import math
 import sys
@@ -34,7 +34,7 @@ Nested = dict[str, dict[str, Any]]
 READ_ONCE_HINT = "Was it read already? An iterator is read once: give list(...) of it, or a table."
 
 
-#: The names of plain lists, for each `Rows.lists_of`.
+#: The names of plain lists, for each `Rows.list_kind`.
 LIST_DESCRIPTIONS: Mapping[ListKind, str] = {
     "ids": "lists of ids, one for each query",
     "grades": "lists of grades",
@@ -47,8 +47,8 @@ def as_lists_of_ids(data: Any) -> list[Any] | None:
     Lists of ids are lists or sets, not tuples, with only whole numbers or only texts; or the rows
     of a NumPy array of two dimensions.
 
-    >>> lists_of_ids([[1, 3], []]), lists_of_ids([("q1", "d1", 1)]), lists_of_ids([["q1", 1]])
-    ([[1, 3], []], None, None)
+    >>> as_lists_of_ids([[1, 3], []]), as_lists_of_ids([("q1", "d1", 1)])
+    ([[1, 3], []], None)
     """
     if isinstance(data, np.ndarray) and (data.ndim == 2 or data.dtype == object):
         data = data.tolist()
@@ -63,20 +63,20 @@ def as_lists_of_ids(data: Any) -> list[Any] | None:
     types = set(map(type, chain.from_iterable(lists)))
     if types <= {int} or types <= {str}:  # the usual case
         return lists
-    kinds = {_id_kind(value) for ids in lists for value in ids}
+    kinds = set(map(_id_kind, chain.from_iterable(lists)))
     return lists if len(kinds) == 1 and None not in kinds else None
 
 
 def refuse_lists_of_ids(data: Any, side: Side) -> None:
     """Raise InputError for lists that may be rows or rankings.
 
-    They are `lists_of_ids`: each may be a row (query, document, number) with numbers as ids, or the
-    documents of one query. If both sides are such lists, they are documents.
+    Each of `as_lists_of_ids` may be a row (query, document, number) with numbers as ids, or the
+    documents of one query. If both sides are lists of ids, they are documents.
     """
     lists = as_lists_of_ids(data)
     if lists is None or not any(lists):
         return
-    kind = next(_id_kind(value) for ids in lists for value in ids)
+    kind = next(map(_id_kind, chain.from_iterable(lists)))
     examples = ", ".join(f"'{i}': {ids!r:.40}" for i, ids in enumerate(lists[:_N_EXAMPLES], 1))
     ellipsis = ", ..." if len(lists) > _N_EXAMPLES else ""
     raise InputError(
@@ -90,10 +90,11 @@ def refuse_lists_of_ids(data: Any, side: Side) -> None:
     )
 
 
-def _id_kind(value: object) -> str | None:
-    return (
-        "texts" if isinstance(value, str) else "whole numbers" if is_whole_number(value) else None
-    )
+def _id_kind(key: object) -> str | None:
+    """Return what an id is, "texts" or "whole numbers"; None for anything else."""
+    if isinstance(key, str):
+        return "texts"
+    return "whole numbers" if is_whole_number(key) else None
 
 
 _N_EXAMPLES = 2
@@ -103,7 +104,7 @@ _TABLE_HINT = "pyarrow.table(...), pandas.DataFrame(...), polars.DataFrame(...)"
 
 
 def refuse_columns(names: Collection[Any], source: str, hint: str = _TABLE_HINT) -> None:
-    """Raise InputError for the keys of a dict of columns, which could be read as queries.
+    """Raise InputError if a dict's keys are names of columns, which could be read as queries.
 
     `hint` says how to write columns.
     """
@@ -137,16 +138,15 @@ def to_nested(data: Mapping[Any, Any], side: Side) -> Nested:
     """Return {query: {document: number}} with text ids.
 
     In a run, a query may have a list of documents, best first; in judgments, a set of relevant
-    ones. A dict of dicts with text ids is returned unchanged, not copied.
+    documents. A dict of dicts with text ids is returned unchanged, not copied.
     """
     data = as_dict(data, side.name_in_errors)
     refuse_columns(data, side.name_in_errors)
     if not _are_dicts(data):
-        query_items = _to_dicts(data, side).items()
         are_iterators = any(isinstance(docs, Iterator) for docs in data.values())
         data = {
             query: as_dict(docs, f"{side.name_in_errors}: query {query!r}")
-            for query, docs in query_items
+            for query, docs in _to_dicts(data, side).items()
         }
         if are_iterators and not any(data.values()):
             raise InputError("holds no documents", source=side.name_in_errors, hint=READ_ONCE_HINT)
@@ -154,6 +154,7 @@ def to_nested(data: Mapping[Any, Any], side: Side) -> Nested:
 
 
 def _to_dicts(data: Mapping[Any, Any], side: Side) -> Mapping[Any, Any]:
+    """Return {query: {document: number}} from a dict whose queries may have lists of documents."""
     if side is Side.QRELS:
         return {
             query: docs if isinstance(docs, Mapping) else grade_by_one(docs, f"query {query!r}: ")
@@ -170,19 +171,22 @@ def grade_by_one(docs: object, location: str = "") -> dict[Any, int]:
 
 
 def _check_relevant(docs: object, location: str = "") -> Iterable[Any]:
+    """Return the relevant documents of a query; InputError if they are not an iterable."""
     if isinstance(docs, str | bytes) or not isinstance(docs, Iterable):
         raise InputError(
-            f"{location}expected {{document: grade}} or a set of relevant documents, got {docs!r:.80}"
+            f"{location}expected {{document: grade}} or a set of relevant documents, got "
+            f"{docs!r:.80}"
         )
     return docs
 
 
 def score_by_position(query: object, ranking: object) -> dict[Any, float]:
-    """Return {document: score} that keeps the order of a list, best first."""
+    """Return {document: score} for a list, best first: scores that fall with the position."""
     return _score_positions(_check_ranking(query, ranking), "score", f"query {query!r}: ")
 
 
 def _check_ranking(query: object, ranking: object) -> Iterable[Any]:
+    """Return the ranking of a query; InputError if it is not an iterable with an order."""
     if isinstance(ranking, Set):
         raise InputError(
             f"query {query!r}: a set has no order, but a run is a ranking: {ranking!r:.80}",
@@ -222,8 +226,8 @@ def _check_ids(ids: Iterable[Any], number: str, location: str) -> list[Any]:
     docs = list(ids)
     if len(set(map(type, docs))) > 1 and {"texts", "whole numbers"} <= set(map(_id_kind, docs)):
         raise InputError(
-            f"{location}{docs!r:.80} has texts and whole numbers: are they documents, or one with its "
-            f"{number}?",
+            f"{location}{docs!r:.80} has texts and whole numbers: are they documents, or one with "
+            f"its {number}?",
             hint="Ids in a list must be all texts or all whole numbers. Documents with numbers are "
             f"{{document: {number}}}.",
         )
@@ -238,7 +242,7 @@ def _check_ids(ids: Iterable[Any], number: str, location: str) -> list[Any]:
 
 
 def _convert_ids(data: Mapping[Any, Mapping[Any, Any]], owner: str) -> Nested:
-    """Return the dict of dicts with text ids; whole numbers are their decimal text."""
+    """Return a dict of dicts with text ids; whole numbers become their decimal text."""
     if are_ids(data) and all(map(are_ids, data.values())):
         return data  # type: ignore[return-value] # every key was checked
     return {
@@ -272,18 +276,18 @@ def as_dict(data: Mapping[Any, Any], location: str) -> Mapping[Any, Any]:
     plain_dict = dict(data.items())
     if [*plain_dict] != [*data] or len(plain_dict) != len([*data.values()]):
         raise InputError(
-            f"{location}: {type(data).__name__} has other keys, or another number of them, in items() "
-            "than in values() or when iterated over",
+            f"{location}: {type(data).__name__} has other keys, or another number of them, in "
+            "items() than in values() or when iterated over",
             hint="Convert it to a dict.",
         )
     return plain_dict
 
 
-def is_sequence(value: object) -> bool:
-    """Tell whether the value is a sequence of values, such as a list: not a string, dict or set."""
-    if isinstance(value, str | bytes | Mapping | Set) or getattr(value, "ndim", 1) == 0:
+def is_sequence(data: object) -> bool:
+    """Tell whether an object has elements in order, as a list has: not a string, dict or set."""
+    if isinstance(data, str | bytes | Mapping | Set) or getattr(data, "ndim", 1) == 0:
         return False  # an array without dimensions is a number
-    return isinstance(value, Iterable)
+    return isinstance(data, Iterable)
 
 
 def to_list(column: Any) -> list[Any]:
@@ -295,15 +299,15 @@ def to_list(column: Any) -> list[Any]:
     return list(column)
 
 
-def _is_null(value: Any) -> bool:
-    """Tell whether the value is a null of tables: None, NaN or pandas' NA."""
-    if isinstance(value, float | np.floating):
-        return math.isnan(value)
-    return value is None or value is getattr(sys.modules.get("pandas"), "NA", None)
+def _is_null(grade: Any) -> bool:
+    """Tell whether a grade is a null of tables: None, NaN or pandas' NA."""
+    if isinstance(grade, float | np.floating):
+        return math.isnan(grade)
+    return grade is None or grade is getattr(sys.modules.get("pandas"), "NA", None)
 
 
 def read_grade_list(grades: Any, location: str) -> tuple[dict[str, float], list[str]]:
-    """Return {document: grade} and the ranking for a list of grades, best rank first.
+    """Return {document: grade} and the ranking of documents for a list of grades, best rank first.
 
     The documents are named "#1", "#2", ... by their ranks; None, or a null of a table, is the grade
     of an unjudged document.
@@ -317,12 +321,12 @@ def read_grade_list(grades: Any, location: str) -> tuple[dict[str, float], list[
     grade_of_doc = dict(zip(ranking, grade_list, strict=True))
     if set(map(type, grade_list)) - {int}:
         grade_of_doc = {doc: grade for doc, grade in grade_of_doc.items() if not _is_null(grade)}
-    unified_grades = to_grades(grade_of_doc.values())
-    if unified_grades is not None:
-        return dict(zip(grade_of_doc, unified_grades.tolist(), strict=True)), ranking
+    good_grades = to_grades(grade_of_doc.values())
+    if good_grades is not None:
+        return dict(zip(grade_of_doc, good_grades.tolist(), strict=True)), ranking
     for doc, grade in grade_of_doc.items():
-        uniform_grades = to_grades([grade])
-        if uniform_grades is None:
+        single_grade = to_grades([grade])
+        if single_grade is None:
             is_too_large = isinstance(grade, int | float) and abs(grade) > LARGEST_GRADE
             range_hint = f"Grades must be from -{LARGEST_GRADE:,} to {LARGEST_GRADE:,}."
             raise InputError(
@@ -330,7 +334,7 @@ def read_grade_list(grades: Any, location: str) -> tuple[dict[str, float], list[
                 f"unjudged document, got {grade!r:.80}",
                 hint=range_hint if is_too_large else None,
             )
-        grade_of_doc[doc] = uniform_grades[0].item()
+        grade_of_doc[doc] = single_grade[0].item()
     return grade_of_doc, ranking
 
 
@@ -352,14 +356,12 @@ class NestedRows(Rows):
     def with_data(self, data: Nested, errors: Errors = "strict") -> "NestedRows":
         """Return the rows of other data in the same form."""
         rows = NestedRows(data, self._side, errors, self.has_grades)
-        rows.description, rows.list_kind, rows.is_ranking = (
-            self.description,
-            self.list_kind,
-            self.is_ranking,
-        )
+        rows.description, rows.list_kind = self.description, self.list_kind
+        rows.is_ranking = self.is_ranking
         return rows
 
     def _drop_faults(self, data: Nested) -> Nested:
+        """Return the documents whose number is a score, or a grade; count the others."""
         faults, side = FaultLog("skip"), self._side
         good_docs: Nested = {query: {} for query in data}
         for query, docs in data.items():
@@ -388,33 +390,31 @@ class NestedRows(Rows):
             yield partial(self._build_block, queries)
 
     def _build_block(self, queries: list[str]) -> Block:
+        """Return the block of the documents of some queries."""
         lengths = [len(self.data[query]) for query in queries]
         docs = [doc for query in queries for doc in self.data[query]]
         numbers = [to_scores(query, self.data[query])[0] for query in queries if self.data[query]]
-        query_row = np.repeat(np.arange(len(queries)), lengths)
+        position = np.repeat(np.arange(len(queries)), lengths)  # (rows,) of each row's query
 
         def find_line(row: int) -> tuple[None, str]:
-            return None, f"query {queries[query_row[row]]!r}, document {docs[row]!r}"
+            return None, f"query {queries[position[row]]!r}, document {docs[row]!r}"
 
         column = np.concatenate([*numbers, np.zeros(0)])
         grades = unify_grades(column) if self._side is Side.QRELS else None
-        column = column if grades is None else grades
-        empty = [encode(query) for query in queries if not self.data[query]]
-        ids, columns = Ids.of_texts(queries).take(query_row), {self._side.role: column}
         return Block(
-            ids,
+            Ids.of_texts(queries).take(position),
             Ids.of_texts(docs),
-            columns,
+            {self._side.role: column if grades is None else grades},
             self._side.name_in_errors,
             find_line,
-            empty_queries=empty,
+            empty_queries=[encode(query) for query in queries if not self.data[query]],
         )
 
 
 class ListDictRows(Rows):
     """The rows of a dict of lists, {query: [document, ...]}, where a list has a document twice.
 
-    A dict of dicts cannot hold it; `duplicates` is applied where its query is ranked.
+    A dict of dicts cannot hold such a list; `duplicates` is applied where its query is ranked.
     """
 
     description = "dict of lists"
@@ -422,35 +422,36 @@ class ListDictRows(Rows):
     def __init__(self, data: Mapping[Any, Any], side: Side) -> None:
         self.is_ranking = side is Side.RUN
         self.extra_roles = frozenset(() if self.is_ranking else (side.role,))
-        row_queries: list[str] = []
+        queries: list[str] = []  # of each row
         docs: list[str] = []
         grades: list[Any] = []
-        empty: list[bytes] = []
+        empty_queries: list[bytes] = []
         for query, query_docs in with_text_ids(data, side.name_in_errors).items():
             location = f"{side.name_in_errors}: query {query!r}"
-            has_grades = isinstance(query_docs, Mapping) and not self.is_ranking
-            if not has_grades:
-                query_docs = (
-                    _check_ranking(query, query_docs)
-                    if self.is_ranking
-                    else _check_relevant(query_docs)
-                )
-            doc_ids = (
-                query_docs if has_grades else _check_ids(query_docs, side.role, f"{location}: ")
-            )
-            docs += [to_id_text(doc, location) for doc in doc_ids]
-            if not (self.is_ranking or has_grades) and all(map(is_whole_number, doc_ids)):
-                self.duplicate_reason = _GRADES_HINT
-            grades += query_docs.values() if has_grades else [1] * len(doc_ids)
-            row_queries += [query] * len(doc_ids)
-            empty += [] if doc_ids else [encode(query)]
+            if isinstance(query_docs, Mapping) and not self.is_ranking:
+                ids = list(query_docs)
+                grades += query_docs.values()
+            else:
+                check = partial(_check_ranking, query) if self.is_ranking else _check_relevant
+                ids = _check_ids(check(query_docs), side.role, f"{location}: ")
+                grades += [1] * len(ids)
+                if not self.is_ranking and all(map(is_whole_number, ids)):
+                    self.duplicate_reason = _GRADES_HINT
+            docs += [to_id_text(doc, location) for doc in ids]
+            queries += [query] * len(ids)
+            empty_queries += [] if ids else [encode(query)]
 
         def find_line(row: int) -> tuple[None, str]:
-            return None, f"query {row_queries[row]!r}, document {docs[row]!r}"
+            return None, f"query {queries[row]!r}, document {docs[row]!r}"
 
-        columns = {} if self.is_ranking else {side.role: _check_grades(grades, side)}
-        ids = Ids.of_texts(row_queries), Ids.of_texts(docs)
-        self._block = Block(*ids, columns, side.name_in_errors, find_line, empty_queries=empty)
+        self._block = Block(
+            Ids.of_texts(queries),
+            Ids.of_texts(docs),
+            {} if self.is_ranking else {side.role: _check_grades(grades, side)},
+            side.name_in_errors,
+            find_line,
+            empty_queries=empty_queries,
+        )
         self.n_rows = len(docs)
 
     def blocks(self, roles: Iterable[Role], errors: Errors) -> Iterator[Load]:
@@ -460,10 +461,11 @@ class ListDictRows(Rows):
 
 
 def _check_grades(grades: Sequence[Any], side: Side) -> Any:
-    uniform_grades = to_grades(grades)
-    if uniform_grades is None:
+    """Return grades as an array, (rows,); InputError for a value that is not a grade."""
+    good_grades = to_grades(grades)
+    if good_grades is None:
         bad_grade = next(grade for grade in grades if to_grades([grade]) is None)
         raise InputError(
             f"expected a {side.expected_number}, got {bad_grade!r:.80}", source=side.name_in_errors
         )
-    return uniform_grades
+    return good_grades

@@ -1,4 +1,4 @@
-"""Pipe: keeps bytes that can be read only once in a file while they are read."""
+"""Pipe: keeps bytes that can be read only once, in a file, while they are read."""
 
 import io
 import os
@@ -23,8 +23,8 @@ class Pipe:
     however the process ends. Every reader begins at the first byte and has its own position; there
     may be readers in several threads and, once everything is copied, in forked processes.
 
-    `begin` opens the bytes when they are first read: it returns a file, and a function to call when
-    no more of it is needed. `name` is for messages.
+    `open_once` opens the bytes when they are first read: it returns a file, and a function to call
+    when no more of it is needed. `name` is for messages.
     """
 
     def __init__(self, open_once: OpenOnce, name: str) -> None:

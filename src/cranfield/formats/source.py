@@ -1,6 +1,6 @@
-"""Source: named bytes, which can be read from the start as often as needed.
+"""Source: the bytes of a file, which can be read from the start as often as needed.
 
-`written` opens a file to write, compressed as its name says.
+`open_to_write` opens a file to write, compressed as its name says.
 """
 
 import contextlib
@@ -28,7 +28,8 @@ Path = str | os.PathLike[str]
 
 _HANDLES = "/proc/self/fd"  # the open files of this process, on Linux
 
-_ALWAYS_ALLOWED, _MOST_EXPANSION = 1 << 22, 200  # bytes in memory, and how often the stored ones
+_ALWAYS_ALLOWED = 1 << 22  # decompressed bytes
+_MOST_EXPANSION = 200  # decompressed bytes for each stored byte, beyond that
 
 # The size of a file in bytes, when it was last modified, in nanoseconds, and its inode.
 Version = tuple[int, int, int]
@@ -102,12 +103,12 @@ class Source:
 
     @property
     def is_compressed(self) -> bool:
-        """Whether its name says that it is compressed."""
+        """Whether the file's name says that it is compressed."""
         return os.path.splitext(local_path(self.path))[1].lower() in compression.SUFFIXES
 
     @property
     def is_url(self) -> bool:
-        """Whether it is read by one of Arrow's file systems, or from a web server."""
+        """Whether the file is read by one of Arrow's file systems, or from a web server."""
         return URL.match(self.path) is not None
 
     def read_start(self, n_bytes: int) -> bytes:
@@ -122,27 +123,26 @@ class Source:
     def open(self, *, reports_progress: bool = False) -> Iterator[IO[bytes]]:
         """Open the bytes, decompressed; a broken or unreadable file is an InputError.
 
-        `heard`: every byte that is read is reported as progress.
+        `reports_progress`: every byte that is read is reported as progress.
         """
         with (
             watch_reading(self) if reports_progress else contextlib.nullcontext() as report_bytes,
             self._open_checked() as (stored_file, kind),
         ):
-            stream = (
-                stored_file
-                if report_bytes is None
-                else cast(IO[bytes], Unclosable(stored_file, report_bytes))
-            )
+            stream = stored_file
+            if report_bytes is not None:
+                stream = cast(IO[bytes], Unclosable(stored_file, report_bytes))
             yield stream if kind is None else decompress(stream, kind)
 
     def refuse_expansion(self, n_bytes: int) -> None:
-        """Raise InputError if `n_bytes` bytes are far more than what is stored, compressed."""
+        """Raise InputError if `n_bytes` decompressed bytes are far more than the stored bytes."""
         if n_bytes <= _ALWAYS_ALLOWED:
             return
         n_stored = self._pipe.copy_all() if self._is_pipe else self.size
         if n_stored is not None and n_bytes > _MOST_EXPANSION * n_stored:
             raise InputError(
-                f"is {n_bytes // n_stored:,} times as large as the {n_stored:,} bytes that are stored",
+                f"is {n_bytes // n_stored:,} times as large as the {n_stored:,} bytes that are "
+                "stored",
                 source=self.name,
                 hint="It may be meant to fill the memory. If it is right, decompress it.",
             )
@@ -192,14 +192,7 @@ class Source:
         try:
             with self._open_stored() as stored_file:
                 version = _find_version(stored_file)
-                first_version = self._version
-                if (
-                    version
-                    and first_version
-                    and (
-                        version[:2] != first_version[:2] or first_version[2] not in (0, version[2])
-                    )
-                ):
+                if version and self._version and _differ(version, self._version):
                     raise self.changed_error()
                 self._version = version
                 start = stored_file.read(10)
@@ -224,7 +217,7 @@ class Source:
             raise self._reading_error("cannot be decompressed", error) from None
 
     def _open_stored(self) -> IO[bytes]:
-        """Open the stored bytes."""
+        """Open the stored bytes, wherever they are; InputError if that is impossible."""
         try:
             if self._is_read_once():
                 return cast(IO[bytes], self._pipe.open())
@@ -259,6 +252,7 @@ class Source:
         return self._is_pipe
 
     def _reading_error(self, problem: str, error: Exception) -> InputError:
+        """Return an InputError with the reason that another error gives."""
         reason = getattr(error, "strerror", None) or error
         return InputError(f"{problem}: {escape_unprintable(str(reason), 300)}", source=self.name)
 
@@ -284,6 +278,11 @@ def _version_of(status: os.stat_result) -> Version:
     return status.st_size, status.st_mtime_ns, status.st_ino
 
 
+def _differ(version: Version, first_version: Version) -> bool:
+    """Tell whether a file has changed; an inode of 0 is that of another machine, and not known."""
+    return version[:2] != first_version[:2] or first_version[2] not in (0, version[2])
+
+
 def _open_once(path: str, name: str) -> tuple[IO[bytes], Callable[[], None]]:
     """Open bytes that can be read only once; return them and a function to call at the end."""
     if path == "-":
@@ -291,8 +290,8 @@ def _open_once(path: str, name: str) -> tuple[IO[bytes], Callable[[], None]]:
             raise InputError("is closed", source=name)
         return sys.stdin.buffer, lambda: None
     if WEB.match(path):
-        answer = WebResponse(path, name)
-        return cast(IO[bytes], answer), answer.close
+        response = WebResponse(path, name)
+        return cast(IO[bytes], response), response.close
     stream = open(path, "rb", buffering=0)  # noqa: SIM115 - closed at the end
     return stream, stream.close
 
@@ -310,7 +309,7 @@ def describe_sources(sources: Sequence[Source]) -> str | None:
 def open_to_write(path: Path) -> Iterator[IO[bytes]]:
     """Open a file to write, compressed as its suffix says; `-` is the standard output.
 
-    The file appears only when all of it is written: an error leaves what was there before.
+    The file appears only when all of it is written: an error leaves an existing file as it was.
     """
     path = local_path(os.fspath(path))
     suffix = os.path.splitext(path.partition("?")[0] if URL.match(path) else path)[1].lower()
@@ -344,9 +343,9 @@ def _open_upload(url: str) -> Iterator[IO[bytes]]:
 
 @contextlib.contextmanager
 def _open_copy(path: str) -> Iterator[IO[bytes]]:
-    """Write to a temporary file, and then copy it to the standard output, a pipe or a device.
+    """Open a temporary file, and copy it at the end to the standard output, a pipe or a device.
 
-    What is written there cannot be taken back.
+    Bytes that are written there cannot be taken back.
     """
     import shutil
     import tempfile
@@ -366,10 +365,10 @@ def _open_copy(path: str) -> Iterator[IO[bytes]]:
 
 @contextlib.contextmanager
 def _open_replacement(path: str) -> Iterator[IO[bytes]]:
-    """Open a file that replaces `path` at the end.
+    """Open a file that replaces the file at `path` at the end.
 
     Until then it has no name, so that nothing remains of it however the process ends; or, on file
-    systems where every file needs a name, another name in the same folder.
+    systems where every file needs a name, it has another name in the same folder.
     """
     import secrets
 
@@ -377,27 +376,25 @@ def _open_replacement(path: str) -> Iterator[IO[bytes]]:
     if os.path.exists(path) and not os.access(path, os.W_OK):  # as a shell's > refuses it
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     folder = os.path.dirname(path)
-    temporary_path = os.path.join(folder, f".cranfield-{secrets.token_hex(8)}")
+    temporary = os.path.join(folder, f".cranfield-{secrets.token_hex(8)}")
     descriptor = _open_nameless(folder)
     try:
-        with (
-            open(temporary_path, "xb") if descriptor is None else open(descriptor, "w+b") as stream
-        ):
+        with open(temporary, "xb") if descriptor is None else open(descriptor, "w+b") as stream:
             yield stream
             stream.flush()
             if descriptor is not None:
-                _give_name(stream, folder, temporary_path)
+                _give_name(stream, folder, temporary)
         if os.path.exists(path):
-            os.chmod(temporary_path, stat.S_IMODE(os.stat(path).st_mode))
-        os.replace(temporary_path, path)
+            os.chmod(temporary, stat.S_IMODE(os.stat(path).st_mode))
+        os.replace(temporary, path)
     except BaseException:
         with contextlib.suppress(OSError):
-            os.unlink(temporary_path)
+            os.unlink(temporary)
         raise
 
 
 def _open_nameless(folder: str) -> int | None:
-    """Open a new file without a name; None where that is impossible."""
+    """Open a new file without a name in a folder: its descriptor; None where that is impossible."""
     if hasattr(os, "O_TMPFILE") and os.path.isdir(_HANDLES):
         with contextlib.suppress(OSError):
             return os.open(folder, os.O_TMPFILE | os.O_RDWR, 0o666)
@@ -405,13 +402,13 @@ def _open_nameless(folder: str) -> int | None:
 
 
 def _give_name(file: IO[bytes], folder: str, path: str) -> None:
-    """Give a file without a name one in `folder`."""
+    """Give a file without a name the name `path`, in `folder`."""
     import shutil
 
     handle = os.open(folder, os.O_RDONLY)
     try:  # with a handle to the folder, Python follows the link that leads to the file
         os.link(f"{_HANDLES}/{file.fileno()}", os.path.basename(path), dst_dir_fd=handle)
-    except OSError:  # this file system cannot name nameless files later
+    except OSError:  # this file system cannot name files later
         file.seek(0)
         with open(path, "xb") as file_copy:
             shutil.copyfileobj(file, file_copy)

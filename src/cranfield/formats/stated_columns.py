@@ -1,4 +1,4 @@
-"""Columns of a table as the user states them: {role: column}, for one side or for both."""
+"""Stated columns: which column has which role, as the user states it, for one side or for both."""
 
 import operator
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,10 @@ SIDES = {side.word: side for side in (Side.QRELS, Side.RUN)}
 
 @cache
 def _roles_by_name(side: Side) -> Mapping[str, Role]:
-    """Return {name: role} for every known name of a column in such data, users' names first."""
+    """Return {name: role} for every name that a column of one side may have.
+
+    Where two roles share a name, it means the role whose public name it is.
+    """
     roles = roles_of(side)
     role_of_name = {COLUMNS[role].public: role for role in roles}
     for role in roles:
@@ -36,13 +39,14 @@ def _roles_by_name(side: Side) -> Mapping[str, Role]:
 
 
 def _is_public(name: object, side: Side) -> bool:
+    """Tell whether a column of one side has this name for users."""
     return any(COLUMNS[role].public == name for role in roles_of(side))
 
 
 def resolve_roles(
     user_columns: ColumnsLike | None, side: Side, names: Sequence[str] | None = None
 ) -> dict[Role, str | int | None]:
-    """Return {role: column} as the user stated it; OptionError for an unknown role.
+    """Return {role: column} from {name: column} as the user states it; OptionError if unknown.
 
     A role may have any known name of its column. With the `names` of the table's columns, a swapped
     statement, {"similarity": "score"}, is swapped back.
@@ -54,9 +58,8 @@ def resolve_roles(
             name, column = str(column), name
         role = roles.get(name if _is_public(name, side) else plain_name(name))
         if role is None:
-            raise _unknown_name_error(
-                name, [COLUMNS[side_role].public for side_role in roles_of(side)]
-            )
+            public_names = [COLUMNS[side_role].public for side_role in roles_of(side)]
+            raise _unknown_name_error(name, public_names)
         may_lack = role == "grade" or (side is Side.QRELS and not COLUMNS[role].is_required)
         is_none = column is NO_COLUMN and may_lack
         number = operator.index(column) if is_whole_number(column) else 0  # type: ignore[arg-type] # it is
@@ -74,7 +77,7 @@ def resolve_roles(
 
 
 def _is_swapped(name: str, column: object, side: Side, names: Sequence[str] | None) -> bool:
-    """Tell whether {name: column} is swapped: the column is given as a role."""
+    """Tell whether {name: column} is swapped: the user gives the column as a role."""
     roles = _roles_by_name(side)
     if _is_public(name, side) or not isinstance(column, str) or plain_name(column) not in roles:
         return False
@@ -84,23 +87,17 @@ def _is_swapped(name: str, column: object, side: Side, names: Sequence[str] | No
 
 
 def select_side_columns(columns: ColumnsOfBoth | None, side: Side) -> ColumnsLike | None:
-    """Return the columns stated for one side of a table that holds both.
+    """Return the columns stated for one side of a table that holds both sides.
 
-    A column that is stated for one side alone has no role in the other.
+    A column that is stated for one side alone has no role in the other side.
     """
-    columns_of_side, columns_of_other_side = (
-        select_columns(columns, side),
-        select_columns(columns, side.other_side),
-    )
-    return (
-        SideColumns(columns_of_side or {}, columns_of_other_side)
-        if columns_of_other_side
-        else columns_of_side
-    )
+    side_columns = select_columns(columns, side)
+    other_columns = select_columns(columns, side.other_side)
+    return SideColumns(side_columns or {}, other_columns) if other_columns else side_columns
 
 
 def select_columns(columns: ColumnsOfBoth | None, side: Side) -> ColumnsLike | None:
-    """Return the columns stated for one side, from those stated for both.
+    """Return the columns stated for one side, from the columns stated for both sides.
 
     `columns` is one mapping for both, or {"qrels": {...}, "run": {...}}. Raises OptionError for a
     column that neither side has.
@@ -120,27 +117,30 @@ def select_columns(columns: ColumnsOfBoth | None, side: Side) -> ColumnsLike | N
     sides = SIDES.values()
     column_of_name: dict[str, Any] = {}
     for name, column in columns.items():
-        sides_by_name = [
-            table_side for table_side in sides if plain_name(name) in _roles_by_name(table_side)
-        ]
-        sides_if_swapped = [
-            table_side
-            for table_side in sides
-            if table_side not in sides_by_name and _is_public(column, table_side)
-        ]
-        sides_by_public_name = [table_side for table_side in sides if _is_public(name, table_side)]
-        if not (sides_by_public_name or sides_if_swapped or sides_by_name):
+        sides_of_name = _sides_with_role(name, column)
+        if not sides_of_name:
             roles = dict.fromkeys(role for table_side in sides for role in roles_of(table_side))
             list_names = [COLUMNS["doc"].list_names[table_side][0] for table_side in sides]
             raise _unknown_name_error(
                 name, [*(COLUMNS[role].public for role in roles), *list_names]
             )
-        if side in (sides_by_public_name or sides_if_swapped or sides_by_name):
+        if side in sides_of_name:
             column_of_name[name] = column
     return column_of_name or None
 
 
+def _sides_with_role(name: str, column: object) -> list[Side]:
+    """Return the sides that {name: column} is stated for: by public name, swapped, by any name."""
+    sides = SIDES.values()
+    sides_by_name = [side for side in sides if plain_name(name) in _roles_by_name(side)]
+    swapped_sides = [
+        side for side in sides if side not in sides_by_name and _is_public(column, side)
+    ]
+    return [side for side in sides if _is_public(name, side)] or swapped_sides or sides_by_name
+
+
 def _unknown_name_error(name: str, public_names: Sequence[str]) -> OptionError:
+    """Return the error that no column is called `name`, with the nearest name as a guess."""
     from difflib import get_close_matches
 
     matches = get_close_matches(plain_name(name), public_names, 1)
@@ -150,7 +150,7 @@ def _unknown_name_error(name: str, public_names: Sequence[str]) -> OptionError:
 
 
 def _other_table_hint(side: Side, user_columns: ColumnsLike) -> str:
-    """Return how to state columns for some of several tables, where one lacks them."""
+    """Return how to state columns that some tables of an evaluation have, and this table lacks."""
     option = ",".join(
         f"{name}={'-' if column is None else column}" for name, column in user_columns.items()
     )
@@ -158,8 +158,8 @@ def _other_table_hint(side: Side, user_columns: ColumnsLike) -> str:
     owner = "the run alone has" if side is Side.QRELS else "the judgments alone have"
     other_word = side.other_side.word
     hint = (
-        f"If {owner} such columns: columns={{{other_word!r}: {{{literal}, ...}}}}, --{other_word}-columns "
-        f"{option},... "
+        f"If {owner} such columns: columns={{{other_word!r}: {{{literal}, ...}}}}, "
+        f"--{other_word}-columns {option},... "
     )
     if side is Side.RUN:
         if side.number_name in user_columns:  # judgments have no score
@@ -172,7 +172,7 @@ def _other_table_hint(side: Side, user_columns: ColumnsLike) -> str:
 
 
 def two_roles_error(column: str | int | None, *roles: Role) -> OptionError:
-    """Return the error of a column that is stated for two roles."""
+    """Return the error that the user states a column for two roles."""
     first, second = (COLUMNS[role].public for role in roles)
     hint = "; relevance=None if every row is relevant" if "grade" in roles else ""
     return OptionError(
@@ -184,7 +184,7 @@ def two_roles_error(column: str | int | None, *roles: Role) -> OptionError:
 def find_stated_column(
     names: Sequence[str], column: str | int | None, side: Side, user_columns: ColumnsLike | None
 ) -> int:
-    """Return the position of a column that is stated by its name or its number, from 1."""
+    """Return the position, from 0, of a column that is stated by name or by number, from 1."""
     if isinstance(column, int):
         if column > len(names):
             raise InputError(f"has {len(names)} columns, no column {column}", kind="columns")

@@ -1,4 +1,4 @@
-"""Systems: a table with a column of several is asked about if two of them have the same documents.
+"""Systems: refuses a table of several systems that would be read as one run, or as judgments.
 
 Where a column such as `retriever` tells two rows of a document apart, they belong to the rankings
 of two systems: no choice among the rows, `duplicates`, makes one ranking of these.
@@ -15,14 +15,13 @@ SYSTEMS = ("system", "run", "run_name", "retriever", "model", "method")
 def refuse_mixture(rows: Rows) -> None:
     """Raise DuplicateError if two systems of a table have the same document, or one query's list.
 
-    That is looked for once, in the columns that are called as those of systems are.
+    The table is searched once, in the columns whose names are usual for systems.
     """
-    table: Rows = getattr(rows, "source_rows", rows)  # of which these are a part
+    table: Rows = getattr(rows, "source_rows", rows)  # of which these rows are a part
     if table.mixture_errors is None:
         names = [name for name in table.column_names if plain_name(name) in SYSTEMS]
-        errors = [
-            _mixture_error(table, name) for name in names if name not in table.name_of_role.values()
-        ]
+        free_names = [name for name in names if name not in table.name_of_role.values()]
+        errors = [_mixture_error(table, name) for name in free_names]
         table.mixture_errors = list(filter(None, errors))
     for error in table.mixture_errors:
         raise error
@@ -35,11 +34,10 @@ def _mixture_error(rows: Rows, column: str) -> InputError | None:
         columns |= {"doc_id": rows.name_of_role["doc"], "subtopic": column}
     try:
         table = rows.read_side(Side.QRELS, columns)
-        if table.list_columns:  # in the column of systems: these are not ids
+        if table.list_columns:  # the column of systems holds lists, not ids
             return None
-        block = join_blocks(
-            [load() for load in table.blocks(table.extra_roles & {"group"}, "skip")]
-        )
+        loads = table.blocks(table.extra_roles & {"group"}, "skip")
+        block = join_blocks([load() for load in loads])
     except InputError:  # two columns have that name, or no row of it can be read
         return None
     system = block.columns.get("group", block.doc)

@@ -1,4 +1,4 @@
-"""Text: bytes in blocks of whole lines, cut where the query changes."""
+"""Text: reads a file's bytes in blocks of whole lines, cut where the query changes."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -56,9 +56,11 @@ def find_data(text: bytes) -> int | None:
 def read_raw_blocks(
     source: Source, find_cut: Callable[[Bytes], int], spare_buffers: list[Bytes], begin: int = 0
 ) -> Iterator[tuple[int, Bytes]]:
-    """Yield (offset, lines) from byte `begin` on: whole lines, cut where `cut` says.
+    """Yield (offset, bytes of whole lines) from byte `begin` of a file on.
 
-    A file that is little longer than a block is not cut: a second, small block would cost more.
+    `find_cut` takes the bytes that are read and returns where they are cut, 0 to read more.
+    `spare_buffers` are used again, the last one first. A file that is little longer than a block is
+    not cut: a second, small block would cost more.
     """
     with source.open(reports_progress=True) as stream:
         n_stored = source.size or 0
@@ -68,11 +70,8 @@ def read_raw_blocks(
         offset, rest = 0, np.zeros(0, np.uint8)
         while True:
             n_needed = len(rest) + size
-            buffer = (
-                spare_buffers.pop()
-                if spare_buffers
-                else np.empty(n_needed + SIZES.bytes // 4, np.uint8)
-            )
+            n_reserved = n_needed + SIZES.bytes // 4
+            buffer = spare_buffers.pop() if spare_buffers else np.empty(n_reserved, np.uint8)
             if len(buffer) < n_needed:
                 buffer = np.empty(n_needed, np.uint8)
             buffer[: len(rest)] = rest
@@ -113,7 +112,7 @@ def line_number_at(stream: IO[bytes], begin: int) -> int:
 
 
 def long_line_error(source: Source, begin: int) -> InputError:
-    """Return an error about the line at byte `begin`, which is longer than a line may be."""
+    """Return the error that the line at byte `begin` is longer than a line may be."""
     with source.open() as stream:
         number = line_number_at(stream, begin)
         text = stream.read(1000)
@@ -133,9 +132,9 @@ def _only_line_ends(data: Bytes) -> bool:
 
 
 def _fill_buffer(stream: IO[bytes], buffer: Bytes, n_filled: int) -> int:
-    """Read into the buffer after its `filled` bytes; return how many it then holds."""
+    """Read into the buffer after its first `n_filled` bytes; return how many it then holds."""
     while n_filled < len(buffer):
-        n = stream.readinto(buffer[n_filled:].data)  # type: ignore[attr-defined] # binary ones have it
+        n = stream.readinto(buffer[n_filled:].data)  # type: ignore[attr-defined] # a file has it
         if not n:
             break
         n_filled += n
@@ -168,7 +167,7 @@ _TAB = 9
 
 
 def cut_lines(data: Bytes) -> int:
-    """Cut at the end of the last whole line."""
+    """Return where the last whole line ends: a `find_cut` for lines that need no query."""
     return data.tobytes().rfind(b"\n") + 1
 
 
@@ -178,9 +177,9 @@ _BLANKS = 4096  # bytes
 def find_query_change(data: bytes, find_query: Callable[[bytes], bytes | None]) -> int:
     """Return where the last query's lines begin, 0 if all lines have one query.
 
-    If queries recur after others, it may be another line whose query differs from that of the line
-    above. Lines without data belong to the lines below them; if all are without data, all are cut
-    off.
+    `find_query` returns the query of a line, None for a line without data. If queries recur after
+    other queries, the line may be any whose query differs from the query of the line above. Lines
+    without data belong to the lines below them; if all are without data, all are cut off.
     """
     end = data.rfind(b"\n") + 1
     near_position = _find_change_nearby(data, end, find_query)
@@ -189,9 +188,9 @@ def find_query_change(data: bytes, find_query: Callable[[bytes], bytes | None]) 
 
 
 def _find_change_nearby(data: bytes, end: int, find_query: Callable[[bytes], bytes | None]) -> int:
-    """Return the end of a line of the last query that has another query's line close above it.
+    """Return the end of a line of the last query, with another query's line close above it.
 
-    It is found by binary search, as if other queries' lines were above the last query's.
+    The search is binary, as if all lines of other queries were above those of the last query.
     """
     low, high = 0, end
     last_query = find_query(data[data.rfind(b"\n", 0, max(0, end - 1)) + 1 : end])
@@ -208,7 +207,7 @@ def _find_change_nearby(data: bytes, end: int, find_query: Callable[[bytes], byt
 
 
 def _find_last_change(data: bytes, begin: int, find_query: Callable[[bytes], bytes | None]) -> int:
-    """Return where the lines of the last query above `begin` begin: see `query_change`."""
+    """Return where the lines of the last query above byte `begin` begin, as `find_query_change`."""
     last_query: bytes | None = None
     while begin:
         line_begin = data.rfind(b"\n", 0, begin - 1) + 1
@@ -230,7 +229,7 @@ _MOST_COLUMNS = 10_000  # columns; with more, Arrow needs several times the memo
 def read_columns(
     raw: Bytes, separator: str, n_columns: int, type_of_position: "dict[int, pa.DataType]"
 ) -> "list[pa.Array] | None":
-    """Read columns of text with Arrow, by position; None if lines differ in their columns."""
+    """Read columns, {position: type}, of lines of text; None if lines differ in their columns."""
     import pyarrow as pa
     from pyarrow import csv
 

@@ -34,7 +34,7 @@ _MARCO_FORM = ("query_id doc_id rank", "MS MARCO run")
 
 
 def read_trec(file: InputFile) -> WhiteSpaceLines:
-    """Return judgments or a run in TREC's form, or rows whose columns the user has numbered."""
+    """Return the rows of a file in TREC's form, or in columns that the user has numbered."""
     if file.user_columns:
         return _read_numbered(file)
     if file.side is Side.QRELS:
@@ -52,7 +52,7 @@ _SUBTOPICS_HINT = (
 
 
 def read_run(source: Source, sample: bytes) -> WhiteSpaceLines:
-    """Return a run in TREC's form; `sample` (the first lines) shows which columns it has."""
+    """Return a run in TREC's form; its first lines, `sample`, show which columns it has."""
     lines = [line.split() for line in _first_data_lines(sample)]
     n = len(lines[0]) if lines else 6
     if n == 2:
@@ -69,29 +69,27 @@ def read_run(source: Source, sample: bytes) -> WhiteSpaceLines:
 
 
 def _read_marco(file: InputFile) -> WhiteSpaceLines:
-    """Return a run in MS MARCO's form: query, document, rank."""
+    """Return the rows of a run in MS MARCO's form: query, document, rank."""
     if file.user_columns or file.side is Side.QRELS:
         return read_trec(file)
     return WhiteSpaceLines(file.source, Side.RUN, *_MARCO_FORM)
 
 
-def _read_named(names: str, description: str, file: InputFile) -> WhiteSpaceLines:
-    """Return judgments in lines of the named columns."""
+def _read_line_format(names: str, title: str, file: InputFile) -> WhiteSpaceLines:
+    """Return the rows of judgments in lines of the columns `names`."""
     if file.user_columns:
         return _read_numbered(file)
-    return WhiteSpaceLines(file.source, Side.QRELS, names, description)
+    return WhiteSpaceLines(file.source, Side.QRELS, names, title)
 
 
 def _read_numbered(file: InputFile) -> WhiteSpaceLines:
-    """Return rows whose columns the user has numbered."""
+    """Return the rows of a file without a header whose columns the user has numbered."""
     column_of_role = resolve_roles(file.user_columns, file.side)
     position_of_role = {
         role: column - 1 for role, column in column_of_role.items() if isinstance(column, int)
     }
-    if (
-        len(position_of_role) < len(column_of_role)
-        or not {"query", "doc"} <= position_of_role.keys()
-    ):
+    has_ids = {"query", "doc"} <= position_of_role.keys()
+    if len(position_of_role) < len(column_of_role) or not has_ids:
         raise InputError(
             "has no header with the columns that were stated",
             source=file.source.name,
@@ -109,12 +107,12 @@ def _read_numbered(file: InputFile) -> WhiteSpaceLines:
 
 
 def _guess_columns(lines: list[list[bytes]]) -> tuple[str, str]:
-    """Return the columns of lines with three, four or five, and the name of this form.
+    """Return the names of the columns of lines with three to five fields, and the form's title.
 
     Raises InputError if the columns are ambiguous.
     """
     n = len(lines[0])
-    is_number = [all(NUMBER.fullmatch(line[i]) for line in lines) for i in range(n)]
+    is_number = [all(map(NUMBER.fullmatch, column)) for column in zip(*lines, strict=True)]
     is_integer = [
         is_number[i] and all(INTEGER.fullmatch(line[i]) for line in lines) for i in range(n)
     ]
@@ -140,17 +138,18 @@ def _guess_columns(lines: list[list[bytes]]) -> tuple[str, str]:
     raise _ambiguity_error(n, "it is not clear which columns these are")
 
 
-def _are_ranks(lines: list[list[bytes]], column: int) -> bool:
-    """Tell whether the column counts 1, 2, 3, ... for each query, line by line."""
+def _are_ranks(lines: list[list[bytes]], position: int) -> bool:
+    """Tell whether the fields at a position count 1, 2, 3, ... for each query, line by line."""
     n_lines_of_query: dict[bytes, int] = {}
     for line in lines:
         n_lines_of_query[line[0]] = n_lines_of_query.get(line[0], 0) + 1
-        if parse_integer(line[column]) != n_lines_of_query[line[0]]:
+        if parse_integer(line[position]) != n_lines_of_query[line[0]]:
             return False
     return True
 
 
 def _ambiguity_error(n: int, why: str, guess: str = "") -> InputError:
+    """Return the error that the columns of lines with n fields are ambiguous."""
     hint = (
         guess + "Judgments come first, once: QRELS RUN. If this is a run, state its columns, "
         "counted from 1, as in columns={'query_id': 1, 'doc_id': 3, 'score': 4} "
@@ -163,7 +162,7 @@ _N_SAMPLE_LINES = 100
 
 
 def _first_data_lines(sample: bytes) -> list[bytes]:
-    """Return the first lines of data; the last one is complete."""
+    """Return the first lines of data in a sample whose last line is complete."""
     lines = sample.splitlines()[: 50 * _N_SAMPLE_LINES]
     return list(islice(filter(is_data_line, lines), _N_SAMPLE_LINES))
 
@@ -196,10 +195,9 @@ def _read_last_line(file: FileIO) -> bytes:
     while True:
         file.seek(max(0, length - size))
         lines = (file.readall() or b"").splitlines()
-        last_line = _find_last_data_line(
-            lines if size >= length else lines[1:]
-        )  # the first line may be cut off
-        if last_line or size >= length:
+        is_whole_file = size >= length  # else the first line may be cut off
+        last_line = _find_last_data_line(lines if is_whole_file else lines[1:])
+        if last_line or is_whole_file:
             return last_line
         size *= 8
 
@@ -212,23 +210,21 @@ def _find_last_data_line(lines: list[bytes]) -> bytes:
 
 
 def _write_trec(stream: IO[bytes], blocks: Iterable[Block], target: OutputFile) -> None:
-    label = b"_".join(encode(target.tag).split()) or b"run"
+    tag = b"_".join(encode(target.tag).split()) or b"run"
 
-    def columns(block: Block) -> list[Any]:
+    def list_columns(block: Block) -> list[Any]:
         if target.side is Side.QRELS:
             return [block.query, b"0", block.doc, block.score_or_grade]
-        score = (
-            block.score_or_grade
-            if block.score_or_grade is not None
-            else _make_falling_scores(block)
-        )
-        return [block.query, b"Q0", block.doc, block.rank, score, label]
+        score = block.score_or_grade
+        if score is None:
+            score = _make_falling_scores(block)
+        return [block.query, b"Q0", block.doc, block.rank, score, tag]
 
-    write_blank_separated(stream, blocks, columns, b" ")
+    write_blank_separated(stream, blocks, list_columns, b" ")
 
 
 def _write_marco(stream: IO[bytes], blocks: Iterable[Block], target: OutputFile) -> None:
-    def columns(block: Block) -> list[Any]:
+    def list_columns(block: Block) -> list[Any]:
         if target.side is Side.QRELS:
             return [block.query, b"0", block.doc, block.score_or_grade]
         rank = block.columns["rank"]
@@ -237,23 +233,23 @@ def _write_marco(stream: IO[bytes], blocks: Iterable[Block], target: OutputFile)
         order = np.lexsort((rank, np.cumsum(begins_query)))
         return [block.query.take(order), block.doc.take(order), rank[order]]
 
-    write_blank_separated(stream, blocks, columns, b"\t")
+    write_blank_separated(stream, blocks, list_columns, b"\t")
 
 
 def _make_falling_scores(block: Block) -> Any:
-    """Return scores that give the rows the same order as their ranks: the last of a query has 1."""
+    """Return scores, (rows,), that fall with the rank; the last row of a query has 1."""
     rank, first_row = block.columns["rank"], block.query.find_changes()
     last_rank = np.maximum.reduceat(rank, first_row)
     return np.repeat(last_rank, np.diff(np.append(first_row, len(block)))) + 1 - rank
 
 
-def _write_named(
+def _write_line_format(
     names: str, stream: IO[bytes], blocks: Iterable[Block], target: OutputFile
 ) -> None:
-    """Write judgments in lines of the named columns."""
+    """Write judgments in lines of the columns `names`."""
     roles = [ROLE_OF_NAME.get(name, name) for name in names.split()]
 
-    def columns(block: Block) -> list[Any]:
+    def list_columns(block: Block) -> list[Any]:
         column_of_role = {
             "query": block.query,
             "doc": block.doc,
@@ -265,24 +261,21 @@ def _write_named(
                 raise OptionError(f"these judgments have no {role}, which the format needs")
         return [column_of_role.get(role, b"0") for role in roles]
 
-    write_blank_separated(stream, blocks, columns, b" ")
+    write_blank_separated(stream, blocks, list_columns, b" ")
 
 
 def _make_format(
-    name: str, title: str, description: str, names: str, remark: str = "", *aliases: str
+    name: str, title: str, read_title: str, names: str, remark: str = "", *aliases: str
 ) -> Format:
-    """Return a format of judgments in lines of the named columns."""
-    roles = {
-        ROLE_OF_NAME[column_name] for column_name in names.split() if column_name in ROLE_OF_NAME
-    } - {"query", "doc"}
+    """Return a format of judgments in lines of the columns `names`."""
+    roles = {ROLE_OF_NAME[column] for column in names.split() if column in ROLE_OF_NAME}
+    roles = roles - {"query", "doc"} | {"grade"}  # a level can be a grade
     return Format(
         name,
         title,
-        partial(_write_named, names),
-        read=partial(_read_named, names, description),
-        qrels=Capacity(
-            f"`{names}`{remark}", sort_roles({*roles, "grade"})
-        ),  # a level can be a grade
+        partial(_write_line_format, names),
+        read=partial(_read_line_format, names, read_title),
+        qrels=Capacity(f"`{names}`{remark}", sort_roles(roles)),
         aliases=aliases,
     )
 

@@ -1,4 +1,4 @@
-"""Values: checks and conversions of scores and grades in text, objects and columns of numbers."""
+"""Numbers: checks and conversions of scores and grades in texts, objects and columns."""
 
 import math
 import re
@@ -18,7 +18,7 @@ INTEGER = re.compile(rb"[+-]?0{0,80}\d{1,10}")
 
 
 def parse_integer(field: bytes) -> int | None:
-    """Return the whole number that the field holds, None if it holds none or one too large."""
+    """Return the whole number in a field; None if the field holds none, or too large a number."""
     if not INTEGER.fullmatch(field):
         return None
     number = int(field)
@@ -26,7 +26,7 @@ def parse_integer(field: bytes) -> int | None:
 
 
 def is_number(value: Any) -> bool:
-    """Tell whether the value is a number that a score may be."""
+    """Tell whether the value is a number, not NaN, that fits a double."""
     try:
         struct.pack("d", value)
         return not math.isnan(value)
@@ -35,7 +35,7 @@ def is_number(value: Any) -> bool:
 
 
 def is_list_cell(value: object) -> bool:
-    """Tell whether a cell holds a list, or a string that is one: `["a"]`, `['a']`."""
+    """Tell whether a cell holds a list, or a string that looks like a list: `["a"]`, `['a']`."""
     if isinstance(value, str):
         text = value.strip()
         return text.startswith("[") and text.endswith("]")
@@ -43,9 +43,9 @@ def is_list_cell(value: object) -> bool:
 
 
 def pack_doubles(values: Iterable[Any], n: int) -> Floats | None:
-    """Return n numbers as doubles, (n,); None if one is not a number (NaN is allowed).
+    """Return n numbers as doubles, (n,); None if a value is not a number (NaN is allowed).
 
-    Twice as fast as numpy's conversion, and does not accept a text as a number.
+    It is twice as fast as numpy's conversion, and does not accept a text as a number.
     """
     try:
         return np.frombuffer(struct.pack(f"{n}d", *values))
@@ -54,7 +54,10 @@ def pack_doubles(values: Iterable[Any], n: int) -> Floats | None:
 
 
 def to_scores(query: str, ranking: Mapping[str, Any]) -> tuple[Floats, Floats]:
-    """Return one query's scores as doubles, in the dict's order and lowest first: (documents,)."""
+    """Return the scores of {document: score} as doubles, (documents,), in its order, and sorted.
+
+    Raises InputError for a value that is not a number.
+    """
     n = len(ranking)
     scores = pack_doubles(ranking.values(), n)
     if scores is not None:
@@ -64,7 +67,7 @@ def to_scores(query: str, ranking: Mapping[str, Any]) -> tuple[Floats, Floats]:
         sorted_scores.sort()
         if sorted_scores[-1] == sorted_scores[-1]:  # not-a-number sorts last
             return scores, sorted_scores
-    doc, score = next((d, s) for d, s in ranking.items() if not is_number(s))
+    doc, score = next((doc, score) for doc, score in ranking.items() if not is_number(score))
     raise InputError(
         f"query {query!r}, document {doc!r}: expected a number as the score, got {score!r:.80}"
     )
@@ -74,12 +77,10 @@ _SORT_DIRECTLY = 200  # sorting so few is as fast as checking their order
 
 
 def to_grades(grades: Iterable[Any]) -> Numbers | None:
-    """Return grades in their one form, see `graded`; None if a value is not a grade."""
+    """Return grades as `unify_grades` does, (n,); None if a value is not a grade."""
     grade_list = list(grades)
-    try:
-        packed_integers = struct.pack(
-            f"{len(grade_list)}q", *grade_list
-        )  # fast; whole numbers only
+    try:  # fast, for whole numbers only
+        packed_integers = struct.pack(f"{len(grade_list)}q", *grade_list)
         return unify_grades(np.frombuffer(packed_integers, np.int64))
     except (struct.error, TypeError, OverflowError):
         try:
@@ -88,18 +89,18 @@ def to_grades(grades: Iterable[Any]) -> Numbers | None:
             return None
 
 
-def to_numbers(role: str, score_or_grade: list[Any]) -> Numbers | None:
-    """Return scores as doubles, or grades in their one form: (n,); None if a value is neither."""
+def to_numbers(role: str, numbers: list[Any]) -> Numbers | None:
+    """Return scores as doubles, or grades as `unify_grades` does, (n,); None if a value is bad."""
     if role != "score":
-        return to_grades(score_or_grade)
-    scores = pack_doubles(score_or_grade, len(score_or_grade))
+        return to_grades(numbers)
+    scores = pack_doubles(numbers, len(numbers))
     return None if scores is None or np.isnan(scores).any() else scores
 
 
 def unify_grades(grades: NDArray[Any]) -> Numbers | None:
-    """Return grades in their one form, (n,); None if one is not-a-number, or too large.
+    """Return grades as 64-bit integers if all are whole numbers, else as doubles: (n,), exact.
 
-    They are 64-bit integers if all are whole numbers, else doubles. Both are exact.
+    None if a grade is not-a-number, or too large.
     """
     whole_numbers = to_whole_numbers(grades)
     if whole_numbers is not None or grades.dtype.kind != "f" or grades.ndim != 1:
@@ -119,12 +120,12 @@ def to_whole_numbers(numbers: NDArray[Any]) -> Ints | None:
     if len(numbers):
         lowest, highest = np.minimum.reduce(numbers), np.maximum.reduce(numbers)
         if not -LARGEST_GRADE <= lowest <= highest <= LARGEST_GRADE:
-            return None  # or not-a-number, which is neither
+            return None  # also for not-a-number, which compares as false
     return numbers.astype(np.int64, copy=False)
 
 
 def is_bad_number(numbers: NDArray[Any], *, refuses_fractions: bool) -> NDArray[np.bool_]:
-    """Tell which of some numbers are not-a-number, too large, or, where `whole`, fractions."""
+    """Return a mask, (n,), of numbers that are too large, not-a-number, or refused fractions."""
     is_bad: NDArray[np.bool_] = ~((numbers <= LARGEST_GRADE) & (numbers >= -LARGEST_GRADE))
     if refuses_fractions and numbers.dtype.kind == "f":
         is_bad |= numbers != np.floor(numbers)

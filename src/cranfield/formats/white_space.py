@@ -31,35 +31,37 @@ ROLE_OF_NAME: Mapping[str, Role] = {
 
 
 class WhiteSpaceLines(Lines):
-    """Lines of columns with white space between them; `more` columns may follow the last.
+    """Lines of fields with white space between them, as TREC's.
 
     `names` lists the columns: "query_id doc_id". Columns that have no role are skipped.
+    `allows_more`: further columns may follow the last.
     """
 
     allows_decimals = True
 
     def __init__(
-        self, source: Source, side: Side, names: str, form: str, *, allows_more: bool = False
+        self, source: Source, side: Side, names: str, title: str, *, allows_more: bool = False
     ) -> None:
         column_names = names.split()
-        columns = {
+        position_of_role = {
             ROLE_OF_NAME[name]: i for i, name in enumerate(column_names) if name in ROLE_OF_NAME
         }
-        super().__init__(source, side, 0, columns, f"{form}: {names}")
+        super().__init__(source, side, 0, position_of_role, f"{title}: {names}")
         self._n_columns = len(column_names)
         self._expected = f"{len(column_names)} columns: {names}"
         self._allows_more = allows_more
         self.is_ranking = len(column_names) == 2  # there are no numbers
 
     def find_query(self, line: bytes) -> bytes | None:
-        """Return the line's query, None for a line without data."""
-        columns = line.split(None, self.position_of_role["query"] + 1)
-        if not columns or columns[0].startswith(b"#"):
+        """Return a line's query, None for a line without data."""
+        position = self.position_of_role["query"]
+        fields = line.split(None, position + 1)
+        if not fields or fields[0].startswith(b"#"):
             return None
-        return columns[min(self.position_of_role["query"], len(columns) - 1)]
+        return fields[min(position, len(fields) - 1)]
 
     def parse_lines(self, raw: bytes) -> Iterator[DataLine]:
-        """Yield the lines of data, with the faults of their columns."""
+        """Yield the lines of data in the bytes of a block, with their faults."""
         has_good_line = False
         for i, line in enumerate(raw.splitlines()):
             if not is_data_line(line):
@@ -67,36 +69,37 @@ class WhiteSpaceLines(Lines):
                     problem = "a line that begins with # has the columns of a row"
                     yield DataLine(i, line, (), InputError(problem, hint=HASH_HINT, kind="columns"))
                 continue
-            columns = line.split(None, self._n_columns)  # the last has the rest, if there are more
-            n = len(columns)
+            fields = line.split(None, self._n_columns)  # the last field may hold several columns
+            n = len(fields)
             fault = None
             if n < self._n_columns or (n > self._n_columns and not self._allows_more):
-                remark, hint = (
-                    "",
-                    None if has_good_line else self._other_file_hint(line.split(None, 6)),
-                )
+                remark = ""
+                hint = None if has_good_line else self._other_file_hint(line.split(None, 6))
                 may_be_row = NUMBER.fullmatch(line.rsplit(None, 1)[-1])
                 if hint is None and n > self._n_columns and may_be_row:
                     remark, hint = ": does an id hold white space?", _BLANKS_HINT
                 fault = self._columns_error(line, remark, hint)
             elif n > self._n_columns and "rank" in self.position_of_role:
-                rank = self.position_of_role["rank"]
-                if not INTEGER.fullmatch(columns[rank]):
-                    remark = f", and column {rank + 1} is not a rank: does an id hold white space?"
+                position = self.position_of_role["rank"]
+                if not INTEGER.fullmatch(fields[position]):
+                    remark = (
+                        f", and column {position + 1} is not a rank: does an id hold white space?"
+                    )
                     fault = self._columns_error(line, remark, _BLANKS_HINT)
             has_good_line |= fault is None
-            yield DataLine(i, line, columns, fault)
+            yield DataLine(i, line, fields, fault)
 
     def read_tables(
         self, raw: Bytes, type_of_position: "dict[int, pa.DataType]"
     ) -> Iterator["list[pa.Array] | None"]:
-        """Try to read the columns with Arrow; None if the block is not clean."""
+        """Yield the columns as Arrow reads them, the block as it is, and cleaned in two ways."""
         for prepare in (_end_with_newline, _replace_blanks, _collapse_blanks):
             yield self._read_table(prepare(raw), type_of_position)
 
     def _read_table(
         self, raw: Bytes, type_of_position: "dict[int, pa.DataType]"
     ) -> "list[pa.Array] | None":
+        """Return the columns as Arrow reads them; None if the block is not clean."""
         if len(raw) == 0:
             return None
         first_line = _first_line(raw)
@@ -125,31 +128,29 @@ class WhiteSpaceLines(Lines):
 
     def _is_hash_row(self, line: bytes) -> bool:
         """Tell whether a line begins with # and no blank, and has the columns of a row."""
-        columns = line.split(None, self._n_columns)
-        n_more = len(columns) - self._n_columns
-        if (
-            self.ignores_hash_rows
-            or not _HASH_WORD.match(line)
-            or not 0 <= n_more <= self._allows_more
-        ):
+        if self.ignores_hash_rows or not _HASH_WORD.match(line):
             return False
-        return self.is_ranking or bool(
-            NUMBER.fullmatch(columns[max(self.position_of_role.values())])
-        )
+        fields = line.split(None, self._n_columns)
+        if not 0 <= len(fields) - self._n_columns <= self._allows_more:
+            return False
+        last_field = fields[max(self.position_of_role.values())]
+        return self.is_ranking or bool(NUMBER.fullmatch(last_field))
 
     def _columns_error(self, line: bytes, remark: str, hint: str | None) -> InputError:
+        """Return the error that a line does not have the expected columns."""
         n = sum(1 for _ in _FIELD.finditer(line))
         problem = f"expected {self._expected}; got {n}{remark}"
         return InputError(problem, hint=hint, kind="columns")
 
-    def _other_file_hint(self, columns: list[bytes]) -> str | None:
-        """Return a guess at what the file is instead."""
-        if self.side is Side.QRELS and len(columns) == 3 and INTEGER.fullmatch(columns[2]):
-            return f"If these are query, document and grade, state it: {column_numbers_hint(Side.QRELS)}."
-        if self.side is Side.QRELS and len(columns) >= 6:
-            is_run = INTEGER.fullmatch(columns[3]) and NUMBER.fullmatch(columns[4])
+    def _other_file_hint(self, fields: list[bytes]) -> str | None:
+        """Return a guess at what the file is instead, from the fields of its first line."""
+        if self.side is Side.QRELS and len(fields) == 3 and INTEGER.fullmatch(fields[2]):
+            hint = column_numbers_hint(Side.QRELS)
+            return f"If these are query, document and grade, state it: {hint}."
+        if self.side is Side.QRELS and len(fields) >= 6:
+            is_run = INTEGER.fullmatch(fields[3]) and NUMBER.fullmatch(fields[4])
             return "This looks like a run. The judgments come first: QRELS RUN." if is_run else None
-        if self.side is Side.RUN and len(columns) == 4 and INTEGER.fullmatch(columns[3]):
+        if self.side is Side.RUN and len(fields) == 4 and INTEGER.fullmatch(fields[3]):
             return "This looks like qrels. The judgments come first, once: QRELS RUN."
         return None
 
@@ -163,18 +164,18 @@ def _end_with_newline(raw: Bytes) -> Bytes:
 
 
 def _replace_blanks(raw: Bytes) -> Bytes:
+    """Return a block with line feeds and spaces for other line ends and blanks."""
     text = raw.tobytes().replace(b"\r\n", b"\n").translate(_TO_SPACES)
     return _end_with_newline(np.frombuffer(text, np.uint8))
 
 
 def _collapse_blanks(raw: Bytes) -> Bytes:
+    """Return the rows of a block, and what may be a row, with one space between fields."""
     text = _BLANK_LINES.sub(b"\n", raw.tobytes()).translate(_TO_SPACES)
     while b"  " in text:
         text = text.replace(b"  ", b" ")
     lines = map(bytes.strip, text.splitlines())
-    data_lines = [
-        line for line in lines if is_data_line(line) or _HASH_WORD.match(line)
-    ]  # maybe rows
+    data_lines = [line for line in lines if is_data_line(line) or _HASH_WORD.match(line)]
     return np.frombuffer(b"\n".join([*data_lines, b""]), np.uint8)
 
 

@@ -1,4 +1,4 @@
-"""Columns as text: functions shared by the formats that write rows."""
+"""Writing: turns columns of ids and numbers into lines of text, for the formats that write rows."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import IO, TYPE_CHECKING, Any
@@ -26,7 +26,7 @@ WHITE_SPACE = (b" ", b"\t", b"\n", b"\r", b"\v", b"\f")
 
 
 def find_special_ids(ids: Ids, special_bytes: Sequence[bytes]) -> Iterable[bytes]:
-    """Return the distinct identifiers if one of them may hold a special byte; else nothing."""
+    """Return the distinct ids if one of them may hold a special byte; else no id."""
     text = bytes(ids.to_arrow().buffers()[2] or b"")
     return dict.fromkeys(ids.to_list()) if any(byte in text for byte in special_bytes) else ()
 
@@ -34,10 +34,14 @@ def find_special_ids(ids: Ids, special_bytes: Sequence[bytes]) -> Iterable[bytes
 def write_blank_separated(
     stream: IO[bytes],
     blocks: Iterable[Block],
-    columns: Callable[[Block], list[Any]],
+    list_columns: Callable[[Block], list[Any]],
     separator: bytes,
 ) -> None:
-    """Write the `columns` of every row: ids, numbers, or a string that is the same in all rows."""
+    """Write blocks as lines of fields; InputError for an id that such lines cannot hold.
+
+    `list_columns` returns the columns to write of a block: ids, numbers, or bytes that are the same
+    in all rows.
+    """
     is_first = True
     for block in blocks:
         if len(block) == 0:
@@ -57,13 +61,13 @@ def write_blank_separated(
                     kind="id",
                 ).locate(*block.locate_row(ids.to_list().index(field)))
         if is_first and block.query[0].startswith(BYTE_ORDER_MARK):
-            stream.write(BYTE_ORDER_MARK)  # the first one is read as the file's own
+            stream.write(BYTE_ORDER_MARK)  # the first mark is read as the file's own
         is_first = False
-        stream.write(join_columns(columns(block), separator))
+        stream.write(join_columns(list_columns(block), separator))
 
 
 def join_columns(columns: Sequence[Any], separator: bytes) -> memoryview:
-    """Return lines of columns: ids, numbers, or the same text in every line."""
+    """Return lines of the fields of columns: ids, numbers, or bytes that are the same in all."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -73,14 +77,11 @@ def join_columns(columns: Sequence[Any], separator: bytes) -> memoryview:
         else _texts_to_arrow(column)
         for column in columns
     ]
-    lines = pc.binary_join_element_wise(*fields, pa.scalar(separator, pa.large_binary()))
-    lines_with_ends = pc.binary_join_element_wise(
-        lines, *(pa.scalar(b, lines.type) for b in (b"", b"\n"))
-    )
-    _, offsets, data = lines_with_ends.buffers()
-    bounds = np.frombuffer(offsets, np.int64)[
-        lines_with_ends.offset : lines_with_ends.offset + len(lines_with_ends) + 1
-    ]
+    bare_lines = pc.binary_join_element_wise(*fields, pa.scalar(separator, pa.large_binary()))
+    line_end = [pa.scalar(text, bare_lines.type) for text in (b"", b"\n")]  # a field, a separator
+    lines = pc.binary_join_element_wise(bare_lines, *line_end)
+    _, offsets, data = lines.buffers()
+    bounds = np.frombuffer(offsets, np.int64)[lines.offset : lines.offset + len(lines) + 1]
     return memoryview(data)[int(bounds[0]) : int(bounds[-1])]
 
 
@@ -92,12 +93,12 @@ def _texts_to_arrow(column: Any) -> Any:
     return number_column(column).cast(pa.large_string()).view(pa.large_binary())
 
 
-def number_column(values: Any) -> "pa.Array":
-    """Return numbers as an Arrow column of doubles or of whole numbers."""
+def number_column(numbers: Any) -> "pa.Array":
+    """Return an array of numbers, (rows,), as an Arrow column of doubles or of whole numbers."""
     import pyarrow as pa
 
-    kind = pa.float64() if values.dtype.kind == "f" else pa.int64()
-    contiguous = np.ascontiguousarray(values, np.float64 if kind == pa.float64() else np.int64)
+    kind = pa.float64() if numbers.dtype.kind == "f" else pa.int64()
+    contiguous = np.ascontiguousarray(numbers, np.float64 if kind == pa.float64() else np.int64)
     return pa.Array.from_buffers(kind, len(contiguous), [None, pa.py_buffer(contiguous)])
 
 
@@ -105,7 +106,7 @@ def number_column(values: Any) -> "pa.Array":
 
 
 def columns_by_name(block: Block) -> dict[str, Any]:
-    """Return a block's columns by their names in a table."""
+    """Return {name in a table: column} of a block, in the order in which columns are written."""
     ids: dict[Role, Any] = {"query": block.query}
     if "group" in block.columns:
         ids["group"] = block.columns["group"]  # as an id

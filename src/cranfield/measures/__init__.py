@@ -1,4 +1,7 @@
-"""Every measure, registered by importing its family, in the order of the catalogue."""
+"""Every measure, registered by importing its family, in the order of the catalogue.
+
+A measure turns a `Judged` into numbers of its queries. Means, tests and tables are not made here.
+"""
 
 # Not in the order of the alphabet: it is the catalogue's.
 from cranfield.measures import (  # noqa: F401  # isort: skip

@@ -1,4 +1,4 @@
-"""Names of measures that are not here: what each is, and what comes nearest."""
+"""Absent measures: what a name means that is no measure here, and what comes nearest to it."""
 
 import re
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from cranfield.measures.registry import DEFINITIONS, VARIANTS, find_variant, str
 class Absent:
     """Measures of one kind that are not here: their names, what they are, and what to do.
 
-    `names` is a regular expression over a name in lower case without `-` and `_`.
+    `pattern` is a regular expression over a name in lower case without `-` and `_`.
     """
 
     pattern: str
@@ -20,24 +20,24 @@ class Absent:
 
 
 def describe_absent(name: str) -> str | None:
-    """Return what to say about a measure that is not here; None if the name is unknown.
+    """Return the meaning of a measure that is not here, and what to do; None for an unknown name.
 
-    The name is one that `registry.without_library` returns.
+    The name is one that `registry.strip_library_words` returns.
 
-    >>> absent("bleu")
+    >>> describe_absent("bleu")
     'it compares the text of an answer with a reference. cranfield scores rankings. Judged nuggets \
 of answers: `cranfield nuggets`.'
     """
-    kind = next(
-        (candidate for candidate in _ABSENT_MEASURES if re.fullmatch(candidate.pattern, name)), None
-    )
-    return None if kind is None else f"{kind.meaning}. {kind.advice}"
+    for kind in _ABSENT_MEASURES:
+        if re.fullmatch(kind.pattern, name):
+            return f"{kind.meaning}. {kind.advice}"
+    return None
 
 
 def unknown_measure_error(name: str, text: str) -> MeasureError:
-    """Return the error for a name that does not exist: what it is elsewhere, or what is near.
+    """Return the error of a name that is no measure: what it is elsewhere, or the nearest names.
 
-    >>> str(unknown_measure("NDGC", "NDGC@10"))
+    >>> str(unknown_measure_error("NDGC", "NDGC@10"))
     "unknown measure 'NDGC@10'. Did you mean nDCG@10 or RnDCG? `cranfield measures` lists them all."
     """
     bare_text = text.removesuffix("@")
@@ -56,9 +56,8 @@ def unknown_measure_error(name: str, text: str) -> MeasureError:
     description = describe_absent(strip_library_words(name))
     if description is not None:
         return MeasureError(f"{text!r} is no measure here: {description}")
-    near_names = dict.fromkeys(
-        VARIANTS[spelling][0] for spelling in nearest_words(strip_library_words(name), VARIANTS)
-    )
+    spellings = nearest_words(strip_library_words(name), VARIANTS)
+    near_names = dict.fromkeys(VARIANTS[spelling][0] for spelling in spellings)
     cutoff = text.removeprefix(name)
     cutoff_text = cutoff if cutoff.startswith("@") and cutoff[1:].isdecimal() else ""
     suggestions = (

@@ -1,4 +1,4 @@
-"""How the values of queries become one: their mean, their sum, or their geometric mean."""
+"""Aggregation: makes one value of the queries' values: mean, sum or geometric mean."""
 
 import math
 from collections.abc import Callable
@@ -17,11 +17,11 @@ AGGREGATIONS: dict[Aggregation, Callable[[Floats], float]] = {
 
 
 def to_summands(aggregation: Aggregation, values: Floats) -> Floats:
-    """Return what is added up of the queries' values, (n_queries,)."""
+    """Return the numbers that are added up, (n_queries,): values, or logarithms of them."""
     return floored_log(values) if aggregation == "geometric" else values
 
 
 def aggregate_exact_sum(aggregation: Aggregation, sum_units: int, n: int) -> float:
-    """Return the value over n queries from the exact sum of what `summed` returns."""
+    """Return the value over n queries, from the exact sum of `to_summands` in units."""
     value = mean_of_units(sum_units, 1 if aggregation == "sum" else n)
     return math.exp(value) if aggregation == "geometric" else value

@@ -40,21 +40,17 @@ def _ap_perfect_cut(parameters: Parameters) -> str:
 
 
 def _check_cutoff(measure: Any) -> None:
+    """Raise MeasureError if the sum is to be divided by a cutoff that there is not."""
     if measure.cutoff is None and measure.parameters["over"] == "cutoff":
         raise MeasureError(f"{measure} needs a cutoff: {measure @ 10}")
 
 
-_AP_NAMES = (
-    "map",
-    "average_precision",
-    "mean_average_precision",
-    "label_ranking_average_precision",
-)
+_LONG_NAMES = ("average_precision", "mean_average_precision", "label_ranking_average_precision")
 
 
 @measure(
     "AP",
-    names=Names((*_AP_NAMES, "LRAP"), families={"map_cut": TREC_CUTOFFS}),
+    names=Names(("map", *_LONG_NAMES, "LRAP"), families={"map_cut": TREC_CUTOFFS}),
     traits=Traits(
         bounds=_ap_bounds, by_grade=mean_over_found_reason, averages_ties=True, fits=_check_cutoff
     ),
@@ -177,7 +173,8 @@ def inferred_precision(
 ) -> Floats:
     """Return the precision expected at a relevant document: Yilmaz & Aslam 2006, equation 2.
 
-    Of the ranks above it, so many were pooled; of these so many were judged, so many relevant.
+    All arguments are (rows,): the ranks above a row, how many of these were pooled, how many of the
+    pooled are relevant, and how many were judged.
     """
     share = ratio(pooled_above, ranks_above)
     precision_above = (relevant_above + SMOOTHING) / (judged_above + 2 * SMOOTHING)

@@ -94,7 +94,7 @@ _OverPreferences = Annotated[
 
 
 def _preference_names(name: str) -> Names:
-    """Return trec_eval's name of a measure, and those of it over fewer preferences."""
+    """Return trec_eval's names of a measure: over all, implied and retrieved preferences."""
     return Names(
         (name,), variants={f"{name}_imp": {"over": "implied"}, f"{name}_ret": {"over": "retrieved"}}
     )
@@ -215,16 +215,16 @@ def preferences_balanced(
         nonrelevant documents (level 0) as relevant ones
     Source: trec_eval prefs_avgjg_Rnonrel, prefs_avgjg_Rnonrel_ret
     """
-    groups, n_found = judged.preferences, judged.preferences.n_nonrelevant_retrieved
+    groups, n_nonrelevant = judged.preferences, judged.preferences.n_nonrelevant_retrieved
     if over == "retrieved":
-        counts, r, n = groups.first_retrieved_counts, groups.n_relevant_retrieved, n_found
+        counts, r, n = groups.first_retrieved_counts, groups.n_relevant_retrieved, n_nonrelevant
     else:
         counts, r, n = groups.first_counts, groups.n_relevant, groups.n_nonrelevant
     missing = np.maximum(r - n, 0)
     # Each of the r kept is held against all n: those above it, retrieved, count as fulfilled.
     crowded = (n > r) * groups.is_ordered
-    above = np.minimum(r, n_found)
-    held_against_them = above * (above - 1) // 2 + (r - above) * n_found
+    above = np.minimum(r, n_nonrelevant)
+    held_against_them = above * (above - 1) // 2 + (r - above) * n_nonrelevant
     fulfilled = counts.count_fulfilled(over) + missing * groups.n_relevant_retrieved
     possible = counts.count_possible(over) + missing * groups.n_relevant
     share = ratio(fulfilled + crowded * held_against_them, possible + crowded * r * n)

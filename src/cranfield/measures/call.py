@@ -1,4 +1,4 @@
-"""A measure called with data: one list, scored; and what to say where the call is misunderstood."""
+"""Call: reads the data in the call of a measure, and says what is wrong with a call."""
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class Call:
     """A call of a measure, which is written `text`: with data, or with parameters.
 
     `rel` is the lowest grade that counts as relevant, None where the measure depends on the grades
-    themselves; `uncut` says whether everything retrieved counts.
+    themselves; `is_uncut` says whether everything retrieved counts.
     """
 
     definition: Definition
@@ -42,7 +42,7 @@ class Call:
     ) -> tuple[Mapping[Any, Any], Mapping[Any, Any]] | None:
         """Return {document: grade} and {document: score} of a call, None if it sets parameters.
 
-        Takes what it understands out of `parameters`. Raises TypeError for a call that is neither,
+        The lists are taken out of `parameters`. Raises TypeError for a call that is neither,
         InputError for data that cannot be meant.
         """
         sides = [parameters.pop(name) for name in _SIDES[len(positional) :] if name in parameters]
@@ -65,26 +65,18 @@ class Call:
                 "sets parameters; use one of the two"
             )
         truth, ranking = lists
-        if (
-            is_sequence(truth)
-            and is_sequence(ranking)
-            and any(is_sequence(document) for document in truth)
-        ):
+        if is_sequence(truth) and is_sequence(ranking) and any(map(is_sequence, truth)):
             raise InputError(
                 f"{self.text}(truth, ranking) scores one list, and got lists of lists",
                 hint=f"Of a list for each query: evaluate(actual, predicted, {self.text!r}).",
             )
-        grade_of_doc: Mapping[Any, Any] = (
-            truth if isinstance(truth, Mapping) else grade_by_one(truth)
+        grades: Mapping[Any, Any] = truth if isinstance(truth, Mapping) else grade_by_one(truth)
+        docs = self._order_set(ranking) if isinstance(ranking, Set) else ranking
+        scores: Mapping[Any, Any] = (
+            docs if isinstance(docs, Mapping) else score_by_position("the list", docs)
         )
-        ordered_ranking = self._order_set(ranking) if isinstance(ranking, Set) else ranking
-        score_of_doc: Mapping[Any, Any] = (
-            ordered_ranking
-            if isinstance(ordered_ranking, Mapping)
-            else score_by_position("the list", ordered_ranking)
-        )
-        self._check_sides(truth, ranking, list(grade_of_doc), list(score_of_doc))
-        return grade_of_doc, score_of_doc
+        self._check_sides(truth, ranking, list(grades), list(scores))
+        return grades, scores
 
     def _read_grades(
         self, grades: Iterable[Any], n_relevant: int | None
@@ -108,9 +100,8 @@ class Call:
         """Return the documents of a set as a list; InputError if their order matters."""
         if self.definition.traits.of_sets and self.is_uncut:
             return list(docs)
-        names = ", ".join(
-            definition.name for definition in definitions() if definition.traits.of_sets
-        )
+        of_sets = (definition for definition in definitions() if definition.traits.of_sets)
+        names = ", ".join(definition.name for definition in of_sets)
         raise InputError(
             f"{self.text}: a set has no order, and the value depends on it: {docs!r:.80}",
             hint=f"Give a list, best first. The order does not matter to {names}, uncut.",
@@ -121,7 +112,7 @@ class Call:
     ) -> None:
         """Raise InputError for what looks like a ranking first, or like grades without documents.
 
-        `judged` and `found` are the ids of the documents.
+        `judged_ids` and `ranked_ids` are the ids of the documents.
         """
         scores = ranking.values() if isinstance(ranking, Mapping) else ()
         if scores and is_sequence(truth) and all(map(_may_be_grade, scores)):
@@ -133,12 +124,8 @@ class Call:
                 "list.",
             )
         ids_differ = all(map(_is_numeric_id, judged_ids)) != all(map(_is_numeric_id, ranked_ids))
-        if (
-            judged_ids
-            and ranked_ids
-            and ids_differ
-            and {*map(str, judged_ids)}.isdisjoint(map(str, ranked_ids))
-        ):
+        share_none = {*map(str, judged_ids)}.isdisjoint(map(str, ranked_ids))
+        if judged_ids and ranked_ids and ids_differ and share_none:
             raise InputError(
                 f"{self.text}(truth, ranking): the ids of one are whole numbers, those of the "
                 "other are not, and they share none",
@@ -148,16 +135,10 @@ class Call:
             )
 
     def _misuse_hint(self, lists: Sequence[Any], parameters: Mapping[str, Any]) -> str:
-        """Say what was wrong with a call, where it is known."""
+        """Return what was wrong with a call, an empty text where it is not known."""
         name, other_lists = self.definition.name, lists[1:]
-        number = next(
-            (
-                argument
-                for argument in (*other_lists, *parameters.values())
-                if is_whole_number(argument)
-            ),
-            None,
-        )
+        arguments = (*other_lists, *parameters.values())
+        number = next(filter(is_whole_number, arguments), None)
         if number is not None and (_CUTOFF_SYNONYMS & parameters.keys() or len(other_lists) == 2):
             return f"a cutoff is written before the lists: ({name}@{number})(truth, ranking); "
         if number is not None and len(other_lists) == 1:
@@ -179,7 +160,7 @@ class Call:
 
 
 def usage_text(definition: Definition) -> str:
-    """Return how a measure is called with one list; an empty text of one that takes no list."""
+    """Return how a measure is called with one list; an empty text if it takes no list."""
     from textwrap import fill  # which little else needs
 
     if definition.traits.takes_groups:
@@ -187,29 +168,30 @@ def usage_text(definition: Definition) -> str:
     name = definition.name
     cut_text = f"{name}@{0.5 if definition.cutoff_kind == 'recall' else 5}"
     measure_text = f"({cut_text})" if definition.cutoff == "required" else name
-    with_cutoff = f" With a cutoff: ({cut_text})(truth, ranking)." * (
-        definition.cutoff == "optional"
-    )
+    cut_sentence = f" With a cutoff: ({cut_text})(truth, ranking)."
+    cut_sentence = cut_sentence if definition.cutoff == "optional" else ""
     text = (
-        f"Called: {measure_text}(['d1', 'd3'], ['d3', 'd2']), the relevant documents, then the ranking, "
-        f"best first; of grades, {measure_text}({{'d1': 3, 'd3': 1}}, ...); {measure_text}([1, 0, 2]), the grades of "
-        f"what was retrieved.{with_cutoff} Two lists of numbers are ids: scores, as scikit-learn "
-        f"takes them, are a dict {{document: score}}. Over queries: evaluate(qrels, run, "
-        f"{measure_text.strip('()')!r})."
+        f"Called: {measure_text}(['d1', 'd3'], ['d3', 'd2']), the relevant documents, then the "
+        f"ranking, best first; of grades, {measure_text}({{'d1': 3, 'd3': 1}}, ...); "
+        f"{measure_text}([1, 0, 2]), the grades of what was retrieved.{cut_sentence} Two lists of "
+        f"numbers are ids: scores, as scikit-learn takes them, are a dict {{document: score}}. "
+        f"Over queries: evaluate(qrels, run, {measure_text.strip('()')!r})."
     )
     return "\n" + fill(text, PAGE_WIDTH, subsequent_indent="    ")
 
 
 def _may_be_grade(value: object) -> bool:
+    """Tell whether a value is a whole number, or a float that equals one."""
     return isinstance(value, Real | np.bool_) and float(value).is_integer()
 
 
 def _is_numeric_id(doc: object) -> bool:
+    """Tell whether the id of a document is a whole number, or the digits of one."""
     return is_whole_number(doc) or (isinstance(doc, str) and doc.isdecimal())
 
 
 def unknown_parameter_text(definition: Definition, key: str, value: Any) -> str:
-    """Return what to say of a parameter that a measure does not take."""
+    """Return the message about a parameter that a measure does not take."""
     parameter_names = ", ".join(definition.parameters) or "no parameter"
     near_names = nearest_words(key, definition.parameters)
     guess = f" Did you mean {near_names[0]}?" if near_names else ""

@@ -51,6 +51,7 @@ Stop = Annotated[
 def _make_chance(
     judged: Judged, stop: str | Mapping[float, float], top: float | None
 ) -> Callable[[Ranked], Numbers]:
+    """Return a function that gives each row of a ranking the probability to stop there."""
     top = judged.top_grade or 1 if top is None else top
     if isinstance(stop, str) and judged.top_grade > top:
         raise MeasureError(
@@ -78,7 +79,7 @@ def _make_chance(
 
 
 def _bounds_unless_stated(method: BoundsMethod) -> Callable[[Parameters], BoundsMethod]:
-    """The higher a grade, the more the user is to be satisfied; a mapping may have it otherwise."""
+    """Return how bounds are found: by `method` unless a mapping states the probabilities."""
     return lambda parameters: "attained" if isinstance(parameters["stop"], Mapping) else method
 
 
@@ -87,6 +88,7 @@ def _mapping_reason(judged: Judged, *, stop: str | Mapping[float, float], **_: A
 
 
 def _expected_rr(ranked: Ranked, k: Cutoff | None, chance: Callable[[Ranked], Numbers]) -> Floats:
+    """Return the mean of 1 / rank where users stop, by the `chance` of each row."""
     ranked = ranked.top(k)
     stops = chance(ranked)
     reached = ranked.before(1 - stops)
@@ -149,6 +151,7 @@ def normalized_err(
 
 
 def _check_thresholds(value: Any) -> str | Gains:
+    """Return the shares of users in their one form; ValueError for what are none."""
     expected = "'uniform' or a mapping as {1: 0.5, 3: 0.5}, of grades above 0, one share above 0"
     check = word_or_mapping(("uniform",), between(0, 1), expected, lowest=SMALLEST_POSITIVE)
     shares: str | Gains = check(value)
@@ -209,7 +212,7 @@ def graded_average_precision(
 
 
 def _user_shares(judged: Judged, share: str | Mapping[float, float]) -> list[tuple[float, float]]:
-    """Return (lowest grade that is relevant, share of the users), for grades that differ."""
+    """Return (lowest relevant grade, share of the users) of each group of users."""
     if isinstance(share, Mapping):
         return list(share.items())
     if judged.top_grade > _MAX_GRADES:

@@ -65,8 +65,8 @@ def relevance_string(judged: Judged, k: Cutoff | None = None) -> Texts:
     Formula: the grades of the first k documents, one character each
     Source: trec_eval relstring
     """
-    every = judged.every(k)
-    character = np.where(every.grade > 9, ">", every.grade.astype("U1"))
-    character = np.where(every.grade < 0, ".", character)
-    character = np.where(every.judged, character, "-")
-    return every.joined(character)
+    ranked = judged.every(k)
+    character = np.where(ranked.grade > 9, ">", ranked.grade.astype("U1"))
+    character = np.where(ranked.grade < 0, ".", character)
+    character = np.where(ranked.judged, character, "-")
+    return ranked.joined(character)

@@ -1,4 +1,4 @@
-"""C/W/L: measures as models of a user who reads down the ranking, and what that user gains from it.
+"""C/W/L: measures of what a user gains, by a model of how that user reads down the ranking.
 
 A user model says with which probability C_i the user goes on from rank i to the next. From it
 follow W_i, the share of the user's attention that rank i has, and L_i, the probability that rank i
@@ -66,14 +66,13 @@ def _read_model(text: str) -> tuple[UserModel, Mapping[str, Any]]:
 
 
 def _check_model(value: Any) -> str:
-    """Return the model's text in its one form: with the parameters that are not the default."""
+    """Return the text of a model in its one form: with the parameters that are not the default."""
     if not isinstance(value, str) or len(value) > _MAX_LENGTH:
         raise ValueError("a string as 'INST(T=2)'")
     model, values = _read_model(value)
-    stated_parameters = [
-        (name, value) for name, value in values.items() if value != model.defaults[name]
-    ]
-    return model.name + write_parameters(stated_parameters)
+    defaults = model.defaults
+    stated = ((name, value) for name, value in values.items() if value != defaults[name])
+    return model.name + write_parameters(stated)
 
 
 _MAX_LENGTH = 1000
@@ -97,14 +96,15 @@ def _check_cutoff(measure: Measure) -> None:
     if not needs_cutoff and measure.cutoff is not None:
         names = ", ".join(model.name for model in USER_MODELS.values() if model.stops_at_cutoff)
         raise MeasureError(
-            f"{measure}: this user does not stop after k documents, as those of {names} do: leave @ "
-            "out; depth=... says how many ranks are looked at"
+            f"{measure}: this user does not stop after k documents, as those of {names} do: leave "
+            "@ out; depth=... says how many ranks are looked at"
         )
     if isinstance(measure.cutoff, Depth) and not measure.cutoff.at_relevant:
         _check_depth(measure.cutoff.n_ranks or 0, measure.parameters["depth"])
 
 
 def _check_depth(cutoff: int, depth: int) -> None:
+    """Raise MeasureError unless a cutoff is within the ranks that are looked at."""
     if cutoff > depth:
         raise MeasureError(
             f"CWL: cut after {cutoff:,} documents, and {depth:,} ranks are looked at: write "
@@ -130,10 +130,9 @@ def _translate(name: str, parameters: Parameters) -> tuple[str, Parameters]:
     text = own_parameters.get("model")
     model = USER_MODELS.get(text.lower()) if isinstance(text, str) else None
     if model is not None:
-        model_parameters = [
-            (key, own_parameters.pop(key)) for key in parameters if model.find_parameter(key)
-        ]
-        own_parameters["model"] = model.name + write_parameters(model_parameters)
+        names = [key for key in parameters if model.find_parameter(key)]
+        values = [own_parameters.pop(name) for name in names]
+        own_parameters["model"] = model.name + write_parameters(zip(names, values, strict=True))
     return name, own_parameters
 
 
@@ -229,14 +228,17 @@ def cwl(
     if unjudged:
         n_gaining = np.maximum(n_gaining, ranked.where(gain_ > 0).count())
     user, parameters = _read_model(model)
-    cuts = [None] if k is None else [query_column(ranked, cut) for cut in np.hsplit(k, k.shape[1])]
-    views = [RankingView(ranked, gain_, ranked.costs, n_gaining, cut) for cut in cuts]
+    cutoffs: list[Any] = [None]
+    if k is not None:
+        cutoffs = [query_column(ranked, cutoff) for cutoff in np.hsplit(k, k.shape[1])]
+    views = [RankingView(ranked, gain_, ranked.costs, n_gaining, cutoff) for cutoff in cutoffs]
     return np.hstack([_compute_quantity(value, view, user, parameters) for view in views])
 
 
 def _compute_quantity(
     value: str, view: RankingView, user: UserModel, parameters: Mapping[str, Any]
 ) -> Floats:
+    """Return a quantity of C/W/L, (n_queries, 1): of one user and one cutoff."""
     ranked = view.ranked
     if user.gives_weights:
         weight = user.kernel(view, **parameters)
@@ -263,6 +265,7 @@ def _compute_quantity(
 def _scaled_gains(
     ranked: Ranked, gain: str | tuple[str, float] | Mapping[float, float], top: float
 ) -> Floats:
+    """Return the gain of each row, 0 to 1: its share of what the grade `top` gains."""
     if not isinstance(gain, str | Mapping) or gain == "binary":
         return gain_of_grades(ranked.grade, gain, top) * 1.0
     stated_gains = gain if isinstance(gain, Mapping) else {}

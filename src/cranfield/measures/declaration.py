@@ -58,7 +58,7 @@ class Declaration:
 
     @cached_property
     def _docstring(self) -> tuple[str, Mapping[str, str]]:
-        """The docstring without its formula and source, and these."""
+        """The docstring without its formula and source, and {"formula": text, "source": text}."""
         text = inspect.getdoc(self.kernel) or ""
         match = _FORMULA_AND_SOURCE.search(text)
         if match is None:
@@ -84,7 +84,7 @@ class Declaration:
 
 
 def is_range(value: object) -> bool:
-    """Tell whether this is a lowest and a highest value, as in (0, 1) or (0, None)."""
+    """Tell whether a value is a pair of a lowest and a highest number, as (0, 1) or (0, None)."""
     if not isinstance(value, list | tuple) or len(value) != 2:
         return False
     low = -math.inf if value[0] == -math.inf else finite_number(value[0])

@@ -48,7 +48,7 @@ def _rank_discount(rank: Ints) -> Ints:
 
 
 def _novelty(hits: Ranked, alpha: float) -> Floats:
-    """Return what each relevant document is worth to its subtopic: (rows,)."""
+    """Return how new each relevant document is to its subtopic, 0 to 1: (rows,)."""
     novelty = powers(1 - alpha, hits.ordinal - 1)
     return novelty
 
@@ -80,22 +80,22 @@ def _hits_worth(judged: Judged, k: Cutoff | None, rel: float, worth: Worth) -> F
 def _worth_ratio(
     judged: Judged, k: Cutoff | None, alpha: float, rel: float, worth: Worth
 ) -> Floats:
-    """Return what the ranking is worth, as a share of what the greedy ideal ranking is."""
+    """Return what the ranking is worth, as a share of what the greedy ideal ranking is worth."""
     groups = judged.subtopics
     best = _sum_worth(groups, groups.novel_first(alpha, rel), k, rel, worth)
     return ratio(_hits_worth(judged, k, rel, worth), best)
 
 
 def _maximum_worth(judged: Judged, k: Cutoff, alpha: float, discount: Discount) -> Floats:
-    """Return what k documents are worth that are relevant to every subtopic: (n_queries, ...)."""
+    """Return what k documents relevant to every subtopic are worth: (n_queries, n_cutoffs)."""
     deepest = int(k.max())
     if deepest > MAX_DEPTH:
         raise MeasureError(f"@{deepest}: expected a cutoff of at most {MAX_DEPTH:,} ranks")
     rank = np.arange(1, deepest + 1)
-    so_far = np.cumsum(powers(1 - alpha, rank - 1) / discount(rank))
+    sums = np.cumsum(powers(1 - alpha, rank - 1) / discount(rank))
     divisor_text = "log2(i + 1)" if discount is _log_discount else "i"
     words = f"(sum of {1 - alpha:.10g}^(i - 1) / {divisor_text}, i = 1 to {{}})"
-    return look_up(words, np.concatenate(([0.0], so_far)), judged.effective_cutoffs(k))
+    return look_up(words, np.concatenate(([0.0], sums)), judged.effective_cutoffs(k))
 
 
 @measure("alpha_nDCG", traits=SUBTOPIC_TRAITS, range=(0, None))
@@ -250,8 +250,8 @@ def subtopic_recall(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) ->
         SIGIR 2011)
     """
     groups = judged.subtopics
-    covered = groups.judged.hits.relevant(rel).top(groups.spread(k)).count() > 0
-    return ratio(groups.total(covered), groups.total(groups.judged.n_relevant(rel) > 0))
+    is_covered = groups.judged.hits.relevant(rel).top(groups.spread(k)).count() > 0
+    return ratio(groups.total(is_covered), groups.total(groups.judged.n_relevant(rel) > 0))
 
 
 def _global_gain(hits: Ranked) -> Floats:

@@ -1,4 +1,4 @@
-"""Measures of graded relevance: gain, discounted by rank."""
+"""Measures of graded relevance: the gain of a document, discounted by its rank."""
 
 import math
 from collections.abc import Mapping
@@ -63,6 +63,7 @@ Gain = Annotated[
 
 
 def _check_discount(value: Any) -> str | tuple[str, float]:
+    """Return a discount in its one form; ValueError, with what is expected, for no discount."""
     if isinstance(value, str) and value.lower() in _DISCOUNTS:
         return value.lower()
     if isinstance(value, list | tuple) and len(value) == 2:
@@ -104,13 +105,13 @@ Ideal = Annotated[
 
 
 def gains(ranked: Ranked, gain: Gain, top_grade: float) -> Numbers:
-    """Return each row's gain; negative grades gain nothing unless a mapping says so."""
+    """Return the gain of each row, (rows,); negative grades have 0 unless in a mapping."""
     gain_ = gain_of_grades(ranked.grade, gain, top_grade)
     return gain_
 
 
 def gain_of_grades(grades: Numbers, gain: Gain, top_grade: float) -> Numbers:
-    """Return what grades are worth: as grades."""
+    """Return the gain of each grade, in the shape of `grades`."""
     if gain == "linear":
         return np.maximum(grades, 0)
     if gain == "exp2":
@@ -129,14 +130,14 @@ def gain_of_grades(grades: Numbers, gain: Gain, top_grade: float) -> Numbers:
 
 
 def lowest_relevant_grade(gain: str | tuple[str, float]) -> float:
-    """Return the lowest grade that is relevant, of a gain that is binary."""
+    """Return the lowest relevant grade of a binary gain."""
     return 1 if gain == "binary" else float(gain[1])
 
 
 def _ranking_dcg(
     judged: Judged, ranked: Ranked, k: Cutoff | None, gain: Gain, discount: Discount
 ) -> Floats:
-    """Add up the gains of a ranking, discounted: the same for the run's and the ideal one."""
+    """Return the DCG of a ranking, the run's or the ideal one: (n_queries, n_cutoffs)."""
     cutoff = judged.effective_cutoffs(k) if discount == "linear" else k
     ranked = ranked.top(cutoff)
     return _sum_gains(ranked, gains(ranked, gain, judged.top_grade), cutoff, discount)
@@ -145,7 +146,7 @@ def _ranking_dcg(
 def _sum_gains(
     ranked: Ranked, row_gain: Numbers, cutoff: Ints | None, discount: Discount
 ) -> Floats:
-    """Add up gains, discounted; `cutoff`, which only 'linear' needs, is where the ranking ends."""
+    """Return the sum of the rows' discounted gains; `cutoff` is needed by the discount 'linear'."""
     if discount == "linear" and cutoff is not None:
         return ratio(
             (cutoff + 1) * ranked.total(row_gain) - ranked.total(row_gain * ranked.rank), cutoff
@@ -154,6 +155,7 @@ def _sum_gains(
 
 
 def _divisors(rank: Ints, discount: Discount) -> Numbers:
+    """Return what the gain at each rank is divided by, (rows,)."""
     name, number = discount if isinstance(discount, tuple) else (discount, _DEFAULT_BASE)
     if name == "jk":
         discount_ = np.where(rank < number, 1, log2(rank) / math.log2(number))
@@ -169,6 +171,7 @@ def _divisors(rank: Ints, discount: Discount) -> Numbers:
 
 
 def _ideal_ranking(judged: Judged, k: Cutoff | None, gain: Gain, ideal: str) -> Ranked:
+    """Return the ranking that the parameter `ideal` names, not cut."""
     if ideal == "top":
         return judged.fill_ranks(judged.effective_cutoffs(k))
     if ideal in ("judged", "uncut"):
@@ -180,7 +183,7 @@ def _ideal_ranking(judged: Judged, k: Cutoff | None, gain: Gain, ideal: str) -> 
 
 
 def rank_by_gain(judged: Judged, gain: Gain) -> Ranked:
-    """Return the judged documents that gain something, the highest gain first: the ideal."""
+    """Return the judged documents that gain something, the highest gain first."""
     if gain in ("linear", "exp2"):
         return judged.ideal.relevant(judged.above_zero)
     if not isinstance(gain, Mapping):
@@ -198,7 +201,7 @@ def gain_order_reason(
     ideal: str = "judged",
     **_: Any,
 ) -> str:
-    """Tell why ranking by grade does not rank by gain; nothing if it does."""
+    """Return why documents by falling grade are not by falling gain; an empty text if they are."""
     if ideal == "retrieved" and judged.is_cut:
         return depth_cut_reason(judged)
     if discount == "ln":
@@ -218,7 +221,7 @@ _IR_MEASURES_DCG = {"log2": "linear", "exp-log2": "exp2"}
 
 
 def _translate(name: str, parameters: Parameters) -> tuple[str, Parameters]:
-    """ir_measures writes `dcg='exp-log2'` and `gains={...}`."""
+    """Translate from ir_measures, which writes `dcg='exp-log2'` and `gains={...}`."""
     if len(parameters.keys() & {"gain", "gains", "dcg"}) > 1:
         raise MeasureError(f"{name} takes one of gain, gains and dcg")
     own_parameters = dict(parameters)
@@ -230,7 +233,7 @@ def _translate(name: str, parameters: Parameters) -> tuple[str, Parameters]:
 
 
 def _bounds_method(parameters: Parameters) -> BoundsMethod:
-    """The way to the lowest ratio needs gains of 0 or more, and weights that fall."""
+    """Return "ratio" for gains of 0 or more and falling weights, which its proof needs."""
     gain = parameters["gain"]
     has_cost = isinstance(gain, Mapping) and min(gain.values()) < 0
     falls = parameters["discount"] not in ("ln", "linear")
@@ -238,12 +241,13 @@ def _bounds_method(parameters: Parameters) -> BoundsMethod:
 
 
 def _linearity(parameters: Parameters) -> Linearity:
-    """The ideal of the top grade depends on no judgment; that of what was retrieved on each run."""
+    """Return "exact" for the ideal of the top grade, which depends on no judgment."""
     linearity_of_ideal: dict[str, Linearity] = {"judged": "ratio", "top": "exact"}
     return linearity_of_ideal.get(parameters["ideal"], "no")
 
 
 def _check_cuts(measure: Any) -> None:
+    """Raise MeasureError if a linear discount is to go beyond its cutoff."""
     parameters = measure.parameters
     if parameters["ideal"] == "uncut" and parameters["discount"] == "linear":
         raise MeasureError(
@@ -399,9 +403,9 @@ def ndcg_at_relevant(judged: Judged, *, gain: Gain = "linear") -> Floats:
     """
     hits, ideal = judged.hits, rank_by_gain(judged, gain)
     hit_gain, ideal_gain = (_discounted_gain(judged, ranked, gain) for ranked in (hits, ideal))
-    so_far = give_name("DCG so far", hits.running(hit_gain))
-    best_so_far = give_name("ideal DCG so far", ideal.at(hits, ideal.running(ideal_gain)))
-    ndcg_here = give_name("nDCG here", ratio(so_far, best_so_far))
+    dcg_so_far = give_name("DCG so far", hits.running(hit_gain))
+    ideal_so_far = give_name("ideal DCG so far", ideal.at(hits, ideal.running(ideal_gain)))
+    ndcg_here = give_name("nDCG here", ratio(dcg_so_far, ideal_so_far))
     is_gaining = gains(hits, gain, judged.top_grade) > 0
     n_missing = ideal.count() - hits.where(is_gaining).count()
     missing = ratio(n_missing * dcg(judged, gain=gain), ideal.total(ideal_gain))
@@ -409,6 +413,7 @@ def ndcg_at_relevant(judged: Judged, *, gain: Gain = "linear") -> Floats:
 
 
 def _discounted_gain(judged: Judged, ranked: Ranked, gain: Gain) -> Floats:
+    """Return the gain of each row, divided by log2(rank + 1): (rows,)."""
     discounted_gain = gains(ranked, gain, judged.top_grade) / _divisors(ranked.rank, "log2")
     return discounted_gain
 
@@ -430,9 +435,9 @@ def ndcg_at_levels(judged: Judged, *, gain: Gain = "linear", rel: Rel = 1) -> Fl
     """
     hits, ideal = judged.hits, rank_by_gain(judged, gain)
     hit_gain, ideal_gain = (_discounted_gain(judged, ranked, gain) for ranked in (hits, ideal))
-    so_far = give_name("the ranking's DCG so far", hits.at(ideal, hits.running(hit_gain)))
+    dcg_so_far = give_name("the ranking's DCG so far", hits.at(ideal, hits.running(hit_gain)))
     ndcg_here = give_name(
-        "nDCG here", ratio(so_far, give_name("DCG so far", ideal.running(ideal_gain)))
+        "nDCG here", ratio(dcg_so_far, give_name("DCG so far", ideal.running(ideal_gain)))
     )
     steps = ideal.steps(gains(ideal, gain, judged.top_grade))
     at_end = judged.n_retrieved >= ideal.count() + 2

@@ -100,11 +100,12 @@ def parse_all(text: str, rel: float | None = None, *, glued: bool = True) -> lis
 
 @lru_cache(maxsize=512)
 def _parse_cached(text: str, glued: bool, _: tuple[Definition, ...]) -> tuple[Measure, ...]:
-    """Return the measures in a string, as long as no other ones are declared."""
+    """Return the measures in a string, parsed once while the user's measures stay the same."""
     return tuple(_parse_measures(text, None, glued))
 
 
 def _parse_measures(text: str, rel: float | None, glued: bool) -> list[Measure]:
+    """Return the measures in a string, each once, with `rel` where it states none."""
     measures = []
     for word in _split_words(text):
         for measure, parameters in _read_word(word, glued):
@@ -120,7 +121,7 @@ def _parse_measures(text: str, rel: float | None, glued: bool) -> list[Measure]:
 
 
 def _split_words(text: str) -> list[str]:
-    """Split at blanks, `,` and `;` that are not within brackets, nor between cutoffs."""
+    """Return the words of a text, split at blanks, `,` and `;` outside brackets and cutoffs."""
     has_separators = "," in text or ";" in text or "@ " in text or " @" in text
     if has_separators or " at " in text.lower() or not text.isprintable():  # tabs, line ends
         text = re.sub(r"\s+[aA][tT]\s+(?=[0-9])", "@", text.replace(";", ","))
@@ -129,9 +130,9 @@ def _split_words(text: str) -> list[str]:
         return _join_names(text.split())
     words: list[str] = []
     for word in _split_outside_brackets(str.isspace, text):
-        first = len(words)
+        n_words = len(words)
         for part in _split_outside_brackets(",".__eq__, word):
-            if len(words) > first and re.fullmatch(_CONTINUATION, part):
+            if len(words) > n_words and re.fullmatch(_CONTINUATION, part):
                 words[-1] += f",{part}"
             else:
                 words.append(part)
@@ -139,7 +140,7 @@ def _split_words(text: str) -> list[str]:
 
 
 def _split_outside_brackets(separates: Callable[[str], bool], text: str) -> list[str]:
-    """Split at characters that are not within brackets; MeasureError for a bracket without pair."""
+    """Split at characters outside brackets; MeasureError for a bracket without its pair."""
     words, closing_brackets, word = [], [], ""
     for character in text:
         if character in _CLOSING_BRACKET:
@@ -162,13 +163,13 @@ _CLOSING_BRACKET = {"(": ")", "[": "]", "{": "}"}
 
 
 def _join_names(words: list[str]) -> list[str]:
-    """Join the words of a name that is written in several: mean average precision@10."""
+    """Join words that are one name, such as mean average precision@10, by `_`."""
     names, start = [], 0
     while start < len(words):
         end = start + 1
         while end < len(words) and end < start + _MAX_WORDS and _is_bare(words[end - 1]):
             end += 1
-        while end > start + 1 and not _form_name(words[start:end]):
+        while end > start + 1 and not _are_name(words[start:end]):
             end -= 1
         names.append("_".join(words[start:end]))
         start = end
@@ -180,18 +181,18 @@ def _is_bare(word: str) -> bool:
     return word.replace("-", "").isalpha()
 
 
-def _form_name(words: Sequence[str]) -> bool:
+def _are_name(words: Sequence[str]) -> bool:
     """Tell whether words are one name: hit rate; but not G MAP, which are two measures."""
     name = re.split("[@(]", "_".join(words))[0]
     is_known = find_variant(name) is not None
     return is_known and (name.lower() in EXACT_NAMES or not all(map(find_variant, name.split("_"))))
 
 
-_Readings = list[tuple[Measure, Mapping[str, Any]]]  # measures, and the parameters they were given
+_Readings = list[tuple[Measure, Mapping[str, Any]]]  # measures, each with parameters to set
 
 
 def _read_word(word: str, may_be_glued: bool) -> _Readings:
-    """Return what a word names: trec_eval's families first, then ours, then trec_eval's others."""
+    """Read a word: trec_eval's families first, then our names, then trec_eval's other names."""
     name, values = FAMILIES.get(word.lower(), (word, ()))
     if word != name:
         parameter = Measure(name).definition.names.parameter.get(word.lower())
@@ -215,16 +216,16 @@ def _read_word(word: str, may_be_glued: bool) -> _Readings:
     return readings
 
 
-def _misplaced_error(word: str, meant: str) -> MeasureError:
+def _misplaced_error(word: str, correction: str) -> MeasureError:
     """Return the error for parameters behind the cutoff, or apart from their measure."""
     return MeasureError(
         f"{word!r}: parameters are written right behind the name, and before the cutoff, as in "
-        f"{meant}"
+        f"{correction}"
     )
 
 
 def _read_call(word: str) -> _Readings:
-    """`nDCG(gain='exp2')@20`, `map@100-l2`."""
+    """Read a word such as `nDCG(gain='exp2')@20` or `map@100-l2`; an empty list if it is none."""
     level_match = re.fullmatch(_LEVEL_SUFFIX, word) if "-l" in word.lower() else None
     call = re.fullmatch(_CALL, level_match["rest"] if level_match else word)
     variant = find_variant(call["name"]) if call else None
@@ -264,7 +265,7 @@ def _read_call(word: str) -> _Readings:
 
 
 def _read_decimals(word: str) -> _Readings:
-    """`rbp.95`, as ranx writes RBP(p=0.95)."""
+    """Read a word such as `rbp.95`, as ranx writes RBP(p=0.95); an empty list if it is none."""
     match = re.fullmatch(_NAME_AND_DECIMALS, word)
     variant = find_variant(match["name"]) if match else None
     parameter = variant and Measure(variant[0]).definition.names.decimals
@@ -274,7 +275,7 @@ def _read_decimals(word: str) -> _Readings:
 
 
 def _read_name_and_cutoffs(name: str, cutoffs: str) -> _Readings:
-    """`ndcg10`, `P5`, where the whole is no name."""
+    """Read a word such as `ndcg10` or `P5`; an empty list if the name takes no cutoff."""
     variant = find_variant(name)
     definition = Measure(variant[0]).definition if variant else None
     if definition is None or definition.cutoff == "none" or definition.cutoff_kind != "depth":
@@ -283,7 +284,7 @@ def _read_name_and_cutoffs(name: str, cutoffs: str) -> _Readings:
 
 
 def _read_values(name: str, values: str) -> _Readings:
-    """Give values in trec_eval's manner: gains, a parameter, or cutoffs."""
+    """Read values behind a name as trec_eval does: as gains, a parameter, or cutoffs."""
     variant = find_variant(name)
     if variant is None:
         return []
@@ -314,9 +315,9 @@ def _read_values(name: str, values: str) -> _Readings:
 
 
 def read_arguments(word: str, text: str, positional: str | None = None) -> dict[str, Any]:
-    """Return the keyword arguments, each a literal; a bare word is a string.
+    """Return the keyword arguments in a text, each a literal; a bare word is a string.
 
-    The first may be written without a name if the parameter `unnamed` is meant: AP, 'INST(T=2)'.
+    The first may be written without a name, and is the parameter `positional`: AP, 'INST(T=2)'.
     """
     try:
         call = ast.parse(f"f({text})", mode="eval").body
@@ -347,7 +348,7 @@ def _text_or_literal(node: ast.expr) -> Any:
 def find_definition(name: str) -> Definition:
     """Return the definition of a measure by any name that it is known by, cut or not.
 
-    >>> find("map").name, find("ndcg_cut_10").name
+    >>> find_definition("map").name, find_definition("ndcg_cut_10").name
     ('AP', 'nDCG')
     """
     variant = find_variant(name)
@@ -357,17 +358,17 @@ def find_definition(name: str) -> Definition:
 def find_measure(name: str) -> Measure | None:
     """Return the measure of this name, uncut; None if there is none.
 
-    >>> find_measure("MAP"), find_measure("HitRate"), find_measure("CG"), find_measure("figures")
-    (AP, Success, DCG(discount='none'), None)
+    >>> [find_measure(name) for name in ("MAP", "HitRate", "CG", "figures")]
+    [AP, Success, DCG(discount='none'), None]
     """
     variant = find_variant(name)
     return Measure(variant[0]).with_parameters(variant[1]) if variant else None
 
 
 def search_definitions(words: Iterable[str]) -> list[Definition]:
-    """Return the measures whose names, documentation or sources have all the words.
+    """Return the measures whose names, documentation, formula and source have all the words.
 
-    >>> [one.name for one in search(["reciprocal", "cascade"])], search(["Chapelle"])[0].name
+    >>> search_definitions(["reciprocal", "cascade"]), search_definitions(["Chapelle"])[0].name
     ([], 'ERR')
     """
     lower_words = [word.lower() for word in words]

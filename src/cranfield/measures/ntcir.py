@@ -33,7 +33,7 @@ _NOT_BY_GRADE = Traits(fractions="taken")
 
 
 def _relevant_hits(judged: Judged, gain: Gain) -> Ranked:
-    """Return the hits that gain something: what is relevant here."""
+    """Return the hits that gain something: they are the relevant ones here."""
     return judged.hits.where(gains(judged.hits, gain, judged.top_grade) > 0)
 
 
@@ -84,6 +84,7 @@ def o_measure(judged: Judged, *, beta: Beta = 1.0, gain: Gain = "linear") -> Flo
 
 
 def _preferred_rank(judged: Judged, hits: Ranked, gain: Gain) -> Floats:
+    """Return the rank of the first hit of the highest gain, (n_queries, 1)."""
     row_gain = gains(hits, gain, judged.top_grade)
     best_hits = hits.where(row_gain == hits.spread(hits.maximum(row_gain)))
     return best_hits.first(best_hits.rank)

@@ -33,17 +33,17 @@ class Parameter:
 
 
 def whole_between(lowest: int, highest: int = LARGEST_GRADE) -> Check:
-    """Return a check for whole numbers, no greater than grades may be."""
+    """Return a check for whole numbers from `lowest` to `highest`."""
     return whole_number(lowest, highest)
 
 
 def optional(check: Check) -> Check:
-    """Return a check that lets None pass, too."""
+    """Return a check that accepts None, too."""
     return lambda value: None if value is None else check(value)
 
 
 def choice(*choices: str | int) -> Check:
-    """Return a check for one of a few values; of texts, in upper or lower case."""
+    """Return a check for one of a few values; a text may be in upper or lower case."""
     *first_texts, last_text = map(repr, choices)
     expected = f"{', '.join(first_texts)} or {last_text}"
     lower_choices = [_to_lower(choice) for choice in choices]
@@ -64,7 +64,7 @@ between = number_check
 
 
 def positive_number(value: Any) -> float:
-    """Check for a number greater than 0, and small enough to be squared."""
+    """Return a number that is greater than 0 and can be squared; ValueError for any other value."""
     number = finite_number(value)
     if number is None or not 0 < number <= 1e9:
         raise ValueError("a number greater than 0, and no more than 1e9")
@@ -72,7 +72,7 @@ def positive_number(value: Any) -> float:
 
 
 def tuple_of(check: Check, expected: str, n: int | None = None) -> Check:
-    """Return a check for a list or a tuple of values (one alone is a list of one), n if given."""
+    """Return a check for a list or tuple of values, of `n` if stated, or for a single value."""
 
     def check_values(value: Any) -> tuple[Any, ...]:
         values = value if isinstance(value, list | tuple) else (value,)
@@ -91,7 +91,7 @@ def word_or_mapping(
 ) -> Check:
     """Return a check for some words, in upper or lower case, or a mapping {grade: number}.
 
-    `check` is that of the numbers; the grades are at least `least`. The word 'binary' may come with
+    `check` checks the numbers; the grades are at least `lowest`. The word 'binary' may come with
     the lowest grade that is relevant, if that is not 1: ('binary', 2).
     """
     check_grade = level_check(lowest, LARGEST_GRADE)
@@ -116,7 +116,7 @@ def word_or_mapping(
 
 
 check_rel = level_check(0, LARGEST_GRADE)
-_MAX_GRADES = 100  # that are named one by one
+_MAX_GRADES = 100  # that a mapping may name
 
 
 class Gains(tuple[tuple[float, float], ...]):
@@ -126,7 +126,7 @@ class Gains(tuple[tuple[float, float], ...]):
 
 
 def look_up_numbers(grades: Numbers, numbers: Mapping[float, float], default: Numbers) -> Numbers:
-    """Return the number that a mapping states for each grade, `others` where it has none."""
+    """Return the number that a mapping has for each grade, in their shape, else the `default`."""
     for grade, number in numbers.items():
         default = np.where(grades == grade, number, default)
     return default

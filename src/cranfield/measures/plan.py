@@ -32,11 +32,10 @@ class _Documentation:
         self._text = text
 
     def __get__(self, measure: Any, _: object = None) -> str | None:
-        return (
-            self._text
-            if measure is None
-            else measure.definition.page + usage_text(measure.definition)
-        )
+        if measure is None:
+            return self._text
+        definition: Definition = measure.definition
+        return definition.page + usage_text(definition)
 
 
 def _make_measure(definition: Definition, *values: Any) -> "Measure":
@@ -87,7 +86,7 @@ class Measure:
 
     @property
     def definition(self) -> Definition:
-        """The declaration, without this one's parameters."""
+        """The declaration of the measure, which knows no values of parameters."""
         return DEFINITIONS[self.name]
 
     @property
@@ -215,18 +214,18 @@ class Measure:
             try:
                 values[key] = known_parameters[key].check(value)
             except ValueError as error:
+                meaning = known_parameters[key].meaning
                 raise MeasureError(
-                    f"{self.name}({key}={value!r:.80}): expected {error} ({known_parameters[key].meaning})"
+                    f"{self.name}({key}={value!r:.80}): expected {error} ({meaning})"
                 ) from None
         defaults = self.definition.defaults
         # What another name resets, as `beta` does `x`, was not stated.
-        reset_names = {key for key, value in own_parameters.items() if value is None} - {
-            *parameters
-        }
-        parameter_values = ((key, values[key]) for key in known_parameters if key in values)
+        reset_names = {key for key, value in own_parameters.items() if value is None}
+        reset_names -= {*parameters}
+        in_order = ((key, values[key]) for key in known_parameters if key in values)
         return replace(
             self,
-            given=tuple((k, v) for k, v in parameter_values if v != defaults[k]),
+            given=tuple((k, v) for k, v in in_order if v != defaults[k]),
             stated=(self.stated - reset_names).union({*own_parameters} - reset_names),
         )
 
@@ -235,15 +234,14 @@ class Measure:
         if self.definition.cutoff == "required" and self.cutoff is None:
             example = self @ ("0.1" if self.definition.cutoff_kind == "recall" else "10")
             set_name = f"Set{self.name}"
-            set_hint = (
-                f"; over everything retrieved it is {set_name}" if set_name in DEFINITIONS else ""
-            )
+            set_hint = f"; over everything retrieved it is {set_name}"
+            set_hint = set_hint if set_name in DEFINITIONS else ""
             raise MeasureError(f"{self} needs a cutoff: {example}{set_hint}")
         if self.definition.traits.fits is not None:
             self.definition.traits.fits(self)
 
     def aggregate(self, values: Floats, *, exact: bool = False) -> float:
-        """Return the value over all queries, of their values (n_queries,).
+        """Return the value over all queries from their values, (n_queries,).
 
         It is added up left to right, as trec_eval does, or `exact`: rounded once, at the end, and
         so the same for any order of the queries.
@@ -252,9 +250,8 @@ class Measure:
             raise MeasureError(f"{self} is a string for each query; it has no value over all")
         aggregation = self.definition.aggregation
         if exact:
-            return aggregate_exact_sum(
-                aggregation, count_units(to_summands(aggregation, values)), len(values)
-            )
+            sum_units = count_units(to_summands(aggregation, values))
+            return aggregate_exact_sum(aggregation, sum_units, len(values))
         return AGGREGATIONS[aggregation](values)
 
     def values(self, judged: Judged) -> Floats:
@@ -270,24 +267,20 @@ class CutoffGroup:
 
     def __init__(self, measures: Sequence[Measure]) -> None:
         self._first_measure = measures[0]
-        self._definition, self._parameters = (
-            self._first_measure.definition,
-            self._first_measure.parameters,
-        )
+        self._definition = self._first_measure.definition
+        self._parameters = self._first_measure.parameters
         self.takes_groups = bool(self._definition.traits.takes_groups)
         for measure in measures:
             measure.check_complete()
         self._cutoffs = [measure.cutoff for measure in measures]
         self._depths: list[Depth] = []
-        self.fixed_cutoffs: Ints | None = (
-            None  # the cutoffs, where they do not depend on the judgments
-        )
+        # The cutoffs (1, n_cutoffs), where they do not depend on the judgments.
+        self.fixed_cutoffs: Ints | None = None
         if any(isinstance(cutoff, Depth) for cutoff in self._cutoffs):
             self._depths = [c if isinstance(c, Depth) else Depth(NO_CUTOFF) for c in self._cutoffs]
             if not any(depth.at_relevant for depth in self._depths):
-                self.fixed_cutoffs = _make_cutoffs(
-                    tuple(depth.n_ranks or 0 for depth in self._depths)
-                )
+                ranks = tuple(depth.n_ranks or 0 for depth in self._depths)
+                self.fixed_cutoffs = _make_cutoffs(ranks)
 
     def check(self, judged: Judged) -> None:
         """Raise MeasureError unless the measures have a meaning for such grades and orders."""
@@ -299,7 +292,7 @@ class CutoffGroup:
             check_fractions(self._first_measure, self._depths, judged)
 
     def values(self, judged: Judged) -> Floats:
-        """Return every query's value of each, as they come: shapes that broadcast to that."""
+        """Return values whose shape broadcasts to (n_queries, n_measures)."""
         kernel, parameters = self._definition.kernel, self._parameters
         columns: Floats
         self.check(judged)
@@ -307,15 +300,12 @@ class CutoffGroup:
             columns = kernel(judged, self.fixed_cutoffs, **parameters)
         elif self._depths:
             # Of judgments in groups, each group has its own number of relevant documents.
-            group_judged = (
-                judged.groups.judged if self._definition.traits.takes_groups is True else judged
-            )
-            depths = [
-                depth.cutoff_column(group_judged, parameters.get("rel", 1))
-                for depth in self._depths
-            ]
-            n_rows = max(map(len, depths))
-            k = np.hstack([np.broadcast_to(depth, (n_rows, 1)) for depth in depths])
+            takes_groups = self._definition.traits.takes_groups is True
+            counted = judged.groups.judged if takes_groups else judged
+            rel = parameters.get("rel", 1)
+            cutoffs = [depth.cutoff_column(counted, rel) for depth in self._depths]
+            n_rows = max(map(len, cutoffs))
+            k = np.hstack([np.broadcast_to(cutoff, (n_rows, 1)) for cutoff in cutoffs])
             columns = kernel(judged, k, **parameters)
         elif self._cutoffs[0] is not None:
             columns = np.hstack([kernel(judged, point, **parameters) for point in self._cutoffs])
@@ -326,41 +316,39 @@ class CutoffGroup:
         return columns
 
     def _check_columns(self, columns: object, judged: Judged) -> None:
-        """Raise MeasureError unless a user's function returned a column of numbers."""
+        """Raise MeasureError unless a user's function returned numbers in the expected shape."""
         expected_shape = len(judged.n_retrieved), len(self._cutoffs)
         shape = columns.shape if isinstance(columns, np.ndarray) else ()
-        if len(shape) != 2 or any(
-            n not in (1, m) for n, m in zip(shape, expected_shape, strict=True)
-        ):
+        pairs = zip(shape, expected_shape, strict=False)
+        if len(shape) != 2 or any(n not in (1, expected) for n, expected in pairs):
             actual = f"one of the shape {shape}" if shape else type(columns).__name__
             raise MeasureError(
-                f"{self._first_measure}: the function of @measure has to return an array of the shape "
-                f"(queries, cutoffs), here {expected_shape}, and returned {actual}"
+                f"{self._first_measure}: the function of @measure has to return an array of the "
+                f"shape (queries, cutoffs), here {expected_shape}, and returned {actual}"
             )
         assert isinstance(columns, np.ndarray)  # noqa: S101 - it has a shape
         finite_numbers = columns.dtype.kind in "biuf" and bool(np.isfinite(columns).all())
         if not (self._definition.is_text or finite_numbers):
-            raise MeasureError(
-                f"{self._first_measure}: the function of @measure returned no numbers"
-            )
+            name = self._first_measure
+            raise MeasureError(f"{name}: the function of @measure returned no numbers")
 
 
 def _to_slice(positions: list[int]) -> slice | list[int]:
-    """Return adjacent numbers as a slice, which numpy takes quicker."""
+    """Return adjacent positions as a slice, with which numpy is quicker."""
     is_adjacent = positions == list(range(positions[0], positions[0] + len(positions)))
     return slice(positions[0], positions[-1] + 1) if is_adjacent else positions
 
 
 @lru_cache(maxsize=64)
 def _make_cutoffs(ranks: tuple[int, ...]) -> Ints:
-    """Return the one array for these cutoffs, by which Ranked knows them again."""
+    """Return the cutoffs (1, n_cutoffs) as an array made once, by which Ranked recognizes them."""
     cutoffs = np.array([ranks])
     cutoffs.setflags(write=False)
     return cutoffs
 
 
 class Plan:
-    """Measures in the order in which they are wanted, computed in few passes."""
+    """Measures in the order of their columns, computed in few passes over the rows."""
 
     def __init__(self, measures: Sequence[Measure]) -> None:
         self._measures = measures
@@ -396,20 +384,19 @@ class Plan:
 def _fill_columns(
     values: Floats, judged: Judged, cutoff_groups: Iterable[tuple[slice | list[int], CutoffGroup]]
 ) -> None:
+    """Write the values of some measures into their columns of `values` (n_queries, n_measures)."""
     for columns, group in cutoff_groups:
         group_values = group.values(judged)
-        to_float = (
-            values.dtype == object and group_values.dtype.kind in "biu"
-        )  # beside texts: doubles, too
+        # Among texts, numbers are doubles, too.
+        to_float = values.dtype == object and group_values.dtype.kind in "biu"
         values[:, columns] = group_values * 1.0 if to_float else group_values
 
 
 def find_plan(measures: Iterable[Measure]) -> Plan:
-    """Return the plan of some measures, which is made once for the same ones."""
+    """Return the plan of some measures, made once for the same measures."""
     all_measures = tuple(measures)
-    states_rel = tuple(
-        "rel" in measure.stated for measure in all_measures
-    )  # which equal measures may differ in
+    # Equal measures may differ in what was stated.
+    states_rel = tuple("rel" in measure.stated for measure in all_measures)
     return _make_plan(all_measures, states_rel, tuple(USER_DEFINITIONS.values()))
 
 
@@ -427,10 +414,10 @@ EXAMPLE: tuple[Mapping[str, int], Sequence[str]] = (
 
 
 def make_example(definition: Definition) -> tuple[Measure, float | str]:
-    """Return a measure, cut if it has to be, and its value of the ranking that is EXAMPLE.
+    """Return a measure, cut if it has to be, and the value that it gives to EXAMPLE.
 
     >>> from cranfield import definitions
-    >>> example_of(definitions()[0])
+    >>> make_example(definitions()[0])
     (nDCG, 0.6339926449953394)
     """
     measure = Measure(definition.name)

@@ -41,7 +41,7 @@ _FEW_RELEVANT = "with fewer than k relevant documents, even a perfect ranking ha
 
 
 def _n_relevant_in_top(judged: Judged, k: Cutoff, rel: float) -> Floats:
-    """Count the relevant documents in the first k: of tied ones, as many as there are on average.
+    """Return the number of relevant documents in the first k; of tied ones, the mean over orders.
 
     That is McSherry & Najork, ECIR 2008: what is linear in this count can be computed from it.
     """
@@ -97,8 +97,8 @@ def _recall_by_grade(judged: Judged, *, over: str, **_: Any) -> str:
 
 
 def _recall_perfect(parameters: Parameters) -> str:
-    few = "k ranks may be too few for all relevant documents"
-    return "" if parameters["over"] == "reachable" else few
+    reason = "k ranks may be too few for all relevant documents"
+    return "" if parameters["over"] == "reachable" else reason
 
 
 @measure(
@@ -129,7 +129,7 @@ def recall(judged: Judged, k: Cutoff, *, over: OverRelevant = "judged", rel: Rel
 
 
 def n_reachable(judged: Judged, k: Cutoff | None, over: str, rel: float) -> Ints:
-    """Count the relevant documents that `over` says could be there: (n_queries, n_cutoffs)."""
+    """Return how many relevant documents `over` says could be there: (n_queries, n_cutoffs)."""
     if over == "cutoff" and k is not None:
         return k
     n = judged.n_relevant(rel)
@@ -160,7 +160,7 @@ def f_measure(judged: Judged, k: Cutoff, *, beta: Beta = 1.0, rel: Rel = 1) -> F
 
 
 def weighted_mean(precision: Floats, recall: Floats, weight: float) -> Floats:
-    """Return the harmonic mean of precision and recall, which counts `weight` times as much."""
+    """Return the harmonic mean of precision and recall; recall counts `weight` times as much."""
     return ratio((1 + weight) * precision * recall, weight * precision + recall)
 
 
@@ -230,8 +230,8 @@ def success(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
         return np.minimum(judged.hits.relevant(rel).top(k).count(), 1)
     # Over the orders of ties it is 1 less the chance to miss all, place after place.
     places = judged.tie_places(judged.hits.grade >= rel, k)
-    missed, _ = places.miss_chances()
-    found_so_far = 1 - places.ranked.before(missed) * missed
+    miss_chance, _ = places.miss_chances()
+    found_so_far = 1 - places.ranked.before(miss_chance) * miss_chance
     return places.ranked.maximum(found_so_far)
 
 
@@ -268,7 +268,7 @@ OverHits = Annotated[
 
 
 def no_formula_error(name: str, over: str) -> MeasureError:
-    """Return the error of a mean over those found, whose number depends on the order of ties."""
+    """Return the error of a mean over the documents found: their number depends on tied orders."""
     return MeasureError(f"{name}(over={over!r}) has no formula for ties='expected'")
 
 
@@ -282,7 +282,7 @@ def _rr_perfect(parameters: Parameters) -> str:
 
 
 def mean_over_found_reason(_: Judged, *, over: str, **__: Any) -> str:
-    """Tell why ranking ties by grade is not best for a mean over those found; else nothing."""
+    """Return why ties by grade are not best for a mean over the documents found; else ""."""
     return "one more that is found may lower it" if over in ("retrieved", "hits") else ""
 
 
@@ -315,6 +315,6 @@ def reciprocal_rank(
         raise no_formula_error("RR", over)
     # Over the orders of ties it is 1 / rank of each place, if the first relevant one is there.
     places = judged.tie_places(judged.hits.grade >= rel, k)
-    missed, met = places.miss_chances()
-    first_here = places.ranked.before(missed) * met
+    miss_chance, hit_chance = places.miss_chances()
+    first_here = places.ranked.before(miss_chance) * hit_chance
     return places.ranked.total(first_here / places.ranked.rank)

@@ -1,4 +1,4 @@
-"""What measures cannot take: judgments in groups, grades that are not whole, orders of ties."""
+"""Refusals: the errors of what a measure cannot take: groups, fractional grades, orders of ties."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 def _list_names(is_meant: Callable[[Definition], Any]) -> str:
-    """Return the names of the measures of which something holds, in words."""
+    """Return the names of the measures whose definition `is_meant`, joined by commas."""
     return ", ".join(definition.name for definition in definitions() if is_meant(definition))
 
 
 def groups_error(measure: "Measure") -> MeasureError:
-    """Return the error of judgments in groups for a measure of grades."""
+    """Return the error for judgments in groups, of a measure that takes plain grades."""
     names = _list_names(lambda definition: definition.traits.takes_groups)
     return MeasureError(
         f"{measure} takes one grade for each document, and these judgments are in groups; measures "

@@ -32,6 +32,7 @@ Translation = Callable[[str, Parameters], tuple[str, Parameters]]
 
 
 def _keep_names(name: str, parameters: Parameters) -> tuple[str, Parameters]:
+    """Return a name and parameters as they are: no translation."""
     return name, parameters
 
 
@@ -108,6 +109,7 @@ class Definition(Declaration):
 
     @cached_property
     def _second_argument(self) -> inspect.Parameter | None:
+        """The cutoff among the arguments of the function, if it takes one."""
         positional = [a for a in self.arguments if a.kind is not a.KEYWORD_ONLY]
         return positional[1] if len(positional) > 1 else None
 
@@ -116,9 +118,8 @@ class Definition(Declaration):
         """Whether the measure takes a cutoff."""
         if self._second_argument is None:
             return "none"
-        return (
-            "required" if self._second_argument.default is inspect.Parameter.empty else "optional"
-        )
+        has_default = self._second_argument.default is not inspect.Parameter.empty
+        return "optional" if has_default else "required"
 
     @cached_property
     def cutoff_kind(self) -> Literal["depth", "recall"]:
@@ -190,10 +191,8 @@ class Definition(Declaration):
         """The measure's page, as `help` shows it: pattern, documentation, formula, parameters."""
         from textwrap import fill  # which little else needs
 
-        paragraphs = [
-            fill(paragraph, PAGE_WIDTH)
-            for paragraph in (self.pattern, *self.documentation.split("\n\n"))
-        ]
+        texts = (self.pattern, *self.documentation.split("\n\n"))
+        paragraphs = [fill(text, PAGE_WIDTH) for text in texts]
         facts = [f"{label}: {text}" for label, text in (*self.facts, *self.meanings)]
         fact_lines = [fill(fact, PAGE_WIDTH, subsequent_indent="    ") for fact in facts]
         return "\n\n".join([*paragraphs, "\n".join(fact_lines)])
@@ -213,10 +212,11 @@ _NO_FRACTIONS_REASON = (
     "say so: @measure(..., traits=Traits(fractions='taken'))"
 )
 DEFINITIONS: dict[str, Definition] = {}
-USER_DEFINITIONS: dict[str, Definition] = {}  # those of users, which may be declared again
+USER_DEFINITIONS: dict[str, Definition] = {}  # which may be declared again
 
 
 def _find_definition(name: str, module: str) -> Definition:
+    """Return a definition that was pickled by name; the module that declares it is imported."""
     if name not in DEFINITIONS:
         with suppress(ImportError):
             import_module(module)
@@ -232,7 +232,7 @@ def _find_definition(name: str, module: str) -> Definition:
 VARIANTS: dict[str, tuple[str, Mapping[str, Any]]] = {}
 # Every name as it is declared, which wins over these: `rbp` is trec_eval's, `RBP` is ours.
 EXACT_NAMES: dict[str, tuple[str, Mapping[str, Any]]] = {}
-# trec_eval's names that stand for several cutoffs, in lower case -> the canonical name, those.
+# trec_eval's names of several cutoffs, in lower case -> the canonical name, the cutoffs.
 FAMILIES: dict[str, tuple[str, tuple[Any, ...]]] = {}
 
 
@@ -299,12 +299,19 @@ def measure(
 
     def register(kernel: Kernel) -> Kernel:
         definition = Definition(
-            *(name, kernel, measure_names, traits, aggregation),
-            *(range, higher_is_better, perfect, perfect_cut),
+            name=name,
+            kernel=kernel,
+            names=measure_names,
+            traits=traits,
+            aggregation=aggregation,
+            range=range,
+            higher_is_better=higher_is_better,
+            perfect=perfect,
+            perfect_cut=perfect_cut,
         )
         if definition.is_user_defined:
             _check_user_definition(definition)
-            for name_table in (VARIANTS, EXACT_NAMES, FAMILIES):  # of the one declared before
+            for name_table in (VARIANTS, EXACT_NAMES, FAMILIES):  # of an earlier declaration
                 for alias in [alias for alias, (owner, _) in name_table.items() if owner == name]:
                     del name_table[alias]
             USER_DEFINITIONS[name] = definition
@@ -422,7 +429,7 @@ def strip_library_words(name: str) -> str:
 
     Torchmetrics, scikit-learn, sentence-transformers and Haystack do.
 
-    >>> without_library("RetrievalMAP"), without_library("ndcg_score")
+    >>> strip_library_words("RetrievalMAP"), strip_library_words("ndcg_score")
     ('map', 'ndcg')
     """
     return _LIBRARY_WORDS.sub("", bare_name(name))
@@ -434,11 +441,8 @@ def find_variant(name: str) -> tuple[str, Mapping[str, Any]] | None:
     A name as it is declared comes first, then one that is the same except for case, `-` and `_`,
     then one with a library's words around it.
     """
-    return (
-        EXACT_NAMES.get(name)
-        or VARIANTS.get(bare_name(name))
-        or VARIANTS.get(strip_library_words(name))
-    )
+    variant = EXACT_NAMES.get(name) or VARIANTS.get(bare_name(name))
+    return variant or VARIANTS.get(strip_library_words(name))
 
 
 def definitions() -> list[Definition]:

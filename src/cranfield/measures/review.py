@@ -20,7 +20,7 @@ Collection = Annotated[
 
 
 def _collection_size(judged: Judged, collection: int) -> Ints:
-    """Return the number of documents that there are, never less than what was retrieved."""
+    """Return the size of the collection, at least as many as were retrieved: (n_queries, 1)."""
     return np.maximum(judged.n_retrieved, collection) if collection else judged.n_retrieved
 
 

@@ -40,30 +40,21 @@ def extended_inferred_ap(judged: Judged, *, rel: Rel = 1) -> Floats:
     strata = range(int(ideal.stratum.max(initial=0)) + 1)
 
     def precision_above(s: int) -> Floats:
-        """Return what a stratum adds to the precision at each row: (rows,)."""
-        is_in_stratum, stratum_text = hits.stratum == s, f"in stratum {s}"
-        relevant_above = give_name(
-            f"relevant above {stratum_text}", hits.so_far(is_in_stratum & relevant)
-        )
-        judged_above = give_name(
-            f"judged above {stratum_text}", hits.so_far(is_in_stratum & (hits.grade >= 0))
-        )
-        share = give_name(
-            f"share above {stratum_text}", ratio(hits.so_far(is_in_stratum), ranks_above)
-        )
-        return (
-            ranks_above
-            / (ranks_above + 1)
-            * share
-            * ((relevant_above + SMOOTHING) / (judged_above + 2 * SMOOTHING))
+        """Return what a stratum adds to the precision of each row, (rows,)."""
+        is_here, place = hits.stratum == s, f"above in stratum {s}"
+        n_relevant = give_name(f"relevant {place}", hits.so_far(is_here & relevant))
+        n_judged = give_name(f"judged {place}", hits.so_far(is_here & (hits.grade >= 0)))
+        share = give_name(f"share {place}", ratio(hits.so_far(is_here), ranks_above))
+        return (ranks_above / (ranks_above + 1) * share) * (
+            (n_relevant + SMOOTHING) / (n_judged + 2 * SMOOTHING)
         )
 
     def estimate_stratum(s: int) -> tuple[Floats, Floats]:
-        """Return the number of relevant documents of a stratum, and their mean precision."""
-        pool, is_relevant_here = ideal.where(ideal.stratum == s), relevant & (hits.stratum == s)
+        """Return a stratum's estimated number of relevant documents, and their mean precision."""
+        pool, is_counted = ideal.where(ideal.stratum == s), relevant & (hits.stratum == s)
         n_relevant = pool.relevant(rel).count()
         size = ratio(n_relevant, pool.relevant(0).count()) * pool.count()
-        counted = give_name(f"counted in stratum {s}", np.where(is_relevant_here, precision, 0))
+        counted = give_name(f"counted in stratum {s}", np.where(is_counted, precision, 0))
         mean = ratio(hits.total(counted), n_relevant)
         return give_name(f"relevant in stratum {s}", size), mean
 
@@ -111,5 +102,6 @@ def statistical_ap(
 
 
 def _weight(ranked: Ranked) -> Floats:
+    """Return for how many documents each judged document stands, (rows,)."""
     weight = 1 / ranked.probability
     return weight

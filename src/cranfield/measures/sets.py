@@ -43,7 +43,7 @@ def n_relevant_retrieved(judged: Judged, rel: float) -> Ints:
 
 
 def _translate_relative(name: str, parameters: Parameters) -> tuple[str, Parameters]:
-    """ir_measures writes `SetP(relative=True)` for what is SetRelP here."""
+    """Translate from ir_measures, which writes `SetP(relative=True)` for what is SetRelP here."""
     relative = parameters.get("relative", False)
     if not isinstance(relative, bool):
         raise MeasureError(f"{name}(relative={relative!r}): expected True or False")
@@ -52,7 +52,7 @@ def _translate_relative(name: str, parameters: Parameters) -> tuple[str, Paramet
 
 
 def _translate_beta(name: str, parameters: Parameters) -> tuple[str, Parameters]:
-    """Take beta or x; write x as the beta that it is the square of, if that is a plain number."""
+    """Translate x, the square of beta, to beta if that has at most three decimals."""
     x = parameters.get("x")
     if x is None:
         return name, {**parameters, "x": None} if "beta" in parameters else parameters
@@ -65,7 +65,7 @@ def _translate_beta(name: str, parameters: Parameters) -> tuple[str, Parameters]
 
 
 def _translate_level(name: str, parameters: Parameters) -> tuple[str, Parameters]:
-    """ir_measures writes `NumRet(rel=1)` for what is NumRelRet here."""
+    """Translate from ir_measures, which writes `NumRet(rel=1)` for what is NumRelRet here."""
     return ("NumRelRet" if "rel" in parameters else name), parameters
 
 
@@ -158,11 +158,8 @@ def set_relative_precision(judged: Judged, *, rel: Rel = 1) -> Floats:
 
 def _weights_reason(judged: Judged, *, weights: tuple[float, ...], **_: Any) -> str:
     found_weight, other_weight, missed_weight, other_missed_weight = weights
-    return (
-        ""
-        if found_weight + other_missed_weight >= other_weight + missed_weight
-        else depth_cut_reason(judged)
-    )
+    finding_pays = found_weight + other_missed_weight >= other_weight + missed_weight
+    return "" if finding_pays else depth_cut_reason(judged)
 
 
 @measure(

@@ -1,4 +1,4 @@
-"""Traits: what is known about a measure besides its value."""
+"""Traits: what is known about a measure besides its value, for bounds, ties and comparisons."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -98,7 +98,7 @@ DEFAULT_TRAITS = Traits()  # of a measure whose declaration says nothing
 
 
 def depth_cut_reason(judged: Judged, **_: Any) -> str:
-    """Tell why grades do not rank ties from best to worst where a run was cut at a depth.
+    """Return why grades do not rank ties from best to worst in a run cut at a depth; else "".
 
     For measures of which documents were retrieved, not only of the relevant ones.
     """

@@ -23,7 +23,7 @@ from cranfield.measures.traits import BY_GRADE, NOT_OF_GRADES, BoundsMethod, Lin
 
 
 def _bounds_method(parameters: Parameters) -> BoundsMethod:
-    """A grade may be worth more or less by the query's other grades: one document is not all."""
+    """Return how bounds are found: scaled gains depend on the other grades of a query, too."""
     gain = parameters["gain"]
     return "extremes" if gain is None else "attained" if isinstance(gain, Mapping) else "split"
 
@@ -84,7 +84,7 @@ def rank_biased_precision(
 
 
 def _scale_gains(judged: Judged, hits: Ranked, gain: Gain) -> Floats:
-    """Return the gains of hits, scaled to 0..1 query by query where a gain is outside."""
+    """Return the gain of each hit, (rows,), scaled to 0..1 in a query with a gain outside."""
     if isinstance(gain, Mapping):  # documents of a negative grade are not among the hits
         gain = {grade: grade_gain for grade, grade_gain in gain.items() if grade >= 0}
     low, high = _extreme_gains(judged.ideal.relevant(0), gain, judged.top_grade)
@@ -103,7 +103,7 @@ def _extreme_gains(pool: Ranked, gain: Gain, top_grade: float) -> tuple[Floats, 
     if not isinstance(gain, Mapping) or not gain:
         highest = pool.maximum(gains(pool, gain, top_grade))
         return np.zeros(highest.shape), highest
-    # A grade that the mapping does not name is worth itself: which are the least and the greatest?
+    # A grade that the mapping does not name is worth itself: the lowest and the highest such grade.
     lowest_grade = next(grade for grade in range(len(gain) + 1) if grade not in gain)
     top = pool.first(pool.grade)
     greatest = top
@@ -174,7 +174,7 @@ def expected_exposure_loss(judged: Judged, *, p: Persistence = 0.5, rel: Rel = 1
 
 
 def _sum_of_powers(p: float, n: Ints) -> Floats:
-    """Return the sum of p^(i - 1) over i <= n: as n."""
+    """Return the sum of p^(i - 1) over i = 1 to n, in the shape of `n`."""
     weights = powers(p, np.arange(int(n.max(initial=0))))
     words = f"(sum of {p:.10g}^(i - 1), i = 1 to {{}})"
     return look_up(words, np.concatenate(([0.0], np.cumsum(weights))), n)

@@ -1,4 +1,4 @@
-"""JUnit: test cases as XML, as continuous integration shows them."""
+"""JUnit: writes test cases as XML, which continuous integration shows."""
 
 import re
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ Outcome = Literal["passed", "failed", "skipped"]
 
 
 class Case(NamedTuple):
-    """A test case: what it tests, its name, how it ended, why in one line, and the details."""
+    """A test case: its subject, its name, its outcome, the reason in one line, and the details."""
 
     subject: str
     name: str
@@ -45,13 +45,11 @@ def to_junit(suite: str, cases: Iterable[Case]) -> str:
     outcomes = [case.outcome for case in cases]
     counts = {"tests": len(outcomes), "failures": outcomes.count("failed"), "errors": 0}
     attributes = {name: str(n) for name, n in counts.items()}
-    skip_count = {
-        "skipped": str(outcomes.count("skipped"))
-    }  # some schemas allow it for a suite only
+    # Some schemas allow it for a suite only.
+    skip_count = {"skipped": str(outcomes.count("skipped"))}
     root = ElementTree.Element("testsuites", attributes)
-    parent = ElementTree.SubElement(
-        root, "testsuite", {"name": _escape_xml(suite), **attributes, **skip_count}
-    )
+    suite_attributes = {"name": _escape_xml(suite), **attributes, **skip_count}
+    parent = ElementTree.SubElement(root, "testsuite", suite_attributes)
     for case in cases:
         case_attributes = {"classname": _escape_xml(case.subject), "name": _escape_xml(case.name)}
         case_element = ElementTree.SubElement(parent, "testcase", case_attributes)
@@ -67,4 +65,5 @@ def to_junit(suite: str, cases: Iterable[Case]) -> str:
 
 
 def _escape_xml(text: str) -> str:
+    """Return text without the characters that XML does not allow, invisible ones escaped."""
     return _NO_XML.sub("", escape_unprintable(text))

@@ -1,4 +1,4 @@
-"""Tables of texts to LaTeX.
+"""LaTeX: writes a table for a paper.
 
 Cells may hold any text from a file; none of it becomes a command.
 """
@@ -57,19 +57,16 @@ def to_latex(table: Table) -> str:
     if table.n_labels > 1 and not table.header[0]:
         sides[0] += r"@{\hspace{0.7em}}"  # a letter or a number, next to what it names
     columns = "".join(sides)
-    narrow_gaps = (
-        bool(table.superscripts) and not table.wide
-    )  # superscripts already separate the columns
+    # Superscripts already separate the columns.
+    narrow_gaps = bool(table.superscripts) and not table.wide
     title = [re.sub(" {2,}", r" \\quad ", _escape_latex(line)) for line in table.title]
     caption = re.sub(r"(?<=\.);(?= )", "", "; ".join(title))  # a sentence has its own full stop
     notes = [_escape_latex(note) + r"\par" for note in table.notes]
     kind = "table*" if table.wide else "table"
     header = [*map(_escape_latex, table.header)]
     if table.upright:
-        rotated_headings = (
-            rf"\rotatebox{{90}}{{{heading}}}" for heading in header[table.n_labels :]
-        )
-        header = [*header[: table.n_labels], *rotated_headings]
+        labels, headings = header[: table.n_labels], header[table.n_labels :]
+        header = [*labels, *(rf"\rotatebox{{90}}{{{heading}}}" for heading in headings)]
     return "\n".join(
         [
             r"% \usepackage{booktabs}" + r" \usepackage{graphicx}" * table.upright,
@@ -99,9 +96,8 @@ def _group_heading_lines(table: Table) -> list[str]:
     """Return the lines of the headings above others, and the rules below them."""
     cells, rules, first = [], [], 1
     for name, n in table.group_spans():
-        cells.append(
-            rf"\multicolumn{{{n}}}{{c}}{{{_escape_latex(name)}}}" if name else " & " * (n - 1)
-        )
+        heading = rf"\multicolumn{{{n}}}{{c}}{{{_escape_latex(name)}}}"
+        cells.append(heading if name else " & " * (n - 1))
         rules += [rf"\cmidrule(lr){{{first}-{first + n - 1}}}"] if name else []
         first += n
     return [" & ".join(cells) + r" \\", "".join(rules)] if rules else []
@@ -113,20 +109,17 @@ _MINUS = r"(?<![\w.-])-(?=\.?\d)|(?<=\de)-(?=\d)"
 def _escape_latex(text: str) -> str:
     r"""Return text escaped for LaTeX: nothing in it is a command.
 
-    >>> print(_latex("50% of {a_b} -- $5"))
+    >>> print(_escape_latex("50% of {a_b} -- $5"))
     50\% of \{a\_b\} -{}- \$5
     """
-    latex_text = "".join(
-        _LATEX_OF_CHARACTER.get(character, character) for character in escape_unprintable(text)
-    )
-    latex_text = re.sub(
-        r"([-,'])(?=\1)", r"\1{}", latex_text
-    )  # two of them would become one character
+    latex_text = "".join(_LATEX_OF_CHARACTER.get(c, c) for c in escape_unprintable(text))
+    # Two of these signs in a row would become one character.
+    latex_text = re.sub(r"([-,'])(?=\1)", r"\1{}", latex_text)
     latex_text = latex_text.replace("\N{EN DASH}", "--")
     return re.sub(r"( ?)\N{LESS-THAN OR EQUAL TO}( ?)", _join_sign, latex_text)
 
 
 def _join_sign(match: re.Match[str]) -> str:
-    """Return the sign, without a line break before or after it."""
+    """Return the sign <= of a match, which no line break separates from its neighbours."""
     before, after = ("~" * len(blank) for blank in match.groups())
     return rf"{before}$\leq${after}"

@@ -12,7 +12,7 @@ def finite_or_none(value: float) -> float | None:
 def format_shortest(value: float) -> str:
     """Return a number in its shortest form: a whole number without a decimal point.
 
-    >>> plain(2), plain(2.0), plain(0.87)
+    >>> format_shortest(2), format_shortest(2.0), format_shortest(0.87)
     ('2', '2', '0.87')
     """
     return repr(int(value) if value == int(value) else float(value))
@@ -21,16 +21,16 @@ def format_shortest(value: float) -> str:
 def format_short(value: float) -> str:
     """Return a number for a table: whole numbers in full, others with six significant digits.
 
-    >>> short(1_000_000), short(0.87), short(0.123456789)
+    >>> format_short(1_000_000), format_short(0.87), format_short(0.123456789)
     ('1000000', '0.87', '0.123457')
     """
     return format_shortest(value) if value == int(value) else f"{value:.6g}"
 
 
 def format_number(value: float | None, decimals: int = 4) -> str:
-    """Return a number.
+    """Return a number with four decimals; "-" if there is none.
 
-    >>> number(0.12345), number(-0.00001), number(None)
+    >>> format_number(0.12345), format_number(-0.00001), format_number(None)
     ('0.1235', '0.0000', '-')
     """
     return "-" if value is None else f"{round(value, decimals) + 0.0:.{decimals}f}"
@@ -39,7 +39,7 @@ def format_number(value: float | None, decimals: int = 4) -> str:
 def format_signed(value: float | None) -> str:
     """Return a number with its sign; 0 has none.
 
-    >>> signed(0.12345), signed(-0.00001)
+    >>> format_signed(0.12345), format_signed(-0.00001)
     ('+0.1235', '0.0000')
     """
     return format_number(value) if value is None or round(value, 4) == 0 else f"{value:+.4f}"
@@ -48,16 +48,16 @@ def format_signed(value: float | None) -> str:
 def format_p(p: float | None) -> str:
     """Return a p-value, never as 0.
 
-    >>> probability(0.04321), probability(0.00002)
+    >>> format_p(0.04321), format_p(0.00002)
     ('0.0432', '<0.0001')
     """
     return "<0.0001" if p is not None and p < 0.00005 else format_number(p)
 
 
 def format_interval(low: float | None, high: float | None, *, signs: bool = True) -> str:
-    """Return the ends of an interval.
+    """Return an interval as [low, high]; "-" if it has no ends.
 
-    >>> interval(-0.1, 0.2), interval(None, 0.2)
+    >>> format_interval(-0.1, 0.2), format_interval(None, 0.2)
     ('[-0.1000, +0.2000]', '-')
     """
     if low is None or high is None:
@@ -67,27 +67,27 @@ def format_interval(low: float | None, high: float | None, *, signs: bool = True
 
 
 def format_percent(share: float) -> str:
-    """Return a level as percent.
+    """Return a share, 0 to 1, as a percentage with all its digits.
 
-    >>> percent(0.95)
+    >>> format_percent(0.95)
     '95%'
     """
     return f"{100 * share:.6g}%"
 
 
 def format_share(share: float) -> str:
-    """Return a share as a whole percentage; only the whole is 100%.
+    """Return a share, 0 to 1, as a whole percentage; only a share of 1 is 100%.
 
-    >>> share_of(0.5), share_of(0.998), share_of(1)
+    >>> format_share(0.5), format_share(0.998), format_share(1)
     ('50%', '99%', '100%')
     """
     return f"{min(round(100 * share), 100 if share == 1 else 99)}%"
 
 
 def format_count(n: int, singular: str, plural: str | None = None) -> str:
-    """Return a number of things in words; `several` is the plural, unless it only adds an s.
+    """Return a number of things in words; `plural` is left out where it only adds an s.
 
-    >>> number_of(1, "document"), number_of(2_000, "document"), number_of(3, "has", "have")
+    >>> format_count(1, "document"), format_count(2_000, "document"), format_count(3, "has", "have")
     ('1 document', '2,000 documents', '3 have')
     """
     return f"{n:,} {singular if n == 1 else plural or f'{singular}s'}"
@@ -98,7 +98,7 @@ def numeric_order(ids: Sequence[str]) -> Sequence[int]:
 
     If not all of them are whole numbers, they keep the order they have.
 
-    >>> as_counted(["1", "10", "2"]), as_counted(["q1", "q10", "q2"])
+    >>> numeric_order(["1", "10", "2"]), numeric_order(["q1", "q10", "q2"])
     ([0, 2, 1], range(0, 3))
     """
     if not all(id_text.isascii() and id_text.isdecimal() for id_text in ids):
@@ -110,7 +110,7 @@ def numeric_order(ids: Sequence[str]) -> Sequence[int]:
 def format_query_count(n: int, n_clusters: int | None = None) -> str:
     """Return a number of queries in words, and how many clusters they are in, if in any.
 
-    >>> queries_of(1), queries_of(2_000), queries_of(40, 14)
+    >>> format_query_count(1), format_query_count(2_000), format_query_count(40, 14)
     ('1 query', '2,000 queries', '40 queries in 14 clusters')
     """
     within = "" if n_clusters is None else f" in {format_count(n_clusters, 'cluster')}"
@@ -118,9 +118,9 @@ def format_query_count(n: int, n_clusters: int | None = None) -> str:
 
 
 def format_names(names: Sequence[str], max_names: int = 5) -> str:
-    """Return the first few of some names, and how many more there are.
+    """Return the first `max_names` names, and how many more there are.
 
-    >>> some(["a", "b", "c"], 2)
+    >>> format_names(["a", "b", "c"], 2)
     'a, b and 1 more'
     """
     ending = f" and {len(names) - max_names:,} more" if len(names) > max_names else ""
@@ -130,7 +130,7 @@ def format_names(names: Sequence[str], max_names: int = 5) -> str:
 def format_bytes(n: int) -> str:
     """Return a number of bytes in words.
 
-    >>> bytes_of(999), bytes_of(1_200_000), bytes_of(2_000_000_000)
+    >>> format_bytes(999), format_bytes(1_200_000), format_bytes(2_000_000_000)
     ('999 bytes', '1.2 MB', '2.0 GB')
     """
     for size, unit in ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB")):

@@ -1,4 +1,4 @@
-"""Tables as plain text: aligned, and within the width of a terminal where possible."""
+"""Plain text: draws a table in aligned lines, within the width of a terminal where possible."""
 
 import re
 from collections.abc import Sequence
@@ -9,10 +9,10 @@ from cranfield.render.table import Table, text_width
 
 _MIN_LABEL_WIDTH = 16  # columns of a terminal: labels are not folded below this width
 _MIN_SENTENCE_WIDTH = 36  # nor sentences below this one
-_MAX_HEADING_LINES = 3  # at most so many lines of a heading
+_MAX_HEADING_LINES = 3
 _COLUMN_GAPS = (3, 2)  # blanks between columns; the second where the first is too wide
-_LINE_INDENT = "  "  # of a line that goes on
-_SENTENCE_INDENT = "      "  # of sentences below their row
+_LINE_INDENT = "  "  # before the second and further lines of a folded text
+_SENTENCE_INDENT = "      "  # before sentences below their row
 
 
 def to_text(
@@ -31,10 +31,10 @@ def to_text(
     title, notes = (
         [
             part
-            for line in lines
-            for part in fold_line(escape_unprintable(line), width, _LINE_INDENT)
+            for text in texts
+            for part in fold_line(escape_unprintable(text), width, _LINE_INDENT)
         ]
-        for lines in (table.title, table.notes)
+        for texts in (table.title, table.notes)
     )
     lines_above = [*title, ""] if title else []
     return "\n".join([*lines_above, *lines, *(["", *notes] if notes else []), ""])
@@ -56,7 +56,7 @@ def fold_line(line: str, width: int | None, indent: str = "") -> list[str]:
 
     Each part but the first has the `indent` before it; a word that is too wide is not broken.
 
-    >>> folded("one two three", 9, "  ")
+    >>> fold_line("one two three", 9, "  ")
     ['one two', '  three']
     """
     if width is None or text_width(line) <= width:
@@ -85,16 +85,13 @@ def _table_lines(table: Table, width: int | None, color: bool) -> list[str]:
     if table.n_sentences:
         return _draw_sentences_below(table, cells, width, color)
     if table.n_labels == 1:
-        transposed_cells = _cell_texts(table.transpose())
+        transposed = table.transpose()
+        new_cells = _cell_texts(transposed)
         widths = _fit_widths(
-            table.transpose(),
-            transposed_cells,
-            range(len(transposed_cells[0])),
-            width,
-            _COLUMN_GAPS[0],
+            transposed, new_cells, range(len(new_cells[0])), width, _COLUMN_GAPS[0]
         )
         if widths is not None:
-            return _draw_table(table.transpose(), transposed_cells, widths, color)
+            return _draw_table(transposed, new_cells, widths, color)
     return _draw_column_groups(table, cells, width, color)
 
 
@@ -127,21 +124,17 @@ def _draw_sentences_below(
 def _draw_column_groups(
     table: Table, cells: Sequence[Sequence[str]], width: int, color: bool
 ) -> list[str]:
-    """Return the lines of a table in groups of columns, one below the other."""
+    """Return the lines of a table in groups of columns, a group below another, each with labels."""
     labels = [*range(table.n_labels)]
     number_columns = [*range(table.n_labels, len(table.header))]
     lines: list[str] = []
     while number_columns or not lines:
-        n = len(number_columns)
-        while (
-            n > 1
-            and _fit_widths(table, cells, [*labels, *number_columns[:n]], width, _COLUMN_GAPS[0])
-            is None
-        ):
-            n -= 1
-        columns = [*labels, *number_columns[:n]]
+        for n in range(len(number_columns), -1, -1):
+            columns = [*labels, *number_columns[:n]]
+            widths = _fit_widths(table, cells, columns, width, _COLUMN_GAPS[0])
+            if widths is not None or n <= 1:
+                break
         number_columns = number_columns[n:]
-        widths = _fit_widths(table, cells, columns, width, _COLUMN_GAPS[0])
         widths = widths or _smallest_widths(table, cells, columns, 1)
         subtable = table.select_columns(columns)
         subtable_cells = [[row[c] for c in columns] for row in cells]
@@ -150,7 +143,7 @@ def _draw_column_groups(
 
 
 def _cell_texts(table: Table) -> list[list[str]]:
-    """Return the header and the rows as they are shown, superscripts after a space."""
+    """Return the texts of the header and the rows, with superscripts after a space."""
     cells = [[escape_unprintable(cell) for cell in row] for row in (table.header, *table.rows)]
     marks = {
         (r + 1, c): f" {escape_unprintable(mark)}"
@@ -169,13 +162,14 @@ def _cell_texts(table: Table) -> list[list[str]]:
 
 
 def _column_widths(cells: Sequence[Sequence[str]]) -> list[int]:
+    """Return the width of the widest cell of each column."""
     return [max(map(text_width, column)) for column in zip(*cells, strict=True)]
 
 
 def _smallest_widths(
     table: Table, cells: Sequence[Sequence[str]], columns: Sequence[int], n_lines: int
 ) -> list[int]:
-    """Return the smallest widths of columns, with headings of `lines` lines or one word in each.
+    """Return the smallest widths of columns, with headings in `n_lines` lines or of one-word lines.
 
     Numbers are not folded.
     """
@@ -188,11 +182,7 @@ def _smallest_widths(
             min_width = _MIN_LABEL_WIDTH if c < table.n_labels else _MIN_SENTENCE_WIDTH
             body_width = min(body_width, max([min_width, *word_widths]))
         heading_widths = range(max(map(text_width, header.split(" "))), text_width(header))
-        narrow_widths = (
-            heading_width
-            for heading_width in heading_widths
-            if len(fold_line(header, heading_width)) <= n_lines
-        )
+        narrow_widths = (n for n in heading_widths if len(fold_line(header, n)) <= n_lines)
         widths.append(max(body_width, next(narrow_widths, text_width(header))))
     return widths
 
@@ -236,7 +226,7 @@ def _draw_table(
     gap: int = _COLUMN_GAPS[0],
     lines_below: Sequence[Sequence[str]] = (),
 ) -> list[str]:
-    """Return the lines of an aligned table; `below` are the lines below each row of cells."""
+    """Return the lines of an aligned table; `lines_below` follow each row of cells."""
     styles = {(row + 1, column): 1 for row, column in table.bold_cells}
     styles |= {(row + 1, column): 4 for row, column in table.underlined_cells}
     styles |= {(0, column): 1 for column in range(len(widths))}
@@ -248,9 +238,8 @@ def _draw_table(
             fold_line(cell, column_width) for cell, column_width in zip(row, widths, strict=False)
         ]
         height = max(map(len, cell_lines))
-        for c, text_lines in enumerate(
-            cell_lines
-        ):  # headings end at the rule, cells begin at the row's top
+        # Headings end at the rule, cells begin at the row's top.
+        for c, text_lines in enumerate(cell_lines):
             blank_lines = [""] * (height - len(text_lines))
             cell_lines[c] = [*blank_lines, *text_lines] if r == 0 else [*text_lines, *blank_lines]
         if r == 1 or r - 1 in table.ruled_rows - {0}:
@@ -283,7 +272,7 @@ def _widen_groups(table: Table, widths: Sequence[int], gap: int) -> Sequence[int
 
 
 def _draw_group_headings(table: Table, widths: Sequence[int], gap: int) -> list[str]:
-    """Return the line of headings above others, each across its columns."""
+    """Return the line of the groups' headings, each across its columns; none without groups."""
     span_texts, first = [], 0
     for name, n in table.group_spans():
         span = sum(widths[first : first + n]) + gap * (n - 1)

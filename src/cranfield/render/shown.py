@@ -1,4 +1,4 @@
-"""The base of all results: tables to read, rows for programs, and every form made from these."""
+"""Shown: the base of all results, which makes every form of output from tables and rows."""
 
 import inspect
 from abc import ABC, abstractmethod
@@ -46,10 +46,10 @@ class Shown(ABC):
 
     >>> from cranfield import compare
     >>> scores = {"old": {"q1": 0.5, "q2": 0.25}, "new": {"q1": 0.5, "q2": 0.75}}
-    >>> found = compare(scores)
-    >>> [(row["system"], row["difference"]) for row in found.rows()]
+    >>> result = compare(scores)
+    >>> [(row["system"], row["difference"]) for row in result.rows()]
     [('new', 0.25)]
-    >>> found.to_csv().splitlines()[1].startswith("score,,,1,new,old,2,0.625,0.375,difference,0.25")
+    >>> result.to_csv().splitlines()[1].startswith("score,,,1,new,old,2,0.625,0.375,difference")
     True
     """
 
@@ -74,10 +74,10 @@ class Shown(ABC):
 
     @abstractmethod
     def tables(self, *args: Any, **arguments: Any) -> list[Table]:
-        """Return the tables that show it."""
+        """Return the tables that show the result."""
 
     def rows(self, *args: Any, **arguments: Any) -> list[dict[str, Any]]:
-        """Return its rows, {name of a column: value}; what does not exist is None."""
+        """Return the rows of the result, {column: value}; what does not exist is None."""
         return [self.to_dict()]
 
     def to_dict(self) -> dict[str, Any]:
@@ -99,7 +99,7 @@ class Shown(ABC):
         return "\n".join(self._draw_table(table, width, use_color) for table in tables)
 
     def _draw_table(self, table: Table, width: int | None, color: bool) -> str:
-        """Return one of its tables as text."""
+        """Return a table of the result as text."""
         return to_text(table, width=width, color=color)
 
     def to_markdown(self, **arguments: Any) -> str:
@@ -113,12 +113,12 @@ class Shown(ABC):
         return "\n".join(map(to_latex, self._check_and_call("to_latex", self.tables, arguments)))
 
     def to_html(self, *, full_page: bool = False, **arguments: Any) -> str:
-        """Return the tables as HTML: a part of a page, or a `whole` document in UTF-8."""
-        is_page = check_option("whole", full_page, check_flag)
+        """Return the tables as HTML: a part of a page, or with `full_page` a document in UTF-8."""
+        full_page = check_option("full_page", full_page, check_flag)
         tables = self._check_and_call("to_html", self.tables, arguments)
         body = "\n".join(map(to_html, tables))
         title = next((line for table in tables for line in table.title), self._page_title)
-        return to_page(title, body) if is_page else body
+        return to_page(title, body) if full_page else body
 
     @property
     def _page_title(self) -> str:
@@ -196,14 +196,12 @@ class Shown(ABC):
     def _check_and_call(
         self, form: str, make: Callable[..., _Source], arguments: Mapping[str, Any], *args: Any
     ) -> _Source:
-        """Return what a form is made from; TypeError, naming the form, for unknown arguments."""
+        """Call the method that makes what `form` is made from; TypeError for unknown arguments."""
         parameters = inspect.signature(make).parameters
-        if any(
-            parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()
-        ):  # to_arrow
+        if _takes_any(parameters):  # to_arrow
             parameters = inspect.signature(self.rows).parameters
-        if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
-            return make(*args, **arguments)  # the rows of another result, which knows them
+        if _takes_any(parameters):
+            return make(*args, **arguments)  # the rows of another result, which checks them
         for name in arguments:
             if name not in parameters:
                 hint = f"; it takes {', '.join(parameters)}" if parameters else ""
@@ -224,7 +222,7 @@ class Shown(ABC):
     ) -> str:
         """Return the result in one of its forms.
 
-        `how` is for tables and rows, `of_tables` for tables. HTML is a whole document here;
+        `arguments` are for tables and rows, `of_tables` for tables. HTML is a whole document here;
         `formulas` applies to csv and tsv. Raises OptionError for an unknown form or `formulas`.
         """
         check_choice("form", form, self.forms)
@@ -234,29 +232,33 @@ class Shown(ABC):
         elif form in FORMS and form not in ("json", "jsonl"):
             arguments |= of_tables or {}
         if form == "html":
-            arguments["whole"] = True
-        rendering: str = getattr(
-            self, f"to_{'text' if form == 'table' else form.replace('-', '_')}"
-        )(**arguments)
+            arguments["full_page"] = True
+        method = f"to_{'text' if form == 'table' else form.replace('-', '_')}"
+        rendering: str = getattr(self, method)(**arguments)
         return rendering
 
 
+def _takes_any(parameters: Mapping[str, inspect.Parameter]) -> bool:
+    """Tell whether a function takes keyword arguments of any name."""
+    return any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+
+
 def _check_flags(make: Callable[..., _Source]) -> Callable[..., _Source]:
-    """Return a method that checks each of its options that is True or False by default."""
+    """Return the method, with a check of each option that is True or False by default."""
     defaults = getattr(make, "__kwdefaults__", None) or {}
     flags = [name for name, default in defaults.items() if isinstance(default, bool)]
 
     @wraps(make)
-    def checking(*args: Any, **arguments: Any) -> _Source:
+    def check_and_make(*args: Any, **arguments: Any) -> _Source:
         for name in arguments.keys() & flags:
             arguments[name] = check_option(name, arguments[name], check_flag)
         return make(*args, **arguments)
 
-    return checking if flags else make
+    return check_and_make if flags else make
 
 
 def as_json(document: Any, indent: int | None = None) -> str:
-    """Return content as JSON; an id that is not valid UTF-8 is escaped."""
+    """Return plain values as JSON; an id that is not valid UTF-8 is escaped."""
     import json
 
     json_text = json.dumps(document, ensure_ascii=False, indent=indent)
@@ -268,7 +270,7 @@ def as_json(document: Any, indent: int | None = None) -> str:
 
 
 def arrow_column(cells: Sequence[Any]) -> "pa.Array":
-    """Return a column of Arrow: numbers or truth values if all values are, else texts.
+    """Return cells as a column of Arrow: numbers or truth values if all are, else texts.
 
     Bytes that are not valid UTF-8 become replacement characters. pa.array() is not used: it imports
     pandas if that is installed.

@@ -1,4 +1,4 @@
-"""Tables of texts to Markdown, HTML and delimited values.
+"""Table: texts in rows and columns, and what writes it as Markdown, HTML or delimited values.
 
 Cells may hold any text from a file; none of it becomes markup.
 """
@@ -19,10 +19,10 @@ class Table:
     """A header, rows of texts, and lines below (`notes`) and above (`title`).
 
     The first `n_labels` columns are text, the last `n_sentences` are sentences, and those between
-    are numbers, set flush right. `strong` are the (row, column) of bold cells, `second` those of
-    underlined cells, `raised` has the superscripts behind cells, `rules` the rows with a
-    line above them. `groups` has for each column the heading above its own, or "": columns side by
-    side with the same one share it. `label` and `wide` are for LaTeX: a name to refer to the table
+    are numbers, set flush right. `bold_cells` and `underlined_cells` are places (row, column);
+    `superscripts` are behind cells, {(row, column): text}; `ruled_rows` have a line above them.
+    `group_headings` has for each column the heading above its own, or "": columns side by side
+    share a heading that is the same. `label` and `wide` are for LaTeX: a name to refer to the table
     by, and whether it goes across both columns of a page; so is `upright`: headings of numbers are
     turned, and the text is small, so that many columns have room.
     """
@@ -44,7 +44,7 @@ class Table:
 
     @property
     def first_sentence_column(self) -> int:
-        """The number of the first column of sentences; that of columns if there are none."""
+        """The position of the first column of sentences; the number of columns if there is none."""
         return len(self.header) - self.n_sentences
 
     def is_text(self, column: int) -> bool:
@@ -52,23 +52,25 @@ class Table:
         return column < self.n_labels or column >= self.first_sentence_column
 
     def select_columns(self, columns: Sequence[int]) -> "Table":
-        """Return a table of some columns: all labels, and some of the others, in their order."""
-        new = {column: position for position, column in enumerate(columns)}
+        """Return the table of some columns, by position: all labels, and some of the others."""
+        new_position = {column: position for position, column in enumerate(columns)}
         return replace(
             self,
             header=[self.header[c] for c in columns],
             rows=[[row[c] for c in columns] for row in self.rows],
-            bold_cells=frozenset((r, new[c]) for r, c in self.bold_cells if c in new),
-            underlined_cells=frozenset((r, new[c]) for r, c in self.underlined_cells if c in new),
+            bold_cells=_move_cells(self.bold_cells, new_position),
+            underlined_cells=_move_cells(self.underlined_cells, new_position),
             superscripts={
-                (r, new[c]): mark for (r, c), mark in self.superscripts.items() if c in new
+                (r, new_position[c]): mark
+                for (r, c), mark in self.superscripts.items()
+                if c in new_position
             },
             n_sentences=sum(column >= self.first_sentence_column for column in columns),
             group_headings=[self.group_headings[c] for c in columns] if self.group_headings else (),
         )
 
     def transpose(self) -> "Table":
-        """Turn a table with one label column on its side."""
+        """Return a table of one label column on its side: its columns become rows."""
         columns = list(zip(self.headings, *self.rows, strict=True))
         return Table(
             ["", *columns[0][1:]],
@@ -90,15 +92,13 @@ class Table:
         """The heading of each column, behind that of its group."""
         if not self.group_headings:
             return self.header
-        return [
-            " ".join(filter(None, heading_parts))
-            for heading_parts in zip(self.group_headings, self.header, strict=True)
-        ]
+        pairs = zip(self.group_headings, self.header, strict=True)
+        return [" ".join(filter(None, pair)) for pair in pairs]
 
     def group_spans(self) -> list[tuple[str, int]]:
-        """Return the headings of groups, each with how many columns it is above.
+        """Return (heading, number of columns below it) of each group of columns.
 
-        >>> Table(["a", "b", "c", "d"], [], groups=["", "x", "x", "y"]).spans()
+        >>> Table(["a", "b", "c", "d"], [], group_headings=["", "x", "x", "y"]).group_spans()
         [('', 1), ('x', 2), ('y', 1)]
         """
         if not any(self.group_headings):
@@ -108,8 +108,8 @@ class Table:
     def cell_indents(self) -> list[list[int]]:
         """Return by how many digits each cell is shorter than the longest cell of its column.
 
-        A column of numbers with superscripts is set flush left; with so many blanks before each
-        cell, its digits line up. 0 for every cell of a table without superscripts.
+        A column of numbers with superscripts is set flush left: behind that many blanks, the digits
+        of its cells line up. 0 for every cell of a table without superscripts.
         """
         max_lengths = [
             0 if self.is_text(c) or not self.superscripts else max(map(len, column), default=0)
@@ -128,13 +128,20 @@ class Table:
         return bool(self.superscripts) or self.is_text(column)
 
 
+def _move_cells(
+    cells: frozenset[tuple[int, int]], new_position: Mapping[int, int]
+) -> frozenset[tuple[int, int]]:
+    """Return the (row, column) of cells whose columns have a new position."""
+    return frozenset((r, new_position[c]) for r, c in cells if c in new_position)
+
+
 @dataclass(frozen=True)
 class Column:
-    """A column of a table: its heading, how it shows an item, and the sentence that explains it.
+    """A column of a table: its heading, its cells, and the sentence that explains it.
 
-    `cell` returns the text for an item; the table decides what an item is. `meaning` is shown below
-    the table, in one line or several; with `goes_on`, on the line of the sentence before it. A
-    column that is not `wanted` is left out, with its sentence.
+    `cell` returns the text of a record, from which a row is made. `meaning` is shown below the
+    table, in one line or several; with `same_line`, on the line of the sentence before it. Without
+    `is_shown`, the column is left out, with its sentence.
     """
 
     heading: str
@@ -145,14 +152,14 @@ class Column:
 
 
 def select_shown(columns: Iterable[Column]) -> list[Column]:
-    """Return the columns to show."""
+    """Return the columns that are not left out."""
     return [column for column in columns if column.is_shown]
 
 
 def legend(columns: Iterable[Column]) -> list[str]:
     """Return the lines that explain some columns.
 
-    >>> legend([Column("a", str, "a: one."), Column("b", str, "b: two.", goes_on=True)])
+    >>> legend([Column("a", str, "a: one."), Column("b", str, "b: two.", same_line=True)])
     ['a: one. b: two.']
     """
     lines: list[str] = []
@@ -174,12 +181,13 @@ def make_table(
     n_labels: int = 1,
     rules: Iterable[int] = (),
 ) -> Table:
-    """Return a table with a row for each item, of the columns that are wanted.
+    """Return a table with a row for each record, of the columns that are shown.
 
-    Below it are the sentences of its columns, those of `said`, and the notes.
+    Below it are the sentences of its columns, further `sentences`, and the notes.
 
-    >>> found = table_of([1, 2], [Column("n", str), Column("half", lambda n: f"{n / 2}", "n / 2.")])
-    >>> found.header, found.rows, found.notes
+    >>> columns = [Column("n", str), Column("half", lambda n: f"{n / 2}", "n / 2.")]
+    >>> table = make_table([1, 2], columns)
+    >>> table.header, table.rows, table.notes
     (['n', 'half'], [['1', '0.5'], ['2', '1.0']], ['n / 2.'])
     """
     visible_columns = select_shown(columns)
@@ -192,13 +200,13 @@ def make_table(
 _FIRST_WIDE = "\u0300"  # below it, a character that can be printed takes one column of a terminal
 
 
-def text_width(cell: str) -> int:
+def text_width(text: str) -> int:
     """Return how many columns of a terminal the text takes."""
-    if cell.isascii() or max(cell) < _FIRST_WIDE:
-        return len(cell)
+    if text.isascii() or max(text) < _FIRST_WIDE:
+        return len(text)
     from rich.cells import cell_len
 
-    return cell_len(cell)
+    return cell_len(text)
 
 
 def to_html(table: Table) -> str:
@@ -224,9 +232,10 @@ def to_html(table: Table) -> str:
     def group_heading(name: str, n_columns: int) -> str:
         heading = html.escape(escape_unprintable(name))
         heading_html = f'<div style="border-bottom: 1px solid">{heading}</div>' if name else ""
-        return f'<th colspan="{n_columns}" style="text-align: center; padding: 0.2em 0.7em">{heading_html}</th>'
+        style = "text-align: center; padding: 0.2em 0.7em"
+        return f'<th colspan="{n_columns}" style="{style}">{heading_html}</th>'
 
-    groups = "".join(group_heading(*one) for one in table.group_spans())
+    groups = "".join(group_heading(name, n) for name, n in table.group_spans())
     head = "".join(cell_html("th", name, -1, c) for c, name in enumerate(table.header))
     body = "".join(
         "<tr>" + "".join(cell_html("td", text, r, c) for c, text in enumerate(row)) + "</tr>\n"
@@ -255,10 +264,7 @@ def to_page(title: str, body: str) -> str:
 
 
 def to_paragraphs(lines: Iterable[str], top_margin: float = 0.4) -> str:
-    """Return lines for a notebook or a page, each a paragraph; `above` is the first one's margin.
-
-    It is in em, the height of a letter.
-    """
+    """Return lines as HTML paragraphs; `top_margin` of the first is in em, a letter's height."""
     import html
 
     markup = ""
@@ -291,42 +297,32 @@ def to_markdown(table: Table) -> str:
     widths = [max(3, *map(text_width, column)) for column in zip(*rows, strict=True)]
     lines = []
     for row in rows:
-        padding = [
-            " " * (width - text_width(cell)) for width, cell in zip(widths, row, strict=True)
-        ]
-        cells = [
-            cell + padding[c] if table.is_left(c) else padding[c] + cell
-            for c, cell in enumerate(row)
-        ]
+        cells = []
+        for c, cell in enumerate(row):
+            padding = " " * (widths[c] - text_width(cell))
+            cells.append(cell + padding if table.is_left(c) else padding + cell)
         lines.append(f"| {' | '.join(cells)} |")
     dashes = [
         ":" + "-" * (width - 1) if table.is_left(c) else "-" * (width - 1) + ":"
         for c, width in enumerate(widths)
     ]
     lines.insert(1, f"| {' | '.join(dashes)} |")
-    title_lines = [
-        re.sub(" {2,}", " &emsp; ", _escape_paragraph(line)) + "\n\n" for line in table.title
-    ]
-    note_lines = [f"- {_escape_paragraph(note)}\n" for note in table.notes]
-    return (
-        "".join(title_lines)
-        + "\n".join(lines)
-        + "\n"
-        + "\n" * bool(note_lines)
-        + "".join(note_lines)
-    )
+    titles = (re.sub(" {2,}", " &emsp; ", _escape_paragraph(line)) for line in table.title)
+    title = "".join(f"{paragraph}\n\n" for paragraph in titles)
+    notes = "".join(f"- {_escape_paragraph(note)}\n" for note in table.notes)
+    return title + "\n".join(lines) + "\n" + "\n" * bool(notes) + notes
 
 
 def _escape_markdown(text: str) -> str:
     r"""Return text escaped for Markdown, within a line.
 
     GitHub looks for names and numbers of issues in the text that it will show, where a backslash
-    before them is gone; not in code. So only the sign is code: shown and
-    copied, the text is the same.
+    before them is gone; not in code. So only the sign is code: the text is shown, and copied, as
+    it is.
 
-    >>> print(_markdown("a|b *c* <d> www.e.org"))
+    >>> print(_escape_markdown("a|b *c* <d> www.e.org"))
     a\|b \*c\* \<d\> www\.e.org
-    >>> print(_markdown("@someone #1 mailto:a@b.c nDCG@10"))
+    >>> print(_escape_markdown("@someone #1 mailto:a@b.c nDCG@10"))
     `@`someone `#`1 mailto:a`@`b.c nDCG@10
     """
     parts = re.split(_MENTION_SIGNS, escape_unprintable(text))
@@ -365,9 +361,9 @@ def to_delimited(
     formula (it begins with =, +, -, @, a tab or a line end, and is not a number) has an apostrophe
     before it. Raises OptionError for another word.
 
-    >>> print(delimited([("=1+1", "-0.5", -0.5)], ","), end="")
+    >>> print(to_delimited([("=1+1", "-0.5", -0.5)], ","), end="")
     =1+1,-0.5,-0.5
-    >>> print(delimited([("=1+1", "-0.5", -0.5)], ",", "quoted"), end="")
+    >>> print(to_delimited([("=1+1", "-0.5", -0.5)], ",", "quoted"), end="")
     "'=1+1","-0.5",-0.5
     """
     import csv

@@ -1,4 +1,4 @@
-"""The first arguments of `evaluate` and others: qrels, runs and measures, checked and read."""
+"""Arguments: checks and reads the first arguments of `evaluate` and other verbs."""
 
 import glob
 import inspect
@@ -101,22 +101,21 @@ def arrange_arguments(
     verb: Callable[..., Any] | None = None,
     read: bool = True,
 ) -> tuple[Qrels | QrelsReader, Run | dict[str, Run], Any]:
-    """Return the judgments, the run or several by name, and the measures that a verb was given.
+    """Return the judgments, the run or {name: run}, and the measures that a verb was given.
 
     Where `qrels` hold both sides, no runs are given, and the measures may be given instead of the
-    runs; where the runs hold both sides, too, each table is a system. `usual` are the measures that
-    no one named. `verb` is as in `check_judged`. Without `read`, the caller reads the judgments
-    that are not in memory. Raises InputError, which says what to write, for an argument out of
-    place.
+    runs; where the runs hold both sides, too, each table is a system. `default_measures` are the
+    verb's default. `verb` is as in `check_qrels_and_runs`. Without `read`, the caller reads the
+    judgments that are not in memory. Raises InputError, which says what to write, for an argument
+    out of place.
     """
     if columns is None and type(runs) in _RUN_TYPES and type(qrels) in _QRELS_TYPES:
         judgments = qrels if type(qrels) is Qrels else make_qrels(qrels, errors, None, duplicates)
         runs_by_name = make_several_runs(runs, errors)
         return judgments, make_run(runs, errors) if runs_by_name is None else runs_by_name, measures
     qrels, runs = convert_id_lists(qrels, runs, duplicates)
-    runs_are_measures = (
-        runs is not None and measures is default_measures and could_be_measures(runs)
-    )
+    uses_default = measures is default_measures
+    runs_are_measures = runs is not None and uses_default and could_be_measures(runs)
     if runs is None or runs_are_measures:
         are_measures = runs is not None and _are_measures(runs)
         try:
@@ -126,30 +125,26 @@ def arrange_arguments(
                 raise
             sides = None
         if sides is not None:
-            judgments_source, run_or_runs = sides.open(errors, duplicates)
-            return (
-                _read_judgments(judgments_source, read),
-                run_or_runs,
-                runs if runs_are_measures else measures,
-            )
+            reader, run_or_runs = sides.open(errors, duplicates)
+            measures = runs if runs_are_measures else measures
+            return _read_judgments(reader, read), run_or_runs, measures
     elif (table_pair := open_table_pair(qrels, runs, columns, errors)) is not None:
         return *table_pair.read(errors, duplicates), measures
     if runs is None:
-        raise InputError(
-            "no runs are given",
-            hint=_order_hint(_COMPARE_ARGUMENTS if verb is None else _argument_names(verb)),
-        )
+        names = _COMPARE_ARGUMENTS if verb is None else _argument_names(verb)
+        raise InputError("no runs are given", hint=_order_hint(names))
     check_qrels_and_runs(qrels, runs, verb)
     check_columns(columns, qrels, runs)
-    state_columns = select_side_columns if are_same_table(qrels, runs) else select_columns
-    judgments_source = open_qrels(qrels, errors, state_columns(columns, Side.QRELS), duplicates)
-    run_columns = state_columns(columns, Side.RUN)
+    select = select_side_columns if are_same_table(qrels, runs) else select_columns
+    reader = open_qrels(qrels, errors, select(columns, Side.QRELS), duplicates)
+    run_columns = select(columns, Side.RUN)
     runs_by_name = make_several_runs(runs, errors, run_columns)
     run_or_runs = make_run(runs, errors, run_columns) if runs_by_name is None else runs_by_name
-    return _read_judgments(judgments_source, read), run_or_runs, measures
+    return _read_judgments(reader, read), run_or_runs, measures
 
 
 def _read_judgments(judgments: Qrels | QrelsReader, read: bool) -> Qrels | QrelsReader:
+    """Return judgments, in memory if `read`."""
     return judgments.read() if read and isinstance(judgments, QrelsReader) else judgments
 
 
@@ -171,20 +166,19 @@ def _are_read(data: Any) -> bool:
 
 
 def could_be_measures(runs: Any) -> bool:
-    """Tell whether these are measures, or a string that names neither a file nor a measure."""
+    """Tell whether `runs` are measures, or a string that is no file, glob or URL."""
     if isinstance(runs, str) and not os.path.exists(runs):
         return not glob.has_magic(runs) and "://" not in runs and not os.path.dirname(runs)
     return isinstance(runs, Measure | list | tuple) and _are_measures(runs)
 
 
 def check_qrels_and_runs(qrels: Any, runs: Any, verb: Callable[..., Any] | None = None) -> None:
-    """Raise InputError, which says what to write, unless qrels and runs may be what they are.
+    """Raise InputError, which says what to write, unless these may be judgments and runs.
 
-    `verb` is the function whose first arguments they are; without it, they are those of a function
-    that takes scores in their place, as `compare` does. Only what is seen at a glance is found
-    here; what reads the data finds the rest.
+    `verb` is the function whose first arguments they are; None for a function that takes scores in
+    their place, as `compare` does. The data are not read: only their types are checked.
 
-    >>> check_judged({"q1": {"d1": 1}}, "nDCG@10")
+    >>> check_qrels_and_runs({"q1": {"d1": 1}}, "nDCG@10")
     Traceback (most recent call last):
       ...
     cranfield.errors.InputError: runs='nDCG@10' is a measure
@@ -195,8 +189,8 @@ measures=... by name.
         return  # what is given most often, and must cost least
     names = _COMPARE_ARGUMENTS if verb is None else _argument_names(verb)
     first, second = names[0], next(name for name in names if name.startswith("run"))
-    order = _order_hint(names)
-    order_hint = order if verb is not None else _SCORES_ORDER
+    order_hint = _order_hint(names)
+    scores_hint = order_hint if verb is not None else _SCORES_ORDER
     _refuse_pair(qrels, names)
     if _are_ids(qrels) and _are_ids(runs):
         name = "evaluate" if verb is None else verb.__name__
@@ -210,15 +204,15 @@ measures=... by name.
         problem = "scores, and runs are given, too"
         if verb is not None:
             problem = f"scores, or several files: {verb.__name__} takes judgments, and runs"
-        raise InputError(f"{first} are {problem}", hint=order_hint)
+        raise InputError(f"{first} are {problem}", hint=scores_hint)
     if isinstance(runs, Scores | Systems):
-        raise InputError(f"{second}: these are scores; runs are expected here", hint=order_hint)
+        raise InputError(f"{second}: these are scores; runs are expected here", hint=scores_hint)
     if isinstance(qrels, Run):
-        raise InputError(f"{first} are a run", hint=order)
+        raise InputError(f"{first} are a run", hint=order_hint)
     if isinstance(runs, Qrels):
-        raise InputError(f"{second}: these are judgments", hint=order)
+        raise InputError(f"{second}: these are judgments", hint=order_hint)
     if isinstance(runs, str | Measure | list | tuple) and _are_measures(runs):
-        hint = order if verb is not None else f"{order} {_SCORES_ORDER}"
+        hint = order_hint if verb is not None else f"{order_hint} {_SCORES_ORDER}"
         if _are_grades(qrels):
             name = "evaluate" if verb is None else verb.__name__
             hint = f"Grades alone are judgments and a run: {name}(*grades({qrels!r:.60}), "
@@ -227,14 +221,14 @@ measures=... by name.
 
 
 def convert_id_lists(qrels: Any, runs: Any, duplicates: Duplicates = "refuse") -> tuple[Any, Any]:
-    """Return judgments and runs of parallel lists of ids; anything else as it is.
+    """Return judgments and runs from parallel lists of ids; any other arguments unchanged.
 
-    Of `qrels` each list has the relevant documents of a query, of `runs` its ranking: the queries
-    are "1", "2", ... Several runs are a dict {name: lists}, or a list of such lists. Only both
-    sides together tell such lists from rows. Raises InputError for lists that are not as many on
-    both sides.
+    A list of `qrels` has the relevant documents of a query, a list of `runs` its ranking: the
+    queries are "1", "2", ... Several runs are a dict {name: lists}, or a list of runs. Only both
+    sides together tell lists of ids from rows. Raises InputError for another number of lists on one
+    side than on the other.
 
-    >>> qrels, run = from_lists([[1, 3], [2]], [[3, 5, 1], [4, 2]])
+    >>> qrels, run = convert_id_lists([[1, 3], [2]], [[3, 5, 1], [4, 2]])
     >>> qrels.to_dict(), run
     ({'1': {'1': 1, '3': 1}, '2': {'2': 1}}, Run('run', 2 queries, 5 documents))
     """
@@ -257,9 +251,10 @@ def convert_id_lists(qrels: Any, runs: Any, duplicates: Duplicates = "refuse") -
             str(name): _make_run_of_lists(relevant_lists, rankings, name)
             for name, rankings in rankings_of_name.items()
         }
-    elif isinstance(runs, list | tuple) and None not in (
-        rankings_of_runs := [*map(as_lists_of_ids, runs)]
-    ):
+    elif isinstance(runs, list | tuple):
+        rankings_of_runs = [*map(as_lists_of_ids, runs)]
+        if None in rankings_of_runs:
+            return qrels, runs
         run = [_make_run_of_lists(relevant_lists, rankings, "run") for rankings in rankings_of_runs]
     else:
         return qrels, runs
@@ -267,6 +262,7 @@ def convert_id_lists(qrels: Any, runs: Any, duplicates: Duplicates = "refuse") -
 
 
 def _make_run_of_lists(relevant_lists: list[Any], rankings: Any, name: Any) -> Run:
+    """Return a run from its rankings, which must be as many as the lists of relevant documents."""
     if len(relevant_lists) != len(rankings):
         raise unequal_lists_error(len(relevant_lists), len(rankings))
     return Run(read_id_lists(rankings, Side.RUN), str(name))
@@ -277,23 +273,20 @@ def _is_empty(data: Any) -> bool:
 
 
 def check_scores(scores: Any) -> None:
-    """Raise InputError, which says what to write, if scores are expected and these are none."""
-    if isinstance(scores, Qrels | Run):
-        description = (
-            "judgments without runs" if isinstance(scores, Qrels) else "a run without judgments"
-        )
-        raise InputError(f"qrels are {description}", hint=_order_hint(_COMPARE_ARGUMENTS))
+    """Raise InputError, which says what to write, for judgments, a run or a pair as scores."""
+    hint = _order_hint(_COMPARE_ARGUMENTS)
+    if isinstance(scores, Qrels):
+        raise InputError("qrels are judgments without runs", hint=hint)
+    if isinstance(scores, Run):
+        raise InputError("qrels are a run without judgments", hint=hint)
     _refuse_pair(scores, _COMPARE_ARGUMENTS)
 
 
 def _argument_names(verb: Callable[..., Any]) -> list[str]:
     """Return the names of the arguments that a function takes by their order."""
-    parameters = inspect.signature(verb).parameters.values()
-    return [
-        parameter.name
-        for parameter in parameters
-        if parameter.kind is parameter.POSITIONAL_OR_KEYWORD
-    ]
+    by_order = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    parameters = inspect.signature(verb).parameters.items()
+    return [name for name, parameter in parameters if parameter.kind is by_order]
 
 
 def _order_hint(names: Sequence[str]) -> str:
@@ -301,6 +294,7 @@ def _order_hint(names: Sequence[str]) -> str:
 
 
 def _refuse_pair(data: Any, names: Sequence[str]) -> None:
+    """Raise InputError for a pair, which may be judgments and runs in one argument."""
     is_pair = isinstance(data, tuple) and len(data) == 2
     if is_pair and not isinstance(data[0], Scores | Systems):
         raise InputError(
@@ -333,6 +327,7 @@ def _are_grades(data: Any) -> bool:
 
 
 def _are_scores(data: Any) -> bool:
+    """Tell whether the data may be scores: a dict or a list of them, or a list of files."""
     if isinstance(data, dict):
         return isinstance(next(iter(data.values()), None), Scores | Systems)
     is_list = isinstance(data, list | tuple) and len(data) > 0
@@ -340,7 +335,7 @@ def _are_scores(data: Any) -> bool:
 
 
 def _are_measures(runs: Any) -> bool:
-    """Tell whether these, or the first of them, are measures or their names, and no file."""
+    """Tell whether `runs`, or the first of them, are a measure or its name, and no file."""
     first = runs if isinstance(runs, str | Measure) else next(iter(runs), None)
     if not isinstance(first, str) or os.path.exists(first):
         return isinstance(first, Measure)

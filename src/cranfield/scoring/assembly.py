@@ -1,4 +1,4 @@
-"""Values and what is known of them put together: Scores, with their notes, counts and slices."""
+"""Assembly: makes Scores of the values of a run, with their recipe, notes, counts and slices."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Assembly:
-    """What the scores of all runs share: the measures, the judgments, how runs are judged."""
+    """Makes the scores of runs that share measures, judgments, options and labels of slices."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class Assembly:
         counts: Counts,
         ends: Ends = NO_ENDS,
     ) -> Scores:
-        """Return the scores of a run that has met the judgments; `values` are those of Scores."""
+        """Return the scores of a judged run; `values` are (n_queries, n_measures) as in Scores."""
         recipe = {**self._recipe, "run": matched_run.run.description}
         if matched_run.run.conversion is not None:
             recipe["made_of"] = matched_run.run.conversion.description
@@ -64,15 +64,12 @@ class Assembly:
 def _add_slices(scores: Scores, matched_run: JudgedRun, slices: "LabelRows") -> Scores:
     from cranfield.scoring.slices import find_slices  # which few need
 
+    """Return the scores with those of each slice, and with notes on the slices."""
     label_slices, slice_notes = find_slices(slices, scores.query_ids)
-    slice_scores = [
-        (
-            str(label),
-            str(name),
-            scores.select_queries(has_label, matched_run.count_queries(has_label)),
-        )
-        for label, name, has_label in label_slices
-    ]
+    slice_scores = []
+    for label, name, has_label in label_slices:
+        counts = matched_run.count_queries(has_label)
+        slice_scores.append((str(label), str(name), scores.select_queries(has_label, counts)))
     return replace(scores, notes=(*scores.notes, *slice_notes), slices=tuple(slice_scores))
 
 
@@ -84,7 +81,7 @@ def option_notes(judging: Judging) -> list[Note]:
 
 
 def ideal_ranking_notes(measures: Iterable[Measure], qrels: Qrels) -> list[Note]:
-    """Return notes on which ideal ranking each measure has, where the judgments are lists."""
+    """Return notes on the ideal ranking of each measure, where the judgments are lists."""
     if qrels.list_kind != "grades":
         return []
     meanings = {

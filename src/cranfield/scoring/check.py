@@ -1,8 +1,9 @@
-"""check: find what silently makes scores wrong, before scoring."""
+"""check: finds what silently makes scores wrong, before scoring."""
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from operator import attrgetter
 from typing import Any, Unpack
 
@@ -95,24 +96,19 @@ class Check(Shown):
 
         The query of an example has a line only with its text beside it: the sentence names it.
         """
-        lines = [
-            part
-            for line in table.title
-            for part in fold_line(escape_unprintable(line), width, "  ")
-        ]
+
+        def fold_lines(lines: Iterable[str]) -> list[str]:
+            folded_lines = (fold_line(escape_unprintable(line), width, "  ") for line in lines)
+            return list(chain.from_iterable(folded_lines))
+
+        lines = fold_lines(table.title)
         for severity, finding, example, *query_cells in table.rows:
-            texts = [
-                example,
-                ": ".join(query_cells) if all(query_cells[1:]) and query_cells[1:] else "",
-            ]
+            has_query_text = len(query_cells) > 1 and all(query_cells[1:])
+            texts = [example, ": ".join(query_cells) if has_query_text else ""]
             lines += fold_line(f"  {severity:7}  {escape_unprintable(finding)}", width, " " * 11)
             for text in filter(None, texts):
                 lines += fold_line(f"           {escape_unprintable(text)}", width, " " * 11)
-        notes = [
-            part
-            for line in table.notes
-            for part in fold_line(escape_unprintable(line), width, "  ")
-        ]
+        notes = fold_lines(table.notes)
         return "\n".join([*lines, *([""] if notes else []), *notes, ""])
 
     def _findings_of_file(self, file: str) -> list[Note]:
@@ -121,21 +117,16 @@ class Check(Shown):
     @property
     def _counts(self) -> str:
         """How many errors and warnings there are, in words."""
-        severities = [finding.severity for finding in self.findings]
-        return (
-            ", ".join(
-                format_count(severities.count(severity), severity)
-                for severity in ("error", "warning")
-            )
-            + "."
-        )
+        severities: list[str] = [finding.severity for finding in self.findings]
+        words = ("error", "warning")
+        return ", ".join(format_count(severities.count(word), word) for word in words) + "."
 
 
 _SINGULAR = {"queries": "query", "rows": "row", "judgments": "judgment"}
 
 
 def _format_title(file: str, facts: Mapping[str, Any]) -> str:
-    """Return the name of a file and its facts, in words."""
+    """Return the name of a file with its facts, in words."""
     words = []
     for name, value in facts.items():
         if isinstance(value, str):
@@ -147,7 +138,7 @@ def _format_title(file: str, facts: Mapping[str, Any]) -> str:
 
 
 def _format_example(finding: Note) -> str:
-    """Return the number of the line and what is written there, as far as known."""
+    """Return the line number and the row of a finding's example, as far as known."""
     line = "" if finding.line is None else f"line {finding.line:,}"
     row = "" if finding.row is None else escape_unprintable(finding.row, 120)
     return f"{line}: {row}" if line and row else line or row
@@ -186,7 +177,7 @@ def check(
     """
     k = check_option("k", k, whole_check(1))
     refuse_unknown_options(check, reading)
-    judgments, runs_read = _read_judgments_and_runs(qrels, runs, Reading.of(reading).columns)
+    judgments, run_or_runs = _read_judgments_and_runs(qrels, runs, Reading.of(reading).columns)
     qrels_name = _name_in_table(judgments.sources, "qrels")
     grades, counts = np.unique(judgments.grade, return_counts=True)
     pairs = zip(map(format_shortest, grades.tolist()), counts.tolist(), strict=True)
@@ -203,7 +194,7 @@ def check(
     }
     findings = [finding.add_source(qrels_name) for finding in find_in_qrels(judgments)]
     unreadable: list[str] = []
-    for run in _open_runs(runs_read):
+    for run in _open_runs(run_or_runs):
         name = _name_in_table(run.sources, run.name)
         if name in facts:
             run_name = f"{name} (run)"  # of a file that holds both sides
@@ -223,33 +214,32 @@ def check(
 def _read_judgments_and_runs(
     qrels: Any, runs: Any, columns: ColumnsOfBoth | None
 ) -> tuple[Qrels, Run | Mapping[str, Run]]:
-    """Return the judgments, and the runs that there are."""
+    """Return the judgments, and the run or {name: run}, which may be empty."""
     if runs is None:
         sides = None
         with contextlib.suppress(InputError):  # then they are judgments alone
             sides = find_two_sided_tables(qrels, columns, "skip")
         if sides is not None:
             return sides.read("skip", CHECK_JUDGING.duplicates)
-        return make_qrels(
-            qrels, "skip", select_columns(columns, Side.QRELS), CHECK_JUDGING.duplicates
-        ), {}
+        qrels_columns = select_columns(columns, Side.QRELS)
+        return make_qrels(qrels, "skip", qrels_columns, CHECK_JUDGING.duplicates), {}
     reading: Any = {"errors": "skip", "duplicates": CHECK_JUDGING.duplicates, "verb": check}
     return arrange_arguments(qrels, runs, (), None, columns=columns, **reading)[:2]
 
 
 def unreadable_check(name: str, error: InputError) -> Check:
-    """Return the finding that judgments cannot be read at all."""
+    """Return a Check with the only finding that judgments cannot be read at all."""
     finding = error_finding(error, "unreadable").add_source(name)
     return Check([finding], {name: {"read as": "not read"}}, [name])
 
 
 def _name_in_table(sources: Sequence[Source], name: str) -> str:
-    """Return the name of the only file, or this name."""
+    """Return the name of the only file, or `name` if there is not one file."""
     return sources[0].name if len(sources) == 1 else name
 
 
 def _open_runs(runs: Run | Mapping[str, Run]) -> list[Run]:
-    """Return the runs to look at: rows with a fault are left out, and counted."""
+    """Return the runs as they are checked: rows with a fault are left out, and counted."""
     opened_runs = []
     for name, run in ({runs.name: runs} if isinstance(runs, Run) else runs).items():
         opened_runs.append(run.skip_faults())

@@ -21,7 +21,7 @@ class Ends:
     recipe: Mapping[str, Any] = {}
 
     def select_queries(self, is_selected: Bools) -> "Ends":
-        """Return the ends of some of the queries: (n_queries,)."""
+        """Return the ends of the selected queries; `is_selected` is a mask, (n_queries,)."""
         return self
 
     def columns(self, measure_index: int) -> Mapping[str, Floats]:
@@ -29,11 +29,11 @@ class Ends:
         return {}
 
     def format_cell(self, text: str, *end_texts: str) -> str:
-        """Return what a table shows of a value, given its text and those of its ends."""
+        """Return the cell of a table for a value, given the texts of the value and of its ends."""
         return text
 
     def notes(self, measures: Sequence[Measure]) -> list[Note]:
-        """Return what a reader should know of the ends."""
+        """Return notes on what a reader should know of the ends."""
         return []
 
     def to_dict(self, measures: Sequence[Measure]) -> dict[str, Any]:
@@ -48,7 +48,7 @@ class EndsOptions(Options):
     """Options that ask for the ends of values."""
 
     def check(self, measures: Iterable[Measure], judging: Judging) -> None:
-        """Raise OptionError or MeasureError where there are no ends to be had."""
+        """Raise OptionError or MeasureError for measures whose values have no ends."""
 
     def find_ends(self, measures: Sequence[Measure], judged: Judged) -> Ends:
         """Return the ends of each query's values."""

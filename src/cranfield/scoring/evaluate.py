@@ -1,4 +1,4 @@
-"""evaluate: judgments, a run and measures to scores."""
+"""evaluate: makes scores of judgments, runs and measures."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -135,7 +135,10 @@ def evaluate(
     families = [family.of(judging) for family in FAMILIES]
     with limit_threads(Threads.of(judging).threads):
         judgments, run, names = arrange_arguments(
-            *(qrels, runs, measures, DEFAULT_MEASURES),
+            qrels,
+            runs,
+            measures,
+            DEFAULT_MEASURES,
             columns=columns,
             errors=errors,
             duplicates=judging_options.duplicates,
@@ -148,12 +151,11 @@ def evaluate(
         ):
             judgments = judgments.read()
         uses_default_measures = names is DEFAULT_MEASURES
-        measure_group = MeasureGroup(
-            list_measures(choose_default_measures(judgments) if uses_default_measures else names),
-            judging_options,
-        )
+        if uses_default_measures:
+            names = choose_default_measures(judgments)
+        measure_group = MeasureGroup(list_measures(names), judging_options)
         labels = None if slices is None else _read_labels(slices)
-        digests = check_option("fingerprints", fingerprints, check_flag)
+        wants_digest = check_option("fingerprints", fingerprints, check_flag)
         score = score_job
         for family in families:
             score = family.wrap(score)
@@ -163,10 +165,10 @@ def evaluate(
             [measure_group],
             labels,
             uses_default_measures,
-            wants_digest=digests,
+            wants_digest=wants_digest,
         )
         (systems,), digest = score(job)
-        if digests:
+        if wants_digest:
             systems = _add_fingerprints(systems, digest or judgments, run_of_name)
         scores = systems[run.name] if isinstance(run, Run) else systems
     warn_about(scores.notes)
@@ -174,7 +176,7 @@ def evaluate(
 
 
 def score_job(job: Job) -> JobScores:
-    """Score runs against judgments that are held in memory, by each way."""
+    """Score runs against judgments that are held in memory, with each group of measures."""
     assert isinstance(job.judgments, Qrels)  # noqa: S101 - else an extension scores them
     systems = [
         score_runs(
@@ -207,7 +209,7 @@ def _add_fingerprints(systems: Systems, qrels: Any, runs: Mapping[str, Run]) -> 
 
 
 def choose_default_measures(qrels: Qrels | QrelsReader) -> str:
-    """Return the measures of `evaluate` if the user names no measure."""
+    """Return the names of the measures of `evaluate` if the user names no measure."""
     return DEFAULT_MEASURES if qrels.graded else DEFAULT_MEASURES.removesuffix(" Judged@10")
 
 
@@ -220,7 +222,7 @@ def score_runs(
     ends: EndsOptions | None = None,
     slices: "LabelRows | None" = None,
 ) -> Systems:
-    """Score runs, by name, against judgments: `evaluate`, without its warning."""
+    """Score {name: run} against judgments: `evaluate`, without its warning."""
     measures = tuple(measures)
     plan = find_plan(measures)
     if ends is not None:
@@ -259,8 +261,8 @@ def refuse_mapping(measures: object) -> None:
 
 
 def list_measures(measures: MeasuresLike) -> tuple[Measure, ...]:
-    """Return the measures that are named, each once."""
-    if isinstance(measures, str):  # as most often: each is named once in what this returns
+    """Return the measures that are named, each of them once."""
+    if isinstance(measures, str):  # as most often: `parse_all` returns each measure once
         return tuple(parse_all(measures))
     refuse_mapping(measures)
     if isinstance(measures, Measure) or not isinstance(measures, Iterable):

@@ -1,4 +1,4 @@
-"""Findings: what silently makes scores wrong, each with its sentence, its count and an example."""
+"""Findings: yields what silently makes scores wrong, each with its count and an example."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -30,10 +30,10 @@ from cranfield.notes import Note, Severity
 from cranfield.render.numbers import format_query_count, format_shortest
 from cranfield.scoring.scan import Scan, is_odd_id, is_odd_query, scan_run
 
-_MIN_JUDGED_SHARE = 0.05
-_MIN_JUDGED_AT_K = 0.5
+_MIN_HIT_SHARE = 0.05  # of the judged documents that a run's lists have room for
+_MIN_JUDGED_SHARE = 0.5  # of the first k documents
 _HIGH_GRADE = 10
-CHECK_JUDGING = Judging(duplicates="first")  # of a document that is twice, which is a finding
+CHECK_JUDGING = Judging(duplicates="first")  # that a document occurs twice is a finding
 
 
 def error_finding(error: InputError, code: str, count: int = 1) -> Note:
@@ -48,29 +48,24 @@ def error_finding(error: InputError, code: str, count: int = 1) -> Note:
 
 
 def _faulty_row_findings(left_out: FaultyRows) -> Iterator[Note]:
+    """Yield a finding for each kind of fault, with the error of its first row."""
     for kind, (count, _) in left_out.faults.items():
         yield error_finding(left_out.first_error(kind), kind, count)
 
 
 def find_in_qrels(qrels: Qrels) -> Iterator[Note]:
-    """Yield what is found in judgments alone."""
+    """Yield the findings in judgments alone."""
     yield from _faulty_row_findings(qrels.left_out + qrels.repeats)
     n_relevant = np.bincount(qrels.query, qrels.grade > 0, len(qrels.query_ids))
-    queries_without_relevant = [
-        query for query, n in zip(qrels.query_ids, n_relevant.tolist(), strict=True) if n == 0
-    ]
-    if queries_without_relevant:
+    pairs = zip(qrels.query_ids, n_relevant.tolist(), strict=True)
+    queries = [query for query, n in pairs if n == 0]
+    if queries:
         text = (
-            f"{format_query_count(len(queries_without_relevant))} without a relevant document (no grade above 0): "
-            f"every system scores 0 there, and they count in the mean; for instance {queries_without_relevant[0]!r}"
+            f"{format_query_count(len(queries))} without a relevant document (no grade above 0): "
+            "every system scores 0 there, and they count in the mean; for instance "
+            f"{queries[0]!r}"
         )
-        yield Note(
-            "no-relevant",
-            "warning",
-            text,
-            count=len(queries_without_relevant),
-            query_id=queries_without_relevant[0],
-        )
+        yield Note("no-relevant", "warning", text, count=len(queries), query_id=queries[0])
     yield from _grade_findings(
         qrels,
         qrels.grade != np.floor(qrels.grade),
@@ -92,13 +87,13 @@ def find_in_qrels(qrels: Qrels) -> Iterator[Note]:
     )
     if len(qrels) and qrels.grade.min() == qrels.grade.max():
         text = (
-            f"all judgments have the grade {format_shortest(qrels.grade[0])}: measures that compare relevant "
-            "with judged nonrelevant documents (Bpref, infAP) mean little"
+            f"all judgments have the grade {format_shortest(qrels.grade[0])}: measures that "
+            "compare relevant with judged nonrelevant documents (Bpref, infAP) mean little"
         )
         yield Note("one-grade", "info", text, count=1)
     yield from select_list_notes(qrels.notes)
-    queries = filter(is_odd_query, qrels.query_ids)
-    yield from _odd_id_findings(chain(queries, filter(is_odd_id, chain(*qrels.doc_lists))))
+    odd_queries = filter(is_odd_query, qrels.query_ids)
+    yield from _odd_id_findings(chain(odd_queries, filter(is_odd_id, chain(*qrels.doc_lists))))
     for source in qrels.sources if qrels.is_text else ():
         yield from _text_findings(source)
 
@@ -106,48 +101,44 @@ def find_in_qrels(qrels: Qrels) -> Iterator[Note]:
 def _grade_findings(
     qrels: Qrels, is_counted: Bools, severity: Severity, code: str, text: str
 ) -> Iterator[Note]:
-    """Yield how many judgments these are, with the first of them, if there are any."""
+    """Yield the number of judgments in a mask, (judgments,), with the first, if there are any."""
     if is_counted.any():
         row, n = int(np.argmax(is_counted)), int(np.count_nonzero(is_counted))
-        code_of_query = int(qrels.query[row])
-        query = qrels.query_ids[code_of_query]
-        doc = qrels.doc_lists[code_of_query][row - int(qrels.starts[code_of_query])]
-        example = f"for instance {format_shortest(qrels.grade[row])} for query {query!r}, document {doc!r}"
+        position = int(qrels.query[row])
+        query = qrels.query_ids[position]
+        doc = qrels.doc_lists[position][row - int(qrels.starts[position])]
+        grade = format_shortest(qrels.grade[row])
+        example = f"for instance {grade} for query {query!r}, document {doc!r}"
         yield Note(code, severity, f"{n:,} {text}; {example}", count=n, query_id=query)
 
 
 def _odd_id_findings(ids: Iterable[str]) -> Iterator[Note]:
-    odd = list(dict.fromkeys(ids))
-    if odd:
+    """Yield the number of distinct ids that are odd, with the first, if there are any."""
+    odd_ids = list(dict.fromkeys(ids))
+    if odd_ids:
         text = (
-            f"{len(odd):,} ids hold white space, invisible characters or bytes that are not UTF-8: "
-            f"two that look alike may differ; for instance {odd[0]!a}"
+            f"{len(odd_ids):,} ids hold white space, invisible characters or bytes that are not "
+            f"UTF-8: two that look alike may differ; for instance {odd_ids[0]!a}"
         )
-        yield Note("odd-ids", "warning", text, count=len(odd))
+        yield Note("odd-ids", "warning", text, count=len(odd_ids))
 
 
 def _text_findings(source: Source) -> Iterator[Note]:
-    """Look at a text's bytes: its mark, its line ends, its end."""
+    """Yield the findings in a text's bytes: a byte order mark, several line ends, no last one."""
     start, last_byte = b"", b""
-    n_line_with_return = n_line = n_return = 0
+    n_pairs = n_line_feeds = n_returns = 0  # \r\n, \n, \r
     with source.open() as stream:
         while piece := stream.read(1 << 20):
             start = start or piece[:3]
-            n_line += piece.count(b"\n")
-            n_line_with_return += piece.count(b"\r\n") + (
-                last_byte == b"\r" and piece.startswith(b"\n")
-            )
-            n_return += piece.count(b"\r")
+            n_line_feeds += piece.count(b"\n")
+            n_pairs += piece.count(b"\r\n") + (last_byte == b"\r" and piece.startswith(b"\n"))
+            n_returns += piece.count(b"\r")
             last_byte = piece[-1:]
     if start == BYTE_ORDER_MARK:
         text = "begins with a byte order mark, which other tools take for a part of the first id"
         yield Note("bom", "info", text, count=1, line=1)
-    ends = {
-        "CR LF": n_line_with_return,
-        "LF": n_line - n_line_with_return,
-        "CR alone": n_return - n_line_with_return,
-    }
-    kinds = [f"{n:,} {name}" for name, n in ends.items() if n > 0]
+    counts = {"CR LF": n_pairs, "LF": n_line_feeds - n_pairs, "CR alone": n_returns - n_pairs}
+    kinds = [f"{n:,} {name}" for name, n in counts.items() if n > 0]
     if len(kinds) > 1:
         text = f"its lines end in several ways: {', '.join(kinds)}"
         yield Note("line-ends", "warning", text, count=1)
@@ -160,7 +151,7 @@ def _text_findings(source: Source) -> Iterator[Note]:
 
 
 def find_in_run(run: Run, qrels: Qrels, k: int, facts: dict[str, Any]) -> Iterator[Note]:
-    """Yield what is found in a run; add to its `facts`."""
+    """Yield the findings in a run, alone and with the judgments; add to the run's `facts`."""
     scan = scan_run(run, k)
     facts |= {"read as": run.description, "queries": len(scan.queries), "rows": scan.n_rows}
     yield from _faulty_row_findings(scan.left_out)
@@ -169,14 +160,15 @@ def find_in_run(run: Run, qrels: Qrels, k: int, facts: dict[str, Any]) -> Iterat
     for source in run.sources if run.is_text else ():
         yield from _text_findings(source)
     try:
-        meeting = judge(qrels, run, CHECK_JUDGING)
+        matched_run = judge(qrels, run, CHECK_JUDGING)
     except InputError as error:
         yield error_finding(error, "ids" if error.kind == "other" else error.kind)
         return
-    yield from _judged_findings(qrels, run, meeting, k, scan, facts)
+    yield from _judged_findings(qrels, run, matched_run, k, facts)
 
 
 def _row_findings(run: Run, scan: Scan, k: int) -> Iterator[Note]:
+    """Yield the findings in the rows of a run, from their scan."""
     if "score" not in run.extra_roles and _is_ranked(run) and not run.has_lists:
         ranking = "its rank column" if "rank" in run.extra_roles else "the order of its rows"
         yield Note("no-scores", "info", f"has no scores: it is ranked by {ranking}", count=1)
@@ -197,9 +189,8 @@ def _row_findings(run: Run, scan: Scan, k: int) -> Iterator[Note]:
         if scan.n_all_tied:
             text += f"; in {format_query_count(scan.n_all_tied)} all scores are equal"
         yield Note("ties", severity, text, count=scan.n_tied, line=line, row=row, query_id=query)
-    line, row, query = (
-        scan.locate_contradiction() if scan.locate_contradiction else (None, None, None)
-    )
+    locate = scan.locate_contradiction
+    line, row, query = (None, None, None) if locate is None else locate()
     for note in scan.score_order.notes(run.rows, severity="error"):
         yield replace(note, line=line, row=row, query_id=query)
     if scan.n_infinite:
@@ -220,52 +211,50 @@ def _is_ranked(run: Run) -> bool:
 
 
 def _judged_findings(
-    qrels: Qrels, run: Run, meeting: MatchedRun, k: int, scan: Scan, facts: dict[str, Any]
+    qrels: Qrels, run: Run, matched_run: MatchedRun, k: int, facts: dict[str, Any]
 ) -> Iterator[Note]:
-    """Yield what is found in a run with the judgments; add to the facts of the run."""
-    judged, judged_at = meeting.judged, 1.0
+    """Yield the findings in a run with the judgments; add to the run's `facts`."""
+    judged, judged_share = matched_run.judged, 1.0
     n_hits = facts["judged documents returned"] = len(judged.hits.rank)
     if qrels.graded and not qrels.has_groups:
-        judged_share = Plan((parse(f"Judged@{k}"),)).values(judged)[:, 0]
-        judged_at = facts[f"Judged@{k}"] = float(mean(judged_share[meeting.is_in_run]))
-    yield from find_own_judgments(meeting, "error")
-    yield from _query_findings(meeting)
+        shares = Plan((parse(f"Judged@{k}"),)).values(judged)[:, 0]  # (n_queries,)
+        judged_share = facts[f"Judged@{k}"] = float(mean(shares[matched_run.is_in_run]))
+    yield from find_own_judgments(matched_run, "error")
+    yield from _query_findings(matched_run)
     if n_hits == 0:
         yield no_judged_doc_note(find_affix(qrels, run), "error")
         return
-    possible = int(np.minimum(np.diff(qrels.starts), judged.n_retrieved[:, 0]).sum())
-    if n_hits / possible < _MIN_JUDGED_SHARE:
+    n_possible = int(np.minimum(np.diff(qrels.starts), judged.n_retrieved[:, 0]).sum())
+    if n_hits / n_possible < _MIN_HIT_SHARE:
         text = (
-            f"only {n_hits / possible:.1%} of the judged documents that the lists have room for "
-            f"were retrieved ({n_hits:,} of {possible:,}): were documents split or numbered "
+            f"only {n_hits / n_possible:.1%} of the judged documents that the lists have room for "
+            f"were retrieved ({n_hits:,} of {n_possible:,}): were documents split or numbered "
             "differently when they were judged?"
         )
         yield Note("few-judged-returned", "warning", text, count=n_hits)
-    if judged_at < _MIN_JUDGED_AT_K and qrels.graded:
+    if judged_share < _MIN_JUDGED_SHARE and qrels.graded:
         text = (
-            f"{1 - judged_at:.1%} of the first {k} documents are not judged, and count as not "
+            f"{1 - judged_share:.1%} of the first {k} documents are not judged, and count as not "
             "relevant: scores may be too low"
         )
         yield Note("unjudged", "warning", text, count=1)
 
 
-def _query_findings(meeting: MatchedRun) -> Iterator[Note]:
-    """Yield which queries only one of the two has."""
-    without_results = meeting.counts.without_results
-    without_judgments = meeting.counts.without_judgments
-    if without_results:
-        presence = zip(meeting.query_ids, meeting.is_in_run.tolist(), strict=True)
-        missing_query = next((query for query, is_present in presence if not is_present), None)
-        example = "" if missing_query is None else f"; for instance {missing_query!r}"
-        text = f"{format_query_count(without_results)} of the qrels without results: they score 0{example}"
-        yield Note(
-            "queries-without-results",
-            "warning",
-            text,
-            count=without_results,
-            query_id=missing_query,
+def _query_findings(matched_run: MatchedRun) -> Iterator[Note]:
+    """Yield the findings of queries that only the run, or only the judgments, have."""
+    n_without_results = matched_run.counts.without_results
+    n_without_judgments = matched_run.counts.without_judgments
+    if n_without_results:
+        presence = zip(matched_run.query_ids, matched_run.is_in_run.tolist(), strict=True)
+        query = next((query for query, is_present in presence if not is_present), None)
+        example = "" if query is None else f"; for instance {query!r}"
+        text = (
+            f"{format_query_count(n_without_results)} of the qrels without results: they score 0"
+            f"{example}"
         )
-    yield from query_spelling_notes(meeting.missing_queries, meeting.unjudged_queries)
-    if without_judgments:
-        text = f"{format_query_count(without_judgments)} of the run without judgments: not scored"
-        yield Note("queries-without-judgments", "info", text, count=without_judgments)
+        code = "queries-without-results"
+        yield Note(code, "warning", text, count=n_without_results, query_id=query)
+    yield from query_spelling_notes(matched_run.missing_queries, matched_run.unjudged_queries)
+    if n_without_judgments:
+        text = f"{format_query_count(n_without_judgments)} of the run without judgments: not scored"
+        yield Note("queries-without-judgments", "info", text, count=n_without_judgments)

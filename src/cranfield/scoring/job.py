@@ -1,4 +1,4 @@
-"""Job: what is to be scored, and how options of an extension change that.
+"""Job: what is to be scored, and how options of an extension change who scores it.
 
 `evaluate` makes a Job and hands it to a function that scores it; an extension may wrap that
 function.
@@ -35,7 +35,7 @@ class MeasureGroup(NamedTuple):
 
 @dataclass(frozen=True)
 class Job:
-    """What is to be scored."""
+    """Judgments, the runs to score against them, and each group of measures."""
 
     judgments: Qrels | QrelsReader
     runs: Mapping[str, Run]
@@ -47,7 +47,7 @@ class Job:
 
 
 class JobScores(NamedTuple):
-    """The scores by each way, and the hash of the judgments if it is known."""
+    """The scores of each group of measures, and the hash of the judgments if it is known."""
 
     systems: Sequence[Systems]
     digest: str | None = None
@@ -72,5 +72,5 @@ class ScoringOptions(Options):
         return None
 
     def wrap(self, score: Scorer) -> Scorer:
-        """Return what scores a job: `score` itself unless an option asks for something else."""
+        """Return the function that scores a job: `score` unless an option asks for another."""
         return score

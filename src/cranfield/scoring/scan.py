@@ -1,4 +1,4 @@
-"""Scan: what is seen of a run's rows, read once from one end to the other."""
+"""Scan: counts what may be wrong in a run's rows, which are read once from end to end."""
 
 import unicodedata
 from collections.abc import Callable, Iterable
@@ -23,20 +23,20 @@ _COUNTS = (
     *("n_rows", "n_split_queries", "left_out", "n_tied", "n_tied_at_top", "n_all_tied"),
     *("score_order", "n_infinite"),
 )
-# The number of a line, what is there, and of which query.
+# Returns the number of a line, the text of its row, and the query.
 LocateRow = Callable[[], tuple[int | None, str | None, str]]
 
 
 @dataclass
 class Scan:
-    """What was seen of a run's rows, some or all."""
+    """What may be wrong in a run's rows, or in some of them: counts, and where to see it."""
 
     n_rows: int = 0
     queries: dict[bytes, None] = field(default_factory=dict)
     n_split_queries: int = 0  # queries whose rows are not together
     left_out: FaultyRows = field(default_factory=FaultyRows)
-    n_tied: int = 0  # rows whose score another of the query has
-    n_tied_at_top: int = 0  # queries with such rows in the first k ranks, or across them
+    n_tied: int = 0  # rows whose score another row of the query has
+    n_tied_at_top: int = 0  # queries with tied rows in the first k ranks, or across them
     locate_tie: LocateRow | None = None
     n_all_tied: int = 0  # queries of several documents, all of the same score
     score_order: ScoreOrder = field(default_factory=ScoreOrder)
@@ -45,7 +45,7 @@ class Scan:
     odd_ids: dict[str, None] = field(default_factory=dict)  # some of them, if there are many
 
     def add(self, other: "Scan") -> None:
-        """Take what was seen of more rows."""
+        """Add the counts of more rows."""
         self.n_split_queries += len(self.queries.keys() & other.queries.keys())
         for name in _COUNTS:
             setattr(self, name, getattr(self, name) + getattr(other, name))
@@ -57,33 +57,34 @@ class Scan:
 
 
 def scan_run(run: Run, k: int) -> Scan:
-    """Return what is seen of a run's rows; ties are counted down to rank `k`, too."""
+    """Return the scan of a run's rows; ties in the first `k` ranks are counted, too."""
     scan = _scan_blocks(run, run.read_columns(sorted(run.extra_roles)), k)
     scan.left_out += run.left_out
     if not scan.n_split_queries:
         return scan
-    regrouped_scan = _scan_blocks(
-        run, regroup_queries(run.read_columns(sorted(run.extra_roles))), k
-    )
-    regrouped_scan.n_split_queries = scan.n_split_queries
-    return regrouped_scan
+    regrouped_blocks = regroup_queries(run.read_columns(sorted(run.extra_roles)))
+    whole_scan = _scan_blocks(run, regrouped_blocks, k)
+    whole_scan.n_split_queries = scan.n_split_queries
+    return whole_scan
 
 
 def _scan_blocks(run: Run, loads: Iterable[Load], k: int) -> Scan:
+    """Return the scan of a run's blocks."""
     scan = Scan()
-    for part_of_scan in map_in_threads(partial(_scan_block, run, k=k), loads):
-        scan.add(part_of_scan)
+    for block_scan in map_in_threads(partial(_scan_block, run, k=k), loads):
+        scan.add(block_scan)
     return scan
 
 
 def _scan_block(run: Run, load: Load, k: int) -> Scan:
+    """Return the scan of one block of a run."""
     grouped_block = run.group_block(load(), Judging(duplicates="first"))
     block = grouped_block.block
     scan = Scan(n_rows=len(block), queries=dict.fromkeys(grouped_block.queries.to_list()))
     scan.left_out = block.left_out + grouped_block.repeats
     scan.n_split_queries = len(grouped_block.queries) - len(scan.queries)
     for ids, is_odd in ((grouped_block.queries, is_odd_query), (block.doc, is_odd_id)):
-        if not ids.are_visible():  # among their bytes is one that is no visible ASCII
+        if not ids.are_visible():  # a byte of theirs is no visible ASCII character
             scan.odd_ids |= dict.fromkeys(filter(is_odd, map(decode, dict.fromkeys(ids.to_list()))))
     if block.score_or_grade is None or grouped_block.sort_score is None or len(block) == 0:
         return scan
@@ -98,6 +99,7 @@ def _scan_block(run: Run, load: Load, k: int) -> Scan:
 
 
 def _count_ties(scan: Scan, grouped_block: GroupedBlock, scores: Floats, k: int) -> None:
+    """Set the counts of ties in a scan, and where the first tie is."""
     group, placement = grouped_block.group, rank_documents(grouped_block, with_ties=True)
     scan.n_tied, scan.n_all_tied = placement.n_tied, placement.n_all_tied
     tied_rows = np.flatnonzero(placement.tie_size > 1)
@@ -106,27 +108,26 @@ def _count_ties(scan: Scan, grouped_block: GroupedBlock, scores: Floats, k: int)
     rows = top_rows if len(top_rows) else tied_rows
     if len(rows):
         rows = rows[np.lexsort((placement.rank[rows], group[rows]))]
-        scan.locate_tie = partial(
-            _locate_tie, grouped_block.block, scores, int(rows[0]), int(rows[1])
-        )
+        upper, lower = int(rows[0]), int(rows[1])
+        scan.locate_tie = partial(_locate_tie, grouped_block.block, scores, upper, lower)
 
 
 def _locate_row(block: Block, row: int) -> tuple[int | None, str | None, str]:
-    """Return the line of a row, what it holds, and its query."""
+    """Return the number of a row's line, the row's text, and its query."""
     return *block.find_line(row), decode(block.query[row])
 
 
 def _locate_tie(
     block: Block, scores: Floats, upper: int, lower: int
 ) -> tuple[int | None, str, str]:
-    """Return the line of the lower of two rows of the same score, what both hold, their query."""
+    """Return the number of the lower row's line in a tie, what both rows hold, and their query."""
     line, _, query = _locate_row(block, lower)
     first, second = (decode(block.doc[row]) for row in (upper, lower))
     return line, f"query {query!r}: {first!r} and {second!r} have {scores[upper]:g}", query
 
 
 def is_odd_query(text: str) -> bool:
-    """Tell the same of a query's id, which may be a question: words with a blank between them."""
+    """Tell what `is_odd_id` does of a query's id, which may be a question: words with blanks."""
     return is_odd_id(text) and any(not word or is_odd_id(word) for word in text.split(" "))
 
 

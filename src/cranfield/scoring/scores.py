@@ -1,4 +1,4 @@
-"""Scores: what a run scored, query by query, over all, and how it was computed."""
+"""Scores: the result of `evaluate`: the values of runs, query by query and over all queries."""
 
 import math
 import re
@@ -36,7 +36,7 @@ class _ScoresTable(Shown):
 
     @property
     def header(self) -> Sequence[str]:
-        """The names of the columns of `rows`; with slices, what is labelled and the label, too."""
+        """The names of the columns of `rows`; with slices, the kind of label and the label, too."""
         slice_columns = ("label", "slice", "queries") if self._slices else ()
         return ("run", "measure", *slice_columns, "query_id", "value")
 
@@ -47,7 +47,7 @@ class _ScoresTable(Shown):
 
     @property
     def _slices(self) -> "dict[tuple[str, str], list[Scores]]":
-        """The scores of each run that has such queries, by what is labelled and the label."""
+        """{(kind of label, label): the scores of each run that has queries with that label}."""
         scores_of_slice: dict[tuple[str, str], list[Scores]] = {}
         for run in self._runs:
             for label, name, slice_scores in run.slices:
@@ -80,20 +80,17 @@ class _ScoresTable(Shown):
             notes.append(f"The worst queries first: cranfield explain ... {words}")
         header = [*labels, *map(str, self.measures)]
         table = Table(header, rows, notes, len(labels), best_cells, frozenset(rules - {0}))
-        return [
-            table,
-            *map(self._table_of_slices, dict.fromkeys(label for label, _ in self._slices)),
-        ]
+        kinds = dict.fromkeys(kind for kind, _ in self._slices)
+        return [table, *map(self._table_of_slices, kinds)]
 
     @property
     def _page_title(self) -> str:
         names = [scores.name for scores in self._runs]
-        return (
-            f"Scores of {', '.join(names) if len(names) <= 3 else format_count(len(names), 'run')}"
-        )
+        subject = ", ".join(names) if len(names) <= 3 else format_count(len(names), "run")
+        return f"Scores of {subject}"
 
     def _table_of_slices(self, label: str) -> Table:
-        """Return the table of one kind of label: rows for each label, the runs."""
+        """Return the table of one kind of label: the runs as its rows, label after label."""
         rows: list[list[str]] = []
         best_cells: set[tuple[int, int]] = set()
         rules = set()
@@ -120,25 +117,22 @@ class _ScoresTable(Shown):
         """
         rows = []
         for run in self._runs:
-            values_of_queries = run.to_dict().items() if per_query else ()
-            groups: list[tuple[Any, ...]]
-            groups = [
-                (None, None, 1, query, value_of_measure)
-                for query, value_of_measure in values_of_queries
-            ]
-            for label, name, scores in ((None, None, run), *run.slices):
-                groups.append((label, name, len(scores.query_ids), "all", scores.means()))
-            for *slice_cells, query, value_of_measure in groups:
-                slice_cells_shown = slice_cells if self._slices else []
-                counted_values = run.round_counts(value_of_measure).items()
+            scores_of_query = run.to_dict().items() if per_query else ()
+            groups: list[tuple[Any, ...]]  # (kind, label, queries, query_id, {measure: score})
+            groups = [(None, None, 1, query, scores) for query, scores in scores_of_query]
+            for kind, label, part in ((None, None, run), *run.slices):
+                groups.append((kind, label, len(part.query_ids), "all", part.means()))
+            for *slice_cells, query, scores in groups:
+                cells = slice_cells if self._slices else []
                 rows += [
-                    (run.name, name, *slice_cells_shown, query, value)
-                    for name, value in counted_values
-                    if value is not None
+                    (run.name, measure, *cells, query, score)
+                    for measure, score in run.round_counts(scores).items()
+                    if score is not None
                 ]
         return self._rows_as_dicts(rows)
 
     def _document(self, *, per_query: bool = False) -> dict[str, Any]:
+        """Return the scores as JSON has them, with the recipe that all runs share."""
         runs = []
         for scores in self._runs:
             run: dict[str, Any] = {
@@ -148,28 +142,26 @@ class _ScoresTable(Shown):
                 "notes": [note.to_dict() for note in scores.notes],
                 "all": scores.round_counts(scores.means()),
             }
-            run |= {
-                key: scores.recipe[key] for key in ("made_of", "retrieved") if key in scores.recipe
-            }
+            own_keys = [key for key in ("made_of", "retrieved") if key in scores.recipe]
+            run |= {key: scores.recipe[key] for key in own_keys}
             run |= scores.ends.to_dict(scores.measures)
             if scores.slices:
                 run["slices"] = [
                     {
-                        "label": label,
-                        "slice": name,
+                        "label": kind,
+                        "slice": label,
                         "counts": {
-                            count_name: getattr(slice_scores.counts, count_name)
-                            for count_name in ("queries", "without_results", "without_relevant")
+                            name: getattr(part.counts, name)
+                            for name in ("queries", "without_results", "without_relevant")
                         },
-                        "all": slice_scores.round_counts(slice_scores.means()),
+                        "all": part.round_counts(part.means()),
                     }
-                    for label, name, slice_scores in scores.slices
+                    for kind, label, part in scores.slices
                 ]
             if per_query:
-                values_of_queries = scores.to_dict()
                 run["queries"] = {
-                    query: scores.round_counts(value_of_measure)
-                    for query, value_of_measure in values_of_queries.items()
+                    query: scores.round_counts(query_scores)
+                    for query, query_scores in scores.to_dict().items()
                 }
             runs.append(run)
         recipe = dict(self._runs[0].recipe)
@@ -181,15 +173,13 @@ class _ScoresTable(Shown):
         """Return an Arrow table: a row for each run and query, a column for each measure."""
         import pyarrow as pa
 
-        run_scores = self._runs
+        runs = self._runs
         columns = {
-            "run": arrow_column([scores.name for scores in run_scores for _ in scores.query_ids]),
-            "query_id": arrow_column(
-                [query for scores in run_scores for query in scores.query_ids]
-            ),
+            "run": arrow_column([scores.name for scores in runs for _ in scores.query_ids]),
+            "query_id": arrow_column([query for scores in runs for query in scores.query_ids]),
         }
-        for name, (measure, _) in run_scores[0].columns.items():
-            values = np.concatenate([scores.columns[name][1] for scores in run_scores])
+        for name, (measure, _) in runs[0].columns.items():
+            values = np.concatenate([scores.columns[name][1] for scores in runs])
             if measure.definition.is_text:
                 columns[name] = arrow_column(values.tolist())
                 continue
@@ -222,9 +212,9 @@ class Scores(_ScoresTable):
     values: Floats
     counts: Counts
     recipe: Mapping[str, Any]
-    notes: tuple[Note, ...] = ()  # what to know of the data and of how it was judged
-    ends: Ends = NO_ENDS  # what an extension has found beside the values
-    # What is labelled, a label, and the scores of its queries; see `slice`.
+    notes: tuple[Note, ...] = ()  # what to know of the data and of how they were judged
+    ends: Ends = NO_ENDS  # intervals around the values, which an extension has found
+    # The kind of label, a label, and the scores of its queries; see `slice`.
     slices: "tuple[tuple[str, str, Scores], ...]" = ()
     decimals: tuple[int | None, ...] = ()  # to how many each mean is rounded; (): not rounded
     renamed: Mapping[str, str] = field(default_factory=dict)  # measures as asked -> as computed
@@ -242,10 +232,10 @@ class Scores(_ScoresTable):
         >>> scores["P@1"], scores.slice("how to")["P@1"], scores.slice("fact")["P@1"]
         (0.5, 1.0, 0.0)
         """
-        for kind, slice_label, scores in self.slices:
-            if slice_label == name and label in (None, kind):
+        for kind, slice_name, scores in self.slices:
+            if slice_name == name and label in (None, kind):
                 return scores
-        labels = ", ".join(slice_label for _, slice_label, _ in self.slices)
+        labels = ", ".join(slice_name for _, slice_name, _ in self.slices)
         raise KeyError(f"{name}: there are {labels or 'none: evaluate(..., slices=) makes them'}")
 
     @property
@@ -254,7 +244,7 @@ class Scores(_ScoresTable):
         return None if self.ends is NO_ENDS else self.ends
 
     def select_queries(self, is_selected: Bools, counts: Counts) -> "Scores":
-        """Return the scores of some queries, of which there are so many."""
+        """Return the scores of the selected queries; `is_selected` is a mask, (n_queries,)."""
         return replace(
             self,
             query_ids=[*compress(self.query_ids, is_selected.tolist())],
@@ -278,16 +268,17 @@ class Scores(_ScoresTable):
         return columns
 
     def _find_column(self, measure: Measure | str) -> str:
-        name, suffix = measure, ""
-        if isinstance(name, str) and (match := re.fullmatch(r"(.+) ([a-z]+)", name)):
-            name, suffix = match.groups()  # "AP low"
-        parsed_measure = parse(name) if isinstance(name, str) else name
-        column_name = f"{parsed_measure} {suffix}".rstrip()
-        column_name = self.renamed.get(column_name, column_name)
-        if column_name not in self.columns:
-            column_names = ", ".join(self.columns)
-            raise MeasureError(f"{column_name} was not evaluated; these were: {column_names}")
-        return column_name
+        """Return the name of a measure's column, "AP@10" or "AP@10 low"; MeasureError if none."""
+        suffix = ""
+        if isinstance(measure, str):
+            if match := re.fullmatch(r"(.+) ([a-z]+)", measure):
+                measure, suffix = match.groups()
+            measure = parse(measure)
+        name = f"{measure} {suffix}".rstrip()
+        name = self.renamed.get(name, name)
+        if name not in self.columns:
+            raise MeasureError(f"{name} was not evaluated; these were: {', '.join(self.columns)}")
+        return name
 
     def __getitem__(self, measure: Measure | str) -> float:
         """Return the value of one measure over all queries; KeyError if it was not evaluated."""
@@ -298,16 +289,17 @@ class Scores(_ScoresTable):
         return [*self.means()]
 
     def _aggregate(self, name: str, *, exact: bool = False) -> float:
+        """Return the value of a column over all queries."""
         measure, values = self.columns[name]
         if not self.decimals:
             return measure.aggregate(values, exact=exact)
         decimals = self.decimals[[*self.columns].index(name)]
-        finite_values = values[values == values]  # not NaN
-        value = measure.aggregate(finite_values, exact=exact) if len(finite_values) else math.nan
-        return value if decimals is None else round(value, decimals)
+        numbers = values[values == values]  # not NaN
+        score = measure.aggregate(numbers, exact=exact) if len(numbers) else math.nan
+        return score if decimals is None else round(score, decimals)
 
     def means(self, *, exact: bool = False) -> dict[str, float]:
-        """Return {measure: value over all queries}, of those that have one.
+        """Return {measure: value over all queries} for the measures that have such a value.
 
         Values are added up from query to query, in the order of `query_ids`, as trec_eval does;
         with `exact`, sums are exact and rounded once: the same bits in any order, as those of a
@@ -319,16 +311,14 @@ class Scores(_ScoresTable):
         >>> scores.means(), scores.means(exact=True)
         ({'R@1': 0.09999999999999999}, {'R@1': 0.1})
         """
-        has_number = (
-            name for name, (measure, _) in self.columns.items() if not measure.definition.is_text
-        )
-        value_of_measure = {name: self._aggregate(name, exact=exact) for name in has_number}
-        # Under a convention, a measure may average none of the queries of a slice.
-        return (
-            {name: value for name, value in value_of_measure.items() if value == value}
-            if self.decimals
-            else value_of_measure
-        )
+        means = {
+            name: self._aggregate(name, exact=exact)
+            for name, (measure, _) in self.columns.items()
+            if not measure.definition.is_text
+        }
+        if self.decimals:  # a convention: a measure may average none of the queries of a slice
+            return {name: mean for name, mean in means.items() if mean == mean}
+        return means
 
     def per_query(self, measure: Measure | str) -> dict[str, Any]:
         """Return {query_id: value} of one measure: numbers, or texts if it is one of texts."""
@@ -341,48 +331,44 @@ class Scores(_ScoresTable):
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
         """Return {query_id: {measure: value}}; None for what a measure is not averaged over."""
-        value_lists = [values.tolist() for _, values in self.columns.values()]
+        columns = [scores.tolist() for _, scores in self.columns.values()]
         if self.decimals:
-            value_lists = [[finite_or_none(value) for value in values] for values in value_lists]
+            columns = [list(map(finite_or_none, column)) for column in columns]
         return {
             query: dict(zip(self.columns, row, strict=True))
-            for query, row in zip(self.query_ids, zip(*value_lists, strict=True), strict=True)
+            for query, row in zip(self.query_ids, zip(*columns, strict=True), strict=True)
         }
 
-    def round_counts(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the values of some columns, {name: value}, with every digit; counts are whole."""
-        kinds = {
-            name: measure.definition.aggregation for name, (measure, _) in self.columns.items()
-        }
+    def round_counts(self, scores: Mapping[str, Any]) -> dict[str, Any]:
+        """Return {column: score} with every digit, but with counts as whole numbers."""
+        columns = self.columns.items()
+        counts = {name for name, (measure, _) in columns if measure.definition.aggregation == "sum"}
         return {
-            name: int(value) if kinds[name] == "sum" and value is not None else value
-            for name, value in values.items()
+            name: int(score) if name in counts and score is not None else score
+            for name, score in scores.items()
         }
 
     def format_cells(self) -> list[list[str]]:
-        """Return what a table shows of each query, a cell for each measure; the last row: of all.
+        """Return the cells of a table: a row for each query, and one for all; a cell per measure.
 
-        With bounds, `0.5058 [0.4312, 0.7120]`.
+        With bounds, a cell is `0.5058 [0.4312, 0.7120]`.
         """
         means = self.means()
         texts = {
             name: [
-                format_score(measure, value) for value in (*values.tolist(), means.get(name, "-"))
+                format_score(measure, score) for score in (*scores.tolist(), means.get(name, "-"))
             ]
-            for name, (measure, values) in self.columns.items()
+            for name, (measure, scores) in self.columns.items()
         }
-        cell_columns = []
+        columns = []
         for name in map(str, self.measures):
             column = texts[name]
-            end_texts = [
-                texts[end_name]
-                for end in self.ends.suffixes
-                if (end_name := f"{name} {end}") in texts
-            ]
+            end_names = [f"{name} {suffix}" for suffix in self.ends.suffixes]
+            end_texts = [texts[end_name] for end_name in end_names if end_name in texts]
             if end_texts:
                 column = [*map(self.ends.format_cell, column, *end_texts)]
-            cell_columns.append(column)
-        return [list(row) for row in zip(*cell_columns, strict=True)]
+            columns.append(column)
+        return [list(row) for row in zip(*columns, strict=True)]
 
     def __repr__(self) -> str:
         means = [f"{name}: {value:.4f}" for name, value in self.means().items()]
@@ -401,7 +387,7 @@ class Systems(_ScoresTable, Mapping[str, Scores]):
     """
 
     def __init__(self, scores: Iterable[Scores]) -> None:
-        self._scores = {scores.name: scores for scores in scores}
+        self._scores = {run_scores.name: run_scores for run_scores in scores}
         if not self._scores:
             raise InputError("no run is given")
 
@@ -446,7 +432,7 @@ class Systems(_ScoresTable, Mapping[str, Scores]):
     def notes(self) -> tuple[Note, ...]:
         """What to know beside the numbers: the queries, what was left out, the options.
 
-        A note that does not apply to all runs names, as its source, those that it applies to.
+        A note that does not apply to all runs names, as its source, the runs that it applies to.
         """
         notes_of_runs = ((name, note) for name, scores in self.items() for note in scores.notes)
         return tuple(merge_notes(notes_of_runs, n_sources=len(self)))
@@ -456,23 +442,21 @@ class Systems(_ScoresTable, Mapping[str, Scores]):
 
 
 def _find_best_cells(runs: Sequence[Scores], row: int, n_labels: int) -> frozenset[tuple[int, int]]:
-    """Return the cells of the best values among runs, the first of which is in this row."""
+    """Return (row, column) of the best scores of each measure; the first run is in this row."""
     best_cells = set()
     for column, measure in enumerate(runs[0].measures, n_labels):
         if measure.definition.is_text or not measure.definition.higher_is_better:
             continue
-        values = [scores[measure] for scores in runs]
-        if min(values) < max(values):
-            best_cells |= {
-                (row + i, column) for i, value in enumerate(values) if value == max(values)
-            }
+        means = [scores[measure] for scores in runs]
+        if min(means) < max(means):
+            best_cells |= {(row + i, column) for i, mean in enumerate(means) if mean == max(means)}
     return frozenset(best_cells)
 
 
-def format_score(measure: Measure, value: float | str) -> str:
-    """Return a value as tables show it: counts whole, other numbers with four decimals."""
-    if isinstance(value, str):
-        return value
-    if math.isnan(value):
+def format_score(measure: Measure, score: float | str) -> str:
+    """Return a score as tables show it: counts whole, other numbers with four decimals."""
+    if isinstance(score, str):
+        return score
+    if math.isnan(score):
         return "-"
-    return f"{value:.0f}" if measure.definition.aggregation == "sum" else f"{value:.4f}"
+    return f"{score:.0f}" if measure.definition.aggregation == "sum" else f"{score:.4f}"

@@ -1,9 +1,9 @@
-"""Sides: tables that hold both judgments and a run, given instead of both."""
+"""Sides: reads tables that hold both judgments and a run, which are given instead of the two."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,45 +21,59 @@ from cranfield.formats.source import Source
 from cranfield.notes import Note
 
 
+class TwoSidedTable(NamedTuple):
+    """A table's rows as judgments, and as a run; its name if it has one."""
+
+    name: str | None
+    qrels_rows: Rows
+    run_rows: Rows
+
+    def open_qrels(self, errors: Errors, duplicates: Duplicates) -> QrelsReader:
+        """Return a reader of the judgments, with notes on the table."""
+        notes = tuple(_list_notes(self.qrels_rows, self.run_rows))
+        return QrelsReader(self.qrels_rows, errors, duplicates, notes=notes)
+
+    def make_run(self, errors: Errors, make_unique_name: Callable[[str], str]) -> Run:
+        """Return the run, under a name that no other run has."""
+        run = Run(self.run_rows, self.name, errors=errors)
+        run.name = make_unique_name(run.name)
+        return run
+
+
 @dataclass(frozen=True)
 class TwoSidedTables:
-    """The judgments and the run of each of some tables: (name, judgments, run).
+    """Tables that hold both sides: as many systems over the same queries.
 
-    Several tables are as many systems over the same queries; `is_one`: it was no list of tables.
+    `is_single_table`: the data were one table, not a list of tables.
     """
 
-    tables: Sequence[tuple[str | None, Rows, Rows]]
+    tables: Sequence[TwoSidedTable]
     is_single_table: bool
 
     def open(
         self, errors: Errors, duplicates: Duplicates = "refuse"
     ) -> tuple[Qrels | QrelsReader, Run | dict[str, Run]]:
-        """Return the same as `read`; the judgments of one table may still be to be read."""
+        """Return what `read` returns, but a reader of the judgments for a single table."""
         if not self.is_single_table:
             return self.read(errors, duplicates)
-        ((name, qrels_rows, run_rows),) = self.tables
-        reader = QrelsReader(
-            qrels_rows, errors, duplicates, notes=tuple(_list_notes(qrels_rows, run_rows))
-        )
-        return reader, _make_run(run_rows, name, errors, make_unique_namer())
+        (table,) = self.tables
+        reader = table.open_qrels(errors, duplicates)
+        return reader, table.make_run(errors, make_unique_namer())
 
     def read(
         self, errors: Errors, duplicates: Duplicates = "refuse"
     ) -> tuple[Qrels, Run | dict[str, Run]]:
         """Return the judgments, and the run, or the runs by name.
 
-        Raises InputError for what cannot be read, and for tables with other judgments.
+        Raises InputError for a table that cannot be read, or with other judgments than the first.
         """
         runs: dict[str, Run] = {}
         judgments: dict[str, Qrels] = {}
         make_unique_name = make_unique_namer()
-        for stated_name, qrels_rows, run_rows in self.tables:
-            run = _make_run(run_rows, stated_name, errors, make_unique_name)
+        for table in self.tables:
+            run = table.make_run(errors, make_unique_name)
             runs[run.name] = run
-            reader = QrelsReader(
-                qrels_rows, errors, duplicates, notes=tuple(_list_notes(qrels_rows, run_rows))
-            )
-            judgments[run.name] = reader.read()
+            judgments[run.name] = table.open_qrels(errors, duplicates).read()
         first, *other_names = judgments
         for other_name in other_names:
             _refuse_other_judgments(first, judgments[first], other_name, judgments[other_name])
@@ -69,9 +83,9 @@ class TwoSidedTables:
 def find_two_sided_tables(
     data: Any, columns: ColumnsOfBoth | None, errors: Errors
 ) -> TwoSidedTables | None:
-    """Return what a table holds, or several: a list of tables or files, or a dict {name: table}.
+    """Return both sides of a table, of a list of tables or files, or of a dict {name: table}.
 
-    None if the data are no tables; InputError if one of them does not hold both.
+    None if the data are no tables; InputError if a table does not hold both sides.
     """
     named_tables = _list_tables(data)
     is_single_table = named_tables is None
@@ -81,23 +95,28 @@ def find_two_sided_tables(
         if not _is_table(data):
             return None
         named_tables = [(None, data)]
-    return TwoSidedTables(
-        [(name, *_read_both_sides(table, columns, errors)) for name, table in named_tables],
-        is_single_table,
-    )
+    return TwoSidedTables(_read_tables(named_tables, columns, errors), is_single_table)
+
+
+def _read_tables(
+    named_tables: Sequence[tuple[str | None, Any]], columns: ColumnsOfBoth | None, errors: Errors
+) -> list[TwoSidedTable]:
+    """Return both sides of each (name, table)."""
+    return [
+        TwoSidedTable(name, *_read_both_sides(table, columns, errors))
+        for name, table in named_tables
+    ]
 
 
 def open_table_pair(
     qrels: Any, runs: Any, columns: ColumnsOfBoth | None, errors: Errors
 ) -> TwoSidedTables | None:
-    """Return what tables hold that were given as judgments and as runs, where all hold both sides.
+    """Return both sides of tables that are given as judgments and as runs, if all hold both sides.
 
-    They are as many systems, as tables in one list are. None if one of them holds one side, if
-    `columns` say which is which, or if `runs` are the table that `qrels` are.
+    They are as many systems, as tables in one list are. None if a table holds one side, if
+    `columns` are stated for each side, or if `runs` are the table that `qrels` are.
     """
-    if not _is_table(qrels) or any(
-        isinstance(side_columns, Mapping) for side_columns in (columns or {}).values()
-    ):
+    if not _is_table(qrels) or _states_sides(columns):
         return None
     named_tables = _list_tables(runs) or ([(None, runs)] if _is_table(runs) else [])
     if all(are_same_table(table, qrels) for _, table in named_tables):
@@ -106,54 +125,56 @@ def open_table_pair(
         named_tables = [(None, qrels), *named_tables]
     if not hold_both_sides([table for _, table in named_tables], columns):
         return None
-    return TwoSidedTables(
-        [(name, *_read_both_sides(table, columns, errors)) for name, table in named_tables],
-        is_single_table=False,
-    )
+    return TwoSidedTables(_read_tables(named_tables, columns, errors), is_single_table=False)
+
+
+def _states_sides(columns: ColumnsOfBoth | None) -> bool:
+    """Tell whether columns are stated for each side: {"qrels": {...}, "run": {...}}."""
+    return any(isinstance(side_columns, Mapping) for side_columns in (columns or {}).values())
 
 
 def are_same_two_sided_table(qrels: Any, runs: Any, columns: ColumnsOfBoth | None) -> bool:
     """Tell whether judgments and runs are the same table, which holds both sides."""
-    states_sides = any(
-        isinstance(side_columns, Mapping) for side_columns in (columns or {}).values()
-    )
-    is_table = are_same_table(qrels, runs) and _is_table(qrels) and not states_sides
+    is_table = are_same_table(qrels, runs) and _is_table(qrels) and not _states_sides(columns)
     return is_table and hold_both_sides([qrels, runs], columns)
 
 
 def hold_both_sides(tables: Sequence[Any], columns: ColumnsOfBoth | None) -> bool:
-    """Tell whether each of some tables or files holds both sides; those of one side come in pairs.
+    """Tell whether each of some tables or files holds both sides.
 
-    Of several, only such do as have a column of documents of their own for each side. What can be
-    read only once is not looked at; of a table in memory, its first row is.
+    Several tables may also be judgments and runs, a side each: they hold both sides only if each
+    has a column of documents for each side. A table that can be read only once is taken for one
+    side; of a table in memory, the first row is read.
     """
     if any(map(is_read_once, tables)):
         return False
     try:
-        sides_of_tables = [_read_both_sides(_first_row(table), columns) for table in tables]
+        pairs = [_read_both_sides(_first_row(table), columns) for table in tables]
     except InputError:
         return False
-    return len(sides_of_tables) == 1 or all(
+    return len(pairs) == 1 or all(
         qrels_rows.name_of_role["doc"] != run_rows.name_of_role["doc"]
-        for qrels_rows, run_rows in sides_of_tables
+        for qrels_rows, run_rows in pairs
     )
 
 
 def _read_both_sides(
     table: Any, columns: ColumnsOfBoth | None, errors: Errors = "strict"
 ) -> tuple[Rows, Rows]:
+    """Return the rows of a table, or a file, as judgments and as a run."""
     is_path = isinstance(table, str | os.PathLike)
     return read_both_sides(table, columns=columns, errors=errors, is_path=is_path)
 
 
 def are_same_table(table: Any, other_table: Any) -> bool:
-    """Tell whether two tables are one: the same object, or the same path."""
-    paths = isinstance(table, str | os.PathLike) and isinstance(other_table, str | os.PathLike)
-    return table is other_table or (paths and os.fspath(table) == os.fspath(other_table))
+    """Tell whether two tables are the same object, or the same path."""
+    if isinstance(table, str | os.PathLike) and isinstance(other_table, str | os.PathLike):
+        return os.fspath(table) == os.fspath(other_table)
+    return table is other_table
 
 
 def is_read_once(table: Any) -> bool:
-    """Tell whether it is a pipe, a URL or a stream: what was looked at would have to come again."""
+    """Tell whether a table is a pipe, a URL or a stream, whose first rows would be lost."""
     if not isinstance(table, str | os.PathLike):
         return is_stream(table)
     path = os.fspath(table)
@@ -162,22 +183,15 @@ def is_read_once(table: Any) -> bool:
 
 
 def _first_row(table: Any) -> Any:
-    """Return a table with the first row alone, where the table has a quick way to say so."""
+    """Return the first row of a table, as a table, if that is quick; else the whole table."""
     if isinstance(table, list | np.ndarray):
         return table[:1]
     head = getattr(table, "head", None)
     return head(1) if callable(head) else table
 
 
-def _make_run(
-    rows: Rows, stated_name: str | None, errors: Errors, make_unique_name: Callable[[str], str]
-) -> Run:
-    run = Run(rows, stated_name, errors=errors)
-    run.name = make_unique_name(run.name)
-    return run
-
-
 def _list_notes(qrels_rows: Rows, run_rows: Rows) -> Iterator[Note]:
+    """Yield notes on a table that holds both sides."""
     yield from _list_unread_columns(run_rows)
     if qrels_rows.name_of_role["doc"] == run_rows.name_of_role["doc"]:
         text = "Judged: the documents of the table alone, all of which were retrieved."
@@ -185,48 +199,45 @@ def _list_notes(qrels_rows: Rows, run_rows: Rows) -> Iterator[Note]:
 
 
 def _list_unread_columns(run_rows: Rows) -> Iterator[Note]:
-    """Say which columns are not read that have the name of the retrieved documents, and more."""
-    doc_column = run_rows.name_of_role["doc"]
-    similar_names = [
-        name for name in run_rows.column_names if name.startswith(doc_column) and name != doc_column
-    ]
-    if run_rows.list_columns and similar_names:
+    """Yield a note on columns whose names begin with that of the retrieved documents."""
+    doc_name = run_rows.name_of_role["doc"]
+    names = [name for name in run_rows.column_names if name.startswith(doc_name)]
+    unread = [name for name in names if name != doc_name]
+    if run_rows.list_columns and unread:
         text = (
-            f"Not read: {', '.join(similar_names)}, beside {doc_column}. A table has one run; another is read "
-            f"with columns={{'retrieved_ids': {similar_names[0]!r}}} (--columns retrieved_ids={similar_names[0]})."
+            f"Not read: {', '.join(unread)}, beside {doc_name}. A table has one run; another is "
+            f"read with columns={{'retrieved_ids': {unread[0]!r}}} (--columns "
+            f"retrieved_ids={unread[0]})."
         )
-        yield Note("other-columns", "info", text, count=len(similar_names))
+        yield Note("other-columns", "info", text, count=len(unread))
 
 
 def _refuse_other_judgments(
     name: str, judgments: Qrels, other_name: str, other_judgments: Qrels
 ) -> None:
     """Raise InputError unless two tables hold the same judgments."""
-    docs_of_query, other_docs_of_query = judgments.to_dict(), other_judgments.to_dict()
-    if docs_of_query == other_docs_of_query:
+    grades, other_grades = judgments.to_dict(), other_judgments.to_dict()
+    if grades == other_grades:
         return
-    query = next(
-        q
-        for q in [*docs_of_query, *other_docs_of_query]
-        if docs_of_query.get(q) != other_docs_of_query.get(q)
-    )
+    queries = [*grades, *other_grades]
+    query = next(query for query in queries if grades.get(query) != other_grades.get(query))
     descriptions = [
-        f"{_format_judgments(judged_docs[query])} in {table_name}"
-        if query in judged_docs
-        else f"none in {table_name}"
-        for table_name, judged_docs in ((name, docs_of_query), (other_name, other_docs_of_query))
+        f"{_format_judgments(docs[query])} in {table}" if query in docs else f"none in {table}"
+        for table, docs in ((name, grades), (other_name, other_grades))
     ]
     raise InputError(
-        f"the judgments of {name} and {other_name} differ: query {query!r:.80} has {', '.join(descriptions)}",
+        f"the judgments of {name} and {other_name} differ: query {query!r:.80} has "
+        f"{', '.join(descriptions)}",
         hint="Several tables that hold both sides are several systems over the same judgments. To "
         "take those of one alone, give Qrels(rows) or read_qrels(path) first, and then the runs; "
         "on the command line, say --qrels-columns query_id=...,doc_id=... of the first file.",
     )
 
 
-def _format_judgments(judged_docs: Mapping[str, Any]) -> str:
-    grade_list = ", ".join(f"{doc!r}: {grade}" for doc, grade in [*judged_docs.items()][:3])
-    return f"{{{grade_list}{', ...' if len(judged_docs) > 3 else ''}}}"
+def _format_judgments(grade_of_doc: Mapping[str, Any]) -> str:
+    """Return the first judgments of a query, as a dict is written."""
+    grade_list = ", ".join(f"{doc!r}: {grade}" for doc, grade in [*grade_of_doc.items()][:3])
+    return f"{{{grade_list}{', ...' if len(grade_of_doc) > 3 else ''}}}"
 
 
 def _list_tables(data: Any) -> list[tuple[str | None, Any]] | None:

@@ -82,7 +82,7 @@ def test_a_signal_leaves_no_file(command: str, code: str, name: str, tmp_path: P
 LOSING = """
 import signal, sys, weakref
 import cranfield.cli.measures
-from cranfield.formats.source import written
+from cranfield.formats.source import open_to_write
 
 def raise_signal(*_):
     signal.raise_signal(getattr(signal, signal_name))
@@ -108,7 +108,7 @@ def clear():
         print("lost", flush=True)
 
 def write_for_ever(**_):
-    with written(path) as stream:
+    with open_to_write(path) as stream:
         stream.write(b"half")
         stream.flush()
         {lose}
@@ -166,8 +166,8 @@ def test_a_signal_that_was_lost_is_the_status_at_the_end(tmp_path: Path) -> None
 
 def test_python_leaves_no_half_written_file(tmp_path: Path) -> None:
     code = (
-        "import sys; from cranfield.formats.source import written\n"
-        "with written(sys.argv[1]) as file:\n"
+        "import sys; from cranfield.formats.source import open_to_write\n"
+        "with open_to_write(sys.argv[1]) as file:\n"
         "    file.write(b'x' * (1 << 20)); file.flush(); print('now', flush=True)\n"
         "    sys.stdin.read()"
     )
@@ -183,7 +183,7 @@ def test_python_leaves_no_half_written_file(tmp_path: Path) -> None:
 def test_python_leaves_no_copy_of_a_pipe(tmp_path: Path) -> None:
     code = (
         "import sys; from cranfield.formats.source import Source\n"
-        "print(len(Source('-').start(1 << 20)), flush=True); sys.stdin.read()"
+        "print(len(Source('-').read_start(1 << 20)), flush=True); sys.stdin.read()"
     )
     with started(code, folder=tmp_path) as process:
         feed(process, 1 << 20)
@@ -384,7 +384,7 @@ def test_a_mistake_of_ours_is_no_verdict(tmp_path: Path) -> None:
     code = (
         "import cranfield.cli.gate as g\n"
         "def broken(*_, **__): raise ZeroDivisionError('ours')\n"
-        "g.Several = broken\n" + MAIN
+        "g.SystemFiles = broken\n" + MAIN
     )
     arguments = ["gate", "a", "b", "--baseline", "c", "--margin", "1"]
     with started(code, *arguments, folder=tmp_path) as process:

@@ -433,7 +433,7 @@ def test_a_command_is_broken_off_while_it_draws(
 def test_a_shell_is_told_130(saved: list[str]) -> None:
     """That is what it makes of a process that SIGINT ended; scripts stop by it."""
     code = (
-        "from cranfield import progress; progress.Watch.look = lambda self: "
+        "from cranfield import progress; progress.Watch.redraw = lambda self: "
         "__import__('signal').raise_signal(2)\n"
         "from cranfield.cli import main; main()"
     )

@@ -304,7 +304,7 @@ def test_no_text_is_markup_in_markdown(rows: list[tuple[str, str]], strong: bool
     tokens = parser.parse(to_markdown(table))
     expected = [cell for row in (rows[0], *rows, rows[0]) for cell in row]
     kinds = {"paragraph", "table", "thead", "tbody", "tr", "th", "td", "bullet_list", "list_item"}
-    assert {token.type.removesuffix("_open_collection") for token in tokens if token.nesting == 1} <= kinds
+    assert {token.type.removesuffix("_open") for token in tokens if token.nesting == 1} <= kinds
     for kind, n in ("table", 1), ("tr", len(rows)), ("th", 2), ("td", 2 * len(rows) - 2):
         assert sum(token.type == f"{kind}_open" for token in tokens) == n
     assert sum(token.type == "list_item_open" for token in tokens) == 2

@@ -38,7 +38,7 @@ from cranfield.comparison.corrections import (
 )
 from cranfield.comparison.effects import cliffs_delta
 from cranfield.comparison.flips import PairedScores
-from cranfield.comparison.needed import detectable
+from cranfield.comparison.needed import Goal, estimate_mean, find_least_effect
 from cranfield.comparison.result import Pair
 from cranfield.comparison.significance import (
     Moments,
@@ -1202,7 +1202,9 @@ def test_what_is_found_depends_on_the_correction(correction: Any, level: float) 
     pair = comparison["score"].pairs[0]
     assert pair.verdict is None
     assert pair.sd is not None
-    assert pair.detectable == pytest.approx(detectable(43, alpha=level) * pair.sd)
+    assert pair.detectable == pytest.approx(
+        find_least_effect(Goal(alpha=level), estimate_mean(43)) * pair.sd
+    )
     assert ("of cases, before correction: " in str(comparison)) == (correction in ("maxt", "bh"))
     assert ("of cases: " in str(comparison)) == (correction not in ("maxt", "bh"))
 
@@ -1216,7 +1218,9 @@ def test_what_is_found_depends_on_what_holm_has_told_already() -> None:
     # Two of three are told: to the third alpha is left whole; without one of the two, the half.
     for pair, level in zip(result.pairs, (0.05 / 2, 0.05 / 2, 0.05), strict=True):
         assert pair.sd is not None
-        assert pair.detectable == pytest.approx(detectable(43, alpha=level) * pair.sd)
+        assert pair.detectable == pytest.approx(
+            find_least_effect(Goal(alpha=level), estimate_mean(43)) * pair.sd
+        )
 
 
 # ---- what looks like something else -------------------------------------------------------------

@@ -240,7 +240,7 @@ def test_nothing_is_changed_in_place_and_every_result_says_how_it_was_made(tmp_p
         (lambda run: run.rerank(run.only(docs=["a"]).break_ties(run)), InputError, "no scores to"),
         (lambda run: run.only(queries=["zz"]), InputError, "nothing is left of the run 'r'"),
         (lambda run: run.rename(""), OptionError, "what the run is called"),
-        (lambda run: run.rerank(run, rest="above"), OptionError, "rest"),
+        (lambda run: run.rerank(run, unscored="above"), OptionError, "unscored"),
         (lambda run: run.rerank([("q", "a"), ("q", "b")]), InputError, "no scores to rerank by"),
         (
             lambda run: run.spans("(?P<doc>.)(?P<start>.)(?P<end>.)").top(1),

@@ -129,8 +129,9 @@ def test_the_hash_is_the_sum_that_it_is_said_to_be() -> None:
 
 def test_the_numbers_are_drawn_in_every_process() -> None:
     code = (
-        "from cranfield.arrays.ids import Ids; from cranfield.arrays.byte_strings import FIXED; "
-        "print(*Ids.of([b'a long id'] * 2).hash(), FIXED[0])"
+        "from cranfield.arrays.ids import Ids; "
+        "from cranfield.arrays.byte_strings import FIXED_KEYS; "
+        "print(*Ids.of([b'a long id'] * 2).hash(), FIXED_KEYS[0])"
     )
     first, second = (
         subprocess.run([sys.executable, "-c", code], check=True, capture_output=True).stdout.split()
@@ -179,7 +180,7 @@ def test_hits_are_found_though_a_document_has_one_key_for_all_queries(
     run = pa.table(dict(zip(("query_id", "doc_id", "score"), zip(*rows, strict=True), strict=True)))
     expected = evaluate(qrels, run, "AP nDCG NumRelRet").to_dict()
     for module in (match, order, slots):
-        monkeypatch.setattr(module, "keyed", lambda hashes, group: hashes.copy())
+        monkeypatch.setattr(module, "pair_keys", lambda hashes, group: hashes.copy())
     assert evaluate(qrels, run, "AP nDCG NumRelRet").to_dict() == expected
     assert evaluate(qrels, run, "NumRelRet").means()["NumRelRet"] == 10 * 3 + 10 * 4
 

@@ -28,7 +28,7 @@ def listed(texts: Sequence[str] = TEXTS) -> IdList:
 def test_identifiers_as_a_sequence_are_like_the_list_of_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(ids_module, "_AT_ONCE", 3)
+    monkeypatch.setattr(ids_module, "_BATCH_SIZE", 3)
     found = listed()
     assert found == TEXTS
     assert found == listed()
@@ -172,7 +172,7 @@ def test_large_evaluations_in_pieces_have_the_same_bits(
         seen.append(1)
         return pieces(one)
 
-    monkeypatch.setattr(judged_module.Judged, "pieces", counted)
+    monkeypatch.setattr(judged_module.Judged, "split_queries", counted)
     qrels = read_qrels(judged)
     for found in (evaluate(qrels, read_run(run), MEASURES, **how), kept):
         assert found.to_dict() == whole.to_dict()

@@ -129,6 +129,6 @@ def test_all_judgments_as_a_dict_take_the_grades_once(
         calls.append(len(grades))
         return widen_grades(grades)
 
-    monkeypatch.setattr(judgment_columns, "widened", counted)
+    monkeypatch.setattr(judgment_columns, "widen_grades", counted)
     assert judged.to_dict() == wanted
     assert calls == [2 * len(wanted)]

@@ -310,6 +310,8 @@ def test_what_others_write_there_breaks_nothing(change: Any, write: Any) -> None
 def test_a_stated_top_grade_that_is_a_fraction_is_part_of_the_hash() -> None:
     """As ERR and others depend on it."""
     qrels = Qrels({"q": {"a": 0.25}})
-    hashes = {hash_judgments(qrels.replace_fields(stated_top_grade=top)) for top in (0.25, 0.5, 0.75, 1)}
+    hashes = {
+        hash_judgments(qrels.replace_fields(stated_top_grade=top)) for top in (0.25, 0.5, 0.75, 1)
+    }
     assert len(hashes) == 4
     assert hash_judgments(qrels.replace_fields(stated_top_grade=1.0)) in hashes

@@ -64,13 +64,13 @@ def test_rows_that_are_left_out_and_queries_that_come_back() -> None:
 
 
 def test_a_run_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    n_read, every_row = [], Run.read_columns
+    n_read, read_columns = [], Run.read_columns
 
     def counted(self: Run, wanted: Any) -> Any:
         n_read.append(bool(self.sources))
-        return every_row(self, wanted)
+        return read_columns(self, wanted)
 
-    monkeypatch.setattr(Run, "every_row", counted)
+    monkeypatch.setattr(Run, "read_columns", counted)
     every = explain_queries(QRELS, RUNS[0], parse("AP"), QRELS.query_ids, Judging())
     assert len([*every]) == 40
     assert n_read.count(True) == 1

@@ -31,7 +31,7 @@ def test_of_a_value_of_0_the_documents_retrieved_are_shown(measure: str) -> None
 
 def test_unjudged_documents_are_rows_where_they_add_nothing() -> None:
     found = one(JUDGED, {"q": ["u1", "a", "u2", "c", "b"]}, "nDCG@5")
-    sheet = found.worksheet.entries[0]
+    sheet = found.worksheet.sections[0]
     assert isinstance(sheet, Sheet)
     assert sheet.labels == {
         "rank": [1, 2, 3, 4, 5],
@@ -73,7 +73,7 @@ def test_what_counts_judged_documents_is_left_as_it_is() -> None:
     assert found.value == 2 / 4
     grades = [
         one.labels["grade"]
-        for one in found.worksheet.entries
+        for one in found.worksheet.sections
         if isinstance(one, Sheet) and "judged documents" in one.title
     ]
     assert grades == [[2, 0]]

@@ -207,7 +207,7 @@ def test_the_formula_is_the_same_for_every_query(name: str) -> None:
 
 
 def tables(of: Worksheet) -> list[Sheet]:
-    return [entry for entry in of.entries if isinstance(entry, Sheet)]
+    return [entry for entry in of.sections if isinstance(entry, Sheet)]
 
 
 @pytest.mark.parametrize("name", ["nDCG", "alpha_nDCG", "nERR_IA", "Dsharp_nDCG", "alpha_DCG"])
@@ -237,7 +237,7 @@ def test_preferences_are_given_and_said_to_be() -> None:
         made = explained(next(variants(name)), grouped(), "full0", {})
         assert any("preferences are given" in sheet.title for sheet in tables(made))
     by_pair = explained(next(variants("PrefsByPair")), grouped(), "full0", {})
-    lines = [entry for entry in by_pair.entries if isinstance(entry, Line)]
+    lines = [entry for entry in by_pair.sections if isinstance(entry, Line)]
     assert [line.words.startswith("given: ") for line in lines] == [True, True]
 
 
@@ -259,7 +259,7 @@ def test_where_nothing_was_divided_by_nothing() -> None:
     by_group = explained(Measure("GroupAP"), nothing, "q", {})
     assert by_group.zero_divisions == ("AP",)  # the column of that name
     both = explained(Measure("F") @ 5, nothing, "q", {})
-    names = {entry.symbol for entry in both.entries if isinstance(entry, Line)}
+    names = {entry.symbol for entry in both.sections if isinstance(entry, Line)}
     assert set(both.zero_divisions) <= {*names, "F@5"}
     assert both.zero_divisions
 
@@ -466,7 +466,7 @@ def test_arguments_may_have_keywords() -> None:
         for kernel in (by_keyword, by_position)
     ]
     assert redo.describe_form(made[0]) == redo.describe_form(made[1])
-    assert any("documents retrieved, down to rank 2" in line for line in map(str, made[0].entries))
+    assert any("documents retrieved, down to rank 2" in line for line in map(str, made[0].sections))
     assert made[0].value_line == made[1].value_line
     assert not made[0].is_incomplete
 
@@ -493,7 +493,7 @@ def test_a_local_variable_is_the_word_for_what_it_holds() -> None:
         "gain",
         "gain if grade > 1, else 0",
     ]
-    words = [entry.words.split(" = ")[0] for entry in made.entries if isinstance(entry, Line)]
+    words = [entry.words.split(" = ")[0] for entry in made.sections if isinstance(entry, Line)]
     assert words == ["number of others", "mean gain", "half"]
     redo.check_worksheet(made, [])
 

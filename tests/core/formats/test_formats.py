@@ -1537,7 +1537,7 @@ def test_every_format_is_known_by_its_name_and_suffixes_alone() -> None:
 
 def test_a_format_of_runs_alone_is_not_tried_for_judgments(write: Any, monkeypatch: Any) -> None:
     asked: list[Side] = []
-    sniff = lambda file: asked.append(file.what)  # noqa: E731
+    sniff = lambda file: asked.append(file.side)  # noqa: E731
     other = replace(FORMATS["csv"], name="other", qrels=None, sniff=sniff)
     monkeypatch.setattr("cranfield.formats.files.FORMATS", {"other": other, **FORMATS})
     read_qrels(write("qrels", "q1 0 d1 1\n"))

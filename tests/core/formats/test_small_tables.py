@@ -50,8 +50,8 @@ def test_a_row_knows_its_line(rows: list[list[str]]) -> None:
         csv.writer(stream, lineterminator="\n\n").writerow([one, f"{other}\n,"])
     table = read_text_table("t", stream.getvalue(), TableForm("t", ()))
     assert list(table.rows()) == [(one, f"{other}\n,") for one, other in rows]
-    assert table.where is not None
-    assert [table.where(row)[0] for row in range(len(rows))] == lines
+    assert table.find_line is not None
+    assert [table.find_line(row)[0] for row in range(len(rows))] == lines
     assert table.row_error(len(rows) - 1, "no").line == lines[-1]
 
 

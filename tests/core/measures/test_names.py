@@ -11,7 +11,7 @@ from helpers.commands import invoke
 import cranfield
 from cranfield import Measure, MeasureError, definitions, parse, parse_all
 from cranfield.measures.absent import describe_absent
-from cranfield.measures.grammar import _form_name
+from cranfield.measures.grammar import _are_name
 from cranfield.measures.registry import (
     EXACT_NAMES,
     VARIANTS,
@@ -174,7 +174,7 @@ def test_a_name_that_is_whole_is_never_cut() -> None:
 def test_two_measures_side_by_side_are_not_read_as_one() -> None:
     pairs = [(a, b) for a, b in product(VARIANTS, VARIANTS) if find_variant(f"{a}_{b}")]
     assert {("g", "map"), ("r", "ndcg"), ("r", "precision")} <= {*pairs}
-    joined = [(a, b) for a, b in pairs if _form_name([a, b])]
+    joined = [(a, b) for a, b in pairs if _are_name([a, b])]
     assert joined == [("r", "precision")], "and R needs a cutoff"
 
 

@@ -469,7 +469,7 @@ def test_types_of_measures_are_known_to_a_checker(
 def test_a_declaration_is_shorter_than_what_it_says_of_the_measure() -> None:
     """In lines: what only machinery needs should not be between a reader and the formula."""
     decorators, docstrings = [], []
-    registering = ("measure(", "count(", "_share(")
+    registering = ("measure(", "count_measure(", "_preference_measure(")
     for path in Path(cranfield.measures.__file__).parent.glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             for call in getattr(node, "decorator_list", ()):

@@ -390,7 +390,7 @@ def test_sums_are_rounded_once() -> None:
 def test_other_documents_of_one_hash_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     docs = Ids.of_texts(["long document a", "long document b", "long document a", "c", "c"])
     query = np.array([0, 0, 0, 0, 1])
-    monkeypatch.setattr(slots, "keyed", lambda hashes, group: np.ones(len(hashes), np.uint64))
+    monkeypatch.setattr(slots, "pair_keys", lambda hashes, group: np.ones(len(hashes), np.uint64))
     rows, doc = slots.number_pairs(query, docs)
     assert {(docs[row], int(query[row])) for row in rows.tolist()} == {
         (b"long document a", 0),
@@ -451,7 +451,7 @@ def test_files_are_read_side_by_side(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: int | None
 ) -> None:
     read_in_small_blocks(monkeypatch, 300)
-    monkeypatch.setattr(fused_rows, "_AT_ONCE", 20)
+    monkeypatch.setattr(fused_rows, "_ROWS_PER_BATCH", 20)
     rows_of_run = of_many(1)
     paths = written(tmp_path, rows_of_run)
     with limit_threads(threads):
@@ -482,7 +482,7 @@ def test_a_query_that_comes_back_when_it_was_fused_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read_in_small_blocks(monkeypatch, 100)
-    monkeypatch.setattr(fused_rows, "_AT_ONCE", 1)
+    monkeypatch.setattr(fused_rows, "_ROWS_PER_BATCH", 1)
     rows = [(f"q{i}", "d1", 1.0) for i in range(300)]
     paths = written(tmp_path, {"a": rows, "b": [*rows, ("q0", "d2", 0.5)]})
     with pytest.raises(InputError, match="the query 'q0' comes back after many others") as error:
@@ -496,7 +496,7 @@ def test_few_rows_are_held_where_runs_have_the_same_queries(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read_in_small_blocks(monkeypatch, 1000)
-    monkeypatch.setattr(fused_rows, "_AT_ONCE", 100)
+    monkeypatch.setattr(fused_rows, "_ROWS_PER_BATCH", 100)
     long_rows = [(f"q{i}", f"d{j}", float(-j)) for i in range(500) for j in range(20)]
     short_rows = [(f"q{i}", f"d{j}", float(-j)) for i in range(500) for j in range(2)]
     paths = written(tmp_path, {"long": long_rows, "short": short_rows})

@@ -32,7 +32,7 @@ def judged(table: list[list[int | None]]) -> dict[str, Any]:
     a, b, *extra_qrels = (
         {"q": {f"d{i:03}": g for i, g in enumerate(row) if g is not None}} for row in table
     )
-    return {"qrels_a": a, "qrels_b": b, "others": extra_qrels or None}
+    return {"qrels_a": a, "qrels_b": b, "extra_qrels": extra_qrels or None}
 
 
 def of_grades(found: Any) -> dict[str, Coefficient]:

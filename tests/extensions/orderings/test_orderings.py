@@ -84,7 +84,7 @@ def test_the_interval_is_made_of_resampled_queries(monkeypatch: pytest.MonkeyPat
     ]
     assert pair.interval == pytest.approx(np.quantile(taus, [0.025, 0.975]), abs=1e-12)
     for cells in (1, 100):
-        monkeypatch.setattr(products, "CELLS", cells)
+        monkeypatch.setattr(products, "BLOCK_CELLS", cells)
         [pair_in_small_cells] = correlate(scores_of(scores_of_measure), resamples=200, seed=7).pairs
         assert pair_in_small_cells.interval == pair.interval
     [narrow_pair] = correlate(scores_of(scores_of_measure), resamples=200, seed=7, alpha=0.4).pairs

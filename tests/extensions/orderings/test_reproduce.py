@@ -17,6 +17,7 @@ from cranfield.comparison.alignment import align
 from cranfield.extensions.orderings.reproduce import (
     _estimate_effects,
     _estimate_errors,
+    _RunPair,
     kendall_union,
 )
 from cranfield.extensions.orderings.reproduction import Estimate
@@ -162,9 +163,8 @@ def covered(n: int, trials: int, *, shared: bool) -> tuple[int, int]:
         base_again, new_reproduced = (
             level + difficulty_again + generator.normal(0, 0.05, n) for level in (0.4, 0.48)
         )
-        estimates = _estimate_effects(
-            (base, new), (base_again, new_reproduced), 0.05, same_queries=shared
-        )
+        original, replica = _RunPair(base, new), _RunPair(base_again, new_reproduced)
+        estimates = _estimate_effects(original, replica, 0.05, same_queries=shared)
         ratio += holds(estimates["effect_ratio"], 0.08 / 0.1)
         delta += holds(estimates["delta_improvement"], 0.1 / 0.4 - 0.08 / 0.4)
     return ratio, delta

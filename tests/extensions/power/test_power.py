@@ -9,7 +9,7 @@ from helpers.commands import invoke
 from scipy import stats
 
 from cranfield import OptionError, detectable, power, queries_needed
-from cranfield.comparison.needed import MOST_QUERIES, Design, find_n_queries
+from cranfield.comparison.needed import MOST_QUERIES, Goal, find_n_queries
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_queries_that_do_not_vary_add_nothing_to_what_seeds_do() -> None:
     """As with a standard deviation of next to nothing."""
     for added, enough in ((1e-4, True), (4e-4, False)):
         of_seeds = [(added, 2.0), (added, 3.0)]
-        none, little = (find_n_queries(Design(margin=0.05, sd=sd), of_seeds) for sd in (0.0, 1e-9))
+        none, little = (find_n_queries(Goal(margin=0.05, sd=sd), of_seeds) for sd in (0.0, 1e-9))
         assert none == little
         assert (none <= MOST_QUERIES) == enough
 

@@ -103,11 +103,11 @@ def curve(
     grades: dict[str, int], ranking: list[str], rel: int
 ) -> tuple[list[tuple[Fraction, Fraction, int]], list[Fraction]]:
     """Return (recall, precision, rank) of each relevant document, and precision at 11 recalls."""
-    total, n_found, points = sum(grade >= rel for grade in grades.values()), 0, []
+    total, n_hits, points = sum(grade >= rel for grade in grades.values()), 0, []
     for rank, doc in enumerate(ranking, 1):
         if grades.get(doc, 0) >= rel:
-            n_found += 1
-            points.append((Fraction(n_found, total), Fraction(n_found, rank), rank))
+            n_hits += 1
+            points.append((Fraction(n_hits, total), Fraction(n_hits, rank), rank))
     eleven = []
     for tenths in range(11):
         n_needed = (2 * tenths * total + 10) // 20  # tenths / 10 of all, halves rounded up

@@ -39,7 +39,7 @@ def scores(values: Values, measure: str = "P@10") -> dict[str, dict[str, dict[st
     return {name: {measure: dict(zip(IDS, column, strict=True))} for name, column in values.items()}
 
 
-def compared(values: Values = SYSTEMS, **options: Any) -> Comparison:
+def compare_systems(values: Values = SYSTEMS, **options: Any) -> Comparison:
     return compare(scores(values), **options)
 
 
@@ -50,9 +50,9 @@ def column(table: PaperTable, c: int = -1) -> list[str]:
 # ---- what the marks say, by a slow loop ---------------------------------------------------------
 
 
-def p_of(one: list[float], other: list[float]) -> float:
+def p_of(scores_a: list[float], scores_b: list[float]) -> float:
     """Return the share of all flips of signs with a mean difference as large as the one seen."""
-    differences = [a - b for a, b in zip(one, other, strict=True)]
+    differences = [a - b for a, b in zip(scores_a, scores_b, strict=True)]
     observed_sum = abs(sum(differences)) - 1e-9
     flips = product((1, -1), repeat=len(differences))
     sums = [
@@ -74,7 +74,7 @@ def better_by_holm(values: Values, pairs: list[tuple[str, str]]) -> set[tuple[st
 
 
 def test_letters_name_the_systems_that_a_value_is_better_than() -> None:
-    table = paper_table(compared(all_pairs=True))
+    table = paper_table(compare_systems(all_pairs=True))
     letter = dict(zip(SYSTEMS, "abcde", strict=True))
     better = better_by_holm(SYSTEMS, list(combinations(SYSTEMS, 2)))
     assert len(better) > 3
@@ -87,7 +87,7 @@ def test_letters_name_the_systems_that_a_value_is_better_than() -> None:
 
 def test_daggers_mark_what_differs_from_the_baseline() -> None:
     for baseline in ("low", "middle"):
-        table = paper_table(compared(baseline=baseline))
+        table = paper_table(compare_systems(baseline=baseline))
         other_pairs = [(name, baseline) for name in SYSTEMS if name != baseline]
         better = better_by_holm(SYSTEMS, other_pairs)
         expected = {
@@ -100,7 +100,7 @@ def test_daggers_mark_what_differs_from_the_baseline() -> None:
 
 
 def test_marks_are_made_from_either_comparison() -> None:
-    baseline, pairs = compared(baseline="low"), compared(all_pairs=True)
+    baseline, pairs = compare_systems(baseline="low"), compare_systems(all_pairs=True)
     letters, daggers = paper_table(pairs), paper_table(baseline)
     assert paper_table(baseline, marks="letters").rows() == letters.rows()
     assert paper_table(pairs, marks="daggers").rows() == daggers.rows()
@@ -112,7 +112,7 @@ def test_marks_are_made_from_either_comparison() -> None:
 
 def test_more_systems_than_letters_have_numbers() -> None:
     values = {f"s{i}": [i / 40 + k * i / 10_000 for k in range(10)] for i in range(30)}
-    table = paper_table(compared(values, all_pairs=True, test="t", correction="none"))
+    table = paper_table(compare_systems(values, all_pairs=True, test="t", correction="none"))
     assert column(table, 0) == [str(i + 1) for i in range(30)]
     superscripts = table.tables()[0].superscripts
     assert superscripts[29, 2] == "1\N{EN DASH}29"
@@ -131,22 +131,22 @@ def test_the_best_is_bold_and_the_second_underlined_with_ties_as_they_are_shown(
         "d": [0.1] * 10,
         "e": [0.4] * 10,
     }
-    table = paper_table(compared(values))
+    table = paper_table(compare_systems(values))
     printed_table = table.tables()[0]
     assert column(table) == ["0.500", "0.500", "0.400", "0.100", "0.400"]
     assert printed_table.bold_cells == {(0, 1), (1, 1)}
     assert printed_table.underlined_cells == {(2, 1), (4, 1)}
     assert [row["place"] for row in table.rows()] == [1, 1, 2, 3, 2]
     assert table.rows()[0]["mean"] == pytest.approx((0.5 * 9 + 0.5001) / 10, rel=1e-15)
-    finer = paper_table(compared(values), digits=5).tables()[0]
+    finer = paper_table(compare_systems(values), digits=5).tables()[0]
     assert finer.bold_cells == {(0, 1)}
     assert finer.underlined_cells == {(1, 1)}
 
 
 def test_of_two_systems_none_is_underlined_and_of_equal_ones_none_is_bold() -> None:
-    two = paper_table(compared({"a": [0.1] * 10, "b": [0.2] * 10})).tables()[0]
+    two = paper_table(compare_systems({"a": [0.1] * 10, "b": [0.2] * 10})).tables()[0]
     assert (len(two.bold_cells), len(two.underlined_cells)) == (1, 0)
-    tied_table = paper_table(compared({"a": [0.1] * 10, "b": [0.1] * 10})).tables()[0]
+    tied_table = paper_table(compare_systems({"a": [0.1] * 10, "b": [0.1] * 10})).tables()[0]
     assert (len(tied_table.bold_cells), len(tied_table.underlined_cells)) == (0, 0)
 
 
@@ -186,7 +186,7 @@ def test_percent_of_saved_scores_that_are_percentages_already() -> None:
 
 def test_rows_are_sorted_below_the_baseline() -> None:
     order = ["high", "middle", "low", "same", "lowest"]
-    comparison = compared(baseline="middle")
+    comparison = compare_systems(baseline="middle")
     assert column(paper_table(comparison), 0) == list(SYSTEMS)
     below = paper_table(comparison, sort=True)
     assert column(below, 0) == ["middle", "high", "low", "same", "lowest"]
@@ -201,7 +201,7 @@ def test_rows_are_sorted_below_the_baseline() -> None:
 def test_collections_are_groups_of_columns_and_what_was_not_run_is_a_dash() -> None:
     two_systems = {name: SYSTEMS[name] for name in ("low", "high")}
     table = paper_table(
-        {"First": compared(), "Second": compare(scores(two_systems, "RR"), baseline="low")}
+        {"First": compare_systems(), "Second": compare(scores(two_systems, "RR"), baseline="low")}
     )
     printed_table = table.tables()[0]
     assert printed_table.group_headings == ["", "First", "Second"]
@@ -224,19 +224,19 @@ def test_collections_are_groups_of_columns_and_what_was_not_run_is_a_dash() -> N
 
 
 @pytest.mark.parametrize(
-    "how", [{"test": "t"}, {"alpha": 0.01}, {"correction": "bh"}, {"baseline": "high"}]
+    "options", [{"test": "t"}, {"alpha": 0.01}, {"correction": "bh"}, {"baseline": "high"}]
 )
-def test_collections_are_compared_alike(how: dict[str, Any]) -> None:
-    with pytest.raises(InputError, match=next(iter(how))):
-        paper_table({"a": compared(), "b": compared(**how)})
-    paper_table({"a": compared(), "b": compared(**how)}, marks="none")
+def test_collections_are_compared_alike(options: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match=next(iter(options))):
+        paper_table({"a": compare_systems(), "b": compare_systems(**options)})
+    paper_table({"a": compare_systems(), "b": compare_systems(**options)}, marks="none")
 
 
 # ---- the caption --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("how", "said"),
+    ("options", "message"),
     [
         ({}, "paired randomization test, two-sided, exact: all flips; Holm over 4 comparisons; p "),
         ({"test": "t", "alpha": 0.01}, "paired t-test, two-sided; Holm over 4 comparisons; p "),
@@ -245,24 +245,28 @@ def test_collections_are_compared_alike(how: dict[str, Any]) -> None:
         ({"test": "bayes"}, "with a probability of at least 0.975"),
     ],
 )
-def test_the_caption_names_the_test_its_family_and_alpha(how: dict[str, Any], said: str) -> None:
-    table = paper_table(compared(**how), caption="Results")
+def test_the_caption_names_the_test_its_family_and_alpha(
+    options: dict[str, Any], message: str
+) -> None:
+    table = paper_table(compare_systems(**options), caption="Results")
     assert table.caption[0] == "Results. Means over 10 queries; best bold, second underlined."
-    assert said in table.caption[1]
+    assert message in table.caption[1]
     assert len(table.caption) == 2
     assert not table.tables()[0].notes, "nothing is below the table"
 
 
 def test_the_caption_says_what_is_marked() -> None:
     first = {name: SYSTEMS[name] for name in ("low", "high")}
-    assert paper_table(compared(first)).caption[1].startswith("\N{DAGGER} significantly better")
-    turned_table = compared(first, baseline="high")
+    assert (
+        paper_table(compare_systems(first)).caption[1].startswith("\N{DAGGER} significantly better")
+    )
+    turned_table = compare_systems(first, baseline="high")
     assert paper_table(turned_table).caption[1].startswith("\N{DOUBLE DAGGER} significantly worse")
     alike = {name: SYSTEMS[name] for name in ("low", "same")}
-    assert paper_table(compared(alike)).caption[1].startswith("No system differs")
-    pairs = compared(alike, all_pairs=True)
+    assert paper_table(compare_systems(alike)).caption[1].startswith("No system differs")
+    pairs = compare_systems(alike, all_pairs=True)
     assert paper_table(pairs).caption[1].startswith("No two systems differ")
-    assert len(paper_table(compared({"low": LOW})).caption) == 1
+    assert len(paper_table(compare_systems({"low": LOW})).caption) == 1
 
 
 def test_the_family_of_several_measures() -> None:
@@ -292,7 +296,7 @@ def test_the_family_of_several_measures() -> None:
 )
 def test_options_are_checked(options: dict[str, Any]) -> None:
     with pytest.raises(OptionError, match=next(iter(options))):
-        paper_table(compared(), **options)
+        paper_table(compare_systems(), **options)
 
 
 @pytest.mark.parametrize("data", [{}, None, "qrels.txt", {"a": 1}])
@@ -364,7 +368,7 @@ def test_a_comparison_in_json_is_a_collection_too(folder: Path, tmp_path: Path) 
 
 def test_a_comparison_in_json_that_is_broken_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "compared.json"
-    table_dict = compared(test="t").to_dict()
+    table_dict = compare_systems(test="t").to_dict()
     for broken_options in (
         {**table_dict, "query_ids": IDS[1:]},
         {**table_dict, "scores": {"P@10": {"low": 3}}},
@@ -377,7 +381,7 @@ def test_a_comparison_in_json_that_is_broken_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ([], "QRELS"),
         (["demo/qrels.txt"], "--saved"),
@@ -392,10 +396,10 @@ def test_a_comparison_in_json_that_is_broken_is_refused(tmp_path: Path) -> None:
         (["demo/qrels.txt", *RUNS, "--all-pairs", "--baseline", "bm25"], "--baseline"),
     ],
 )
-def test_wrong_use_is_refused(folder: Path, arguments: list[str], said: str) -> None:
+def test_wrong_use_is_refused(folder: Path, arguments: list[str], message: str) -> None:
     outcome = invoke("table", *arguments)
     assert outcome.exit_code == 2
-    assert said in outcome.stderr
+    assert message in outcome.stderr
     assert len(outcome.stderr.splitlines()) < 12
 
 
@@ -412,7 +416,7 @@ HOSTILE = [
 ]
 
 
-def compiled(body: str, folder: Path, document: str = r"\documentclass{article}") -> str:
+def compile_latex(body: str, folder: Path, document: str = r"\documentclass{article}") -> str:
     """Return the text of the page that LaTeX makes of tables; fail at its first error."""
     if shutil.which("pdflatex") is None or shutil.which("pdftotext") is None:
         pytest.skip("pdflatex and pdftotext are not installed")
@@ -442,14 +446,16 @@ def test_latex_compiles_every_variant(kind: str, tmp_path: Path) -> None:
     }[kind]
     hostile = {name: [i / 10, *LOW[1:]] for i, name in enumerate(HOSTILE)}
     tables = [
-        paper_table(compared(), label="tab:one", caption="First"),
-        paper_table(compared(all_pairs=True), sort=True, percent=True, wide=True),
-        paper_table({"DL 2019": compared(), "100% & _": compared()}, digits=4, wide=True),
-        paper_table(compared(hostile), caption=r"\end{table} 50% of $x_2$"),
-        paper_table(compared(hostile, all_pairs=True)),
+        paper_table(compare_systems(), label="tab:one", caption="First"),
+        paper_table(compare_systems(all_pairs=True), sort=True, percent=True, wide=True),
+        paper_table(
+            {"DL 2019": compare_systems(), "100% & _": compare_systems()}, digits=4, wide=True
+        ),
+        paper_table(compare_systems(hostile), caption=r"\end{table} 50% of $x_2$"),
+        paper_table(compare_systems(hostile, all_pairs=True)),
     ]
     body = "\n".join(table.to_latex() + r"\clearpage" for table in tables)
-    page = compiled(f"{body}\nSee Table~\\ref{{tab:one}}.", tmp_path, document)
+    page = compile_latex(f"{body}\nSee Table~\\ref{{tab:one}}.", tmp_path, document)
     assert "See Table 1." in page
     assert "P@10" in page
     assert r"\input{/etc/passwd}" in page
@@ -463,7 +469,7 @@ def test_latex_compiles_every_result(tmp_path: Path) -> None:
     pages += [compare(SCORES).to_latex(means=True, changes=2)]
     for name in ("scores", "systems", "agreement"):
         pages += [RESULTS[name]().to_latex(per_query=True)]
-    page = compiled("\\clearpage\n".join(pages), tmp_path)
+    page = compile_latex("\\clearpage\n".join(pages), tmp_path)
     assert page.count("Table") >= len([text for text in pages if r"\caption" in text])
 
 

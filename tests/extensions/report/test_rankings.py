@@ -19,17 +19,17 @@ from cranfield.explanation.scene import Scene
 from cranfield.extensions.report import rankings as module
 from cranfield.extensions.report.rankings import EmbeddedRankings, embed_rankings
 
-Nested = dict[str, dict[str, float]]
+DocScores = dict[str, dict[str, float]]
 DEMO = demo.QRELS, [str(path) for path in demo.RUNS]
 
 
-def read(found: EmbeddedRankings | None) -> dict[str, dict[str, Any]]:
+def read(rankings: EmbeddedRankings | None) -> dict[str, dict[str, Any]]:
     """Return what a page would read."""
-    assert found is not None
-    if not found.n_queries:
+    assert rankings is not None
+    if not rankings.n_queries:
         return {}
-    queries = json.loads(gzip.decompress(base64.b64decode(found.archive)))
-    assert len(queries) == found.n_queries <= found.n_total
+    queries = json.loads(gzip.decompress(base64.b64decode(rankings.archive)))
+    assert len(queries) == rankings.n_queries <= rankings.n_total
     return dict(queries)
 
 
@@ -53,7 +53,7 @@ def ranks(docs: list[str]) -> dict[str, int]:
 
 
 def assert_shown(
-    one: dict[str, Any], lists: list[list[str]], grades: Mapping[str, Any], depth: int
+    rankings: dict[str, Any], lists: list[list[str]], grades: Mapping[str, Any], depth: int
 ) -> None:
     """Hold one query against its rankings, each a list of documents as it is to be, by loops."""
     of_systems = [ranks(docs) for docs in lists]
@@ -64,21 +64,21 @@ def assert_shown(
         if rank <= depth
     }
     relevant = {doc for doc, grade in grades.items() if grade > 0}
-    assert sorted(one["d"]) == sorted(first | relevant)
-    assert one["g"] == [grades.get(doc) for doc in one["d"]]
-    assert one["r"] == [
-        [ranks_of_system.get(doc, 0) for doc in one["d"]] for ranks_of_system in of_systems
+    assert sorted(rankings["d"]) == sorted(first | relevant)
+    assert rankings["g"] == [grades.get(doc) for doc in rankings["d"]]
+    assert rankings["r"] == [
+        [ranks_of_system.get(doc, 0) for doc in rankings["d"]] for ranks_of_system in of_systems
     ]
-    assert one["n"] == [len(docs) for docs in lists]
-    assert one["rel"] == len(relevant)
+    assert rankings["n"] == [len(docs) for docs in lists]
+    assert rankings["rel"] == len(relevant)
     # Those nearest to the top of any come first, then the others by grade.
     nearest = [
         min(ranks_of_system.get(doc, 10**9) for ranks_of_system in of_systems)
-        for doc in one["d"][: len(first)]
+        for doc in rankings["d"][: len(first)]
     ]
-    assert set(one["d"][: len(first)]) == first
+    assert set(rankings["d"][: len(first)]) == first
     assert nearest == sorted(nearest)
-    rest = [grades[doc] for doc in one["d"][len(first) :]]
+    rest = [grades[doc] for doc in rankings["d"][len(first) :]]
     assert rest == sorted(rest, reverse=True)
 
 
@@ -103,7 +103,7 @@ _QRELS = st.dictionaries(
 )
 
 
-def both(qrels: Nested, runs: list[Nested]) -> bool:
+def share_documents(qrels: DocScores, runs: list[DocScores]) -> bool:
     """Tell whether each run has a judged document, without which it is refused."""
     return all(
         any(run.get(q, {}).keys() & docs.keys() for q, docs in qrels.items()) for run in runs
@@ -112,8 +112,8 @@ def both(qrels: Nested, runs: list[Nested]) -> bool:
 
 @settings(deadline=None)
 @given(_QRELS, st.lists(_RUN, min_size=1, max_size=3), st.integers(1, 5), st.data())
-def test_rankings_by_a_loop(qrels: Nested, runs: list[Nested], depth: int, data: Any) -> None:
-    if not both(qrels, runs):
+def test_rankings_by_a_loop(qrels: DocScores, runs: list[DocScores], depth: int, data: Any) -> None:
+    if not share_documents(qrels, runs):
         return
     option = data.draw(
         st.sampled_from(
@@ -125,11 +125,11 @@ def test_rankings_by_a_loop(qrels: Nested, runs: list[Nested], depth: int, data:
     run_of_name = {f"s{i}": run for i, run in enumerate(runs)}
     page_lists = lists_of(qrels, run_of_name, depth, **option)
     for query, grades in qrels.items():
-        lists = [_by_loop(run.get(query, {}), grades, option) for run in runs]
+        lists = [_rank_by_loop(run.get(query, {}), grades, option) for run in runs]
         assert_shown(page_lists[query], lists, grades, depth)
 
 
-def _by_loop(
+def _rank_by_loop(
     scores: dict[str, float], grades: dict[str, float], option: dict[str, Any]
 ) -> list[str]:
     scores = {doc: score for doc, score in scores.items() if score > option.get("scores_above", -9)}
@@ -248,12 +248,12 @@ def test_each_run_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     read_names = []
     aligned_scores = compare(*DEMO, "AP", test="t").aligned
 
-    def every_row(self: Run, columns: Any) -> Any:
+    def refuse_read(self: Run, columns: Any) -> Any:
         if self.sources:  # else it is held in memory
             read_names.append(self.name)
         return self.rows.blocks(tuple(columns), self.errors)
 
-    monkeypatch.setattr(Run, "every_row", every_row)
+    monkeypatch.setattr(Run, "read_columns", refuse_read)
     assert len(read(embed_rankings(aligned_scores))) == 40
     assert read_names == [*aligned_scores.system_names]
 
@@ -263,11 +263,11 @@ def test_a_page_reads_each_run_three_times_at_most(monkeypatch: pytest.MonkeyPat
     n_read: Counter[str] = Counter()
     comparison, read_columns = compare(*DEMO, "nDCG@10 AP", test="t"), Run.read_columns
 
-    def counted(self: Run, columns: Any) -> Any:
+    def count_reads(self: Run, columns: Any) -> Any:
         n_read[self.name] += bool(self.sources)  # else it is held in memory
         return read_columns(self, columns)
 
-    monkeypatch.setattr(Run, "every_row", counted)
+    monkeypatch.setattr(Run, "read_columns", count_reads)
     report(comparison)
     assert sorted(n_read.values()) == [2, 2, 3, 3]
 
@@ -276,10 +276,10 @@ def test_no_more_queries_are_held_than_fit(monkeypatch: pytest.MonkeyPatch) -> N
     aligned_scores = compare(*DEMO, "AP", test="t").aligned
     all_queries = [*read(embed_rankings(aligned_scores))]
     monkeypatch.setattr(module, "MAX_ROWS", 500)
-    some_queries = [*read(embed_rankings(aligned_scores))]
-    assert 0 < len(some_queries) < 40
-    assert some_queries == all_queries[: len(some_queries)]
-    monkeypatch.setattr(module, "MOST_QUERIES", 3)
+    page_queries = [*read(embed_rankings(aligned_scores))]
+    assert 0 < len(page_queries) < 40
+    assert page_queries == all_queries[: len(page_queries)]
+    monkeypatch.setattr(module, "MAX_QUERIES", 3)
     assert [*read(embed_rankings(aligned_scores))] == all_queries[:3]
 
 
@@ -348,12 +348,12 @@ def test_overlap_can_be_had_of_the_ranks() -> None:
                 lists.append([top[rank] for rank in range(1, 11) if rank in top])
             mine, theirs = (sorted_by(runs[system][query])[:10] for system in (a, b))
             assert lists == [mine, theirs]
-            assert by_ranks(rankings["r"][a], rankings["r"][b], 10) == pytest.approx(
+            assert overlap_of_ranks(rankings["r"][a], rankings["r"][b], 10) == pytest.approx(
                 rbo(mine, theirs).ext
             )
 
 
-def by_ranks(a: list[int], b: list[int], depth: int, p: float = 0.9) -> float:
+def overlap_of_ranks(a: list[int], b: list[int], depth: int, p: float = 0.9) -> float:
     """Return RBO (extrapolated) of two lists by the ranks of the same documents in each.
 
     Webber, Moffat & Zobel, ACM TOIS 2010, equation 32, of which 23 is the case of two lists that
@@ -391,7 +391,7 @@ def test_some_queries_of_a_run(rows: list[tuple[str, str, float]]) -> None:
     queries = ["q2", "none", "a query of many bytes", "q1"]
     if not rows:
         return
-    for run in (Run(rows, "x"), Run(_nested(rows), "x")):
+    for run in (Run(rows, "x"), Run(_nest_rows(rows), "x")):
         query_runs, rankings = (
             run.select_queries(queries).split_queries(),
             run.read_rankings(queries, Judging()),
@@ -405,8 +405,8 @@ def test_some_queries_of_a_run(rows: list[tuple[str, str, float]]) -> None:
             assert full_rankings[query].tie_size.tolist() == alone.tie_size.tolist()
 
 
-def _nested(rows: list[tuple[str, str, float]]) -> Nested:
-    docs_of_query: Nested = {}
+def _nest_rows(rows: list[tuple[str, str, float]]) -> DocScores:
+    docs_of_query: DocScores = {}
     for query, doc, score in rows:
         docs_of_query.setdefault(query, {})[doc] = score
     return docs_of_query

@@ -39,29 +39,29 @@ NO_IDS = "nul \x00", "half \ud800 of a character"
 
 
 @pytest.fixture(scope="module")
-def found() -> Comparison:
+def comparison() -> Comparison:
     return compare(demo.QRELS, list(demo.RUNS), MEASURES)
 
 
 @pytest.fixture(scope="module")
-def made(found: Comparison) -> Report:
-    return report(found)
+def report_page(comparison: Comparison) -> Report:
+    return report(comparison)
 
 
 @pytest.fixture(scope="module")
-def page(found: Comparison) -> Page:
-    return Page(report(found, query_texts=QUERIES).html)
+def page(comparison: Comparison) -> Page:
+    return Page(report(comparison, query_texts=QUERIES).html)
 
 
 # ---- numbers ------------------------------------------------------------------------------------
 
 
-def check_board(found: Comparison, page: Page) -> None:
+def check_board(comparison: Comparison, page: Page) -> None:
     """Hold every number of the leaderboards against the comparison, bit for bit."""
     names = page.archive["systems"]
-    assert names == list(found.aligned.system_names)
-    for measure, rows in zip(found.aligned.measures, page.archive["board"], strict=True):
-        measure_result = found[measure]
+    assert names == list(comparison.aligned.system_names)
+    for measure, rows in zip(comparison.aligned.measures, page.archive["board"], strict=True):
+        measure_result = comparison[measure]
         ranked_systems = sorted(
             measure_result.systems,
             key=lambda system: -system.mean if measure_result.higher_is_better else system.mean,
@@ -70,7 +70,9 @@ def check_board(found: Comparison, page: Page) -> None:
         for row, system in zip(rows, ranked_systems, strict=True):
             assert (row["mean"], row["low"], row["high"]) == (system.mean, system.low, system.high)
             assert (row["judged"], row["little"]) == (system.judged, system.little_judged)
-            pair = measure_result.pair_of_names.get((system.name, str(found.settings.baseline)))
+            pair = measure_result.pair_of_names.get(
+                (system.name, str(comparison.settings.baseline))
+            )
             if pair is None:
                 assert row["diff"] is None
                 assert row["wins"] is None
@@ -87,11 +89,11 @@ def check_board(found: Comparison, page: Page) -> None:
             assert row["verdict"] == VERDICTS[pair.verdict]
 
 
-def check_pairs(found: Comparison, page: Page) -> None:
+def check_pairs(comparison: Comparison, page: Page) -> None:
     """Hold every pair of systems against a comparison of all pairs."""
-    pair_comparison = compare_all_pairs(found)
+    pair_comparison = compare_all_pairs(comparison)
     names = page.archive["systems"]
-    for m, measure in enumerate(found.aligned.measures):
+    for m, measure in enumerate(comparison.aligned.measures):
         pair_result = pair_comparison[measure]
         rows = page.archive["pairs"][m]
         assert len(rows) == len(pair_result.pairs)
@@ -115,14 +117,14 @@ def check_pairs(found: Comparison, page: Page) -> None:
         ]
 
 
-def check_scores(found: Comparison, page: Page) -> None:
+def check_scores(comparison: Comparison, page: Page) -> None:
     """Hold the scores of every query against those that were compared."""
     page.check_sizes()
-    assert page.archive["queries"] == list(found.aligned.query_ids)
+    assert page.archive["queries"] == list(comparison.aligned.query_ids)
     for m, measure in enumerate(page.archive["measures"]):
         if measure["queries"] is not None:
             steps = measure["unit"]
-            expected_scores = found.aligned.scores[m].T
+            expected_scores = comparison.aligned.scores[m].T
             page_scores = page.scores(m)
             if steps is None:
                 assert np.array_equal(page_scores, expected_scores)
@@ -130,17 +132,17 @@ def check_scores(found: Comparison, page: Page) -> None:
                 assert np.array_equal(page_scores, np.rint(expected_scores * steps) / steps)
 
 
-def check(found: Comparison, page: Page) -> None:
-    check_board(found, page)
-    check_pairs(found, page)
-    check_scores(found, page)
-    check_tables(found, page)
+def check(comparison: Comparison, page: Page) -> None:
+    check_board(comparison, page)
+    check_pairs(comparison, page)
+    check_scores(comparison, page)
+    check_tables(comparison, page)
 
 
-def check_tables(found: Comparison, page: Page) -> None:
+def check_tables(comparison: Comparison, page: Page) -> None:
     """Hold the cells of the tables against the comparison: each has its double, too."""
-    measure = found.aligned.measures[0]
-    by_name = {system.name: system for system in found[measure].systems}
+    measure = comparison.aligned.measures[0]
+    by_name = {system.name: system for system in comparison[measure].systems}
     names = page.archive["systems"]
     rows = page.root.find_by_id("board").find_all("tr")[1:]
     assert [int(row.attributes["data-s"] or "") for row in rows] == [
@@ -155,18 +157,20 @@ def check_tables(found: Comparison, page: Page) -> None:
     for row in means:
         name = names[int(row.attributes["data-s"] or "")]
         shown_means = [float(cell.attributes["data-v"] or "") for cell in row.find_all("td")]
-        results = [found[measure] for measure in found.aligned.measures]
+        results = [comparison[measure] for measure in comparison.aligned.measures]
         assert shown_means == [
             next(system.mean for system in result.systems if system.name == name)
             for result in results
         ]
 
 
-def test_every_number_is_that_of_the_comparison(found: Comparison, page: Page) -> None:
-    check(found, page)
+def test_every_number_is_that_of_the_comparison(comparison: Comparison, page: Page) -> None:
+    check(comparison, page)
     assert page.archive["v"] == 1
     assert page.archive["baseline"] == 0
-    assert [measure["name"] for measure in page.archive["measures"]] == list(found.aligned.measures)
+    assert [measure["name"] for measure in page.archive["measures"]] == list(
+        comparison.aligned.measures
+    )
     assert [measure["scale"] for measure in page.archive["measures"]] == ["difference"] * 3 + [
         "ratio"
     ]
@@ -182,25 +186,29 @@ def test_scores_are_those_of_evaluate(page: Page) -> None:
             )
 
 
-def test_best_and_second_are_marked(found: Comparison, page: Page) -> None:
+def test_best_and_second_are_marked(comparison: Comparison, page: Page) -> None:
     for row in page.root.find_by_id("means").find_all("tr")[1:]:
         name = page.archive["systems"][int(row.attributes["data-s"] or "")]
-        for cell, measure in zip(row.find_all("td"), found.aligned.measures, strict=True):
-            means = sorted({system.mean for system in found[measure].systems}, reverse=True)
-            mean = next(system.mean for system in found[measure].systems if system.name == name)
+        for cell, measure in zip(row.find_all("td"), comparison.aligned.measures, strict=True):
+            means = sorted({system.mean for system in comparison[measure].systems}, reverse=True)
+            mean = next(
+                system.mean for system in comparison[measure].systems if system.name == name
+            )
             assert ("best" in cell.classes) == (mean == means[0])
             assert ("second" in cell.classes) == (mean == means[1])
 
 
-def test_wins_and_intervals_are_written_where_they_are_read(found: Comparison, page: Page) -> None:
+def test_wins_and_intervals_are_written_where_they_are_read(
+    comparison: Comparison, page: Page
+) -> None:
     for row in page.root.find_by_id("board").find_all("tr")[1:]:
         name = page.archive["systems"][int(row.attributes["data-s"] or "")]
-        pair = found[found.aligned.measures[0]].pair_of_names.get((name, "bm25"))
+        pair = comparison[comparison.aligned.measures[0]].pair_of_names.get((name, "bm25"))
         (cell,) = row.find_all("td", "wtl")
         assert cell.text == ("" if pair is None else f"{pair.wins} / {pair.ties} / {pair.losses}")
 
 
-def test_measures_by_cutoff_and_precision_by_recall(found: Comparison, page: Page) -> None:
+def test_measures_by_cutoff_and_precision_by_recall(comparison: Comparison, page: Page) -> None:
     cutoffs = page.archive["cutoffs"]
     assert cutoffs["measure"] == "nDCG"
     cutoff_comparison = compare(demo.QRELS, list(demo.RUNS), [f"nDCG@{k}" for k in cutoffs["at"]])
@@ -238,7 +246,7 @@ def test_judged_by_rank_is_a_count(page: Page) -> None:
             assert share == n / len(deep_queries)
 
 
-def test_rankings_and_worksheets(found: Comparison, page: Page) -> None:
+def test_rankings_and_worksheets(comparison: Comparison, page: Page) -> None:
     assert page.archive["lists"] == {"n": 40, "of": 40}
     assert [*page.rankings] != []
     assert {*page.rankings} == {*range(40)}
@@ -309,8 +317,8 @@ def test_probabilities_have_columns() -> None:
         assert same_cell.text == f"{pair.probability_same:.2f}"
 
 
-def test_the_same_bytes_twice(found: Comparison, made: Report) -> None:
-    assert report(found).html == made.html
+def test_the_same_bytes_twice(comparison: Comparison, report_page: Report) -> None:
+    assert report(comparison).html == report_page.html
 
 
 # ---- the page -----------------------------------------------------------------------------------
@@ -423,7 +431,7 @@ def test_one_run() -> None:
     assert page.root.find_all("h1")[0].text.startswith("bm25: nDCG@10 ")
 
 
-def test_saved_scores_have_no_rankings_and_the_page_says_so(found: Comparison) -> None:
+def test_saved_scores_have_no_rankings_and_the_page_says_so(comparison: Comparison) -> None:
     systems = evaluate(demo.QRELS, demo.RUNS, "nDCG@10 AP")
     page = Page(report(systems).html)
     check(compare(systems), page)
@@ -525,7 +533,7 @@ def test_less_is_better() -> None:
     assert page.root.find_all("h1")[0].text.startswith("near scores lowest")
 
 
-def test_geometric_means_are_compared_by_ratios(found: Comparison) -> None:
+def test_geometric_means_are_compared_by_ratios(comparison: Comparison) -> None:
     alone = compare(demo.QRELS, list(demo.RUNS), "GMAP")
     page = Page(report(alone, worksheets=2).html)
     check(alone, page)
@@ -602,7 +610,7 @@ def test_what_is_doubtful_stands_above_the_numbers() -> None:
     assert report_page.html.index('class="grave"') < report_page.html.index('id="board"')
 
 
-def test_doubts_of_other_measures_stand_beside_these(found: Comparison, page: Page) -> None:
+def test_doubts_of_other_measures_stand_beside_these(comparison: Comparison, page: Page) -> None:
     above, lower_box = (
         page.root.find_all("div", "grave")
         if len(page.root.find_all("div", "grave")) == 2
@@ -611,15 +619,15 @@ def test_doubts_of_other_measures_stand_beside_these(found: Comparison, page: Pa
             *page.root.find_all("div", "grave"),
         )
     )
-    first = found.aligned.measures[0]
-    first_doubts = [note.text for note in found[first].notes if note.is_grave]
+    first = comparison.aligned.measures[0]
+    first_doubts = [note.text for note in comparison[first].notes if note.is_grave]
     assert (above is not None) == bool(first_doubts)
     assert lower_box in page.root.find_by_id("all").descendants
     for measure, measure_object in zip(
-        found.aligned.measures, page.archive["measures"], strict=True
+        comparison.aligned.measures, page.archive["measures"], strict=True
     ):
         assert measure_object["doubts"] == [
-            note.text for note in found[measure].notes if note.is_grave
+            note.text for note in comparison[measure].notes if note.is_grave
         ]
         assert all(
             doubt in lower_box.text for doubt in measure_object["doubts"] if measure != first
@@ -672,16 +680,18 @@ def test_measures_that_do_not_fit_have_means_only() -> None:
     assert len(page.html) < 3_000_000
 
 
-def test_a_budget_leaves_out_the_queries_on_which_systems_differ_least(found: Comparison) -> None:
-    page = Page(report(found, budget=12_000, worksheets=3).html)
+def test_a_budget_leaves_out_the_queries_on_which_systems_differ_least(
+    comparison: Comparison,
+) -> None:
+    page = Page(report(comparison, budget=12_000, worksheets=3).html)
     n = page.archive["lists"]["n"]
     assert 0 < n < 40
     assert page.archive["why"]
-    spread = np.ptp(found.aligned.scores[0], axis=1)
+    spread = np.ptp(comparison.aligned.scores[0], axis=1)
     assert {*page.rankings} == {*np.argsort(-spread, kind="stable")[:n].tolist()}
     widest_queries = {*np.argsort(-spread, kind="stable")[:3].tolist()}
     assert {query for query, _ in page.worksheets} == widest_queries
-    none = Page(report(found, budget=0, worksheets=0).html)
+    none = Page(report(comparison, budget=0, worksheets=0).html)
     assert none.archive["lists"] is None
     assert none.archive["sheets"] is None
     assert none.archive["why"]
@@ -690,18 +700,18 @@ def test_a_budget_leaves_out_the_queries_on_which_systems_differ_least(found: Co
 # ---- Python, notebook, command ------------------------------------------------------------------
 
 
-def test_a_notebook_shows_it_in_a_frame(made: Report) -> None:
-    (frame,) = parse_page(made._repr_html_()).find_all("iframe")
-    assert frame.attributes["srcdoc"] == made.html
+def test_a_notebook_shows_it_in_a_frame(report_page: Report) -> None:
+    (frame,) = parse_page(report_page._repr_html_()).find_all("iframe")
+    assert frame.attributes["srcdoc"] == report_page.html
     assert frame.attributes["sandbox"] == "allow-scripts"
 
 
 @pytest.mark.parametrize(
     "options", [{"depth": 0}, {"depth": 101}, {"worksheets": -1}, {"budget": "much"}]
 )
-def test_numbers_out_of_range(found: Comparison, options: dict[str, Any]) -> None:
+def test_numbers_out_of_range(comparison: Comparison, options: dict[str, Any]) -> None:
     with pytest.raises(OptionError, match=next(iter(options))):
-        report(found, **options)
+        report(comparison, **options)
 
 
 def test_what_is_no_comparison() -> None:
@@ -709,11 +719,11 @@ def test_what_is_no_comparison() -> None:
         report(5)
 
 
-def test_a_file_is_written_whole_or_not_at_all(made: Report, tmp_path: Path) -> None:
+def test_a_file_is_written_whole_or_not_at_all(report_page: Report, tmp_path: Path) -> None:
     with pytest.raises(InputError):
-        made.save(tmp_path / "nowhere" / "page.html")
+        report_page.save(tmp_path / "nowhere" / "page.html")
     assert not (tmp_path / "nowhere").exists()
-    made.save(tmp_path / "page.html")
+    report_page.save(tmp_path / "page.html")
     assert Page((tmp_path / "page.html").read_text("utf-8")).archive["v"] == 1
 
 

@@ -133,19 +133,19 @@ def test_orders_of_the_list(browser: Browser, pages: Pages) -> None:
     }
     with browser.open(report_file.path) as page:
 
-        def listed(order: str) -> list[str]:
+        def list_texts(order: str) -> list[str]:
             page.choose_option("#order", order)
             return page.read_all("#rows .q .text")
 
-        assert [gain[text] for text in listed("up")] == sorted(gain.values(), reverse=True)[
-            : len(listed("up"))
+        assert [gain[text] for text in list_texts("up")] == sorted(gain.values(), reverse=True)[
+            : len(list_texts("up"))
         ]
-        gains = [gain[text] for text in listed("down")]
+        gains = [gain[text] for text in list_texts("down")]
         assert gains == sorted(gain.values())[: len(gains)]
-        gains = [abs(gain[text]) for text in listed("size")]
+        gains = [abs(gain[text]) for text in list_texts("size")]
         assert gains == sorted(map(abs, gain.values()), reverse=True)[: len(gains)]
-        assert listed("name")[0] == texts[report_file.comparison.aligned.query_ids[0]]
-        listed("unlike")
+        assert list_texts("name")[0] == texts[report_file.comparison.aligned.query_ids[0]]
+        list_texts("unlike")
         overlaps = [float(text.split("RBO ")[1]) for text in page.read_all("#rows .q .more")]
         assert overlaps == sorted(overlaps)
 

@@ -37,7 +37,7 @@ from cranfield.figures import Figure
 DEMO = demo.QRELS, [str(path) for path in demo.RUNS]
 PARITY = {f"q{i:02}": "even" if i % 2 == 0 else "odd" for i in range(1, 41)}
 FOUND = compare(*DEMO, "nDCG@10 AP GMAP SearchLength", slices={"parity": PARITY})
-SAVED = compare(dict(evaluate(*DEMO, "nDCG@10")))
+SAVED_COMPARISON = compare(dict(evaluate(*DEMO, "nDCG@10")))
 NASTY = ["<script>x</script>", "\u202eevil", "a" * 10_000, "a" * 5_000 + "b" + "a" * 4_999]
 NASTY += ["x\x1b[31m\n\t", "'\"&;}{{JS}}", "javascript:alert(1)", "datum.mean", "\udcff", " "]
 
@@ -169,11 +169,11 @@ def test_mean_precision_at_recall_is_that_of_a_slow_loop(rel: int) -> None:
             values = []
             for query, judged in grades().items():
                 total = sum(grade >= rel for grade in judged.values())
-                n_needed, n_found, best = (2 * tenths * total + 10) // 20, 0, Fraction(0)
+                n_needed, n_hits, best = (2 * tenths * total + 10) // 20, 0, Fraction(0)
                 for rank, doc in enumerate(ranked.get(query, []), 1):
-                    n_found += judged.get(doc, 0) >= rel
-                    if judged.get(doc, 0) >= rel and n_found >= n_needed:
-                        best = max(best, Fraction(n_found, rank))
+                    n_hits += judged.get(doc, 0) >= rel
+                    if judged.get(doc, 0) >= rel and n_hits >= n_needed:
+                        best = max(best, Fraction(n_hits, rank))
                 values.append(float(best))
             point = system_points[tenths]
             expected = pytest.approx(means(values), rel=1e-12)
@@ -284,7 +284,7 @@ def test_two_systems_that_were_not_compared_are_said_as_they_are(measure: str) -
 
 
 @pytest.mark.parametrize(
-    ("given", "options", "expected"),
+    ("names", "options", "expected"),
     [
         ((), {}, ("dense", "bm25")),
         ((), {"baseline": "dense"}, ("fusion", "dense")),
@@ -296,11 +296,11 @@ def test_two_systems_that_were_not_compared_are_said_as_they_are(measure: str) -
         ((str(demo.HERE / "tfidf.run"),), {}, ("tfidf", "bm25")),
     ],
 )
-def test_which_two_are_drawn(given: Any, options: Any, expected: tuple[str, str]) -> None:
+def test_which_two_are_drawn(names: Any, options: Any, expected: tuple[str, str]) -> None:
     comparison = compare(*DEMO, **options)
     best = [system.name for system in comparison["nDCG@10"].ranked_systems]
     assert best[:2] == ["dense", "fusion"]
-    assert figures.scatter(comparison, *given).title == "nDCG@10: {} and {}".format(*expected)
+    assert figures.scatter(comparison, *names).title == "nDCG@10: {} and {}".format(*expected)
 
 
 @pytest.mark.parametrize("measure", ["nDCG@10", "SearchLength"])
@@ -374,12 +374,14 @@ def test_points_are_json() -> None:
 @pytest.mark.parametrize("name", OF_RUNS)
 def test_scores_that_were_made_before_have_no_rankings(name: str) -> None:
     with pytest.raises(InputError, match="precomputed scores"):
-        OF_RUNS[name](SAVED)
+        OF_RUNS[name](SAVED_COMPARISON)
 
 
 @pytest.mark.parametrize("name", OF_SAVED)
 def test_scores_that_were_made_before_are_drawn(name: str) -> None:
-    assert OF_SAVED[name](SAVED).points == OF_SAVED[name](compare(*DEMO)).points or name in (
+    assert OF_SAVED[name](SAVED_COMPARISON).points == OF_SAVED[name](
+        compare(*DEMO)
+    ).points or name in (
         "leaderboard",  # which has no share that is judged
     )
 

@@ -195,12 +195,12 @@ def test_a_judged_query_without_a_text(evaluators: Any) -> None:
 
 
 def test_a_model_of_no_numbers_is_refused(evaluators: Any) -> None:
-    class Broken(Model):
+    class NanModel(Model):
         def similarity(self, queries: Any, documents: Any) -> Any:
             return np.full((len(queries), len(documents)), np.nan)
 
     with pytest.raises(InputError, match="not numbers"):
-        evaluators({"q": "a"}, {"d": "a"}, {"q": {"d"}})(Broken(WORDS))
+        evaluators({"q": "a"}, {"d": "a"}, {"q": {"d"}})(NanModel(WORDS))
 
 
 def test_a_table_of_texts_is_refused_with_what_to_write(evaluators: Any) -> None:

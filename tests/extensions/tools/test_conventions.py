@@ -174,8 +174,8 @@ def test_a_convention_by_hand(name: str, measure: str, value: float) -> None:
 # What the library ir_evaluation publishes of itself, in its tests.
 ACTUAL = [4, 79, 32, 45, 14, 46, 53, 15, 3, 54, 68, 99, 75]
 ACTUAL += [82, 35, 27, 73, 20, 25, 66, 11, 58, 31, 8, 85]
-PREDICTED = [1, 2, 62, 84, 3, 4, 81, 14, 5, 67]
-ONE = ([ACTUAL], [PREDICTED])
+PREDICTED_DOCS = [1, 2, 62, 84, 3, 4, 81, 14, 5, 67]
+ONE = ([ACTUAL], [PREDICTED_DOCS])
 THREE = (
     [[1, 3, 5], [2, 4, 6], [7, 8, 9]],
     [[1, 2, 3, 4, 5], [9, 2, 3, 1, 5], [4, 5, 9, 8, 3]],
@@ -360,7 +360,7 @@ def test_the_choice_that_moves_a_number_most() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "same"),
+    ("value", "is_equal"),
     [
         ("0.17", True),
         ("0.1667", True),
@@ -370,12 +370,12 @@ def test_the_choice_that_moves_a_number_most() -> None:
         (0, False),
     ],
 )
-def test_a_value_is_compared_to_its_digits(value: str | float, same: bool) -> None:
+def test_a_value_is_compared_to_its_digits(value: str | float, is_equal: bool) -> None:
     qrels = {"q1": {"a": 1}, "q2": {"b": 1}, "q3": {"c": 1}}
     run = {"q1": ["x", "y", "a"], "q2": ["x", "y"], "q3": [*"vwxyz", "c"]}
     numbers = conventions(qrels, run, "RR", value=value)
     assert numbers["cranfield"].value == (1 / 3 + 0 + 1 / 6) / 3
-    assert ("cranfield" in numbers.same) == same
+    assert ("cranfield" in numbers.same) == is_equal
 
 
 def test_no_convention_gives_a_value() -> None:

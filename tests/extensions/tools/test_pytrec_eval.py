@@ -27,8 +27,8 @@ from helpers.profile import seeds
 from cranfield import pytrec_eval as mine
 
 # Which collections are compared: more of them with CRANFIELD_COLLECTIONS=10000 pytest ...
-ASKED = os.environ.get("CRANFIELD_COLLECTIONS")
-COLLECTIONS = range(int(ASKED)) if ASKED else seeds(600, step=6)
+N_COLLECTIONS = os.environ.get("CRANFIELD_COLLECTIONS")
+COLLECTIONS = range(int(N_COLLECTIONS)) if N_COLLECTIONS else seeds(600, step=6)
 
 
 def collections() -> Iterator[tuple[oracle.Qrels, oracle.Run]]:
@@ -50,17 +50,17 @@ QRELS = {"q1": {"d1": 1, "d2": 0, "d3": 2}, "q2": {"d2": 1}}
 RUN = {"q2": {"d2": 1.0}, "q1": {"d2": 0.9, "d3": 0.7, "d1": 0.1}, "q9": {"d1": 1.0}}
 
 
-def same(theirs: dict[str, Any], ours: dict[str, Any], where: object) -> int:
+def count_equal(theirs: dict[str, Any], ours: dict[str, Any], case: object) -> int:
     """Compare results to the last bit, except what is not defined there; return how many."""
-    assert list(theirs) == list(ours), where
+    assert list(theirs) == list(ours), case
     n_compared = 0
     for query, values in theirs.items():
-        assert values.keys() == ours[query].keys(), where
+        assert values.keys() == ours[query].keys(), case
         for name, value in values.items():
             if name == "runid" or math.isnan(value):  # memory that was never written
                 assert ours[query][name] == 0
             else:
-                assert ours[query][name] == value, (where, query, name)
+                assert ours[query][name] == value, (case, query, name)
                 n_compared += 1
     return n_compared
 
@@ -76,7 +76,7 @@ def test_every_measure_of_every_collection_is_the_same(rel: int, only: bool) -> 
             ).evaluate(run)
             for module in (pytrec_eval, mine)
         )
-        n_compared += same(theirs, ours, number)
+        n_compared += count_equal(theirs, ours, number)
     assert n_compared > 333 * len(COLLECTIONS)
 
 
@@ -105,7 +105,7 @@ def test_parameters_mean_the_same(measures: Any) -> None:
             module.RelevanceEvaluator(qrels, measures).evaluate(run)
             for module in (pytrec_eval, mine)
         )
-        same(theirs, ours, number)
+        count_equal(theirs, ours, number)
 
 
 def test_names() -> None:
@@ -174,7 +174,7 @@ def test_odd_input() -> None:
             module.RelevanceEvaluator(grades, {"map", "ndcg"}).evaluate(run)
             for module in (pytrec_eval, mine)
         )
-        same(theirs, ours, "the id ''")
+        count_equal(theirs, ours, "the id ''")
     run_dict = mine.parse_run(["q Q0 d 1 0.5 x"])
     run_dict["new"]["d"] = 1.0
     assert dict(run_dict) == {"q": {"d": 0.5}, "new": {"d": 1.0}}
@@ -185,13 +185,13 @@ def test_odd_input() -> None:
 
 
 @pytest.mark.parametrize(
-    ("call", "error", "said"),
+    ("call", "error", "message"),
     [
-        (lambda: made({"q": {"d": 1.0}}, {"map"}), TypeError, "'q'.*'d'.*1.0"),
-        (lambda: made({"q": {"d": "1"}}, {"map"}), TypeError, "whole number"),
-        (lambda: made({1: {"d": 1}}, {"map"}), TypeError, "a string"),
-        (lambda: made({"q": ["d"]}, {"map"}), TypeError, "document: grade"),
-        (lambda: made(["q"], {"map"}), TypeError, "query"),
+        (lambda: make_evaluator({"q": {"d": 1.0}}, {"map"}), TypeError, "'q'.*'d'.*1.0"),
+        (lambda: make_evaluator({"q": {"d": "1"}}, {"map"}), TypeError, "whole number"),
+        (lambda: make_evaluator({1: {"d": 1}}, {"map"}), TypeError, "a string"),
+        (lambda: make_evaluator({"q": ["d"]}, {"map"}), TypeError, "document: grade"),
+        (lambda: make_evaluator(["q"], {"map"}), TypeError, "query"),
         (
             lambda: mine.RelevanceEvaluator(QRELS, {"mpa"}),
             ValueError,
@@ -208,27 +208,27 @@ def test_odd_input() -> None:
             "unsupported measure prefs",
         ),
         (lambda: mine.RelevanceEvaluator(QRELS, {"map"}, 10**10), TypeError, "whole number"),
-        (lambda: made({"q": {None: 1}}, {"map"}), TypeError, "an id is a string"),
+        (lambda: make_evaluator({"q": {None: 1}}, {"map"}), TypeError, "an id is a string"),
         (lambda: mine.RelevanceEvaluator(QRELS, {"map"}, 0), TypeError, "1 or more"),
-        (lambda: made(QRELS, {"map"}, 1.5), TypeError, "1 or more"),
-        (lambda: evaluated({"q1": {"d1": "x"}}), TypeError, "'q1'.*'d1'.*'x'"),
-        (lambda: evaluated({"q1": {"d1": float("nan")}}), TypeError, "nan"),
-        (lambda: evaluated({1: {"d1": 1.0}}), TypeError, "a string"),
-        (lambda: made(QRELS, {5}), TypeError, "name of a measure"),
-        (lambda: evaluated({"q1": ["d1"]}), TypeError, "document: score"),
-        (lambda: evaluated([("q1", {})]), TypeError, "query"),
+        (lambda: make_evaluator(QRELS, {"map"}, 1.5), TypeError, "1 or more"),
+        (lambda: evaluate_run({"q1": {"d1": "x"}}), TypeError, "'q1'.*'d1'.*'x'"),
+        (lambda: evaluate_run({"q1": {"d1": float("nan")}}), TypeError, "nan"),
+        (lambda: evaluate_run({1: {"d1": 1.0}}), TypeError, "a string"),
+        (lambda: make_evaluator(QRELS, {5}), TypeError, "name of a measure"),
+        (lambda: evaluate_run({"q1": ["d1"]}), TypeError, "document: score"),
+        (lambda: evaluate_run([("q1", {})]), TypeError, "query"),
     ],
 )
-def test_what_is_refused(call: Any, error: type[Exception], said: str) -> None:
-    with pytest.raises(error, match=said):
+def test_what_is_refused(call: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
         call()
 
 
-def made(*arguments: Any) -> Any:
+def make_evaluator(*arguments: Any) -> Any:
     return mine.RelevanceEvaluator(*arguments)
 
 
-def evaluated(run: Any) -> Any:
+def evaluate_run(run: Any) -> Any:
     return mine.RelevanceEvaluator(QRELS, {"map"}).evaluate(run)
 
 

@@ -21,7 +21,7 @@ from cranfield.measures.registry import find_variant
 Write = Callable[[str, str], str]
 
 
-def called(*arguments: str) -> Result:
+def call_trec_eval(*arguments: str) -> Result:
     return CliRunner().invoke(cli, ["trec-eval", *arguments])
 
 
@@ -53,7 +53,7 @@ def test_its_own_tests_print_the_same_bytes(
 ) -> None:
     monkeypatch.chdir(data / "trec_eval")
     command, _, output_name = line.partition(" -> ")
-    outcome = called(*shlex.split(command))
+    outcome = call_trec_eval(*shlex.split(command))
     assert (outcome.exit_code, outcome.stderr) == (0, "")
     assert outcome.stdout_bytes == Path(output_name).read_bytes()
 
@@ -74,20 +74,20 @@ def test_stored_outputs_of_odd_topics(suffix: str, options: str, data: Path) -> 
         (f"all{suffix}.out.gz", "-m all_trec -m yaap -m relstring.40"),
         (f"dcg{suffix}.out.gz", "-m dcg -m ideal_dcg"),
     ):
-        outcome = called("-q", "-c", *shlex.split(options), *shlex.split(measures), *files)
+        outcome = call_trec_eval("-q", "-c", *shlex.split(options), *shlex.split(measures), *files)
         assert outcome.exit_code == 0
         stored_lines = gzip.decompress((folder / output_name).read_bytes()).decode().splitlines()
-        expected = printed(stored_lines)
+        expected = format_lines(stored_lines)
         mine = outcome.stdout.splitlines()
         assert len(mine) == len(expected)
         for theirs, line in zip(expected, mine, strict=True):
             assert theirs in (line, None), line
 
 
-def printed(stored: Sequence[str]) -> list[str | None]:
+def format_lines(stored_lines: Sequence[str]) -> list[str | None]:
     """Return stored lines of 17 digits as trec_eval prints them; None for what it has wrong."""
     lines: list[str | None] = []
-    for line in stored:
+    for line in stored_lines:
         name, topic, value = line.split("\t")
         if name.strip() == "rbp" or (value.strip() == "-nan" and topic == "all"):
             lines.append(None)
@@ -125,7 +125,7 @@ def values(result: Result) -> dict[tuple[str, str], str]:
 def test_topics_are_printed_in_the_order_of_their_bytes_and_measures_in_its_own(
     files: list[str],
 ) -> None:
-    outcome = called("-q", "-m", "recip_rank", "-m", "map", "-m", "runid", *files)
+    outcome = call_trec_eval("-q", "-m", "recip_rank", "-m", "map", "-m", "runid", *files)
     assert [line.split("\t")[:2] for line in outcome.stdout.splitlines()] == [
         [f"{name:<22}", topic]
         for topic in ("t1", "t10", "t2", "all")
@@ -136,59 +136,64 @@ def test_topics_are_printed_in_the_order_of_their_bytes_and_measures_in_its_own(
 
 
 def test_options_may_be_written_together_or_long(files: list[str]) -> None:
-    short = called("-qcn", "-mmap", "-l1", "-M2", *files).stdout
-    long = called(
-        *("--query_eval_wanted", "--complete_rel_info_wanted", "--nosummary", "--measure=map"),
-        *("--level_for_rel", "1", "--Max_retrieved_per_topic", "2", *files),
-    ).stdout
+    short = call_trec_eval("-qcn", "-mmap", "-l1", "-M2", *files).stdout
+    words = "--query_eval_wanted --complete_rel_info_wanted --nosummary --measure=map"
+    words += " --level_for_rel 1 --Max_retrieved_per_topic 2"
+    long = call_trec_eval(*words.split(), *files).stdout
     assert short == long != ""
     assert "\tall\t" not in short
 
 
 def test_only_the_first_parameters_of_a_measure_count(files: list[str]) -> None:
-    assert set(values(called("-m", "P.5", "-m", "P.10", *files))) == {("P_5", "all")}
-    assert set(values(called("-m", "P", "-m", "P.3", "-m", "P.2,1", *files))) == {("P_3", "all")}
-    twice = values(called("-m", "ndcg_cut.10,5", "-m", "ndcg_cut.20", *files))
+    assert set(values(call_trec_eval("-m", "P.5", "-m", "P.10", *files))) == {("P_5", "all")}
+    assert set(values(call_trec_eval("-m", "P", "-m", "P.3", "-m", "P.2,1", *files))) == {
+        ("P_3", "all")
+    }
+    twice = values(call_trec_eval("-m", "ndcg_cut.10,5", "-m", "ndcg_cut.20", *files))
     assert list(twice) == [("ndcg_cut_5", "all"), ("ndcg_cut_10", "all")]
-    assert set(values(called("-m", "official.7", *files))) == set(values(called(*files)))
+    assert set(values(call_trec_eval("-m", "official.7", *files))) == set(
+        values(call_trec_eval(*files))
+    )
 
 
 def test_parameters_are_read_as_c_reads_numbers(files: list[str]) -> None:
-    assert set(values(called("-m", "P.5.7", *files))) == {("P_5", "all")}
-    assert set(values(called("-m", "map.5", *files))) == {("map", "all")}
-    assert set(values(called("-m", "ndcg.x=2,1=3", *files))) == {("ndcg_x=2,1=3", "all")}
+    assert set(values(call_trec_eval("-m", "P.5.7", *files))) == {("P_5", "all")}
+    assert set(values(call_trec_eval("-m", "map.5", *files))) == {("map", "all")}
+    assert set(values(call_trec_eval("-m", "ndcg.x=2,1=3", *files))) == {("ndcg_x=2,1=3", "all")}
 
 
 def test_parameters_change_the_value(files: list[str]) -> None:
-    with_gains = values(called("-q", "-m", "dcg.1=10,2=0", *files))
+    with_gains = values(call_trec_eval("-q", "-m", "dcg.1=10,2=0", *files))
     assert with_gains["dcg_1=10,2=0", "t1"] == f"{10 / math.log2(4):6.4f}"
-    utility = values(called("-q", "-N", "100", "-m", "utility.1,-2,-3,0.5", *files))
+    utility = values(call_trec_eval("-q", "-N", "100", "-m", "utility.1,-2,-3,0.5", *files))
     assert (
         utility["utility_1,-2,-3,0.5", "t1"] == f"{2 - 2 * 1 - 3 * 0 + (100 + 2 - 3 - 2) / 2:6.4f}"
     )
-    rbp = values(called("-q", "-m", "rbp.p=0.5", *files))
+    rbp = values(call_trec_eval("-q", "-m", "rbp.p=0.5", *files))
     assert rbp["rbp_p=0.5", "t1"] == f"{(1 - 0.5) * (2 / 2 * 1 + 1 / 2 * 0.25):6.4f}"
-    residual = values(called("-q", "-m", "rbp_resid.p=0.5", *files))
+    residual = values(call_trec_eval("-q", "-m", "rbp_resid.p=0.5", *files))
     assert residual["rbp_resid_p=0.5", "t1"] == f"{0.5**3 + (1 - 0.5) * 0.5:6.4f}"
-    assert values(called("-q", "-m", "relstring.2", *files))["relstring_2", "t1"] == "'2-'"
+    assert values(call_trec_eval("-q", "-m", "relstring.2", *files))["relstring_2", "t1"] == "'2-'"
 
 
 def test_a_topic_without_results(write: Write) -> None:
     qrels, run = write("q", QRELS), write("r", "t1 Q0 c 1 3.0 mine\n")
-    refusal = called(qrels, run)
+    refusal = call_trec_eval(qrels, run)
     assert (refusal.exit_code, refusal.stdout) == (4, "")
     assert "no results for topic 't10' and 1 other topics" in refusal.stderr
     assert "-c" in refusal.stderr
     assert "--version-9" in refusal.stderr
-    complete = values(called("-q", "-c", "-m", "num_q", "-m", "map", "-m", "yaap", qrels, run))
+    complete = values(
+        call_trec_eval("-q", "-c", "-m", "num_q", "-m", "map", "-m", "yaap", qrels, run)
+    )
     assert complete["num_q", "all"] == "3"
     assert complete["map", "t2"] == "0.0000"
     assert complete["map", "all"] == f"{(1 / 2) / 3:6.4f}"
     assert complete["yaap", "t2"] == f"{math.log(1 / 2):6.4f}"
-    old = values(called("-q", "--version-9", "-m", "num_q", "-m", "map", qrels, run))
+    old = values(call_trec_eval("-q", "--version-9", "-m", "num_q", "-m", "map", qrels, run))
     assert (old["num_q", "all"], old["map", "all"]) == ("1", f"{1 / 2:6.4f}")
     padded_values = values(
-        called("-qc", "--version-9", "-m", "num_q", "-m", "map", "-m", "yaap", qrels, run)
+        call_trec_eval("-qc", "--version-9", "-m", "num_q", "-m", "map", "-m", "yaap", qrels, run)
     )
     assert ("map", "t2") not in padded_values, "version 9 prints no lines for them"
     assert (padded_values["num_q", "all"], padded_values["map", "all"]) == (
@@ -200,81 +205,93 @@ def test_a_topic_without_results(write: Write) -> None:
 
 def test_utility_of_a_topic_without_results_is_0(write: Write) -> None:
     qrels, run = write("q", QRELS), write("r", "t1 Q0 c 1 3.0 mine\n")
-    utility_values = values(called("-q", "-c", "-m", "utility.1,-1,-2,0", qrels, run))
+    utility_values = values(call_trec_eval("-q", "-c", "-m", "utility.1,-1,-2,0", qrels, run))
     assert utility_values["utility_1,-1,-2,0", "t2"] == "0.0000", "not -2 for the document missed"
-    one_topic = values(called("-q", "-c", "-D", "0.t2", "-m", "map", "-m", "num_rel", qrels, run))
+    one_topic = values(
+        call_trec_eval("-q", "-c", "-D", "0.t2", "-m", "map", "-m", "num_rel", qrels, run)
+    )
     assert one_topic["map", "all"] == "0.0000"
     assert one_topic["num_rel", "all"] == "1"
 
 
 def test_odd_parameters(files: list[str]) -> None:
-    printed_values = values(called("-q", "-m", "relstring.0", "-m", "set_F.1,2", *files))
+    printed_values = values(call_trec_eval("-q", "-m", "relstring.0", "-m", "set_F.1,2", *files))
     assert printed_values["relstring_0", "t1"] == "'2'"
     assert (
         printed_values["set_F_1,2", "t1"]
-        == values(called("-q", "-m", "set_F.1", *files))["set_F_1", "t1"]
+        == values(call_trec_eval("-q", "-m", "set_F.1", *files))["set_F_1", "t1"]
     )
 
 
 def test_the_tag_is_that_of_the_last_line_of_data(write: Write) -> None:
     for comment in ("# short\n", "# long\n" * 40_000, "\n" * 300_000):
         run = write("r", RUN + comment)
-        assert values(called("-m", "runid", write("q", QRELS), run))["runid", "all"] == "last"
+        assert (
+            values(call_trec_eval("-m", "runid", write("q", QRELS), run))["runid", "all"] == "last"
+        )
     import gzip as compressor
 
     packed_path = Path(write("r", "")).with_suffix(".gz")
     packed_path.write_bytes(compressor.compress((RUN + "# end\n").encode()))
     assert (
-        values(called("-m", "runid", write("q", QRELS), str(packed_path)))["runid", "all"] == "last"
+        values(call_trec_eval("-m", "runid", write("q", QRELS), str(packed_path)))["runid", "all"]
+        == "last"
     )
 
 
 def test_counts_that_c_counts_anew(files: list[str]) -> None:
     """With -c, num_rel over all topics is of grade 1 and above, no matter what -l says."""
-    level_values = values(called("-q", "-c", "-l", "2", "-m", "num_rel", *files))
+    level_values = values(call_trec_eval("-q", "-c", "-l", "2", "-m", "num_rel", *files))
     assert [level_values["num_rel", topic] for topic in ("t1", "t2", "t10")] == ["1", "0", "0"]
     assert level_values["num_rel", "all"] == "4"
-    assert values(called("-l", "2", "-m", "num_rel", *files))["num_rel", "all"] == "1"
+    assert values(call_trec_eval("-l", "2", "-m", "num_rel", *files))["num_rel", "all"] == "1"
 
 
 def test_version_9(write: Write) -> None:
     qrels = write("q", "t 0 a 0\nt 0 b 1\nt 0 c 1\nt 0 d 1\n")
     run = write("r", "t Q0 a 1 1.00000001 x\nt Q0 b 2 1.00000002 x\nt Q0 c 3 0.5 x\n")
-    new = values(called("-m", "recip_rank", "-m", "iprec_at_recall.0.4", qrels, run))
-    old = values(called("--version-9", "-m", "recip_rank", "-m", "iprec_at_recall.0.4", qrels, run))
+    new = values(call_trec_eval("-m", "recip_rank", "-m", "iprec_at_recall.0.4", qrels, run))
+    old = values(
+        call_trec_eval("--version-9", "-m", "recip_rank", "-m", "iprec_at_recall.0.4", qrels, run)
+    )
     assert new["recip_rank", "all"] == old["recip_rank", "all"] == "1.0000", "b by score, or by id"
     assert new["iprec_at_recall_0.40", "all"] == "1.0000", "0.4 * 3 = 1.2: one document"
     assert old["iprec_at_recall_0.40", "all"] == f"{2 / 3:6.4f}", "1.2 + 0.9 = 2.1: two"
     tied_qrels = write("q2", "t 0 a 1\nt 0 b 0\n")
-    assert values(called("-m", "recip_rank", tied_qrels, run))["recip_rank", "all"] == "0.5000"
+    assert (
+        values(call_trec_eval("-m", "recip_rank", tied_qrels, run))["recip_rank", "all"] == "0.5000"
+    )
     first = write("r2", "t Q0 a 1 1.00000002 x\nt Q0 b 2 1.00000001 x\n")
-    assert values(called("-m", "recip_rank", tied_qrels, first))["recip_rank", "all"] == "1.0000"
-    single = values(called("--version-9", "-m", "recip_rank", tied_qrels, first))
+    assert (
+        values(call_trec_eval("-m", "recip_rank", tied_qrels, first))["recip_rank", "all"]
+        == "1.0000"
+    )
+    single = values(call_trec_eval("--version-9", "-m", "recip_rank", tied_qrels, first))
     assert single["recip_rank", "all"] == "0.5000", "the same as 32-bit floats: by id, b above a"
-    assert called("--version-9", "-m", "rbp", qrels, run).exit_code == 1
-    assert "unj_5" not in called("--version-9", "-m", "all_trec", qrels, run).stdout
+    assert call_trec_eval("--version-9", "-m", "rbp", qrels, run).exit_code == 1
+    assert "unj_5" not in call_trec_eval("--version-9", "-m", "all_trec", qrels, run).stdout
 
 
 def test_d_evaluates_a_single_topic(files: list[str]) -> None:
-    printed_values = values(called("-D", "0.t2", "-q", "-m", "num_q", "-m", "map", *files))
+    printed_values = values(call_trec_eval("-D", "0.t2", "-q", "-m", "num_q", "-m", "map", *files))
     assert printed_values == {
         ("map", "t2"): "0.5000",
         ("num_q", "all"): "1",
         ("map", "all"): "0.5000",
     }
-    assert called("-D", "2", *files).stdout == called(*files).stdout
-    assert called("-o", *files).stdout == called(*files).stdout, "has no effect"
+    assert call_trec_eval("-D", "2", *files).stdout == call_trec_eval(*files).stdout
+    assert call_trec_eval("-o", *files).stdout == call_trec_eval(*files).stdout, "has no effect"
 
 
 def test_standard_input_and_odd_files(files: list[str]) -> None:
     pipe_outcome = CliRunner().invoke(
         cli, ["trec-eval", files[0], "-"], input=RUN.replace("\n", "\r\n")
     )
-    assert pipe_outcome.stdout == called(*files).stdout
+    assert pipe_outcome.stdout == call_trec_eval(*files).stdout
 
 
 @pytest.mark.parametrize(
-    ("arguments", "status", "said"),
+    ("arguments", "status", "message"),
     [
         ("-m ndcg_p QRELS RUN", 1, "no such measure"),
         ("-m mpa QRELS RUN", 1, "Did you mean map"),
@@ -312,18 +329,18 @@ def test_standard_input_and_odd_files(files: list[str]) -> None:
         ("-Z nothing.txt QRELS RUN", 2, "cannot be read"),
     ],
 )
-def test_refusals(arguments: str, status: int, said: str, files: list[str]) -> None:
+def test_refusals(arguments: str, status: int, message: str, files: list[str]) -> None:
     names = {"QRELS": files[0], "RUN": files[1]}
-    outcome = called(*(names.get(word, word) for word in arguments.split()))
+    outcome = call_trec_eval(*(names.get(word, word) for word in arguments.split()))
     assert (outcome.exit_code, outcome.stdout == "") == (status, status != 0)
-    assert said in outcome.stderr
+    assert message in outcome.stderr
 
 
 CIRCLE = "t g s a 2\nt g s b 1\nt g z b 2\nt g z a 1\n"
 
 
 @pytest.mark.parametrize(
-    ("qrels", "run", "options", "status", "said"),
+    ("qrels", "run", "options", "status", "message"),
     [
         ("t1 0 a 1\nt1 0 a 0\n", RUN, "", 4, "q:2: "),
         (QRELS, "t1 Q0 a 1 2 x\nt1 Q0 a 2 1 x\n", "-c", 4, "r:2: "),
@@ -354,17 +371,17 @@ CIRCLE = "t g s a 2\nt g s b 1\nt g z b 2\nt g z a 1\n"
     ],
 )
 def test_files_that_are_refused(
-    qrels: str, run: str, options: str, status: int, said: str, write: Write
+    qrels: str, run: str, options: str, status: int, message: str, write: Write
 ) -> None:
-    outcome = called(*options.split(), write("q", qrels), write("r", run))
+    outcome = call_trec_eval(*options.split(), write("q", qrels), write("r", run))
     assert (outcome.exit_code, outcome.stdout) == (status, "")
-    assert said in outcome.stderr
+    assert message in outcome.stderr
 
 
 def test_zscores(files: list[str], write: Write) -> None:
     lines = "t1 map 0.5 0.25\nt2 map 0.5 0\nt10 map 0.5 0\nt1 gm_map -1 2\nt1 num_ret 1 4\n"
     printed_values = values(
-        called("-q", "-Z", write("z", lines), "-m", "map", "-m", "num_ret", *files)
+        call_trec_eval("-q", "-Z", write("z", lines), "-m", "map", "-m", "num_ret", *files)
     )
     ap = (1 / 1 + 2 / 3) / 2
     assert printed_values["Zmap", "t1"] == f"{(ap - 0.5) / 0.25:6.4f}"
@@ -373,15 +390,15 @@ def test_zscores(files: list[str], write: Write) -> None:
     assert printed_values["Zmap", "all"] == f"{((ap - 0.5) / 0.25 + 0 - 1000000) / 3:6.4f}"
     assert printed_values["Znum_ret", "t1"] == f"{(3 - 1) / 4:6.4f}"
     assert printed_values["Znum_ret", "t2"] == "-1000000.0000", "not in the file"
-    assert called("-Z", write("z2", "t1 map 0.5\n"), *files).exit_code == 2
+    assert call_trec_eval("-Z", write("z2", "t1 map 0.5\n"), *files).exit_code == 2
 
 
 def test_help_explains_the_measures_asked_for() -> None:
-    plain, explanation = called("-h"), called("-h", "-m", "prefs_simp")
+    plain, explanation = call_trec_eval("-h"), call_trec_eval("-h", "-m", "prefs_simp")
     assert plain.exit_code == explanation.exit_code == 0
     assert "preferences fulfilled / preferences" in explanation.stdout
     assert "preferences fulfilled / preferences" not in plain.stdout
-    version = called("-v")
+    version = call_trec_eval("-v")
     assert (version.exit_code, version.stdout) == (0, "")
     assert "trec_eval version 10.0" in version.stderr
 

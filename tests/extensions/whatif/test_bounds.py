@@ -74,7 +74,7 @@ def brute(top: int) -> tuple[Judged, np.ndarray, Judged]:
     return _BRUTE[top]
 
 
-def of_all(measures: list[Measure], top: int) -> tuple[Floats, Floats, Bounds]:
+def bound_by_completions(measures: list[Measure], top: int) -> tuple[Floats, Floats, Bounds]:
     """Return the lowest and highest values of each case, of all completions; and bounds_of()."""
     completed_judged, owner, judged = brute(top)
     values = Plan(measures).values(completed_judged)
@@ -85,7 +85,7 @@ def of_all(measures: list[Measure], top: int) -> tuple[Floats, Floats, Bounds]:
     return low, high, find_bounds(measures, judged)
 
 
-def bounded() -> Iterator[Measure]:
+def bounded_measures() -> Iterator[Measure]:
     for definition in definitions():
         for measure in variants(definition.name):
             refuses = definition.is_text or definition.traits.takes_groups
@@ -95,7 +95,7 @@ def bounded() -> Iterator[Measure]:
 
 def hold(measures: list[Measure], top: int) -> Bounds:
     """Assert that no completion is beyond what is proved, and that the rest was attained."""
-    low, high, bounds = of_all(measures, top)
+    low, high, bounds = bound_by_completions(measures, top)
     for i, measure in enumerate(measures):
         is_proved = bounds.proved[:, i]
         near_low = pytest.approx(low[is_proved, i], rel=1e-13, abs=1e-15)
@@ -109,7 +109,7 @@ def hold(measures: list[Measure], top: int) -> Bounds:
 
 
 @pytest.mark.no_cover  # others run the same lines
-@pytest.mark.parametrize("name", dict.fromkeys(measure.name for measure in bounded()))
+@pytest.mark.parametrize("name", dict.fromkeys(measure.name for measure in bounded_measures()))
 @pytest.mark.parametrize("top", TOPS)
 def test_no_completion_is_beyond_the_bounds(name: str, top: int) -> None:
     hold([measure for measure in variants(name) if measure.bounds != "none"], top)
@@ -118,10 +118,10 @@ def test_no_completion_is_beyond_the_bounds(name: str, top: int) -> None:
 EXACT = "P@10 R@10 F@10 Rprec Success@10 AP AP@10 RR Bpref RBP RBP(gain='linear') DCG DCG@10 nDCG"
 
 
-@pytest.mark.parametrize("one", [*EXACT.split(), "nDCG@10", "nDCG(gain='exp2')", "P@R"])
-def test_bounds_of_these_measures_are_proved(one: str) -> None:
+@pytest.mark.parametrize("text", [*EXACT.split(), "nDCG@10", "nDCG(gain='exp2')", "P@R"])
+def test_bounds_of_these_measures_are_proved(text: str) -> None:
     _, _, judged = brute(3)
-    assert find_bounds([parse(one)], judged).proved.all()
+    assert find_bounds([parse(text)], judged).proved.all()
 
 
 def test_bounds_of_others_are_attained() -> None:

@@ -17,9 +17,9 @@ from cranfield import evaluate, joint_bounds
 
 
 @pytest.mark.parametrize(
-    "chosen", [options for options in OPTION_CASES if len(options) < 3 and "ties" not in options]
+    "options", [case for case in OPTION_CASES if len(case) < 3 and "ties" not in case]
 )
-def test_bounds_are_those_of_all_grades(chosen: Options) -> None:
+def test_bounds_are_those_of_all_grades(options: Options) -> None:
     n_seen = 0
     for seed in range(40):
         qrels, rows, run = make_collection(seed, repeat_docs=False)
@@ -27,10 +27,10 @@ def test_bounds_are_those_of_all_grades(chosen: Options) -> None:
         top = max(grade for judged in qrels.values() for grade in judged.values())
         if not queries or top < 1:
             continue
-        scores = evaluate(qrels, run_dict, "nDCG@3 AP R@2", bounds=True, **chosen)
+        scores = evaluate(qrels, run_dict, "nDCG@3 AP R@2", bounds=True, **options)
         lowest, highest = scores.per_query("AP low"), scores.per_query("AP high")
         for query in queries:
-            all_options = {name: choices[0] for name, choices in CHOICES.items()} | chosen
+            all_options = {name: choices[0] for name, choices in CHOICES.items()} | options
             docs = [
                 doc
                 for doc in dict(select_docs(rows, query, all_options))
@@ -45,7 +45,7 @@ def test_bounds_are_those_of_all_grades(chosen: Options) -> None:
                     {**qrels, query: qrels[query] | dict(zip(docs, grades, strict=True))},
                     run_dict,
                     "AP",
-                    **chosen,
+                    **options,
                 ).per_query("AP")[query]
                 for grades in itertools.product(range(top + 1), repeat=len(docs))
             ]
@@ -55,20 +55,20 @@ def test_bounds_are_those_of_all_grades(chosen: Options) -> None:
     assert n_seen > 20
 
 
-@pytest.mark.parametrize("chosen", OPTION_CASES[:3], ids=str)
-def test_joint_bounds_are_those_of_all_grades(chosen: Options) -> None:
+@pytest.mark.parametrize("options", OPTION_CASES[:3], ids=str)
+def test_joint_bounds_are_those_of_all_grades(options: Options) -> None:
     qrels = {"d1": {"d2": 1, "d3": 0}}
     runs = [
         {"d1": {"u": 1.0, "d2": 1.0, "d1": 3.0, "d3": 0.5}},
         {"d1": {"d3": 3.0, "w": 1.0, "u": 1.0, "d2": 1.0, "v": -1.0}},
     ]
-    bounds = joint_bounds(qrels, runs, "P@3 nDCG@3", **chosen)
+    bounds = joint_bounds(qrels, runs, "P@3 nDCG@3", **options)
     for i, measure in enumerate(("P@3", "nDCG@3")):
         values = []
         for grades in itertools.product([0, 1], repeat=4):
             completion = dict(zip(["u", "v", "w", "d1"], grades, strict=True))
             first_scores, other = evaluate(
-                {"d1": qrels["d1"] | completion}, runs, measure, **chosen
+                {"d1": qrels["d1"] | completion}, runs, measure, **options
             ).values()
             values.append(first_scores[measure] - other[measure])
         assert (bounds.low[i], bounds.high[i]) == pytest.approx((min(values), max(values)))

@@ -23,7 +23,7 @@ def small(seed: int) -> tuple[dict[str, float], list[str]]:
     return judged, ranking
 
 
-BOUNDED = [
+BOUNDED_MEASURES = [
     measure
     for name in NAMES
     for measure in list_measures(name)
@@ -38,7 +38,7 @@ def test_no_completion_is_beyond_the_bounds() -> None:
     cases = [small(seed) for seed in range(8)]
     qrels: Any = {f"q{i:03}": judged for i, (judged, _) in enumerate(cases)} | {"top": {"d": 1.25}}
     run = {f"q{i:03}": ranking for i, (_, ranking) in enumerate(cases)}
-    bounds = evaluate(qrels, run, BOUNDED, bounds=True).bounds
+    bounds = evaluate(qrels, run, BOUNDED_MEASURES, bounds=True).bounds
     assert bounds is not None
     assert bounds.proved.any(axis=0).sum() > 100
     for i, (judged, ranking) in enumerate(cases):
@@ -51,9 +51,9 @@ def test_no_completion_is_beyond_the_bounds() -> None:
         values = evaluate(
             {**completed_qrels, "top": {"d": 1.25}},
             dict.fromkeys(completed_qrels, ranking),
-            BOUNDED,
+            BOUNDED_MEASURES,
         ).values[: len(completions)]
-        for column, measure in enumerate(BOUNDED):
+        for column, measure in enumerate(BOUNDED_MEASURES):
             low, high = values[:, column].min(), values[:, column].max()
             if bounds.proved[i, column]:
                 assert bounds.low[i, column] <= low + 1e-13 * (1 + abs(low)), (measure, i)

@@ -8,8 +8,8 @@ import pytest
 from helpers.list_grades import invoke_evaluate
 
 
-def dcg(listed: list[int]) -> float:
-    return sum(grade / math.log2(rank + 1) for rank, grade in enumerate(listed, 1))
+def dcg(grades: list[int]) -> float:
+    return sum(grade / math.log2(rank + 1) for rank, grade in enumerate(grades, 1))
 
 
 def document(*arguments: str, stdin: str | None = None) -> dict[str, Any]:

@@ -17,7 +17,7 @@ QRELS = read_qrels(DEMO_QRELS)
 RUNS = [read_run(path) for path in DEMO_RUNS]
 
 
-CUT = [
+CUT_MEASURES = [
     Measure(definition.name) @ k
     for definition in definitions()
     for k in (1, 3, 8)
@@ -33,20 +33,20 @@ def test_below_the_cutoff_only_the_first_of_a_kind_need_be_tried(
     judging = Judging(judged_only=judged_only)
     cases = sample_cases([(run, query) for run in RUNS[:2] for query in ("q03", "q17")])
     scenes = [Scene.of(QRELS, run, query, judging) for run, query in cases]
-    measures = [measure for measure in CUT if _takes(measure, scenes[0])]
+    measures = [measure for measure in CUT_MEASURES if _takes(measure, scenes[0])]
     assert len(measures) > 40
 
-    def said() -> list[Any]:
+    def list_answers() -> list[Any]:
         return [
             (whatif.find_best_swap(scene, measure), whatif.find_judgments(scene, measure))
             for scene in scenes
             for measure in measures
         ]
 
-    quick = said()
+    quick = list_answers()
     assert sum(swap is not None for swap, _ in quick) > 40
-    monkeypatch.setattr(whatif, "_last", lambda scene, measure: None)
-    assert said() == quick
+    monkeypatch.setattr(whatif, "_find_last_rank", lambda scene, measure: None)
+    assert list_answers() == quick
 
 
 def _takes(measure: Any, scene: Scene) -> bool:

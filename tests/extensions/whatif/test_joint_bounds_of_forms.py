@@ -1,4 +1,4 @@
-"""Joint bounds of runs and judgments in every form are those of plain ones."""
+"""Joint bounds of runs and judgments in every form are the bounds of plain dicts."""
 
 from typing import Any
 

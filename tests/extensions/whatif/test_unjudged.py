@@ -53,9 +53,9 @@ LINEAR = [
     *parse_all(OF_USERS),
 ]
 EXACT = [measure for measure in LINEAR if measure.linear == "exact"]
-FIXED = [measure for measure in LINEAR if measure.linear == "ratio"]
+RATIO_MEASURES = [measure for measure in LINEAR if measure.linear == "ratio"]
 RATIOS = [
-    *(measure for measure in FIXED if measure.bounds == "ratio"),
+    *(measure for measure in RATIO_MEASURES if measure.bounds == "ratio"),
     *parse_all("nDCG(gain={0: 1, 1: 3})@2 nDCG(gain={1: 2, 2: 1, -1: 1}) nDCG(gain='exp2')@3"),
 ]
 
@@ -65,7 +65,7 @@ Collection = tuple[dict[str, dict[str, int]], dict[str, list[str]], dict[str, li
 def test_which_measures_are_linear() -> None:
     names = {measure.name for measure in EXACT}
     assert names == {"P", "MeanP", "DCG", "nDCG", "RBP", "SetP", "NumRelRet", "NumNonRelRet", "CWL"}
-    assert {measure.name for measure in FIXED} == {"nDCG"}
+    assert {measure.name for measure in RATIO_MEASURES} == {"nDCG"}
     for name in ("P@R", "nDCG@min(5,R)", "nDCG(ideal='retrieved')", "RBP(gain='linear')", "AP"):
         assert parse(name).linear == "no"
     for name in ("CWL('INST')", "CWL('RBP', unjudged=0.5)", "CWL('BPM')@5", "ERR", "Success@3"):
@@ -138,14 +138,14 @@ def shared(systems: Systems) -> Sequence[str]:
 def together(cases: list[Collection], top: int) -> tuple[Qrels, Run, Run]:
     """Return the cases as queries, and one more with the collection's top grade."""
     qrels = {f"q{i:06}": case[0]["q"] for i, case in enumerate(cases)}
-    left, right = (
+    left_run, right_run = (
         Run({f"q{i:06}": case[n]["q"] for i, case in enumerate(cases)}, name)
         for n, name in ((1, "left"), (2, "right"))
     )
-    return Qrels({**qrels, "the top": {"d": top}}), left, right
+    return Qrels({**qrels, "the top": {"d": top}}), left_run, right_run
 
 
-def completed(case: Collection, top: int) -> list[Collection]:
+def list_completions(case: Collection, top: int) -> list[Collection]:
     grades, *runs = case
     unknown = sorted({doc for run in runs for doc in run["q"]} - grades["q"].keys())
     return [
@@ -154,15 +154,15 @@ def completed(case: Collection, top: int) -> list[Collection]:
     ]
 
 
-def differences(qrels: Qrels, left: Run, right: Run, measures: list[Measure]) -> Floats:
+def differences(qrels: Qrels, left_run: Run, right_run: Run, measures: list[Measure]) -> Floats:
     """Return (n_queries, n_measures)."""
-    systems = evaluate(qrels, [left, right], measures)
+    systems = evaluate(qrels, [left_run, right_run], measures)
     a, b = systems.values()
     return a.values - b.values
 
 
-def near(one: Floats, other: Floats) -> bool:
-    return bool((np.abs(one - other) <= 1e-12 * np.maximum(1, np.abs(other))).all())
+def near(scores_a: Floats, scores_b: Floats) -> bool:
+    return bool((np.abs(scores_a - scores_b) <= 1e-12 * np.maximum(1, np.abs(scores_b))).all())
 
 
 N_CASES = len(seeds(110))
@@ -178,7 +178,9 @@ SHORT = [
 def test_no_completion_is_beyond_and_both_ends_are_reached(top: int) -> None:
     cases = [small(1000 * top + i, top) for i in seeds(110)]
     completions_of_case = [
-        (i, completion) for i, case in enumerate(cases) for completion in completed(case, top)
+        (i, completion)
+        for i, case in enumerate(cases)
+        for completion in list_completions(case, top)
     ]
     owner = np.array([i for i, _ in completions_of_case] + [N_CASES])
     values = differences(
@@ -196,8 +198,8 @@ def test_no_completion_is_beyond_and_both_ends_are_reached(top: int) -> None:
     assert (high - low > 0.01).mean() > 0.2  # there was something to find
 
 
-@pytest.mark.parametrize("one", EXACT, ids=str)
-def test_a_linear_measure_is_the_sum_of_what_its_documents_add(one: Measure) -> None:
+@pytest.mark.parametrize("measure", EXACT, ids=str)
+def test_a_linear_measure_is_the_sum_of_what_its_documents_add(measure: Measure) -> None:
     chance = random.Random(7)
     for _ in range(3):
         n = chance.randint(2, 9)
@@ -207,7 +209,7 @@ def test_a_linear_measure_is_the_sum_of_what_its_documents_add(one: Measure) -> 
         qrels = {f"q{i}": part for i, part in enumerate([grades, *parts])}
         run = dict.fromkeys(qrels, ranking)
         value, none, *document_values = (
-            evaluate({**qrels, "top": {"x": 3}}, run, one).values[:-1, 0].tolist()
+            evaluate({**qrels, "top": {"x": 3}}, run, measure).values[:-1, 0].tolist()
         )
         assert value - none == pytest.approx(
             sum(part - none for part in document_values), abs=1e-12
@@ -230,15 +232,17 @@ SEPARATE = [
 def test_separate_bounds_hold_whatever_either_run_retrieved(top: int) -> None:
     """Over every way to grade the unjudged documents of both; a measure has none, or these hold."""
     cases = [small(4_000 * top + i, top) for i in seeds(80)]
-    qrels, left, right = together(cases, top)
-    runs = {"left": left, "right": right}
+    qrels, left_run, right_run = together(cases, top)
+    runs = {"left": left_run, "right": right_run}
     pair = np.array([0]), np.array([1])
     measures = list(dict.fromkeys(SEPARATE))
     systems = evaluate(qrels, runs, measures)
     bounds = pair_bounds(qrels, runs, systems, *pair, shared(systems))
     measure_indices = [i for i, measure_bounds in enumerate(bounds) if measure_bounds is not None]
     completions_of_case = [
-        (i, completion) for i, case in enumerate(cases) for completion in completed(case, top)
+        (i, completion)
+        for i, case in enumerate(cases)
+        for completion in list_completions(case, top)
     ]
     owner = np.array([i for i, _ in completions_of_case] + [len(cases)])
     bounded_measures = [measures[i] for i in measure_indices]
@@ -260,17 +264,17 @@ def test_separate_bounds_hold_whatever_either_run_retrieved(top: int) -> None:
 
 def test_what_only_the_other_run_retrieved_counts_in_what_there_is_to_be_found() -> None:
     """Where left has all that is relevant, and right has what nobody judged."""
-    qrels, left, right = {"q": {"d0": 0, "d1": 1}}, {"q": ["d1"]}, {"q": ["d3", "d4"]}
+    qrels, left_run, right_run = {"q": {"d0": 0, "d1": 1}}, {"q": ["d1"]}, {"q": ["d3", "d4"]}
     completed_qrels = {"q": {**qrels["q"], "d3": 1, "d4": 1}}
-    values = [evaluate(completed_qrels, run, "SetF")["SetF"] for run in (left, right)]
+    values = [evaluate(completed_qrels, run, "SetF")["SetF"] for run in (left_run, right_run)]
     p, r = (1 / 1, 2 / 2), (1 / 3, 2 / 3)
     fs = [2 * a * b / (a + b) for a, b in zip(p, r, strict=True)]
     assert values == pytest.approx(fs)
     assert fs[0] - fs[1] == pytest.approx(-0.3)  # left was called the better one in any case
     for name in ("SetF", "SetR", "SetAP", "SetRelP"):
         with pytest.raises(MeasureError, match=f"{name}: there are no bounds"):
-            joint_bounds(qrels, [left, right], name)
-    comparison = compare(qrels, [left, right], "SetF SetP", bounds=True, test="t")
+            joint_bounds(qrels, [left_run, right_run], name)
+    comparison = compare(qrels, [left_run, right_run], "SetF SetP", bounds=True, test="t")
     assert [result.pairs[0].unjudged_low is None for result in comparison.results] == [True, False]
 
 
@@ -298,8 +302,8 @@ SOME = "P@3 DCG@5 nDCG@4 nDCG RBP CWL('SDCG')@4 SetP NumRelRet ERR RR"
 
 
 def test_a_run_beside_itself_and_a_swapped_pair() -> None:
-    qrels, left, right = together([small(i, 2) for i in range(50)], 2)
-    equal_bounds = joint_bounds(qrels, [left, left], SOME.removesuffix(" ERR RR"))
+    qrels, left_run, right_run = together([small(i, 2) for i in range(50)], 2)
+    equal_bounds = joint_bounds(qrels, [left_run, left_run], SOME.removesuffix(" ERR RR"))
     for column in (
         equal_bounds.low,
         equal_bounds.high,
@@ -310,8 +314,8 @@ def test_a_run_beside_itself_and_a_swapped_pair() -> None:
         assert not np.signbit(column).any()
     assert not equal_bounds.robust.any()
     forward_bounds, other = (
-        joint_bounds(qrels, [left, right], SOME),
-        joint_bounds(qrels, [right, left], SOME),
+        joint_bounds(qrels, [left_run, right_run], SOME),
+        joint_bounds(qrels, [right_run, left_run], SOME),
     )
     assert forward_bounds.low.tolist() == (-other.high).tolist()
     assert forward_bounds.high.tolist() == (-other.low).tolist()
@@ -323,9 +327,9 @@ def test_a_run_beside_itself_and_a_swapped_pair() -> None:
 
 
 def test_many_pairs_at_once_are_the_pairs_one_by_one() -> None:
-    qrels, left, right = together([small(i, 2) for i in range(40)], 2)
+    qrels, left_run, right_run = together([small(i, 2) for i in range(40)], 2)
     _, third, _ = together([small(900 + i, 2) for i in range(40)], 2)
-    runs = {"left": left, "right": right, "third": third}
+    runs = {"left": left_run, "right": right_run, "third": third}
     systems = evaluate(qrels, runs, SOME)
     first, second = np.array([0, 2, 1, 1]), np.array([1, 0, 2, 0])
     bounds = pair_bounds(qrels, runs, systems, first, second, shared(systems))
@@ -350,16 +354,16 @@ def test_many_pairs_at_once_are_the_pairs_one_by_one() -> None:
 
 
 def test_some_queries_only() -> None:
-    qrels, left, right = together([small(i, 2) for i in range(20)], 2)
-    runs = {"left": left, "right": right}
+    qrels, left_run, right_run = together([small(i, 2) for i in range(20)], 2)
+    runs = {"left": left_run, "right": right_run}
     systems = evaluate(qrels, runs, SOME)
     ids = systems["left"].query_ids[3:11]
     pair = np.array([0]), np.array([1])
-    some_bounds = pair_bounds(qrels, runs, systems, *pair, ids)
+    selected = pair_bounds(qrels, runs, systems, *pair, ids)
     all_bounds = pair_bounds(qrels, runs, systems, *pair, shared(systems))
-    joint = joint_bounds(qrels, [left, right], SOME)
+    joint = joint_bounds(qrels, [left_run, right_run], SOME)
     rows = np.arange(21)
-    for i, (selected_bounds, of_all) in enumerate(zip(some_bounds, all_bounds, strict=True)):
+    for i, (selected_bounds, of_all) in enumerate(zip(selected, all_bounds, strict=True)):
         assert selected_bounds is not None
         assert of_all is not None
         for chosen_rows in (rows[3:11], (rows >= 3) & (rows < 11)):
@@ -383,7 +387,9 @@ def test_a_robust_sign_is_that_of_the_mean_in_every_completion(top: int) -> None
     cases = [small(9000 * top + i, top) for i in range(150)]
     cases += [({"q": {"a": 0}}, {"q": ["u", "a"]}, {"q": ["a", "u"]})] * 2  # without any gain
     completions_of_case = [
-        (i, completion) for i, case in enumerate(cases) for completion in completed(case, top)
+        (i, completion)
+        for i, case in enumerate(cases)
+        for completion in list_completions(case, top)
     ]
     owner = np.array([i for i, _ in completions_of_case] + [len(cases)])
     values = differences(
@@ -392,8 +398,8 @@ def test_a_robust_sign_is_that_of_the_mean_in_every_completion(top: int) -> None
     lowest, highest = (np.full((len(cases) + 1, len(measures)), end) for end in (np.inf, -np.inf))
     np.minimum.at(lowest, owner, values)
     np.maximum.at(highest, owner, values)
-    qrels, left, right = together(cases, top)
-    runs = {"left": left, "right": right}
+    qrels, left_run, right_run = together(cases, top)
+    runs = {"left": left_run, "right": right_run}
     systems = evaluate(qrels, runs, measures)
     pair = np.array([0]), np.array([1])
     bounds = pair_bounds(qrels, runs, systems, *pair, shared(systems))
@@ -414,22 +420,25 @@ def test_a_robust_sign_is_that_of_the_mean_in_every_completion(top: int) -> None
 def test_ideals_that_grow_apart_can_turn_the_mean() -> None:
     qrels = {"q1": {"a": 1, "b": 0}, "q2": {"c": 1, "d": 0, "e": 0}}
     unjudged = [f"u{i}" for i in range(2, 11)]
-    left, right = {"q1": ["a", *unjudged], "q2": ["d"]}, {"q1": ["b", *unjudged], "q2": ["e", "c"]}
-    bounds = joint_bounds(qrels, [left, right], "nDCG@10")
+    left_run, right_run = (
+        {"q1": ["a", *unjudged], "q2": ["d"]},
+        {"q1": ["b", *unjudged], "q2": ["e", "c"]},
+    )
+    bounds = joint_bounds(qrels, [left_run, right_run], "nDCG@10")
     ideal = sum(1 / math.log2(rank + 1) for rank in range(1, 11))  # all of q1's are relevant
     assert bounds.low[0] == pytest.approx((1 / ideal - 1 / math.log2(3)) / 2)
     assert bounds.high[0] == pytest.approx((1 - 1 / math.log2(3)) / 2)
     assert bounds.robust.tolist() == [False]
     completed_qrels = {"q1": {**qrels["q1"], **dict.fromkeys(unjudged, 1)}, "q2": qrels["q2"]}
-    a, b = (evaluate(completed_qrels, run, "nDCG@10")["nDCG@10"] for run in (left, right))
+    a, b = (evaluate(completed_qrels, run, "nDCG@10")["nDCG@10"] for run in (left_run, right_run))
     assert a - b == pytest.approx(bounds.low[0])
 
 
 def test_what_is_found_below_the_cutoff_makes_the_ideal_better() -> None:
     """Worse in every way, and least so if all that nobody looked at is relevant."""
     below = [f"u{i}" for i in range(7)]
-    left, right = {"q": ["b", "c", *below]}, {"q": ["a", "c"]}
-    bounds = joint_bounds({"q": {"a": 1, "b": 0, "c": 0}}, [left, right], "nDCG@2")
+    left_run, right_run = {"q": ["b", "c", *below]}, {"q": ["a", "c"]}
+    bounds = joint_bounds({"q": {"a": 1, "b": 0, "c": 0}}, [left_run, right_run], "nDCG@2")
     ideal = 1 + 1 / math.log2(3)
     assert [bounds.low[0], bounds.high[0]] == pytest.approx([-1, -1 / ideal])
     assert bounds.robust.tolist() == [True]
@@ -510,8 +519,10 @@ def test_no_bound_is_beyond_the_range_and_the_values(seed: int) -> None:
     qrels = Qrels(judged)
     run_of_name = {name: Run(run, name) for name, run in runs.items()}
     systems = evaluate(qrels, run_of_name, ALL)
-    left, right = np.triu_indices(len(runs), 1)
-    bounds_of_measure = pair_bounds(qrels, run_of_name, systems, left, right, shared(systems))
+    left_system, right_system = np.triu_indices(len(runs), 1)
+    bounds_of_measure = pair_bounds(
+        qrels, run_of_name, systems, left_system, right_system, shared(systems)
+    )
     values = np.stack([scores.values for scores in systems.values()], axis=1).astype(np.float64)
     n_bounded = 0
     for m, (measure, bounds) in enumerate(zip(ALL, bounds_of_measure, strict=True)):
@@ -521,7 +532,7 @@ def test_no_bound_is_beyond_the_range_and_the_values(seed: int) -> None:
         low, high = bounds.query_low, bounds.query_high
         assert (low <= high).all(), measure
         lowest, highest = measure.definition.range
-        difference = values[:, left, m] - values[:, right, m]
+        difference = values[:, left_system, m] - values[:, right_system, m]
         gain = measure.parameters.get("gain", "linear")
         unjudged_is_0 = isinstance(gain, str) and measure.parameters.get("rel", 1) > 0
         if unjudged_is_0:
@@ -537,7 +548,7 @@ def test_no_bound_is_beyond_the_range_and_the_values(seed: int) -> None:
             assert (bounds.high <= highest - lowest).all(), measure
         if measure.linear != "ratio" and unjudged_is_0 and (lowest, highest) == (0.0, 1.0):
             # Where new grades only add, the other run's mean is the least that it may be.
-            other_means: Floats = values[:, right, m].mean(axis=0)
+            other_means: Floats = values[:, right_system, m].mean(axis=0)
             assert (bounds.high <= 1 - other_means + 1e-12).all(), measure
     assert n_bounded > 40
 
@@ -576,19 +587,19 @@ def test_a_run_with_its_ranks_as_scores(demo_folder: Path, tmp_path: Path) -> No
 
 IDS = [f"q{i}" for i in range(4)]
 UPSIDE_DOWN = Run({q: {"a": 1, "b": 2, "u": 3} for q in IDS}, "upside down")  # ranks for scores
-OTHER, GRADED = Run({q: ["u", "b"] for q in IDS}, "other"), {q: {"a": 1, "b": 0} for q in IDS}
+OTHER, GRADED_QRELS = Run({q: ["u", "b"] for q in IDS}, "other"), {q: {"a": 1, "b": 0} for q in IDS}
 
 
 def test_compare_with_bounds_warns_once_from_where_it_was_called() -> None:
     with pytest.warns(CranfieldWarning) as warning_list:
-        compare(GRADED, [UPSIDE_DOWN, OTHER], "RR P@2", bounds=True)
+        compare(GRADED_QRELS, [UPSIDE_DOWN, OTHER], "RR P@2", bounds=True)
     assert [warning.category for warning in warning_list] == [CranfieldWarning]
     assert [warning.filename for warning in warning_list] == [__file__]
 
 
 def test_joint_bounds_warn_once_and_say_so() -> None:
     with pytest.warns(CranfieldWarning) as warning_list:
-        bounds = joint_bounds(GRADED, [UPSIDE_DOWN, OTHER], "RR P@2")
+        bounds = joint_bounds(GRADED_QRELS, [UPSIDE_DOWN, OTHER], "RR P@2")
     assert [warning.category for warning in warning_list] == [CranfieldWarning]
     assert [warning.filename for warning in warning_list] == [__file__]
     assert "ranks-as-scores" in {note.code for note in bounds.notes if note.is_grave}
@@ -629,11 +640,11 @@ def test_a_document_judged_in_one_query_and_not_in_another() -> None:
 
 def test_a_query_that_a_run_does_not_answer() -> None:
     qrels = {"q": {"x": 1}, "r": {"y": 1}}
-    left, right = {"q": ["x", "u"]}, {"q": ["x"], "r": ["v"]}
-    bounds = joint_bounds(qrels, [left, right], "P@2 SetP")
+    left_run, right_run = {"q": ["x", "u"]}, {"q": ["x"], "r": ["v"]}
+    bounds = joint_bounds(qrels, [left_run, right_run], "P@2 SetP")
     assert bounds.query_low.tolist() == [[0, 0.5 - 1], [-0.5, -1]]
     assert bounds.query_high.tolist() == [[0.5, 0], [0, 0]]
-    shared_bounds = joint_bounds(qrels, [left, right], "P@2", queries="both")
+    shared_bounds = joint_bounds(qrels, [left_run, right_run], "P@2", queries="both")
     assert list(shared_bounds.query_ids) == ["q"]
     with pytest.raises(NothingSharedError, match="share no query"):
         joint_bounds(qrels, [{"q": ["x"]}, {"r": ["y"]}], "P@2", queries="both")
@@ -648,57 +659,57 @@ def test_ids_of_strange_bytes() -> None:
         "d" * 201,
     ]
     qrels = {"q": {raw[0]: 1, "z": 0}}
-    left = {"q": [raw[1], raw[3], raw[0]]}
-    right = {"q": [raw[2], raw[4], raw[0]]}
-    apart = joint_bounds(qrels, [left, right], "P@3")
+    left_run = {"q": [raw[1], raw[3], raw[0]]}
+    right_run = {"q": [raw[2], raw[4], raw[0]]}
+    apart = joint_bounds(qrels, [left_run, right_run], "P@3")
     assert [apart.low[0], apart.high[0]] == pytest.approx([-2 / 3, 2 / 3])
-    equal_bounds = joint_bounds(qrels, [left, {"q": [raw[1], raw[4], raw[0]]}], "P@3")
+    equal_bounds = joint_bounds(qrels, [left_run, {"q": [raw[1], raw[4], raw[0]]}], "P@3")
     assert [equal_bounds.low[0], equal_bounds.high[0]] == pytest.approx([-1 / 3, 1 / 3])
 
 
 def test_two_documents_of_one_hash(monkeypatch: pytest.MonkeyPatch) -> None:
-    qrels, left, right = together([small(i, 2) for i in range(30)], 2)
-    before = joint_bounds(qrels, [left, right], SOME)
+    qrels, left_run, right_run = together([small(i, 2) for i in range(30)], 2)
+    before = joint_bounds(qrels, [left_run, right_run], SOME)
     collide_keys = lambda hashes, query: (hashes + query.astype(np.uint64)) % np.uint64(5)  # noqa: E731
     monkeypatch.setattr("cranfield.extensions.whatif.unjudged.pair_keys", collide_keys)
-    after = joint_bounds(qrels, [left, right], SOME)
+    after = joint_bounds(qrels, [left_run, right_run], SOME)
     assert after.query_low.tolist() == before.query_low.tolist()
     assert after.query_high.tolist() == before.query_high.tolist()
 
 
 def test_runs_of_several_files_and_in_any_order(tmp_path: Path) -> None:
-    qrels, left, right = together([small(i, 2) for i in range(30)], 2)
-    before = joint_bounds(qrels, [left, right], SOME)
+    qrels, left_run, right_run = together([small(i, 2) for i in range(30)], 2)
+    before = joint_bounds(qrels, [left_run, right_run], SOME)
     paths: list[Path] = []
     rows = [
         f"{query} Q0 {doc} 0 {-i} left\n"
-        for query, docs in left.to_dict().items()
+        for query, docs in left_run.to_dict().items()
         for i, doc in enumerate(docs)
     ]
     random.Random(3).shuffle(rows)  # each query's rows are apart, in both files
     for part in (rows[::2], rows[1::2]):
         paths.append(tmp_path / f"part{len(paths)}.run")
         paths[-1].write_text("".join(part))
-    after = joint_bounds(qrels, [read_run(paths), right], SOME)
+    after = joint_bounds(qrels, [read_run(paths), right_run], SOME)
     assert after.query_low.tolist() == before.query_low.tolist()
     assert after.query_high.tolist() == before.query_high.tolist()
 
 
 def test_the_options_of_ranking_hold() -> None:
     qrels = {"q": {"x": 1}}
-    left, right = {"q": {"u": 1.0, "v": 1.0, "x": 0.5}}, {"q": {"v": 2.0, "x": 1.0}}
-    by_id = joint_bounds(qrels, [left, right], "P@1")  # v and v
+    left_run, right_run = {"q": {"u": 1.0, "v": 1.0, "x": 0.5}}, {"q": {"v": 2.0, "x": 1.0}}
+    by_id = joint_bounds(qrels, [left_run, right_run], "P@1")  # v and v
     assert (by_id.low[0], by_id.high[0]) == (0, 0)
-    ascending = joint_bounds(qrels, [left, right], "P@1", ties="ascending")  # u and v
+    ascending = joint_bounds(qrels, [left_run, right_run], "P@1", ties="ascending")  # u and v
     assert (ascending.low[0], ascending.high[0]) == (-1, 1)
-    cut_bounds = joint_bounds(qrels, [left, right], "P@3 SetP", depth=1)
+    cut_bounds = joint_bounds(qrels, [left_run, right_run], "P@3 SetP", depth=1)
     assert cut_bounds.low.tolist() == cut_bounds.high.tolist() == [0, 0]
     single = joint_bounds(
-        qrels, [{"q": {"u": 1.0 + 1e-12, "v": 1.0}}, right], "P@1", scores="single"
+        qrels, [{"q": {"u": 1.0 + 1e-12, "v": 1.0}}, right_run], "P@1", scores="single"
     )
     assert (single.low[0], single.high[0]) == (0, 0)  # v and v: u is no higher
     with pytest.raises(OptionError, match="ties='best'"):
-        joint_bounds(qrels, [left, right], "P@1", ties="best")
+        joint_bounds(qrels, [left_run, right_run], "P@1", ties="best")
 
 
 def test_where_nothing_was_found_relevant_something_may_be() -> None:
@@ -784,12 +795,12 @@ def test_twelve_systems(data: Path) -> None:
     runs = {path.name: read_run(path) for path in sorted(folder.glob("*.run.gz"))}
     assert len(runs) == 12
     systems = evaluate(qrels, runs, "P@10 DCG@10 nDCG@10")
-    left, right = np.triu_indices(12, 1)
-    bounds = pair_bounds(qrels, runs, systems, left, right, shared(systems))
+    left_system, right_system = np.triu_indices(12, 1)
+    bounds = pair_bounds(qrels, runs, systems, left_system, right_system, shared(systems))
     values = np.stack([scores.values for scores in systems.values()], axis=1)
     for i, measure_bounds in enumerate(bounds):
         assert measure_bounds is not None
-        difference = values[:, left, i] - values[:, right, i]
+        difference = values[:, left_system, i] - values[:, right_system, i]
         assert (measure_bounds.query_low <= difference).all()
         assert (difference <= measure_bounds.query_high).all()
         assert measure_bounds.robust.sum() < 66
@@ -798,7 +809,7 @@ def test_twelve_systems(data: Path) -> None:
     # One pair, document by document.
     names = list(runs)
     ranked = [runs[name].to_dict() for name in (names[0], names[4])]
-    judged, pair = qrels.to_dict(), int(np.flatnonzero((left == 0) & (right == 4))[0])
+    judged, pair = qrels.to_dict(), int(np.flatnonzero((left_system == 0) & (right_system == 4))[0])
     low = high = 0.0
     for query in judged:
         weight: dict[str, float] = {}

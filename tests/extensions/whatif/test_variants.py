@@ -68,13 +68,13 @@ def test_values_do_not_depend_on_the_size_of_blocks(monkeypatch: pytest.MonkeyPa
         ranked = make_rankings([grades[variants]])
         return Judged(ranked, regrade_ideal(ranked, ranked.grade[None]), _sixes(variants), 2)
 
-    def found() -> list[float]:
+    def measure_values() -> list[float]:
         values: list[float] = measure_variants(Measure("nDCG"), 40, 12, judged).tolist()
         return values
 
-    full_values = found()
+    full_values = measure_values()
     monkeypatch.setattr(builder, "ROWS", 30)
-    assert found() == full_values
+    assert measure_values() == full_values
     assert len(set(full_values)) > 10
 
 

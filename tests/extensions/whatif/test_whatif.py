@@ -73,7 +73,7 @@ class Case:
         by_id = sorted(self.scores, reverse=not up)
         return sorted(by_id, key=lambda doc: -self.scores[doc])
 
-    def measured(self, qrels: Qrels, run: Run, **options: Any) -> dict[Measure, Any]:
+    def measure_values(self, qrels: Qrels, run: Run, **options: Any) -> dict[Measure, Any]:
         """Return the value of every measure that takes such data."""
         measures = self.measures()
         # Ranks that are stated leave nothing to cut, and no ties.
@@ -83,10 +83,10 @@ class Case:
         scores = evaluate(qrels, run, measures, **(options or evaluate_options))
         return {measure: scores.per_query(measure)["q"] for measure in measures}
 
-    def of_order(self, order: Order, **options: Any) -> dict[Measure, Any]:
+    def measure_order(self, order: Order, **options: Any) -> dict[Measure, Any]:
         """Return the values of a ranking, of documents without ties."""
         scores = {doc: -float(rank) for rank, doc in enumerate(order)}
-        return self.measured(self.qrels(), self.run(scores), **options)
+        return self.measure_values(self.qrels(), self.run(scores), **options)
 
     def measures(self) -> list[Measure]:
         return measures_of(self)
@@ -173,10 +173,10 @@ def cases() -> dict[str, Case]:
 ALL = pytest.mark.parametrize("case", cases().values(), ids=list(cases()))
 
 
-def compared(case: Case) -> Iterator[tuple[Scene, Measure, float]]:
+def list_values(case: Case) -> Iterator[tuple[Scene, Measure, float]]:
     """Yield each measure whose value is a number, and the value of the run as it is."""
     scene = case.scene()
-    now = case.measured(case.qrels(), case.run(), **(case.options or {"depth": None}))
+    now = case.measure_values(case.qrels(), case.run(), **(case.options or {"depth": None}))
     for measure, value in now.items():
         if not measure.definition.is_text:
             yield scene, measure, value
@@ -213,7 +213,7 @@ def test_of_other_orders_of_ties(order: str) -> None:
         )
 
 
-def swapped(order: Order, i: int, j: int) -> list[str]:
+def swap_ranks(order: Order, i: int, j: int) -> list[str]:
     order_copy = list(order)
     order_copy[i - 1], order_copy[j - 1] = order_copy[j - 1], order_copy[i - 1]
     return order_copy
@@ -224,9 +224,9 @@ def test_the_best_swap_is_the_best_of_all(case: Case) -> None:
     scene = case.scene()
     ranks = range(1, len(scene.docs) + 1)
     pairs = [(i, j) for i in ranks for j in ranks if i < j]
-    swaps = [(i, j, case.of_order(swapped(scene.docs, i, j))) for i, j in pairs]
+    swaps = [(i, j, case.measure_order(swap_ranks(scene.docs, i, j))) for i, j in pairs]
     n_better = 0
-    for scene, measure, now in compared(case):
+    for scene, measure, now in list_values(case):
         sign = -1 if measure.definition.higher_is_better is False else 1
         swap_list = [
             Swap(
@@ -255,7 +255,7 @@ def test_a_swap_under_expected_ties_swaps_the_scores() -> None:
             ranking[[i, j]] = j, i
             first_doc, other = scene.docs[i], scene.docs[j]
             scores = {**case.scores, first_doc: case.scores[other], other: case.scores[first_doc]}
-            real = case.measured(case.qrels(), case.run(scores), ties="expected")
+            real = case.measure_values(case.qrels(), case.run(scores), ties="expected")
             for measure, value in real.items():
                 assert measure.values(documents.judge_rankings(ranking[None]))[0, 0] == value, (
                     measure
@@ -314,13 +314,13 @@ def test_ties_in_both_orders_of_grades(case: Case) -> None:
                 for order in (by_grade + unjudged_docs, unjudged_docs + worst)
             ]
             values = [
-                case.of_order(order, depth=depth, judged_only=only_judged) for order in orders
+                case.measure_order(order, depth=depth, judged_only=only_judged) for order in orders
             ]
-            kept_docs = docs[: depth or len(docs)][at[0] : at[-1] + 1]
+            top_docs = docs[: depth or len(docs)][at[0] : at[-1] + 1]
             if only_judged:
-                kept_docs = [doc for doc in kept_docs if best.get(doc, -1) >= 0]
-            ties.append((at[0] + 1, len(tied_docs), tuple(kept_docs), values))
-    for scene, measure, _ in compared(case):
+                top_docs = [doc for doc in top_docs if best.get(doc, -1) >= 0]
+            ties.append((at[0] + 1, len(tied_docs), tuple(top_docs), values))
+    for scene, measure, _ in list_values(case):
         expected = [
             Tie(first, size, tied_docs, *sorted((a[measure], b[measure])))
             for first, size, tied_docs, (a, b) in ties
@@ -368,12 +368,12 @@ def test_the_judgments_that_move_the_value_most(case: Case) -> None:
     assert Explanation.of(scene, parse("NumRet")).unjudged == open_docs
     top = max(case.qrels().top_grade, 1)
     judgments = [
-        (rank, doc, grade, case.measured(case.qrels(doc, grade), case.run(), **options))
+        (rank, doc, grade, case.measure_values(case.qrels(doc, grade), case.run(), **options))
         for options in [case.options or {"depth": None}]
         for rank, doc in open_docs
         for grade in range(int(top) + 1)
     ]
-    for scene, measure, now in compared(case):
+    for scene, measure, now in list_values(case):
         if case is cases()["stratum"] and measure.name in ("xinfAP", "statAP"):
             assert find_judgments(scene, measure) == whatif.Judgments(None, None)
             continue
@@ -383,13 +383,13 @@ def test_the_judgments_that_move_the_value_most(case: Case) -> None:
         ]
         up = max(judgment_list, key=lambda judgment: judgment.value)
         down = min(judgment_list, key=lambda judgment: judgment.value)
-        found_judgments = find_judgments(scene, measure)
-        assert found_judgments.up == (up if up.value > now else None), measure
-        assert found_judgments.down == (down if down.value < now else None), measure
+        best_judgments = find_judgments(scene, measure)
+        assert best_judgments.up == (up if up.value > now else None), measure
+        assert best_judgments.down == (down if down.value < now else None), measure
 
 
 @pytest.mark.parametrize(
-    ("grades", "tried"),
+    ("grades", "tried_grades"),
     [
         ([10, 3], ()),  # all
         ([11, 3, 3, -1], (0, 1, 3, 11)),
@@ -398,14 +398,16 @@ def test_the_judgments_that_move_the_value_most(case: Case) -> None:
         (range(30), (0, 1, 2, 5, 9, 13, 16, 20, 24, 28, 29)),
     ],
 )
-def test_of_many_grades_a_few_are_tried(grades: Sequence[int], tried: tuple[int, ...]) -> None:
+def test_of_many_grades_a_few_are_tried(
+    grades: Sequence[int], tried_grades: tuple[int, ...]
+) -> None:
     judged = {f"d{i}": grade for i, grade in enumerate(grades)}
     other = {"other": {"d": 3**9}} if list(grades) == [0] else {}
     docs = ["x", *judged, "y"]
     scene = Scene.of(Qrels({"q": judged} | other), Run({"q": docs}), "q", Judging())
     judgments = find_judgments(scene, parse("nDCG"))
-    assert judgments.grades == tried
-    grade_list = tried or range(max(grades) + 1)
+    assert judgments.grades == tried_grades
+    grade_list = tried_grades or range(max(grades) + 1)
     now = evaluate({"q": judged}, {"q": docs}, "nDCG")["nDCG"]
     judgment_list = [
         Judgment(doc, rank, grade, value, value - now)
@@ -435,10 +437,10 @@ def test_judgments_are_tried_down_to_rank_1000() -> None:
     assert find_judgments(scene, parse("AP")).up == Judgment("d999", 1000, 1, 0.001, 0.001)
 
 
-def with_moved(here: Order, there: Order, doc: str) -> list[str]:
-    order = [doc_id for doc_id in here if doc_id != doc]
-    if doc in there:
-        order.insert(there.index(doc), doc)
+def with_moved(docs: Order, other_docs: Order, doc: str) -> list[str]:
+    order = [doc_id for doc_id in docs if doc_id != doc]
+    if doc in other_docs:
+        order.insert(other_docs.index(doc), doc)
     return order
 
 
@@ -457,8 +459,8 @@ def test_documents_moved_to_where_another_ranking_has_them(case: Case) -> None:
         for doc in dict.fromkeys([*docs, *other_docs])
         if doc not in docs or doc not in other_docs or docs.index(doc) != other_docs.index(doc)
     ]
-    real = {doc: case.of_order(with_moved(docs, other_docs, doc)) for doc in differing}
-    for scene, measure, _ in compared(case):
+    real = {doc: case.measure_order(with_moved(docs, other_docs, doc)) for doc in differing}
+    for scene, measure, _ in list_values(case):
         expected = {doc: values[measure] for doc, values in real.items()}
         assert measure_moves(scene, other_docs, measure, case.costs) == expected, measure
 
@@ -496,7 +498,7 @@ def test_an_empty_ranking_and_a_query_without_judgments() -> None:
                 assert measure_moves(scene, [*run["q"]], measure) == {}
 
 
-def every_answer(case: Case) -> list[Any]:
+def answer_all(case: Case) -> list[Any]:
     return [
         (
             find_best_swap(*case_measure),
@@ -504,15 +506,15 @@ def every_answer(case: Case) -> list[Any]:
             find_ties(*case_measure),
             measure_moves(case_measure[0], POOL, case_measure[1]),
         )
-        for case_measure in [(scene, measure) for scene, measure, _ in compared(case)][::3]
+        for case_measure in [(scene, measure) for scene, measure, _ in list_values(case)][::3]
     ]
 
 
 def test_many_variants_are_reckoned_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("costs", "weights", "subgroups"):
         case = cases()[name]
-        answer = every_answer(case)
+        answer = answer_all(case)
         with monkeypatch.context() as patch:
             patch.setattr("cranfield.extensions.whatif.variants.ROWS", 70)
-            parts = every_answer(case)
+            parts = answer_all(case)
         assert parts == answer

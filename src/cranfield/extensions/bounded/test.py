@@ -18,7 +18,7 @@ class BoundedTest(GateTest):
     """A test that assumes only that scores have a least and a greatest value."""
 
     name, title = "bounded", "bounded test"
-    is_valid_for_any_n = needs_range = True
+    holds_always = needs_range = True
     bets = N_BETS
 
     def least_p(self, settings: Any, n_units: int) -> float:
@@ -45,4 +45,4 @@ class BoundedTest(GateTest):
         self, gains: Floats, bounds: Floats, test_range: Any, alpha: float, weights: Floats | None
     ) -> Limits:
         """Return the limits of the mean gains of systems, and their p-values, by betting."""
-        return bet_on_bounds(gains, bounds, test_range, alpha, weights)
+        return Limits(*bet_on_bounds(gains, bounds, test_range, alpha, weights))

@@ -21,7 +21,7 @@ from cranfield.render.numbers import format_names
 from cranfield.scoring.arguments import Reading
 from cranfield.version import __version__
 
-#: What has no meaning for a fused run, of how a run is judged.
+#: Options of `Judging` that have no meaning for a fused run.
 NOT_FOR_FUSION = tuple(
     judging_option.name
     for judging_option in list_options(Judging)
@@ -112,33 +112,33 @@ def fuse(
             )
         if fusing.norm == "min-max-inverted":
             _check_distances(run)
-    way = METHODS[method]
+    formula = METHODS[method]
     recipe = {
         "cranfield": __version__,
         "method": method,
         "norm": fusing.norm,
         "absent": fusing.absent or "share",
-        **({way.parameter: getattr(fusing, way.parameter)} if way.parameter else {}),
-        **({"weights": weights.tolist()} if way.is_weighted else {}),
+        **({formula.parameter: getattr(fusing, formula.parameter)} if formula.parameter else {}),
+        **({"weights": weights.tolist()} if formula.is_weighted else {}),
         **judging.changed_options(),
         "runs": {run_name: run.origin for run_name, run in run_of_name.items()},
     }
-    other_keys = (
-        _KEYS_NOT_IN_FORM if len({*weights.tolist()}) > 1 else (*_KEYS_NOT_IN_FORM, "weights")
+    omitted_keys = {"cranfield", "method", "runs"}
+    if len({*weights.tolist()}) == 1:
+        omitted_keys.add("weights")
+    options_text = ", ".join(
+        f"{key} {_format_option(recipe[key])}" for key in recipe if key not in omitted_keys
     )
-    option_texts = (
-        f"{key} {_format_option(recipe[key])}" for key in recipe if key not in other_keys
-    )
-    form = f"{method} of {format_names([*map(escape_unprintable, run_of_name)])} ({', '.join(option_texts)})"
-    fused_run = Run(FusedRows(run_of_name, method, fusing, weights, judging, form), name or method)
+    names = format_names([*map(escape_unprintable, run_of_name)])
+    description = f"{method} of {names} ({options_text})"
+    rows = FusedRows(run_of_name, method, fusing, weights, judging, description)
+    fused_run = Run(rows, name or method)
     fused_run.recipe = recipe
     return fused_run
 
 
-_KEYS_NOT_IN_FORM = ("cranfield", "method", "runs")
-
-
 def _format_option(option_value: Any) -> str:
+    """Return an option's value as text; of weights, the first few."""
     return (
         format_names([f"{number:g}" for number in option_value])
         if isinstance(option_value, list)
@@ -147,7 +147,7 @@ def _format_option(option_value: Any) -> str:
 
 
 def _check_distances(run: Run) -> None:
-    """Refuse runs without distances, and those of chunks, of which the highest would be kept."""
+    """Refuse runs whose scores are no distances: without scores, turned ones, or of chunks."""
     if not run.has_scores:
         raise InputError(
             f"the run {run.name!r:.80} has no scores, and norm='min-max-inverted' takes distances",
@@ -166,7 +166,7 @@ def _check_distances(run: Run) -> None:
 
 
 def _check_judging(judging: Judging, fusing: Fusing) -> None:
-    """Refuse options that a fused run cannot have."""
+    """Refuse options of `Judging` that a fused run cannot have."""
     if judging.ties not in ("document", "ascending", "given"):
         raise OptionError(
             f"ties={judging.ties!r}: a fused run has one order; document, ascending or given"

@@ -28,7 +28,7 @@ def command(
         help="How a document's values become its score. rrf, isr, log_isr, logn_isr, rbc and borda "
         "take ranks; the others scores.",
     ),
-    how: Fusing = flags.family_options(
+    fusing: Fusing = flags.family_options(
         Fusing, weights={"metavar": "W,W,... or NAME=W,..."}, k={"names": ("-k",)}
     ),
     name: str | None = flags.option(help="The name of the result.  [default: the method]"),
@@ -56,7 +56,7 @@ def command(
         "applies to judgments, and there are none",
     )
     refuse_two_stdin(*runs)
-    options: Any = {**how.changed_options(), **judging.changed_options()}
+    options: Any = {**fusing.changed_options(), **judging.changed_options()}
     refuse_own_input([*runs, *filter(None, [data.map_docs])], target)
     opened_runs = data.read_runs(runs, says_order=True)
     refuse_own_input([source.path for run in opened_runs for source in run.sources], target)

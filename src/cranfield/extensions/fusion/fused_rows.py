@@ -25,31 +25,39 @@ from cranfield.formats.block import Block, Errors, FaultyRows, Load, Role, Rows
 from cranfield.notes import Note, warn_about
 from cranfield.render.numbers import format_names, format_query_count
 
-_ROWS_PER_BATCH = 1 << 17  # rows of all runs together that are fused at once, about
+_ROWS_PER_BATCH = 1 << 17  # rows of all runs together, about
 _LAG_BLOCKS = 24  # blocks: more than threads read at the same time
 
 
 class RankedBlock(NamedTuple):
-    """Whole queries of a run, ranked."""
+    """The ranked rows of some whole queries of a run, query after query."""
 
     queries: list[bytes]
     starts: Ints  # (queries + 1,)
     docs: Ids
     rank: Ints  # (rows,)
-    score: Floats | None  # (rows,) None: nothing needs it
+    score: Floats | None  # (rows,) None: no method needs scores
     left_out: FaultyRows
-    repeated_rows: FaultyRows  # rows whose document another row has
+    repeats: FaultyRows  # rows whose document another row has
 
     def count_rows(self, position: int) -> int:
-        """Return how many rows a query has."""
+        """Return how many rows the query at this position has."""
         return int(self.starts[position + 1]) - int(self.starts[position])
 
 
+class _RunList(NamedTuple):
+    """Where a run has its list for a query: the run's number, a block, the position in it."""
+
+    run: int
+    block: RankedBlock
+    position: int
+
+
 class _QueryBatch(NamedTuple):
-    """Some queries, and where each run has them: (its number, a part, the place in it)."""
+    """Some queries, and the lists of each query."""
 
     queries: list[bytes]
-    lists: list[list[tuple[int, RankedBlock, int]]]  # of each query
+    lists: list[list[_RunList]]
     left_out: FaultyRows
 
 
@@ -67,12 +75,12 @@ class FusedRows(Rows):
         fusing: Fusing,
         weights: Floats,
         judging: Judging,
-        form: str,
+        description: str,
     ) -> None:
         self._runs, self._method, self._fusing = [*run_of_name.values()], method, fusing
         self._names = [*run_of_name]
         self.is_quiet = False  # whether no warning is given
-        self._weights, self._judging, self.description = weights, judging, form
+        self._weights, self._judging, self.description = weights, judging, description
         self.extra_roles, self.needs_scores = frozenset({"score"}), needs_scores(method, fusing)
 
     def blocks(self, wanted: Iterable[Role], errors: Errors) -> Iterator[Load]:
@@ -89,69 +97,63 @@ class FusedRows(Rows):
     def _batches(self, runs: Sequence[Run], apart_runs: frozenset[int]) -> Iterator[_QueryBatch]:
         """Read the runs side by side, and yield queries as soon as all runs have come to them.
 
-        `apart`: the runs whose rows of a query are known to be apart.
+        `apart_runs`: the numbers of runs whose rows of a query are not together.
         """
-        readings = [
+        readers = [
             _RunReader(self, run, i, self._judging, is_apart=i in apart_runs)
             for i, run in enumerate(runs)
         ]
-        unfinished_runs = set(range(len(runs)))  # the runs that have not ended
-        waiting_lists: dict[bytes, list[tuple[int, RankedBlock, int]]] = {}
-        released_queries: set[bytes] = set()
+        unfinished_runs = set(range(len(runs)))
+        lists_of_query: dict[bytes, list[_RunList]] = {}  # that wait for other runs
+        released_queries: set[bytes] = set()  # queries that every run has reached
         rows_per_batch, has_yielded = _ROWS_PER_BATCH, False
         if self._fusing.absent != "left-out":  # then documents have a value from each run
             rows_per_batch //= len(runs)
-        ready_queries: list[bytes] = []
+        ready: list[bytes] = []  # queries of the next batch
         blocks_read: list[tuple[int, int]] = []
-        query_counts, repeated = [0] * len(runs), [FaultyRows()] * len(runs)
+        query_counts, repeats = [0] * len(runs), [FaultyRows()] * len(runs)
         n_rows, left_out = 0, FaultyRows()
-        for i, block in map_in_threads(_rank_load, _schedule_loads(readings, blocks_read)):
+        for i, block in map_in_threads(_rank_load, _schedule_loads(readers, blocks_read)):
             blocks_read.append((i, 0 if block is None else len(block.queries)))
             if block is None:
                 unfinished_runs.discard(i)
-                new_queries = [
-                    query_id for query_id in waiting_lists if query_id not in released_queries
-                ]
+                new_queries = [query for query in lists_of_query if query not in released_queries]
             else:
                 new_queries, left_out = block.queries, left_out + block.left_out
                 query_counts[i] += len(new_queries)
-                repeated[i] += block.repeated_rows
-                for at, query in enumerate(new_queries):
-                    its = waiting_lists.setdefault(query, [])
-                    if query in released_queries or any(one[0] == i for one in its):
+                repeats[i] += block.repeats
+                for position, query in enumerate(new_queries):
+                    lists = lists_of_query.setdefault(query, [])
+                    if query in released_queries or any(run_list.run == i for run_list in lists):
                         if has_yielded:
                             raise _late_query_error(runs[i], query)
                         yield from self._batches(runs, apart_runs | {i})
                         return
-                    its.append((i, block, at))
+                    lists.append(_RunList(i, block, position))
             for query in new_queries:
-                if unfinished_runs <= {one[0] for one in waiting_lists[query]}:
-                    ready_queries.append(query)
+                lists = lists_of_query[query]
+                if unfinished_runs <= {run_list.run for run_list in lists}:
+                    ready.append(query)
                     released_queries.add(query)
-                    n_rows += sum(one.count_rows(at) for _, one, at in waiting_lists[query])
+                    n_rows += sum(
+                        run_list.block.count_rows(run_list.position) for run_list in lists
+                    )
                     if n_rows >= rows_per_batch:
                         has_yielded = True
-                        yield _QueryBatch(
-                            ready_queries,
-                            [waiting_lists.pop(ready_query) for ready_query in ready_queries],
-                            left_out,
-                        )
-                        ready_queries, n_rows, left_out = [], 0, FaultyRows()
-        yield _QueryBatch(
-            ready_queries,
-            [waiting_lists.pop(ready_query) for ready_query in ready_queries],
-            left_out,
-        )
-        self._make_notes(query_counts, repeated, len(released_queries))
+                        yield _QueryBatch(ready, [*map(lists_of_query.pop, ready)], left_out)
+                        ready, n_rows, left_out = [], 0, FaultyRows()
+        yield _QueryBatch(ready, [*map(lists_of_query.pop, ready)], left_out)
+        self._make_notes(query_counts, repeats, len(released_queries))
 
     def _make_notes(
-        self, counts: Sequence[int], repeated_rows: Sequence[FaultyRows], n_queries: int
+        self, counts: Sequence[int], repeats: Sequence[FaultyRows], n_queries: int
     ) -> None:
-        """Note which runs lack queries that others have, or have documents more than once.
+        """Set the notes on runs that lack queries, or have documents more than once.
 
-        Refuses runs that share no query.
+        `counts` and `repeats` have the queries and the repeated documents of each run. Refuses
+        runs that share no query.
         """
-        if self.notes:  # as of every time before
+        if self.notes:  # the rows were read before
             return
         lacking_texts = [
             f"{name} lacks {n_queries - n:,}"
@@ -169,13 +171,13 @@ class FusedRows(Rows):
             )
         notes = [
             duplicates_note(name, left_out, self._judging.duplicates)
-            for name, left_out in zip(self._names, repeated_rows, strict=True)
+            for name, left_out in zip(self._names, repeats, strict=True)
             if left_out.count
         ]
         if lacking_texts:
             text = (
-                f"Of {format_query_count(n_queries)}, {format_names(lacking_texts)}: each is fused from the runs that have "
-                "it."
+                f"Of {format_query_count(n_queries)}, {format_names(lacking_texts)}: each is fused "
+                "from the runs that have it."
             )
             notes.append(Note("missing-queries", "warning", text, count=len(lacking_texts)))
         self.notes = tuple(notes)
@@ -190,7 +192,7 @@ class FusedRows(Rows):
         if is_inverted and grouped_block.sort_score is not None:
             grouped_block = grouped_block._replace(sort_score=-grouped_block.sort_score)
         rank = rank_documents(grouped_block, judging).rank
-        score = self._read_scores(grouped_block, run) if self.needs_scores else None
+        score = self._read_scores(grouped_block.block, run) if self.needs_scores else None
         if score is not None and is_inverted:
             score = -score
         docs, starts = grouped_block.block.doc, grouped_block.starts
@@ -201,25 +203,25 @@ class FusedRows(Rows):
             score = None if score is None else score[top_rows]
         queries = [*grouped_block.queries.to_list(), *grouped_block.block.empty_queries]
         starts = np.append(starts, np.full(len(grouped_block.block.empty_queries), starts[-1]))
-        left_out, repeated = grouped_block.block.left_out, grouped_block.repeats
-        return RankedBlock(queries, starts, docs.compact(), rank, score, left_out, repeated)
+        left_out, repeats = grouped_block.block.left_out, grouped_block.repeats
+        return RankedBlock(queries, starts, docs.compact(), rank, score, left_out, repeats)
 
-    def _read_scores(self, whole: GroupedBlock, run: Run) -> Floats:
-        """Return the scores, which are finite: (rows,)."""
-        score = np.asarray(whole.block.columns["score"], np.float64)
+    def _read_scores(self, block: Block, run: Run) -> Floats:
+        """Return the scores of a block, (rows,); InputError for a score that is not finite."""
+        score = np.asarray(block.columns["score"], np.float64)
         infinite_rows = np.flatnonzero(~np.isfinite(score))
         if len(infinite_rows):
             row = int(infinite_rows[0])
-            raise whole.block.row_error(
+            raise block.row_error(
                 row,
                 f"the run {run.name!r:.80} has the score {score[row]} for the document "
-                f"{decode(whole.block.doc[row])!r}, which {self._method} cannot add to others",
+                f"{decode(block.doc[row])!r}, which {self._method} cannot add to others",
                 "Methods of ranks take it, as rrf does.",
             )
         return score
 
     def _fuse_batch(self, batch: _QueryBatch, *, with_scores: bool) -> Block:
-        """Return the fused rows of some queries."""
+        """Return a block of the fused rows of some queries."""
         lists = self._gather_lists(batch)
         if lists is None:
             no_ids = Ids.of([])
@@ -239,10 +241,8 @@ class FusedRows(Rows):
                 hint="Scores, weights or options are too large: choose a norm, or a method of "
                 "ranks such as rrf.",
             )
-        smallest_type = np.min_scalar_type(
-            len(batch.queries)
-        )  # of which up to two bytes take one pass
-        query_order = query.astype(smallest_type).argsort(kind="stable")
+        small = np.min_scalar_type(len(batch.queries))  # numpy sorts one or two bytes in one pass
+        query_order = query.astype(small).argsort(kind="stable")
         query, rows = query.take(query_order), rows.take(query_order)
         score = score.take(query_order) + 0.0  # no -0.0
         counts = np.bincount(query, minlength=len(batch.queries))
@@ -269,36 +269,34 @@ class FusedRows(Rows):
         )
 
     def _gather_lists(self, batch: _QueryBatch) -> RunLists | None:
-        """Return the lists of some queries; None if none has a row."""
-        parts: dict[tuple[int, int], tuple[RankedBlock, list[int], list[int]]] = {}
-        for j, its in enumerate(batch.lists):
-            for i, part, at in its:
-                _, places, queries = parts.setdefault((i, id(part)), (part, [], []))
-                places.append(at)
-                queries.append(j)
-        every = [
-            (i, *_take_queries(part, places, queries))
-            for (i, _), (part, places, queries) in parts.items()
+        """Return the lists of a batch; None if they have no row."""
+        lists_of_block: dict[tuple[int, int], list[tuple[int, _RunList]]] = {}
+        for query_number, lists in enumerate(batch.lists):
+            for run_list in lists:
+                key = run_list.run, id(run_list.block)
+                lists_of_block.setdefault(key, []).append((query_number, run_list))
+        columns = [
+            (run, *_take_queries(numbered_lists))
+            for (run, _), numbered_lists in lists_of_block.items()
         ]
-        every = [one for one in every if len(one[3])]
-        if not every:
+        columns = [block_columns for block_columns in columns if len(block_columns[3])]
+        if not columns:
             return None
-        run, query, counts, docs, rank, score = zip(*every, strict=True)
-        runs = np.repeat(run, [*map(len, docs)])
-        sizes = np.concatenate(counts)
+        run, query, counts, docs, rank, score = zip(*columns, strict=True)
+        run_column, size = np.repeat(run, [*map(len, docs)]), np.concatenate(counts)
         return RunLists(
             Ids.concatenate(docs),
-            np.repeat(np.concatenate(query), sizes),
-            runs,
+            np.repeat(np.concatenate(query), size),
+            run_column,
             np.concatenate(rank),
             np.concatenate(score) if self.needs_scores else np.zeros(0),
-            np.cumsum(sizes) - sizes,
-            self._weights.take(runs),
+            np.cumsum(size) - size,
+            self._weights.take(run_column),
         )
 
 
 class _RunReader:
-    """One of the runs, read forward."""
+    """A run that is read block by block, with counts of its progress."""
 
     def __init__(
         self, rows: FusedRows, run: Run, run_number: int, judging: Judging, *, is_apart: bool
@@ -309,22 +307,22 @@ class _RunReader:
         loads = run.read_columns(roles)
         self.loads = iter(regroup_queries(loads)) if is_apart else iter(loads)
         self.rows, self.run, self.run_number, self.judging = rows, run, run_number, judging
-        self.n_queries = self.n_read = self.n_blocks = 0  # blocks: read, and to be read
+        self.n_queries = self.n_read = self.n_blocks = 0  # blocks read, and blocks to read
         self.has_ended = False
 
     @property
     def expected_queries(self) -> float:
-        """About how many queries there will be when the blocks are read."""
+        """About how many queries there will be when all `n_blocks` are read."""
         return self.n_queries * self.n_blocks / self.n_read if self.n_read else self.n_blocks
 
 
 def _schedule_loads(
     readers: Sequence[_RunReader], blocks_read: Sequence[tuple[int, int]]
 ) -> Iterator[tuple[_RunReader, Load | None]]:
-    """Yield the blocks to read, of the run that is most behind; None at the end of a run.
+    """Yield the next block to read, of the run that is most behind; None at the end of a run.
 
-    `came` grows: the run of each block that was read, and how many queries it had. What was read
-    just now does not count yet: the order is to be the same however many threads there are.
+    `blocks_read` grows: (run number, number of queries) of each block that was read. The last
+    blocks do not count yet: so the order is the same however many threads there are.
     """
     n_counted = 0
     for n in count():
@@ -344,6 +342,7 @@ def _schedule_loads(
 
 
 def _rank_load(task: tuple[_RunReader, Load | None]) -> tuple[int, RankedBlock | None]:
+    """Return a run's number and its next block, ranked; None at the end of the run."""
     reader, load = task
     if load is None:
         return reader.run_number, None
@@ -353,30 +352,31 @@ def _rank_load(task: tuple[_RunReader, Load | None]) -> tuple[int, RankedBlock |
         raise reader.run.first_repeat_error(error, reader.judging) from None
 
 
-def _take_queries(block: RankedBlock, positions: list[int], queries: list[int]) -> Any:
-    """Return the rows of some queries of a part: queries, counts, documents, ranks, scores."""
-    position = np.array(positions)
+def _take_queries(numbered_lists: Sequence[tuple[int, _RunList]]) -> Any:
+    """Return rows of some queries of a block: query numbers, sizes, documents, ranks, scores.
+
+    The lists belong to one block; each comes with the number of its query in the batch.
+    """
+    block = numbered_lists[0][1].block
+    query = np.array([number for number, _ in numbered_lists])
+    position = np.array([run_list.position for _, run_list in numbered_lists])
     counts = block.starts[position + 1] - block.starts[position]
     rows: Any = consecutive_numbers(block.starts[position], counts)
-    if (np.diff(position) == 1).all():  # as a rule
+    if (np.diff(position) == 1).all():  # as a rule, a slice is enough
         rows = slice(int(block.starts[position[0]]), int(block.starts[position[-1] + 1]))
     score = None if block.score is None else block.score[rows]
     has_rows = np.flatnonzero(counts)
-    return (
-        np.array(queries)[has_rows],
-        counts[has_rows],
-        block.docs.take(rows),
-        block.rank[rows],
-        score,
-    )
+    query, counts = query[has_rows], counts[has_rows]
+    return query, counts, block.docs.take(rows), block.rank[rows], score
 
 
 def _return_block(block: Block) -> Block:
+    """Return a block that is made already, as a `Load` does."""
     return block
 
 
 def _late_query_error(run: Run, query: bytes) -> InputError:
-    """Return the error of a run whose rows of a query are found to be apart when it is too late."""
+    """Return the error of a query that comes again after rows of it were fused."""
     return InputError(
         f"the run {run.name!r}: the query {decode(query)!r} comes back after many others",
         source=run.source,

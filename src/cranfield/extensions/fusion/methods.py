@@ -1,7 +1,8 @@
-"""The methods of fusion: what a list gives a document, and what becomes of all that it is given.
+"""The methods of fusion: the value that a list gives a document, and the score of all its values.
 
-Norms make scores comparable, and methods of ranks make points of ranks: (rows,) of `Lists`. Then
-a document's values become its score: (n,) of `Found`. Each is a line or two, as its paper has it.
+Norms make scores comparable, and methods of ranks make points of ranks: (rows,) of `RunLists`. Then
+a document's values become its score: (n,) of `DocumentValues`. Each is a line or two, as its paper
+has it.
 """
 
 from collections.abc import Callable
@@ -14,17 +15,17 @@ from cranfield.arrays.elementary import log, power, powers
 from cranfield.arrays.ranked import Floats, Ints
 from cranfield.arrays.slots import number_pairs
 from cranfield.errors import OptionError
-from cranfield.extensions.fusion.fusing import Fusing, Method
+from cranfield.extensions.fusion.fusing import Fusing, Method, Norm
 from cranfield.extensions.fusion.run_lists import DocumentValues, RunLists
 
 _PointsFunction = Callable[[RunLists, Fusing, Floats], Floats]
 _ScoreFunction = Callable[[DocumentValues, Fusing], Floats]
 
-# ---- what a list gives; `candidates`: how many documents each query has in all lists, (n_queries,)
+# ---- values of rows; `n_candidates` (n_queries,): how many documents a query has in all lists
 
 
 def _divide(numerator: Floats, denominator: Floats) -> Floats:
-    """Divide; 0 where the whole is 0, as in a list of one document, or of tied ones."""
+    """Return numerator / denominator; 0 where the denominator is 0, as of a list of one row."""
     return np.divide(numerator, denominator, out=np.zeros_like(numerator), where=denominator != 0)
 
 
@@ -38,20 +39,20 @@ def min_max(lists: RunLists, fusing: Fusing, n_candidates: Floats) -> Floats:
     half_score, half_lowest = (
         lists.score / 2,
         lists.lowest / 2,
-    )  # so that no difference is too large
+    )  # halved, so that no difference is too large
     return _divide(half_score - half_lowest, lists.highest / 2 - half_lowest)
 
 
 def share_of_highest(lists: RunLists, fusing: Fusing, n_candidates: Floats) -> Floats:
-    """Return scores as a share of the list's highest; if that is 0 or less, of the largest size.
+    """Return scores as a share of the list's highest; if that is 0 or less, of minus the lowest.
 
-    These are then from -1 to 0: dividing by a highest score below 0 would reverse the list.
+    Shares are then from -1 to 0: dividing by a highest score below 0 would reverse the list.
     """
     return _divide(lists.score, np.where(lists.highest > 0, lists.highest, -lists.lowest))
 
 
 def share_of_sum(lists: RunLists, fusing: Fusing, n_candidates: Floats) -> Floats:
-    """Return how far scores are above the list's lowest, as a share of the sum of that."""
+    """Return how far scores are above the list's lowest, as a share of the sum of these."""
     above = min_max(lists, fusing, n_candidates)
     return _divide(above, lists.total(above))
 
@@ -102,7 +103,7 @@ def borda(lists: RunLists, fusing: Fusing, n_candidates: Floats) -> Floats:
     return n_candidates[lists.query] - lists.rank + 1
 
 
-# ---- what becomes of it: by the number n of runs that returned a document
+# ---- scores of documents, (n,); below, n is the number of runs that returned a document
 
 
 def _sum(doc_values: DocumentValues, fusing: Fusing) -> Floats:
@@ -111,28 +112,26 @@ def _sum(doc_values: DocumentValues, fusing: Fusing) -> Floats:
 
 
 def _mnz(doc_values: DocumentValues, fusing: Fusing) -> Floats:
-    """Return the sum times n, or the sum of the weights of these runs: CombMNZ (the same)."""
-    return doc_values.total(doc_values.value) * doc_values.total(
-        doc_values.weight * doc_values.is_returned
-    )
+    """Return the sum times n, or times the sum of these runs' weights: CombMNZ (Fox & Shaw)."""
+    n = doc_values.total(doc_values.weight * doc_values.is_returned)
+    return doc_values.total(doc_values.value) * n
 
 
 def _gmnz(doc_values: DocumentValues, fusing: Fusing) -> Floats:
     """Return the sum times n^gamma (Lee, SIGIR 1997)."""
     n = doc_values.total(doc_values.weight * doc_values.is_returned)
-    distinct_weights, position = np.unique(n, return_inverse=True)
+    distinct_n, position = np.unique(n, return_inverse=True)
     try:
-        powers_of_weights = power(distinct_weights, fusing.gamma)
+        factor = power(distinct_n, fusing.gamma)
     except OverflowError:  # math.pow raises it where numpy's is infinite
-        powers_of_weights = np.full(len(distinct_weights), np.inf)
-    return doc_values.total(doc_values.value) * powers_of_weights[position]
+        factor = np.full(len(distinct_n), np.inf)
+    return doc_values.total(doc_values.value) * factor[position]
 
 
 def _anz(doc_values: DocumentValues, fusing: Fusing) -> Floats:
     """Return the weighted mean: CombANZ (Fox & Shaw)."""
-    return _divide(
-        doc_values.total(doc_values.weight * doc_values.value), doc_values.total(doc_values.weight)
-    )
+    weighted_sum = doc_values.total(doc_values.weight * doc_values.value)
+    return _divide(weighted_sum, doc_values.total(doc_values.weight))
 
 
 def _mixed(doc_values: DocumentValues, fusing: Fusing) -> Floats:
@@ -151,7 +150,7 @@ def _logn(doc_values: DocumentValues, fusing: Fusing) -> Floats:
 
 
 def _log_counts(n_runs: Floats, addend: float) -> Floats:
-    """Return the logarithms of numbers of runs plus a number, of which few are different."""
+    """Return ln(n_runs + addend): (n,); a logarithm for each number of runs is looked up."""
     numbers = np.arange(1.0, n_runs.max(initial=0) + 1)
     logs: Floats = log(numbers + addend)[n_runs.astype(np.int64) - 1]
     return logs
@@ -170,53 +169,54 @@ _NORMS: dict[str, _PointsFunction] = {
 }
 
 
-class Way(NamedTuple):
+class Formula(NamedTuple):
     """How a method computes scores."""
 
-    combined: _ScoreFunction
+    combine: _ScoreFunction
     points: _PointsFunction | None = None  # of ranks; None: the scores, by a norm
     is_weighted: bool = False  # whether there is a form with weights
-    parameter: str | None = None  # the option that it has alone
+    parameter: str | None = None  # the option that no other method has
 
 
-METHODS: dict[Method, Way] = {
-    "rrf": Way(_sum, rrf, is_weighted=True, parameter="k"),
-    "sum": Way(_sum, is_weighted=True),
-    "mnz": Way(_mnz, is_weighted=True),
-    "anz": Way(_anz, is_weighted=True),
-    "max": Way(lambda doc_values, fusing: doc_values.highest),
-    "min": Way(lambda doc_values, fusing: doc_values.lowest),
-    "med": Way(lambda doc_values, fusing: doc_values.median),
-    "gmnz": Way(_gmnz, is_weighted=True, parameter="gamma"),
-    "mixed": Way(_mixed, is_weighted=True),
-    "isr": Way(_mnz, inverse_squares),
-    "log_isr": Way(_log, inverse_squares),
-    "logn_isr": Way(_logn, inverse_squares, parameter="sigma"),
-    "rbc": Way(_sum, rbc, is_weighted=True, parameter="phi"),
-    "borda": Way(_sum, borda, is_weighted=True),
+METHODS: dict[Method, Formula] = {
+    "rrf": Formula(_sum, rrf, is_weighted=True, parameter="k"),
+    "sum": Formula(_sum, is_weighted=True),
+    "mnz": Formula(_mnz, is_weighted=True),
+    "anz": Formula(_anz, is_weighted=True),
+    "max": Formula(lambda doc_values, fusing: doc_values.highest),
+    "min": Formula(lambda doc_values, fusing: doc_values.lowest),
+    "med": Formula(lambda doc_values, fusing: doc_values.median),
+    "gmnz": Formula(_gmnz, is_weighted=True, parameter="gamma"),
+    "mixed": Formula(_mixed, is_weighted=True),
+    "isr": Formula(_mnz, inverse_squares),
+    "log_isr": Formula(_log, inverse_squares),
+    "logn_isr": Formula(_logn, inverse_squares, parameter="sigma"),
+    "rbc": Formula(_sum, rbc, is_weighted=True, parameter="phi"),
+    "borda": Formula(_sum, borda, is_weighted=True),
 }
 
 
 def needs_scores(method: Method, fusing: Fusing) -> bool:
-    """Tell whether values are made of scores, and not of ranks alone."""
+    """Tell whether a method and its norm use scores, and not ranks alone."""
     return METHODS[method].points is None and fusing.norm not in ("rank", "borda")
 
 
 def settle_options(fusing: Fusing, method: Method) -> Fusing:
-    """Return the options of a method, with what None means; refuse those without effect."""
-    way, stated_options, norm = METHODS[method], fusing.changed_options(), fusing.norm
+    """Return the options with the defaults of the method in place of None.
+
+    Raises OptionError for an option without effect.
+    """
+    formula, settings, norm = METHODS[method], fusing.changed_options(), fusing.norm
     for name, other in METHODS.items():
         parameter = other.parameter
-        if parameter in stated_options and parameter != way.parameter:
+        if parameter in settings and parameter != formula.parameter:
             raise OptionError(
-                f"{parameter}={stated_options[parameter]:g} applies to {name}, not to {method}"
+                f"{parameter}={settings[parameter]:g} applies to {name}, not to {method}"
             )
-    if fusing.weights is not None and not way.is_weighted:
-        weighted_methods = ", ".join(name for name, one in METHODS.items() if one.is_weighted)
-        raise OptionError(
-            f"weights: {method} has no form with weights; {weighted_methods} have one"
-        )
-    if way.points is not None and norm not in (None, "none", "min-max-inverted"):
+    if fusing.weights is not None and not formula.is_weighted:
+        able = ", ".join(name for name, other in METHODS.items() if other.is_weighted)
+        raise OptionError(f"weights: {method} has no form with weights; {able} have one")
+    if formula.points is not None and norm not in (None, "none", "min-max-inverted"):
         raise OptionError(
             f"norm={norm!r} changes no rank, and {method} takes nothing but ranks: leave one out "
             "(min-max-inverted ranks the lowest first)"
@@ -226,30 +226,25 @@ def settle_options(fusing: Fusing, method: Method) -> Fusing:
             "norm='borda' gives absent documents a share of the points: leave absent out"
         )
     absent = fusing.absent or (None if "borda" in (method, norm) else "left-out")
-    return replace(
-        fusing, norm=norm or ("min-max" if way.points is None else "none"), absent=absent
-    )
+    default_norm: Norm = "min-max" if formula.points is None else "none"
+    return replace(fusing, norm=norm or default_norm, absent=absent)
 
 
 def fuse_lists(
     lists: RunLists, method: Method, fusing: Fusing, weights: Floats
 ) -> tuple[Ints, Floats]:
-    """Return a row of each document, (n,), and its score.
+    """Return a row of `lists` for each document, (n,), and the document's score, (n,).
 
-    `weights` has one for each run: (n_runs,). `how` has no None where a method needs a value.
+    `weights` is (n_runs,). `fusing` comes from `settle_options`.
     """
     rows, doc = number_pairs(lists.query, lists.docs)
     query = lists.query.take(rows)
-    candidates, way = np.bincount(query) * 1.0, METHODS[method]
-    row_values = (way.points or _NORMS[str(fusing.norm)])(lists, fusing, candidates)
-    doc_values = DocumentValues(query, doc, row_values, lists.weight, np.ones(len(doc), np.bool_))
+    n_candidates, formula = np.bincount(query) * 1.0, METHODS[method]
+    value = (formula.points or _NORMS[str(fusing.norm)])(lists, fusing, n_candidates)
+    doc_values = DocumentValues(query, doc, value, lists.weight, np.ones(len(doc), np.bool_))
     if fusing.absent != "left-out":
-        takes_borda_share = fusing.absent is None  # of Borda's points
-        by_norm = method != "borda"
-        doc_values = _add_absent(
-            doc_values, lists, weights, fusing, takes_borda_share=takes_borda_share, is_norm=by_norm
-        )
-    return rows, way.combined(doc_values, fusing)
+        doc_values = _add_absent(doc_values, lists, weights, fusing, is_norm=method != "borda")
+    return rows, formula.combine(doc_values, fusing)
 
 
 def _add_absent(
@@ -258,14 +253,13 @@ def _add_absent(
     weights: Floats,
     fusing: Fusing,
     *,
-    takes_borda_share: bool,
     is_norm: bool,
 ) -> DocumentValues:
-    """Return the same with a value of each document for each run that did not return it.
+    """Add a row for each document and each run that did not return it.
 
-    With "zero" it is 0; with "lowest", the lowest of the run's list. A run that has nothing for the
-    query gives no value. `shares`: the mean of Borda's points that are left, as a share of c if
-    `by_norm`.
+    With "zero" its value is 0; with "lowest", the lowest of the run's list. A run that has nothing
+    for the query gives no value. None: the mean of Borda's points that the run has left; with
+    `is_norm`, as a share of the c documents of the query.
     """
     n_queries, n_runs = int(lists.query.max(initial=-1)) + 1, len(weights)
     n_rows = np.zeros((n_runs, n_queries))
@@ -274,7 +268,8 @@ def _add_absent(
     is_returned[doc_values.doc, lists.run] = True
     doc, run = np.nonzero(~is_returned)
     query = doc_values.query[doc]
-    if takes_borda_share:
+    takes_share = fusing.absent is None  # of Borda's points
+    if takes_share:
         c = np.bincount(doc_values.query, minlength=n_queries) * 1.0
         value = (c[query] - n_rows[run, query] + 1) / 2
         value = value / c[query] if is_norm else value
@@ -286,9 +281,7 @@ def _add_absent(
             low = np.full((n_runs, n_queries), np.inf)
             np.minimum.at(low, (lists.run, lists.query), doc_values.value)
             value = low[run, query]
-    counts_as_returned = np.full(
-        len(doc), takes_borda_share and is_norm
-    )  # by the norm, each is in every list
+    counts_as_returned = np.full(len(doc), takes_share and is_norm)  # the norm ranks all documents
     return replace(
         doc_values,
         doc=np.append(doc_values.doc, doc),

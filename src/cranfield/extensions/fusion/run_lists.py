@@ -1,4 +1,7 @@
-"""Lists: the rows of several runs for some queries; Found: the same by their documents."""
+"""RunLists: the rows of several runs for some queries; DocumentValues: the same by document.
+
+`fused_rows.py` makes the lists, and `methods.py` turns both into scores.
+"""
 
 from dataclasses import dataclass
 
@@ -12,15 +15,15 @@ from cranfield.arrays.ranked import Bools, Floats, Ints
 class RunLists:
     """Rows of some queries, list after list: a list is what a run returned for a query.
 
-    Columns are (rows,), except `begins`.
+    Columns are (rows,), except `first_row`.
     """
 
     docs: Ids
     query: Ints  # numbered from 0
     run: Ints  # numbered from 0
     rank: Ints  # from 1
-    score: Floats  # none, if nothing needs them
-    first_row: Ints  # (lists,) the row where each begins
+    score: Floats  # empty, if no method needs scores
+    first_row: Ints  # (lists,) the row where each list begins
     weight: Floats  # of the run
 
     @property
@@ -29,7 +32,7 @@ class RunLists:
         return np.diff(np.append(self.first_row, len(self.docs)))
 
     def repeat_per_row(self, list_column: Floats | Ints) -> Floats:
-        """Return for each row the number of its list: (lists,) to (rows,)."""
+        """Return the number of each row's list: (lists,) to (rows,)."""
         row_values: Floats = np.repeat(list_column, self.lengths)
         return row_values
 
@@ -49,7 +52,7 @@ class RunLists:
         return self.repeat_per_row(np.maximum.reduceat(self.score, self.first_row))
 
     def greatest_size(self, values: Floats) -> Floats:
-        """Return the largest size in a row's list: (rows,) to (rows,)."""
+        """Return the greatest absolute value in a row's list: (rows,) to (rows,)."""
         return self.repeat_per_row(np.maximum.reduceat(np.abs(values), self.first_row))
 
     def total(self, values: Floats) -> Floats:
@@ -62,7 +65,7 @@ class RunLists:
 class DocumentValues:
     """The documents of some queries, and the value that each list gives each of them.
 
-    The columns are (rows,), except `query_of`: a row is a document in a list.
+    The columns are (rows,), except `query`: a row is a document in a list.
     """
 
     query: Ints  # (n,) the query of each document
@@ -70,7 +73,7 @@ class DocumentValues:
     value: Floats
     weight: Floats  # of the run
     is_returned: (
-        Bools  # whether the run returned it; else it is absent, and has a value nevertheless
+        Bools  # whether the run returned the document; else the value is that of an absent one
     )
 
     def total(self, values: Floats) -> Floats:
@@ -84,7 +87,7 @@ class DocumentValues:
 
     @property
     def _sorted_values(self) -> tuple[Floats, Ints, Ints]:
-        """Each document's values, the highest first; where they begin, and how many they are."""
+        """Each document's values (rows,), the highest first; its first row and row count (n,)."""
         counts = np.bincount(self.doc, minlength=len(self.query))
         return self.value[np.lexsort((-self.value, self.doc))], np.cumsum(counts) - counts, counts
 
@@ -113,10 +116,10 @@ class DocumentValues:
 
 
 def sum_groups(group: Ints, values: Floats, n: int) -> Floats:
-    """Return the sum of each of n groups, rounded once: `which` (rows,) has a row's group.
+    """Return the sum of each of n groups, rounded once: `group` (rows,) has a row's group.
 
-    The values are cut in two, of 40 bits and of the next 48 below the group's greatest, whose sums
-    have no error: the order of rows does not change the last bit.
+    A value is cut in two, 40 bits and the next 48 below the group's greatest value; the sums of
+    these parts have no error, so that the order of rows does not change the last bit.
     """
     greatest_size = np.zeros(n)
     np.maximum.at(greatest_size, group, np.abs(values))

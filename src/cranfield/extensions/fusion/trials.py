@@ -65,7 +65,7 @@ class Trials:
         return run
 
     def score_all(self, untuned_run: Run) -> tuple[list[str], Floats, Floats]:
-        """Return the queries, the scores untuned, (n,), and of each setting, (n_settings, n)."""
+        """Return the query ids, the untuned scores, (n,), and each setting's, (n_settings, n)."""
         scores = [self._score(untuned_run)]
         scores += [
             self._score(self.fuse(setting)) for setting in watch_steps(self.settings, "settings")
@@ -75,13 +75,16 @@ class Trials:
         return query_ids, table[0], table[1:]
 
     def _score(self, run: Run) -> Mapping[str, float]:
-        """Return the score of each query."""
+        """Return {query: score} of a run."""
         scores = score_runs(self.qrels, {"run": run}, [self.measure])["run"]
         by_query: Mapping[str, float] = scores.per_query(self.measure)
         return by_query
 
     def find_best(self, means: Floats) -> int:
-        """Return the setting with the best mean; of several, the nearest to the untuned one."""
+        """Return the position of the setting with the best mean: `means` is (n_settings,).
+
+        Of tied settings, the nearest to the untuned one is taken.
+        """
         sign = 1 if self.higher_is_better else -1
         best = (sign * means).max()
         tied_settings = np.flatnonzero(sign * means >= best - TIE)
@@ -89,7 +92,7 @@ class Trials:
 
     @cached_property
     def _distance_rank(self) -> Ints:
-        """Each setting's place in the order by how far it is from the untuned one.
+        """The rank of each setting by its distance from the untuned one: (n_settings,).
 
         Of settings as far, the weights by the names of runs decide: the order of runs changes
         nothing.
@@ -103,7 +106,7 @@ class Trials:
         return rank
 
     def _distance(self, setting: Setting) -> float:
-        """Return how far a setting is from the untuned one; parameters by their logarithm."""
+        """Return how far a setting is from the untuned one; of a parameter, by its logarithm."""
         pairs = [*zip(setting.values(), self.untuned_setting.values(), strict=True)]
         if len(pairs) == 1:
             ((value, untuned_value),) = pairs
@@ -116,29 +119,27 @@ def list_settings(
     method: Method, over: TuningTarget, names: Sequence[str], n_parts: int | None, fusing: Fusing
 ) -> tuple[list[dict[str, float]], dict[str, float]]:
     """Return the settings to try, and the untuned one; `names` are those of the runs."""
-    way = METHODS[method]
-    if not way.is_weighted and way.parameter is None:
+    formula = METHODS[method]
+    if not formula.is_weighted and formula.parameter is None:
         raise OptionError(f"{method} has neither weights nor a parameter to choose")
     if over == "parameter":
-        if way.parameter is None:
-            able_methods = ", ".join(name for name, other in METHODS.items() if other.parameter)
-            raise OptionError(f"over='parameter': {method} has none; {able_methods} have one")
+        if formula.parameter is None:
+            able = ", ".join(name for name, other in METHODS.items() if other.parameter)
+            raise OptionError(f"over='parameter': {method} has none; {able} have one")
         if n_parts is not None:
             raise OptionError(f"steps={n_parts} divides weights: over='parameter' has none")
-        numbers, divisor = _GRIDS[way.parameter]
-        settings = [{way.parameter: number / divisor} for number in numbers]
-        return settings, {way.parameter: getattr(fusing, way.parameter)}
-    if not way.is_weighted:
-        able_methods = ", ".join(name for name, other in METHODS.items() if other.is_weighted)
-        raise OptionError(
-            f"over='weights': {method} has no form with weights; {able_methods} have one"
-        )
+        numbers, divisor = _GRIDS[formula.parameter]
+        settings = [{formula.parameter: number / divisor} for number in numbers]
+        return settings, {formula.parameter: getattr(fusing, formula.parameter)}
+    if not formula.is_weighted:
+        able = ", ".join(name for name, other in METHODS.items() if other.is_weighted)
+        raise OptionError(f"over='weights': {method} has no form with weights; {able} have one")
     n_parts = count_parts(n_parts, len(names))
     n = _count_settings(n_parts, len(names))
     if n > _MAX_SETTINGS:
         raise OptionError(
-            f"steps={n_parts}: {n:,} settings of {len(names)} runs, more than {_MAX_SETTINGS:,}: fewer "
-            "steps, or fewer runs"
+            f"steps={n_parts}: {n:,} settings of {len(names)} runs, more than {_MAX_SETTINGS:,}: "
+            "fewer steps, or fewer runs"
         )
     settings = [
         {name: part / n_parts for name, part in zip(names, parts, strict=True)}
@@ -150,7 +151,7 @@ def list_settings(
 def count_parts(n_stated: int | None, n_runs: int) -> int:
     """Return into how many parts weights divide 1: 10, or the most that make few enough settings.
 
-    `stated` is the number that was stated; None: none was.
+    `n_stated` is the number that was stated, or None.
     """
     if n_stated is not None:
         return n_stated
@@ -160,11 +161,12 @@ def count_parts(n_stated: int | None, n_runs: int) -> int:
 
 
 def _count_settings(n_parts: int, n_runs: int) -> int:
+    """Return how many ways there are to give n parts to runs."""
     return math.comb(n_parts + n_runs - 1, n_runs - 1)
 
 
 def _compositions(total: int, n: int) -> Iterator[tuple[int, ...]]:
-    """Yield all n whole numbers of at least 0 whose sum is `whole`."""
+    """Yield all tuples of n whole numbers of at least 0 whose sum is `total`."""
     for bars in combinations(range(total + n - 1), n - 1):
         ends = (-1, *bars, total + n - 1)
         yield tuple(b - a - 1 for a, b in pairwise(ends))

@@ -56,7 +56,7 @@ _TUNED_NAME, _UNTUNED_NAME = "tuned", "untuned"
 
 
 def _read_folds(folds: Any) -> Any:
-    """Return a number of folds, of text, too; or labels as they are. Raises ValueError."""
+    """Return the number of folds, or labels of queries as they are; else raise ValueError."""
     if isinstance(folds, str) and folds.strip().isdecimal():
         folds = int(folds)
     if (is_whole_number(folds) and folds < 2) or isinstance(folds, bool | float) or folds is None:
@@ -183,15 +183,14 @@ class Tuned(Shown):
         return [self._held_out_table(), self._settings_table()]
 
     def _held_out_table(self) -> Table:
+        """Return the means of the untuned and the tuned fusion and of the best run alone."""
         result, pair = self.held_out[self.measure], self.pair
         systems: dict[str, System] = {system.name: system for system in result.systems}
         level = format_percent(1 - self.recipe["alpha"])
-        setting_labels = {
-            _UNTUNED_NAME: "equal weights"
-            if self.over == "weights"
-            else _describe_setting(self.recipe["untuned"]),
-            _TUNED_NAME: f"chosen on the other {format_count(self.folds - 1, 'fold')}",
-        }
+        untuned_label = "equal weights"
+        if self.over == "parameter":
+            untuned_label = _describe_setting(self.recipe["untuned"])
+        tuned_label = f"chosen on the other {format_count(self.folds - 1, 'fold')}"
         choose_better = max if result.higher_is_better else min
         best_run = choose_better(self.alone, key=self.alone.__getitem__)
         change = [
@@ -200,15 +199,12 @@ class Tuned(Shown):
             format_p(pair.p),
         ]
         rows = [
-            [setting_labels[_UNTUNED_NAME], format_number(systems[_UNTUNED_NAME].mean), "", "", ""],
-            [setting_labels[_TUNED_NAME], format_number(systems[_TUNED_NAME].mean), *change],
+            [untuned_label, format_number(systems[_UNTUNED_NAME].mean), "", "", ""],
+            [tuned_label, format_number(systems[_TUNED_NAME].mean), *change],
             [f"{best_run} alone, the best run", format_number(self.alone[best_run]), "", "", ""],
         ]
-        verdict_phrases = {
-            None: "not significantly other than",
-            "better": "significantly better than",
-        }
-        verdict = verdict_phrases.get(pair.verdict, "significantly worse than")
+        phrases = {None: "not significantly other than", "better": "significantly better than"}
+        verdict = phrases.get(pair.verdict, "significantly worse than")
         sentences = [
             f"On queries that it was not chosen on, the tuned fusion is {verdict} the untuned one: "
             "the randomization test, two-sided.",
@@ -222,52 +218,38 @@ class Tuned(Shown):
     def _settings_table(self) -> Table:
         """Return the settings in their order, or, of several weights, the best."""
         order = list(range(len(self.settings)))
-        shown_settings = order
+        positions = order
         if len(self.settings[0]) > 2:
             sign = -1 if self.held_out[self.measure].higher_is_better else 1
-            # Of settings with the same mean, the one that was taken is the first.
-            shown_settings = sorted(order, key=lambda i: (i != self.place, sign * self.means[i]))[
-                :_MAX_LISTED
-            ]
+            # Of settings with the same mean, the setting that was taken is the first.
+            positions = sorted(order, key=lambda i: (i != self.place, sign * self.means[i]))
+            positions = positions[:_MAX_LISTED]
         low, high = min(self.means), max(self.means)
         fold_counts = [list(self.chosen.values()).count(i) for i in order]
         names = [*self.settings[0]]
         has_weight_columns = sum(len(name) + 3 for name in names) <= _MAX_NAMES_WIDTH
         rows = []
-        for i in shown_settings:
-            values, mean = (
-                [format_short(value) for value in self.settings[i].values()],
-                self.means[i],
-            )
+        for i in positions:
+            numbers, mean = list(map(format_short, self.settings[i].values())), self.means[i]
+            cells = numbers if has_weight_columns else ["  ".join(numbers)]
             fold_count = f"{fold_counts[i]}" if fold_counts[i] else ""
             share = (mean - low) / (high - low) if high > low else 1.0
             bar = "=" * max(1, round(10 * share))
-            rows.append(
-                [
-                    *(values if has_weight_columns else ["  ".join(values)]),
-                    format_number(mean),
-                    fold_count,
-                    bar,
-                ]
-            )
+            rows.append([*cells, format_number(mean), fold_count, bar])
         n = len(self.settings)
         verb, is_flat = "is" if self.close == 1 else "are", self.close - 1 > (n - 1) / 4
         sentences = [
-            f"On all queries; the best is {_describe_setting(self.best)}. Its mean here is too high a "
-            "promise, as it was chosen on these queries: the table above has the cross-validated "
-            "one.",
+            f"On all queries; the best is {_describe_setting(self.best)}. Its mean here is too "
+            "high a promise, as it was chosen on these queries: the table above has the "
+            "cross-validated one.",
             f"{self.close:,} of {n:,} settings {verb} within a standard error of the best"
             f"{': the optimum is flat' if is_flat else ''}.",
             "chosen: the number of folds for which the setting was the best.",
             *([] if has_weight_columns else [f"weights: of {', '.join(names)}."]),
         ]
         labels = names if has_weight_columns else ["weights"]
-        best = frozenset({(shown_settings.index(self.place), len(labels))})
-        title = (
-            "Settings"
-            if len(shown_settings) == n
-            else f"The best {len(shown_settings)} of {n:,} settings"
-        )
+        best = frozenset({(positions.index(self.place), len(labels))})
+        title = f"The best {len(positions)} of {n:,} settings" if len(positions) < n else "Settings"
         header = [*labels, "mean", "chosen", ""]
         return Table(header, rows, sentences, len(labels), best, title=[title], n_sentences=1)
 
@@ -334,7 +316,10 @@ def tune(
         raise MeasureError(f"{aim}: is no mean over the queries, so no fold has a part of it")
     run_of_name = make_runs(runs, select_columns(reading.columns, Side.RUN))
     judgments, _, _ = arrange_arguments(
-        *(qrels, list(run_of_name.values()), None, None),
+        qrels,
+        list(run_of_name.values()),
+        None,
+        None,
         columns=reading.columns,
         duplicates=judging.duplicates,
         verb=tune,
@@ -356,9 +341,9 @@ def tune(
 def _choose_settings(
     trials: Trials, runs: Mapping[str, Run], judging: Judging, tuning: Tuning
 ) -> Tuned:
-    """Return the best of some settings, on all queries and for each fold on the other folds.
+    """Choose the best setting on all queries, and the best for each fold on the other folds.
 
-    `runs` have all queries, those of the trials the judged ones.
+    `runs` have all queries; the runs of `trials` have the judged queries.
     """
     untuned_run = trials.fuse(None if trials.over == "weights" else trials.untuned_setting)
     query_ids, untuned_scores, scores = trials.score_all(untuned_run)
@@ -413,7 +398,7 @@ def _choose_settings(
 def _compare_with_untuned(
     columns: Mapping[str, Floats], query_ids: Sequence[str], measure: str, tuning: Tuning
 ) -> Comparison:
-    """Compare the scores of the untuned setting and of the chosen ones, without a warning."""
+    """Compare the held-out scores with the untuned ones; `columns` is {name: (n_queries,)}."""
     scores = {
         name: {measure: dict(zip(query_ids, column.tolist(), strict=True))}
         for name, column in columns.items()
@@ -425,7 +410,7 @@ def _compare_with_untuned(
 def _gain_warnings(
     alone: Mapping[str, float], tuned_mean: float, *, rising: bool
 ) -> Iterator[Note]:
-    """Say where one run alone is as good as the tuned fusion."""
+    """Yield a warning if a run alone is as good as the tuned fusion."""
     best = (max if rising else min)(alone, key=alone.__getitem__)
     gap = tuned_mean - alone[best]
     if (gap if rising else -gap) <= TIE:
@@ -437,13 +422,13 @@ def _gain_warnings(
 
 
 def _standard_errors(gaps: Floats) -> list[float]:
-    """Return the standard error of each mean difference: (n_settings, n_queries)."""
+    """Return the standard error of each row's mean; `gaps` is (n_settings, n_queries)."""
     errors: list[float] = (gaps.std(axis=1, ddof=1) / math.sqrt(gaps.shape[1])).tolist()
     return errors
 
 
 def _divide_queries(tuning: Tuning, query_ids: Sequence[str]) -> tuple[Ints, list[str]]:
-    """Return the fold of each query, and their names."""
+    """Return the fold of each query, (n_queries,), and the names of the folds."""
     n = len(query_ids)
     if is_whole_number(tuning.folds):
         k = int(tuning.folds)

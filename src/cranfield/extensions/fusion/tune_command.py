@@ -33,7 +33,7 @@ def command(
         help="How a document's values become its score, as of `cranfield fuse`.",
     ),
     tuning: Tuning = flags.family_options(Tuning, folds={"metavar": "N or FILE"}),
-    how: Fusing = flags.family_options(
+    fusing: Fusing = flags.family_options(
         Fusing, without=("weights",), group="Ranking", k={"names": ("-k",)}
     ),
     target: str | None = flags.option(
@@ -64,7 +64,7 @@ def command(
         choose_format(target, None)
     options: Any = {
         **tuning.changed_options(),
-        **how.changed_options(),
+        **fusing.changed_options(),
         **judging.changed_options(),
     }
     judgments = data.read_qrels(qrels, judging.duplicates)

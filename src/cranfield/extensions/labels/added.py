@@ -1,4 +1,4 @@
-"""What each judged document adds to a measure that adds its documents up, one by one."""
+"""Score contributions: what each judged document adds to a score that is a sum over documents."""
 
 import numpy as np
 
@@ -8,19 +8,19 @@ from cranfield.errors import MeasureError
 from cranfield.measures import Measure
 from cranfield.measures.parameters import Depth
 
-_SUM_TOLERANCE = 1e-9  # of a sum, which is rounded
+_SUM_TOLERANCE = 1e-9  # relative and absolute, for the rounding of sums
 
 
 def score_contributions(measure: Measure, judged: Judged) -> Floats:
-    """Return what each of the hits adds to its query's score: (rows of hits,).
+    """Return what each hit adds to its query's score: (hits,).
 
-    A document is asked for alone: a query with it at its rank, and nothing else that is judged.
+    Each hit is scored alone, as a query that has this hit at its rank and no other judged document.
     Raises MeasureError for a measure in which a document's value depends on others.
 
     >>> from cranfield.measures import parse
     >>> hits = Ranked(1, np.array([0, 0]), np.array([1, 3]), np.array([1, 1]))
     >>> ideal = Ranked(1, np.array([0, 0]), np.array([1, 2]), np.array([1, 1]))
-    >>> added(parse("DCG"), Judged(hits, ideal, np.array([[3]]), 1)).tolist()
+    >>> score_contributions(parse("DCG"), Judged(hits, ideal, np.array([[3]]), 1)).tolist()
     [1.0, 0.5]
     """
     if measure.linear != "exact":
@@ -50,7 +50,7 @@ def deepest_rank(measure: Measure) -> int:
     """Return the last rank that a measure looks at.
 
     >>> from cranfield.measures import parse
-    >>> depth_of(parse("P@5")), depth_of(parse("DCG")) > 10**9
+    >>> deepest_rank(parse("P@5")), deepest_rank(parse("DCG")) > 10**9
     (5, True)
     """
     cutoff = measure.cutoff

@@ -1,4 +1,7 @@
-"""Labels that people gave to documents: tables, and the JSON of Label Studio and of Argilla."""
+"""Label files: reads labels of documents from tables and the JSON of Label Studio and Argilla.
+
+Also writes documents to label as tasks for these two tools.
+"""
 
 import json
 import math
@@ -13,7 +16,7 @@ from cranfield.formats.small.read import NestedObject, Origin, Table, TableForm,
 from cranfield.formats.small.texts import DOC_TEXT, QUERY_TEXT
 
 QUERY, DOC, GRADE = (COLUMNS[role].public for role in ("query", "doc", "grade"))
-# What tells how a document was drawn, and is kept beside its label.
+# Columns that say how a document was drawn; they go with its label.
 DRAWING: Sequence[Role] = ("stratum", "probability", "query_probability")
 ASSESSOR = ("assessor", "annotator", "assessor_id", "annotator_id", "rater", "labeler", "labeller")
 _FORM = TableForm("the labels", (QUERY, DOC, GRADE), header_names=tuple(COLUMNS["query"].names))
@@ -24,7 +27,7 @@ _HINT = (
 
 
 class Label(NamedTuple):
-    """What one person said of one document, or that nobody said anything yet."""
+    """One person's label of a document, or a document that has no label yet."""
 
     origin: Origin
     row: int
@@ -33,12 +36,12 @@ class Label(NamedTuple):
     label: Any = None  # as it was given; None where it is missing
     assessor: str | None = None
     drawing: Mapping[Role, Any] = MappingProxyType({})
-    is_discarded: bool = False  # the person left it out, and said so
+    is_discarded: bool = False  # whether the person refused to label it
     problem: str | None = None  # why it cannot be a label
 
 
 def read_labels(source: Any) -> list[Label]:
-    """Return the labels in a table, a file, or rows; see `Label`.
+    """Read labels from a file, a table, or rows; see `Label`.
 
     Of what Label Studio exports as JSON, a task is a row for each of its annotations, the oldest
     first; of Argilla, a record for each of its responses; without any, one row without a label. If
@@ -58,108 +61,103 @@ def read_labels(source: Any) -> list[Label]:
 
 
 def _read_table_rows(table: Table) -> Iterator[Label]:
+    """Yield the labels of a table; a row without query, document and label is left out."""
     if not table.n_rows:
         return
-    column_of_name = {
-        name: table.find_column(COLUMNS[role].names)
-        for name, role in ((QUERY, "query"), (DOC, "doc"), (GRADE, "grade"))
-    }
-    for name, column in column_of_name.items():
+    columns: list[int] = []
+    for name, role in ((QUERY, "query"), (DOC, "doc"), (GRADE, "grade")):
+        column = table.find_column(COLUMNS[role].names)
         if column is None:
-            column_names = ", ".join(table.names)
-            raise table.row_error(None, f"has no column {name}; it has {column_names:.200}", _HINT)
-    drawing = {
-        role: column
-        for role in DRAWING
-        if (column := table.find_column(COLUMNS[role].names)) is not None
-    }
+            names = ", ".join(table.names)
+            raise table.row_error(None, f"has no column {name}; it has {names:.200}", _HINT)
+        columns.append(column)
+    column_of_role = {role: table.find_column(COLUMNS[role].names) for role in DRAWING}
     assessor_column = table.find_column(ASSESSOR)
     for row, cells in enumerate(table.rows()):
-        query, doc, grade_cell = (
-            cells[column] for column in column_of_name.values() if column is not None
-        )
-        if all(_strip_cell(cell) is None for cell in (query, doc, grade_cell)):
+        query, doc, grade = (cells[column] for column in columns)
+        if all(_strip_cell(cell) is None for cell in (query, doc, grade)):
             continue  # as a spreadsheet leaves below the last row
-        label, problem = _read_label(grade_cell)
+        label, problem = _read_label(grade)
+        drawing = {
+            role: None if column is None else _strip_cell(cells[column])
+            for role, column in column_of_role.items()
+        }
         yield Label(
-            *(table, row, table.read_id(row, query), table.read_id(row, doc), label),
+            table,
+            row,
+            table.read_id(row, query),
+            table.read_id(row, doc),
+            label,
             None if assessor_column is None else _read_assessor(cells[assessor_column]),
-            {
-                role: drawing_cell
-                for role, column in drawing.items()
-                if (drawing_cell := _strip_cell(cells[column])) is not None
-            },
+            {role: cell for role, cell in drawing.items() if cell is not None},
             problem=problem,
         )
 
 
+class _Annotation(NamedTuple):
+    """An annotation of Label Studio, and its answers: {name of the question: answers}."""
+
+    fields: Mapping[str, Any]
+    answers: Mapping[str, list[Any]]
+
+    def sort_key(self) -> str:
+        """Return when the annotation was made or changed."""
+        return str(self.fields.get("updated_at") or self.fields.get("created_at"))
+
+
 def _read_label_studio(table: Table) -> Iterator[Label]:
-    task_data = table.columns[table.names.index("data")]
+    """Yield a label for each annotation of a task, or the task without a label."""
     column = table.find_column(["annotations"])
-    annotation_lists = [None] * table.n_rows if column is None else table.columns[column]
-    tasks = [_unlabelled_row(table, row, data) for row, data in enumerate(task_data)]
-    annotations_of_task = [
-        _list_annotations(table, row, annotations)
-        for row, annotations in enumerate(annotation_lists)
-    ]
-    question = _find_question(
-        table, (names for annotations in annotations_of_task for _, names in annotations)
-    )
-    for task, annotations in zip(tasks, annotations_of_task, strict=True):
+    cells = [None] * table.n_rows if column is None else table.columns[column]
+    data_column = table.columns[table.names.index("data")]
+    tasks = [_unlabelled_row(table, row, data) for row, data in enumerate(data_column)]
+    annotation_lists = [_list_annotations(table, row, cell) for row, cell in enumerate(cells)]
+    answers = (annotation.answers for annotations in annotation_lists for annotation in annotations)
+    question = _find_question(table, answers)
+    for task, annotations in zip(tasks, annotation_lists, strict=True):
         if not annotations:
             yield task
-        for annotation, answers in annotations:
-            discarded = bool(annotation.get("was_cancelled"))
-            label, problem = _read_label(None if discarded else answers.get(question))
-            assessor = _read_assessor(annotation.get("completed_by"))
+        for fields, answers_of_question in annotations:
+            is_discarded = bool(fields.get("was_cancelled"))
+            answer = None if is_discarded else answers_of_question.get(question)
+            label, problem = _read_label(answer)
+            assessor = _read_assessor(fields.get("completed_by"))
             yield task._replace(
-                label=label, assessor=assessor, is_discarded=discarded, problem=problem
+                label=label, assessor=assessor, is_discarded=is_discarded, problem=problem
             )
 
 
-_Answers = Mapping[str, list[Any]]  # by the name of the question
-
-
-def _list_annotations(
-    table: Table, row: int, annotations: Any
-) -> list[tuple[Mapping[str, Any], _Answers]]:
-    """Return the annotations of a task, the oldest first, each with its answers."""
-    answered_annotations = []
-    for annotation in _list_objects(table, row, annotations, "an annotation"):
+def _list_annotations(table: Table, row: int, cell: Any) -> list[_Annotation]:
+    """Return the annotations of a task, the oldest first."""
+    annotations = []
+    for fields in _list_objects(table, row, cell, "an annotation"):
         answers: dict[str, list[Any]] = {}
-        for answer in _list_objects(
-            table, row, annotation.get("result"), "a result of an annotation"
-        ):
+        results = _list_objects(table, row, fields.get("result"), "a result of an annotation")
+        for answer in results:
             answers.setdefault(str(answer.get("from_name")), []).append(answer.get("value"))
-        answered_annotations.append((annotation, answers))
-    return sorted(
-        answered_annotations,
-        key=lambda annotation_and_answers: str(
-            annotation_and_answers[0].get("updated_at")
-            or annotation_and_answers[0].get("created_at")
-        ),
-    )
+        annotations.append(_Annotation(fields, answers))
+    return sorted(annotations, key=_Annotation.sort_key)
 
 
 def _list_objects(
-    table: Table, row: int, json_value: Any, description: str
+    table: Table, row: int, cell: Any, description: str
 ) -> Sequence[Mapping[str, Any]]:
-    """Return a list of objects in JSON, empty where there is none; InputError for another value."""
-    objects = [] if json_value is None else json_value
-    if not isinstance(objects, list) or not all(
-        isinstance(json_object, Mapping) for json_object in objects
-    ):
-        raise table.row_error(
-            row, f"expected {description}, an object in a list, got {json_value!r:.80}", _HINT
-        )
+    """Return a list of JSON objects, empty for None; InputError for anything else.
+
+    `description` says what an object is, for the error.
+    """
+    objects = [] if cell is None else cell
+    if not isinstance(objects, list) or not all(isinstance(member, Mapping) for member in objects):
+        problem = f"expected {description}, an object in a list, got {cell!r:.80}"
+        raise table.row_error(row, problem, _HINT)
     return objects
 
 
 def _read_argilla(table: Table) -> Iterator[Label]:
+    """Yield a label for each response to a record, or the record without a label."""
     if "metadata" not in table.names:
-        raise table.row_error(
-            0, "a record has no metadata, which name its query and document", _HINT
-        )
+        fault = "a record has no metadata, which name its query and document"
+        raise table.row_error(0, fault, _HINT)
     metadata, responses = (
         table.columns[table.names.index(name)] for name in ("metadata", "responses")
     )
@@ -169,9 +167,8 @@ def _read_argilla(table: Table) -> Iterator[Label]:
     question = _find_question(table, (answers or {} for answers in responses))
     for row, (metadata_of_row, answers) in enumerate(zip(metadata, responses, strict=True)):
         task = _unlabelled_row(table, row, metadata_of_row)
-        for response in _list_objects(table, row, (answers or {}).get(question), "a response") or [
-            {}
-        ]:
+        cell = (answers or {}).get(question)
+        for response in _list_objects(table, row, cell, "a response") or [{}]:
             is_final = response.get("status") in (None, "submitted")
             label, problem = _read_label(response.get("value") if is_final else None)
             yield task._replace(
@@ -183,7 +180,7 @@ def _read_argilla(table: Table) -> Iterator[Label]:
 
 
 def _unlabelled_row(table: Table, row: int, data: Any) -> Label:
-    """Return the row of a task without a label."""
+    """Return the document of a task or record, without a label."""
     if not isinstance(data, Mapping) or QUERY not in data or DOC not in data:
         raise table.row_error(row, f"a task does not name its {QUERY} and {DOC}, got {data!r:.80}")
     query, doc = (table.read_id(row, data[name]) for name in (QUERY, DOC))
@@ -202,7 +199,7 @@ def _find_question(table: Table, answers: Iterable[Mapping[str, Any]]) -> str:
 
 
 def _read_label(raw_label: Any) -> tuple[Any, str | None]:
-    """Return one label, a number or a text, None for an empty cell; or what is wrong with it.
+    """Return a label, a number or a text, and None; or None and what is wrong with it.
 
     Label Studio has a list, such as {"choices": ["2"]}, or {"rating": 2}.
     """
@@ -216,7 +213,7 @@ def _read_label(raw_label: Any) -> tuple[Any, str | None]:
 
 
 def _strip_cell(cell: Any) -> Any:
-    """Return what a cell holds; None if it is empty."""
+    """Return a cell without white space around; None if it is empty or NaN."""
     if isinstance(cell, str):
         cell = cell.strip() or None
     return None if isinstance(cell, float) and math.isnan(cell) else cell
@@ -273,7 +270,7 @@ def _row_ids(row: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _row_texts(row: Mapping[str, Any]) -> dict[str, str]:
-    """Return the texts of a row that has such columns, or the ids where there is no text."""
+    """Return the texts of a row that has columns of texts; its ids where a text is empty."""
     id_column_of_text = {QUERY_TEXT: QUERY, DOC_TEXT: DOC}
     return {
         text_column: row[text_column] or row[id_column]

@@ -1,4 +1,4 @@
-"""Nuggets: what an answer should say, and whether it does; from files and tables.
+"""Nugget files: reads which nuggets an answer should contain, and whether it does.
 
 A row is (query, answer, nugget, importance, assignment). A JSON object may have a list `nuggets` of
 objects with the last three fields, as AutoNuggetizer writes them.
@@ -23,7 +23,7 @@ WORDS: Mapping[str, Sequence[str]] = {
     "importance": ("vital", "okay"),
     "assignment": ("support", "partial_support", "not_support"),
 }
-FAILED = "failed"  # what AutoNuggetizer writes in place of these after an error of its model
+FAILED = "failed"  # AutoNuggetizer writes it after an error of its model
 
 
 _FORM = TableForm("the nuggets", tuple(NAMES), header_names=NAMES["query"])
@@ -40,16 +40,16 @@ class Nugget(NamedTuple):
 
 
 def read_nuggets(source: Any) -> tuple[list[Nugget], list[tuple[str, str]]]:
-    """Return the nuggets of a file (CSV, TSV, JSON lines, a JSON list), a table, or rows.
+    """Read the nuggets of a file (CSV, TSV, JSON lines, a JSON list), a table, or rows.
 
-    And the (query, answer) of each JSON object whose list `nuggets` is empty.
+    Returns the nuggets, and (query, answer) of each JSON object whose list `nuggets` is empty.
 
     Raises InputError for the first row that is wrong, DuplicateError for a nugget that occurs twice
     for an answer.
     """
     table = read_table(source, _FORM)
     if not isinstance(table, Table):
-        raise not_a_table_error(_FORM, table.value)
+        raise not_a_table_error(_FORM, table.members)
     nugget_of_key: dict[tuple[str, str, str], Nugget] = {}
     importance_of_nugget: dict[tuple[str, str], str] = {}
     without_nuggets: list[tuple[str, str]] = []
@@ -77,8 +77,8 @@ def read_nuggets(source: Any) -> tuple[list[Nugget], list[tuple[str, str]]]:
             if nugget.importance != first_importance:
                 raise table.row_error(
                     row_number,
-                    f"the nugget {nugget.nugget!r:.80} of query {nugget.query!r} is {nugget.importance} "
-                    f"here, and {first_importance} above",
+                    f"the nugget {nugget.nugget!r:.80} of query {nugget.query!r} is "
+                    f"{nugget.importance} here, and {first_importance} above",
                     "A nugget must have the same importance for all answers of its query.",
                 )
             nugget_of_key[nugget[:3]] = nugget

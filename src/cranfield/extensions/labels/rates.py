@@ -1,4 +1,4 @@
-"""Rates: how often an assessor gives each grade to documents of a true grade, from a file."""
+"""Rates: reads how often an assessor gives each grade to documents of a true grade."""
 
 import math
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ _FORM = TableForm("the rates", _COLUMNS, required_names=_COLUMNS)
 
 
 def read_rates(source: Any) -> dict[int, dict[int, float]]:
-    """Return {true grade: {given grade: rate}} from a file, a table, a dict or rows.
+    """Read {true grade: {given grade: rate}} from a file, a table, a dict or rows.
 
     A table has the columns grade, given and rate; JSON may be an object of objects. Raises
     InputError for values that are not rates, and DuplicateError for a rate that occurs twice.

@@ -1,1 +1,4 @@
-"""Orderings of systems, and how alike they are."""
+"""Orderings of systems: how alike two measures, two qrels or two experiments order systems.
+
+Not here: tests of two systems (comparison), and agreement of assessors (labels).
+"""

@@ -45,7 +45,7 @@ class Kendall:
 
     @property
     def tau_b(self) -> float | None:
-        """Tau-a, divided by what the ties leave possible; None if either ties all systems."""
+        """Tau-a, divided by the greatest that ties allow; None if either ties all systems."""
         n_untied = self.concordant + self.discordant
         squared_norm = (n_untied + self.ties_y) * (n_untied + self.ties_x)
         return (
@@ -138,9 +138,9 @@ def tau_ap_a(truth: ScoreSequence, y: ScoreSequence) -> float | None:
     if n < 2:
         return None
     order = np.argsort(-y, kind="stable")
-    first = (-y[order]).searchsorted(-y[order])  # how many are strictly above: (n,)
-    # At each rank: what one of its tie has above the tie, and half of those that the tie puts
-    # above it.
+    first = (-y[order]).searchsorted(-y[order])  # (n,) how many systems are strictly above
+    # Above a system of a tie are, on average over all orders: the systems above the tie, of which
+    # the mean share is truly better, and half of the rest of the tie up to its position.
     mean_better_above = ratio(
         np.bincount(first, _count_better_above(truth, y)[order], n), np.bincount(first, minlength=n)
     )
@@ -169,7 +169,11 @@ def tau_ap_b(x: ScoreSequence, y: ScoreSequence) -> float | None:
 
 
 def _tau_ap_of_truth(truth: Floats, y: Floats) -> float | None:
-    """Return the mean, over all but the top tie of y, of the share above that is truly better."""
+    """Return tau-AP where ties of `y` stay ties: of -1 to 1, None if `y` ties all systems.
+
+    The mean, over all systems but the top tie of `y`, of the share of the systems above that are
+    truly better.
+    """
     n_above = np.count_nonzero(y > y[:, None], axis=1)
     has_above = n_above > 0
     if not has_above.any():
@@ -179,7 +183,7 @@ def _tau_ap_of_truth(truth: Floats, y: Floats) -> float | None:
 
 
 def _count_better_above(truth: Floats, y: Floats) -> Ints:
-    """Return, for each system, how many are above it in y and truly better: (n,)."""
+    """Return, for each system, how many systems are above it in `y` and truly better: (n,)."""
     n_better: Ints = np.count_nonzero((y > y[:, None]) & (truth > truth[:, None]), axis=1)
     return n_better
 
@@ -218,19 +222,22 @@ def spearman(x: ScoreSequence, y: ScoreSequence) -> float | None:
     0.5
     """
     x, y = _check_scores(x, y)
-    a, b = _pair_signs(x).sum(axis=1), _pair_signs(y).sum(axis=1)  # ranks, twice, from their mean
+    a, b = (
+        _pair_signs(x).sum(axis=1),
+        _pair_signs(y).sum(axis=1),
+    )  # twice the ranks, less their mean
     squared_norm = float((a * a).sum()) * float((b * b).sum())
     return float((a * b).sum()) / math.sqrt(squared_norm) if squared_norm else None
 
 
 def round_scores(scores: Floats) -> Floats:
-    """Return scores of which those that differ by rounding alone are the same."""
+    """Return scores rounded to `DECIMALS`: those that differ by rounding alone become equal."""
     rounded_scores: Floats = np.round(scores, DECIMALS) + 0.0
     return rounded_scores
 
 
 def _pair_signs(x: Floats) -> Ints:
-    """Return for each two systems whether the first is better (1) or worse (-1): (n, n)."""
+    """Return, for each two systems, 1 if the first has the greater score, -1 if less: (n, n)."""
     signs: Ints = np.sign(x[:, None] - x).astype(np.int64)
     return signs
 
@@ -251,12 +258,13 @@ def _check_scores(x: ScoreSequence, y: ScoreSequence) -> tuple[Floats, Floats]:
         if not np.isfinite(score_array).all():
             position = int(np.flatnonzero(~np.isfinite(score_array))[0])
             raise InputError(
-                f"score {position + 1} of the {name} sequence is {score_array[position]}, and no number"
+                f"score {position + 1} of the {name} sequence is {score_array[position]}, and no "
+                "number"
             )
         score_arrays.append(round_scores(score_array))
     if len(score_arrays[0]) != len(score_arrays[1]):
         raise InputError(
-            f"there are {len(score_arrays[0])} scores and {len(score_arrays[1])}: both are to be of the same "
-            "systems, in the same order"
+            f"there are {len(score_arrays[0])} scores and {len(score_arrays[1])}: both are to be "
+            "of the same systems, in the same order"
         )
     return score_arrays[0], score_arrays[1]

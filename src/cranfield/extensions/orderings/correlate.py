@@ -1,7 +1,7 @@
 """correlate: how alike several measures, or several judgments, order the same systems."""
 
 from collections.abc import Iterator, Sequence
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any, Unpack
 
 import numpy as np
@@ -34,7 +34,7 @@ from cranfield.progress import Watching, add_progress
 from cranfield.scoring.arguments import Reading
 from cranfield.scoring.evaluate import MeasuresLike
 
-_MIN_RELIABLE_QUERIES = 97  # queries: measured of so many, the interval holds as often as it says
+_MIN_RELIABLE_QUERIES = 97  # in trials, the interval held as often as it says with so many
 
 
 @add_progress
@@ -96,7 +96,7 @@ def correlate(
 
 
 def _interval_notes(pairs: Sequence[OrderingPair], orderings: Sequence[Ordering]) -> Iterator[Note]:
-    """Yield how often intervals of tau-b hold, if there are any and the queries are few."""
+    """Yield a note on how often intervals of tau-b hold, if there are some and few queries."""
     n_queries = min(len(ordering.query_ids) for ordering in orderings)
     if n_queries < _MIN_RELIABLE_QUERIES and any(pair.interval is not None for pair in pairs):
         text = (
@@ -110,47 +110,36 @@ def _interval_notes(pairs: Sequence[OrderingPair], orderings: Sequence[Ordering]
 def _pair_orderings(
     orderings: Sequence[Ordering], reference: str | Measure | None
 ) -> list[tuple[Ordering, Ordering]]:
-    """Return each two orderings to compare, the reference first."""
+    """Return the pairs of orderings to compare, the reference first."""
     measures_of_source: dict[str, set[str]] = {}
     for ordering in orderings:
         measures_of_source.setdefault(ordering.source, set()).add(ordering.measure)
     first_measures, *other_measures = measures_of_source.values()
-    is_crossed = (
-        bool(other_measures)
-        and len(first_measures) > 1
-        and all(source_measures == first_measures for source_measures in other_measures)
-    )
+    is_crossed = len(first_measures) > 1 and bool(other_measures)
+    is_crossed = is_crossed and all(measures == first_measures for measures in other_measures)
     pairs = list(combinations(orderings, 2))
     if reference is not None:
-        reference_names = {str(reference), _canonical_name(str(reference))}
+        names = {str(reference), _canonical_name(str(reference))}
         references = [
-            ordering
-            for ordering in orderings
-            if reference_names & {ordering.label, ordering.source}
+            ordering for ordering in orderings if names & {ordering.label, ordering.source}
         ]
         if not references:
-            valid_names = ", ".join(
-                [*(ordering.label for ordering in orderings), *filter(None, measures_of_source)]
-            )
+            labels = [
+                *(ordering.label for ordering in orderings),
+                *filter(None, measures_of_source),
+            ]
             raise OptionError(
-                f"reference={str(reference)!r:.80} is not there; there are {valid_names}"
+                f"reference={str(reference)!r:.80} is not there; there are {', '.join(labels)}"
             )
         if len(references) == len(orderings):
             raise OptionError(f"reference={str(reference)!r:.80} leaves nothing to compare it with")
-        pairs = [
-            (first, second)
-            for first in references
-            for second in orderings
-            if second not in references
-        ]
-    return [
-        (first, second)
-        for first, second in pairs
-        if not is_crossed or first.measure == second.measure
-    ]
+        candidates = [ordering for ordering in orderings if ordering not in references]
+        pairs = list(product(references, candidates))
+    return [(a, b) for a, b in pairs if not is_crossed or a.measure == b.measure]
 
 
 def _canonical_name(name: str) -> str:
+    """Return a measure's own name, or a name that is no measure's as it is."""
     try:
         return str(parse(name))
     except MeasureError:
@@ -160,12 +149,13 @@ def _canonical_name(name: str) -> str:
 def _compare_orderings(
     systems: Sequence[str], reference: Ordering, other: Ordering, settings: CorrelationSettings
 ) -> OrderingPair:
+    """Compute the coefficients of two orderings, the interval of tau-b, and the swapped pairs."""
     x, y = reference.merits, other.merits
     has_ties_x, has_ties_y = (len(np.unique(merits)) < len(systems) for merits in (x, y))
     same_queries = reference.query_ids == other.query_ids
-    has_several_queries = len(reference.query_ids) > 1 and len(other.query_ids) > 1
+    can_test = len(reference.query_ids) > 1 and len(other.query_ids) > 1
     taus, interval = np.zeros(0), None
-    if same_queries and has_several_queries:
+    if same_queries and can_test:
         taus = _resample_taus(reference.query_merits, other.query_merits, settings)
     if len(taus):
         low, high = (np.quantile(taus, [settings.alpha / 2, 1 - settings.alpha / 2]) + 0.0).tolist()
@@ -186,16 +176,14 @@ def _compare_orderings(
         interval,
         len(taus),
         swapped_pairs,
-        sum(pair.is_sure(settings.alpha) for pair in swapped_pairs)
-        if has_several_queries
-        else None,
+        sum(pair.is_sure(settings.alpha) for pair in swapped_pairs) if can_test else None,
     )
 
 
 def _find_swapped_pairs(
     systems: Sequence[str], reference: Ordering, other: Ordering, settings: SignFlips
 ) -> tuple[SwappedPair, ...]:
-    """Return the pairs that are ordered differently: only of these are p-values needed."""
+    """Return the pairs of systems that are ordered differently, with p-values of each ordering."""
     x, y = reference.merits, other.merits
     better, worse = np.nonzero((x[:, None] > x) & (y[:, None] < y))
     if not len(better):
@@ -209,12 +197,15 @@ def _find_swapped_pairs(
 
 
 def _resample_taus(x: Floats, y: Floats, settings: CorrelationSettings) -> Floats:
-    """Return tau-b over resamples of the queries, of those in which it has a value."""
+    """Return tau-b in each resample of the queries in which it has a value: (n_values,).
+
+    `x` and `y` are (n_queries, n_systems).
+    """
     n, m = x.shape
     first, second = np.triu_indices(m, 1)
 
     def compare_means(means: Floats) -> Floats:
-        """Return which of two systems has the greater mean, 1, 0 or -1: (rows, n_pairs)."""
+        """Return 1, 0 or -1 for each pair of systems, as the first has the greater mean or not."""
         means = round_scores(means)
         signs: Floats = np.sign(means.take(first, axis=1) - means.take(second, axis=1))
         return signs

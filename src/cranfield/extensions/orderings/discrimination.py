@@ -1,4 +1,8 @@
-"""Discrimination: what a measure can tell of systems, and how often it would change its mind."""
+"""Discrimination: how many pairs of systems a measure distinguishes, and how often halves disagree.
+
+Gives `DiscriminativePower` and `SwapRate` to users, and `Discrimination`, both of them for several
+orderings, to `correlate`.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -206,20 +210,11 @@ def measure_power(ordering: Ordering, settings: SignFlips) -> DiscriminativePowe
     if p is None:
         return DiscriminativePower(n_pairs, 0, 0, None)
     alpha = settings.alpha
-    n_flips_needed = (
-        int(np.ceil(n_pairs / alpha)) - 1
-    )  # of which the least p-value is alpha / n_pairs
-    n_significant_holm = int(
-        np.count_nonzero(holm(p) <= alpha)
-    )  # of many queries, p needs no flips
+    n_needed = int(np.ceil(n_pairs / alpha)) - 1  # flips; the least p is then alpha / n_pairs
+    n_significant, n_holm = (int(np.count_nonzero(p_column <= alpha)) for p_column in (p, holm(p)))
     exact = Flips(len(ordering.query_ids)).is_exact
-    has_enough_flips = exact or n_flips_needed <= settings.flips or n_significant_holm > 0
-    return DiscriminativePower(
-        n_pairs,
-        int(np.count_nonzero(p <= alpha)),
-        n_significant_holm,
-        None if has_enough_flips else n_flips_needed,
-    )
+    can_show = exact or n_needed <= settings.flips or n_holm > 0
+    return DiscriminativePower(n_pairs, n_significant, n_holm, None if can_show else n_needed)
 
 
 def measure_swaps(ordering: Ordering, settings: SwapSettings) -> SwapRate:
@@ -229,31 +224,25 @@ def measure_swaps(ordering: Ordering, settings: SwapSettings) -> SwapRate:
     half = n_queries // 2
     n_seen, n_swapped = np.zeros((2, len(bins) + 1), np.int64)
     generator = np.random.Generator(np.random.PCG64(settings.seed))
-    for block in watch_slices(
-        split_variants(splits if half else 0, max(n_queries, len(first))), "splits", splits
-    ):
-        order = generator.permuted(
-            np.tile(np.arange(n_queries), (block.stop - block.start, 1)), axis=1
-        )
-        halves = order[:, :half], order[:, half : 2 * half]
-        means = (
-            round_scores(
-                matrix_product(_membership(queries, n_queries), ordering.query_merits) / half
-            )
-            for queries in halves
-        )
-        first_difference, second_difference = (
-            round_scores(half_means[:, first] - half_means[:, second]) for half_means in means
-        )
-        bin_of = np.searchsorted(bins, np.abs(first_difference).ravel(), side="right")
-        is_swapped = (first_difference * second_difference < 0).ravel()
-        n_seen += np.bincount(bin_of, minlength=len(n_seen))
-        n_swapped += np.bincount(bin_of[is_swapped], minlength=len(n_seen))
+    blocks = split_variants(splits if half else 0, max(n_queries, len(first)))
+    for block in watch_slices(blocks, "splits", splits):
+        rows = np.tile(np.arange(n_queries), (block.stop - block.start, 1))
+        order = generator.permuted(rows, axis=1)
+        differences = []  # of the pairs of systems, on each half: (splits, n_pairs)
+        for queries in order[:, :half], order[:, half : 2 * half]:
+            sums = matrix_product(_membership(queries, n_queries), ordering.query_merits)
+            means = round_scores(sums / half)
+            differences.append(round_scores(means[:, first] - means[:, second]))
+        difference, other_difference = differences
+        bin_number = np.searchsorted(bins, np.abs(difference).ravel(), side="right")
+        is_swapped = (difference * other_difference < 0).ravel()
+        n_seen += np.bincount(bin_number, minlength=len(n_seen))
+        n_swapped += np.bincount(bin_number[is_swapped], minlength=len(n_seen))
     return SwapRate(half, bins, tuple(n_seen.tolist()), tuple(n_swapped.tolist()))
 
 
 def _membership(queries: Ints, n: int) -> Floats:
-    """Return which of n queries each row holds, 1 or 0: (rows, n)."""
+    """Return 1 for each of n queries that a row of `queries` (rows, k) holds, else 0: (rows, n)."""
     members: Floats = np.zeros((len(queries), n))
     np.put_along_axis(members, queries, 1.0, axis=1)
     return members
@@ -268,7 +257,7 @@ class Discrimination:
 
     @classmethod
     def of(cls, orderings: Sequence[Ordering], settings: CorrelationSettings) -> "Discrimination":
-        """Return both, for each ordering."""
+        """Measure the power and the swap rate of each ordering."""
         halves = SwapSettings(splits=settings.splits, seed=settings.seed)
         return cls(
             {ordering.label: measure_power(ordering, settings) for ordering in orderings},
@@ -289,16 +278,15 @@ class Discrimination:
         edges = [f"{edge:g}" for edge in BINS]
         bin_headings = [f"<{edges[0]}", *(f"{a}-{b}" for a, b in pairwise(edges)), f">={edges[-1]}"]
         bin_headings = [f"swaps {heading}" for heading in bin_headings]
-        half_sizes = " or ".join(
-            f"{n:,}" for n in sorted({swap_rate.queries for swap_rate in self.swaps.values()})
-        )
+        half_sizes = sorted({swap_rate.queries for swap_rate in self.swaps.values()})
         n_pairs = max(power.pairs for power in self.powers.values())
         notes = [
             f"power: discriminative power, the share of the {n_pairs:,} pairs of systems with "
             f"p <= {settings.alpha:g}.",
             f"Holm: the same after Holm's correction for the {n_pairs:,} pairs of one ordering.",
-            f"swap rate: how often two halves of the queries ({half_sizes} each), drawn by chance, order "
-            "two systems differently.",
+            "swap rate: how often two halves of the queries "
+            f"({' or '.join(f'{n:,}' for n in half_sizes)} each), drawn by chance, order two "
+            "systems differently.",
             "swaps: the same where the difference on the first half was of this size ('-': fewer "
             f"than {_MIN_DIFFERENCES} were).",
         ]
@@ -313,7 +301,7 @@ class Discrimination:
         return Table(header, rows, notes, title=[title])
 
     def values(self, label: str) -> Iterator[tuple[str, float | None]]:
-        """Yield name and value of what is one number of an ordering, given by its label."""
+        """Yield the name and the number of each quantity of the ordering with this label."""
         power, swaps = self.powers[label], self.swaps[label]
         yield "discriminative_power", power.share
         yield "discriminative_power_holm", power.share_holm

@@ -1,4 +1,4 @@
-"""How orderings of systems are compared: the options."""
+"""The options of `correlate`, `reproduce`, `discriminative_power` and `swap_rate`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _RBO_P = (
 
 
 def read_bins(bins: Any) -> tuple[float, ...]:
-    """Return numbers above 0, each greater than the one before, or raise ValueError."""
+    """Return the edges of bins, numbers above 0 that rise, as floats; else raise ValueError."""
     try:
         numbers = tuple(map(float, bins))
     except (TypeError, ValueError):
@@ -30,7 +30,7 @@ def read_bins(bins: Any) -> tuple[float, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class SignFlips(Options):
-    """A test by flipping the signs of queries' differences."""
+    """The options of a test that flips the signs of queries' differences."""
 
     alpha: float = option(*ALPHA)
     flips: int = option(*FLIPS_OPTION)
@@ -39,7 +39,7 @@ class SignFlips(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class CorrelationSettings(SignFlips):
-    """How orderings of systems are compared."""
+    """The options of `correlate`."""
 
     resamples: int = option(
         1_000, "How many resamples of the queries the interval of tau-b comes from.", count_check(1)
@@ -59,7 +59,7 @@ class CorrelationSettings(SignFlips):
 
 @dataclass(frozen=True, kw_only=True)
 class ReproductionSettings(Options):
-    """How an experiment is compared with its reproduction."""
+    """The options of `reproduce`."""
 
     alpha: float = option(
         0.05, "Intervals are 1 - alpha; above 0 and below 0.5.", share_check(upper=0.5)
@@ -69,7 +69,7 @@ class ReproductionSettings(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class SwapSettings(Options):
-    """How often two halves of the queries are drawn, and how differences are sorted by size."""
+    """The options of `swap_rate`: how many splits of the queries, and bins of differences."""
 
     splits: int = option(
         SPLITS, "How many splits of the queries into halves to draw.", count_check(1)

@@ -62,7 +62,7 @@ class Ordering:
 def make_orderings(
     qrels: Any, runs: Any, measures: MeasuresLike | None, options: Mapping[str, object]
 ) -> tuple[tuple[str, ...], tuple[Ordering, ...], tuple[Note, ...]]:
-    """Return the systems, an ordering for each judgments and each measure, and notes on the data.
+    """Return the names of the systems, an ordering for each qrels and measure, and notes.
 
     Qrels and runs are what `align` takes; or qrels are `{label: Qrels or path}`, or, without
     runs, `{label: Systems}`. `options` are some of `Alignment` and `Judging`. Raises what `align`
@@ -72,20 +72,19 @@ def make_orderings(
     names: tuple[str, ...] = ()
     notes: list[tuple[str, Note]] = []
     sources = _label_sources(qrels, runs)
-    for source, inputs in sources.items():
-        aligned = align(
-            *inputs, measures, Alignment.of(options), Judging.of(options), Reading.of(options)
-        )
-        names = names or aligned.system_names
-        if set(aligned.system_names) != set(names):
-            odd_name = min(set(aligned.system_names) ^ set(names))
+    alignment, judging, reading = Alignment.of(options), Judging.of(options), Reading.of(options)
+    for source, (source_qrels, source_runs) in sources.items():
+        aligned_scores = align(source_qrels, source_runs, measures, alignment, judging, reading)
+        names = names or aligned_scores.system_names
+        if set(aligned_scores.system_names) != set(names):
+            odd_name = min(set(aligned_scores.system_names) ^ set(names))
             raise InputError(
                 f"the system {odd_name!r} is not among those of every one of "
                 f"{', '.join(map(repr, sources))}; orderings are to be of the same systems"
             )
-        notes += [(source, note) for note in aligned.notes]
-        for measure in aligned.measures:
-            if is_geometric(aligned.find_measure(measure)):
+        notes += [(source, note) for note in aligned_scores.notes]
+        for measure in aligned_scores.measures:
+            if is_geometric(aligned_scores.find_measure(measure)):
                 text = (
                     f"{measure}: its mean is geometric; intervals and tests apply to the "
                     "logarithms of the queries' values."
@@ -93,57 +92,41 @@ def make_orderings(
                 notes.append((source, Note("geometric", "info", text)))
             label = measure
             if len(sources) > 1:
-                label = f"{source}: {measure}" if len(aligned.measures) > 1 else source
-            orderings.append(_make_ordering(label, source, measure, aligned, names))
+                label = f"{source}: {measure}" if len(aligned_scores.measures) > 1 else source
+            orderings.append(_make_ordering(label, source, measure, aligned_scores, names))
     return names, tuple(orderings), tuple(merge_notes(notes, n_sources=len(sources)))
 
 
 def _label_sources(qrels: Any, runs: Any) -> dict[str, tuple[Any, Any]]:
-    """Return what is to be aligned for each label; "" if there is no choice of judgments."""
-    accepted_type: Any = Systems if runs is None else Qrels | str | PathLike
+    """Return {label: (qrels, runs)} of each qrels to align; the label of one alone is ""."""
+    kind: Any = Systems if runs is None else Qrels | str | PathLike
     is_labelled = isinstance(qrels, Mapping) and not isinstance(qrels, Systems)
-    if (
-        is_labelled
-        and qrels
-        and all(isinstance(judgments, accepted_type) for judgments in qrels.values())
-    ):
+    if is_labelled and qrels and all(isinstance(part, kind) for part in qrels.values()):
         return {str(label): (judgments, runs) for label, judgments in qrels.items()}
     return {"": (qrels, runs)}
 
 
 def _make_ordering(
-    label: str, source: str, measure: str, aligned: AlignedScores, names: Sequence[str]
+    label: str, source: str, measure: str, aligned_scores: AlignedScores, names: Sequence[str]
 ) -> Ordering:
-    query_scores = aligned.measure_scores(measure)[
-        :, [aligned.system_names.index(name) for name in names]
-    ]
-    parsed_measure = aligned.find_measure(measure)
-    scores = np.array(
-        [
-            parsed_measure.aggregate(column) if parsed_measure else mean(column)
-            for column in query_scores.T
-        ]
+    """Return the ordering by one measure; `names` are the systems, in the order of all sources."""
+    order = [aligned_scores.system_names.index(name) for name in names]
+    query_scores = aligned_scores.measure_scores(measure)[:, order]
+    parsed_measure = aligned_scores.find_measure(measure)
+    aggregate = parsed_measure.aggregate if parsed_measure else mean
+    scores = np.array([aggregate(column) for column in query_scores.T])
+    rises, merits = (
+        aligned_scores.is_higher_better(measure),
+        to_compared_unit(parsed_measure, query_scores),
     )
-    higher_is_better = aligned.is_higher_better(measure)
-    query_merits = (
-        to_compared_unit(parsed_measure, query_scores)
-        if higher_is_better
-        else -to_compared_unit(parsed_measure, query_scores)
-    )
+    query_ids, recipe = aligned_scores.query_ids, aligned_scores.recipe
     return Ordering(
-        label,
-        source,
-        measure,
-        higher_is_better,
-        aligned.query_ids,
-        scores,
-        query_merits,
-        aligned.recipe,
+        label, source, measure, rises, query_ids, scores, merits if rises else -merits, recipe
     )
 
 
 def describe_flips(orderings: Sequence[Ordering], flips: int) -> str:
-    """Say how many flips the tests of some orderings have."""
+    """Return a phrase of how many sign flips the tests of some orderings have."""
     query_counts = [len(ordering.query_ids) for ordering in orderings]
     exactness = {Flips(n).is_exact for n in query_counts}
     if exactness == {True}:

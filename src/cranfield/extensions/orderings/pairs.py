@@ -1,4 +1,4 @@
-"""Correlation: what correlate returns, and its tables."""
+"""Correlation: the result of `correlate`, pair by pair of orderings, with tables and rows."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -29,9 +29,9 @@ Cell = str | float | int | None
 
 @dataclass(frozen=True)
 class SwappedPair:
-    """Two systems that two orderings order differently, and each ordering's p-value for them.
+    """Two systems that two orderings order differently, and the p-value that each ordering has.
 
-    The reference takes `better` to be the better one. With one query there are no p-values.
+    In the reference, `better` is above `worse`. With one query there are no p-values.
     """
 
     better: str
@@ -40,7 +40,7 @@ class SwappedPair:
     p_other: float | None
 
     def is_sure(self, alpha: float) -> bool:
-        """Tell whether both orderings are sure, and say the opposite."""
+        """Tell whether both orderings, which say the opposite, have a p-value of at most alpha."""
         p_values = self.p_reference, self.p_other
         return all(p is not None and p <= alpha for p in p_values)
 
@@ -73,7 +73,7 @@ class OrderingPair:
     interval: tuple[float, float] | None
     resamples: int
     swapped: tuple[SwappedPair, ...]
-    swapped_sure: int | None  # of these, those where both are sure; None for one query
+    swapped_sure: int | None  # pairs of `swapped` where both are sure; None for one query
 
     @property
     def label(self) -> str:
@@ -81,7 +81,7 @@ class OrderingPair:
         return f"{self.reference} ~ {self.other}"
 
     def values(self) -> dict[str, Cell]:
-        """Return {name: value} of all that is one number."""
+        """Return {name: number} of each quantity."""
         low, high = self.interval or (None, None)
         counts = self.kendall
         return {
@@ -164,7 +164,7 @@ class Correlation(Shown):
         return make_table(self.pairs, columns, sentences=sentences, notes=notes, title=title)
 
     def _tau_columns(self) -> list[Column]:
-        """Return the columns of tau-b and the pairs of systems behind it: of an OrderingPair."""
+        """Return the columns of tau-b and of the pairs of systems behind it."""
         settings = self.settings
         interval_heading = f"{format_percent(1 - settings.alpha)} interval"
 
@@ -181,8 +181,8 @@ class Correlation(Shown):
             Column(
                 interval_heading,
                 lambda pair: format_interval(*pair.interval or (None, None), signs=False),
-                f"{interval_heading}: of tau-b, over {settings.resamples:,} resamples of the queries, the "
-                "same for both (percentiles).",
+                f"{interval_heading}: of tau-b, over {settings.resamples:,} resamples of the "
+                "queries, the same for both (percentiles).",
             ),
             Column(
                 "same",
@@ -258,7 +258,7 @@ class Correlation(Shown):
         ]
 
     def _pair_sentences(self) -> Iterator[str]:
-        """Yield what to say of single pairs of orderings."""
+        """Yield sentences on each pair of orderings: its interval, and systems that it swaps."""
         for pair in self.pairs:
             if not pair.same_queries:
                 yield f"{pair.label}: no interval, as the two are not of the same queries."
@@ -270,7 +270,8 @@ class Correlation(Shown):
                     f"{swapped_pair.better} above {swapped_pair.worse}"
                 )
             sure_sentence, unsure_sentence = (
-                f"{pair.label}: {pair.reference} has {format_names(swaps[is_sure], _MAX_NAMED_PAIRS)}, {pair.other} below"
+                f"{pair.label}: {pair.reference} has "
+                f"{format_names(swaps[is_sure], _MAX_NAMED_PAIRS)}, {pair.other} below"
                 for is_sure in (True, False)
             )
             if swaps[True]:
@@ -285,18 +286,16 @@ class Correlation(Shown):
         """
         rows: list[tuple[str, str, str, Cell]] = []
         for pair in self.pairs:
-            rows += [
-                (pair.reference, pair.other, name, number) for name, number in pair.values().items()
-            ]
+            numbers = pair.values().items()
+            rows += [(pair.reference, pair.other, name, number) for name, number in numbers]
         if self.discrimination is not None:
             for label in self.discrimination.powers:
-                rows += [
-                    ("", label, *named_number) for named_number in self.discrimination.values(label)
-                ]
+                shares = self.discrimination.values(label)
+                rows += [("", label, name, share) for name, share in shares]
         return self._rows_as_dicts(rows)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values: the scores, what was found, and everything to repeat it."""
+        """Return plain values: the scores, the coefficients, and everything to repeat them."""
         settings, discrimination = self.settings, self.discrimination
         fields: dict[str, Any] = {
             "cranfield": __version__,

@@ -4,7 +4,7 @@ import math
 import os
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
-from typing import Any, Literal, Union, get_args, overload
+from typing import Any, Literal, NamedTuple, Union, get_args, overload
 
 import numpy as np
 
@@ -47,7 +47,7 @@ class RBO(Shown):
 
     @property
     def residual(self) -> float:
-        """How much is not known: max - min."""
+        """The width of the range of possible values: max - min."""
         return self.max - self.min
 
     def tables(self) -> list[Table]:
@@ -75,7 +75,8 @@ class RunRBO(Shown):
         n, n_left_out = len(self.per_query), self.left_out
         notes = [Note("queries", "info", f"{format_query_count(n)} averaged.", n)]
         if n_left_out:
-            text = f"{format_count(n_left_out, 'query is', 'queries are')} in one of the runs only: left out."
+            n_queries = format_count(n_left_out, "query is", "queries are")
+            text = f"{n_queries} in one of the runs only: left out."
             notes.append(Note("in-one", "info", text, n_left_out))
         return tuple(notes)
 
@@ -139,12 +140,6 @@ def rbo(a: Any, b: Any, p: float = 0.9, ties: TiedRanks = "a") -> RBO | RunRBO:
 
     Raises InputError if a document is there twice or nothing is shared, OptionError for p or ties.
 
-    Args:
-        a: a ranking, or a run.
-        b: another one.
-        p: how deep it looks, above 0 and below 1.
-        ties: how tied documents count: "w", "a" or "b".
-
     >>> rbo(["a", "b", "c"], ["b", "a", "c"], p=0.5).ext
     0.5
     >>> rbo(["a", {"b", "c"}], {"a": 3.5, "b": 1.0, "c": 1.0}, ties="b").ext
@@ -158,30 +153,24 @@ def rbo(a: Any, b: Any, p: float = 0.9, ties: TiedRanks = "a") -> RBO | RunRBO:
         return _compute_rbo(
             _read_ranking("the first list", a), _read_ranking("the second list", b), p, ties
         )
-    first, second = make_run(a), make_run(b)
-    first_rankings, second_rankings = first.to_dict(), second.to_dict()
-    shared_queries = sorted(first_rankings.keys() & second_rankings.keys(), key=encode)
+    run_a, run_b = make_run(a), make_run(b)
+    lists_a, lists_b = run_a.to_dict(), run_b.to_dict()  # {query: ranking}
+    shared_queries = sorted(lists_a.keys() & lists_b.keys(), key=encode)
     if not shared_queries:
-        raise NothingSharedError(f"the runs {first.name!r} and {second.name!r} share no query")
-    per_query = {
-        query: _compute_rbo(
-            _read_ranking(query, first_rankings[query]),
-            _read_ranking(query, second_rankings[query]),
-            p,
-            ties,
-        )
-        for query in shared_queries
-    }
+        raise NothingSharedError(f"the runs {run_a.name!r} and {run_b.name!r} share no query")
+    per_query = {}
+    for query in shared_queries:
+        list_a, list_b = (_read_ranking(query, lists[query]) for lists in (lists_a, lists_b))
+        per_query[query] = _compute_rbo(list_a, list_b, p, ties)
     columns = np.array(
         [(overlap.ext, overlap.min, overlap.max) for overlap in per_query.values()]
     ).T
     ext, low, high = map(mean, columns)
-    return RunRBO(
-        per_query, RBO(ext, low, high), len(first_rankings.keys() ^ second_rankings.keys())
-    )
+    return RunRBO(per_query, RBO(ext, low, high), len(lists_a.keys() ^ lists_b.keys()))
 
 
 def _is_run(ranking: Any) -> bool:
+    """Tell whether an argument of `rbo` is a run, not one ranking."""
     if isinstance(ranking, Mapping):
         return any(isinstance(query_ranking, Mapping | list) for query_ranking in ranking.values())
     return isinstance(ranking, Run | str | os.PathLike)
@@ -189,10 +178,10 @@ def _is_run(ranking: Any) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class _RankSpans:
-    """The ranks that some documents of a ranking take up, in its order.
+    """The ranks that some documents of a ranking occupy, in its order.
 
-    Those of a tie have all its first and its last. `share` (ranks of the ranking,) says which part
-    of the tie that a rank belongs to is there, down to this rank.
+    `first` and `last` (documents,) are the first and the last rank of a document's tie. `tie_share`
+    (ranks of the whole ranking,) is the share of a rank's tie that is above the cut at this rank.
     """
 
     first: Ints
@@ -201,108 +190,101 @@ class _RankSpans:
 
     @classmethod
     def of(cls, first: Ints, last: Ints) -> "_RankSpans":
-        """Return the places of all documents of a ranking."""
+        """Return the ranks of all documents of a ranking."""
         return cls(first, last, (np.arange(1, len(first) + 1) - first + 1) / (last - first + 1))
 
     @classmethod
     def at_first_rank(cls, first: Ints) -> "_RankSpans":
-        """Return places where all documents of a tie are at its first rank."""
+        """Return ranks where all documents of a tie are at its first rank."""
         return cls(first, first, np.zeros(0))
 
     def take(self, rows: Any) -> "_RankSpans":
+        """Return the ranks of some of the documents, by row numbers, a mask or a slice."""
         return _RankSpans(self.first[rows], self.last[rows], self.tie_share)
 
     def tie_shares(self, depth: int) -> Floats:
-        """Return `share` down to a depth; 1 beyond the ranking's end."""
+        """Return `tie_share` of the ranks down to a depth, 1 beyond the ranking's end: (depth,)."""
         return np.append(self.tie_share, np.ones(depth))[:depth]
 
 
-_Ranking = tuple[list[str], _RankSpans]  # the documents, best first, and their places
+class _Ranking(NamedTuple):
+    """The documents of a ranking, the best first, and the ranks that they occupy."""
+
+    docs: list[str]
+    ranks: _RankSpans
 
 
 def _read_ranking(name: str, ranking: Any) -> _Ranking:
+    """Read a list or {document: score}; InputError, with the name, for anything else."""
     if isinstance(ranking, Mapping):
-        negated_scores = -to_scores(name, ranking)[0] if ranking else np.zeros(0)
-        order = negated_scores.argsort(kind="stable")
-        sorted_scores, unsorted_docs = (
-            negated_scores[order],
-            [to_id_text(doc, name) for doc in ranking],
-        )
+        key = -to_scores(name, ranking)[0] if ranking else np.zeros(0)  # the lowest first
+        order = key.argsort(kind="stable")
+        key, unsorted_docs = key[order], [to_id_text(doc, name) for doc in ranking]
         docs = [unsorted_docs[i] for i in order.tolist()]
-        first = sorted_scores.searchsorted(sorted_scores) + 1
-        return docs, _RankSpans.of(first, sorted_scores.searchsorted(sorted_scores, "right"))
+        first, last = key.searchsorted(key) + 1, key.searchsorted(key, "right")
+        return _Ranking(docs, _RankSpans.of(first, last))
     if isinstance(ranking, Set) or not hasattr(ranking, "__iter__"):
         raise InputError(f"{name}: expected a list or a dict, got {type(ranking).__name__}")
     ties = [
         list(doc_or_tie) if isinstance(doc_or_tie, Set | list | tuple) else [doc_or_tie]
         for doc_or_tie in ranking
     ]
-    tie_sizes = np.array(list(map(len, ties)), np.int64)
-    last_ranks = np.cumsum(tie_sizes)
+    tie_size = np.array(list(map(len, ties)), np.int64)
+    last = np.cumsum(tie_size)
     docs = [to_id_text(doc, name) for tie in ties for doc in tie]
     if len(set(docs)) < len(docs):
         repeated_doc = next(doc for doc in docs if docs.count(doc) > 1)
         raise InputError(f"{name}: the document {repeated_doc!r} occurs twice")
-    return docs, _RankSpans.of(
-        np.repeat(last_ranks - tie_sizes + 1, tie_sizes), np.repeat(last_ranks, tie_sizes)
+    return _Ranking(
+        docs, _RankSpans.of(np.repeat(last - tie_size + 1, tie_size), np.repeat(last, tie_size))
     )
 
 
 def _compute_rbo(a: _Ranking, b: _Ranking, p: float, ties: TiedRanks) -> RBO:
-    (short_docs, short_ranks), (long_docs, long_ranks) = (
-        (a, b) if len(a[0]) <= len(b[0]) else (b, a)
-    )
-    s, l = len(short_docs), len(long_docs)
+    """Compute the overlap of two rankings; s and l are the lengths of the shorter and longer."""
+    short, long = (a, b) if len(a.docs) <= len(b.docs) else (b, a)
+    s, l = len(short.docs), len(long.docs)
     if l == 0:
         return RBO(0.0, 0.0, 1.0)
+    short_ranks, long_ranks = short.ranks, long.ranks
     if ties == "w":
-        short_ranks, long_ranks = (
-            _RankSpans.at_first_rank(short_ranks.first),
-            _RankSpans.at_first_rank(long_ranks.first),
-        )
-    row_of_doc = {doc: i for i, doc in enumerate(long_docs)}
-    long_rows = np.array([row_of_doc.get(doc, -1) for doc in short_docs], np.int64)
-    is_only_in_long = np.ones(l, np.bool_)
-    is_only_in_long[long_rows[long_rows >= 0]] = False
-    only_long_ranks = long_ranks.take(is_only_in_long)  # what only the longer one has
+        short_ranks = _RankSpans.at_first_rank(short_ranks.first)
+        long_ranks = _RankSpans.at_first_rank(long_ranks.first)
+    row_of_doc = {doc: i for i, doc in enumerate(long.docs)}
+    long_row = np.array([row_of_doc.get(doc, -1) for doc in short.docs], np.int64)
+    is_shared = long_row >= 0  # (s,)
+    is_long_only = np.ones(l, np.bool_)
+    is_long_only[long_row[is_shared]] = False
+    long_only_ranks = long_ranks.take(is_long_only)
 
     depth = np.arange(1, l + 1)
-    n_unseen = np.maximum(depth - s, 0)  # of the shorter one
-    overlap = _compute_overlap(
-        short_ranks.take(long_rows >= 0), long_ranks.take(long_rows[long_rows >= 0]), l
-    )
+    n_unseen = np.maximum(depth - s, 0)  # ranks beyond the end of the shorter list
+    overlap = _compute_overlap(short_ranks.take(is_shared), long_ranks.take(long_row[is_shared]), l)
     norm: Floats = depth * 1.0
     if ties != "a":
-        self_overlaps = (
-            _compute_overlap(short_ranks, short_ranks, l) + n_unseen,
-            _compute_overlap(long_ranks, long_ranks, l),
-        )
-        norm = (
-            np.sqrt(self_overlaps[0] * self_overlaps[1])
-            if ties == "b"
-            else (self_overlaps[0] + self_overlaps[1]) / 2
-        )
+        short_self = _compute_overlap(short_ranks, short_ranks, l) + n_unseen
+        long_self = _compute_overlap(long_ranks, long_ranks, l)
+        norm = np.sqrt(short_self * long_self) if ties == "b" else (short_self + long_self) / 2
     weight = (1 - p) * powers(p, depth - 1)
-    weight_below = p**l  # all that weighs below
+    weight_below = p**l  # the sum of the weights of all depths below
 
-    n_reached = _compute_overlap(
-        only_long_ranks, _RankSpans.at_first_rank(np.ones_like(only_long_ranks.first)), l
-    )
-    first_ranks = _RankSpans.at_first_rank(only_long_ranks.first)
+    first_of_all = _RankSpans.at_first_rank(np.ones_like(long_only_ranks.first))
+    n_reached = _compute_overlap(long_only_ranks, first_of_all, l)
+    first_ranks = _RankSpans.at_first_rank(long_only_ranks.first)
     mean_share = ratio(n_reached, _compute_overlap(first_ranks, first_ranks, l))
     agreement_at_end = overlap[s - 1] / norm[s - 1] if s else 0.0
     agreement = (overlap + agreement_at_end * n_unseen * mean_share) / norm
     ext = total(weight * agreement) + float(agreement[-1]) * weight_below
 
     unseen_weight = -math.log1p(-p) - total(powers(p, depth) / depth)
-    lowest = total(weight * overlap / norm) + float(overlap[-1]) * (1 - p) / p * max(
-        unseen_weight, 0.0
-    )
+    lowest = total(weight * overlap / norm)
+    lowest += float(overlap[-1]) * (1 - p) / p * max(unseen_weight, 0.0)
 
-    # At best, the shorter one goes on with what only the longer one has, in its order; below,
-    # each goes on with what the other one has had, and they agree wholly from a depth on.
+    # At best, the shorter list goes on with the documents that only the longer list has, in their
+    # order; below, each list goes on with the documents that it lacks, and all agree from the depth
+    # of `union_size` on.
     slots = _RankSpans.at_first_rank(np.arange(s + 1, l + 1))
-    best_overlap = overlap + _compute_overlap(slots, only_long_ranks.take(slice(l - s)), l)
+    best_overlap = overlap + _compute_overlap(slots, long_only_ranks.take(slice(l - s)), l)
     union_size = l + s - int(overlap[-1])
     deeper_depth = np.arange(l + 1, union_size + 1)
     union_terms = (1 - p) * powers(p, deeper_depth - 1) * (2 - union_size / deeper_depth)
@@ -313,27 +295,25 @@ def _compute_rbo(a: _Ranking, b: _Ranking, p: float, ties: TiedRanks) -> RBO:
 
 
 def _compute_overlap(a: _RankSpans, b: _RankSpans, depth: int) -> Floats:
-    """Return, for each depth, how much of both a row's documents are there, added up: (depth,).
+    """Return the expected overlap at each depth of documents at the ranks `a` and `b`: (depth,).
 
-    At any depth, one tie of each ranking is there in part: so it is enough to count.
+    A row of `a` and of `b` is the same document. At any depth, at most one tie of each ranking is
+    cut, so that counts of documents in whole and in part are enough.
     """
     begin, end = np.maximum(a.first, b.first), np.maximum(a.last, b.last)
-    middle = np.maximum(np.minimum(a.last, b.last), begin)  # until there, both are there in part
+    middle = np.maximum(np.minimum(a.last, b.last), begin)  # down to here, both ties are cut
     a_ends_later = a.last > b.last
 
     def count_between(begins: Ints, ends: Ints) -> Ints:
+        """Return how many documents are cut at each depth, from begin to below end: (depth,)."""
         changes = np.bincount(begins, minlength=depth + 1) - np.bincount(ends, minlength=depth + 1)
         return changes.cumsum()[1 : depth + 1]
 
-    tie_share_a, tie_share_b = a.tie_shares(depth), b.tie_shares(depth)
-    n_complete = np.bincount(end, minlength=depth + 1).cumsum()[1 : depth + 1]
-    n_partial_a, n_partial_b = (
+    share_a, share_b = a.tie_shares(depth), b.tie_shares(depth)
+    n_full = np.bincount(end, minlength=depth + 1).cumsum()[1 : depth + 1]
+    n_cut_a, n_cut_b = (
         count_between(middle[rows], end[rows]) for rows in (a_ends_later, ~a_ends_later)
     )
-    overlap: Floats = (
-        n_complete
-        + tie_share_a * n_partial_a
-        + tie_share_b * n_partial_b
-        + tie_share_a * tie_share_b * count_between(begin, middle)
-    )
+    n_cut = count_between(begin, middle)  # in both
+    overlap: Floats = n_full + share_a * n_cut_a + share_b * n_cut_b + share_a * share_b * n_cut
     return overlap

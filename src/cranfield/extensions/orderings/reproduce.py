@@ -5,7 +5,7 @@ from bisect import bisect
 from collections.abc import Hashable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from itertools import compress
-from typing import Any, Unpack
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
@@ -42,7 +42,7 @@ from cranfield.scoring.arguments import Reading
 from cranfield.scoring.evaluate import MeasuresLike
 
 _MIN_RELIABLE_QUERIES = (
-    97  # queries: measured of so many, the interval of RMSE holds about as often as it says
+    97  # in trials, intervals of RMSE held about as often as they say with so many
 )
 
 
@@ -102,20 +102,20 @@ def reproduce(
     """
     refuse_unknown_options(reproduce, options)
     settings = ReproductionSettings.of(options)
-    how = Alignment.of(options), Judging.of(options), Reading.of(options)
+    alignment, judging, reading = Alignment.of(options), Judging.of(options), Reading.of(options)
     if qrels is None and other_qrels is not None:
         raise OptionError("other_qrels applies to judgments and runs, and these are scores")
-    reproduced_qrels = qrels if other_qrels is None else other_qrels
-    original_scores, reproduced_scores = (
-        align(side_runs, None, measures, *how)
-        if side_qrels is None
-        else align(side_qrels, side_runs, measures, *how)
-        for side_qrels, side_runs in ((qrels, original), (reproduced_qrels, reproduced))
+    replica_qrels = qrels if other_qrels is None else other_qrels
+    original_scores, replica_scores = (
+        align(runs, None, measures, alignment, judging, reading)
+        if judgments is None
+        else align(judgments, runs, measures, alignment, judging, reading)
+        for judgments, runs in ((qrels, original), (replica_qrels, reproduced))
     )
-    if len(original_scores.system_names) != len(reproduced_scores.system_names):
+    if len(original_scores.system_names) != len(replica_scores.system_names):
         raise InputError(
             f"there are {format_count(len(original_scores.system_names), 'original run')} and "
-            f"{format_count(len(reproduced_scores.system_names), 'reproduced run')}",
+            f"{format_count(len(replica_scores.system_names), 'reproduced run')}",
             hint="Each original run needs its reproduction, in the same order.",
         )
     if other_qrels is not None and len(original_scores.system_names) < 2:
@@ -124,33 +124,33 @@ def reproduce(
             "only the gain over a baseline is compared",
             hint="Give the baseline before it, on both sides.",
         )
-    sides = ("original", original_scores), ("reproduced", reproduced_scores)
+    sides = ("original", original_scores), ("reproduced", replica_scores)
     notes = merge_notes(
         [(name, note) for name, scores in sides for note in scores.notes], n_sources=2
     )
     same_queries = other_qrels is None
-    notes += _pairing_warnings(original_scores, reproduced_scores, same_queries=same_queries)
+    notes += _pairing_warnings(original_scores, replica_scores, same_queries=same_queries)
     ranking_estimates: list[dict[str, Estimate]] = [{} for _ in original_scores.system_names]
     if same_queries:
-        original_scores, reproduced_scores, shared_notes = _select_shared_queries(
-            original_scores, reproduced_scores
+        original_scores, replica_scores, shared_notes = _select_shared_queries(
+            original_scores, replica_scores
         )
         ranking_estimates, ranking_notes = _compare_rankings(
-            original_scores, reproduced_scores, settings
+            original_scores, replica_scores, settings
         )
         notes += [*shared_notes, *ranking_notes]
     runs_of_measure = {
         measure: _compare_runs(
             measure,
             original_scores,
-            reproduced_scores,
+            replica_scores,
             settings,
             ranking_estimates,
             same_queries=same_queries,
         )
         for measure in original_scores.measures
     }
-    n_queries, n_reproduced = len(original_scores.query_ids), len(reproduced_scores.query_ids)
+    n_queries, n_reproduced = len(original_scores.query_ids), len(replica_scores.query_ids)
     notes += [
         *note_few_queries(min(n_queries, n_reproduced), "queries"),
         *_list_remarks(runs_of_measure, n_queries),
@@ -162,36 +162,37 @@ def reproduce(
         None if same_queries else n_reproduced,
         tuple(notes),
         settings,
-        (original_scores.recipe, reproduced_scores.recipe),
+        (original_scores.recipe, replica_scores.recipe),
     )
 
 
 def _pairing_warnings(
-    original_scores: AlignedScores, reproduced_scores: AlignedScores, *, same_queries: bool
+    original: AlignedScores, replica: AlignedScores, *, same_queries: bool
 ) -> Iterator[Note]:
-    """Warn where names or queries say that runs are not paired as they should be."""
+    """Yield warnings where names or query ids suggest that runs are paired wrongly."""
     if (
-        set(original_scores.system_names) == set(reproduced_scores.system_names)
-        and original_scores.system_names != reproduced_scores.system_names
+        set(original.system_names) == set(replica.system_names)
+        and original.system_names != replica.system_names
     ):
         text = (
             "Both sides have the same names, in another order, and runs are paired by their "
-            f"places: {escape_unprintable(original_scores.system_names[0])} with {escape_unprintable(reproduced_scores.system_names[0])}."
+            f"places: {escape_unprintable(original.system_names[0])} with "
+            f"{escape_unprintable(replica.system_names[0])}."
         )
         yield Note("other-order", "warning", text)
-    if not same_queries and set(original_scores.query_ids) == set(reproduced_scores.query_ids):
+    if not same_queries and set(original.query_ids) == set(replica.query_ids):
         text = (
             "The two collections have the same queries. If they are one collection, leave "
             "other_qrels (--other-qrels) out: its queries are then compared one by one."
         )
-        yield Note("same-queries", "warning", text, len(original_scores.query_ids))
+        yield Note("same-queries", "warning", text, len(original.query_ids))
 
 
 def _select_shared_queries(
-    original_scores: AlignedScores, reproduced_scores: AlignedScores
+    original: AlignedScores, replica: AlignedScores
 ) -> tuple[AlignedScores, AlignedScores, list[Note]]:
-    """Return both for the queries that both have, and a note on the others."""
-    shared_ids = set(original_scores.query_ids) & set(reproduced_scores.query_ids)
+    """Return the scores of both experiments on the queries of both, and a note on the others."""
+    shared_ids = set(original.query_ids) & set(replica.query_ids)
     if not shared_ids:
         raise NothingSharedError(
             "the original and the reproduced runs share no query",
@@ -199,19 +200,17 @@ def _select_shared_queries(
             "judgments and runs, with the judgments of the reproduced ones (other_qrels=, "
             "--other-qrels).",
         )
-    n_unshared = len(set(original_scores.query_ids) ^ set(reproduced_scores.query_ids))
+    n_unshared = len(set(original.query_ids) ^ set(replica.query_ids))
     notes = []
     if n_unshared:
-        text = f"{format_count(n_unshared, 'query is', 'queries are')} in one of the experiments only: left out."
+        n_queries = format_count(n_unshared, "query is", "queries are")
+        text = f"{n_queries} in one of the experiments only: left out."
         notes.append(Note("in-one", "info", text, n_unshared))
-    return (
-        _select_queries(original_scores, shared_ids),
-        _select_queries(reproduced_scores, shared_ids),
-        notes,
-    )
+    return _select_queries(original, shared_ids), _select_queries(replica, shared_ids), notes
 
 
 def _select_queries(scores: AlignedScores, query_ids: Set[str]) -> AlignedScores:
+    """Return the scores of some queries, in their order."""
     is_selected = [query_id in query_ids for query_id in scores.query_ids]
     selected_ids = tuple(compress(scores.query_ids, is_selected))
     return replace(scores, query_ids=selected_ids, scores=scores.scores[:, is_selected])
@@ -219,41 +218,42 @@ def _select_queries(scores: AlignedScores, query_ids: Set[str]) -> AlignedScores
 
 def _compare_runs(
     measure: str,
-    original_scores: AlignedScores,
-    reproduced_scores: AlignedScores,
+    original: AlignedScores,
+    replica: AlignedScores,
     settings: ReproductionSettings,
     ranking_estimates: Sequence[dict[str, Estimate]],
     *,
     same_queries: bool,
 ) -> dict[str, ReproducedRun]:
-    """Return each run's numbers by a measure; `orders` are those that no measure changes.
+    """Return {run: estimates by a measure}; `ranking_estimates` has the others of each run.
 
-    `shared`: whether both experiments have the same queries.
+    `same_queries`: whether both experiments have the same queries.
     """
-    parsed_measure = original_scores.find_measure(measure)
+    parsed_measure = original.find_measure(measure)
     if parsed_measure is not None and parsed_measure.definition.aggregation != "mean":
         raise MeasureError(f"{measure}: is no mean over the queries, so an effect is no difference")
-    if measure not in reproduced_scores.measures:
+    if measure not in replica.measures:
         raise MeasureError(f"there are no reproduced scores of {measure}")
-    x, y = original_scores.measure_scores(measure), reproduced_scores.measure_scores(measure)
+    x, y = original.measure_scores(measure), replica.measure_scores(measure)
     runs, alpha = {}, settings.alpha
-    for i, (name, reproduced_name) in enumerate(
-        zip(original_scores.system_names, reproduced_scores.system_names, strict=True)
+    for i, (name, replica_name) in enumerate(
+        zip(original.system_names, replica.system_names, strict=True)
     ):
-        column, reproduced_column = x[:, i], y[:, i]
+        column, replica_column = x[:, i], y[:, i]
         estimates: dict[str, Any] = {}
         if same_queries:
             lowest, highest = score_range(parsed_measure, np.stack((x, y)))
             estimates |= {
-                **_estimate_errors(column, reproduced_column, lowest, highest, alpha),
+                **_estimate_errors(column, replica_column, lowest, highest, alpha),
                 **ranking_estimates[i],
             }
         if i:
+            base_pair, replica_pair = _RunPair(x[:, 0], column), _RunPair(y[:, 0], replica_column)
             estimates |= _estimate_effects(
-                (x[:, 0], column), (y[:, 0], reproduced_column), alpha, same_queries=same_queries
+                base_pair, replica_pair, alpha, same_queries=same_queries
             )
         runs[name] = ReproducedRun(
-            name, reproduced_name, mean(column), mean(reproduced_column), **estimates
+            name, replica_name, mean(column), mean(replica_column), **estimates
         )
     return runs
 
@@ -261,23 +261,19 @@ def _compare_runs(
 def _estimate_errors(
     x: Floats, y: Floats, lowest: float, highest: float, alpha: float
 ) -> dict[str, Estimate]:
-    """Return RMSE, and nRMSE for scores that end at `least` and `most`."""
-    squared_error = (x - y) ** 2
-    greatest_squared_error = (
-        np.maximum(x - lowest, highest - x) ** 2
-    )  # infinite without a greatest score
-    estimates = {
-        "rmse": _estimate_root_ratio(squared_error, np.ones(len(x)), highest - lowest, alpha)
-    }
-    if np.isfinite(greatest_squared_error).all():
-        estimates["nrmse"] = _estimate_root_ratio(squared_error, greatest_squared_error, 1.0, alpha)
+    """Return RMSE, and nRMSE for scores (n_queries,) from `lowest` to `highest`."""
+    error = (x - y) ** 2
+    max_error = np.maximum(x - lowest, highest - x) ** 2  # infinite without a highest score
+    estimates = {"rmse": _estimate_root_ratio(error, np.ones(len(x)), highest - lowest, alpha)}
+    if np.isfinite(max_error).all():
+        estimates["nrmse"] = _estimate_root_ratio(error, max_error, 1.0, alpha)
     return estimates
 
 
 def _estimate_root_ratio(
     numerator: Floats, denominator: Floats, upper_limit: float, alpha: float
 ) -> Estimate:
-    """Return the root of a ratio of two means, with the interval of its logarithm."""
+    """Return the root of a ratio of two means, with an interval on the scale of logarithms."""
     ratio = mean(numerator) / mean(denominator)
     half_width = _half_width(alpha, (numerator - ratio * denominator) / mean(denominator))
     if half_width is None or not ratio:
@@ -288,47 +284,48 @@ def _estimate_root_ratio(
     )
 
 
-_BaseAndRun = tuple[Floats, Floats]  # the baseline's scores, and the other run's: (n_queries,) each
+class _RunPair(NamedTuple):
+    """The scores of the baseline and of another run of an experiment: (n_queries,) each."""
+
+    base: Floats
+    run: Floats
 
 
 def _estimate_effects(
-    original: _BaseAndRun, reproduced: _BaseAndRun, alpha: float, *, same_queries: bool
+    original: _RunPair, replica: _RunPair, alpha: float, *, same_queries: bool
 ) -> dict[str, Estimate | float]:
     """Return the effect ratio and the improvements, where they exist."""
     estimates: dict[str, Estimate | float] = {}
-    gain_pairs = [
-        PairedScores(np.stack((new, base), axis=1), np.array([0]), np.array([1]))
-        for base, new in (original, reproduced)
+    gains = [
+        PairedScores(np.stack((pair.run, pair.base), axis=1), np.array([0]), np.array([1]))
+        for pair in (original, replica)
     ]
-    gain, reproduced_gain = (pair.differences[:, 0] for pair in gain_pairs)
-    if gain_pairs[0].means[0]:  # not only rounding
+    gain, replica_gain = (paired_scores.differences[:, 0] for paired_scores in gains)
+    if gains[0].means[0]:  # not only rounding
         estimates["effect_ratio"] = Estimate(
-            mean(reproduced_gain) / mean(gain),
-            *_fieller_interval(reproduced_gain, gain, alpha, same_queries=same_queries),
+            mean(replica_gain) / mean(gain),
+            *_fieller_interval(replica_gain, gain, alpha, same_queries=same_queries),
         )
-    if not (mean(original[0]) and mean(reproduced[0])):
+    if not (mean(original.base) and mean(replica.base)):
         return estimates
     improvements, influences = [], []
-    for base, new in original, reproduced:
-        ratio = mean(new) / mean(base)
-        improvements.append((mean(new) - mean(base)) / mean(base))
-        influences.append((new - ratio * base) / mean(base))  # what each query adds to the ratio
+    for base, run in original, replica:
+        ratio = mean(run) / mean(base)
+        improvements.append((mean(run) - mean(base)) / mean(base))
+        influences.append((run - ratio * base) / mean(base))  # what each query adds to the ratio
     estimates["improvement"], estimates["reproduced_improvement"] = improvements
-    half_width = (
-        _half_width(alpha, influences[0] - influences[1])
-        if same_queries
-        else _half_width(alpha, *influences)
-    )
+    samples = [influences[0] - influences[1]] if same_queries else influences
+    half = _half_width(alpha, *samples)
     delta = improvements[0] - improvements[1]
-    interval_ends = (None, None) if half_width is None else (delta - half_width, delta + half_width)
+    interval_ends = (None, None) if half is None else (delta - half, delta + half)
     estimates["delta_improvement"] = Estimate(delta, *interval_ends)
     return estimates
 
 
 def _half_width(alpha: float, *samples: Floats) -> float | None:
-    """Return half the interval, by Student's t, of a sum of the means of independent samples.
+    """Return half the width of the interval of a sum of means of independent samples.
 
-    None for a sample of one.
+    By Student's t; None if a sample has one value only.
     """
     if min(map(len, samples)) < 2:
         return None
@@ -341,10 +338,10 @@ def _half_width(alpha: float, *samples: Floats) -> float | None:
 def _fieller_interval(
     numerator: Floats, denominator: Floats, alpha: float, *, same_queries: bool
 ) -> tuple[float | None, float | None]:
-    """Return the ends of the interval of mean(above) / mean(below); None where it has none.
+    """Return the ends of the interval of mean(numerator) / mean(denominator); None: no end.
 
-    There are ends if the mean of `below` is itself clear of 0. `shared`: whether both have the same
-    queries; else the smaller sample gives the degrees of freedom.
+    There are ends if the mean of the denominator is itself clear of 0. `same_queries`: whether both
+    have the same queries; else the smaller sample gives the degrees of freedom.
     """
     from scipy.special import stdtrit
 
@@ -371,42 +368,44 @@ def _fieller_interval(
 
 
 def _compare_rankings(
-    original_scores: AlignedScores, reproduced_scores: AlignedScores, settings: ReproductionSettings
+    original: AlignedScores, replica: AlignedScores, settings: ReproductionSettings
 ) -> tuple[list[dict[str, Estimate]], list[Note]]:
-    """Return Kendall's tau and RBO of each two runs' rankings, if there are rankings."""
-    if original_scores.evaluated_runs is None or reproduced_scores.evaluated_runs is None:
-        return [{} for _ in original_scores.system_names], []
+    """Return Kendall's tau and RBO of each run's rankings and its reproduction's, and notes.
+
+    Without rankings, as for scores that were saved, there are no estimates.
+    """
+    if original.evaluated_runs is None or replica.evaluated_runs is None:
+        return [{} for _ in original.system_names], []
     estimates_of_runs, n_short, n_empty = [], 0, 0
-    name_pairs, depth = (
-        zip(original_scores.system_names, reproduced_scores.system_names, strict=True),
-        original_scores.evaluated_runs.judging.depth,
-    )
-    for original_name, reproduced_name in watch_steps([*name_pairs], "rankings"):
+    name_pairs = zip(original.system_names, replica.system_names, strict=True)
+    depth = original.evaluated_runs.judging.depth
+    for original_name, replica_name in watch_steps([*name_pairs], "rankings"):
         side_rankings = [
-            _read_rankings(source, name, original_scores.query_ids)
+            _read_rankings(source, name, original.query_ids)
             for source, name in (
-                (original_scores.evaluated_runs, original_name),
-                (reproduced_scores.evaluated_runs, reproduced_name),
+                (original.evaluated_runs, original_name),
+                (replica.evaluated_runs, replica_name),
             )
         ]
         taus, overlaps = [], []
-        for query in original_scores.query_ids:
+        for query in original.query_ids:
             a, b = (rankings[query].select_query(query).docs[:depth] for rankings in side_rankings)
             tau = kendall_union(a, b)
             n_short += tau is None
             taus += [] if tau is None else [tau]
             n_empty += not (a or b)
             overlaps += [rbo(a, b, settings.rbo_p).ext] if a or b else []
-        samples = {"kendall_union": (taus, -1.0), "rbo": (overlaps, 0.0)}
-        alpha = settings.alpha
-        estimates_of_runs.append(
-            {name: _estimate_mean(*one, alpha) for name, one in samples.items() if one[0]}
-        )
+        estimates = {}
+        if taus:
+            estimates["kendall_union"] = _estimate_mean(taus, -1.0, settings.alpha)
+        if overlaps:
+            estimates["rbo"] = _estimate_mean(overlaps, 0.0, settings.alpha)
+        estimates_of_runs.append(estimates)
     notes = []
     if n_short:
         text = (
-            f"Kendall's tau: {format_count(n_short, 'pair')} of rankings left out, in which one of the "
-            "two has fewer than two documents."
+            f"Kendall's tau: {format_count(n_short, 'pair')} of rankings left out, in which one of "
+            "the two has fewer than two documents."
         )
         notes.append(Note("short-rankings", "info", text, n_short))
     if n_empty:
@@ -420,7 +419,7 @@ def _compare_rankings(
 def _read_rankings(
     source: EvaluatedRuns, name: str, query_ids: Sequence[str]
 ) -> dict[str, Rankings]:
-    """Return a run's rankings, as its measures see them."""
+    """Return {query: rankings} of a run, as measures see them."""
     judging = source.judging
     run = source.runs[name].resolve_spans(
         source.qrels.select_queries(query_ids).spans, judging.overlap
@@ -432,9 +431,9 @@ def kendall_union(a: Sequence[Hashable], b: Sequence[Hashable]) -> float | None:
     """Return Kendall's tau of two rankings on the union of their documents.
 
     Both are cut to the length of the shorter one. The union is numbered: the documents of `a` in
-    its order, then those that only `b` has, in its order. Tau is that of the numbers of `a`, which
-    rise, and those of `b` (Breuer et al., SIGIR 2020). So two rankings that share no document have
-    1, as equal ones have. None for rankings of fewer than two.
+    its order, then the documents that only `b` has, in its order. Tau compares the numbers in `a`,
+    which rise, with the numbers in `b` (Breuer et al., SIGIR 2020). So two rankings that share no
+    document have 1, as equal rankings have. None for rankings of fewer than two documents.
 
     >>> kendall_union(["d1", "d2", "d3"], ["d1", "d2", "d4"])
     1.0
@@ -445,7 +444,7 @@ def kendall_union(a: Sequence[Hashable], b: Sequence[Hashable]) -> float | None:
     if n < 2:
         return None
     place_of_doc = {doc: i for i, doc in enumerate(a[:n])}
-    sorted_places: list[int] = []  # the places so far, sorted
+    sorted_places: list[int] = []  # the places of the documents of `b` so far
     n_swapped = 0
     for i, doc in enumerate(b[:n]):
         position = bisect(sorted_places, place := place_of_doc.setdefault(doc, len(place_of_doc)))
@@ -455,7 +454,7 @@ def kendall_union(a: Sequence[Hashable], b: Sequence[Hashable]) -> float | None:
 
 
 def _estimate_mean(values: Sequence[float], lowest: float, alpha: float) -> Estimate:
-    """Return the mean of some queries' values, from `least` to 1, with its interval by t."""
+    """Return the mean of numbers from `lowest` to 1, one of each query, with its interval by t."""
     column = np.array(values)
     half_width, average = _half_width(alpha, column), mean(column)
     if half_width is None:
@@ -466,7 +465,7 @@ def _estimate_mean(values: Sequence[float], lowest: float, alpha: float) -> Esti
 def _list_remarks(
     runs_of_measure: Mapping[str, Mapping[str, ReproducedRun]], n_queries: int
 ) -> Iterator[Note]:
-    """Yield what to know of the numbers that are there, and of those that are not."""
+    """Yield notes on intervals that hold less often, and on quantities that do not exist."""
     all_runs = [run for runs in runs_of_measure.values() for run in runs.values()]
     if n_queries < _MIN_RELIABLE_QUERIES and any(
         run.rmse is not None and run.rmse.low is not None for run in all_runs

@@ -20,7 +20,7 @@ from cranfield.version import __version__
 
 
 class Estimate(NamedTuple):
-    """A quantity and the interval of it over the queries; None where it has no end."""
+    """The value of a quantity and the ends of its interval over the queries; None: no end."""
 
     value: float
     low: float | None
@@ -57,35 +57,52 @@ class ReproducedRun:
 
     @property
     def quantities(self) -> dict[str, Estimate]:
-        """Return {name: estimate} of those that exist."""
+        """{name: estimate} of the quantities that exist."""
         estimates = {name: getattr(self, name) for name in QUANTITIES}
         return {name: estimate for name, estimate in estimates.items() if estimate is not None}
 
 
-# Each quantity: what an exact copy has, how a table calls it, and what it is.
-QUANTITIES: Mapping[str, tuple[float, str, str]] = {
-    "rmse": (0, "RMSE", "RMSE: root of the mean squared difference of a query's two scores."),
-    "nrmse": (0, "nRMSE", "nRMSE: the same, as a share of the greatest that it could be."),
-    "kendall_union": (
+class Quantity(NamedTuple):
+    """What an exact copy of the original has, the heading in a table, and what it means."""
+
+    exact: float
+    heading: str
+    meaning: str
+
+
+QUANTITIES: Mapping[str, Quantity] = {
+    "rmse": Quantity(
+        0, "RMSE", "RMSE: root of the mean squared difference of a query's two scores."
+    ),
+    "nrmse": Quantity(0, "nRMSE", "nRMSE: the same, as a share of the greatest that it could be."),
+    "kendall_union": Quantity(
         1,
         "Kendall's tau",
         "Kendall's tau: of the two orders of the documents, mean over the queries, on the union of "
         "both lists: numbered as the original has it, then as the other one has it. Lists that "
         "share nothing have 1, too: read RBO beside it.",
     ),
-    "rbo": (1, "RBO", "RBO: rank-biased overlap of the two lists, mean over the queries."),
-    "effect_ratio": (
+    "rbo": Quantity(1, "RBO", "RBO: rank-biased overlap of the two lists, mean over the queries."),
+    "effect_ratio": Quantity(
         1,
         "effect ratio",
         "effect ratio: the mean gain over the baseline, as a share of the original one; 0 or less: "
         "the effect is gone.",
     ),
-    "delta_improvement": (
+    "delta_improvement": Quantity(
         0,
         "delta RI",
         "delta RI: relative improvement over the baseline, original minus reproduced.",
     ),
 }
+
+
+class _Line(NamedTuple):
+    """A row of a table: a run, a quantity, and its estimate."""
+
+    run: ReproducedRun
+    quantity: Quantity
+    estimate: Estimate
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -123,21 +140,23 @@ class Reproduction(Shown):
 
     def _table(self, measure: str) -> Table:
         level = f"{format_percent(1 - self.settings.alpha)} interval"
-        rows: list[tuple[ReproducedRun, str, Estimate]] = []
+        lines: list[_Line] = []
         rules = []
         for run in self.measures[measure].values():
-            rules.append(len(rows))
-            rows += [(run, *item) for item in run.quantities.items()]
-        names = list(dict.fromkeys(name for _, name, _ in rows))
+            rules.append(len(lines))
+            lines += [
+                _Line(run, QUANTITIES[name], estimate) for name, estimate in run.quantities.items()
+            ]
+        meanings = list(dict.fromkeys(line.quantity.meaning for line in lines))
         columns = [
-            Column("run", lambda row: row[0].run),
-            Column("reproduced", lambda row: row[0].reproduced),
-            Column("quantity", lambda row: QUANTITIES[row[1]][1]),
-            Column("value", lambda row: format_number(row[2].value)),
-            Column(level, lambda row: format_interval(*row[2][1:], signs=False)),
+            Column("run", lambda line: line.run.run),
+            Column("reproduced", lambda line: line.run.reproduced),
+            Column("quantity", lambda line: line.quantity.heading),
+            Column("value", lambda line: format_number(line.estimate.value)),
+            Column(level, lambda line: format_interval(*line.estimate[1:], signs=False)),
             Column(
                 "exact copy",
-                lambda row: str(QUANTITIES[row[1]][0]),
+                lambda line: str(line.quantity.exact),
                 "exact copy: what a copy of the original would have.",
             ),
         ]
@@ -147,9 +166,9 @@ class Reproduction(Shown):
             for run in self.measures[measure].values()
         ]
         return make_table(
-            rows,
+            lines,
             columns,
-            sentences=[*(QUANTITIES[name][2] for name in names), *mean_sentences],
+            sentences=[*meanings, *mean_sentences],
             notes=self.notes,
             title=[self._title(measure)],
             n_labels=3,

@@ -1,32 +1,130 @@
-"""power: what a number of queries can show; how many queries, or seeds, an experiment needs."""
+"""power: what a number of queries can show; how many queries, or seeds, an experiment needs.
 
+Where queries come in clusters that depend on one another, the clusters' means are tested: as many
+clusters are needed as queries would be that vary like these means.
+
+Where systems are means of runs with several seeds, and are to be trained again, the seeds add to
+the variance of a mean, and no number of queries makes up for too few runs.
+"""
+
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Unpack
 
 from cranfield.comparison.needed import (
     MOST_QUERIES,
-    Design,
-    count_clusters,
+    AddedVariances,
+    EstimatedMean,
+    Goal,
     estimate_mean,
     find_least,
+    find_least_effect,
     find_n_queries,
     make_goal_test,
     rejection_probability,
 )
 from cranfield.comparison.settings import count_check
 from cranfield.errors import OptionError
+from cranfield.extensions import keywords
 from cranfield.notes import Note
 from cranfield.options import (
     check_option,
-    keywords,
     number_check,
+    option,
     refuse_unknown_options,
     share_check,
     takes,
 )
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
+
+
+@dataclass(frozen=True, kw_only=True)
+class Design(Goal):
+    """An experiment with a goal, with queries in clusters or systems of several runs."""
+
+    cluster_size: int | None = option(
+        None,
+        "How many queries depend on one another, as those of one session: the size of a cluster. "
+        "Needs icc.",
+        count_check(1),
+    )
+    icc: float | None = option(
+        None,
+        "The intraclass correlation: how much the differences of a cluster's queries correlate, "
+        "from 0 (independent) to 1 (the same). Needs cluster_size.",
+        number_check(0, 1),
+    )
+    seeds: int | None = option(
+        None, "How many runs each system has, with different seeds. Needs seed_sd.", count_check(2)
+    )
+    seed_sd: float | None = option(
+        None,
+        "The sd of the means of a system's runs. It is in the unit of sd; the question is then one "
+        "of training the systems again, with other seeds.",
+        number_check(0),
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.seeds is not None and self.seed_sd is None:
+            raise OptionError(
+                f"seeds={self.seeds} needs seed_sd, the standard deviation of the means of a "
+                "system's runs (--seed-sd)"
+            )
+        if (self.cluster_size is None) != (self.icc is None):
+            raise OptionError("state cluster_size and icc together (--cluster-size, --icc)")
+
+    def check_sd(self) -> None:
+        """Raise OptionError for differences of queries that do not vary."""
+        if self.sd == 0:
+            raise OptionError("sd=0: expected a number above 0: the differences of queries vary")
+
+    @property
+    def queries_per_cluster(self) -> int:
+        """The number of queries of each cluster; 1 without clusters."""
+        return self.cluster_size or 1
+
+    @property
+    def design_effect(self) -> float:
+        """The variance of a mean, divided by the variance that independent queries would give.
+
+        1 + (m - 1) icc for clusters of m queries (Kish, Survey Sampling, 1965).
+        """
+        return 1 + (self.queries_per_cluster - 1) * (self.icc or 0.0)
+
+    @property
+    def cluster_sd(self) -> float:
+        """The standard deviation of a cluster's mean, divided by that of a query's difference."""
+        return math.sqrt(self.design_effect / self.queries_per_cluster)
+
+    @property
+    def seed_variances(self) -> AddedVariances:
+        """What the seeds of two systems add to the variance of a mean difference."""
+        if self.seeds is None or not self.seed_sd:
+            return ()
+        return ((self.seed_sd**2 / self.seeds, self.seeds - 1),) * 2
+
+    def estimate_mean(self, n_queries: int) -> EstimatedMean:
+        """Return the mean difference of `n_queries` queries."""
+        n_clusters = self.count_clusters(n_queries)
+        return estimate_mean(n_clusters, self.sd, self.cluster_sd, self.seed_variances)
+
+    def count_queries(self) -> int:
+        """Return the number of queries that reaches the goal; over a billion if none does."""
+        n_clusters = find_n_queries(self, self.seed_variances, self.cluster_sd)
+        return n_clusters * self.queries_per_cluster
+
+    def count_clusters(self, n_queries: int) -> int:
+        """Return the number of clusters in `n_queries`, at least 2, or `n_queries` without them."""
+        n_clusters = n_queries // self.queries_per_cluster
+        if n_clusters < 2:
+            raise OptionError(
+                f"n_queries={n_queries}: expected at least two clusters of "
+                f"{self.queries_per_cluster:,} queries"
+            )
+        return n_clusters
 
 
 @dataclass(frozen=True, repr=False)
@@ -45,7 +143,7 @@ class Experiment(Shown):
 
     numbers: Mapping[str, float | None]
     meaning: str
-    others: Sequence[Mapping[str, float | None]] = ()  # more rows, of the same names
+    more_rows: Sequence[Mapping[str, float | None]] = ()  # of the same names
 
     @property
     def header(self) -> tuple[str, ...]:
@@ -59,22 +157,61 @@ class Experiment(Shown):
 
     def tables(self) -> list[Table]:
         """Return the numbers as a table, four digits each."""
-        rows = [list(map(_shown, one.values())) for one in (self.numbers, *self.others)]
+        rows = [list(map(_format, row.values())) for row in (self.numbers, *self.more_rows)]
         return [Table(self.header, rows, [self.meaning], 0)]
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the numbers as rows; None where there is none."""
-        return [dict(self.numbers), *map(dict, self.others)]
+        return [dict(self.numbers), *map(dict, self.more_rows)]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers; of several rows, in a list called `designs`."""
-        return {"designs": self.rows()} if self.others else dict(self.numbers)
+        return {"designs": self.rows()} if self.more_rows else dict(self.numbers)
 
 
-def _shown(value: float | None) -> str:
-    if value is None:
+def _format(number: float | None) -> str:
+    if number is None:
         return "-"
-    return f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
+    return f"{number:,}" if isinstance(number, int) else f"{number:.4g}"
+
+
+def detectable(
+    n_queries: int,
+    *,
+    power: float = 0.8,
+    alpha: float = 0.05,
+    cluster_size: int | None = None,
+    icc: float | None = None,
+    seeds: int | None = None,
+    seed_sd: float | None = None,
+) -> float:
+    """Return the smallest effect that a two-sided paired t test of `n_queries` queries finds.
+
+    It is found with probability `power`. Multiplied by the standard deviation of the differences,
+    it is the smallest mean difference.
+
+    Args:
+        n_queries: the number of queries, at least 2.
+        power: the probability of finding the effect, above 0 and below 1.
+        alpha: the level of the test, above 0 and below 1.
+        cluster_size: how many queries depend on one another; needs `icc`.
+        icc: how much the differences of such queries correlate, from 0 to 1.
+        seeds: how many runs each system has, trained with different seeds; needs `seed_sd`.
+        seed_sd: the standard deviation of the means of a system's runs, divided by that of the
+            differences, as the effect is.
+
+    Raises:
+        OptionError: a value out of its range, or a power that is not above alpha.
+
+    >>> round(detectable(50), 4)
+    0.4042
+
+    """
+    n_queries = check_option("n_queries", n_queries, count_check(2))
+    design = Design(
+        power=power, alpha=alpha, cluster_size=cluster_size, icc=icc, seeds=seeds, seed_sd=seed_sd
+    )
+    return find_least_effect(design, design.estimate_mean(n_queries))
 
 
 def power(
@@ -119,9 +256,7 @@ def power(
     if sides not in (1, 2):
         raise OptionError(f"sides={sides!r} is not known; choose one of 1, 2")
     design = Design(cluster_size=cluster_size, icc=icc, seeds=seeds, seed_sd=seed_sd)
-    return rejection_probability(
-        estimate_mean(count_clusters(n_queries, design), design), effect, alpha, sides
-    )
+    return rejection_probability(design.estimate_mean(n_queries), effect, alpha, sides)
 
 
 @takes(Design)
@@ -155,20 +290,18 @@ def queries_needed(**options: "Unpack[keywords.Design]") -> int:
             "seed_sd needs seeds, how many runs each system has; seeds_needed() tells how many of "
             "them a number of queries needs"
         )
-    found = find_n_queries(design)
-    if found <= MOST_QUERIES:
-        return found
-    [(name, stated)] = design.stated_goals.items()
-    if (
-        design.seed_variances
-        and find_n_queries(replace(design, seeds=None, seed_sd=None)) <= MOST_QUERIES
-    ):
-        seeds = _seeds_for(design, MOST_QUERIES)
+    n_queries = design.count_queries()
+    if n_queries <= MOST_QUERIES:
+        return n_queries
+    [(name, size)] = design.stated_goals.items()
+    without_seeds = replace(design, seeds=None, seed_sd=None)
+    if design.seed_variances and without_seeds.count_queries() <= MOST_QUERIES:
+        n_seeds = _find_n_seeds(design, MOST_QUERIES)
         raise OptionError(
-            f"{name}={stated!r}: with {design.seeds} runs of each system, no number of queries is "
-            f"enough: it takes at least {seeds:,} runs"
+            f"{name}={size!r}: with {design.seeds} runs of each system, no number of queries is "
+            f"enough: it takes at least {n_seeds:,} runs"
         )
-    raise OptionError(f"{name}={stated!r} needs more than {MOST_QUERIES:,} queries")
+    raise OptionError(f"{name}={size!r} needs more than {MOST_QUERIES:,} queries")
 
 
 @takes(Design, omit=("seeds",))
@@ -198,24 +331,27 @@ def seeds_needed(n_queries: int, **options: "Unpack[keywords.Design]") -> int:
         raise OptionError(
             "state seed_sd, the standard deviation of the means of a system's runs, above 0"
         )
-    found = _seeds_for(design, n_queries)
-    if found is None:
-        [(name, stated)] = design.stated_goals.items()
-        needed = find_n_queries(replace(design, seed_sd=None))
+    n_seeds = _find_n_seeds(design, n_queries)
+    if n_seeds is None:
+        [(name, size)] = design.stated_goals.items()
+        n_needed = replace(design, seed_sd=None).count_queries()
         raise OptionError(
-            f"{name}={stated!r}: with {n_queries:,} queries, no number of runs is enough: it takes "
-            f"at least {needed:,} queries"
+            f"{name}={size!r}: with {n_queries:,} queries, no number of runs is enough: it takes "
+            f"at least {n_needed:,} queries"
         )
-    return found
+    return n_seeds
 
 
-def _seeds_for(design: Design, n_queries: int) -> int | None:
+def _find_n_seeds(design: Design, n_queries: int) -> int | None:
     """Return the smallest number of runs of each system for a design; None if there is none."""
-    reaches, n = make_goal_test(design), count_clusters(n_queries, design)
-    if not reaches(n, ()):
+    reaches_goal, n_clusters = (
+        make_goal_test(design, design.cluster_sd),
+        design.count_clusters(n_queries),
+    )
+    if not reaches_goal(n_clusters, ()):
         return None
     return find_least(
-        lambda seeds: reaches(n, replace(design, seeds=seeds).seed_variances),
+        lambda seeds: reaches_goal(n_clusters, replace(design, seeds=seeds).seed_variances),
         1,
         lambda low, high: (low + high) // 2,
     )

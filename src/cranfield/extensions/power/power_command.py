@@ -7,9 +7,16 @@ from typing import Any, Literal
 from cranfield.cli import flags
 from cranfield.cli.terminal import Format, format_option, show
 from cranfield.comparison.effects import FEW_UNITS
-from cranfield.comparison.needed import MOST_QUERIES, Design, detectable, find_n_queries
+from cranfield.comparison.needed import MOST_QUERIES
 from cranfield.errors import OptionError
-from cranfield.extensions.power.power import Experiment, power, queries_needed, seeds_needed
+from cranfield.extensions.power.power import (
+    Design,
+    Experiment,
+    detectable,
+    power,
+    queries_needed,
+    seeds_needed,
+)
 from cranfield.options import whole_check
 
 
@@ -69,8 +76,8 @@ def command(
             row |= {"clusters": n_units, "deff": design.design_effect}
     if design.cluster_size is not None:
         meaning += (
-            f" deff: the design effect, by which clusters of {design.queries_per_cluster:,} queries multiply the "
-            "variance of a mean."
+            f" deff: the design effect, by which clusters of {design.queries_per_cluster:,} "
+            "queries multiply the variance of a mean."
         )
     if design.seed_sd is not None:
         meaning += (
@@ -97,7 +104,7 @@ def _plan_seeds(
         return [{**inputs, **numbers, **power_of_goal}], f"{meaning} so many queries need."
     rows = []
     for n_seeds in _SEED_COUNTS:
-        n_queries_needed = find_n_queries(replace(design, seeds=n_seeds))
+        n_queries_needed = replace(design, seeds=n_seeds).count_queries()
         n_needed = None if n_queries_needed > MOST_QUERIES else n_queries_needed
         rows.append({**inputs, "seeds": n_seeds, "queries": n_needed, **power_of_goal})
     meaning += " there are; queries: how many are then needed, - where no number is enough."
@@ -131,7 +138,8 @@ def _few_queries_caution(goal: str, alpha: float) -> str:
     least_queries = math.ceil((goal != "margin") - math.log2(alpha))
     return (
         " This holds for the t-test. The test by sign flips, the default elsewhere, shows nothing "
-        f"with fewer than {least_queries} queries, and a gate is undecided where fewer than {FEW_UNITS} differ."
+        f"with fewer than {least_queries} queries, and a gate is undecided where fewer than "
+        f"{FEW_UNITS} differ."
     )
 
 

@@ -17,16 +17,16 @@ class Axis:
 
     @classmethod
     def around(cls, numbers: Iterable[float]) -> "Axis":
-        """Return an axis with some room beside all values; 1 wide if all are equal."""
+        """Return an axis with some room beside all numbers; 1 wide if they are equal."""
         number_list = list(numbers)
         low, high = min(number_list), max(number_list)
         margin = _MARGIN * (high - low) or 0.5 * max(abs(low), 1e-9)
         return cls(low - margin, high + margin)
 
     def position(self, number: float) -> str:
-        """Return where a value is, in percent of the width.
+        """Return where a number is, in percent of the width.
 
-        >>> Axis(0, 2).at(0.5)
+        >>> Axis(0, 2).position(0.5)
         '25%'
         """
         return percent(number - self.low, self.high - self.low)
@@ -46,9 +46,9 @@ class Axis:
 
 
 def percent(part: float, total: float) -> str:
-    """Return a part in percent of a whole, as an attribute of SVG.
+    """Return a part in percent of a total, as an attribute of SVG.
 
-    >>> share(1, 3), share(0, 0)
+    >>> percent(1, 3), percent(0, 0)
     ('33.333%', '0%')
     """
     return f"{100 * part / total if total else 0:.5g}%"

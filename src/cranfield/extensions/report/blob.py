@@ -32,7 +32,7 @@ def _dump_compact(payload: Any) -> str:
 
 
 def _replace_non_finite(payload: Any) -> Any:
-    """Return content with None for each number that is not finite."""
+    """Return a JSON value with None for each number that is not finite."""
     if isinstance(payload, float):
         return payload if math.isfinite(payload) else None
     if isinstance(payload, dict):
@@ -45,16 +45,16 @@ def _replace_non_finite(payload: Any) -> Any:
 def pack_bytes(payload: bytes) -> str:
     """Return bytes as base64 of gzip, the same text for the same bytes.
 
-    >>> gzip.decompress(base64.b64decode(packed(b"abc")))
+    >>> gzip.decompress(base64.b64decode(pack_bytes(b"abc")))
     b'abc'
     """
     return base64.b64encode(gzip.compress(payload, 6, mtime=0)).decode()
 
 
 def pack_members(members: Iterable[str], budget: int) -> tuple[str, int]:
-    """Return base64 of gzip of as many members of a JSON object as fit, and how many these are.
+    """Return base64 of gzip of as many members of a JSON object as fit, and their number.
 
-    >>> text, n = members_within(['"0":1', '"1":2'], 1_000)
+    >>> text, n = pack_members(['"0":1', '"1":2'], 1_000)
     >>> zlib.decompress(base64.b64decode(text), 31), n
     (b'{"0":1,"1":2}', 2)
     """
@@ -75,7 +75,7 @@ def pack_members(members: Iterable[str], budget: int) -> tuple[str, int]:
 
 
 def _batch_members(members: Iterable[str]) -> Iterator[list[str]]:
-    """Yield the pieces in batches, each large enough to be worth compressing and measuring."""
+    """Yield the members in batches, each large enough to be worth compressing and measuring."""
     batch: list[str] = []
     for member in members:
         batch.append(member)

@@ -55,7 +55,7 @@ class Board:
 
     @cached_property
     def result(self) -> Result:
-        """What is shown."""
+        """The result of the first measure."""
         return self.evidence.comparison[self.evidence.measures[0]]
 
     @cached_property
@@ -116,18 +116,10 @@ class Board:
         pairs, rope = self.result.pairs, self.evidence.comparison.settings.rope
         if all(pair.probability_better is None for pair in pairs):
             return []
-        better_heading = (
-            "P(better)",
-            "n wide",
-            "better",
-            "probability that it is better than the baseline",
-        )
-        same_heading = (
-            "P(same)",
-            "n wide",
-            "same",
-            f"probability that it is within {rope or 0:g} of it",
-        )
+        title = "probability that it is better than the baseline"
+        better_heading = ("P(better)", "n wide", "better", title)
+        title = f"probability that it is within {rope or 0:g} of it"
+        same_heading = ("P(same)", "n wide", "same", title)
         return [better_heading, same_heading] if rope else [better_heading]
 
     @property

@@ -1,6 +1,6 @@
 """The data that the page's script draws from: format 1, as plain values for JSON.
 
-A system, a query and a measure are their numbers here; each name is written once, as in its file.
+Systems, queries and measures are numbers here; each name is written once, as in its file.
 Where a measure's `scale` is "ratio", `diff` and its ends are ratios. A `verdict` is 1 for better,
 -1 for worse, 0 for neither, null where nothing was compared.
 """
@@ -33,11 +33,9 @@ def make_content(evidence: Evidence, scores: ScoresBlock) -> dict[str, Any]:
     """Return everything except the scores, the rankings and the worksheets."""
     index_of_system = {name: i for i, name in enumerate(evidence.systems)}
     comparison, baseline, rankings = evidence.comparison, evidence.baseline, evidence.rankings
-    settings, sheets, explain_command = (
-        comparison.settings,
-        evidence.sheets,
-        find_explain_command(comparison),
-    )
+    settings = comparison.settings
+    sheets = evidence.sheets
+    explain_command = find_explain_command(comparison)
     lowest_grades = _lowest_grades(comparison)
     distinct_grades = list(dict.fromkeys(lowest_grades))
     baseline_family, pair_family = describe_families(evidence)
@@ -86,7 +84,7 @@ def make_content(evidence: Evidence, scores: ScoresBlock) -> dict[str, Any]:
 
 
 def _measure_object(evidence: Evidence, measure_index: int, scores: ScoresBlock) -> dict[str, Any]:
-    """Return what a measure is called, which way it goes, and where its scores are."""
+    """Return a measure's name, range and direction, and where its scores are."""
     name, aligned_scores = evidence.measures[measure_index], evidence.comparison.aligned
     measure, column = aligned_scores.find_measure(name), aligned_scores.measure_scores(name)
     low, high = score_range(measure, column)
@@ -104,7 +102,7 @@ def _measure_object(evidence: Evidence, measure_index: int, scores: ScoresBlock)
 
 
 def _list_questions(evidence: Evidence) -> list[str] | None:
-    """Return what each query asks, None if no texts were given."""
+    """Return the text of each query, None if no texts were given."""
     texts = evidence.query_texts
     if texts is None:
         return None
@@ -148,7 +146,7 @@ _PROBABILITIES = ("better", "same", "worse")
 
 
 def _probabilities(point: Point) -> list[float]:
-    """Return how probable it is that a system is better, the same, worse; empty if not computed."""
+    """Return the probabilities that a system is better, the same, worse; empty without them."""
     if point["probability_better"] is None:
         return []
     return [point[f"probability_{outcome}"] for outcome in _PROBABILITIES]
@@ -207,7 +205,7 @@ def _grade_range(comparison: Comparison) -> dict[str, float] | None:
 def _count_relevant(
     comparison: Comparison, levels: Iterable[float | None]
 ) -> list[list[int]] | None:
-    """Return how many documents of each query are relevant, by the levels: a list for each."""
+    """Return how many documents of each query are relevant: a list for each distinct level."""
     source = comparison.aligned.evaluated_runs
     if source is None or source.qrels.has_groups:
         return None
@@ -224,7 +222,7 @@ def _lowest_grades(comparison: Comparison) -> list[float | None]:
 
 
 def _explain_missing_rankings(evidence: Evidence) -> str | None:
-    """Return why there are no rankings, or not those of all queries."""
+    """Return why the page has no rankings, or not the rankings of all queries."""
     rankings = evidence.rankings
     if rankings is None:
         return (
@@ -233,15 +231,15 @@ def _explain_missing_rankings(evidence: Evidence) -> str | None:
         )
     if rankings.n_queries < rankings.n_total:
         return (
-            f"The page has the rankings of {rankings.n_queries:,} of {format_query_count(rankings.n_total)}, those on which "
-            "the systems' scores differ most; more would make it too large (a larger budget: "
-            "--budget, or budget=)."
+            f"The page has the rankings of {rankings.n_queries:,} of "
+            f"{format_query_count(rankings.n_total)}, those on which the systems' scores differ "
+            "most; more would make it too large (a larger budget: --budget, or budget=)."
         )
     return None
 
 
 def _list_remarks(evidence: Evidence) -> dict[str, list[str]]:
-    """Return remarks on a part of the page, shown there: sentences by part."""
+    """Return the remarks on parts of the page: {part: sentences}."""
     rankings = evidence.rankings
     remarks = {
         "pairs": [note.text for note in evidence.notes if note.code == "pairs-by-t"],

@@ -1,6 +1,6 @@
-"""Down the rankings: a measure by its cutoff, precision by recall, what is judged at each rank.
+"""Down the rankings: a measure by its cutoff, precision by recall, the share judged at each rank.
 
-The numbers are those of the figures; here they are put into rows of numbers, a row for each system.
+The numbers are those of the figures, as rows of numbers for the page: a row for each system.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ Points = Sequence[Mapping[str, Any]]
 
 
 def tabulate_cutoffs(comparison: Comparison) -> dict[str, Any] | None:
-    """Return the first measure that has a cutoff, at several cutoffs; None if there is none."""
+    """Return the first measure that has a cutoff, at several cutoffs; None if no measure has."""
     for measure in comparison.aligned.measures:
         try:
             points = by_cutoff(comparison, measure).points
@@ -34,7 +34,7 @@ def tabulate_cutoffs(comparison: Comparison) -> dict[str, Any] | None:
 def tabulate_recall(comparison: Comparison) -> dict[str, Any] | None:
     """Return mean interpolated precision at each level of recall; None where that has no meaning.
 
-    It needs one grade for each document, and one order.
+    It needs one grade for each document, and one order of the documents.
     """
     try:
         points = precision_recall(comparison).points
@@ -45,7 +45,7 @@ def tabulate_recall(comparison: Comparison) -> dict[str, Any] | None:
 
 
 def tabulate_judged(comparison: Comparison, depth: int) -> dict[str, Any] | None:
-    """Return which share is judged at each rank; None if the judgments do not tell."""
+    """Return the share of documents judged at each rank; None if the judgments do not tell."""
     source = comparison.aligned.evaluated_runs
     if source is None or comparison.aligned.judged_share is None:
         return None
@@ -57,7 +57,7 @@ def _system_rows(points: Points, x_field: str, value_fields: Sequence[str]) -> d
     """Return points of several systems as rows: a list for each name, with a row for each system.
 
     >>> points = [{"s": "a", "k": 1, "mean": 0.5}, {"s": "a", "k": 2, "mean": 0.25}]
-    >>> _rows([{"system": one.pop("s"), **one} for one in points], "k", ["mean"])
+    >>> _system_rows([{"system": point.pop("s"), **point} for point in points], "k", ["mean"])
     {'at': [1, 2], 'mean': [[0.5, 0.25]]}
     """
     x_values = list(dict.fromkeys(point[x_field] for point in points))

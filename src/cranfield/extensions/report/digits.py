@@ -9,7 +9,7 @@ _MINUS, _DASH, _TIMES = "\N{MINUS SIGN}", "\N{EN DASH}", "\N{MULTIPLICATION SIGN
 def format_digits(number: float | None, decimals: int = 4) -> str:
     r"""Return a number; None becomes a hyphen.
 
-    >>> digits(-0.12345) == "\N{MINUS SIGN}0.1235", digits(None)
+    >>> format_digits(-0.12345) == "\N{MINUS SIGN}0.1235", format_digits(None)
     (True, '-')
     """
     return format_number(number, decimals).replace("-", _MINUS) if number is not None else "-"
@@ -18,7 +18,7 @@ def format_digits(number: float | None, decimals: int = 4) -> str:
 def format_short(number: float) -> str:
     r"""Return a round number, without zeros at its end.
 
-    >>> short(0.5), short(-2.0) == "\N{MINUS SIGN}2"
+    >>> format_short(0.5), format_short(-2.0) == "\N{MINUS SIGN}2"
     ('0.5', True)
     """
     return f"{number:g}".replace("-", _MINUS)
@@ -27,7 +27,7 @@ def format_short(number: float) -> str:
 def format_interval(low: float, high: float) -> str:
     r"""Return the ends of an interval, with three decimals.
 
-    >>> interval(0.25, 0.5) == "0.250\N{EN DASH}0.500"
+    >>> format_interval(0.25, 0.5) == "0.250\N{EN DASH}0.500"
     True
     """
     separator = _DASH if low >= 0 else " to "

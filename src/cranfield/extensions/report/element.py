@@ -1,4 +1,4 @@
-"""Elements of HTML: the only place of the page where text becomes markup, escaped."""
+"""Elements of HTML: the only place where text of a page becomes markup, escaped."""
 
 import html
 from collections.abc import Iterable
@@ -21,21 +21,21 @@ _EMPTY_TAGS = {"circle", "line", "rect", "input"}  # no content: SVG needs the c
 def escape(text: str) -> Markup:
     r"""Return text escaped for HTML, with invisible characters shown; markup is unchanged.
 
-    >>> escaped("<b>\u202e")
+    >>> escape("<b>\u202e")
     '&lt;b&gt;\\u202e'
-    >>> escaped(Markup("<b>"))
+    >>> escape(Markup("<b>"))
     '<b>'
     """
     return text if isinstance(text, Markup) else Markup(html.escape(escape_unprintable(text)))
 
 
 def join_markup(parts: Iterable[str], separator: str = "") -> Markup:
-    """Return parts as one, each of them escaped unless it is markup."""
+    """Return parts as one markup, each part escaped unless it is markup."""
     return Markup(escape(separator).join(map(escape, parts)))
 
 
 def element(tag: str, *children: str, **attributes: str | float | bool | None) -> Markup:
-    """Return an element. `_` in an attribute's name becomes `-`; at its end, it is left out.
+    """Return an element. `_` in an attribute's name becomes `-`; at the end, it is left out.
 
     True is an attribute without a value; None and False leave the attribute out.
 
@@ -60,7 +60,7 @@ def element(tag: str, *children: str, **attributes: str | float | bool | None) -
 def name_element(name: str, max_letters: int = MAX_NAME_LETTERS) -> Markup:
     """Return a name from a file, isolated from the direction of the text around it, and cut.
 
-    >>> name_of("abcdef", 4)
+    >>> name_element("abcdef", 4)
     '<bdi>abc…</bdi>'
     """
     return element("bdi", name if len(name) <= max_letters else f"{name[: max_letters - 1]}…")

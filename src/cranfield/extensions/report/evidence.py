@@ -1,4 +1,4 @@
-"""Evidence: all that a page shows, computed once; the page's parts only put it into words."""
+"""Evidence: all numbers of a page, computed once; the page's parts only put them into words."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from cranfield.notes import Note
 
 @dataclass(frozen=True)
 class Provenance:
-    """How a page was made: the command and the files that scores come from, as far as stated."""
+    """How a page was made: the command, and the files that scores come from, as far as stated."""
 
     command: str | None
     inputs: Sequence[Source]
@@ -22,9 +22,9 @@ class Provenance:
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What was compared, against a baseline and in all pairs, and what the page needs beside it.
+    """The systems compared, with a baseline and in all pairs, and what the page shows beside.
 
-    Without a baseline, `found` and `pairs` are the same comparison.
+    Without a baseline, `comparison` and `pair_comparison` are the same.
     """
 
     comparison: Comparison
@@ -47,7 +47,7 @@ class Evidence:
 
     @property
     def measures(self) -> Sequence[str]:
-        """The measures, the first of which is shown first."""
+        """The measures, in the order in which the page shows them."""
         return self.comparison.aligned.measures
 
     @property
@@ -57,11 +57,11 @@ class Evidence:
 
     @property
     def baseline(self) -> str | None:
-        """The baseline, None where all pairs are compared, or where there is one system only."""
+        """The baseline; None where all pairs are compared, or there is only one system."""
         return self.comparison.settings.baseline if len(self.systems) > 1 else None
 
     def baseline_pairs(self, measure: str) -> Mapping[str, Pair]:
-        """Return the pair of each system with the baseline; empty without one."""
+        """Return {system: its pair with the baseline}; empty without a baseline."""
         if self.baseline is None:
             return {}
         return {pair.system: pair for pair in self.comparison[measure].pairs}

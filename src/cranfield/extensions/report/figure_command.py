@@ -25,7 +25,7 @@ from cranfield.options import list_options, whole_check
 
 
 def _check_suffix(_: click.Context, __: click.Parameter, path: str) -> str:
-    read_suffix(path)  # which says so before anything is read
+    read_suffix(path)  # raises OptionError before anything is read
     return path
 
 
@@ -90,7 +90,7 @@ _canvas_options = flags.combined_options(Canvas, {"style": _style_option, "outpu
 
 @dataclass(frozen=True)
 class ComparedSystems:
-    """What every picture of compared systems takes: what is compared, and where it goes."""
+    """What every picture of compared systems takes: judgments, runs, options, and its file."""
 
     qrels: str
     runs: tuple[str, ...]
@@ -98,7 +98,7 @@ class ComparedSystems:
     canvas: Canvas
 
     def compare_systems(self, *, allows_slices: bool = False) -> Comparison:
-        """Return what to draw: the comparison of one measure."""
+        """Compare the systems under one measure."""
         if not allows_slices:
             flags.refuse_options({"slices"}, "applies to `cranfield figure by-slice` only")
         comparison = self.comparing.compare_files(self.qrels, self.runs)
@@ -108,7 +108,7 @@ class ComparedSystems:
         return comparison
 
     def draw(self, kind: Callable[..., figures.Figure], *choices: Any, **options: Any) -> None:
-        """Compare the systems, and write the picture of a kind, with what was chosen for it."""
+        """Compare the systems, and write the picture of a kind; `choices` are its arguments."""
         comparison = self.compare_systems(allows_slices=kind is figures.by_slice)
         if kind in (figures.differences, figures.scatter, figures.by_relevant):
             drawn_pair = choose_two(comparison, comparison.results[0], *choices[-2:])
@@ -116,7 +116,9 @@ class ComparedSystems:
                 name for name in comparison.aligned.system_names if name not in drawn_pair
             ]
             if other_systems and None in choices[-2:]:
-                sentence = f"{' and '.join(drawn_pair)} are drawn, of {len(drawn_pair) + len(other_systems)} systems"
+                sentence = (
+                    f"{' and '.join(drawn_pair)} are drawn, of {2 + len(other_systems)} systems"
+                )
                 print_note(f"{sentence}: --system and --other name two")
         self.canvas.write(kind(comparison, *choices, style=self.canvas.style, **options))
 

@@ -1,4 +1,4 @@
-"""The frame of a page, filled: its parts, and the content security policy."""
+"""The frame of a page, and how it is filled: with its parts, and the content security policy."""
 
 import base64
 import hashlib
@@ -36,7 +36,7 @@ def read_script() -> str:
 
     A file uses what the files before it define; what later files define, only once the page runs.
 
-    >>> script().startswith('"use strict";')
+    >>> read_script().startswith('"use strict";')
     True
     """
     files = sorted((_FOLDER / "script").glob("*.js"))

@@ -1,4 +1,4 @@
-"""The headline: which system is best, by how much, how sure that is; which p-values are used."""
+"""The headline: which system is best, by how much, how sure that is, and by which p-values."""
 
 from collections.abc import Iterator
 
@@ -17,7 +17,7 @@ _MAX_NAMED_SYSTEMS = 3  # systems that share the first place
 
 
 def describe_families(evidence: Evidence) -> tuple[str | None, str | None]:
-    """Return in words which p-values there are: those against the baseline, those of all pairs.
+    """Return in words the p-values with the baseline, and the p-values of all pairs, or None.
 
     The two are corrected for different numbers of comparisons, and may come from different tests.
     """
@@ -33,7 +33,7 @@ def describe_families(evidence: Evidence) -> tuple[str | None, str | None]:
 
 
 def _describe_family(comparison: Comparison, measure: str, comparisons_template: str) -> str:
-    """Return the name of p-values, the comparisons that they are corrected for, and the test."""
+    """Return what p-values are called, the comparisons they are corrected for, and the test."""
     settings, result = comparison.settings, comparison[measure]
     test = TESTS[settings.test]
     if settings.test == "bayes":
@@ -49,18 +49,14 @@ def write_headline(evidence: Evidence) -> Markup:
     """Return the sentences that answer which system is best, how sure that is, and against what."""
     measure = evidence.measures[0]
     result = evidence.comparison[measure]
-    first, *other_systems = result.ranked_systems
-    if not other_systems:
+    first, *rivals = result.ranked_systems
+    if not rivals:
         return join_markup(
             [_name_systems([first]), ": ", *_mean_with_interval(measure, first), "."]
         )
-    tied_systems = [system for system in other_systems if system.mean == first.mean]
-    if len(tied_systems) == len(other_systems):
-        subject = (
-            "Both systems have"
-            if len(other_systems) == 1
-            else f"All {len(other_systems) + 1} systems have"
-        )
+    tied_systems = [system for system in rivals if system.mean == first.mean]
+    if len(tied_systems) == len(rivals):
+        subject = "Both systems have" if len(rivals) == 1 else f"All {len(rivals) + 1} systems have"
         return join_markup([f"{subject} the same {measure}, ", _mean_element(first), "."])
     extreme = "highest" if result.higher_is_better else "lowest"
     verb = f"score {extreme}" if tied_systems else f"scores {extreme}"
@@ -115,11 +111,9 @@ def _baseline_clause(evidence: Evidence, first: System) -> Iterator[Markup]:
 
 
 def _significance_sentence(evidence: Evidence) -> Markup:
-    """Return from how many others the first system differs significantly, tested in all pairs."""
-    n_rivals, n_alike = (
-        len(evidence.systems) - 1,
-        len(evidence.indistinct_systems(evidence.measures[0])),
-    )
+    """Return from how many systems the first differs significantly, tested in all pairs."""
+    n_rivals = len(evidence.systems) - 1
+    n_alike = len(evidence.indistinct_systems(evidence.measures[0]))
     queries_text = format_query_count(len(evidence.query_ids))
     rivals_text = "the other system" if n_rivals == 1 else f"the other {n_rivals:,}"
     if not n_alike:
@@ -134,12 +128,13 @@ def _significance_sentence(evidence: Evidence) -> Markup:
         return escape(f"{none_text} significantly from it on {queries_text} (marked ≈1).")
     verb = "does" if n_alike == 1 else "do"
     return escape(
-        f"{n_alike:,} of {rivals_text} {verb} not differ significantly from it on {queries_text} (marked ≈1)."
+        f"{n_alike:,} of {rivals_text} {verb} not differ significantly from it on {queries_text} "
+        "(marked ≈1)."
     )
 
 
 def list_facts(evidence: Evidence) -> Iterator[Markup]:
-    """Yield what was compared: how many queries, systems and judgments, and which grades."""
+    """Yield the numbers of queries, clusters, systems and judgments, and the range of grades."""
     yield _fact_markup(len(evidence.query_ids), "query", "queries")
     n_clusters = evidence.comparison[evidence.measures[0]].units.n_groups
     if n_clusters is not None:

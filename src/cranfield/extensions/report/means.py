@@ -37,14 +37,11 @@ def means_table(evidence: Evidence) -> Markup:
 
 
 def _measure_cells(evidence: Evidence, measure: str) -> dict[str, Markup]:
-    """Return the cell of each system under a measure; the best and the second are marked."""
+    """Return each system's cell under a measure; the best and the second mean are marked."""
     result = evidence.comparison[measure]
     distinct_means = list(dict.fromkeys(system.mean for system in result.ranked_systems))
-    mark_of_mean = (
-        dict(zip(distinct_means, ("best", "second"), strict=False))
-        if len(distinct_means) > 1
-        else {}
-    )
+    marks = ("best", "second") if len(distinct_means) > 1 else ()
+    mark_of_mean = dict(zip(distinct_means, marks, strict=False))
     return {
         system.name: element(
             "td",

@@ -35,14 +35,14 @@ class MeasureColumn:
 
     @cached_property
     def is_percent(self) -> bool:
-        """Whether the column is in percent: the measure, or all its scores, are between 0 and 1."""
+        """Whether the column is in percent: the measure, or its scores, lie between 0 and 1."""
         scores = self.comparison.aligned.measure_scores(self.result.measure)
         measure = self.comparison.aligned.find_measure(self.result.measure)
         ends = score_range(measure, scores) if measure is not None else (scores.min(), scores.max())
         return self.percent and ends[0] >= 0 and ends[1] <= 1
 
     def verdict(self, system: str, rival: str) -> Outcome | None:
-        """Return whether a system is better, or worse, than another; None if neither is shown."""
+        """Return whether a system is better, or worse, than a rival; None if neither is shown."""
         if rival not in self.systems or system not in self.systems or system == rival:
             return None
         if self.result.letters is None and rival != self.comparison.settings.baseline:
@@ -50,7 +50,7 @@ class MeasureColumn:
         return self.result.between(system, rival)[1]
 
     def format_mean(self, system: str) -> str:
-        """Return a system's mean as it is shown, or a dash if the system was not run."""
+        """Return a system's mean as the table prints it, or a dash if the system was not run."""
         if system not in self.systems:
             return ABSENT
         digits, mean = self.digits, self.systems[system].mean
@@ -60,7 +60,7 @@ class MeasureColumn:
 
     @cached_property
     def place_of_system(self) -> Mapping[str, int]:
-        """The place of each system by the digits shown, the best 1: equal numbers share one."""
+        """{system: its place by the printed digits}, the best 1; equal numbers share a place."""
         mean_of_system = {name: float(self.format_mean(name)) for name in self.systems}
         distinct_means = sorted({*mean_of_system.values()}, reverse=self.result.higher_is_better)
         return {name: distinct_means.index(mean) + 1 for name, mean in mean_of_system.items()}
@@ -96,12 +96,12 @@ class AverageColumn(MeasureColumn):
         }
 
     @cached_property
-    def in_percent(self) -> bool:
+    def is_percent(self) -> bool:
         """Whether all columns that are averaged are in percent."""
         return all(column.is_percent for column in self.averaged_columns)
 
     def verdict(self, system: str, other: str) -> Outcome | None:
-        """Return whether a system's average is better, or worse; None if neither is shown."""
+        """Return whether a system's average is better, or worse, than a rival's, or None."""
         if {(system, other), (other, system)}.isdisjoint(self.macro.pair_of_names):
             return None
         return self.macro.between(system, other)[1]

@@ -25,7 +25,7 @@ from cranfield.render.table import Table
 
 Marks = Literal["letters", "daggers", "none"]
 _BETTER, _WORSE = "\N{DAGGER}", "\N{DOUBLE DAGGER}"
-_MAX_NAMED_COLLECTIONS = 6  # collections: of more, a caption does not tell each one's queries
+_MAX_NAMED_COLLECTIONS = 6  # of more collections, a caption does not tell the queries of each
 _MAX_LEVEL_HEADINGS = 8  # columns: with more, LaTeX's headings are turned
 
 
@@ -111,17 +111,19 @@ class PaperTable(Shown):
 
     @cached_property
     def _average_columns(self) -> Sequence[AverageColumn]:
-        """The columns of averages: of each collection's first measure, of the second ones, ..."""
+        """The columns of averages: of all collections' first measures, second measures, ..."""
         if self.over is None:
             return ()
-        n_measures, format_options = len(self.over.results), (self.style.digits, self.style.percent)
-        return [
-            AverageColumn(
-                "average", columns[0].comparison, columns[0].result, *format_options, macro, columns
+        n_measures, style, average_columns = len(self.over.results), self.style, []
+        for i, macro in enumerate(self.over.results):
+            columns = self._measure_columns[i::n_measures]
+            comparison, result = columns[0].comparison, columns[0].result
+            average_columns.append(
+                AverageColumn(
+                    "average", comparison, result, style.digits, style.percent, macro, columns
+                )
             )
-            for i, macro in enumerate(self.over.results)
-            for columns in [self._measure_columns[i::n_measures]]
-        ]
+        return average_columns
 
     @cached_property
     def systems(self) -> Sequence[str]:
@@ -144,7 +146,7 @@ class PaperTable(Shown):
         return dict(zip(names, signs, strict=False)) if self.marks == "letters" else {}
 
     def _superscript(self, column: MeasureColumn, system: str) -> str:
-        """Return the superscript of a value."""
+        """Return the superscript of a system's mean."""
         if self.marks == "none" or system not in column.systems:
             return ""
         if self.marks == "daggers":
@@ -181,7 +183,7 @@ class PaperTable(Shown):
 
     @property
     def _has_one_measure(self) -> bool:
-        """Whether there is one measure, the same on each of several collections."""
+        """Whether several collections have one measure, the same on each."""
         measures = {column.result.measure for column in self._measure_columns}
         return (
             len(self.found) > 1
@@ -197,7 +199,7 @@ class PaperTable(Shown):
         return [f"{opening} {self._describe_means()}".lstrip(), *self._describe_marks()]
 
     def _describe_means(self) -> str:
-        """Return what the numbers are, and how the best are marked."""
+        """Return the caption's sentence on the means, and on how the best are marked."""
         counts = {
             name: len(comparison.aligned.query_ids) for name, comparison in self.found.items()
         }
@@ -207,7 +209,8 @@ class PaperTable(Shown):
         )
         if len(counts) > _MAX_NAMED_COLLECTIONS:
             fewest_queries, most_queries = min(counts.values()), max(counts.values())
-            queries_text = f"{fewest_queries:,} to {format_query_count(most_queries)} of each of {len(counts)} collections"
+            queries_text = f"{fewest_queries:,} to {format_query_count(most_queries)} of each of "
+            queries_text += f"{len(counts)} collections"
         percent_columns = [column for column in self._columns if column.is_percent]
         percent_measures = ", ".join(
             dict.fromkeys(column.result.measure for column in percent_columns)
@@ -235,7 +238,7 @@ class PaperTable(Shown):
         return f"{sentence}."
 
     def _describe_marks(self) -> Iterator[str]:
-        """Yield what the superscripts say, and by which test."""
+        """Yield the caption's sentences on the superscripts, and on their test."""
         if self.marks == "none" or len(self.systems) == 1:
             return
         marks = {
@@ -345,11 +348,11 @@ class PaperTable(Shown):
             )
         ]
 
-    def _drawn(self, table: Table, width: int | None, color: bool) -> str:
+    def _draw_table(self, table: Table, width: int | None, color: bool) -> str:
         return to_text(table, width=width, color=color, signs=not color)
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return a row for each collection, measure and system; what does not exist is None."""
+        """Return a row for each collection, measure and system; a missing number is None."""
         return self._rows_as_dicts(
             (
                 column.collection,
@@ -388,9 +391,9 @@ class PaperTable(Shown):
 
 
 def _format_ranges(numbers: Sequence[int]) -> str:
-    """Return numbers as text, with consecutive ones as ranges.
+    """Return numbers as text, with consecutive numbers as ranges.
 
-    >>> _in_runs([1, 2, 3, 5, 6])
+    >>> _format_ranges([1, 2, 3, 5, 6])
     '1\u20133,5,6'
     """
     parts: list[str] = []
@@ -413,9 +416,9 @@ def paper_table(
     the caption names the test, the correction and its family, alpha and the number of queries.
 
     Args:
-        found: what `compare` returned, with a baseline or for all pairs. Or several, by collection,
-            `{"DL 2019": ..., "DL 2020": ...}`: each has a group of columns. Or what
-            `compare_collections` returned: then their average has columns, too.
+        comparison: what `compare` returned, with a baseline or for all pairs. Or several
+            comparisons, by collection, `{"DL 2019": ..., "DL 2020": ...}`: each has a group of
+            columns. Or what `compare_collections` returned: then their average has columns, too.
         **options: each option of `Paper`.
 
     Returns:
@@ -428,8 +431,8 @@ def paper_table(
 
     >>> from cranfield import compare
     >>> runs = ["demo/bm25.run", "demo/dense.run"]
-    >>> found = compare("demo/qrels.txt", runs, "nDCG@10 AP", all_pairs=True)
-    >>> for line in paper_table(found).to_latex().splitlines()[10:12]:
+    >>> comparison = compare("demo/qrels.txt", runs, "nDCG@10 AP", all_pairs=True)
+    >>> for line in paper_table(comparison).to_latex().splitlines()[10:12]:
     ...     print(line)
     a & bm25 & 0.452 & 0.339 \\
     b & dense & \textbf{0.665}\textsuperscript{a} & \textbf{0.613}\textsuperscript{a} \\
@@ -464,7 +467,7 @@ def paper_table(
 
 
 def _compare_for_marks(comparison: Comparison, marks: Marks) -> Comparison:
-    """Return a comparison that has what the marks say: all pairs, or those with a baseline."""
+    """Return a comparison with the pairs that the marks need: all pairs, or with a baseline."""
     if marks == "letters":
         return compare_all_pairs(comparison)
     if marks == "daggers" and comparison.settings.baseline is None:
@@ -473,7 +476,7 @@ def _compare_for_marks(comparison: Comparison, marks: Marks) -> Comparison:
 
 
 def _average_for_marks(comparison: CollectionComparison, marks: Marks) -> CollectionComparison:
-    """Return a comparison over collections that has what the marks say."""
+    """Return a comparison over collections with the pairs that the marks need."""
     all_pairs = marks == "letters"
     if marks == "none" or comparison.settings.all_pairs == all_pairs:
         return comparison
@@ -490,13 +493,11 @@ def _refuse_mixed_settings(comparisons: Mapping[str | None, Comparison], marks: 
     (first_name, first_comparison), *other_comparisons = comparisons.items()
     for name, comparison in other_comparisons if marks != "none" else ():
         for setting in _CAPTION_SETTINGS:
-            first_value, value = (
-                getattr(compared_one.settings, setting)
-                for compared_one in (first_comparison, comparison)
-            )
+            first_value = getattr(first_comparison.settings, setting)
+            value = getattr(comparison.settings, setting)
             if first_value != value:
                 raise InputError(
-                    f"the collections were compared in different ways: {setting} is {first_value!r} on "
-                    f"{first_name}, {value!r} on {name}",
+                    f"the collections were compared in different ways: {setting} is "
+                    f"{first_value!r} on {first_name}, {value!r} on {name}",
                     hint="Compare with the same options on each, or choose marks='none'.",
                 )

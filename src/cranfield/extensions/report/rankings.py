@@ -1,4 +1,4 @@
-"""Rankings: what every system ranked for a query, side by side, with the grades."""
+"""Rankings: the documents that every system ranked for a query, side by side, with the grades."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -28,21 +28,21 @@ MAX_ROWS = 6_000_000  # of rankings that are held at once: some 20 bytes each
 
 @dataclass(frozen=True)
 class QueryRankings:
-    """What several systems ranked for one query.
+    """The documents that several systems ranked for one query.
 
-    `docs` are the first documents of every system, those nearest to the top first, and then the
-    relevant ones that are not among them. `ranks` has, for each system, the rank of each of
-    `docs`, as measures see it, 0 if it was not retrieved. A grade is None if the document is
-    not judged; for judgments in groups, it is the best of all groups.
+    `doc_ids` are the first documents of every system, the documents nearest to the top first, and
+    then the relevant documents that are not among them. `ranks` has, for each system, the rank of
+    each document, as measures see it, 0 if it was not retrieved. A grade is None if the document is
+    not judged; for judgments in groups, it is the best grade of all groups.
     """
 
     query_id: str
     doc_ids: Sequence[str]
     grades: Sequence[float | None]
     ranks: Ints  # (n_systems, n_docs)
-    n_retrieved: Sequence[int]  # by each system
-    n_relevant: int  # documents of the judgments
-    n_first: int  # how many of `docs` are among the first of some system
+    n_retrieved: Sequence[int]  # documents of each system
+    n_relevant: int  # documents in the judgments
+    n_first: int  # how many of `doc_ids` are among the first documents of a system
 
     @classmethod
     def of(
@@ -57,10 +57,8 @@ class QueryRankings:
             [*(np.arange(1, size + 1) for size in lengths), np.zeros(0, np.int64)]
         )
         no_rank = max(lengths, default=0) + 1  # more than any rank
-        best_rank, grade = (
-            np.full((len(lengths), len(first_row)), no_rank),
-            np.full(len(first_row), np.nan),
-        )
+        best_rank = np.full((len(lengths), len(first_row)), no_rank)
+        grade = np.full(len(first_row), np.nan)
         np.minimum.at(best_rank, (system, code[: len(rank)]), rank)
         grade[code[len(rank) :]] = judged.grade
         top_rank = best_rank.min(axis=0, initial=no_rank)
@@ -83,7 +81,7 @@ class QueryRankings:
         )
 
     def to_json(self, texts: Mapping[str, str] | None = None) -> str:
-        """Return the object that the page's script reads, as compact JSON."""
+        """Return the object that the page's script reads, as compact JSON; `texts`: {doc: text}."""
         json_object: dict[str, Any] = {
             "d": self.doc_ids,
             "g": self.grades,
@@ -101,12 +99,12 @@ class QueryRankings:
 class EmbeddedRankings:
     """The rankings of some queries as the page holds them.
 
-    `data` is base64 of gzip of a JSON object, by the number of the query: see `SideBySide.to_json`.
+    `archive` is base64 of gzip of a JSON object, {number of the query: `QueryRankings.to_json`}.
     """
 
     archive: str
-    n_queries: int  # queries that it has
-    n_total: int  # queries there are
+    n_queries: int  # queries whose rankings it has
+    n_total: int  # all queries
     notes: Sequence[Note]
 
 
@@ -117,14 +115,14 @@ def embed_rankings(
     budget: int = BUDGET,
     doc_texts: "TextsLike | None" = None,
 ) -> EmbeddedRankings | None:
-    """Return the rankings of all queries or, within a budget, of those that systems differ on most.
+    """Return the rankings of all queries or, within a budget, of queries that systems differ on.
 
     Args:
-        aligned: scores that come from judgments and runs; for saved ones, None is returned.
+        aligned_scores: scores that come from judgments and runs; None is returned for saved scores.
         depth: how many documents of each system are shown.
-        budget: how many bytes `data` may have. The queries with the largest spread of the first
+        budget: how many bytes `archive` may have. The queries with the largest spread of the first
             measure's scores over the systems come first.
-        doc_texts: titles or texts of documents, as `with_texts` takes them: of those among the
+        doc_texts: titles or texts of documents, as `with_texts` takes them: of documents among the
             first `depth` of a system, the first 330 characters.
 
     Each run is read once more.
@@ -134,7 +132,7 @@ def embed_rankings(
     if source is None:
         return None
     order = order_by_spread(aligned_scores)
-    # A query's ranks take at least so many bytes.
+    # A query's ranks take at least `min_bytes`.
     min_bytes = 32 + len(aligned_scores.system_names) * depth // 2
     max_queries = min(1 + budget // min_bytes, MAX_QUERIES)
     query_ids = [aligned_scores.query_ids[i] for i in order[:max_queries]]
@@ -172,7 +170,7 @@ def embed_rankings(
 
 
 def order_by_spread(aligned_scores: AlignedScores) -> list[int]:
-    """Return the queries' places, that with the largest spread of the first measure's scores first.
+    """Return the queries' row numbers, the largest spread of the first measure's scores first.
 
     The spread is over the systems; queries with the same spread keep their order.
     """
@@ -183,34 +181,28 @@ def order_by_spread(aligned_scores: AlignedScores) -> list[int]:
 def read_rankings(
     source: EvaluatedRuns, query_ids: Sequence[str], depth: int
 ) -> Iterator[QueryRankings]:
-    """Yield the rankings of some queries, in this order: as many as fit in memory together."""
+    """Yield the rankings of some queries, in their order: of as many as fit in memory together."""
     judging = source.judging
     qrels, n_rows = source.qrels.select_queries(query_ids), 0
-    rankings_of_system: list[dict[str, Rankings]] = []  # of each system, by query
+    rankings_of_system: list[dict[str, Rankings]] = []  # {query: rankings} of each system
     for n, run in enumerate(watch_steps(source.runs.values(), "rankings"), 1):
-        system_rankings = run.resolve_spans(qrels.spans, judging.overlap).read_rankings(
-            query_ids, judging
-        )
-        rankings_of_system.append(system_rankings)
-        n_rows += sum(
-            system_rankings[query_id].rows_of_query[query_id].stop
-            - system_rankings[query_id].rows_of_query[query_id].start
-            for query_id in system_rankings
-        )
-        # If the other systems' rankings are as long, so many queries fit.
+        run = run.resolve_spans(qrels.spans, judging.overlap)
+        rankings_of_query = run.read_rankings(query_ids, judging)
+        rankings_of_system.append(rankings_of_query)
+        for query_id, rankings in rankings_of_query.items():
+            rows = rankings.rows_of_query[query_id]
+            n_rows += rows.stop - rows.start
+        # If the other systems' rankings are as long, `n_fit` queries fit.
         n_fit = n * len(query_ids) * MAX_ROWS // max(n_rows * len(source.runs), 1)
         query_ids = query_ids[: max(n_fit, 1)]
     for query_id in query_ids:
         query_qrels = qrels.select_queries([query_id])
-        rankings = (
-            SceneRankings.of(
-                query_qrels, rankings_of_query[query_id].select_query(query_id), judging
-            ).measured_ranking
-            for rankings_of_query in rankings_of_system
-        )
-        yield QueryRankings.of(
-            query_id, [encode_ids(ranking.docs) for ranking in rankings], query_qrels, depth
-        )
+        doc_ids = []
+        for rankings_of_query in rankings_of_system:
+            ranking = rankings_of_query[query_id].select_query(query_id)
+            measured_ranking = SceneRankings.of(query_qrels, ranking, judging).measured_ranking
+            doc_ids.append(encode_ids(measured_ranking.docs))
+        yield QueryRankings.of(query_id, doc_ids, query_qrels, depth)
 
 
 def _list_notes(source: EvaluatedRuns) -> Iterator[Note]:

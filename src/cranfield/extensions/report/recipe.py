@@ -1,4 +1,4 @@
-"""The recipe: what is needed to make a page again, with hashes of what was read."""
+"""The recipe: what is needed to make a page again, with hashes of the files that were read."""
 
 import platform
 from collections.abc import Iterator, Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def write_recipe(evidence: Evidence) -> Markup:
-    """Return what was read and done, as the items of a list of terms."""
+    """Return the inputs, the method and the options, as the items of a list of terms."""
     lines = [*_recipe_terms(evidence)]
     return join_markup(
         element("div", element("dt", term), element("dd", description))
@@ -32,16 +32,14 @@ def write_recipe(evidence: Evidence) -> Markup:
 
 
 def _recipe_terms(evidence: Evidence) -> Iterator[tuple[str, str | Markup]]:
-    """Yield each term with what it is."""
+    """Yield each term of the recipe with its description."""
     if evidence.provenance.command is not None:
         yield "Command", element("code", evidence.provenance.command)
     aligned_scores = evidence.comparison.aligned
     if aligned_scores.evaluated_runs is None:
         inputs = evidence.provenance.inputs
-        yield (
-            "Scores",
-            _list_files(inputs) if inputs else "precomputed, for example by an evaluation",
-        )
+        origin = "precomputed, for example by an evaluation"
+        yield "Scores", _list_files(inputs) if inputs else origin
     else:
         yield from _input_terms(aligned_scores.evaluated_runs)
     for system, run_names in aligned_scores.recipe.get("groups", {}).items():
@@ -51,26 +49,16 @@ def _recipe_terms(evidence: Evidence) -> Iterator[tuple[str, str | Markup]]:
     query_hash = evidence.comparison[evidence.measures[0]].queries_hash
     n_clusters = evidence.comparison[evidence.measures[0]].units.n_groups
     clusters_text = "" if n_clusters is None else f" in {format_count(n_clusters, 'cluster')}"
-    yield (
-        "Queries",
-        join_markup(
-            [f"{len(evidence.query_ids):,}{clusters_text}, ids ", _hash_element(query_hash)]
-        ),
-    )
+    queries_text = f"{len(evidence.query_ids):,}{clusters_text}, ids "
+    yield "Queries", join_markup([queries_text, _hash_element(query_hash)])
     if evidence.baseline is not None:
-        yield (
-            "Baseline",
-            join_markup(
-                [name_element(evidence.baseline), f": {_describe_method(evidence.comparison)}"]
-            ),
-        )
+        method_text = f": {_describe_method(evidence.comparison)}"
+        yield "Baseline", join_markup([name_element(evidence.baseline), method_text])
     if len(evidence.systems) > 1:
         yield "All pairs", _describe_method(evidence.pair_comparison)
     yield from _option_terms(evidence)
-    versions = (
-        f"cranfield {__version__}, Python {platform.python_version()}, numpy {np.__version__}"
-    )
-    yield "Versions", versions
+    python_text = f"Python {platform.python_version()}, numpy {np.__version__}"
+    yield "Versions", f"cranfield {__version__}, {python_text}"
 
 
 def _describe_method(comparison: Comparison) -> str:

@@ -104,21 +104,21 @@ def report(
     no extra. Without scripts it still shows its tables.
 
     Args:
-        found: what `compare` returns. If it comes from judgments and runs, the page shows rankings,
-            too; for precomputed scores, it does not. Scores, Systems, or anything else that
-            `compare` takes as its only argument are compared with the first system, as by
+        comparison: what `compare` returns. If it comes from judgments and runs, the page shows
+            rankings, too; for precomputed scores, it does not. Scores, Systems, or anything else
+            that `compare` takes as its only argument are compared with the first system, as by
             `compare`.
         title: what the page is called. [default: the systems, measures and queries in words]
-        query_texts: what the queries ask, as `with_texts` takes it; shown to 300 characters.
+        query_texts: texts of the queries, as `with_texts` takes them; shown to 300 characters.
         doc_texts: titles or texts of documents, as `with_texts` takes them; to 330 characters.
         depth: how many documents of each system the page shows for a query, 1 to 100.
         worksheets: for how many queries the page has what `explain` prints, for the best system and
-            the baseline; those on which scores differ most come first.
-        budget: bytes that the rankings with their texts may take; if those of all queries do not
-            fit, the page has those of the queries on which scores differ most, and says how many.
+            the baseline; queries on which scores differ most come first.
+        budget: bytes that the rankings with their texts may take; if they do not fit, the page has
+            the rankings of the queries on which scores differ most, and says of how many.
         command: the command that made it, for the page to show.
-        inputs: files of precomputed scores: the page has their hashes, as it has those
-            of judgments and runs.
+        inputs: files of precomputed scores: the page has their hashes, as it has the hashes of
+            judgments and runs.
         **options: each option of `Watching`.
 
     Returns:
@@ -158,7 +158,7 @@ def _collect_evidence(
     worksheets: int,
     budget: int,
 ) -> Evidence:
-    """Return what the page shows: read, compared and put side by side."""
+    """Read the texts and the runs, compare all pairs, and return what the page shows."""
     aligned_scores = comparison.aligned
     has_runs = aligned_scores.evaluated_runs is not None
     questions, notes = None, [*comparison.notes]
@@ -192,17 +192,11 @@ def _collect_evidence(
 
 
 def _compose_title(comparison: Comparison) -> str:
-    """Return a title in words: what was compared, under which measure, on how many queries."""
+    """Return a title in words: the systems, the first measure, and the number of queries."""
     aligned_scores = comparison.aligned
-    n_systems = len(aligned_scores.system_names)
-    systems_text = (
-        aligned_scores.system_names[0]
-        if n_systems == 1
-        else " and ".join(aligned_scores.system_names)
-        if n_systems == 2
-        else f"{n_systems} systems"
-    )
-    return f"{systems_text}, {aligned_scores.measures[0]}, {format_query_count(len(aligned_scores.query_ids))}"
+    names, measure = aligned_scores.system_names, aligned_scores.measures[0]
+    systems_text = " and ".join(names) if len(names) < 3 else f"{len(names)} systems"
+    return f"{systems_text}, {measure}, {format_query_count(len(aligned_scores.query_ids))}"
 
 
 def _compose_page(evidence: Evidence) -> str:
@@ -236,15 +230,12 @@ def _note_items(notes: Iterable[Note]) -> Markup:
 
 
 def _warning_box(notes: Iterable[Note]) -> Markup:
-    """Return the warnings, to show beside the numbers; nothing if there are none."""
-    first_warnings, more_warnings = (
-        (warnings := [*notes])[:MAX_VISIBLE_WARNINGS],
-        warnings[MAX_VISIBLE_WARNINGS:],
-    )
-    if not first_warnings:
+    """Return a box of warnings, to show beside the numbers; no markup without warnings."""
+    warnings = [*notes]
+    if not warnings:
         return NO_MARKUP
-    parts = [element("ul", _note_items(first_warnings))]
-    if more_warnings:
+    parts = [element("ul", _note_items(warnings[:MAX_VISIBLE_WARNINGS]))]
+    if more_warnings := warnings[MAX_VISIBLE_WARNINGS:]:
         summary = element("summary", format_count(len(more_warnings), "more warning"))
         parts.append(element("details", summary, element("ul", _note_items(more_warnings))))
     return element("div", *parts, class_="grave")

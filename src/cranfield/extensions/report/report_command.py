@@ -108,7 +108,7 @@ def command(
 
 
 def write_report(comparison: Comparison, path: str, **options: Any) -> None:
-    """Write the report of a comparison; print its warnings, and where it is."""
+    """Write the report of a comparison to a file; print its warnings, and where it is."""
     page = report(comparison, command=flags.typed_command(), **options)
     page.save(path)
     print_notes(note for note in page.notes if note.is_grave)

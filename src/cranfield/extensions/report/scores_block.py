@@ -18,10 +18,11 @@ _MAX_STEP = 65_535  # of 16 bits
 
 @dataclass(frozen=True)
 class ScoresBlock:
-    """The scores of some measures, one block after the other.
+    """The scores of some measures, one block after the other, in `archive`.
 
-    `place` has for each measure the number of its block, None if it has none. `unit` has into
-    how many steps 1 is divided where scores are rounded to these; None where they are doubles.
+    `block_index` has the number of each measure's block, None for a measure without. `unit_steps`
+    has the number of steps that 1 is divided into, to which a measure's scores are rounded; None
+    where they are doubles.
     """
 
     archive: str
@@ -30,9 +31,9 @@ class ScoresBlock:
 
 
 def make_scores_block(aligned_scores: AlignedScores) -> ScoresBlock:
-    """Return all scores; if there are many, those of the measures that fit, rounded as shown.
+    """Return all scores; if there are many, the scores of the measures that fit, rounded as shown.
 
-    A block is (n_systems, n_queries): float64, or uint16 of round(score * unit), little-endian.
+    A block is (n_systems, n_queries): float64, or uint16 of round(score * steps), little-endian.
     """
     is_exact = aligned_scores.scores.nbytes <= MAX_EXACT_BYTES
     blocks: list[bytes] = []
@@ -55,7 +56,7 @@ def make_scores_block(aligned_scores: AlignedScores) -> ScoresBlock:
 
 
 def _choose_steps(scores: Floats) -> int | None:
-    """Return into how many steps 1 is divided so that 16 bits hold the scores, or None."""
+    """Return the number of steps to divide 1 into so that 16 bits hold the scores, or None."""
     lowest, highest = scores.min(), scores.max()
     if lowest < 0:
         return None

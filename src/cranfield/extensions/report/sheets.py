@@ -23,7 +23,8 @@ SHEET_QUERIES = 100  # that have worksheets
 class Sheets:
     """The worksheets of some queries, for some systems, under the first measure.
 
-    `data` is base64 of gzip of a JSON object: {"q,s": text}, by the numbers of query and system.
+    `archive` is base64 of gzip of a JSON object: {"q,s": text}, q and s the numbers of query and
+    system.
     """
 
     archive: str
@@ -34,8 +35,8 @@ class Sheets:
 def make_sheets(comparison: Comparison, n_queries: int = SHEET_QUERIES) -> Sheets | None:
     """Return worksheets of the best system and of the baseline, or of the best two.
 
-    Of all queries, or of the `n_queries` on which scores differ most. None for precomputed scores.
-    Each of the two runs is read once.
+    They are those of all queries, or of the `n_queries` on which scores differ most. None for
+    precomputed scores. Each of the two runs is read once.
     """
     aligned_scores, source = comparison.aligned, comparison.aligned.evaluated_runs
     if source is None or n_queries == 0:
@@ -60,19 +61,13 @@ def make_sheets(comparison: Comparison, n_queries: int = SHEET_QUERIES) -> Sheet
 
 
 def _choose_systems(comparison: Comparison) -> list[str]:
-    """Return the best system, and the baseline or, where that is the best, the second."""
+    """Return the best system and the baseline; if the baseline is the best, the best two."""
     best_first = [
         system.name for system in comparison[comparison.aligned.measures[0]].ranked_systems
     ]
     baseline = comparison.settings.baseline
-    return list(
-        dict.fromkeys(
-            [
-                best_first[0],
-                best_first[:2][-1] if baseline in (None, best_first[0]) else str(baseline),
-            ]
-        )
-    )
+    rival = best_first[:2][-1] if baseline in (None, best_first[0]) else str(baseline)
+    return list(dict.fromkeys([best_first[0], rival]))
 
 
 def _explain_queries(
@@ -97,8 +92,8 @@ def _explain_queries(
 class ExplainCommand:
     """The command that prints the worksheet of any system and query.
 
-    `template` has {run} where what `runs` has for a system belongs, and {query} for the id of the
-    query, quoted as a shell needs it.
+    `template` has {run} for a system's text in `runs`, and {query} for the id of the query, quoted
+    as a shell needs it.
     """
 
     template: str

@@ -73,7 +73,7 @@ class Task:
 def _safe_name(name: str) -> str:
     """Return a measure's name with letters, digits and _ alone.
 
-    >>> _safe("nDCG(gain='exp2')@10")
+    >>> _safe_name("nDCG(gain='exp2')@10")
     'nDCG_gain_exp2_at_10'
     """
     return re.sub("[^0-9A-Za-z]+", "_", name.replace("@", " at ")).strip("_")

@@ -40,7 +40,7 @@ def column_of_name(name: str) -> "Column":
 def quote_name(name: str) -> str:
     """Return a column's name as SQL has it, with any letters in it.
 
-    >>> quoted("nDCG@10"), quoted("a`b")
+    >>> quote_name("nDCG@10"), quote_name("a`b")
     ('`nDCG@10`', '`a``b`')
     """
     return "`" + name.replace("`", "``") + "`"

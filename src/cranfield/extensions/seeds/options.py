@@ -132,7 +132,7 @@ class Retraining(ComparingOptions):
         """Return the settings with the t test, if systems are judged as trained again."""
         if not self.trained_again:
             return settings
-        if settings.gate_test.is_valid_for_any_n:
+        if settings.gate_test.holds_always:
             raise OptionError(
                 f"test={settings.test!r} is about single models; training them again is tested by "
                 "t: leave one of the two out"

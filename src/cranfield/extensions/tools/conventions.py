@@ -5,20 +5,20 @@ from collections.abc import Mapping
 from cranfield.errors import OptionError, nearest_words
 from cranfield.extensions.tools.rule import Convention, rule
 
-_BINARY_GAIN = {"gain": "binary"}
-_TREC_EVAL_MEASURES = (
+_BINARY = {"gain": "binary"}
+_TREC_EVAL = (
     "AP GMAP Rprec Bpref RR IPrec P R infAP GMBpref Utility IAP binG G nDCG nDCG_rel RnDCG RelP "
     "Success SetP SetRelP SetR SetAP SetF YAAP NumQ NumRet NumRel NumRelRet NumNonRelRet RelString"
 )
 _SHARED_QUERIES = {"queries": "both"}
-_TREC_EVAL_9_JUDGING = {"queries": "both", "scores": "single"}
-_TREC_EVAL_9_RULES = (
-    rule(judging=_TREC_EVAL_9_JUDGING, IPrec={"version": 9}, IAP={"version": 9}),
-    rule(_TREC_EVAL_MEASURES, judging=_TREC_EVAL_9_JUDGING),
+_JUDGING_9 = {"queries": "both", "scores": "single"}
+_RULES_9 = (
+    rule(judging=_JUDGING_9, IPrec={"version": 9}, IAP={"version": 9}),
+    rule(_TREC_EVAL, judging=_JUDGING_9),
 )
-_RELEVANT_QUERIES = {"queries": "relevant"}
-_RETRIEVED_QUERIES = {"queries": "retrieved"}
-_UNRETRIEVED_BELOW = {"unretrieved": "below"}
+_RELEVANT = {"queries": "relevant"}
+_NONEMPTY = {"queries": "retrieved"}
+_BELOW = {"unretrieved": "below"}
 _ANSWERED_QUERIES = {"queries": "relevant-and-retrieved", "duplicates": "each"}
 _LLAMAINDEX_RULES = (
     rule("AP RR Success", judging=_ANSWERED_QUERIES, nDCG={"gain": "binary", "ideal": "uncut"}),
@@ -39,26 +39,21 @@ CONVENTIONS: Mapping[str, Convention] = {
             "trec_eval",
             "trec_eval 10, without -c",
             "m_*.c, form_res_rels.c",
-            (
-                rule(
-                    f"{_TREC_EVAL_MEASURES} DCG IDCG RBP RBPResidual Unjudged",
-                    judging=_SHARED_QUERIES,
-                ),
-            ),
+            (rule(f"{_TREC_EVAL} DCG IDCG RBP RBPResidual Unjudged", judging=_SHARED_QUERIES),),
             ("With -c, all queries of the judgments are averaged: that is the default here.",),
         ),
         Convention(
             "trec_eval-9",
             "trec_eval 9, without -c",
             "m_*.c, form_res_rels.c",
-            _TREC_EVAL_9_RULES,
+            _RULES_9,
             was_run=False,
         ),
         Convention(
             "pytrec_eval",
             "pytrec_eval-terrier 0.5.11, the mean over what RelevanceEvaluator.evaluate returns",
             "pytrec_eval/__init__.py, trec_eval 9",
-            _TREC_EVAL_9_RULES,
+            _RULES_9,
         ),
         Convention(
             "ir_measures",
@@ -96,11 +91,7 @@ CONVENTIONS: Mapping[str, Convention] = {
             "beir 2.2.0, EvaluateRetrieval.evaluate and evaluate_custom",
             "beir/retrieval/evaluation.py, custom_metrics.py",
             (
-                rule(
-                    "nDCG AP P R",
-                    judging={**_TREC_EVAL_9_JUDGING, "identical_ids": "drop"},
-                    decimals=5,
-                ),
+                rule("nDCG AP P R", judging={**_JUDGING_9, "identical_ids": "drop"}, decimals=5),
                 rule("RR RelP Success", judging={"ties": "given"}, decimals=5),
             ),
             (
@@ -118,7 +109,7 @@ CONVENTIONS: Mapping[str, Convention] = {
             "mteb 2.26.24",
             "mteb/_evaluators/retrieval_metrics.py",
             (
-                rule("nDCG AP P R Success", judging=_TREC_EVAL_9_JUDGING, decimals=5),
+                rule("nDCG AP P R Success", judging=_JUDGING_9, decimals=5),
                 rule("RR", judging=_SHARED_QUERIES),
             ),
             (
@@ -134,8 +125,8 @@ CONVENTIONS: Mapping[str, Convention] = {
             (
                 rule(
                     "P R RR Success",
-                    judging={**_RELEVANT_QUERIES, "ties": "ascending"},
-                    nDCG=_BINARY_GAIN,
+                    judging={**_RELEVANT, "ties": "ascending"},
+                    nDCG=_BINARY,
                     AP={"over": "reachable"},
                 ),
             ),
@@ -196,7 +187,7 @@ CONVENTIONS: Mapping[str, Convention] = {
                 rule(
                     judging={"queries": "retrieved", "duplicates": "first"}, P={"over": "returned"}
                 ),
-                rule("R", judging={**_RELEVANT_QUERIES, "duplicates": "once"}),
+                rule("R", judging={**_RELEVANT, "duplicates": "once"}),
             ),
             (
                 "Precision is NaN where nothing was retrieved, recall where nothing is relevant; "
@@ -211,7 +202,7 @@ CONVENTIONS: Mapping[str, Convention] = {
             (
                 rule(
                     "AP P R RR Success",
-                    judging={**_RELEVANT_QUERIES, "duplicates": "joined"},
+                    judging={**_RELEVANT, "duplicates": "joined"},
                     nDCG={"gain": "binary", "ideal": "top"},
                 ),
             ),
@@ -227,11 +218,11 @@ CONVENTIONS: Mapping[str, Convention] = {
             (
                 rule(
                     "RR Success",
-                    judging={**_RELEVANT_QUERIES, "duplicates": "each"},
-                    nDCG=_BINARY_GAIN,
+                    judging={**_RELEVANT, "duplicates": "each"},
+                    nDCG=_BINARY,
                     AP={"over": "reachable"},
                 ),
-                rule("P R", judging={**_RELEVANT_QUERIES, "duplicates": "once"}),
+                rule("P R", judging={**_RELEVANT, "duplicates": "once"}),
             ),
             ("On dicts, equal scores keep their order, and a query with an empty truth counts 0.",),
         ),
@@ -268,10 +259,7 @@ CONVENTIONS: Mapping[str, Convention] = {
                         "ties": "given",
                     },
                 ),
-                rule(
-                    judging={**_RELEVANT_QUERIES, "duplicates": "each", "ties": "given"},
-                    nDCG=_BINARY_GAIN,
-                ),
+                rule(judging={**_RELEVANT, "duplicates": "each", "ties": "given"}, nDCG=_BINARY),
             ),
             (
                 "map_at_k is AP(over='reachable'); ndcg_at_k with relevancy 'raw' or 'exp' is "
@@ -284,7 +272,7 @@ CONVENTIONS: Mapping[str, Convention] = {
             "scikit-learn",
             "scikit-learn 1.9.1, ndcg_score of all judged documents",
             "sklearn/metrics/_ranking.py",
-            (rule("nDCG DCG", judging={**_UNRETRIEVED_BELOW, "ties": "expected"}),),
+            (rule("nDCG DCG", judging={**_BELOW, "ties": "expected"}),),
             (
                 "Judged documents that were not retrieved fill the ranks below.",
                 "A negative grade, and a query of one document, are a ValueError.",
@@ -294,13 +282,7 @@ CONVENTIONS: Mapping[str, Convention] = {
             "scikit-learn-retrieved",
             "scikit-learn 1.9.1, ndcg_score of what was retrieved",
             "sklearn/metrics/_ranking.py",
-            (
-                rule(
-                    "DCG",
-                    judging={**_RETRIEVED_QUERIES, "ties": "expected"},
-                    nDCG={"ideal": "retrieved"},
-                ),
-            ),
+            (rule("DCG", judging={**_NONEMPTY, "ties": "expected"}, nDCG={"ideal": "retrieved"}),),
             ("It sees neither what was missed nor queries without results.",),
         ),
         Convention(
@@ -308,10 +290,8 @@ CONVENTIONS: Mapping[str, Convention] = {
             "torchmetrics 1.9.0, of all judged documents, empty_target_action='neg'",
             "torchmetrics/functional/retrieval",
             (
-                rule(
-                    "nDCG", judging={**_UNRETRIEVED_BELOW, "ties": "expected", "scores": "single"}
-                ),
-                rule("Success", judging={**_UNRETRIEVED_BELOW, "scores": "single"}),
+                rule("nDCG", judging={**_BELOW, "ties": "expected", "scores": "single"}),
+                rule("Success", judging={**_BELOW, "scores": "single"}),
                 rule(
                     "P R RR",
                     judging={"scores_above": 0, "scores": "single"},
@@ -333,13 +313,13 @@ CONVENTIONS: Mapping[str, Convention] = {
             "torchmetrics/functional/retrieval",
             (
                 rule(
-                    judging={**_RETRIEVED_QUERIES, "ties": "expected", "scores": "single"},
+                    judging={**_NONEMPTY, "ties": "expected", "scores": "single"},
                     nDCG={"ideal": "retrieved"},
                 ),
-                rule("Success", judging={**_RETRIEVED_QUERIES, "scores": "single"}),
+                rule("Success", judging={**_NONEMPTY, "scores": "single"}),
                 rule(
                     "P RR",
-                    judging={**_RETRIEVED_QUERIES, "scores_above": 0, "scores": "single"},
+                    judging={**_NONEMPTY, "scores_above": 0, "scores": "single"},
                     AP={"over": "retrieved"},
                     R={"over": "retrieved"},
                 ),
@@ -359,12 +339,7 @@ CONVENTIONS: Mapping[str, Convention] = {
             "ir_evaluation/metrics.py",
             (
                 rule("P R", judging={"duplicates": "once"}),
-                rule(
-                    "RR",
-                    judging={"duplicates": "each"},
-                    nDCG=_BINARY_GAIN,
-                    AP={"over": "retrieved"},
-                ),
+                rule("RR", judging={"duplicates": "each"}, nDCG=_BINARY, AP={"over": "retrieved"}),
             ),
             (
                 "AP of one hit at rank 5 is 0.2, no matter what else is relevant.",
@@ -381,9 +356,9 @@ CONVENTIONS: Mapping[str, Convention] = {
             (
                 rule(
                     "P R RR Success",
-                    judging=_RELEVANT_QUERIES,
+                    judging=_RELEVANT,
                     decimals=4,
-                    nDCG=_BINARY_GAIN,
+                    nDCG=_BINARY,
                     AP={"over": "reachable"},
                 ),
             ),
@@ -401,14 +376,7 @@ CONVENTIONS: Mapping[str, Convention] = {
             "spark",
             "Spark, mllib RankingMetrics",
             "mllib/src/main/scala/org/apache/spark/mllib/evaluation/RankingMetrics.scala",
-            (
-                rule(
-                    "P R",
-                    judging={"duplicates": "each"},
-                    AP={"over": "reachable"},
-                    nDCG=_BINARY_GAIN,
-                ),
-            ),
+            (rule("P R", judging={"duplicates": "each"}, AP={"over": "reachable"}, nDCG=_BINARY),),
             (
                 "A query without relevant documents counts 0.",
                 "With grades, the ideal ranking is in the order in which they are given, not "
@@ -468,13 +436,14 @@ _NAME_OF_SPELLING = {_normalize_name(name): name for name in CONVENTIONS} | {
 
 
 def find_convention(name: str) -> Convention:
-    """Return the convention of a name; OptionError with the nearest ones if there is none."""
+    """Return the convention of a name; raise OptionError, with the nearest name, if none has it."""
     canonical_name = _NAME_OF_SPELLING.get(_normalize_name(name)) if isinstance(name, str) else None
     if canonical_name is None:
-        spellings, matches = (
-            [*_NAME_OF_SPELLING, *(spelling.partition("-")[0] for spelling in _NAME_OF_SPELLING)],
-            list[str](),
-        )
+        spellings = [
+            *_NAME_OF_SPELLING,
+            *(spelling.partition("-")[0] for spelling in _NAME_OF_SPELLING),
+        ]
+        matches = list[str]()
         prefix = _normalize_name(str(name))[:20]
         for start in filter(None, (prefix, *nearest_words(prefix, spellings, 1, 0.5))):
             matches += [

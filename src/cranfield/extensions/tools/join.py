@@ -1,4 +1,4 @@
-"""join: scores of measures that a tool ranks differently, as one."""
+"""Joins the scores of measures for which a tool ranks documents differently."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,23 +17,16 @@ from cranfield.scoring.scores import Scores, Systems
 def join_systems(
     convention: Convention,
     measures: Sequence[Measure],
-    supported_measures: Sequence[Measure],
+    supported: Sequence[Measure],
     groups: Sequence[Group],
     group_systems: Sequence[Systems],
 ) -> Systems:
-    """Return the scores by each rule of a convention as one; a note names measures it lacks."""
-    scores_of_run = [
-        [rule_systems[name] for rule_systems in group_systems] for name in group_systems[0]
-    ]
-    systems = Systems(
-        join_scores(convention, supported_measures, groups, group_scores)
-        for group_scores in scores_of_run
-    )
-    if len(supported_measures) == len(measures):
+    """Join systems' scores by each group of a convention; a note names measures that it lacks."""
+    runs = [[systems[name] for systems in group_systems] for name in group_systems[0]]
+    systems = Systems(join_scores(convention, supported, groups, scores) for scores in runs)
+    if len(supported) == len(measures):
         return systems
-    missing_names = ", ".join(
-        str(measure) for measure in measures if measure not in supported_measures
-    )
+    missing_names = ", ".join(str(measure) for measure in measures if measure not in supported)
     text = f"Not computed, since {convention.name} has no such measure: {missing_names}."
     note = Note("lacking", "info", text)
     return Systems(replace(scores, notes=(*scores.notes, note)) for scores in systems.values())
@@ -45,14 +38,12 @@ def join_scores(
     groups: Sequence[Group],
     group_scores: Sequence[Scores],
 ) -> Scores:
-    """Return the scores of one run under a convention: of its `groups`, one of `parts` each.
+    """Return the scores of one run under a convention: `group_scores` has the scores of each group.
 
-    The columns are in the order of `wanted`. A query that a part does not average is NaN in its
-    columns, and is left out of their means. The recipe has the options that all parts share.
+    The columns are in the order of `measures`. A query that a group does not average is NaN in its
+    columns, and is left out of their means. The recipe has the options that all groups share.
     """
-    query_ids = list(
-        dict.fromkeys(query_id for scores in group_scores for query_id in scores.query_ids)
-    )
+    query_ids = list(dict.fromkeys(query for scores in group_scores for query in scores.query_ids))
     if len(group_scores) > 1:
         query_ids.sort(key=encode)
     row_of_query = {query_id: row for row, query_id in enumerate(query_ids)}
@@ -63,29 +54,14 @@ def join_scores(
             column = np.full(len(query_ids), np.nan, scores.values.dtype)
             column[rows] = scores.values[:, i]
             column_of_measure[named_measure] = tool_measure, group.decimals, column
-    # Two that are computed alike are one column.
-    columns = [
-        *{
-            column_of_measure[measure][0]: column_of_measure[measure] for measure in measures
-        }.values()
-    ]
+    # Two measures that are computed alike are one column.
+    columns = [column_of_measure[measure] for measure in measures]
+    columns = [*{column[0]: column for column in columns}.values()]
     largest_scores = max(group_scores, key=lambda scores: len(scores.query_ids))
-    labels = dict.fromkeys(
-        (label, name) for scores in group_scores for label, name, _ in scores.slices
-    )
-    slices = [
-        (
-            label,
-            name,
-            join_scores(
-                convention,
-                measures,
-                groups,
-                [_find_slice(scores, label, name) for scores in group_scores],
-            ),
-        )
-        for label, name in labels
-    ]
+    slices = []
+    for label, name in dict.fromkeys(key[:2] for scores in group_scores for key in scores.slices):
+        slice_scores = [_find_slice(scores, label, name) for scores in group_scores]
+        slices.append((label, name, join_scores(convention, measures, groups, slice_scores)))
     group_names = [", ".join(map(str, group.measures)) for group in groups]
     notes = merge_notes(
         (
@@ -118,10 +94,9 @@ def join_scores(
 
 
 def _find_slice(group_scores: Scores, label: str, name: str) -> Scores:
-    """Return the scores of the queries that have a label; of a part without such, of no query."""
+    """Return a group's scores on a slice of the queries, which may be missing: no query then."""
     for slice_label, slice_name, scores in group_scores.slices:
         if (slice_label, slice_name) == (label, name):
             return scores
-    return group_scores.select_queries(
-        np.zeros(len(group_scores.query_ids), np.bool_), Counts(0, 0, 0, 0)
-    )
+    is_selected = np.zeros(len(group_scores.query_ids), np.bool_)
+    return group_scores.select_queries(is_selected, Counts(0, 0, 0, 0))

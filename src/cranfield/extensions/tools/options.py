@@ -12,7 +12,7 @@ from cranfield.scoring.job import Job, JobScores, MeasureGroup, Scorer, ScoringO
 
 @dataclass(frozen=True, kw_only=True)
 class Convening(ScoringOptions):
-    """Whose numbers are wanted."""
+    """Which tool's numbers to compute."""
 
     heading: ClassVar = "Numbers of other tools"
     flags: ClassVar = {
@@ -29,10 +29,9 @@ class Convening(ScoringOptions):
         '"sentence-transformers": measures are computed, and queries averaged, as it does. '
         "`cranfield conventions` lists them. Parameters that are stated, and options that are not "
         "at their defaults, stay as they are.",
-        lambda value: value,
     )
 
-    def way_of(self, measure: Measure, judging: Judging) -> tuple[Measure, Judging]:
+    def adjust_measure(self, measure: Measure, judging: Judging) -> tuple[Measure, Judging]:
         """Return how the tool computes a measure, and how it judges runs."""
         if self.convention is None:
             return measure, judging
@@ -59,16 +58,9 @@ def _score_by_convention(name: str, job: Job, score: Scorer) -> JobScores:
             "bounds are known only for this package's definitions: leave out convention"
         )
     ((measures, judging),) = job.measure_groups
-    supported_measures = (
-        convention.select_supported(measures) if job.uses_default_measures else measures
-    )
-    groups = convention.group_measures(supported_measures, judging)
-    outcome = score(
-        replace(
-            job,
-            measure_groups=[MeasureGroup(tuple(group.measures), group.judging) for group in groups],
-        )
-    )
-    return outcome._replace(
-        systems=[join_systems(convention, measures, supported_measures, groups, outcome.systems)]
-    )
+    supported = convention.select_supported(measures) if job.uses_default_measures else measures
+    groups = convention.group_measures(supported, judging)
+    measure_groups = [MeasureGroup(tuple(group.measures), group.judging) for group in groups]
+    job_scores = score(replace(job, measure_groups=measure_groups))
+    systems = join_systems(convention, measures, supported, groups, job_scores.systems)
+    return job_scores._replace(systems=[systems])

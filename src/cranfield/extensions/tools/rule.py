@@ -1,9 +1,9 @@
 """Rule, Convention: how another tool computes what it calls by the same names.
 
-A convention says, measure by measure, with which parameters it is computed and how a run is judged
-for it: which queries are averaged, how equal scores are ranked, how duplicates are treated. All of
-these are options and parameters of this package, and a convention is a list of them with a tool's
-name. A tool that ranks its measures differently has several rules, each an evaluation of its own.
+A convention says for each measure with which parameters it is computed and how a run is judged for
+it: which queries are averaged, how equal scores are ranked, how duplicates are treated. These are
+options and parameters of this package; a convention lists them under the name of a tool. A tool
+that ranks documents differently for some measures has several rules, each an evaluation of its own.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,11 +23,11 @@ Parameters = Mapping[str, Any]
 class Rule:
     """How a tool computes some measures.
 
-    `measures` has their names here, and the parameters that differ from the default, or the name of
-    another measure, which is what the tool computes; `judging` the options that differ. `cut`: the
-    rule applies only to those with a cutoff, or only to those without. `decimals`: to how many the
-    tool rounds the mean. `renamed`: {measure: {parameter of the tool: the parameter here that it
-    is, although another one has its name}}.
+    `measures` is {name here: the parameters that differ from the default, or the name of the other
+    measure that the tool computes}; `judging` has the options that differ. `has_cutoff`: the rule
+    applies only to measures with a cutoff (True), or only to measures without (False). `decimals`:
+    to how many the tool rounds the mean. `parameter_renames`: {measure: {parameter of the tool: the
+    parameter here that has its meaning, although another parameter has its name}}.
     """
 
     measures: Mapping[str, Parameters | str]
@@ -39,7 +39,7 @@ class Rule:
     def translate(self, measure: Measure) -> Measure | None:
         """Return a measure as the tool computes it; None if the rule does not apply to it.
 
-        Parameters that were stated stay as they are.
+        Parameters that the user stated stay as they are.
         """
         definition = self.measures.get(measure.name)
         if definition is None or self.has_cutoff not in (None, measure.cutoff is not None):
@@ -56,7 +56,7 @@ class Rule:
 
     @property
     def measure_texts(self) -> list[str]:
-        """The measures, as they are written, without cutoffs; what is computed in their place."""
+        """The measures as text, without cutoffs, and the measures computed in their place."""
         return [
             f"{name}: {definition}"
             if isinstance(definition, str)
@@ -66,7 +66,7 @@ class Rule:
 
     @property
     def choices(self) -> list[str]:
-        """The options that differ from the default, as they are written."""
+        """The options that differ from the default, as text."""
         rounding_texts = [] if self.decimals is None else [rounding_text(self.decimals)]
         return [*(f"{name}={value!r}" for name, value in self.judging.items()), *rounding_texts]
 
@@ -86,25 +86,26 @@ def rule(
     parameter_renames: Mapping[str, Mapping[str, str]] | None = None,
     **measures: Parameters | str,
 ) -> Rule:
-    """Return a rule for the measures in `names`, and for others with their parameters."""
+    """Return a rule for the measures in `names`, and for the keywords' with their parameters."""
     parameters_of_measure = {**{name: {} for name in names.split()}, **measures}
     return Rule(parameters_of_measure, judging or {}, has_cutoff, decimals, parameter_renames or {})
 
 
 @dataclass(frozen=True)
 class Convention:
-    """What a tool computes, and how: its rules, the first that applies to a measure.
+    """What a tool computes, and how: its rules, of which the first that fits a measure applies.
 
     `tool` is the tool with its version and configuration, `source` where in it the rules are.
     `was_run`: its numbers were compared with those of the tool itself; if not, the rules were read
     in its source. `remarks` say where the tool raises, gives no number, or has a fault that is not
-    imitated.
+    imitated here.
 
     >>> from cranfield import AP, nDCG
-    >>> from cranfield.extensions.tools.conventions import convention_of
-    >>> convention_of("Sentence_Transformers").of(AP@10)
+    >>> from cranfield.extensions.tools.conventions import find_convention
+    >>> find_convention("Sentence_Transformers").translate(AP@10)
     AP(over='reachable')@10
-    >>> [group.judging.queries for group in convention_of("trec_eval").groups([AP, nDCG])]
+    >>> groups = find_convention("trec_eval").group_measures([AP, nDCG])
+    >>> [group.judging.queries for group in groups]
     ['both']
     """
 
@@ -117,13 +118,9 @@ class Convention:
 
     def translate(self, measure: Measure) -> Measure | None:
         """Return a measure as the tool computes it; None if it has no such measure."""
+        translations = (rule.translate(measure) for rule in self.rules)
         return next(
-            (
-                tool_measure
-                for rule in self.rules
-                if (tool_measure := rule.translate(measure)) is not None
-            ),
-            None,
+            (tool_measure for tool_measure in translations if tool_measure is not None), None
         )
 
     def measure_names(self) -> list[str]:
@@ -131,21 +128,19 @@ class Convention:
         return list(dict.fromkeys(name for rule in self.rules for name in rule.measures))
 
     def select_supported(self, measures: Iterable[Measure]) -> list[Measure]:
-        """Return those of the measures that the tool has; MeasureError if it has none of them."""
-        supported_measures = [
-            measure for measure in measures if self.translate(measure) is not None
-        ]
-        if not supported_measures:
+        """Return the measures that the tool has; raise MeasureError if it has none of them."""
+        supported = [measure for measure in measures if self.translate(measure) is not None]
+        if not supported:
             raise MeasureError(f"name a measure: {self.name} has {', '.join(self.measure_names())}")
-        return supported_measures
+        return supported
 
     def group_measures(
         self, measures: Iterable[Measure], judging: Judging = Judging()
     ) -> "list[Group]":
-        """Return the evaluations that the measures take: those judged alike are in one.
+        """Return the evaluations that the measures take; measures judged alike share a group.
 
-        What differs from the default in `judging` is kept. Raises MeasureError for a measure that
-        the tool lacks.
+        Options of `judging` that differ from their defaults are kept. Raises MeasureError for a
+        measure that the tool lacks.
         """
         measures_of_group: dict[tuple[Judging, int | None], dict[Measure, Measure]] = {}
         for measure in measures:
@@ -170,7 +165,7 @@ class Convention:
 
 @dataclass(frozen=True)
 class Group:
-    """Measures that a tool computes of one ranking: {as they were named: as it computes them}."""
+    """Measures that a tool computes of one ranking: {measure as named: measure as computed}."""
 
     computed_measures: Mapping[Measure, Measure]
     judging: Judging
@@ -191,7 +186,7 @@ class Conventions(Shown):
     notes = ()
 
     def tables(self) -> list[Table]:
-        """Return a table: of several, a row for each; of one, a row for each of its rules."""
+        """Return a table: a row for each of several conventions, or each rule of a single one."""
         if len(self.conventions) > 1:
             rows = [
                 [convention.name, convention.tool + ("" if convention.was_run else " (not run)")]
@@ -205,10 +200,8 @@ class Conventions(Shown):
                 for rule in convention.rules
             ]
             header, n_sentences = ["measures", "choices"], 2
-            title, lines = (
-                [f"{convention.name}: {convention.tool}", f"Source: {convention.source}"],
-                [*convention.remarks],
-            )
+            title = [f"{convention.name}: {convention.tool}", f"Source: {convention.source}"]
+            lines = [*convention.remarks]
             if not convention.was_run:
                 lines.append("Read in its source, not run.")
         n_labels = len(header) - n_sentences

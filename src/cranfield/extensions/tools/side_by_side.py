@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
-from typing import Any, Unpack
+from typing import Any, NamedTuple, Unpack
 
 from cranfield.data.judge import list_warnings
 from cranfield.data.judging import Judging
@@ -27,8 +27,14 @@ from cranfield.scoring.evaluate import list_measures, score_runs
 
 _DEFAULT_MEASURE = "nDCG@10"
 _DEFAULT_CONVENTION = "cranfield"  # the name of what is computed without a convention
-_WHOLE_NUMBER_DECIMALS = 4  # to so many decimals a whole number is compared
-Computation = tuple[Measure, Judging]  # how a number is computed
+_WHOLE_NUMBER_DECIMALS = 4  # to so many decimals a number without a point is compared
+
+
+class Computation(NamedTuple):
+    """How a number is computed: the measure, and how runs are judged for it."""
+
+    measure: Measure
+    judging: Judging
 
 
 @add_progress
@@ -61,19 +67,22 @@ def conventions(
         OptionError: a value that is not a number.
 
     >>> qrels = {"q1": {"d1": 1, "d2": 1}, "q2": {"d3": 1}}
-    >>> found = conventions(qrels, {"q1": {"d1": 2.0, "d9": 1.0}}, "AP@5", value=0.5)
-    >>> found["cranfield"].value == (1 / 2 + 0) / 2, found["pytrec_eval"].value
+    >>> numbers = conventions(qrels, {"q1": {"d1": 2.0, "d9": 1.0}}, "AP@5", value=0.5)
+    >>> numbers["cranfield"].value == (1 / 2 + 0) / 2, numbers["pytrec_eval"].value
     (True, 0.5)
-    >>> found["pytrec_eval"].choices
+    >>> numbers["pytrec_eval"].choices
     ("queries='both'", "scores='single'")
-    >>> "pytrec_eval" in found.same, "ragas" in found.same
+    >>> "pytrec_eval" in numbers.same, "ragas" in numbers.same
     (True, False)
 
     """
     refuse_unknown_options(conventions, reading)
     target = None if value is None else _parse_value(value)
     judgments, parsed_runs, measure_text = arrange_arguments(
-        *(qrels, run, measure, _DEFAULT_MEASURE),
+        qrels,
+        run,
+        measure,
+        _DEFAULT_MEASURE,
         columns=Reading.of(reading).columns,
         duplicates="refuse",
         verb=conventions,
@@ -108,8 +117,8 @@ def _parse_value(value: float | str) -> Decimal:
 class UnderConvention:
     """A number under one convention.
 
-    `choices` are the options and parameters that differ from the default; `most` is the one of them
-    that alone moves the number most, by `moves`. `problem` says why there is no value.
+    `choices` are the options and parameters that differ from the default; `most` is the choice that
+    alone moves the number most, by `moves`. `problem` says why there is no value.
     """
 
     convention: str
@@ -126,11 +135,11 @@ class UnderConvention:
 class SideBySide(Shown):
     """One number under every convention: what `conventions` returns.
 
-    `found["beir"]` is what is known under a convention, `found["cranfield"]` the default.
+    `numbers["beir"]` is the number under a convention, `numbers["cranfield"]` the default.
 
     >>> qrels = {"q1": {"d1": 1}, "q2": {"d2": 1}}
-    >>> found = conventions(qrels, {"q1": {"d1": 1.0}}, "P@5")
-    >>> found["lenskit"].value, found["lenskit"].most
+    >>> numbers = conventions(qrels, {"q1": {"d1": 1.0}}, "P@5")
+    >>> numbers["lenskit"].value, numbers["lenskit"].most
     (1.0, "over='returned'")
     """
 
@@ -151,61 +160,52 @@ class SideBySide(Shown):
 
         Raises the error of the default if no convention gives a number.
         """
-        default = measure, Judging()
+        default = Computation(measure, Judging())
         convention_groups = [
             (convention, convention.group_measures([measure])[0])
             for convention in CONVENTIONS.values()
             if convention.translate(measure) is not None
         ]
-        lacking = tuple(
-            convention.name
-            for convention in CONVENTIONS.values()
-            if convention.translate(measure) is None
-        )
+        names = [convention.name for convention, _ in convention_groups]
+        lacking = tuple(name for name in CONVENTIONS if name not in names)
         computations = {default: None}
         for _, group in convention_groups:
             computation = _group_computation(group)
-            computations |= dict.fromkeys(
-                [computation, *dict(_list_choices(default, computation)).values()]
-            )
+            choices = dict(_list_choices(default, computation))
+            computations |= dict.fromkeys([computation, *choices.values()])
         outcomes = _compute_values(qrels, run, computations)
         default_outcome = outcomes[default]
+        has_failed = [isinstance(outcome, CranfieldError) for outcome in outcomes.values()]
+        if isinstance(default_outcome, CranfieldError) and all(has_failed):
+            raise default_outcome
+        lines = [
+            _compute_line(convention, group, default, outcomes)
+            for convention, group in convention_groups
+        ]
+        line = UnderConvention(_DEFAULT_CONVENTION, "the default", str(measure), None)
         if isinstance(default_outcome, CranfieldError):
-            if all(isinstance(outcome, CranfieldError) for outcome in outcomes.values()):
-                raise default_outcome
-            default_line = UnderConvention(
-                _DEFAULT_CONVENTION, "the default", str(measure), None, problem=str(default_outcome)
-            )
+            line = replace(line, problem=str(default_outcome))
         else:
-            default_line = UnderConvention(
-                _DEFAULT_CONVENTION, "the default", str(measure), default_outcome
-            )
-        lines = (
-            default_line,
-            *(
-                _compute_line(convention, group, default, outcomes)
-                for convention, group in convention_groups
-            ),
-        )
-        return cls(measure, run.name, lines, lacking, target)
+            line = replace(line, value=default_outcome)
+        return cls(measure, run.name, (line, *lines), lacking, target)
 
     def __getitem__(self, name: str) -> UnderConvention:
-        """Return what one convention gives."""
+        """Return the number under a convention."""
         for line in self.every:
             if line.convention == name:
                 return line
-        raise KeyError(
-            f"{name!r:.80}: there are {', '.join(line.convention for line in self.every)}"
-        )
+        names = ", ".join(line.convention for line in self.every)
+        raise KeyError(f"{name!r:.80}: there are {names}")
 
     def is_same(self, one: UnderConvention) -> bool:
-        """Tell whether a value is the one that was asked for, to the digits that this has."""
-        if self.wanted is None or one.value is None:
+        """Tell whether a convention's value is the value that was asked for, to its digits."""
+        target, number = self.wanted, one.value
+        if target is None or number is None:
             return False
-        exponent = int(self.wanted.as_tuple().exponent)
+        exponent = int(target.as_tuple().exponent)
         exponent = exponent if exponent < 0 else -_WHOLE_NUMBER_DECIMALS
         unit = Decimal(1).scaleb(exponent)
-        return abs(Decimal(one.value) - self.wanted) <= unit / 2 * Decimal("1.000001")
+        return abs(Decimal(number) - target) <= unit / 2 * Decimal("1.000001")
 
     @cached_property
     def same(self) -> list[str]:
@@ -214,16 +214,17 @@ class SideBySide(Shown):
 
     @property
     def notes(self) -> Sequence[Note]:
-        """Which conventions give the value that was asked for; what is not shown."""
-        notes = [*self.run_warnings]
-        if self.wanted is not None and self.same:
-            text = f"{self.wanted} is the value under: {', '.join(self.same)}."
-            notes.append(Note("same", "info", text, count=len(self.same)))
-        elif self.wanted is not None:
+        """Notes on the conventions that give the value that was asked for, or lack the measure."""
+        notes, target, names = [*self.run_warnings], self.wanted, self.same
+        if target is not None and names:
+            text = f"{target} is the value under: {', '.join(names)}."
+            notes.append(Note("same", "info", text, count=len(names)))
+        elif target is not None:
             nearest = min(self.every, key=self._distance)
             text = (
-                f"No convention gives {self.wanted}. The nearest is {nearest.convention}, "
-                f"{format_number(nearest.value)}. Check that the run and the judgments are the same."
+                f"No convention gives {target}. The nearest is {nearest.convention}, "
+                f"{format_number(nearest.value)}. Check that the run and the judgments are the "
+                "same."
             )
             notes.append(Note("none-same", "info", text))
         if self.lacking:
@@ -232,7 +233,7 @@ class SideBySide(Shown):
         return notes
 
     def tables(self) -> list[Table]:
-        """Return the table, a row for each convention: the default first; or the nearest value."""
+        """Return the table, a row for each convention: the default, or the nearest value, first."""
         rows = []
         strong_cells = set()
         table_lines = list(self.every)
@@ -254,10 +255,9 @@ class SideBySide(Shown):
         return [Table(header, rows, lines, 1, frozenset(strong_cells), title=title, n_sentences=2)]
 
     def _distance(self, line: UnderConvention) -> float:
-        """Return how far a value is from the one that was asked for."""
-        if self.wanted is None or line.value is None:
-            return math.inf
-        return abs(line.value - float(self.wanted))
+        """Return how far a convention's value is from the value that was asked for."""
+        target, number = self.wanted, line.value
+        return math.inf if target is None or number is None else abs(number - float(target))
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a row for each convention; `choices` are separated by blanks."""
@@ -296,7 +296,7 @@ class SideBySide(Shown):
 def _group_computation(group: Group) -> Computation:
     """Return how the one measure of a group is computed."""
     (measure,) = group.measures
-    return measure, group.judging
+    return Computation(measure, group.judging)
 
 
 def _compute_line(
@@ -305,17 +305,16 @@ def _compute_line(
     default: Computation,
     outcomes: Mapping[Computation, float | CranfieldError],
 ) -> UnderConvention:
-    """Return what is known under a convention, of the numbers that each way gives."""
+    """Return the number under a convention; `outcomes` has the number of each computation."""
     computation, default_outcome = _group_computation(group), outcomes[default]
-    outcome, computation_of_choice = (
-        outcomes[computation],
-        dict(_list_choices(default, computation)),
-    )
+    outcome = outcomes[computation]
+    computation_of_choice = dict(_list_choices(default, computation))
     choices = [
         *computation_of_choice,
         *([] if group.decimals is None else [rounding_text(group.decimals)]),
     ]
-    line = UnderConvention(convention.name, convention.tool, str(computation[0]), None, (*choices,))
+    measure = str(computation.measure)
+    line = UnderConvention(convention.name, convention.tool, measure, None, (*choices,))
     if isinstance(outcome, CranfieldError):
         return replace(line, problem=str(outcome))
     line = replace(
@@ -336,22 +335,23 @@ def _compute_line(
 def _list_choices(
     default: Computation, computation: Computation
 ) -> Iterator[tuple[str, Computation]]:
-    """Yield each choice of a way that differs from the default, alone, with its name."""
+    """Yield each choice that differs from the default, as text, and the default with it alone."""
     (measure, judging), (tool_measure, tool_judging) = default, computation
     for name, value in tool_judging.changed_options().items():
-        yield f"{name}={value!r}", (measure, replace(judging, **{name: value}))
+        yield f"{name}={value!r}", Computation(measure, replace(judging, **{name: value}))
     if tool_measure.name != measure.name:
-        yield tool_measure.name, (tool_measure, judging)
+        yield tool_measure.name, Computation(tool_measure, judging)
         return
     for name, value in tool_measure.given:
         if measure.parameters[name] != value:
-            yield f"{name}={value!r}", (measure.with_parameters({name: value}), judging)
+            changed_measure = measure.with_parameters({name: value})
+            yield f"{name}={value!r}", Computation(changed_measure, judging)
 
 
 def _compute_values(
     qrels: Qrels, run: Run, computations: Iterable[Computation]
 ) -> dict[Computation, float | CranfieldError]:
-    """Return the number in each way, or why there is none: measures judged alike go together."""
+    """Return the number of each computation, or its error; measures judged alike go together."""
     outcomes: dict[Computation, float | CranfieldError] = {}
     measures_of_judging: dict[Judging, list[Measure]] = {}
     for measure, judging in computations:
@@ -359,12 +359,12 @@ def _compute_values(
     for judging, measures in watch_steps(measures_of_judging.items(), "conventions"):
         try:
             scores = score_runs(qrels, {run.name: run}, measures, judging)[run.name]
-            outcomes |= {(measure, judging): scores[measure] for measure in measures}
+            outcomes |= {Computation(measure, judging): scores[measure] for measure in measures}
         except CranfieldError:
             for measure in measures:
                 try:
                     scores = score_runs(qrels, {run.name: run}, [measure], judging)[run.name]
-                    outcomes[measure, judging] = scores[measure]
+                    outcomes[Computation(measure, judging)] = scores[measure]
                 except CranfieldError as error:
-                    outcomes[measure, judging] = error
+                    outcomes[Computation(measure, judging)] = error
     return outcomes

@@ -13,7 +13,7 @@ _FORM = white_space_form("the z-scores", "query_id", "measure", "mean", "standar
 def read_zscores(source: Source) -> dict[tuple[str, str], tuple[float, float]]:
     """Return {(query, measure): (mean, standard deviation)}.
 
-    Raises InputError for the first line that is wrong, DuplicateError for one that occurs twice.
+    Raises InputError for the first wrong line, DuplicateError for a query and measure twice.
     """
     table = read_text_table(source.name, read_text(source), _FORM)
     zscores: dict[tuple[str, str], tuple[float, float]] = {}

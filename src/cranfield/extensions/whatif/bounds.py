@@ -64,8 +64,8 @@ class Bounds(Ends):
     """The lowest and the highest value of each query and measure.
 
     `low` and `high` are (n_queries, n_measures), NaN for a measure that does not depend on grades.
-    `proved` says where no completion is lower or higher; elsewhere the values are attained by
-    those that were tried.
+    `proved` says where no completion is lower or higher; elsewhere the values are attained by the
+    completions that were tried.
     """
 
     low: Floats
@@ -73,26 +73,27 @@ class Bounds(Ends):
     proved: Bools
     top_grade: float  # the highest grade that was given to an unjudged document
     n_retrieved: int  # documents, of all queries
-    n_judged: int  # of these
+    n_judged: int  # documents among the retrieved ones
 
     suffixes = ("low", "high")
     recipe = {"bounds": True}  # noqa: RUF012 - of a class
 
-    def among(self, rows: Bools) -> "Bounds":
-        """Return the bounds of some queries; what was retrieved stays that of all."""
-        return replace(self, low=self.low[rows], high=self.high[rows], proved=self.proved[rows])
+    def select_queries(self, is_selected: Bools) -> "Bounds":
+        """Return the bounds of some queries; the numbers of documents stay those of all queries."""
+        low, high, proved = (column[is_selected] for column in (self.low, self.high, self.proved))
+        return replace(self, low=low, high=high, proved=proved)
 
     def columns(self, measure_index: int) -> dict[str, Floats]:
-        """Return the bounds of a measure that has some."""
+        """Return the bounds of a measure; {} for a measure without bounds."""
         low, high = self.low[:, measure_index], self.high[:, measure_index]
         return {} if np.isnan(low).any() else {"low": low, "high": high}
 
-    def cell(self, text: str, *texts_of_ends: str) -> str:
-        """Return `0.5058 [0.4312, 0.7120]`."""
-        return f"{text} [{', '.join(texts_of_ends)}]"
+    def format_cell(self, text: str, *end_texts: str) -> str:
+        """Return a value with its ends, as in `0.5058 [0.4312, 0.7120]`."""
+        return f"{text} [{', '.join(end_texts)}]"
 
     def to_dict(self, measures: Sequence[Measure]) -> dict[str, Any]:
-        """Return the highest grade that was tried, counts, and which bounds are proved."""
+        """Return the highest grade that was tried, the numbers of documents, and what is proved."""
         is_proved = dict(zip(map(str, measures), map(all, self.proved.T.tolist()), strict=True))
         summary = {"highest_grade": self.top_grade, "retrieved": self.n_retrieved}
         return {"bounds": {**summary, "judged": self.n_judged, "proved": is_proved}}
@@ -110,11 +111,12 @@ class Bounds(Ends):
         )
 
     def notes(self, measures: Sequence[Measure]) -> list[Note]:
-        """Return what to know of the bounds of these measures, which are its columns."""
+        """Return notes on the bounds of the measures, one for each column."""
         n_unjudged = self.n_retrieved - self.n_judged
         range_text = (
             f"[low, high]: over every way to grade the {n_unjudged:,} unjudged of the "
-            f"{self.n_retrieved:,} documents retrieved, from 0 to {format_shortest(self.top_grade)}."
+            f"{self.n_retrieved:,} documents retrieved, from 0 to "
+            f"{format_shortest(self.top_grade)}."
         )
         notes = [Note("bounds", "info", range_text)]
         bounded_names, attained_names = [], []
@@ -132,7 +134,8 @@ class Bounds(Ends):
         if bounded_names:
             notes.append(Note("bounds-proved", "info", f"Bounds: {', '.join(bounded_names)}."))
         if attained_names:
-            text = f"Attained, not bounds (more extreme values may exist): {', '.join(attained_names)}."
+            names_text = ", ".join(attained_names)
+            text = f"Attained, not bounds (more extreme values may exist): {names_text}."
             notes.append(Note("bounds-attained", "info", text))
         if ratio_names := [str(measure) for measure in measures if measure.linear == "ratio"]:
             text = (
@@ -143,7 +146,7 @@ class Bounds(Ends):
 
 
 def check_bounded(measures: Iterable[Measure], judging: Judging) -> None:
-    """Raise OptionError or MeasureError if there are no bounds to be had."""
+    """Raise OptionError or MeasureError if a measure has no bounds with these options."""
     if judging.keeps_repeats:
         raise OptionError(
             "bounds=True gives an unjudged document one grade, and "

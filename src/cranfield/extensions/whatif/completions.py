@@ -1,13 +1,14 @@
 """Completions: ways to grade the unjudged documents of a query, of which bounds try some.
 
-A completion is told by how many unjudged documents, down the ranking, have which grade. Which of
-them have to be tried depends on the measure: see `bounds`.
+A completion says how many unjudged documents, down the ranking, have which grade. Which completions
+have to be tried depends on the measure: see `bounds`.
 """
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, permutations
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,29 +23,29 @@ from cranfield.measures.parameters import Depth, Gains
 from cranfield.measures.traits import BoundsMethod
 from cranfield.progress import watch_steps
 
-_MAX_ROWS = 1 << 21  # in "sorted" or "every" of one query: half a second; of more, some are tried
-_MAX_PAIRED_GRADES = 5  # of a query's grades, where these are too many
+_MAX_ROWS = 1 << 21  # of one query's completions, half a second; of more rows, some are tried
+_MAX_PAIRED_GRADES = 5  # of a query's grades, where all completions are too many
 
 
 @dataclass(frozen=True)
 class BoundsSearch:
-    """How the bounds of a measure are sought. Measures of the same way share the completions."""
+    """How the bounds of a measure are sought. Measures with equal searches share completions."""
 
     method: BoundsMethod
-    cutoff: int | None  # documents below it only count as far as the ideal has them
+    cutoff: int | None  # documents below it count only in the ideal ranking
     gain: str | tuple[str, float] | Gains  # what a grade is worth
-    dcg: Measure | None = None  # what a "ratio" divides by that of the ideal ranking
+    dcg: Measure | None = None  # the DCG that a "ratio" divides by that of the ideal ranking
 
     @classmethod
     def of(cls, measure: Measure, *, whole_grades: bool) -> "BoundsSearch":
-        """Return how the bounds of this measure are sought; `whole`: of grades that are whole."""
+        """Return how a measure's bounds are sought; `whole_grades`: no grade is a fraction."""
         method, cutoff = measure.bounds, measure.cutoff
         if method == "retrieved":
             method = "extremes"
         if not whole_grades and not _is_proved_for_fractions(measure):
             method = "attained"
         gain = dict(measure.given).get("gain", measure.definition.defaults.get("gain")) or "linear"
-        if isinstance(cutoff, Depth) and cutoff.at_relevant:  # each completion has its own
+        if isinstance(cutoff, Depth) and cutoff.at_relevant:  # it differs between completions
             is_bounded = method in ("extremes", "split") and not isinstance(gain, Gains)
             return cls("split" if is_bounded else "attained", None, gain)
         ranks = cutoff.n_ranks if isinstance(cutoff, Depth) else None
@@ -54,39 +55,40 @@ class BoundsSearch:
 
 
 def _is_proved_for_fractions(measure: Measure) -> bool:
-    """Tell whether the completions tried are enough where a grade may be any number.
+    """Tell whether a measure's completions prove its bounds where grades may be fractions.
 
-    They are where all that counts of a grade is whether it reaches `rel`; where the value rises
+    They do for a measure that only asks whether a grade reaches `rel`; for a measure that rises
     with every grade; and for nDCG: as a function of the grades it is a ratio of sums, as long as
     these are in one order, so that its extremes have each grade at 0, at the highest, or at
-    another document's. Not where a mapping turns the order of grades round, nor where gains are
-    divided by the highest of the query.
+    another document's. They do not where a mapping turns the order of grades round, nor where gains
+    are divided by the highest of the query.
     """
     gain = measure.parameters.get("gain")
     return not isinstance(gain, Mapping) and (measure.bounds != "split" or gain is None)
 
 
-# ---- what is known of a query -----------------------------------------------------------------
+# ---- the ranking of a query --------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class JudgedRanking:
-    """One query: the retrieved documents, and the judgments."""
+    """The ranking of one query, and the grades in its judgments."""
 
     grade: Numbers  # (n_retrieved,) by rank; 0 where unjudged
     is_unjudged: Bools  # (n_retrieved,)
     level_grade: Numbers  # (n_levels,) the grades in the judgments, highest first
-    level_count: Ints  # (n_levels,) how many documents have each
+    level_count: Ints  # (n_levels,) how many judged documents have each grade
     n_unjudged: int
     n_documents: int  # judged or retrieved: of a completion's ideal ranking
 
 
 def _query_slices(ranked: Ranked) -> list[slice]:
+    """Return the rows of each query."""
     return list(map(slice, ranked.starts[:-1].tolist(), ranked.starts[1:].tolist()))
 
 
 def list_rankings(judged: Judged) -> list[JudgedRanking]:
-    """Return every query of a Judged."""
+    """Return the ranking of each query of a Judged."""
     retrieved_docs, ideal = judged.every(), judged.ideal
     rankings = []
     for ranking_rows, ideal_rows in zip(
@@ -112,48 +114,51 @@ def list_rankings(judged: Judged) -> list[JudgedRanking]:
 # ---- which completions are tried --------------------------------------------------------------
 
 
-# Completions of one query: down the ranking, so many unjudged documents of each grade, as grades
-# (n_steps,) and counts (n_completions, n_steps).
-_GradeSteps = tuple[Numbers, Ints]
+class _GradeSteps(NamedTuple):
+    """Completions of one query: how many unjudged documents have which grade, down the ranking."""
+
+    grades: Numbers  # (n_steps,)
+    counts: Ints  # (n_completions, n_steps)
 
 
 def _uniform_steps(grades: Numbers, n_unjudged: int) -> _GradeSteps:
-    """Return: all n of one grade, for each of the grades."""
-    return grades, n_unjudged * np.eye(len(grades), dtype=np.int64)
+    """Return a completion for each grade, which all unjudged documents have in it."""
+    return _GradeSteps(grades, n_unjudged * np.eye(len(grades), dtype=np.int64))
 
 
 def _two_grade_steps(
     upper_grade: float, lower_grade: float, n_unjudged: int, n_within: int
 ) -> _GradeSteps:
-    """Return: the m highest-ranked at one grade, m = 0..within, the others at another."""
+    """Return completions: the first m = 0..n_within at the upper grade, the others at the lower."""
     m = np.arange(n_within + 1)
-    return np.array([upper_grade, lower_grade]), np.column_stack((m, n_unjudged - m))
+    grades = np.array([upper_grade, lower_grade])
+    return _GradeSteps(grades, np.column_stack((m, n_unjudged - m)))
 
 
 def _sorted_steps(grades: Ints, n_unjudged: int, n_within: int) -> Iterator[_GradeSteps]:
-    """Yield every way in which grades do not rise, or do not fall; `grades` is the highest first.
+    """Yield all completions whose grades never rise, or never fall; `grades`: the highest first.
 
-    Below the first `within`, all are at the lowest grade, or all at the highest.
+    Below the first `n_within`, all documents have the lowest grade, or all the highest.
     """
     bars = combinations(range(n_within + len(grades) - 1), len(grades) - 1)
     bar_place = np.fromiter(bars, np.dtype((np.int64, len(grades) - 1)))
     counts = np.diff(bar_place, axis=1, prepend=-1, append=n_within + len(grades) - 1) - 1
     counts = np.column_stack((counts, np.full(len(counts), n_unjudged - n_within)))
-    yield np.append(grades, grades[-1]), counts
-    yield np.append(grades[::-1], grades[0]), counts
+    yield _GradeSteps(np.append(grades, grades[-1]), counts)
+    yield _GradeSteps(np.append(grades[::-1], grades[0]), counts)
 
 
 def _all_steps(grades: Ints, n_unjudged: int, n_within: int) -> Iterator[_GradeSteps]:
-    """Yield every way to grade the first `within`; below, all have one of the grades' ends."""
+    """Yield all completions of the first `n_within`; below, all have the first or last grade."""
     choices = np.indices((len(grades),) * n_within).reshape(n_within, -1).T
     counts = (choices[:, :, None] == np.arange(len(grades))).reshape(len(choices), -1) * 1
     counts = np.column_stack((counts, np.full(len(counts), n_unjudged - n_within)))
     for end_grade in (grades[0], grades[-1]) if n_unjudged > n_within else grades[:1]:
-        yield np.append(np.tile(grades, n_within), end_grade), counts
+        yield _GradeSteps(np.append(np.tile(grades, n_within), end_grade), counts)
 
 
 class CompletionSet:
-    """The completions of every query; whether they are known to be enough is in `proved`."""
+    """The completions of every query; `is_proved` (n_queries,): whether they prove the bounds."""
 
     def __init__(
         self,
@@ -170,13 +175,11 @@ class CompletionSet:
         self.is_proved = np.ones(len(rankings), np.bool_)
 
     def completions(self) -> Iterator[tuple["Completions", int, int]]:
-        """Yield completions, how many these are, and how many rows each has."""
+        """Yield completions, the number of them, and the number of rows that each takes."""
         method, weights = self._search.method, self._rank_weights()
         for i, ranking in enumerate(watch_steps(self._rankings, "bounds")):
-            n_unjudged, n_within = (
-                ranking.n_unjudged,
-                int(np.count_nonzero(ranking.is_unjudged[: self._search.cutoff])),
-            )
+            n_unjudged = ranking.n_unjudged
+            n_within = int(np.count_nonzero(ranking.is_unjudged[: self._search.cutoff]))
             grades = self._worths.distinct_grades(
                 {0, self._top_grade, *ranking.level_grade.tolist()}
             )
@@ -202,46 +205,41 @@ class CompletionSet:
     def _uneven_steps(
         self, i: int, ranking: JudgedRanking, grades: Numbers, n_within: int
     ) -> Iterator[_GradeSteps]:
-        """Yield the completions that are not split in two, and note if they are not enough."""
+        """Yield the completions of more than two grades; note whether they prove the bounds."""
         method, n_unjudged = self._search.method, ranking.n_unjudged
         if method == "split" or n_within == 0:
-            return  # all were tried that differ
+            return  # all completions that differ were tried
         if not self._whole_grades:
             yield from self._unproved_steps(i, grades, n_unjudged, n_within)
             return
         top_grade = int(self._top_grade)
         if top_grade <= 1 and method != "attained":
             return
-        length = (
-            min(len(ranking.grade), self._search.cutoff or len(ranking.grade)) + ranking.n_documents
-        )
-        n_steps = n_within * (top_grade + 1)
-        max_log2_rows = math.log2(_MAX_ROWS / max(length, n_steps))
+        n_retrieved = len(ranking.grade)
+        n_rows = min(n_retrieved, self._search.cutoff or n_retrieved) + ranking.n_documents
+        max_log2_rows = math.log2(_MAX_ROWS / max(n_rows, n_within * (top_grade + 1)))
         if method != "sorted" and n_within * math.log2(top_grade + 1) <= max_log2_rows:
             yield from _all_steps(np.arange(top_grade, -1, -1), n_unjudged, n_within)
             return
-        if (
-            method != "attained"
-            and math.log2(math.comb(n_within + top_grade, n_within)) <= max_log2_rows
-        ):
+        n_sorted = math.comb(n_within + top_grade, n_within)
+        if method != "attained" and math.log2(n_sorted) <= max_log2_rows:
             self.is_proved[i] = method == "sorted"
-            yield from _sorted_steps(
-                self._worths.distinct_grades(range(top_grade + 1)), n_unjudged, n_within
-            )
+            grades = self._worths.distinct_grades(range(top_grade + 1))
+            yield from _sorted_steps(grades, n_unjudged, n_within)
             return
         yield from self._unproved_steps(i, grades, n_unjudged, n_within)
 
     def _unproved_steps(
         self, i: int, grades: Numbers, n_unjudged: int, n_within: int
     ) -> Iterator[_GradeSteps]:
-        """Yield completions that are not enough, which is noted."""
+        """Yield completions that prove no bounds, and note this in `is_proved`."""
         self.is_proved[i] = False
         if self._search.method != "attained":
             for upper_grade, lower_grade in permutations(grades[:_MAX_PAIRED_GRADES].tolist(), 2):
                 yield _two_grade_steps(upper_grade, lower_grade, n_unjudged, n_within)
 
     def _rank_weights(self) -> Floats:
-        """Return what one document at rank 1, 2, ... adds to the DCG of a ratio."""
+        """Return what a document of the highest gain adds to the DCG at each rank: (n_ranks,)."""
         if self._search.dcg is None:
             return np.zeros(0)
         n_ranks = max(
@@ -253,57 +251,50 @@ class CompletionSet:
     def _ratio_steps(self, ranking: JudgedRanking, grades: Numbers, weights: Floats) -> _GradeSteps:
         """Return completions of which the last has the highest nDCG.
 
-        Only grades that some document has, the least and the greatest need be looked at: between
+        Only the grades that some document has, the lowest and the highest need be tried: between
         two of these the terms of the sum that is maximized differ by a factor.
         """
-        level_gain, grade_gain, is_unjudged = (
-            self._worths.gains_of(grades),
-            self._worths.gains_of(ranking.level_grade),
-            ranking.is_unjudged,
-        )
-        rank_weight, n_rows = weights[: len(is_unjudged)], np.array([ranking.n_unjudged])
-        rung = find_rungs(grade_gain, level_gain)
-        n_judged = ((grade_gain >= rung[:, None]) * ranking.level_count).sum(axis=1)
-        judged_gain = self._worths.gains_of(ranking.grade[~is_unjudged]) @ rank_weight[~is_unjudged]
-        unit_gain, ideal_unit_gain = (
-            sum_prefixes(rank_weight[is_unjudged]),
-            sum_prefixes(weights[: ranking.n_documents]),
-        )
-        n_taken = np.arange(len(unit_gain))[None]
+        gains_of, is_unjudged = self._worths.gains_of, ranking.is_unjudged
+        level_gain, judged_level_gain = gains_of(grades), gains_of(ranking.level_grade)
+        rank_weight, n_unjudged = weights[: len(is_unjudged)], ranking.n_unjudged
+        rung = find_rungs(judged_level_gain, level_gain)
+        n_judged = ((judged_level_gain >= rung[:, None]) * ranking.level_count).sum(axis=1)
+        judged_gain = gains_of(ranking.grade[~is_unjudged]) @ rank_weight[~is_unjudged]
+        unit_gain = sum_prefixes(rank_weight[is_unjudged])
         _, rounds = find_highest_ratio(
             level_gain,
             rung,
             n_judged[None],
             np.array([judged_gain]),
             unit_gain[None],
-            n_rows,
-            n_taken,
-            ideal_unit_gain,
+            np.array([n_unjudged]),
+            np.arange(len(unit_gain))[None],
+            sum_prefixes(weights[: ranking.n_documents]),
         )
         n_at_least = np.array(rounds)[:, :, 0]
-        return grades, np.diff(n_at_least, axis=1, prepend=0, append=n_rows[0])
+        return _GradeSteps(grades, np.diff(n_at_least, axis=1, prepend=0, append=n_unjudged))
 
 
-# ---- their Judged -----------------------------------------------------------------------------
+# ---- completions as a Judged ------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class Completions:
-    """Completions of one query: down the ranking, so many unjudged documents of each grade."""
+    """Completions of one query: how many unjudged documents have which grade, down the ranking."""
 
-    query_index: int  # its number
+    query_index: int  # the number of the query
     ranking: JudgedRanking
     grades: Numbers  # (n_steps,)
     counts: Ints  # (n_completions, n_steps)
-    cutoff: int | None  # what is below it only counts in the ideal ranking
+    cutoff: int | None  # documents below it count only in the ideal ranking
 
     def take(self, rows: slice) -> "Completions":
-        """Return some of them."""
+        """Return the completions of some rows of `counts`."""
         return replace(self, counts=self.counts[rows])
 
     @property
     def n_ranks(self) -> int:
-        """Down to the cutoff."""
+        """The number of ranks, down to the cutoff."""
         return len(self.ranking.grade[: self.cutoff])
 
     def grades_by_rank(self) -> Numbers:
@@ -332,7 +323,7 @@ class Completions:
 
 
 def judge_completions(completion_blocks: Sequence[Completions], top_grade: float) -> Judged:
-    """Return a query for each completion."""
+    """Return a Judged with a query for each completion of each block."""
     n_retrieved = [len(block.ranking.grade) for block in completion_blocks]
     n_variants = [len(block.counts) for block in completion_blocks]
     return Judged(
@@ -348,7 +339,7 @@ def judge_completions(completion_blocks: Sequence[Completions], top_grade: float
 
 def find_reachable_grade(judgments: Judged | Qrels) -> float:
     """Return the highest grade that an unjudged document may have."""
-    return judgments.top_grade or 1  # where nothing was found relevant, something may be
+    return judgments.top_grade or 1  # where no document is relevant, one may be
 
 
 def list_candidate_grades(
@@ -356,19 +347,15 @@ def list_candidate_grades(
     top_grade: float,
     grades: Iterable[float],
 ) -> Numbers:
-    """Return these grades, and those that may be worth the most or the least, ascending.
+    """Return the grades, ascending, and other grades that may be worth the most or the least.
 
-    A grade that a mapping of gains does not name is worth itself: the least and the greatest of
-    these are next to one that it names.
+    A grade that a mapping of gains does not name is worth itself: the lowest and the highest of
+    such grades are next to a grade that it names.
     """
     candidates = set(grades)
     if isinstance(gain, Mapping):
-        candidates |= {
-            neighbour
-            for grade in gain
-            if isinstance(grade, int)
-            for neighbour in (grade - 1, grade, grade + 1)
-        }
+        named_grades = [grade for grade in gain if isinstance(grade, int)]
+        candidates |= {grade + step for grade in named_grades for step in (-1, 0, 1)}
     return np.array(sorted(grade for grade in candidates if 0 <= grade <= top_grade))
 
 
@@ -380,12 +367,12 @@ class Worths:
     top_grade: float
 
     def gains_of(self, grades: Numbers) -> Floats:
-        """Return what the grades (n,) are worth: (n,)."""
+        """Return the gain of each of the grades (n,): (n,)."""
         gains: Floats = gain_of_grades(grades, self.gain, self.top_grade) * 1.0
         return gains
 
     def distinct_grades(self, grades: Iterable[float]) -> Numbers:
-        """Return these grades, and the extremes, one of each worth, worth most first."""
+        """Return a grade for each gain of the grades and of the extremes, highest gain first."""
         candidates = list_candidate_grades(self.gain, self.top_grade, grades)
         best_first: Numbers = candidates[
             np.unique(-self.gains_of(candidates), return_index=True)[1]
@@ -394,14 +381,14 @@ class Worths:
 
 
 def undivided_dcg(measure: Measure) -> Measure:
-    """Return the DCG whose ratio to the ideal an nDCG is."""
+    """Return the DCG that an nDCG divides by the DCG of the ideal ranking."""
     dcg_parameters = Measure("DCG").definition.parameters
     parameters = tuple((key, value) for key, value in measure.given if key in dcg_parameters)
     return Measure("DCG", measure.cutoff, parameters)
 
 
 def discounted_gains(dcg: Measure, grade: float, top_grade: float, n_ranks: int) -> Floats:
-    """Return what a document of this grade adds to a DCG at the ranks from 1 to n: (n,)."""
+    """Return what a document of a grade adds to a DCG at each rank: (n_ranks,)."""
 
     def judge_single(rows: slice) -> Judged:
         rank = np.arange(rows.start, rows.stop) + 1

@@ -1,7 +1,7 @@
 """The lowest and the highest difference of two runs on each query, over every way to grade.
 
-What an unjudged document adds to a measure is found by asking the measure: see `Linear`. For nDCG,
-which divides by the ideal ranking, the ends are sought directly: see `Ratio`.
+What an unjudged document adds to a measure is found by asking the measure: see `LinearExtremes`.
+For nDCG, which divides by the ideal ranking, the ends are sought directly: see `RatioExtremes`.
 """
 
 import numpy as np
@@ -36,15 +36,16 @@ class LinearExtremes:
     """What an unjudged document adds to a measure, found by asking the measure.
 
     A pseudo-query has one document: at rank r of n retrieved, with the grade that is worth most
-    (or costs most). What it adds is the weight of (r, n). Another grade adds from `least` to `most`
-    times as much. The ideal ranking of pseudo-queries holds a document of each of the grades tried;
-    for each query, a scale says how much more or less a document adds beside the query's own ideal.
+    (or costs most). What it adds is the weight of (r, n). Another grade adds from `least_share` to
+    `greatest_share` times as much. The ideal ranking of pseudo-queries holds a document of each
+    candidate grade; for each query, a scale says how much more or less a document adds beside the
+    query's own ideal ranking.
     """
 
     def __init__(self, measure: Measure, qrels: Qrels) -> None:
         self._measure, self._ideal_ranking = measure, qrels.ideal
         self._top_grade = find_reachable_grade(qrels)
-        # Of these grades one is worth the most and one the least.
+        # One of these grades is worth the most, and one the least.
         gain = measure.parameters.get("gain", "linear")
         self._grades = list_candidate_grades(gain, self._top_grade, {0, self._top_grade})[::-1]
         first_rank = np.array([1])
@@ -58,7 +59,7 @@ class LinearExtremes:
         self.chief_grade = self._grades[chief_index].item()
         share = ratio(grade_gain, grade_gain[chief_index : chief_index + 1])
         self.least_share, self.greatest_share = float(share.min()), float(share.max())
-        self.zero_share = float(share[self._grades == 0][0])  # as much grade 0 adds; unjudged add 0
+        self.zero_share = float(share[self._grades == 0][0])  # an unjudged document adds 0
         self.max_rank = self._find_max_rank()
 
     def _find_max_rank(self) -> int:
@@ -68,14 +69,13 @@ class LinearExtremes:
             return cutoff.n_ranks
         rank = _PROBE_RANKS
         weight = np.abs(self._measure_singles(rank, np.full(len(rank), rank[-1]), self.chief_grade))
-        remaining_weight = np.cumsum((weight * rank)[::-1])[
-            ::-1
-        ]  # at least what all from this rank on weigh
+        # At least the weight of all ranks from each rank on.
+        remaining_weight = np.cumsum((weight * rank)[::-1])[::-1]
         matters = remaining_weight > _NEGLIGIBLE * remaining_weight[0]
         return NO_CUTOFF if matters[-1] else int(rank[np.count_nonzero(matters)])
 
     def _measure_singles(self, rank: Ints, n_retrieved: Ints, grade: float) -> Floats:
-        """Return what one document of this grade adds at each rank, of so many: (rows,)."""
+        """Return what one document of a grade adds at each rank of `n_retrieved` ranks: (rows,)."""
         n_ranks, ideal = len(rank), make_rankings([self._grades[None]])
 
         def judge_variants(rows: slice) -> Judged:
@@ -91,7 +91,7 @@ class LinearExtremes:
     def _judge_singles(
         self, variant: Ints, rank: Ints, n_retrieved: Ints, grade: float, ideal: Ranked
     ) -> Judged:
-        """Return some of 2 n queries: n with one document, at these ranks, and n without it."""
+        """Return some of 2 n variants: n queries with one document at its rank, and n without."""
         rank_index, document_variant = variant % len(rank), np.flatnonzero(variant < len(rank))
         hits = Ranked(
             len(variant),
@@ -115,20 +115,18 @@ class LinearExtremes:
         )
         gain = _subtract_halves(self._measure.values(pseudo_queries)[:, 0])
         scale = ratio(gain, self._look_up_weights(first_rank, n_retrieved))
-        return (
-            self._look_up_weights(unjudged.rank, n_retrieved[unjudged.query])
-            * scale[unjudged.query]
-        )
+        query = unjudged.query
+        return self._look_up_weights(unjudged.rank, n_retrieved[query]) * scale[query]
 
     def ends(
         self, query: Ints, weight_difference: Floats, difference: Floats
     ) -> tuple[Floats, Floats]:
         """Return the lowest and the highest difference of each query: (n_queries,) twice.
 
-        `moved` (rows,) is what each unjudged document adds to the one run less what it adds to the
-        other, `at` (rows,) its query; `difference` (n_queries,) as it is.
+        `weight_difference` (rows,) is what each unjudged document adds to the one run less what it
+        adds to the other, `query` (rows,) its query; `difference` (n_queries,) as it is.
         """
-        # Both sums at once: of what is below 0, and of what is above.
+        # Both sums at once: of the weight differences below 0, and of the others.
         difference_sum = np.bincount(
             2 * query + (weight_difference > 0), weight_difference, 2 * len(difference)
         )
@@ -139,7 +137,7 @@ class LinearExtremes:
         )
 
     def _look_up_weights(self, rank: Ints, n_retrieved: Ints) -> Floats:
-        """Return the weight of each (rank, number retrieved): (rows,). Each is asked once."""
+        """Return the weight of each rank and `n_retrieved`, (rows,); equal pairs are asked once."""
         rank_base = int(rank.max(initial=0)) + 1
         place, place_index = np.unique(n_retrieved * rank_base + rank, return_inverse=True)
         return self._measure_singles(place % rank_base, place // rank_base, self.chief_grade)[
@@ -148,7 +146,7 @@ class LinearExtremes:
 
 
 def _subtract_halves(values: Floats) -> Floats:
-    """Return what the documents add: the values with them less those without, the second half."""
+    """Return what documents add: the values with them, the first half, less the second half."""
     half = len(values) // 2
     gain: Floats = values[:half] - values[half:]
     return gain
@@ -159,7 +157,7 @@ class RatioExtremes:
 
     The difference is (D + sum of gain times d_u) / I, where d_u is the discount of an unjudged
     document u in the one run less that in the other, and I the ideal ranking's DCG. Its highest
-    value is found as `highest_ratio` says; its lowest is the highest of the difference the other
+    value is found by `find_highest_ratio`; its lowest is the highest of the difference the other
     way round. Documents of which d_u is 0 are all taken or none: they change the ideal alone.
     """
 
@@ -170,17 +168,17 @@ class RatioExtremes:
         self._top_grade = find_reachable_grade(qrels)
         worths = Worths(measure.parameters["gain"], self._top_grade)
         ideal, n_queries = qrels.ideal, len(qrels.query_ids)
-        # Documents below the cutoff k count in the ideal ranking, too, which has k documents.
-        # Among 2 k more than are judged, k are neither judged nor in the other run's first k.
+        # Documents below the cutoff k count in the ideal ranking, too, which has k documents. Among
+        # the first n_judged + 2 k, k are neither judged nor among the other run's first k.
         n_judged = int(np.bincount(ideal.query, minlength=1).max(initial=0))
         has_cutoff = isinstance(measure.cutoff, Depth)
         self.max_rank = 3 * self._dcg_extremes.max_rank + n_judged if has_cutoff else NO_CUTOFF
-        # What an unjudged document may gain, most first; and all that any document may.
+        # What an unjudged document may gain, the most first; and what any document may gain.
         reachable_grades = {0, self._top_grade, *np.unique(ideal.grade).tolist()}
         self._level_gain = worths.gains_of(worths.distinct_grades(reachable_grades))
         judged_gain = worths.gains_of(ideal.grade)
         self._rung = find_rungs(judged_gain, self._level_gain)
-        # How many judged documents of each query gain at least so much: (n_queries, n_rungs).
+        # How many judged documents of each query gain at least a rung: (n_queries, n_rungs).
         rung_index = np.searchsorted(self._rung, judged_gain, side="right")
         cell = ideal.query * (len(self._rung) + 1) + rung_index
         counts = np.bincount(cell, minlength=n_queries * (len(self._rung) + 1))
@@ -199,64 +197,45 @@ class RatioExtremes:
         )
         return discount
 
-    def ends(
-        self, query: Ints, discount_difference: Floats, difference: Floats
-    ) -> tuple[Floats, Floats]:
+    def ends(self, query: Ints, discount: Floats, difference: Floats) -> tuple[Floats, Floats]:
         """Return the lowest and the highest difference of each query: (n_queries,) twice.
 
-        `moved` (rows,) is the discount of each unjudged document in the one run less that in the
-        other, `at` (rows,) its query; `difference` (n_queries,) as it is.
+        `discount` (rows,) is the discount of each unjudged document in the one run less that in the
+        other, `query` (rows,) its query; `difference` (n_queries,) as it is.
         """
         n_queries = len(difference)
         low, high = np.empty(n_queries), np.empty(n_queries)
-        # All documents of which the discount is 0 are one row.
-        n_alike = np.bincount(query[discount_difference == 0], minlength=n_queries)
-        query = np.concatenate((query[discount_difference != 0], np.arange(n_queries)))
-        discount_difference = np.concatenate(
-            (discount_difference[discount_difference != 0], np.zeros(n_queries))
-        )
+        # All documents of a query with the discount 0 are one row.
+        is_moved = discount != 0
+        n_alike = np.bincount(query[~is_moved], minlength=n_queries)
+        query = np.concatenate((query[is_moved], np.arange(n_queries)))
+        discount = np.concatenate((discount[is_moved], np.zeros(n_queries)))
         n_rows = np.bincount(query, minlength=n_queries)
-        order = np.lexsort((discount_difference, query))
+        order = np.lexsort((discount, query))
         first_row = np.cumsum(n_rows) - n_rows
-        longest_ideal = int(
-            (n_rows + n_alike + self._n_judged.max(axis=1, initial=0)).max(initial=0)
-        )
-        n_ranks = min(longest_ideal, self._dcg_extremes.max_rank)
-        ideal_unit_gain = sum_prefixes(
-            discounted_gains(
-                self._dcg, self._dcg_extremes.chief_grade, self._top_grade, max(n_ranks, 1)
-            )
-        )
+        n_ideal = n_rows + n_alike + self._n_judged.max(axis=1, initial=0)
+        n_ranks = min(int(n_ideal.max(initial=0)), self._dcg_extremes.max_rank)
+        chief_grade, n_gains = self._dcg_extremes.chief_grade, max(n_ranks, 1)
+        unit_gain = sum_prefixes(discounted_gains(self._dcg, chief_grade, self._top_grade, n_gains))
         rung_rise = np.diff(self._rung, prepend=0.0)
         for queries in split_variants(n_queries, int(n_rows.max(initial=0)) + 2):
-            rows = order[
-                first_row[queries.start] : first_row[queries.stop - 1] + n_rows[queries.stop - 1]
-            ]
-            ascending = np.zeros((queries.stop - queries.start, int(n_rows[queries].max())))
-            place = np.arange(len(rows)) - np.repeat(
-                first_row[queries] - first_row[queries.start], n_rows[queries]
-            )
-            ascending[query[rows] - queries.start, place] = discount_difference[rows]
+            first, last, size = queries.start, queries.stop - 1, n_rows[queries]
+            rows = order[first_row[first] : first_row[last] + n_rows[last]]
+            ascending = np.zeros((len(size), int(size.max())))
+            place = np.arange(len(rows)) - np.repeat(first_row[queries] - first_row[first], size)
+            ascending[query[rows] - first, place] = discount[rows]
             n_judged, block_alike = self._n_judged[queries], n_alike[queries]
-            judged_gain = difference[queries] * (
-                ideal_unit_gain[np.minimum(n_judged, n_ranks)] * rung_rise
-            ).sum(axis=1)
+            ideal_dcg = (unit_gain[np.minimum(n_judged, n_ranks)] * rung_rise).sum(axis=1)
+            judged_gain = difference[queries] * ideal_dcg
             low[queries] = 0.0 - self._find_highest(
-                -ascending,
-                n_rows[queries],
-                block_alike,
-                0.0 - judged_gain,
-                n_judged,
-                ideal_unit_gain,
+                -ascending, size, block_alike, 0.0 - judged_gain, n_judged, unit_gain
             )
-            column = np.arange(ascending.shape[1])
-            descending = np.take_along_axis(
-                ascending, np.maximum(n_rows[queries, None] - 1 - column, 0), axis=1
-            )
+            column = np.maximum(size[:, None] - 1 - np.arange(ascending.shape[1]), 0)
+            descending = np.take_along_axis(ascending, column, axis=1)
             high[queries] = self._find_highest(
-                descending, n_rows[queries], block_alike, judged_gain, n_judged, ideal_unit_gain
+                descending, size, block_alike, judged_gain, n_judged, unit_gain
             )
-        if self._level_gain[-1] == 0:  # as it is, is one of the completions
+        if self._level_gain[-1] == 0:  # the judgments as they are, are a completion
             return np.minimum(low, difference), np.maximum(high, difference)
         return low, high
 
@@ -271,9 +250,9 @@ class RatioExtremes:
     ) -> Floats:
         """Return the highest ratio of each query: (n_queries,).
 
-        `falling` (n_queries, longest) are discounts, the greatest first, of which a query has the
-        first `n`; the one that is 0 is that of `alike` documents. The others are as in
-        `highest_ratio`.
+        `discount` (n_queries, longest) holds the greatest first, and a query has the first
+        `n_rows`; a discount of 0 is shared by `n_alike` documents. The other parameters are as in
+        `find_highest_ratio`.
         """
         n_taken = np.arange(discount.shape[1] + 1)
         discount = np.where(n_taken[1:] > n_rows[:, None], 0.0, discount)
@@ -290,6 +269,6 @@ class RatioExtremes:
             n_documents,
             ideal_unit_gain,
         )
-        # Where nothing that was judged gains anything, nothing may.
+        # Where no judged document gains anything, perhaps none does.
         has_no_gain = (n_judged.max(axis=1, initial=0) == 0) & (self._level_gain[-1] == 0)
         return np.where(has_no_gain, np.maximum(highest, 0.0), highest) + 0.0

@@ -1,12 +1,12 @@
-"""highest_ratio: which grades of unjudged documents make a ratio of gains the greatest.
+"""Finds the grades of unjudged documents that make a ratio of gains, such as nDCG, the greatest.
 
-A value (D + sum of gain times d_u) / I is sought, where d_u is what one unit of gain of the
-unjudged document u adds, and I, the DCG of the ideal ranking, depends only on how many documents
-have each gain. So among all ways with the same numbers of documents, the greatest value has the
-higher gains where d_u is greater, and a way is told by s_1 <= s_2 <= ...: how many unjudged
-documents have at least each gain, the greatest first. Then D - t I is a sum of terms, each of one s
-alone, and a pass over s for each gain finds its maximum. t is the ratio found in the round before,
-until it rises no more (Dinkelbach, Management Science 1967).
+The ratio is (D + sum of gain times d_u) / I, where d_u is what one unit of gain of the unjudged
+document u adds, and I, the DCG of the ideal ranking, depends only on how many documents have each
+gain. Of all completions with the same numbers of documents, the greatest ratio has the higher gains
+where d_u is greater. So a completion is given by s_1 <= s_2 <= ...: the numbers of unjudged
+documents with at least each gain, the greatest gain first. Then D - t I is a sum of terms that
+depend on one s each, and a pass over s for each gain finds its maximum. t is the ratio of the round
+before, until the ratio no longer rises (Dinkelbach, Management Science 1967).
 """
 
 import numpy as np
@@ -15,13 +15,13 @@ from cranfield.arrays.ranked import Floats, Ints, ratio
 
 
 def find_rungs(*gains: Floats) -> Floats:
-    """Return what any document may gain, above 0, ascending: the steps of an ideal ranking."""
+    """Return the distinct gains above 0, ascending, (n_rungs,): the steps of an ideal ranking."""
     rung = np.unique(np.concatenate(gains))
     return rung[rung > 0]
 
 
 def sum_prefixes(terms: Floats) -> Floats:
-    """Return 0, the first value, the first two added up, ...: (n + 1,)."""
+    """Return the sums of the first 0, 1, ..., n terms: (n + 1,)."""
     return np.concatenate((np.zeros(1), np.cumsum(terms)))
 
 
@@ -35,22 +35,24 @@ def find_highest_ratio(
     n_documents: Ints,
     ideal_unit_gain: Floats,
 ) -> tuple[Floats, list[Ints]]:
-    """Return the highest ratio of each query, (n_queries,), and the choices of each round.
+    """Return the highest ratio of each query, (n_queries,), and the completions of each round.
 
-    The choices, s (n_levels - 1, queries whose ratio rose), begin with all at the highest level.
+    The completions of a round are s (n_levels - 1, queries whose ratio rose): how many unjudged
+    rows have at least the gain of a level. In the first round all rows have the highest gain.
 
-    `worth` (n_levels,) is what an unjudged document may gain, most first; `rungs` (n_rungs,) what
-    any document may gain, above 0, ascending; `judged` (n_queries, n_rungs) how many judged
-    documents gain at least as much; `fixed` (n_queries,) what these add. `above` (n_queries,
-    longest + 1) is what 0, 1, ... unjudged rows add at a gain of 1, the greatest first, of which a
-    query has the first `n` (n_queries,); `documents`, of the same shape, how many documents these
-    rows are. `best` is what 0, 1, ... documents of gain 1 add to an ideal ranking.
+    `level_gain` (n_levels,) is what an unjudged document may gain, most first; `rung` (n_rungs,)
+    what any document may gain, above 0, ascending; `n_judged` (n_queries, n_rungs) how many judged
+    documents gain at least as much; `judged_gain` (n_queries,) what these add. `unit_gain`
+    (n_queries, max_rows + 1) is what 0, 1, ... unjudged rows add at a gain of 1, the greatest
+    first; a query has the first `n_rows` (n_queries,). `n_documents`, of the same shape, is the
+    number of documents in these rows. `ideal_unit_gain` is what 0, 1, ... documents of gain 1 add
+    to an ideal ranking.
     """
     n_queries, max_rows = len(n_rows), unit_gain.shape[1] - 1
     query_index, n_taken = np.arange(n_queries), np.arange(max_rows + 1)
     is_beyond = n_taken > n_rows[:, None]
     level_step, rung_rise = -np.diff(level_gain), np.diff(rung, prepend=0.0)
-    # Which level an unjudged document has to have, to gain as much as a rung; -1: none does.
+    # The lowest level at which an unjudged document gains as much as a rung; -1: no level does.
     rung_level = np.searchsorted(-level_gain, -rung, side="right") - 1
     ideal_dcg = np.zeros((len(level_gain), n_queries, max_rows + 1))
     base_dcg = np.zeros(n_queries)
@@ -64,7 +66,7 @@ def find_highest_ratio(
                     np.minimum(count[:, None] + n_documents, len(ideal_unit_gain) - 1)
                 ]
             )
-    base_dcg += ideal_dcg[-1, query_index, n_rows]  # of the lowest level, which they all have
+    base_dcg += ideal_dcg[-1, query_index, n_rows]  # all rows have the lowest level's gain
     judged_gain = judged_gain + level_gain[-1] * unit_gain[query_index, n_rows]
     highest = np.full(n_queries, -np.inf)
     rounds = [np.repeat(n_rows[None], len(level_step), axis=0)]
@@ -91,10 +93,8 @@ def find_highest_ratio(
             best_total = np.maximum.accumulate(total, axis=1)
             choices.append(np.maximum.accumulate(np.where(total == best_total, n_taken, 0), axis=1))
             total = best_total
-        limit, n_at_least = (
-            n_rows[rising_query],
-            np.empty((len(level_step), len(rising_query)), np.int64),
-        )
+        limit = n_rows[rising_query]
+        n_at_least = np.empty((len(level_step), len(rising_query)), np.int64)
         for level in range(len(level_step) - 1, -1, -1):
             limit = n_at_least[level] = choices[level][np.arange(len(rising_query)), limit]
         rounds.append(n_at_least)

@@ -14,7 +14,7 @@ collection's highest may be worth. Both ends are reached. The difference of the 
 relevant in one run and not relevant in the other.
 
 nDCG divides such a sum by the ideal ranking, which new grades make better, too. Its ends are sought
-directly (`Ratio`), and are reached as well.
+directly (`RatioExtremes`), and are reached as well.
 
 As in `cranfield.extensions.whatif.bounds`, the documents that were retrieved may have any grade.
 What nobody retrieved stays unjudged: RBP is without its tail.
@@ -57,10 +57,10 @@ Method = Literal["exact", "separate"]
 
 
 class _MeanEnds:
-    """The ends of mean differences, from those of each query, which are columns.
+    """The ends of mean differences, (n,), from the ends of each query's: (n_queries, n).
 
     A query's documents are graded apart from another's, so that the lowest mean is the mean of the
-    lowest. The means are added left to right.
+    lowest differences. The means are added left to right.
     """
 
     query_low: Floats
@@ -98,7 +98,7 @@ class PairBounds(_MeanEnds):
     def select_queries(self, rows: Bools | Ints) -> "PairBounds":
         """Return the bounds for some of the queries; no run needs to be read again.
 
-        `rows` is a mask (n_queries,), or the numbers of the queries' rows, of one at least.
+        `rows` is a mask (n_queries,), or the numbers of the rows of one query or more.
         """
         return PairBounds(self.method, self.query_low[rows], self.query_high[rows])
 
@@ -112,8 +112,8 @@ class JointBounds(_MeanEnds, Shown):
     are (see `joint_bounds`). Each query's, `query_low` and `query_high`, are (n_queries,
     n_measures), the queries in the order of `query_ids`.
 
-    >>> found = joint_bounds({"q": {"a": 1}}, [{"q": ["a", "u"]}, {"q": ["u", "v"]}], "P@2 RR")
-    >>> found.low.tolist(), found.high.tolist(), found.robust.tolist()
+    >>> bounds = joint_bounds({"q": {"a": 1}}, [{"q": ["a", "u"]}, {"q": ["u", "v"]}], "P@2 RR")
+    >>> bounds.low.tolist(), bounds.high.tolist(), bounds.robust.tolist()
     ([0.0, 0.0], [0.5, 1.0], [False, False])
     """
 
@@ -137,8 +137,9 @@ class JointBounds(_MeanEnds, Shown):
         for measure, *ends, robust, bounds in (row.values() for row in self.rows()):
             numbers = [f"{round(end, 4) + 0.0:+.4f}" for end in ends]  # no negative zero
             rows.append([measure, *numbers, bounds, "robust" if robust else "open"])
+        queries_text = format_query_count(len(self.query_ids))
         legend = [
-            f"Mean difference, {self.left} - {self.right}, over {format_query_count(len(self.query_ids))}.",
+            f"Mean difference, {self.left} - {self.right}, over {queries_text}.",
             "low, high: over every way to grade the unjudged documents that were retrieved, from "
             f"0 to {format_shortest(self.top_grade)}.",
             *(_METHOD_NOTES[method] for method in _METHOD_NOTES if method in self.methods),
@@ -214,8 +215,8 @@ def joint_bounds(
     does.
 
     >>> left, right = {"q": ["a", "u", "c"]}, {"q": ["u", "b", "a"]}
-    >>> found = joint_bounds({"q": {"a": 1, "b": 0, "c": 1}}, [left, right], "P@3")
-    >>> found.low.round(4).tolist(), found.high.round(4).tolist()
+    >>> bounds = joint_bounds({"q": {"a": 1, "b": 0, "c": 1}}, [left, right], "P@3")
+    >>> bounds.low.round(4).tolist(), bounds.high.round(4).tolist()
     ([0.3333], [0.3333])
 
     """
@@ -223,7 +224,10 @@ def joint_bounds(
     judging_options = Judging.of(judging)
     refuse_mapping(measures)
     judgments, run_of_name, measures = arrange_arguments(
-        *(qrels, runs, measures, _DEFAULT_MEASURES),
+        qrels,
+        runs,
+        measures,
+        _DEFAULT_MEASURES,
         columns=Reading.of(judging).columns,
         errors=errors,
         duplicates=judging_options.duplicates,
@@ -248,14 +252,10 @@ def joint_bounds(
     bounds_of_measure = [measure_bounds for measure_bounds in bounds if measure_bounds is not None]
     if len(bounds_of_measure) < len(bounds):
         names = map(str, systems.measures)
-        unbounded_names = [
-            name
-            for name, measure_bounds in zip(names, bounds, strict=True)
-            if measure_bounds is None
-        ]
+        unbounded_names = [name for name, bound in zip(names, bounds, strict=True) if bound is None]
         raise MeasureError(
-            f"{', '.join(unbounded_names)}: there are no bounds of the difference; there are of P, DCG, "
-            "nDCG, RBP, SetP, Success, RR, ERR, and other measures that do not depend on "
+            f"{', '.join(unbounded_names)}: there are no bounds of the difference; there are of P, "
+            "DCG, nDCG, RBP, SetP, Success, RR, ERR, and other measures that do not depend on "
             "documents that the run did not retrieve"
         )
     score = _stack_values(systems, query_ids).astype(np.float64)
@@ -288,15 +288,16 @@ def pair_bounds(
     """Return the bounds of many pairs' differences, for each measure of `systems`.
 
     `systems` is what `evaluate` gave for these `runs`, under the same names and in the same order;
-    it says how they were judged. `left` and `right` (n_pairs,) are their numbers. `query_ids` are
-    those to average over, in the order of their bytes, which every system has. The result takes
-    memory for 2 n_queries n_pairs numbers for each measure.
+    it says how they were judged. `left_system` and `right_system` (n_pairs,) are the numbers of the
+    systems. `query_ids` are the queries to average over, in the order of their bytes, which every
+    system has. The result takes memory for 2 n_queries n_pairs numbers for each measure.
 
-    None for a measure whose difference has no bounds: one of groups or preferences, or of costs
-    that a run has, or a text; one of which a run's own bounds are not proved; or any, if unjudged
-    documents were left out or count each time, equal scores ranked by grade or in all orders, or
-    documents that were not retrieved below others. Where `separate` is false, None, too, for all
-    but linear measures and nDCG: the others take two evaluations of each run and unjudged document.
+    A measure has None if its difference has no bounds: a measure of groups, of preferences, of
+    costs that a run has, or of texts; a measure for which a run's own bounds are not proved; or any
+    measure, if unjudged documents were left out or count each time, equal scores were ranked by
+    grade or in all orders, or documents that were not retrieved below others. Where `separate` is
+    false, all but linear measures and nDCG have None, too: the others take two evaluations of each
+    run and unjudged document.
     """
     measures = systems.measures
     bounds: list[PairBounds | None] = [None] * len(measures)
@@ -317,7 +318,7 @@ def pair_bounds(
         if not are_whole_grades(qrels.grade) and isinstance(
             measure.parameters.get("gain"), Mapping
         ):
-            continue  # a grade between those that it names is never worth the most
+            continue  # a grade between the grades that it names is never worth the most
         if measure.linear == "exact":
             extremes_of_index[i] = LinearExtremes(measure, averaged_qrels)
         elif measure.linear == measure.bounds == "ratio":
@@ -343,15 +344,14 @@ def pair_bounds(
 
 
 def _list_shared_queries(systems: Systems) -> list[str]:
-    query_sets = [set(scores.query_ids) for scores in systems.values()]
-    return [
-        query_id
-        for query_id in next(iter(systems.values())).query_ids
-        if all(query_id in query_set for query_set in query_sets)
-    ]
+    """Return the queries that all systems have, in the order of the first."""
+    first_scores, *other_scores = systems.values()
+    query_sets = [set(scores.query_ids) for scores in other_scores]
+    return [query for query in first_scores.query_ids if all(query in ids for ids in query_sets)]
 
 
 def _stack_values(systems: Systems, query_ids: Sequence[str]) -> Floats:
+    """Return the scores of some queries: (n_queries, n_systems, n_measures)."""
     columns = []
     for scores in systems.values():
         row_of_query = {query_id: i for i, query_id in enumerate(scores.query_ids)}
@@ -370,10 +370,10 @@ def _bound_jointly(
     right_system: Ints,
     max_difference: float,
 ) -> PairBounds:
-    """Return the bounds of each pair; `values` is (n_queries, n_systems).
+    """Return the bounds of each pair; `score` is (n_queries, n_systems).
 
-    `reach`: the greatest difference that the measure's range allows. With user-defined gains,
-    differences may be greater; rounding alone makes none.
+    `max_difference` is the greatest difference that the measure's range allows. User-defined gains
+    may make greater ones, rounding alone makes none.
     """
     rows_of_system: dict[int, tuple[Ints, Ints, Floats]] = {}
     for system in {*left_system.tolist(), *right_system.tolist()}:
@@ -382,11 +382,9 @@ def _bound_jointly(
     n_documents = 1 + max((int(d.max(initial=0)) for _, d, _ in rows_of_system.values()), default=0)
     is_in_first, second_weight = np.zeros(n_documents, np.bool_), np.zeros(n_documents)
     ends = np.empty((2, len(left_system), len(score)))
-    # A pair is always taken in the same order, so that the swapped one is its negative to the bit.
-    first_system, second_system = (
-        np.minimum(left_system, right_system),
-        np.maximum(left_system, right_system),
-    )
+    # Both orders of a pair are computed as one, so that their bounds are negatives to the bit.
+    first_system = np.minimum(left_system, right_system)
+    second_system = np.maximum(left_system, right_system)
     pair_order = np.lexsort((second_system, first_system))
     for i in watch_steps(dict.fromkeys(first_system.tolist()), "joint bounds"):
         query, document, weight = rows_of_system[i]
@@ -440,8 +438,6 @@ def _bound_separately(
         np.hstack([getattr(bounds, end)[rows] for bounds in bounds_of_system])
         for end in ("low", "high")
     )
-    low, high = (
-        lows[:, left_system] - highs[:, right_system],
-        highs[:, left_system] - lows[:, right_system],
-    )
+    low = lows[:, left_system] - highs[:, right_system]
+    high = highs[:, left_system] - lows[:, right_system]
     return PairBounds("separate", low, high)

@@ -34,17 +34,17 @@ class Bounding(EndsOptions, ScoringOptions):
     )
 
     def wrap(self, score: Scorer) -> Scorer:
-        """Have bounds found beside the values."""
+        """Return a scorer that finds bounds beside the values, if `bounds` is set."""
         return (lambda job: score(replace(job, ends=self))) if self.bounds else score
 
     def check(self, measures: Iterable[Measure], judging: Judging) -> None:
-        """Raise OptionError or MeasureError if there are no bounds to be had."""
+        """Raise OptionError or MeasureError if a measure has no bounds with these options."""
         from cranfield.extensions.whatif.bounds import check_bounded
 
         check_bounded(measures, judging)
 
     def find_ends(self, measures: Sequence[Measure], judged: Judged) -> Ends:
-        """Return the bounds."""
+        """Return the bounds of each query's value of each measure."""
         from cranfield.extensions.whatif.bounds import find_bounds
 
         return find_bounds(measures, judged)

@@ -67,22 +67,20 @@ def _tie_sentences(query_value: QueryValue) -> Iterator[str]:
     n_unnamed = len(query_value.ties) - len(named_ties)
     if n_unnamed:
         group_noun, amount = ("more group", "less") if named_ties else ("group", "little")
-        yield f"The order of {format_count(n_unnamed, group_noun)} of tied documents mattered {amount}."
+        groups_text = format_count(n_unnamed, group_noun)
+        yield f"The order of {groups_text} of tied documents mattered {amount}."
 
 
 def _tie_sentence(query_value: QueryValue, tie: Tie) -> str:
     n_docs = len(tie.docs)
     docs = ", ".join(tie.docs[:N_NAMED]) + ", ..." * (n_docs > N_NAMED)
     docs_text = f"; of these, {n_docs or 'none'} {'was' if n_docs < 2 else 'were'} kept"
-    ends = (
-        (tie.lowest, tie.highest)
-        if _improvement_verb(query_value) == "lower"
-        else (tie.highest, tie.lowest)
-    )
+    ends = (tie.lowest, tie.highest)
+    best, worst = ends if _improvement_verb(query_value) == "lower" else reversed(ends)
     return (
         f"Ranks {tie.first} to {tie.first + tie.size - 1} are tied"
         f"{docs_text * (n_docs < tie.size)}{f' ({docs})' * bool(docs)}: the best and the worst "
-        f"order by grade would give {ends[0]:.4f} and {ends[1]:.4f}."
+        f"order by grade would give {best:.4f} and {worst:.4f}."
     )
 
 
@@ -116,8 +114,9 @@ def _judgment_sentences(query_value: QueryValue) -> Iterator[str]:
     for judgment, adjective in ((up, "Highest"), (down, "Lowest")):
         if judgment is not None:
             yield (
-                f"{adjective} value with one more judgment{grades_note}{depth_text}: grade {format_short(judgment.grade)} for "
-                f"{judgment.doc} at rank {judgment.rank}: {_change_text(query_value, judgment.value)}."
+                f"{adjective} value with one more judgment{grades_note}{depth_text}: grade "
+                f"{format_short(judgment.grade)} for {judgment.doc} at rank {judgment.rank}: "
+                f"{_change_text(query_value, judgment.value)}."
             )
     if up is None and down is None:
         yield f"One more judgment{grades_note}{depth_text} would not change it."

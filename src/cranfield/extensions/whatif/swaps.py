@@ -1,6 +1,6 @@
-"""What if: the value of a query if its ranking, or one judgment, were another one.
+"""What if: the value of a query with another ranking, or with another judgment.
 
-The values are those that `evaluate` has for a run, or judgments, really changed so: see `variants`.
+The values are those of `evaluate` for a run, or judgments, really changed so: see `variants`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -30,8 +30,8 @@ _GRADES = 10  # highest grade up to which every grade is tried
 class RankableDocuments:
     """The documents that a ranking of the query may hold, by number: 0, 1, ...
 
-    Those of a `ranking` come first, best first, then `others`, which cost what `costs` says, or 1.
-    The number -1 is none: it fills up a ranking that is shorter than others.
+    The documents of `ranking` come first, best first, then `other_docs`, which cost what `costs`
+    says, or 1. The number -1 is no document: it fills up a ranking that is shorter than others.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class RankableDocuments:
         self.scene, self.ranking, self.doc_ids = scene, ranking, [*ranking.docs, *other_docs]
         self._ideal_cache: dict[object, Ranked] = {}
         row_of_doc = {doc: row for row, doc in enumerate(scene.qrels.doc_lists[0])}
-        # (n_documents + 1,) The row of its judgment, -1: unjudged; what it costs to look at it.
+        # (n_documents + 1,) A document's row of the judgments, -1: unjudged; its cost to look at.
         self.row = np.array([*(row_of_doc.get(doc, -1) for doc in self.doc_ids), -1], np.int64)
         self.cost: Floats | None = None
         if scene.judged.cost is not None:
@@ -63,10 +63,11 @@ class RankableDocuments:
         """Return several rankings of the query as one Judged.
 
         `rankings` (n, ranks) holds the numbers of documents, best first, -1 only behind the last
-        one. With `given` (n,), in each ranking that unjudged document has the grade `grade`. With
-        `places`, it holds those at these ranks alone, counted from 0: those at the other ranks are
-        unjudged, and the rankings are as long as this one. Where values are averaged over ties, the
-        places stay tied with any documents, and the rankings are as long as the scene's.
+        one. With `regraded_document` (n,), that unjudged document of each ranking has the grade
+        `grade`. With `rank_index` (ranks,), `rankings` holds the documents at these ranks alone,
+        counted from 0: documents at other ranks are unjudged, and a ranking is as long as
+        `self.ranking`. Where values are averaged over ties, the ranks stay tied with any
+        documents, and a ranking is as long as the scene's.
         """
         scene, judgment_row, is_document = self.scene, self.row[rankings], rankings >= 0
         if regraded_document is not None:
@@ -78,7 +79,10 @@ class RankableDocuments:
             n_retrieved = np.full_like(n_retrieved, len(self.ranking.docs))
         averages_ties = scene.judged.ties == "expected"
         return rerank_query(
-            *(scene.judged, scene.qrels, judgment_row, n_retrieved),
+            scene.judged,
+            scene.qrels,
+            judgment_row,
+            n_retrieved,
             judged_only=scene.judging.judged_only,
             cost=None if self.cost is None else self.cost[rankings[is_document]],
             tie_first=self.ranking.tie_first if averages_ties else None,
@@ -89,10 +93,10 @@ class RankableDocuments:
         )
 
     def find_needed_ranks(self, rank_index: Ints) -> Ints | None:
-        """Return the ranks, counted from 0, at which something may be judged: (ranks,).
+        """Return the ranks, counted from 0, at which a document may be judged: (ranks,).
 
-        They are those of judged documents, and `here`. None if all ranks are needed, as what it
-        costs to look at their documents counts.
+        They are the ranks of judged documents, and `rank_index`. None if all ranks are needed, as
+        what it costs to look at their documents counts.
         """
         if self.cost is not None:
             return None
@@ -103,7 +107,7 @@ class RankableDocuments:
     def measure_rankings(
         self, measure: Measure, n_rankings: int, make_judged: Callable[[slice], Judged]
     ) -> Floats:
-        """Return the value of each of n rankings: (n,). `judged` returns some of them."""
+        """Return the value of each ranking: (n_rankings,). `make_judged` returns some rankings."""
         return measure_variants(
             measure, n_rankings, len(self.doc_ids) + len(self.scene.qrels), make_judged
         )
@@ -118,17 +122,17 @@ class Swap:
 
     i: int
     j: int
-    doc_i: str  # as it is ranked now
+    doc_i: str  # at rank i before the swap
     doc_j: str
     value: float
     gain: float
 
 
 def find_best_swap(scene: Scene, measure: Measure) -> Swap | None:
-    """Return the swap of two of the first 100 ranks that improves the value most, None if none.
+    """Return the swap of two of the first 100 ranks that improves the value most, or None.
 
-    Improves: lowers it if lower is better, else raises it. Of equal ones, the first by i, then j.
-    Ranks are those of `scene.docs`. None for a string.
+    A swap improves a value by lowering it if lower is better, else by raising it. Of equal swaps,
+    the first by i, then j, is returned. Ranks are those of `scene.docs`. None for a string.
     """
     if measure.definition.is_text:
         return None
@@ -137,7 +141,7 @@ def find_best_swap(scene: Scene, measure: Measure) -> Swap | None:
     pairs = np.column_stack(np.triu_indices(len(kind), 1))
     pairs = pairs[kind[pairs[:, 0]] != kind[pairs[:, 1]]]
     last_rank = _find_last_rank(scene, measure)
-    if last_rank is not None:  # below it, only the first of a kind need be tried
+    if last_rank is not None:  # below it, only the first document of a kind need be tried
         first_of_kind = last_rank + np.unique(kind[last_rank:], return_index=True)[1]
         second_rank = np.append(np.arange(min(last_rank, len(kind))), first_of_kind)
         pairs = pairs[(pairs[:, 0] < last_rank) & np.isin(pairs[:, 1], second_rank)]
@@ -151,11 +155,8 @@ def find_best_swap(scene: Scene, measure: Measure) -> Swap | None:
 
     value = documents.measure_rankings(measure, len(pairs), judge_swaps)
     original_value = scene.value(measure)
-    gain = (
-        original_value - value
-        if measure.definition.higher_is_better is False
-        else value - original_value
-    )
+    lower_is_better = measure.definition.higher_is_better is False
+    gain = original_value - value if lower_is_better else value - original_value
     if not (gain > 0).any():
         return None
     best_pair = int(gain.argmax())
@@ -166,8 +167,9 @@ def find_best_swap(scene: Scene, measure: Measure) -> Swap | None:
 def _find_last_rank(scene: Scene, measure: Measure) -> int | None:
     """Return the rank below which it makes no difference where a document is; None: not known.
 
-    That is the measure's cutoff. Where the places of tied documents are dealt by grade, or averaged
-    over, a document below it may have one above. One's own measure may look below its cutoff.
+    That is the measure's cutoff. Where the ranks of tied documents depend on grades, or are
+    averaged over, a document below it may have a rank above. A user's measure may look below its
+    cutoff.
     """
     cutoff = measure.cutoff
     if (
@@ -180,9 +182,10 @@ def _find_last_rank(scene: Scene, measure: Measure) -> int | None:
 
 
 def _number_kinds(documents: RankableDocuments, n: int) -> Ints:
-    """Give the first n documents a number each; those of one may change places unnoticed: (n,).
+    """Return the kind of each of the first n documents, a number: (n,).
 
-    They carry the same judgments, were sampled alike, and cost the same.
+    Documents of one kind may change places unnoticed: they carry the same judgments, were sampled
+    alike, and cost the same.
     """
     qrels, levels = documents.scene.qrels, documents.scene.qrels.levels
     judgments_of_row: dict[int, list[object]] = {}
@@ -201,10 +204,10 @@ def _number_kinds(documents: RankableDocuments, n: int) -> Ints:
 
 @dataclass(frozen=True)
 class Tie:
-    """Documents that share their score, and the values that the query has in two orders of these.
+    """Documents that share their score, and the values that the query has in two orders of them.
 
-    `first` is the first rank of that score, as retrieved, `size` how many have it, also below the
-    rank at which the run was cut; `docs` are those of them that were kept.
+    `first` is the first rank of that score, as retrieved; `size` how many documents have it, also
+    below the rank at which the run was cut; `docs` are the tied documents that were kept.
     """
 
     first: int
@@ -215,11 +218,11 @@ class Tie:
 
 
 def find_ties(scene: Scene, measure: Measure) -> list[Tie]:
-    """Return the ties that mattered to the value, those with the greatest effect first.
+    """Return the ties that mattered to the value, the ties with the greatest effect first.
 
-    The two orders: by grade, the highest first and unjudged documents last; and the other way
-    round. A cut by `depth` comes after that: it may keep other documents of the score. None are
-    returned if equal scores are ranked by grade or averaged over, and for a string.
+    The two orders of a tie are by grade, the highest first and unjudged documents last; and the
+    other way round. A cut by `depth` comes after that: it may keep other documents of the score.
+    No tie is returned if equal scores are ranked by grade or averaged over, and for a string.
     """
     if not scene.judging.has_one_tie_order or measure.definition.is_text:
         return []
@@ -264,20 +267,20 @@ def find_ties(scene: Scene, measure: Measure) -> list[Tie]:
 
 @dataclass(frozen=True)
 class Judgment:
-    """An unjudged document at a rank of those retrieved: the value if it had this grade."""
+    """An unjudged document at a rank of the retrieved ones: the value if it had this grade."""
 
     doc: str
     rank: int
     grade: float
     value: float
-    change: float  # the value less that of now
+    change: float  # the value less the value without the judgment
 
 
 @dataclass(frozen=True)
 class Judgments:
-    """The one judgment that would raise the value most, and the one that would lower it most.
+    """The judgment that would raise the value most, and the judgment that would lower it most.
 
-    `grades` are those that were tried, if they are not all from 0 to the highest; else none.
+    `grades` are the grades that were tried, unless they are all from 0 to the highest.
     """
 
     up: Judgment | None
@@ -286,7 +289,7 @@ class Judgments:
 
 
 def untried_reason(scene: Scene, measure: Measure) -> str:
-    """Return why `judgments` tries none, as they need more than a grade; empty if it tries some."""
+    """Return why `find_judgments` can try no judgment, which needs more than a grade; else ""."""
     if scene.judged.has_groups:
         return "the judgments are in groups, and a document has a grade in each"
     if scene.qrels.sampling and measure.bounds == "refused":
@@ -301,16 +304,15 @@ def untried_reason(scene: Scene, measure: Measure) -> str:
 def find_judgments(scene: Scene, measure: Measure) -> Judgments:
     """Return which judgment of one unjudged document would move the value most, up and down.
 
-    Tried are all that were retrieved down to rank 1,000, with every grade from 0 to the highest of
+    All documents retrieved down to rank 1,000 are tried with every grade from 0 to the highest of
     the collection, or 1; if that is above 10, or some grades are fractions, with 0, 1, the highest,
     and the grades between them that the query's documents have, eight of these at most, evenly
-    chosen. The document then counts
-    as judged in everything: the ideal ranking, the number of relevant documents, and which are
-    dropped if only judged ones are looked at. Of equal ones, the highest-ranked document with the
-    lowest grade.
+    chosen. The document then counts as judged everywhere: in the ideal ranking, in the number of
+    relevant documents, and where only judged documents are looked at. Of equal judgments, the one
+    of the highest-ranked document with the lowest grade is returned.
 
-    None where no such judgment changes the value so; where none can be tried (see `untried`); and
-    for a string.
+    None where no such judgment changes the value so; where none can be tried (see
+    `untried_reason`); and for a string.
     """
     if measure.definition.is_text or untried_reason(scene, measure):
         return Judgments(None, None)
@@ -325,7 +327,7 @@ def find_judgments(scene: Scene, measure: Measure) -> Judgments:
     grades = _choose_grades(scene)
 
     def judge_with_grade(grade: float, rows: slice) -> Judged:
-        moves_ties = scene.judged.ties in _BY_GRADE  # to other places, by the grade
+        moves_ties = scene.judged.ties in _BY_GRADE  # to other ranks, by the grade
         rank_index = None if moves_ties else documents.find_needed_ranks(regraded_document[rows])
         ranks = np.arange(len(docs)) if rank_index is None else rank_index
         rankings = np.tile(ranks, (rows.stop - rows.start, 1))
@@ -362,7 +364,7 @@ def find_judgments(scene: Scene, measure: Measure) -> Judgments:
 
 
 def _choose_grades(scene: Scene) -> Sequence[float]:
-    """Return the grades that `judgments` tries, ascending: all, or of many a few."""
+    """Return the grades that `find_judgments` tries, ascending: all grades, or some of many."""
     top_grade = find_reachable_grade(scene.judged)
     has_whole_grades = scene.judged.has_whole_grades
     if top_grade <= _GRADES and has_whole_grades:
@@ -388,15 +390,15 @@ def measure_moves(
 ) -> dict[str, float]:
     """Return the value with each document alone put where another ranking has it: {id: value}.
 
-    Moved is each document of the first 100 ranks of either that the other has elsewhere: taken out
-    of the scene's ranking, so that those below move up; and put in at the rank that the other
-    ranking has it, so that those below move down, at the end of a ranking that is not so long.
+    Each document of the first 100 ranks of either ranking that the other has elsewhere is moved:
+    taken out of the scene's ranking, so that the documents below move up; and put in at its rank in
+    the other ranking, so that the documents below move down, or at the end of a shorter ranking.
     Ranks are those of `scene.docs`. The ranking gets a document shorter or longer if only one of
     the two has it, at any depth of the scene. `costs` are those of documents that only the other
-    has.
+    ranking has.
 
-    None are moved for a string, and if the value is an average over equal scores: where a document
-    would be among these is not known by its rank.
+    No document is moved for a string, and if the value is an average over equal scores: where a
+    document would be among these is not known by its rank.
     """
     if measure.definition.is_text or scene.judged.ties == "expected":
         return {}

@@ -1,4 +1,4 @@
-"""What runs retrieved and nobody judged: the same document has the same number in every run."""
+"""The unjudged documents of runs; a document has the same number in every run that has it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -34,7 +34,7 @@ class UnjudgedDocuments:
     n_retrieved: Ints  # (n_queries,) of the whole run
 
     def cut_at(self, depth: int) -> "UnjudgedDocuments":
-        """Return those of rank <= depth."""
+        """Return the documents of rank <= depth."""
         rows = np.flatnonzero(self.rank <= depth)
         return replace(
             self, query=self.query[rows], rank=self.rank[rows], document=self.document[rows]
@@ -51,7 +51,7 @@ def find_unjudged(
 def find_unjudged_with_ids(
     qrels: Qrels, runs: Sequence[Run], depth: int, judging: Judging
 ) -> tuple[list[UnjudgedDocuments], Ids]:
-    """Return what `unjudged_of` returns, and the id of each document, in the order of numbers."""
+    """Return each run's unjudged documents, and the document ids in the order of the numbers."""
     runs = [run.resolve_spans(qrels.spans, judging.overlap) for run in runs]
     documents_of_run = [_rank_run(qrels, run, depth, judging) for run in runs]
     query = np.concatenate([qrels.query, *(documents.query for documents in documents_of_run)])
@@ -74,13 +74,15 @@ def find_unjudged_with_ids(
 
 
 def _number_documents(query: Ints, docs: Ids) -> Ints:
-    """Return numbers (rows,), the same for the same query and document, query after query."""
+    """Return each row's number, (rows,): one for each document of a query, query after query."""
     hash_key = pair_keys(docs.hash(), query)
     order = hash_key.argsort(kind="stable")
     is_new = mark_changes(hash_key[order])
     repeat = np.flatnonzero(~is_new)
     a, b = order[repeat], order[repeat - 1]
-    if docs.compare(a, docs, b).any() or (query[a] != query[b]).any():  # two of the same hash
+    if (
+        docs.compare(a, docs, b).any() or (query[a] != query[b]).any()
+    ):  # two documents of the same hash
         doc_number = docs.sort_keys()
         order = np.lexsort((doc_number, query))
         is_new = mark_changes(doc_number[order], query[order])
@@ -95,7 +97,7 @@ def _number_documents(query: Ints, docs: Ids) -> Ints:
 class _RankedDocuments(NamedTuple):
     """The documents of a block, or of a run, down to a depth, in no order."""
 
-    block_queries: list[bytes]  # of the block
+    block_queries: list[bytes]  # in the order of the block; of a run, none
     query: Ints  # (rows,)
     rank: Ints  # (rows,)
     docs: Ids
@@ -103,6 +105,7 @@ class _RankedDocuments(NamedTuple):
 
 
 def _rank_run(qrels: Qrels, run: Run, depth: int, judging: Judging) -> _RankedDocuments:
+    """Return a run's documents of rank <= depth on judged queries."""
     rank_block = partial(_rank_block, qrels, run, depth, judging)
     blocks, seen_queries = [], set[bytes]()
     for documents in map_in_threads(rank_block, run.blocks(judging.order)):
@@ -126,7 +129,7 @@ def _rank_run(qrels: Qrels, run: Run, depth: int, judging: Judging) -> _RankedDo
 def _rank_block(
     qrels: Qrels, run: Run, depth: int, judging: Judging, load: Load
 ) -> _RankedDocuments:
-    """Return the documents of rank <= depth of a block's judged queries. In a thread of its own."""
+    """Return a block's documents of rank <= depth on judged queries. Runs in its own thread."""
     rankings = run.group_block(load(), judging)
     code = qrels.find_codes(rankings.queries)
     rows = np.flatnonzero(code[rankings.group] >= 0)
@@ -136,6 +139,9 @@ def _rank_block(
     n_retrieved = np.bincount(code[code >= 0], counts, len(qrels.query_ids))
     docs = rankings.block.doc.take(rows).compact()
     return _RankedDocuments(
-        *(rankings.queries.to_list(), code[rankings.group[rows]], rank, docs),
+        rankings.queries.to_list(),
+        code[rankings.group[rows]],
+        rank,
+        docs,
         n_retrieved.astype(np.int64),
     )

@@ -1,9 +1,9 @@
 """Variants: a query many times over, with other grades, other orders, or one more document.
 
-Bounds, what-ifs and judgments with other grades ask what a measure would be if something were
+Bounds, what-ifs and judgments with other grades ask what a measure would be if grades or ranks were
 different. Each variant is a query of its own in one bigger Judged, and the measure is called once
-for a whole block of them. A query has the same value alone and among others, so that these are the
-values that `evaluate` returns for data that are really changed so.
+for a whole block of variants. A query has the same value alone and among others, so that these are
+the values that `evaluate` returns for data that are really changed so.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -29,12 +29,11 @@ _Source = TypeVar("_Source")
 def pack_variants(
     variant_groups: Iterable[tuple[_Source, int, int]],
 ) -> Iterator[list[tuple[_Source, slice]]]:
-    """Put parts together in blocks of about ROWS rows, and cut those that are larger.
+    """Yield blocks of about ROWS rows: which variants of which sources are in each block.
 
-    A part is (what it is, its number of variants, the rows of each variant). A block lists which
-    variants of which parts it holds.
+    A group of variants is (their source, their number, the rows of each variant).
 
-    >>> [*packed([("a", 2, ROWS // 4), ("b", 3, ROWS // 2)])]
+    >>> [*pack_variants([("a", 2, ROWS // 4), ("b", 3, ROWS // 2)])]
     [[('a', slice(0, 2, None)), ('b', slice(0, 1, None))], [('b', slice(1, 3, None))]]
     """
     block: list[tuple[_Source, slice]] = []
@@ -54,7 +53,7 @@ def pack_variants(
 
 
 def split_variants(n_variants: int, n_rows: int) -> Iterator[slice]:
-    """Yield which of n variants are looked at together, if each has so many rows."""
+    """Yield which of `n_variants` are measured together, if each has `n_rows` rows."""
     for ((_, variants),) in pack_variants([(None, n_variants, n_rows)]):
         yield variants
 
@@ -62,9 +61,9 @@ def split_variants(n_variants: int, n_rows: int) -> Iterator[slice]:
 def measure_variants(
     measure: Measure, n_variants: int, n_rows: int, make_judged: Callable[[slice], Judged]
 ) -> Floats:
-    """Return the value of each of n variants: (n,). Each has so many rows of hits and ideal.
+    """Return the value of each variant: (n_variants,). Each has `n_rows` rows of hits and ideal.
 
-    `judged` returns some of the variants as one Judged.
+    `make_judged` returns some of the variants as one Judged.
     """
     depth = measure.parameters.get("depth")  # how many ranks are looked at, if it says so
     n_rows += depth if isinstance(depth, int) else 0
@@ -81,10 +80,10 @@ def measure_variants(
 def make_rankings(grade_matrices: Sequence[Numbers]) -> Ranked:
     """Return rankings whose documents have these grades, from rank 1 on.
 
-    Each row of a matrix (n_rankings, n_ranks) is one; the matrices may differ in length.
+    Each row of a matrix (n_rankings, n_ranks) is a ranking; the matrices may differ in length.
 
-    >>> found = rankings([np.array([[2, 1], [0, 0]]), np.array([[3]])])
-    >>> found.query, found.rank, found.grade
+    >>> rankings = make_rankings([np.array([[2, 1], [0, 0]]), np.array([[3]])])
+    >>> rankings.query, rankings.rank, rankings.grade
     (array([0, 0, 1, 1, 2]), array([1, 2, 1, 2, 1]), array([2, 1, 0, 0, 3]))
     """
     shapes = [matrix.shape for matrix in grade_matrices]
@@ -97,17 +96,19 @@ def make_rankings(grade_matrices: Sequence[Numbers]) -> Ranked:
 
 
 def repeat_ranking(ranked: Ranked, n_copies: int, grades: Numbers | None = None) -> Ranked:
-    """Return the queries of a ranking n times over, with other `grades` (n, rows) if given."""
+    """Return a ranking's queries several times, with other `grades` (n_copies, rows) if given."""
     query = (np.arange(n_copies)[:, None] * ranked.n_queries + ranked.query).ravel()
     return Ranked(
-        *(n_copies * ranked.n_queries, query, np.tile(ranked.rank, n_copies)),
+        n_copies * ranked.n_queries,
+        query,
+        np.tile(ranked.rank, n_copies),
         np.tile(ranked.grade, n_copies) if grades is None else grades.ravel(),
         columns={name: np.tile(column, n_copies) for name, column in ranked.columns.items()},
     )
 
 
 def regrade_ideal(ideal: Ranked, grades: Ints) -> Ranked:
-    """Return an ideal ranking n times over, of documents that have other `grades` (n, rows).
+    """Return an ideal ranking n times, of documents that have other `grades` (n, rows).
 
     Within a query, the grades may come in any order.
     """
@@ -135,19 +136,19 @@ def rerank_query(
     rank_index: Ints | None = None,
     ideal_cache: dict[object, Ranked] | None = None,
 ) -> Judged:
-    """Return several rankings of one query, whose `judged` and `qrels` are these, as one Judged.
+    """Return several rankings of one query, with its `judged` and its `qrels`, as one Judged.
 
-    `rows` (n, ranks) holds the row of each document's judgment, -1 for what is not judged or is
-    below the end of a ranking; `n_retrieved` (n, 1) is the number of documents. `cost` is that of
-    every retrieved document, ranking after ranking. `tie_first` and `tie_size` (ranks,) are the
-    places of tied documents, the same in all rankings, for averages over ties.
+    `judgment_row` (n, ranks) holds the row of each document's judgment, -1 for a document that is
+    not judged and below the end of a ranking; `n_retrieved` (n, 1) is the number of documents.
+    `cost` has every retrieved document, ranking after ranking. `tie_first` and `tie_size` (ranks,)
+    are the places of tied documents, the same in all rankings, for averages over ties.
 
-    `added` is the grade of one more judgment, which has the row len(qrels). For judgments in groups
-    there is none, and of a sample it has the stratum and the probability 1.
+    `extra_grade` is the grade of one more judgment, which has the row len(qrels). Judgments in
+    groups take none; in a sample it has the stratum and the probability 1.
 
-    `places` (ranks,), ascending, are the ranks less 1 of the columns of `rows`, if some are left
-    out in which nothing is judged. `kept` is a place to keep the ideal rankings, which are the same
-    for as many rankings of the same query: a measure then ranks them once.
+    `rank_index` (ranks,), ascending, are the ranks less 1 of the columns of `judgment_row`, if
+    ranks without a judged document are left out. `ideal_cache` keeps the ideal rankings, which are
+    the same for as many rankings of the same query: a measure then ranks them once.
     """
     n_rankings, ideal, levels = len(judgment_row), judged.ideal, qrels.levels
     grade, sampling = qrels.grade, qrels.sampling
@@ -177,13 +178,13 @@ def rerank_query(
     if (n_rankings, extra_grade) not in ideal_cache:
         ideal_cache[n_rankings, extra_grade] = repeat_ranking(ideal, n_rankings)
     return Judged(
-        *(
-            hits,
-            ideal_cache[n_rankings, extra_grade],
-            n_retrieved,
-            max(judged.top_grade, extra_grade or 0),
-        ),
-        *(judged.has_groups, make_parts, cost),
+        hits,
+        ideal_cache[n_rankings, extra_grade],
+        n_retrieved,
+        max(judged.top_grade, extra_grade or 0),
+        judged.has_groups,
+        make_parts,
+        cost,
         # All other equal scores keep the order of the rankings.
         ties="expected" if judged.ties == "expected" else "document",
         is_cut=judged.is_cut,
@@ -191,17 +192,19 @@ def rerank_query(
 
 
 def _add_ideal_document(ideal: Ranked, grade: float) -> Ranked:
-    """Return one query's ideal ranking with a document more, the last of its grade."""
+    """Return one query's ideal ranking with one more document, the last of its grade."""
     position = np.count_nonzero(ideal.grade >= grade)
     return Ranked(
-        *(1, np.append(ideal.query, 0), np.append(ideal.rank, len(ideal.rank) + 1)),
+        1,
+        np.append(ideal.query, 0),
+        np.append(ideal.rank, len(ideal.rank) + 1),
         np.insert(ideal.grade, position, grade),
         columns={name: np.insert(column, position, 1) for name, column in ideal.columns.items()},
     )
 
 
 def _add_level(levels: Levels, row: int, grade: float) -> Levels:
-    """Return one query's plain judgments, which are a single group, with one more."""
+    """Return one query's plain judgments, which are a single group, with one more judgment."""
     return replace(
         levels,
         group=np.append(levels.group, 0),

@@ -1,4 +1,4 @@
-"""Which document each chunk belongs to: from files, tables, dicts and rows of two columns."""
+"""Chunk files: reads which document each chunk belongs to, from files, tables, dicts and rows."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -28,14 +28,14 @@ def read_chunks(data: Any) -> dict[str, str]:
     if isinstance(source, Table):
         chunk_position, doc_position = _find_positions(source)
         rows = (
-            (row, values[chunk_position], values[doc_position])
-            for row, values in enumerate(source.rows())
+            (row, cells[chunk_position], cells[doc_position])
+            for row, cells in enumerate(source.rows())
         )
     else:
         rows = ((None, *pair) for pair in source.read_leaves(1))
     documents: dict[str, str] = {}
     for row, *pair in rows:
-        chunk_id, doc_id = (source.read_id(row, name) for name in pair)
+        chunk_id, doc_id = (source.read_id(row, cell) for cell in pair)
         first_doc = documents.setdefault(chunk_id, doc_id)
         if first_doc != doc_id:
             raise source.row_error(
@@ -50,7 +50,7 @@ def read_chunks(data: Any) -> dict[str, str]:
 
 
 def _find_positions(table: Table) -> tuple[int, int]:
-    """Return the numbers of the columns of chunks and of documents."""
+    """Return the positions of the columns of chunks and of documents."""
     doc_position, chunk_position = table.find_column(_DOC), table.find_column(_CHUNK)
     if doc_position is not None and chunk_position is not None:
         return chunk_position, doc_position

@@ -1,4 +1,4 @@
-"""Lists of grades as text: `5 2 4 0 1`, or `q1: 5 2 4 0 1`, one on a line."""
+"""Grade lists: reads lists of grades as text, `5 2 4 0 1`, or `q1: 5 2 4 0 1`, a list on a line."""
 
 import os
 import re
@@ -19,11 +19,11 @@ def parse_grade_lists(
 ) -> dict[str, list[float | None]]:
     """Return {query: grades} from texts: each is a list, lines of lists, or the path of a file.
 
-    `-` is the standard input. A list without a name gets the one at its position in `names`, or the
-    number of its position, from 1. A name ends at the last colon; a name with a colon, as `q:9`,
-    cannot contain a blank. Blank lines, and lines that begin with `#`, are left out. `what` is the
-    texts' name in errors. Raises InputError for a string that is not a list, with its line if there
-    are several; DuplicateError for a second list of a query.
+    `-` is the standard input. A list without a name gets the name at its position in `names`, or
+    the number of its position, from 1. A name ends at the last colon; a name with a colon, as
+    `q:9`, cannot contain a blank. Blank lines, and lines that begin with `#`, are left out. `title`
+    is the texts' name in errors. Raises InputError for a string that is not a list, with its line
+    if there are several; DuplicateError for a second list of a query.
     """
     grades_of_query: dict[str, list[float | None]] = {}
     for source, number, line in _read_lists(texts, title):
@@ -50,7 +50,7 @@ def parse_grade_lists(
 
 
 def _read_lists(texts: Iterable[str], title: str) -> Iterator[tuple[str, int | None, str]]:
-    """Yield each list's source, its line if the source is a file, and the list."""
+    """Yield the source of each list, the number of its line if the source has several, and it."""
     for text in texts:
         if text != "-" and (not os.path.exists(text) or os.path.isdir(text)):
             if "\n" not in text.strip():
@@ -70,6 +70,7 @@ def _read_lists(texts: Iterable[str], title: str) -> Iterator[tuple[str, int | N
 
 
 def _parse_grades(text: str, *, may_be_empty: bool) -> list[float | None]:
+    """Return the grades in a text, best rank first; None for an unjudged document."""
     text = text.strip()
     if text.startswith("[") and text.endswith("]"):
         text = text[1:-1]

@@ -1,4 +1,4 @@
-"""Labels of queries, for slices and clusters: from files, tables, dicts and rows."""
+"""Labels: reads labels of queries, for slices and clusters, from files, tables, dicts and rows."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,13 +19,13 @@ from cranfield.formats.small.read import (
 from cranfield.notes import Note
 
 QUERY = (*NAMES["query"], "_id", "id")
-UNNAMED = "slice"  # the name of labels without a name
+UNNAMED_KIND = "slice"  # the name of labels without a name
 MANY_LABELS = 50  # if more labels, and more than half as many as queries: texts, not labels
 FEW_LABELS = 10  # if more numbers: ranges; if more labels, each with one query: not labels
 RANGES = 4
 _FORM = TableForm(
     "the labels",
-    ("query_id", UNNAMED),
+    ("query_id", UNNAMED_KIND),
     header_names=QUERY,
     bare_description="a query and its label,",
 )
@@ -45,9 +45,9 @@ _Cell = tuple[int | None, Any, str, Any]  # the row, the query, the label's name
 
 @dataclass(frozen=True)
 class LabelRows:
-    """Labels of queries: {name: {query: label}}, with notes on their changes.
+    """Labels of queries: {kind: {query: label}}, with notes on labels that were changed.
 
-    Labels are in the order of the file; ranges of numbers from the lowest.
+    Labels are in the order of the file; ranges of numbers are in rising order.
     """
 
     labels: Mapping[str, Mapping[str, str]]
@@ -67,83 +67,81 @@ def read_labels(data: Any) -> LabelRows:
     Raises InputError for values that cannot be labels, such as the queries' texts, and
     DuplicateError for a query with two labels of a kind.
     """
-    return _check_labels(*_read_cells_of_labels(data, _FORM))
+    labels_of_kind, origin = _read_kinds(data, _FORM)
+    return _check_labels(labels_of_kind, origin)
 
 
 def read_cluster_labels(data: Any, by: str | None = None) -> dict[str, str]:
     """Return {query: label} for the clusters of queries in a file, a table, a dict or rows.
 
-    They have the forms that `label_rows` takes; any number of labels are clusters, and numbers are
-    labels as they are. An empty cell is no label. `by` names the labels that are meant, where there
-    are several kinds.
+    The data have the forms that `read_labels` takes; any number of labels are clusters, and numbers
+    are labels as they are. An empty cell is no label. `by` names the kind of labels, if there are
+    several.
 
     Raises InputError for values that cannot be labels, for several kinds of labels without `by`, or
     if there is no label; DuplicateError for a query with two labels.
     """
-    kinds, origin = _read_cells_of_labels(data, _CLUSTERS)
-    names = ", ".join(kinds)
-    if by is None and len(kinds) > 1:
-        problem = f"has {len(kinds)} columns of labels: {names}"
-        raise origin.row_error(None, problem, f"Name one: cluster_by={next(iter(kinds))!r}.")
-    if by is not None and by not in kinds:
+    labels_of_kind, origin = _read_kinds(data, _CLUSTERS)
+    names = ", ".join(labels_of_kind)
+    if by is None and len(labels_of_kind) > 1:
+        problem = f"has {len(labels_of_kind)} columns of labels: {names}"
+        hint = f"Name one: cluster_by={next(iter(labels_of_kind))!r}."
+        raise origin.row_error(None, problem, hint)
+    if by is not None and by not in labels_of_kind:
         raise origin.row_error(None, f"has no labels {by!r:.80}; it has {names}")
-    label_of_query = next(iter(kinds.values()), {}) if by is None else kinds[by]
+    label_of_query = next(iter(labels_of_kind.values()), {}) if by is None else labels_of_kind[by]
     if not label_of_query:
         raise origin.row_error(None, *_NO_LABEL_ERROR)
     return {query: _format_label(label) for query, label in label_of_query.items()}
 
 
-def _read_cells_of_labels(
-    data: Any, form: TableForm
-) -> tuple[dict[str, dict[str, str | float]], Origin]:
-    """Return {name: {query: label}}, and where they come from."""
+def _read_kinds(data: Any, form: TableForm) -> tuple[dict[str, dict[str, str | float]], Origin]:
+    """Return {kind: {query: label}}, and the source of the labels."""
     source = read_table(data, form)
     cells = _cells_of_table(source) if isinstance(source, Table) else _cells_of_dict(source)
     return _gather_labels(cells, source), source
 
 
 def _cells_of_table(table: Table) -> Iterator[_Cell]:
+    """Yield the labels in a table: each cell beside the column of queries."""
     if not table.n_rows:
         return
     query_position = table.find_query_column(QUERY)
-    kinds = table.other_columns([query_position])
-    for row, values in enumerate(table.rows()):
-        for i, name in kinds:
-            yield row, values[query_position], name, values[i]
+    label_columns = table.other_columns([query_position])
+    for row, cells in enumerate(table.rows()):
+        for position, kind in label_columns:
+            yield row, cells[query_position], kind, cells[position]
 
 
-def _cells_of_dict(nested_labels: NestedObject) -> Iterator[_Cell]:
-    is_nested = [isinstance(value, Mapping) for value in nested_labels.value.values()]
-    if not any(is_nested):
-        nested_labels = NestedObject(
-            nested_labels.name, {UNNAMED: nested_labels.value}, nested_labels.where
-        )
-    elif not all(is_nested):
-        raise nested_labels.row_error(
-            None, "expected {query: label} or {name: {query: label}}, got both"
-        )
-    for name, query, label in nested_labels.read_leaves(2):
-        yield None, query, str(name), label
+def _cells_of_dict(source: NestedObject) -> Iterator[_Cell]:
+    """Yield the labels in {query: label} or {kind: {query: label}}."""
+    is_dict = [isinstance(member, Mapping) for member in source.members.values()]
+    if not any(is_dict):
+        source = NestedObject(source.name, {UNNAMED_KIND: source.members}, source.find_line)
+    elif not all(is_dict):
+        raise source.row_error(None, "expected {query: label} or {name: {query: label}}, got both")
+    for kind, query, label in source.read_leaves(2):
+        yield None, query, str(kind), label
 
 
 def _gather_labels(cells: Iterable[_Cell], origin: Origin) -> dict[str, dict[str, str | float]]:
+    """Return {kind: {query: label}}; InputError for a cell that is no label, or for two labels."""
     labels_of_kind: dict[str, dict[str, str | float]] = {}
-    for row, query, name, value in cells:
+    for row, query, kind, cell in cells:
         query = origin.read_id(row, query)
-        labels = labels_of_kind.setdefault(name, {})
-        label = escape_surrogates(value.strip()) if isinstance(value, str) else value
+        labels = labels_of_kind.setdefault(kind, {})
+        label = escape_surrogates(cell.strip()) if isinstance(cell, str) else cell
         if label is None or label == "" or (isinstance(label, float) and math.isnan(label)):
             continue
         if isinstance(label, Mapping | list | tuple | set | bytes):
-            raise origin.row_error(
-                row, f"expected a label of query {query!r:.80}, got {label!r:.80}"
-            )
+            problem = f"expected a label of query {query!r:.80}, got {label!r:.80}"
+            raise origin.row_error(row, problem)
         if isinstance(label, bool) or not isinstance(label, int | float):
             label = str(label)
         if labels.setdefault(query, label) != label:
             raise origin.row_error(
                 row,
-                f"query {query!r:.80} is {label!r:.80} as {name!r:.80} here, and "
+                f"query {query!r:.80} is {label!r:.80} as {kind!r:.80} here, and "
                 f"{labels[query]!r:.80} above",
                 kind=DuplicateError,
             )
@@ -156,32 +154,32 @@ def _check_labels(
     """Return the labels that are few enough for slices."""
     labels: dict[str, dict[str, str]] = {}
     notes: list[Note] = []
-    for name, label_of_query in labels_of_kind.items():
-        distinct = set(label_of_query.values())
-        numbers = {label: n for label in distinct if (n := _to_finite_number(label)) is not None}
-        n_labels = len(distinct)
-        if n_labels > FEW_LABELS and len(numbers) == n_labels:
-            labels[name] = _make_ranges(
-                {query: numbers[label] for query, label in label_of_query.items()}
-            )
+    for kind, label_of_query in labels_of_kind.items():
+        distinct_labels = set(label_of_query.values())
+        n_labels, n_queries = len(distinct_labels), len(label_of_query)
+        number_of_label = {label: _to_finite_number(label) for label in distinct_labels}
+        limit = FEW_LABELS if n_labels == n_queries else max(MANY_LABELS, n_queries / 2)
+        if n_labels > FEW_LABELS and None not in number_of_label.values():
+            number_of_query = {
+                query: number
+                for query, label in label_of_query.items()
+                if (number := number_of_label[label]) is not None
+            }
+            labels[kind] = _make_ranges(number_of_query)
             text = (
-                f"{name}: {n_labels:,} different numbers, put into ranges at the quartiles of "
-                f"{len(label_of_query):,} queries."
+                f"{kind}: {n_labels:,} different numbers, put into ranges at the quartiles of "
+                f"{n_queries:,} queries."
             )
             notes.append(Note("ranges", "info", text))
-        elif n_labels > (
-            FEW_LABELS
-            if n_labels == len(label_of_query)
-            else max(MANY_LABELS, len(label_of_query) / 2)
-        ):
-            text = f"{name}: left out, {n_labels:,} labels of {len(label_of_query):,} queries."
+        elif n_labels > limit:
+            text = f"{kind}: left out, {n_labels:,} labels of {n_queries:,} queries."
             notes.append(Note("labels-left-out", "info", text))
         elif label_of_query:
-            if n_labels == len(label_of_query) > 1:
-                text = f"{name}: each label has one query only."
+            if n_labels == n_queries > 1:
+                text = f"{kind}: each label has one query only."
                 notes.append(Note("one-query-each", "info", text))
-            text_of_label = {label: _format_label(label) for label in distinct}
-            labels[name] = {query: text_of_label[label] for query, label in label_of_query.items()}
+            text_of_label = {label: _format_label(label) for label in distinct_labels}
+            labels[kind] = {query: text_of_label[label] for query, label in label_of_query.items()}
     if not labels and notes:
         raise origin.row_error(
             None,

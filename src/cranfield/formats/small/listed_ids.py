@@ -1,4 +1,4 @@
-"""Files that list ids: one to a line, of queries or of documents, as the first line says."""
+"""Id lists: reads files of ids, one on a line, of queries or of documents, as line 1 says."""
 
 import re
 from typing import Literal
@@ -12,7 +12,7 @@ IdKind = Literal["query_id", "doc_id"]
 
 
 def read_id_list(path: str) -> tuple[IdKind, list[str]] | None:
-    """Return what a file lists, and the ids; None if its first line is not `query_id` or `doc_id`.
+    """Return the kind of ids in a file, and the ids; None if no line `query_id` or `doc_id` leads.
 
     Raises InputError for a file of that line alone, and for a list of something else.
     """

@@ -1,4 +1,4 @@
-"""The reader of small tables: columns of values from files, tables in memory, rows and dicts.
+"""The reader of small tables: makes columns of files, tables in memory, rows and dicts.
 
 Arrow reads Parquet, Arrow files and tables in memory. Text, JSON and rows in memory, which may have
 several types in a column, become the same columns. If a row has a fault, the file is read again to
@@ -42,14 +42,15 @@ _SEPARATORS = "\t,;|"
 class TableForm:
     """A kind of small table: its columns, and how text and rows without names are read.
 
-    `what` is its name in errors. `names` are the names of a tuple's values; `needed` are names that
-    the first line of a text must have. `known` are the names of the column by which a first line of
-    names, or an object that is a row, is recognised.
+    `title` is its name in errors. `names` are the names of a tuple's cells; `required_names` must
+    be in the first line of a text. `header_names` are the names of the column by which a first line
+    of names, or an object that is a row, is recognised.
 
-    `bare` describes lines without names in errors, which end with `hint`; such lines have as many
-    fields as there are `names`. Without `bare`, the first line of a text always holds names. The
-    separator is the first of `separators` in the first line, else white space; if `separators` is
-    empty, lines that begin with # are comments. A field between `quoted` separators may be quoted.
+    `bare_description` is, in errors, what lines without names should be; `hint` follows; such lines
+    have as many fields as there are `names`. Without a description, the first line of a text always
+    holds names. The separator is the first of `separators` in the first line, else white space; if
+    `separators` is empty, lines that begin with # are comments. A field between
+    `quoted_separators` may be quoted.
     """
 
     title: str
@@ -74,10 +75,11 @@ class TableForm:
         return bool(fields) and not (has_equal_length or has_numbers)
 
     def find_missing_names(self, names: Names) -> str | None:
-        """Return an error text if a table lacks needed names."""
-        if {*self.required_names} <= {*map(plain_name, names)}:
+        """Return what an error says of a table without the required names; None with them."""
+        required_names = self.required_names
+        if {*required_names} <= {*map(plain_name, names)}:
             return None
-        return f"expected the columns {', '.join(self.required_names[:-1])} and {self.required_names[-1]}"
+        return f"expected the columns {', '.join(required_names[:-1])} and {required_names[-1]}"
 
 
 def white_space_form(title: str, *names: str) -> TableForm:
@@ -88,14 +90,14 @@ def white_space_form(title: str, *names: str) -> TableForm:
 
 
 class Origin:
-    """A source: its name in errors, and the lines of its rows, if any.
+    """The source of a small table: its name in errors, and how to find the line of a row.
 
-    `where` returns a row's line; None for a source without lines.
+    `find_line` is None for a source without lines.
     """
 
     def __init__(self, name: str, find_line: FindLine | None = None) -> None:
         self.name = name
-        self.where = find_line
+        self.find_line = find_line
 
     def row_error(
         self,
@@ -104,24 +106,24 @@ class Origin:
         hint: str | None = None,
         kind: type[InputError] = InputError,
     ) -> InputError:
-        """Return an error with its place: the line of a row, or the row, from 0."""
+        """Return an error with the line of a row, or with the row's number, from 0."""
         if row is None:
             return kind(problem, source=self.name, hint=hint)
-        if self.where is None:
+        if self.find_line is None:
             return kind(problem, source=f"{self.name}: row {row}", hint=hint)
-        line, text = self.where(row)
+        line, text = self.find_line(row)
         return kind(problem, source=self.name, line=line, text=text.rstrip(), hint=hint)
 
-    def read_id(self, row: int | None, value: Any) -> str:
-        """Return an id as text; InputError for a value that cannot be an id."""
+    def read_id(self, row: int | None, cell: Any) -> str:
+        """Return an id as text; InputError, with the row's line, for a cell that is no id."""
         try:
-            return to_id_text(value, "")
+            return to_id_text(cell, "")
         except InputError as error:
             raise self.row_error(row, error.problem.removeprefix(": ")) from None
 
 
 class Table(Origin):
-    """Columns of equal length, and their names; `bare`: from a text without names."""
+    """Columns of equal length, and their names; `is_headless`: a text without names."""
 
     def __init__(
         self,
@@ -134,23 +136,20 @@ class Table(Origin):
         super().__init__(name, find_line)
         self.names = names
         self.columns = columns
-        self.bare = is_headless
+        self.is_headless = is_headless
         self.n_rows = len(columns[0]) if columns else 0
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
-        """Yield the values of each row."""
+        """Yield the cells of each row."""
         return zip(*self.columns, strict=True)
 
     def find_column(self, plain_names: Names) -> int | None:
-        """Return the number of the first column with one of these plain names."""
-        plain_table_names = [plain_name(name) for name in self.names]
-        return next(
-            (plain_table_names.index(name) for name in plain_names if name in plain_table_names),
-            None,
-        )
+        """Return the position of the first column whose plain name is among these; None without."""
+        names = [plain_name(name) for name in self.names]
+        return next((names.index(name) for name in plain_names if name in names), None)
 
     def find_query_column(self, plain_names: Names) -> int:
-        """Return the number of the column of queries, or of pandas' index instead.
+        """Return the position of the column of queries, or of pandas' index instead.
 
         Raises InputError for the first row that has no query.
         """
@@ -167,28 +166,27 @@ class Table(Origin):
         return positions[0]
 
     def other_columns(self, positions: Iterable[int]) -> list[tuple[int, str]]:
-        """Return the number and name of each column that is neither taken nor an index."""
-        named_positions = [
-            (i, name.strip()) for i, name in enumerate(self.names) if name not in INDEX
-        ]
-        return [(i, name) for i, name in named_positions if i not in set(positions)]
+        """Return the position and name of each column that is no index, without these positions."""
+        skipped_positions = set(positions)
+        columns = [(i, name.strip()) for i, name in enumerate(self.names) if name not in INDEX]
+        return [(i, name) for i, name in columns if i not in skipped_positions]
 
 
 class NestedObject(Origin):
-    """A dict, or a file of one JSON object, that is nested."""
+    """A dict of dicts, or a file with a JSON object of objects."""
 
     def __init__(
         self, name: str, members: Mapping[Any, Any], find_line: FindLine | None = None
     ) -> None:
         super().__init__(name, find_line)
-        self.value = members
+        self.members = members
 
     def read_leaves(self, depth: int) -> Iterator[tuple[Any, ...]]:
-        """Yield (key, ..., value) of `depth` dicts within each other; InputError for other data."""
+        """Yield (key, ..., leaf) of `depth` dicts within each other; InputError for other data."""
         if depth == 1:
-            yield from self.value.items()
+            yield from self.members.items()
             return
-        for key, inner in self.value.items():
+        for key, inner in self.members.items():
             if not isinstance(inner, Mapping):
                 raise self.row_error(None, f"expected a dict for {key!r:.80}, got {inner!r:.80}")
             for keys in NestedObject(self.name, inner).read_leaves(depth - 1):
@@ -196,19 +194,18 @@ class NestedObject(Origin):
 
 
 def read_table(data: Any, form: TableForm) -> Table | NestedObject:
-    """Return the content of a file, a table, a dict or rows.
+    """Return the table, or the nested object, in a file, a table, a dict or rows.
 
-    An object is a row if one of its values is neither an object nor a list, and one has a `known`
-    name of the form, if there are any. The caller interprets other objects.
+    A single object is a row if a member is neither an object nor a list, and if a name is among the
+    form's `header_names`, where there are any. The caller interprets other objects.
     """
     if isinstance(data, str | os.PathLike):
         return _read_file(Source(data), form)
     if isinstance(data, Mapping):
         return _read_object(form.title, data, form)
     if getattr(data, "ndim", 0) == 1 and hasattr(data, "index") and hasattr(data, "items"):
-        value_of_key = dict(data.items())  # a pandas Series with queries as its index
-        members = value_of_key if data.name is None else {data.name: value_of_key}
-        return NestedObject(form.title, members)
+        series = dict(data.items())  # a pandas Series with queries as its index
+        return NestedObject(form.title, series if data.name is None else {data.name: series})
     if is_table(data):
         return _from_arrow_table(arrow_table(data, form.title), form.title)
     if not isinstance(data, Iterable) or isinstance(data, bytes | bytearray):
@@ -222,15 +219,15 @@ def not_a_table_error(form: TableForm, data: Any) -> InputError:
     return InputError(f"{expected}, got {type(data).__name__}")
 
 
-def parse_number(value: Any) -> float | None:
-    """Return the number in a cell or a text; None if it is not a number."""
-    if isinstance(value, str):
-        if "_" in value or not value.isascii():
+def parse_number(cell: Any) -> float | None:
+    """Return the number in a cell, which may be a text; None if it holds none."""
+    if isinstance(cell, str):
+        if "_" in cell or not cell.isascii():
             return None
-    elif isinstance(value, bool | bytes | bytearray):
+    elif isinstance(cell, bool | bytes | bytearray):
         return None
     try:
-        return float(value)
+        return float(cell)
     except (TypeError, ValueError):
         return None
     except OverflowError:  # a whole number with hundreds of digits
@@ -238,6 +235,7 @@ def parse_number(value: Any) -> float | None:
 
 
 def _read_file(source: Source, form: TableForm) -> Table | NestedObject:
+    """Return the table, or the nested object, in a file of any format."""
     columnar_format = detect_columnar_format(source, source.read_start(4096))
     if columnar_format is not None:
         return _from_arrow_table(read_columnar_file(source, columnar_format), source.name)
@@ -245,7 +243,7 @@ def _read_file(source: Source, form: TableForm) -> Table | NestedObject:
 
 
 def read_text_rows(name: str, read_lines: ReadLines, form: TableForm) -> Table | NestedObject:
-    """Return the content of a file's text: JSON, or lines."""
+    """Return the table, or the nested object, in a text of JSON or of lines."""
     if first_character(read_lines) in ("{", "["):
         return _read_json(name, read_lines, form)
     return _TextReader(name, read_lines, form).read_table()
@@ -253,15 +251,14 @@ def read_text_rows(name: str, read_lines: ReadLines, form: TableForm) -> Table |
 
 def first_character(read_lines: ReadLines) -> str:
     """Return the first character of a text that is not white space; empty if there is none."""
-    return next(
-        (stripped_line[0] for _, line in read_lines() if (stripped_line := line.strip())), ""
-    )
+    return next((line.strip()[0] for _, line in read_lines() if line.strip()), "")
 
 
 # ---- rows, objects and Arrow data ---------------------------------------------------------------
 
 
 def _to_mapping(row: Any, number: int, form: TableForm) -> Mapping[Any, Any]:
+    """Return a row in memory as {name: cell}."""
     if isinstance(row, Mapping):
         return row
     if hasattr(row, "_fields"):
@@ -275,7 +272,7 @@ def _to_mapping(row: Any, number: int, form: TableForm) -> Mapping[Any, Any]:
 def _make_table(
     rows: Sequence[Mapping[Any, Any]], name: str, find_line: FindLine | None = None
 ) -> Table:
-    """Return rows with names as columns; None for a value that a row lacks."""
+    """Return rows, {name: cell}, as a table of columns; None for a cell that a row lacks."""
     keys = list(dict.fromkeys(chain.from_iterable(rows)))
     columns = [[row.get(key) for row in rows] for key in keys]
     return Table(name, [str(key) for key in keys], columns, find_line)
@@ -284,15 +281,16 @@ def _make_table(
 def _read_object(
     name: str, members: Mapping[Any, Any], form: TableForm, find_line: FindLine | None = None
 ) -> Table | NestedObject:
+    """Return a single object as a table of one row, or else as a nested object."""
     row = _make_table([members], name, find_line)
-    is_nested = all(isinstance(member, Mapping | list) for member in members.values())
-    is_row = not is_nested and (
-        not form.header_names or row.find_column(form.header_names) is not None
-    )
+    is_row = not all(isinstance(member, Mapping | list) for member in members.values())
+    if form.header_names:
+        is_row &= row.find_column(form.header_names) is not None
     return row if is_row else NestedObject(name, members, find_line)
 
 
 def _from_arrow_table(table: "pa.Table", name: str) -> Table:
+    """Return an Arrow table with its cells as Python objects."""
     names = table.column_names
     if repeated_name := _find_repeated(names):
         raise InputError(f"has several columns named {repeated_name!r:.80}", source=name)
@@ -312,7 +310,7 @@ def _find_repeated(names: Iterable[str]) -> str | None:
 
 
 def read_text_table(name: str, text: str, form: TableForm) -> Table:
-    """Return the lines of a text as rows; see `Form`."""
+    """Return the lines of a text as the rows of a table: see `TableForm`."""
     return _TextReader(name, lambda: enumerate(io.StringIO(text, newline=""), 1), form).read_table()
 
 
@@ -322,33 +320,32 @@ def _find_line(read_lines: ReadLines, number: int) -> tuple[int, str]:
 
 
 class _TextReader(Origin):
-    """Lines of fields with a separator or white space between them; errors have their number."""
+    """Reads lines of fields with a separator or white space between them, as a form says."""
 
     def __init__(self, name: str, read_lines: ReadLines, form: TableForm) -> None:
         super().__init__(name, partial(_find_line, read_lines))
         self._form, self._read_lines = form, read_lines
-        first = next((line for _, line in read_lines() if line.strip()), "")
-        self._separator = next(
-            (separator for separator in form.separators if separator in first), ""
-        )
+        first_line = next((line for _, line in read_lines() if line.strip()), "")
+        separators = (separator for separator in form.separators if separator in first_line)
+        self._separator = next(separators, "")
         self._has_quotes = bool(self._separator)
 
     def read_table(self) -> Table:
-        """Return the lines as rows; the first one names the columns if the form says so."""
+        """Return the lines as the rows of a table; the first line names the columns if it can."""
         form, names = self._form, self._form.names
-        first: list[str]
+        header: list[str]
         try:
-            line, first = next(self._read_records(), (None, []))
-        except InputError:  # what looks like a quotation may not be one
-            line, first = 1, []
-        has_header = form.is_header(first)
+            line, header = next(self._read_records(), (None, []))
+        except InputError:  # a field that looks like a quotation may not be one
+            line, header = 1, []
+        has_header = form.is_header(header)
         expected = form.bare_description
         if has_header:
-            if problem := form.find_missing_names(first):
+            if problem := form.find_missing_names(header):
                 raise self.row_error(line, f"{problem} in its first line")
-            if repeated_name := _find_repeated(first):
+            if repeated_name := _find_repeated(header):
                 raise self.row_error(line, f"has several columns named {repeated_name!r:.80}")
-            names, expected = first, f"{len(first)} columns, {', '.join(first):.200};"
+            names, expected = header, f"{len(header)} columns, {', '.join(header):.200};"
         elif self._separator not in form.quoted_separators:
             self._has_quotes = False
         columns: list[list[str]] = [[] for _ in names]
@@ -366,7 +363,7 @@ class _TextReader(Origin):
         return Table(self.name, names, columns, find_row_line, is_headless=not has_header)
 
     def _read_records(self) -> Iterator[tuple[int, list[str]]]:
-        """Yield the fields of each line that is not blank, with its number.
+        """Yield the number and the fields of each line that is not blank.
 
         A field between quotation marks may go on in the next lines.
         """
@@ -395,31 +392,32 @@ _split_fields = re.compile(r"[^ \t\n\r\f\v]+").findall
 
 
 def _read_json(name: str, read_lines: ReadLines, form: TableForm) -> Table | NestedObject:
+    """Return the rows, or the object, in a JSON text, or in a text of JSON lines."""
     origin = Origin(name, lambda row: _find_line(read_lines, row + 1))
     try:
-        value = _decode_json("".join(line for _, line in read_lines()))
+        root = _decode_json("".join(line for _, line in read_lines()))
     except json.JSONDecodeError as error:
         if error.msg != "Extra data":
             raise origin.row_error(error.lineno - 1, f"is not valid JSON: {error}") from None
         lines = [(number, line) for number, line in read_lines() if line.strip()]
         origin = Origin(name, lines.__getitem__)
         rows = [_parse_object(line, origin, i) for i, (_, line) in enumerate(lines)]
-        return _make_table(rows, name, origin.where)
+        return _make_table(rows, name, origin.find_line)
     except InputError as error:
         raise error.locate(name) from None
     except (ValueError, RecursionError) as error:
         raise InputError(f"is not valid JSON: {error}", source=name) from None
-    if isinstance(value, Mapping):
-        return _read_object(name, value, form, origin.where)
-    for i, row in enumerate(value):
+    if isinstance(root, Mapping):
+        return _read_object(name, root, form, origin.find_line)
+    for i, row in enumerate(root):
         if not isinstance(row, Mapping):
             problem = f"element {i}: expected a JSON object, got {row!r:.80}"
             raise InputError(problem, source=name)
-    return _make_table(value, name)
+    return _make_table(root, name)
 
 
 def _parse_object(line: str, origin: Origin, i: int) -> dict[str, Any]:
-    """Return the object of the i-th of some JSON lines."""
+    """Return the object in the i-th of some JSON lines; InputError for anything else."""
     try:
         row = _decode_json(line)
     except InputError as error:
@@ -432,6 +430,7 @@ def _parse_object(line: str, origin: Origin, i: int) -> dict[str, Any]:
 
 
 def _refuse_repeated_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return {name: value} of a JSON object; DuplicateError for a name that occurs twice."""
     members = dict(pairs)
     if len(members) < len(pairs):
         repeated_name = _find_repeated(name for name, _ in pairs)

@@ -1,4 +1,4 @@
-"""Scores of queries, saved by any tool: from files, tables, dicts and rows.
+"""Score files: reads scores of queries, saved by any tool, from files, tables, dicts and rows.
 
 A score is (system, measure, query, value). Lines and rows may hold one score each (trec_eval,
 ir_measures, PyTerrier, this library's `evaluate -q`), or a column for each measure (data frames,
@@ -60,15 +60,15 @@ _ScoreCell = tuple[int | None, System, Measure, Any, Any]  # the row, ..., the q
 
 @dataclass(frozen=True)
 class ScoreRows:
-    """Scores by system and measure, with the file's names, and what was left out.
+    """Scores by system and measure, with the file's names, and counts of what was left out.
 
-    `scores` is {(system, measure): {query: value}}; the system is None if it has no name, the
+    `scores` is {(system, measure): {query: score}}; the system is None if it has no name, the
     measure if the columns are systems. `summaries` counts the values over all queries, by the text
-    instead of a query's id; `texts` counts the values that are not numbers, by measure. `missing`
-    counts the empty cells. `recipe` is how the scores were computed, and `retrieved` a sketch of
-    the documents that each system retrieved, if the file has them; `made_of` is what these
-    documents were made of, of systems where they were mapped. `warnings` were given when the
-    scores were computed, by system. `source` is the name of the file, or of what it is, in errors.
+    instead of a query's id; `text_counts` counts the values that are not numbers, by measure;
+    `n_missing` counts the empty cells. `recipe` is how the scores were computed;
+    `retrieved_sketches` are, by system, sketches of the documents that were retrieved, and
+    `conversions` say what these were made of where they were mapped. `warnings` were given when the
+    scores were computed, by system. `source` is the name of the file, or of the data, in errors.
     """
 
     source: str
@@ -82,7 +82,7 @@ class ScoreRows:
     warnings: Sequence[tuple[str, Note]] = ()
 
     def notes(self) -> list[Note]:
-        """Return what was left out, in words."""
+        """Return notes on the values that were left out."""
         notes = []
         for query, n in self.summaries.items():
             text = f"{n:,} of {query!r} left out: the value over all queries."
@@ -94,7 +94,7 @@ class ScoreRows:
 
 
 def system_name_of_file(path: Any) -> str:
-    """Return the name of the system in a file of scores: from the file's name, as for a run."""
+    """Return the name of the system in a file of scores: the file's name, as for a run."""
     from cranfield.formats.files import stem_of  # slow, and not needed for tables
 
     return stem_of(Source(path))
@@ -114,44 +114,36 @@ def read_scores(
     """
     source = read_table(data, _FORM)
     if isinstance(source, Table):
-        cells = (
-            _read_lines_without_names(source, is_measure)
-            if source.bare
-            else _read_named_rows(source, layout)
-        )
-        return _gather(cells, source)
-    if isinstance(source.value.get("runs"), list):  # `cranfield evaluate --format json`
-        scores = _gather(_read_runs(source.value["runs"], source), source, frozenset())
-        recipe = source.value.get("recipe")
+        if source.is_headless:
+            return _gather(_read_lines_without_names(source, is_measure), source)
+        return _gather(_read_named_rows(source, layout), source)
+    members = source.members
+    if isinstance(members.get("runs"), list):  # `cranfield evaluate --format json`
+        scores = _gather(_read_runs(members["runs"], source), source, frozenset())
+        recipe = members.get("recipe")
         if not isinstance(recipe, Mapping):
             return scores
-        runs = {source.read_id(None, run.get("run")): run for run in source.value["runs"]}
+        runs = {source.read_id(None, run.get("run")): run for run in members["runs"]}
 
         def texts(key: str) -> dict[System, str]:
             return {name: run[key] for name, run in runs.items() if isinstance(run.get(key), str)}
 
-        notes_of_runs = (
+        notes = [
             (name, read_note(note))
             for name, run in runs.items()
             for note in _list_or_empty(run.get("notes"))
-        )
-        grave_notes = [
-            (name, note) for name, note in notes_of_runs if note is not None and note.is_grave
         ]
         return replace(
             scores,
             recipe=recipe,
             retrieved_sketches=texts("retrieved"),
             conversions=texts("made_of"),
-            warnings=grave_notes,
+            warnings=[(name, note) for name, note in notes if note is not None and note.is_grave],
         )
-    ids, scores_of_measure = source.value.get("query_ids"), source.value.get("scores")
-    if isinstance(ids, list) and isinstance(
-        scores_of_measure, Mapping
-    ):  # `cranfield compare --format json`
-        return _gather(
-            _read_comparison(ids, NestedObject(source.name, scores_of_measure)), source, frozenset()
-        )
+    ids, columns = members.get("query_ids"), members.get("scores")
+    if isinstance(ids, list) and isinstance(columns, Mapping):  # `cranfield compare --format json`
+        cells = _read_comparison(ids, NestedObject(source.name, columns))
+        return _gather(cells, source, frozenset())
     return _gather(_read_nested(source, is_measure, layout), source)
 
 
@@ -160,31 +152,30 @@ def read_system_scores(
 ) -> ScoreRows:
     """Return the scores of one system in a dict.
 
-    It is {query: value}, {measure: {query: value}} or {query: {measure: value}}, the last only for
-    known measures. Raises the same errors as `score_rows`.
+    The dict is {query: score}, {measure: {query: score}} or {query: {measure: score}}, the last
+    only for known measures. Raises the same errors as `read_scores`.
     """
-    nested_scores = NestedObject(name, data)
+    source = NestedObject(name, data)
     if any(isinstance(inner, Mapping) for inner in data.values()):
-        return _gather(
-            _read_system(nested_scores, is_measure, None, measures_first=True), nested_scores
-        )
-    return _gather(
-        ((None, None, None, *pair) for pair in nested_scores.read_leaves(1)), nested_scores
-    )
+        return _gather(_read_system(source, is_measure, None, measures_first=True), source)
+    cells = ((None, None, None, *pair) for pair in source.read_leaves(1))
+    return _gather(cells, source)
 
 
 def _gather(
-    rows: Iterable[_ScoreCell], origin: Origin, summary_names: Set[str] = SUMMARIES
+    cells: Iterable[_ScoreCell], origin: Origin, summary_names: Set[str] = SUMMARIES
 ) -> ScoreRows:
+    """Return the scores in cells; InputError for a cell that is no score, or comes twice.
+
+    `summary_names` are written instead of a query's id for a value over all queries.
+    """
     scores_of_column: dict[tuple[System, Measure], dict[str, float]] = {}
     text_columns: set[tuple[System, Measure]] = set()
     summaries: Counter[str] = Counter()
-    texts: Counter[str] = Counter()
-    error_of_measure: dict[
-        str, InputError
-    ] = {}  # the first value of each measure that is not a number
-    missing = 0
-    for row, system, measure, query, value in rows:
+    text_counts: Counter[str] = Counter()
+    error_of_measure: dict[str, InputError] = {}  # of its first value that is not a number
+    n_missing = 0
+    for row, system, measure, query, value in cells:
         scores = scores_of_column.get((system, measure))
         if scores is None:
             scores = scores_of_column[system, measure] = {}
@@ -196,12 +187,12 @@ def _gather(
             summaries[query] += 1
             continue
         if _is_empty(value):
-            missing += 1
+            n_missing += 1
             continue
         number = value if type(value) is float else parse_number(value)
         if number is None or (text_columns and (system, measure) in text_columns):
             name = measure or "the scores"
-            texts[name] += 1
+            text_counts[name] += 1
             if name not in error_of_measure:
                 problem = f"expected a number as {name} of query {query!r:.80}, got {value!r:.80}"
                 error_of_measure[name] = origin.row_error(row, problem)
@@ -235,11 +226,9 @@ def _gather(
     if not scores_of_column and summaries:
         raise origin.row_error(None, "holds values over all queries only", _PER_QUERY_HINT)
     if not scores_of_column:
-        raise next(
-            iter(error_of_measure.values()),
-            origin.row_error(None, "holds no scores: there is no query"),
-        )
-    return ScoreRows(origin.name, scores_of_column, dict(summaries), dict(texts), missing)
+        no_scores = origin.row_error(None, "holds no scores: there is no query")
+        raise next(iter(error_of_measure.values()), no_scores)
+    return ScoreRows(origin.name, scores_of_column, dict(summaries), dict(text_counts), n_missing)
 
 
 def not_a_score_error(system: str, measure: Measure, query: str, value: object) -> InputError:
@@ -250,40 +239,41 @@ def not_a_score_error(system: str, measure: Measure, query: str, value: object) 
     )
 
 
-def _list_or_empty(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
+def _list_or_empty(member: Any) -> list[Any]:
+    return member if isinstance(member, list) else []
 
 
-def _is_empty(value: Any) -> bool:
-    return value is None or (type(value) is str and not value)
+def _is_empty(cell: Any) -> bool:
+    return cell is None or (type(cell) is str and not cell)
 
 
 # ---- rows with names --------------------------------------------------------------------------
 
 
 def _read_named_rows(table: Table, layout: Layout) -> Iterator[_ScoreCell]:
+    """Yield the scores in rows with one score each, or with columns of measures or of systems."""
     if not table.n_rows:
         return
-    column_of_role = {role: table.find_column(names) for role, names in NAMES.items()}
-    column_of_role["query"] = table.find_query_column(NAMES["query"])
-    roles = {role: position for role, position in column_of_role.items() if position is not None}
-    value_columns: list[tuple[int, str]] = []  # the columns of values
-    if not {"measure", "value"} <= roles.keys():
-        roles.pop("value", None)
-        roles.pop("system" if layout == "systems" else "measure", None)
-        value_columns = table.other_columns(roles.values())
+    optional_positions = {role: table.find_column(names) for role, names in NAMES.items()}
+    optional_positions["query"] = table.find_query_column(NAMES["query"])
+    position_of_role = {role: i for role, i in optional_positions.items() if i is not None}
+    value_columns: list[tuple[int, str]] = []  # (position, measure or system)
+    if not {"measure", "value"} <= position_of_role.keys():
+        position_of_role.pop("value", None)
+        position_of_role.pop("system" if layout == "systems" else "measure", None)
+        value_columns = table.other_columns(position_of_role.values())
         if not value_columns:
             raise table.row_error(0, "has no column of values, only queries")
     no_cells = [None] * table.n_rows
     columns = (
-        table.columns[roles[role]] if role in roles else no_cells
+        table.columns[position_of_role[role]] if role in position_of_role else no_cells
         for role in ("system", "measure", "query", "value")
     )
     for row, (system, measure, query, value) in enumerate(zip(*columns, strict=True)):
-        if "system" in roles and (type(system) is not str or not system):
+        if "system" in position_of_role and (type(system) is not str or not system):
             system = table.read_id(row, system)
         measure = None if measure is None else str(measure).strip()
-        if "measure" in roles and not measure:
+        if "measure" in position_of_role and not measure:
             raise _missing_cell_error(table, row, "measure", query)
         for i, name in value_columns:
             if layout == "systems":
@@ -297,6 +287,7 @@ def _read_named_rows(table: Table, layout: Layout) -> Iterator[_ScoreCell]:
 
 
 def _missing_cell_error(table: Table, row: int, role: str, query: Any) -> InputError:
+    """Return the error that a row has no measure, or no value."""
     hint = "For a query without a value, leave out the row: it is then missing."
     return table.row_error(row, f"has no {role} for query {query!r:.80}", hint)
 
@@ -307,7 +298,7 @@ def _missing_cell_error(table: Table, row: int, role: str, query: Any) -> InputE
 def _read_lines_without_names(
     table: Table, is_measure: Callable[[str], bool]
 ) -> Iterator[_ScoreCell]:
-    """Yield the scores from lines with measure, query and value, or query, measure and value."""
+    """Yield the scores in lines with measure, query and value, or query, measure and value."""
     sides = [list(dict.fromkeys(map(str.strip, column))) for column in table.columns[:2]]
     are_measures_first = _are_measures_first(sides[0], sides[1], is_measure)
     if table.n_rows and are_measures_first is None:
@@ -325,7 +316,7 @@ def _read_lines_without_names(
 def _are_measures_first(
     first: Sequence[str], second: Sequence[str], is_measure: Callable[[str], bool]
 ) -> bool | None:
-    """Tell whether the first names are measures, and the second ids of queries; None: unknown.
+    """Tell whether `first` are measures, and `second` ids of queries; None if that is unclear.
 
     The side with more known measures is the measures; else, the side without `all`.
     """
@@ -343,6 +334,7 @@ def _are_measures_first(
 
 
 def _read_runs(runs: Iterable[Any], origin: Origin) -> Iterator[_ScoreCell]:
+    """Yield the scores in the runs of `cranfield evaluate --format json`."""
     for run in runs:
         queries = run.get("queries") if isinstance(run, Mapping) else None
         if not isinstance(queries, Mapping):
@@ -356,52 +348,50 @@ def _read_runs(runs: Iterable[Any], origin: Origin) -> Iterator[_ScoreCell]:
             yield None, system, str(measure), query, value
 
 
-def _read_comparison(ids: Sequence[Any], nested_scores: NestedObject) -> Iterator[_ScoreCell]:
-    for measure, system_name, values in nested_scores.read_leaves(2):
-        if not isinstance(values, list) or len(values) != len(ids):
+def _read_comparison(ids: Sequence[Any], source: NestedObject) -> Iterator[_ScoreCell]:
+    """Yield the scores in {measure: {system: [score, ...]}}, a score for each query's id."""
+    for measure, name, column in source.read_leaves(2):
+        if not isinstance(column, list) or len(column) != len(ids):
             problem = f"expected a score for each of the {len(ids):,} 'query_ids'"
-            raise nested_scores.row_error(
-                None, f"{problem}, of {system_name!r:.80} under {measure!r:.80}"
-            )
-        system = nested_scores.read_id(None, system_name)
-        for query, value in zip(ids, values, strict=True):
+            raise source.row_error(None, f"{problem}, of {name!r:.80} under {measure!r:.80}")
+        system = source.read_id(None, name)
+        for query, value in zip(ids, column, strict=True):
             yield None, system, str(measure), query, value
 
 
 def _read_nested(
-    nested_scores: NestedObject, is_measure: Callable[[str], bool], layout: Layout
+    source: NestedObject, is_measure: Callable[[str], bool], layout: Layout
 ) -> Iterator[_ScoreCell]:
-    if any(isinstance(value, Mapping) for *_, value in nested_scores.read_leaves(2)):
-        for system_name, inner in nested_scores.value.items():
-            system = nested_scores.read_id(None, system_name)
-            yield from _read_system(NestedObject(nested_scores.name, inner), is_measure, system)
+    """Yield the scores in dicts: of one system, of systems, or {system: {query: score}}."""
+    if any(isinstance(leaf, Mapping) for *_, leaf in source.read_leaves(2)):
+        for name, inner in source.members.items():
+            system = source.read_id(None, name)
+            yield from _read_system(NestedObject(source.name, inner), is_measure, system)
     elif layout == "systems":
-        for system_name, query, value in nested_scores.read_leaves(2):
-            yield None, nested_scores.read_id(None, system_name), None, query, value
+        for name, query, value in source.read_leaves(2):
+            yield None, source.read_id(None, name), None, query, value
     else:
-        yield from _read_system(nested_scores, is_measure, None)
+        yield from _read_system(source, is_measure, None)
 
 
 def _read_system(
-    nested_scores: NestedObject,
+    source: NestedObject,
     is_measure: Callable[[str], bool],
     system: System,
     measures_first: bool | None = None,
 ) -> Iterator[_ScoreCell]:
-    """Yield the scores of a dict of dicts; `measures_first` where neither side is known."""
-    dicts = (inner for inner in nested_scores.value.values() if isinstance(inner, Mapping))
-    first_inner: Mapping[Any, Any] = next(dicts, {})
-    detected_order = _are_measures_first(
-        list(map(str, nested_scores.value)), list(map(str, first_inner)), is_measure
-    )
-    measures_first = measures_first if detected_order is None else detected_order
+    """Yield the scores of a system in a dict of dicts; `measures_first` if no measure is known."""
+    dicts = (inner for inner in source.members.values() if isinstance(inner, Mapping))
+    outer_names, inner_names = list(map(str, source.members)), list(map(str, next(dicts, {})))
+    are_first = _are_measures_first(outer_names, inner_names, is_measure)
+    measures_first = measures_first if are_first is None else are_first
     if measures_first is None:
-        raise nested_scores.row_error(
+        raise source.row_error(
             None,
             "which names are measures: the outer ones, or the inner ones?",
             "Neither are known measures. For {system: {query: value}}, set layout='systems' "
             "(--layout systems); else give rows of query_id, measure and value.",
         )
-    for outer, inner, value in nested_scores.read_leaves(2):
+    for outer, inner, value in source.read_leaves(2):
         measure, query = (outer, inner) if measures_first else (inner, outer)
         yield None, system, str(measure), query, value

@@ -1,4 +1,4 @@
-"""Lines of a small text file, in UTF-8."""
+"""Text lines: reads the lines of a small text file, in UTF-8."""
 
 import io
 import re
@@ -12,12 +12,12 @@ from cranfield.formats.text import refuse_binary
 
 
 def read_text(source: Source) -> str:
-    """Return all of a text file; see `text_lines`."""
+    """Return the text of a file; InputError for a line that is not UTF-8."""
     return "".join(line for _, line in read_utf8_lines(source))
 
 
 def read_utf8_lines(source: Source) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a text file as `lines_of` does; InputError for one that is not UTF-8."""
+    """Yield the lines as `read_file_lines` does; InputError for a line that is not UTF-8."""
     return map(partial(require_utf8, source), read_file_lines(source))
 
 

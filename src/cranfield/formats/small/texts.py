@@ -1,4 +1,4 @@
-"""Texts of queries or documents, by id: TREC topics, tables, JSON lines, dicts."""
+"""Texts: reads texts of queries or documents, by id: TREC topics, tables, JSON lines, dicts."""
 
 import html
 import json
@@ -44,9 +44,7 @@ IdRole = Literal["query", "doc"]
 
 def _id_columns(role: IdRole) -> list[str]:
     """Return the names of the column of ids, in the order in which they are searched for."""
-    id_names = [
-        name for name in NAMES[role] if name not in _TEXTS
-    ]  # a query may be an id or a text
+    id_names = [name for name in NAMES[role] if name not in _TEXTS]  # `query` may be a text
     return [*dict.fromkeys([*id_names, "_id", "id", *NAMES[role], *NAMES["query"], *NAMES["doc"]])]
 
 
@@ -61,20 +59,19 @@ def read_texts(
     role: IdRole = "query",
     with_titles: bool = False,
 ) -> dict[str, str]:
-    """Return {id: text} for those of the ids that have a text; white space becomes blanks.
+    """Return {id: text} for the `ids` that have a text; white space becomes blanks.
 
-    The ids are those `of` queries or documents, whose names of columns are searched for first.
-
-    `data` is a file, a table in memory, rows, or a dict {id: text}, or {id: {"title": ...}}. A
-    file is TREC topics, a table with a column of ids and one of texts (or two columns without
-    names), JSON lines, or a JSON object {id: text}. The title is the text if it is not empty; with
-    `whole`, the title and the text, if there are both, joined by a colon. In
-    JSON lines and tab-separated files, only the lines of these ids are read; others are not
+    `role`: the ids of which side's column are searched for first. `title` is the data's name in
+    errors. `data` is a file, a table in memory, rows, or a dict {id: text}, or {id: {"title":
+    ...}}. A file is TREC topics, a table with a column of ids and one of texts (or two columns
+    without names), JSON lines, or a JSON object {id: text}. The title is the text if it is not
+    empty; `with_titles`: the title and the text, if there are both, joined by a colon. In JSON
+    lines and tab-separated files, only the lines of these ids are read; other lines are not
     checked. If an id has several texts, the first counts.
 
     Raises InputError for data without texts, with the line.
 
-    >>> texts_of({"q1": "read a  CSV file", "q2": "sort"}, ["q1"])
+    >>> read_texts({"q1": "read a  CSV file", "q2": "sort"}, ["q1"])
     {'q1': 'read a CSV file'}
     """
     requested_ids = {*ids}
@@ -84,10 +81,9 @@ def read_texts(
         if text_id in requested_ids and text_of_field:
             titles = [text for field, text in text_of_field.items() if field in _TITLES]
             other_texts = [text for field, text in text_of_field.items() if field not in _TITLES]
-            first = (
-                [*titles[:1], *other_texts[:1]] if with_titles else [*text_of_field.values()][:1]
-            )
-            text_of_id.setdefault(text_id, ": ".join(first))
+            all_texts = [*text_of_field.values()]
+            parts = [*titles[:1], *other_texts[:1]] if with_titles else all_texts[:1]
+            text_of_id.setdefault(text_id, ": ".join(parts))
     return text_of_id
 
 
@@ -97,15 +93,12 @@ _TextsOfFields = list[tuple[str, str]]  # the name of the field, the text, which
 def _read_pairs(
     data: Any, requested_ids: Collection[str], title: str, ids: Sequence[str]
 ) -> Iterator[tuple[str, _TextsOfFields]]:
-    """Yield each id with its texts, in the order of `_TEXTS`."""
-    form = TableForm(
-        title, ("id", "text"), header_names=ids, bare_description="an id and its text,", hint=_HINT
-    )
+    """Yield each id with its texts, in the order of `_TEXTS`; `ids` are names of their column."""
+    names = ("id", "text")
+    form = TableForm(title, names, ids, bare_description="an id and its text,", hint=_HINT)
     if isinstance(data, Mapping):
-        yield from (
-            (to_id_text(name, title), _list_texts(value))
-            for name, value in as_dict(data, title).items()
-        )
+        for text_id, member in as_dict(data, title).items():
+            yield to_id_text(text_id, title), _list_texts(member)
         return
     source = Source(data) if isinstance(data, str | os.PathLike) else None
     if source is None or detect_columnar_format(source, source.read_start(4096)) is not None:
@@ -114,26 +107,28 @@ def _read_pairs(
         read_lines = _choose_lines(source, requested_ids, ids)
         if first_character(read_lines) == "<":
             text = "".join(line for _, line in read_lines())
-            yield from (
-                (name, [("title", title)]) for name, title in _read_topics(text, source.name)
-            )
+            for text_id, topic_title in _read_topics(text, source.name):
+                yield text_id, [("title", topic_title)]
             return
         table = read_text_rows(source.name, read_lines, form)
     if isinstance(table, NestedObject):
-        yield from ((str(name), _list_texts(value)) for name, value in table.value.items())
+        yield from (
+            (str(text_id), _list_texts(member)) for text_id, member in table.members.items()
+        )
     else:
         yield from _read_table_texts(table, ids)
 
 
 def _read_table_texts(table: Table, ids: Sequence[str]) -> Iterator[tuple[str, _TextsOfFields]]:
+    """Yield the id of each row of a table with the row's texts."""
     if not table.n_rows:
         return
-    id_position = 0 if table.bare else table.find_query_column(ids)
+    id_position = 0 if table.is_headless else table.find_query_column(ids)
     text_columns = table.other_columns([id_position])
     text_positions = [
         i for name in _TEXTS for i, column_name in text_columns if plain_name(column_name) == name
     ]
-    if table.bare or (not text_positions and len(text_columns) == 1):
+    if table.is_headless or (not text_positions and len(text_columns) == 1):
         text_positions = [i for i, _ in text_columns]
     if not text_positions:
         raise table.row_error(
@@ -141,25 +136,23 @@ def _read_table_texts(table: Table, ids: Sequence[str]) -> Iterator[tuple[str, _
             f"has no column of texts; it has {', '.join(table.names):.200}",
             f"Name it, for example, {', '.join(_TEXTS[:4])}.",
         )
-    for row, values in enumerate(table.rows()):
-        texts = [(plain_name(table.names[i]), _to_one_line(values[i])) for i in text_positions]
-        yield table.read_id(row, values[id_position]), texts
+    for row, cells in enumerate(table.rows()):
+        texts = [(plain_name(table.names[i]), _to_one_line(cells[i])) for i in text_positions]
+        yield table.read_id(row, cells[id_position]), texts
 
 
-def _list_texts(value: Any) -> _TextsOfFields:
-    """Return a text, or the text fields of an object; empty ones, too."""
-    if not isinstance(value, Mapping):
-        return [("text", _to_one_line(value))]
-    return [(name, _to_one_line(value.get(name))) for name in _TEXTS]
+def _list_texts(member: Any) -> _TextsOfFields:
+    """Return (name, text) of a text, or of the text fields of an object; texts may be empty."""
+    if not isinstance(member, Mapping):
+        return [("text", _to_one_line(member))]
+    return [(name, _to_one_line(member.get(name))) for name in _TEXTS]
 
 
-def _to_one_line(value: Any) -> str:
-    """Return a text in one line; empty for any other value."""
-    return (
-        escape_surrogates(" ".join(str(value).split()))
-        if isinstance(value, str | int | float)
-        else ""
-    )
+def _to_one_line(cell: Any) -> str:
+    """Return a text or a number as a text in one line; an empty text for any other cell."""
+    if not isinstance(cell, str | int | float):
+        return ""
+    return escape_surrogates(" ".join(str(cell).split()))
 
 
 # ---- TREC topics --------------------------------------------------------------------------------
@@ -171,35 +164,32 @@ _LONG_REFERENCE = re.compile(r"&(?=#[0-9]{100})")  # no character's: read as the
 def _read_topics(text: str, name: str) -> Iterator[tuple[str, str]]:
     """Yield the number and the title of each topic: `<top>` with `<num>`, or `<topic number=...>`.
 
-    Raises InputError if there is none.
+    Raises InputError for a text without topics.
     """
     parts = re.findall(r"<(top|topic|query)\b([^<>]*)>(.*?)(?=</\1>|<\1\b|\Z)", text, re.S | re.I)
     topics = [topic for topic in parts if topic[0].lower() != "query"] or parts
     n_topics = 0
     for _, attributes, inside in topics:
         match = re.search(r"\b(?:number|num|id|qid)\s*=\s*[\"']([^\"']+)", attributes)
-        match = match or re.search(
-            r"<(?:num|number|id|qid)>\s*+(?:number:)?\s*+([^\s<]+)", inside, re.I
-        )
+        number_tag = r"<(?:num|number|id|qid)>\s*+(?:number:)?\s*+([^\s<]+)"
+        match = match or re.search(number_tag, inside, re.I)
         if match is None:
             continue
         n_topics += 1
         texts = (re.search(rf"<{field}>(.*?)(?=<|\Z)", inside, re.S | re.I) for field in _TEXTS)
         title = next((match[1] for match in texts if match and match[1].strip()), "")
         title = html.unescape(_LONG_REFERENCE.sub("&amp;", title))
-        yield (
-            match[1].strip(),
-            _to_one_line(re.sub(r"^\s*(?:topic|description):\s*", "", title, flags=re.I)),
-        )
+        title = re.sub(r"^\s*(?:topic|description):\s*", "", title, flags=re.I)
+        yield match[1].strip(), _to_one_line(title)
     if not n_topics:
         raise InputError("holds no topic with a number", source=name, hint=_HINT)
 
 
-# ---- only the wanted lines ----------------------------------------------------------------------
+# ---- only the lines of some ids -----------------------------------------------------------------
 
 
 def _choose_lines(source: Source, requested_ids: Collection[str], ids: Sequence[str]) -> ReadLines:
-    """Return what reads a file's lines, without those of other ids if each line is a row."""
+    """Return a function that reads a file's lines, without other ids' if each line is a row."""
     lines = read_file_lines(source)
     first_line = next(lines, (1, ""))
     may_hold_id = _make_line_test(first_line[1], requested_ids, ids)
@@ -212,20 +202,18 @@ def _choose_lines(source: Source, requested_ids: Collection[str], ids: Sequence[
 def _make_line_test(
     first: str, requested_ids: Iterable[str], ids: Sequence[str]
 ) -> Callable[[str], bool] | None:
-    """Return a test whether a line may have a wanted id, from the first line of a file.
+    """Return a test whether a line may have a requested id, from the first line of a file.
 
-    None if an id's text may span several lines.
+    None if an id's text may span several lines. `ids` are names of the ids' column.
     """
     id_set = set(requested_ids)
     if first.lstrip()[:1] == "{":
         try:
-            name_of_plain_name = {plain_name(name): name for name in json.loads(first)}
+            own_names = {plain_name(name): name for name in json.loads(first)}
         except ValueError:  # an object that continues
             return None
         # The id at the beginning of a line, as in all lines of BEIR's files.
-        key = re.escape(
-            next((name_of_plain_name[name] for name in ids if name in name_of_plain_name), "_id")
-        )
+        key = re.escape(next((own_names[name] for name in ids if name in own_names), "_id"))
         first_id = re.compile(r'\s*\{\s*"' + key + r'"\s*:\s*"([^"\\]*)"\s*[,}]')
         spellings = {*id_set, *(json.dumps(name)[1:-1] for name in id_set)}
         # An escaped character may be spelled in many ways.
@@ -242,9 +230,9 @@ def _make_line_test(
 
         def may_hold_fields(line: str) -> bool:
             fields = line.split("\t", position + 1)
-            return (
-                len(fields) <= position or fields[position].strip(" \r\n\v\f").strip('"') in id_set
-            )
+            if len(fields) <= position:
+                return True
+            return fields[position].strip(" \r\n\v\f").strip('"') in id_set
 
         return may_hold_fields
     return None

@@ -1,1 +1,4 @@
-"""Two or more assessors, and what they do to orderings."""
+"""Assessors: how far two or more agree, and whether systems are ordered alike under each.
+
+Not here: labels of people that correct a model's (human).
+"""

@@ -1,4 +1,4 @@
-"""What an agreement of two assessors is, and how it is shown: tables, rows, plain values."""
+"""Agreement: the result of `agreement`, with its tables, rows and plain values."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -126,7 +126,8 @@ class Agreement(Shown):
             "Each is 1 where all agree; all but agreement are 0 as by chance. relevance: relevant "
             "or not; grade: the same grade. AC1 does not fall where nearly all have one grade, as "
             "kappa and alpha do; ordinal: grades farther apart differ more.",
-            f"The intervals leave out one {jackknife_unit} after the other (jackknife, Student's t).",
+            f"The intervals leave out one {jackknife_unit} after the other (jackknife, Student's "
+            "t).",
         ]
         if any(coefficient.value is None for coefficient in self.coefficients):
             notes.append("-: no value: chance alone would agree on all, or nothing to divide by.")
@@ -178,7 +179,7 @@ class Agreement(Shown):
         )
 
     def _confusion_table(self) -> Table:
-        """Return how often each grade of A met each grade of the second assessor."""
+        """Return a table of how many documents have each pair of grades of A and the second."""
         second, is_counted = self.second, bool(self.per_query)
         rows = [
             [f"A: {grade}", *(f"{count:,}" if is_counted else f"{count:,.1f}" for count in counts)]
@@ -272,7 +273,7 @@ class Agreement(Shown):
 
 
 def _agreement_columns(rel: int) -> list[Column]:
-    """Return the columns of how far two agree: a cell shows a query and {name: number}."""
+    """Return the columns of an agreement; a row is (query, {name: number})."""
 
     def number_column(name: str, heading: str, meaning: str = "") -> Column:
         return Column(heading, lambda row: _format_number(name, row[1][name]), meaning)
@@ -312,14 +313,14 @@ def _agreement_columns(rel: int) -> list[Column]:
 
 
 def _format_number(name: str, number_or_none: float | None) -> str:
-    """Return a number: counts whole, or with one decimal if they are expected ones."""
+    """Return a number as text: a count whole, an expected count with one decimal."""
     if number_or_none is None or not name.startswith(("both", "rel")):
         return format_number(number_or_none)
     return f"{number_or_none:,}" if isinstance(number_or_none, int) else f"{number_or_none:,.1f}"
 
 
 def _mean_over_queries(per_query: Mapping[str, PairAgreement], name: str) -> float | None:
-    """Return the mean over the queries that have a value."""
+    """Return the mean of a number over the queries that have it."""
     values_of_query = [
         value
         for query_agreement in per_query.values()

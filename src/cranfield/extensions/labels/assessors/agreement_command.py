@@ -41,7 +41,7 @@ def command(
         help="There is no QRELS_B: make other judgments of QRELS_A by these rates. CSV or TSV with "
         'the header grade,given,rate, or JSON, {"0": {"0": 0.9, "1": 0.1}, ...}.',
     ),
-    kept: Judging = duplicates_option,
+    judging: Judging = duplicates_option,
     data: DataOptions = data_options,
     form: Format = format_option,
 ) -> None:
@@ -67,16 +67,17 @@ def command(
     n_qrels = 1 if confusion is None else 0
     try:
         agreement_result = agreement(
-            data.read_qrels(qrels_a, kept.duplicates),
-            data.read_qrels(files[0], kept.duplicates) if n_qrels else None,
+            data.read_qrels(qrels_a, judging.duplicates),
+            data.read_qrels(files[0], judging.duplicates) if n_qrels else None,
             data.read_runs(files[n_qrels:]) or None,
             flags.parse_measures(names, "nDCG@10", settings.rel),
             confusion=confusion,
             extra_qrels={
-                name: data.read_qrels(path, kept.duplicates) for name, path in path_of_name.items()
+                name: data.read_qrels(path, judging.duplicates)
+                for name, path in path_of_name.items()
             }
             or None,
-            duplicates=kept.duplicates,
+            duplicates=judging.duplicates,
             **settings.changed_options(),
         )
     except InputError as error:

@@ -1,4 +1,4 @@
-"""Another assessor: how far two qrels agree, and what that does to the ordering of systems."""
+"""agreement: how far two or more qrels agree, and what that does to the ordering of systems."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -60,7 +60,7 @@ Rates = Union[  # noqa: UP007
 
 @dataclass(frozen=True, kw_only=True)
 class AgreementSettings(Options):
-    """How two assessors are compared."""
+    """The options of `agreement`."""
 
     rel: int = option(
         1,
@@ -90,7 +90,8 @@ def agreement(
 ) -> Agreement:
     """Compare two assessors' judgments, and what they make of systems.
 
-    Agreement is computed over the queries that both qrels have; `Agreed` says what each number is.
+    Agreement is computed over the queries that both qrels have; `PairAgreement` explains the
+    numbers.
 
     With runs, the systems are scored under A, under B, and under mixtures, in which the judgments
     of each query are those of an assessor drawn by chance (Voorhees, SIGIR 1998). A query's score
@@ -114,8 +115,8 @@ def agreement(
         confusion: in place of qrels_b: {(true grade, given grade): rate}, or {true: {given:
             rate}}, or a file of rows (grade, given, rate); rates or counts: those of each true
             grade are divided by their sum.
-        others: judgments of further assessors, `{name: qrels}` or a list, called C, D, ...: `pairs`
-            has how far each two agree, and with runs A is compared with each of them, too.
+        extra_qrels: judgments of further assessors, `{name: qrels}` or a list, called C, D, ...:
+            `pairs` has how far each two agree, and with runs A is compared with each of them, too.
         **options: each option of `AgreementSettings` and `Reading`, and `duplicates` of `Judging`.
 
     A difference is significant if p is at most alpha: that of the t test, in every mixture, under A
@@ -125,8 +126,8 @@ def agreement(
         NothingSharedError: qrels without a common query, or document.
         InputError: judgments in groups, or grades that are not whole; qrels or a run that cannot
             be read.
-        OptionError: both or neither of qrels_b and confusion, others without qrels_b, or an option
-            with an impossible value.
+        OptionError: both or neither of qrels_b and confusion, extra_qrels without qrels_b, or an
+            option with an impossible value.
         MeasureError: a measure by which systems cannot be ordered so.
 
     >>> found = agreement({"q": {"d": 1, "e": 0}}, {"q": {"d": 0, "e": 1}}, [{"q": ["d", "e"]},
@@ -150,19 +151,12 @@ def agreement(
     recipe["confusion"] = None
     if qrels_b is not None:
         second_qrels = make_qrels(qrels_b, "strict", qrels_columns, judging.duplicates)
-        extra_of_name = {
-            name: make_qrels(assessor_qrels, "strict", qrels_columns, judging.duplicates)
-            for name, assessor_qrels in _name_assessors(extra_qrels).items()
-        }
-        return _compare_assessors(
-            {"A": first_qrels, "B": second_qrels, **extra_of_name},
-            run_of_name,
-            measures,
-            judging,
-            recipe,
-        )
+        qrels_of_name = {"A": first_qrels, "B": second_qrels}
+        for name, source in _name_assessors(extra_qrels).items():
+            qrels_of_name[name] = make_qrels(source, "strict", qrels_columns, judging.duplicates)
+        return _compare_assessors(qrels_of_name, run_of_name, measures, judging, recipe)
     if extra_qrels is not None:
-        raise OptionError("others are further assessors: state the second one, too (qrels_b)")
+        raise OptionError("extra_qrels are further assessors: state the second one, too (qrels_b)")
     assert confusion is not None  # noqa: S101 - one of the two
     rates = confusion if isinstance(confusion, Mapping) else read_rates(confusion)
     return _compare_with_rates(first_qrels, rates, run_of_name, measures, judging, recipe)
@@ -171,7 +165,7 @@ def agreement(
 def _name_assessors(
     extra_qrels: Mapping[str, QrelsLike] | Sequence[QrelsLike] | None,
 ) -> dict[str, Any]:
-    """Return further assessors by name: C, D, ... unless they have names."""
+    """Return {name: qrels} of the extra assessors: C, D, ... unless they have names."""
     if extra_qrels is None:
         return {}
     if isinstance(extra_qrels, Mapping):
@@ -179,18 +173,18 @@ def _name_assessors(
         taken_names = {"A", "B"} & qrels_of_name.keys()
         if taken_names or "" in qrels_of_name:
             raise OptionError(
-                f"others: {next(iter(taken_names), '')!r} is no name for a further assessor: A and B are "
-                "the first two"
+                f"extra_qrels: {next(iter(taken_names), '')!r} is no name for a further assessor: "
+                "A and B are the first two"
             )
         return qrels_of_name
     if isinstance(extra_qrels, str) or not isinstance(extra_qrels, Sequence):
-        raise OptionError("others: expected {name: qrels}, or a list of qrels")
-    if len(extra_qrels) > len(_FURTHER_NAMES):
-        raise OptionError(f"others: {len(extra_qrels)} are too many for letters: name them")
-    return dict(zip(_FURTHER_NAMES, extra_qrels, strict=False))
+        raise OptionError("extra_qrels: expected {name: qrels}, or a list of qrels")
+    if len(extra_qrels) > len(_EXTRA_NAMES):
+        raise OptionError(f"extra_qrels: {len(extra_qrels)} are too many for letters: name them")
+    return dict(zip(_EXTRA_NAMES, extra_qrels, strict=False))
 
 
-_FURTHER_NAMES = ascii_uppercase[2:]
+_EXTRA_NAMES = ascii_uppercase[2:]
 
 
 def _compare_assessors(
@@ -200,44 +194,39 @@ def _compare_assessors(
     judging: Judging,
     recipe: dict[str, Any],
 ) -> Agreement:
-    first_name, second_name, *extra_names = qrels
+    """Compare A with each other assessor, each two on all documents, and all together."""
+    a_name, b_name, *extra_names = qrels
     recipe["assessors"] = len(qrels)
     for name in extra_names:
-        _match_assessors(first_name, name, qrels)
-    agreement_of_name = {
-        name: replace(
-            _compare_two(qrels[first_name], qrels[name], runs, measures, judging, {**recipe}, name),
-            second=name,
-        )
-        for name in (second_name, *extra_names)
-    }
+        _match_assessors(a_name, name, qrels)
+    agreements = {}  # of A with each other assessor, by name
+    for name in (b_name, *extra_names):
+        with_a = _compare_two(qrels[a_name], qrels[name], runs, measures, judging, {**recipe}, name)
+        agreements[name] = replace(with_a, second=name)
     agreement_of_pair = {}
-    if extra_names:
-        for a, b in combinations(qrels, 2):
-            agreement_of_pair[a, b] = measure_agreement(
-                _match_assessors(a, b, qrels), recipe["rel"], pooled=True
-            )[0]
+    for a, b in combinations(qrels, 2) if extra_names else ():
+        judgments = _match_assessors(a, b, qrels)
+        [agreement_of_pair[a, b]] = measure_agreement(judgments, recipe["rel"], pooled=True)
     grade_counts = count_grades([*qrels.values()])
     notes = dict.fromkeys(
-        note for agreement in agreement_of_name.values() for note in agreement.on_judgments
+        note for agreement in agreements.values() for note in agreement.on_judgments
     )
     return replace(
-        agreement_of_name[second_name],
+        agreements[b_name],
         on_judgments=tuple(notes),
         coefficients=estimate_coefficients(grade_counts, recipe["rel"], recipe["alpha"]),
-        others={name: agreement_of_name[name] for name in extra_names},
+        others={name: agreements[name] for name in extra_names},
         pairs=agreement_of_pair,
     )
 
 
 def _match_assessors(a: str, b: str, qrels: Mapping[str, Qrels]) -> TwoJudgments:
-    """Match two of several assessors' judgments; an error says which two."""
+    """Match the judgments of the assessors named `a` and `b`; an error names them."""
     try:
         return match_two(qrels[a], qrels[b])
     except NothingSharedError as error:
-        raise error.add_reason(
-            f"These are the assessors {a} and {escape_unprintable(b)}."
-        ) from None
+        reason = f"These are the assessors {a} and {escape_unprintable(b)}."
+        raise error.add_reason(reason) from None
 
 
 def _compare_two(
@@ -254,11 +243,8 @@ def _compare_two(
     [pooled] = measure_agreement(judgments, recipe["rel"], pooled=True)
     query_agreements = measure_agreement(judgments, recipe["rel"], pooled=False)
     recipe["queries"] = len(judgments.query_ids)
-    named_notes = [
-        (name, note)
-        for name, one_qrels in (("A", a), (second, b))
-        for note in list_qrels_notes(one_qrels)
-    ]
+    named_notes = [("A", note) for note in list_qrels_notes(a)]
+    named_notes += [(second, note) for note in list_qrels_notes(b)]
     notes = [*_judgment_notes(judgments, second), *merge_notes(named_notes)]
     orderings: list[Stability] = []
     run_notes: list[Note] = []
@@ -270,47 +256,38 @@ def _compare_two(
                 f"that ask for it take {top_grade}."
             )
             notes.append(Note("highest-grade", "info", text))
-        scores_under_a, scores_under_b = (
-            score_runs(
-                select_on_scale(qrels, top_grade, judgments.query_ids),
-                runs,
-                list_measures(measures),
-                judging,
-            )
-            for qrels in (a, b)
+        qrels_on_scale = (
+            select_on_scale(source, top_grade, judgments.query_ids) for source in (a, b)
         )
-        named_scores = (("Under A", scores_under_a), (f"Under {second}", scores_under_b))
-        judgment_notes = {note for _, note in named_notes}
-        new_notes = (
-            (name, note)
-            for name, scores in named_scores
-            for note in scores.notes
-            if note not in judgment_notes
+        under_a, under_b = (
+            score_runs(qrels, runs, list_measures(measures), judging) for qrels in qrels_on_scale
         )
+        old_notes = {note for _, note in named_notes}
+        new_notes = [("Under A", note) for note in under_a.notes if note not in old_notes]
+        new_notes += [(f"Under {second}", note) for note in under_b.notes if note not in old_notes]
         run_notes = merge_notes(new_notes, n_sources=2)
-        score_arrays = _score_array(scores_under_a), _score_array(scores_under_b)
+        scores_a, scores_b = _score_array(under_a), _score_array(under_b)
+        mixtures = _mix_scores(scores_a, scores_b, recipe["mixtures"], recipe["seed"])
+        parsed_measures = _check_orderable(under_a.measures)
         orderings = measure_stability(
-            *(_check_orderable(scores_under_a.measures), list(runs), *score_arrays),
-            _mix_scores(*score_arrays, recipe["mixtures"], recipe["seed"]),
-            recipe["alpha"],
+            parsed_measures, list(runs), scores_a, scores_b, mixtures, recipe["alpha"]
         )
     grades, matrix = count_confusion(judgments)
     per_query = dict(zip(judgments.query_ids, query_agreements, strict=True))
-    return Agreement(
-        *(pooled, per_query, grades, matrix, orderings, recipe), tuple(notes), tuple(run_notes)
-    )
+    on_judgments, on_runs = tuple(notes), tuple(run_notes)
+    return Agreement(pooled, per_query, grades, matrix, orderings, recipe, on_judgments, on_runs)
 
 
 def _judgment_notes(judgments: TwoJudgments, second: str) -> Iterator[Note]:
-    """Yield how many queries both assessors judged, grades below 0, and what only one judged."""
+    """Yield notes on queries that both assessors judged, grades below 0, and other queries."""
     n = len(judgments.query_ids)
     are = format_count(n, "query is", "queries are")
     yield Note("in-both", "info", f"{are} judged in both qrels.", n)
     for name, grades in (("A", judgments.grade_a), (second, judgments.grade_b)):
         if n_below := int((grades < 0).sum()):
             text = (
-                f"{format_count(n_below, 'grade')} of {escape_unprintable(name)} below 0, compared as any other: "
-                "where -1 says that nobody judged the document, leave such rows out."
+                f"{format_count(n_below, 'grade')} of {escape_unprintable(name)} below 0, compared "
+                "as any other: where -1 says that nobody judged the document, leave such rows out."
             )
             yield Note("below-0", "warning", text, count=n_below)
     for name, n in (("A", judgments.n_queries_only_a), (second, judgments.n_queries_only_b)):
@@ -320,9 +297,9 @@ def _judgment_notes(judgments: TwoJudgments, second: str) -> Iterator[Note]:
 
 
 def _mix_scores(under_a: Floats, under_b: Floats, n: int, seed: int) -> Iterator[Floats]:
-    """Yield n mixtures, some at a time: of each query, the scores under A or B, by chance.
+    """Yield n mixtures in batches: each query has its scores under A or under B, by chance.
 
-    The scores are (n_queries, n_systems, n_measures).
+    Scores are (n_queries, n_systems, n_measures), a batch has a first axis of mixtures.
     """
     generator = np.random.Generator(np.random.PCG64(seed))
     for block in watch_slices(split_variants(n, under_a.size), "mixtures", n):
@@ -338,6 +315,7 @@ def _compare_with_rates(
     judging: Judging,
     recipe: dict[str, Any],
 ) -> Agreement:
+    """Return the agreement to expect of A and an assessor with these rates."""
     if a.has_groups or a.columns:
         raise OptionError(
             "confusion=... takes one grade for each document: not judgments in groups, nor those "
@@ -347,16 +325,11 @@ def _compare_with_rates(
     grades_of_a, counts = np.unique(a.grade, return_counts=True)
     rates_of_grade = _normalize_rates(rates, grades_of_a.tolist())
     recipe["confusion"] = {
-        str(true_grade): {str(given_grade): rate for given_grade, rate in rates.items()}
-        for true_grade, rates in rates_of_grade.items()
+        str(true): {str(grade): rate for grade, rate in rate_of_grade.items()}
+        for true, rate_of_grade in rates_of_grade.items()
     }
     recipe["queries"] = len(a.query_ids)
-    grades = sorted(
-        {
-            *rates_of_grade,
-            *(given_grade for rates in rates_of_grade.values() for given_grade in rates),
-        }
-    )
+    grades = sorted({*rates_of_grade}.union(*rates_of_grade.values()))
     matrix = np.zeros((len(grades), len(grades)))
     for true_grade, count in zip(grades_of_a.tolist(), counts.tolist(), strict=True):
         for given_grade, rate in rates_of_grade[true_grade].items():
@@ -366,32 +339,32 @@ def _compare_with_rates(
     notes, run_notes = [Note("expected", "info", text), *list_qrels_notes(a)], list[Note]()
     if runs is not None:
         top_grade = max(a.top_grade, *grades)
-        scores = score_runs(
-            select_on_scale(a, top_grade, a.query_ids), runs, list_measures(measures), judging
-        )
+        qrels_on_scale = select_on_scale(a, top_grade, a.query_ids)
+        scores = score_runs(qrels_on_scale, runs, list_measures(measures), judging)
         run_notes = [note for note in scores.notes if note not in notes]
-        ordering_measures = _check_orderable(scores.measures)
+        parsed_measures = _check_orderable(scores.measures)
         batches = score_relabelled(
-            *(
-                a,
-                list(runs.values()),
-                ordering_measures,
-                top_grade,
-                rates_of_grade,
-                recipe["mixtures"],
-                recipe["seed"],
-                judging,
-            )
+            a,
+            list(runs.values()),
+            parsed_measures,
+            top_grade,
+            rates_of_grade,
+            recipe["mixtures"],
+            recipe["seed"],
+            judging,
         )
         orderings = measure_stability(
-            ordering_measures, list(runs), _score_array(scores), None, batches, recipe["alpha"]
+            parsed_measures, list(runs), _score_array(scores), None, batches, recipe["alpha"]
         )
     [pooled] = measure_agreement(judgments_from_matrix(grades, matrix), recipe["rel"], pooled=True)
     return Agreement(pooled, {}, grades, matrix, orderings, recipe, tuple(notes), tuple(run_notes))
 
 
 def _normalize_rates(rates: Rates, grades_of_a: Sequence[int]) -> dict[int, dict[int, float]]:
-    """Return {true: {given: rate}}, the rates of each true grade adding up to 1."""
+    """Return {true grade: {given grade: rate}}; the rates of a true grade add up to 1.
+
+    Raises OptionError if a grade of A has no rates.
+    """
     rates_of_grade: dict[int, dict[int, float]] = {}
     for key, rate_or_row in rates.items():
         true_grade: Any = key
@@ -417,8 +390,9 @@ def _normalize_rates(rates: Rates, grades_of_a: Sequence[int]) -> dict[int, dict
     for true_grade in grades_of_a:
         if sum(rates_of_grade.get(true_grade, {}).values()) <= 0:
             raise OptionError(
-                f"confusion: the qrels have grade {true_grade}, of which it says nothing; add the rates "
-                f"of what is given in its place, {{{true_grade}: {{{true_grade}: 1}}}} if it is always kept"
+                f"confusion: the qrels have grade {true_grade}, of which it says nothing; add the "
+                f"rates of what is given in its place, {{{true_grade}: {{{true_grade}: 1}}}} if it "
+                "is always kept"
             )
     return {
         true_grade: {given_grade: rate / sum(rates.values()) for given_grade, rate in rates.items()}
@@ -428,16 +402,16 @@ def _normalize_rates(rates: Rates, grades_of_a: Sequence[int]) -> dict[int, dict
 
 
 def _check_orderable(measures: Sequence[Measure]) -> Sequence[Measure]:
-    """Return the measures, all of which order systems by a mean over queries."""
+    """Return the measures; MeasureError for one that orders systems by no mean over queries."""
     for measure in measures:
         if measure.definition.aggregation not in ("mean", "sum"):
             raise MeasureError(
-                f"{measure}: agreement orders systems by the mean over their queries, and this measure "
-                "has another value over all"
+                f"{measure}: agreement orders systems by the mean over their queries, and this "
+                "measure has another value over all"
             )
     return measures
 
 
 def _score_array(scores: Systems) -> Floats:
-    """Return (n_queries, n_systems, n_measures)."""
+    """Return the scores as an array: (n_queries, n_systems, n_measures)."""
     return np.stack([system_scores.values for system_scores in scores.values()], axis=1)

@@ -35,7 +35,7 @@ class Coefficient:
 
 @dataclass(frozen=True, eq=False)
 class GradeCounts:
-    """How many assessors gave each grade to each document that one of them judges."""
+    """How many assessors gave each grade to each document that an assessor judges."""
 
     n_assessors: int
     query: Ints  # (n_documents,) numbered from 0
@@ -48,7 +48,7 @@ class GradeCounts:
         return int(self.query.max()) + 1
 
     def group_by_relevance(self, rel: int) -> "GradeCounts":
-        """Return the same with two grades: 0, and 1 for grades from `rel` on."""
+        """Return the counts of two grades: 0, and 1 for grades from `rel` on."""
         is_relevant = np.array(self.grades) >= rel
         count_columns = [
             self.counts[:, is_group].sum(axis=1) for is_group in (~is_relevant, is_relevant)
@@ -59,7 +59,7 @@ class GradeCounts:
 def count_grades(qrels: Sequence[Qrels]) -> GradeCounts:
     """Count the grades of each document that one of several qrels judges.
 
-    Raises what `matched` raises, and NothingSharedError if no document is judged in two of them.
+    Raises what `match_judgments` raises, and NothingSharedError if no document is judged twice.
     """
     judgments = match_judgments(qrels)
     grades, code = np.unique(judgments.grade, return_inverse=True)
@@ -72,13 +72,13 @@ def count_grades(qrels: Sequence[Qrels]) -> GradeCounts:
 
 
 class AgreementSums(NamedTuple):
-    """Sums over documents: of all, or of each query; the first axis is that of the queries."""
+    """Sums over the documents of each query, or of all: the first axis is (n,) queries or 1."""
 
-    documents: Floats  # judged by two or more: (n,)
-    pair_agreement: Floats  # the share of their pairs of assessors that agree: (n,)
-    judged: Floats  # by any: (n,)
-    grade_shares: Floats  # of the assessors that gave each grade: (n, n_grades)
-    full: Floats  # judged by all: (n,)
+    documents: Floats  # (n,) documents judged by two or more assessors
+    pair_agreement: Floats  # (n,) of these, the share of pairs of assessors that agree
+    judged: Floats  # (n,) documents judged by any assessor
+    grade_shares: Floats  # (n, n_grades) the share of assessors that gave each grade
+    full: Floats  # (n,) documents judged by all assessors
     pair_agreement_full: Floats
     grade_shares_full: Floats  # (n, n_grades)
     grade_pairs: (
@@ -91,12 +91,12 @@ class AgreementSums(NamedTuple):
         return AgreementSums(*(sums.sum(axis=0, keepdims=True) for sums in self))
 
     def leave_one_out(self) -> "AgreementSums":
-        """Return the sums over all queries but one, for each."""
+        """Return the sums over all queries but the query of each row."""
         return AgreementSums(*(sums.sum(axis=0, keepdims=True) - sums for sums in self))
 
 
 def sum_documents(judgments: GradeCounts, query: Ints) -> AgreementSums:
-    """Return the sums of each query; `query` (n_documents,) says which documents are together."""
+    """Return the sums of each group of documents; `query` (n_documents,) numbers the groups."""
     n = int(query.max()) + 1
     counts = judgments.counts * 1.0
     n_judges = counts.sum(axis=1)
@@ -180,7 +180,7 @@ def alpha_ordinal(sums: AgreementSums) -> Floats:
 
 
 def _krippendorff_alpha(sums: AgreementSums, difference: Floats) -> Floats:
-    """Return 1 - (the mean difference seen) / (that of any two values): (n,)."""
+    """Return 1 - (mean difference in a document) / (mean difference of any two grades): (n,)."""
     grade_totals = sums.grade_pairs.sum(axis=2)
     observed_difference = (sums.grade_pairs * difference).sum(axis=(1, 2))
     by_chance = (grade_totals[:, :, None] * grade_totals[:, None, :] * difference).sum(axis=(1, 2))
@@ -188,13 +188,13 @@ def _krippendorff_alpha(sums: AgreementSums, difference: Floats) -> Floats:
 
 
 def _divide(numerator: Floats, denominator: Floats) -> Floats:
-    """Divide; NaN where there is nothing to divide by, or where only rounding is left of it."""
+    """Return numerator / denominator; NaN where the denominator is 0 within rounding."""
     quotient: Floats = np.full(np.broadcast(numerator, denominator).shape, np.nan)
     np.divide(numerator, denominator, out=quotient, where=np.abs(denominator) > 1e-12)
     return quotient
 
 
-class Way(NamedTuple):
+class AgreementStatistic(NamedTuple):
     """A coefficient, and the documents whose grades count in it."""
 
     compute: Callable[[AgreementSums], Floats]
@@ -205,11 +205,11 @@ class Way(NamedTuple):
 
 FLEISS = "Fleiss' kappa"
 COEFFICIENTS = {
-    "agreement": Way(observed),
-    FLEISS: Way(fleiss_kappa, operator.attrgetter("full")),
-    "Gwet's AC1": Way(gwet_ac1, operator.attrgetter("judged")),
-    "Krippendorff's alpha, nominal": Way(alpha_nominal),
-    "Krippendorff's alpha, ordinal": Way(alpha_ordinal),
+    "agreement": AgreementStatistic(observed),
+    FLEISS: AgreementStatistic(fleiss_kappa, operator.attrgetter("full")),
+    "Gwet's AC1": AgreementStatistic(gwet_ac1, operator.attrgetter("judged")),
+    "Krippendorff's alpha, nominal": AgreementStatistic(alpha_nominal),
+    "Krippendorff's alpha, ordinal": AgreementStatistic(alpha_ordinal),
 }
 
 
@@ -220,23 +220,23 @@ def estimate_coefficients(judgments: GradeCounts, rel: int, alpha: float) -> lis
         left_out = "query" if counts.n_queries > 1 else "document"
         query = counts.query if left_out == "query" else np.arange(len(counts.query))
         query_sums = sum_documents(counts, query)
-        for name, way in COEFFICIENTS.items():
-            estimate, low, high = _jackknife_interval(way, query_sums, alpha)
+        for name, statistic in COEFFICIENTS.items():
+            estimate, low, high = _jackknife_interval(statistic, query_sums, alpha)
             n = query_sums.overall.full if name == FLEISS else query_sums.overall.documents
             coefficients.append(Coefficient(name, scale, left_out, int(n[0]), estimate, low, high))
     return coefficients
 
 
 def _jackknife_interval(
-    way: Way, query_sums: AgreementSums, alpha: float
+    statistic: AgreementStatistic, query_sums: AgreementSums, alpha: float
 ) -> tuple[float | None, float | None, float | None]:
-    """Return a coefficient, and the ends of its interval by the jackknife."""
+    """Return a coefficient and the ends of its interval by the jackknife; None: no value."""
     from scipy.special import stdtrit
 
-    estimate = float(way.compute(query_sums.overall)[0])
-    leave_one_out_estimates = way.compute(query_sums.leave_one_out())[
-        way.documents(query_sums) > 0
-    ]  # others change nothing
+    estimate = float(statistic.compute(query_sums.overall)[0])
+    leave_one_out_estimates = statistic.compute(query_sums.leave_one_out())[
+        statistic.documents(query_sums) > 0
+    ]  # queries without such documents change nothing
     n = len(leave_one_out_estimates)
     if n < 2 or np.isnan(leave_one_out_estimates).any() or np.isnan(estimate):
         return finite_or_none(estimate), None, None

@@ -1,4 +1,4 @@
-"""The same documents with other grades: judgments that are made of those that there are."""
+"""Relabelling: scores of systems under qrels whose grades are drawn again by rates."""
 
 import copy
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,12 +18,9 @@ from cranfield.progress import watch_slices
 
 
 def select_on_scale(qrels: Qrels, top_grade: float, query_ids: Sequence[str]) -> Qrels:
-    """Return the judgments of some queries, on a scale that ends at `top`."""
-    qrels_on_scale = (
-        copy.copy(qrels)
-        if len(query_ids) == len(qrels.query_ids)
-        else qrels.select_queries(query_ids)
-    )
+    """Return the judgments of some queries, on a scale whose highest grade is `top_grade`."""
+    has_all = len(query_ids) == len(qrels.query_ids)
+    qrels_on_scale = copy.copy(qrels) if has_all else qrels.select_queries(query_ids)
     qrels_on_scale.top_grade = top_grade
     return qrels_on_scale
 
@@ -38,23 +35,23 @@ def score_relabelled(
     seed: int,
     judging: Judging,
 ) -> Iterator[Floats]:
-    """Yield systems' scores under n qrels whose grades are drawn by the rates, some qrels at once.
+    """Yield systems' scores under `n_qrels` qrels whose grades are drawn by the rates.
 
-    They are (n_qrels, n_queries, n_systems, n_measures). The runs are ranked once.
+    A batch is (n_qrels of the batch, n_queries, n_systems, n_measures). Runs are ranked once.
     """
     for measure in measures:
         if measure.definition.traits.takes_groups:
             raise MeasureError(
                 f"{measure} takes judgments in groups, too, or preferences: not with confusion=..."
             )
-    # Where a grade is the row of the judgment, the hits say which judgments they met.
+    # With its row as the grade of a judgment, a hit says which judgment it matches.
     numbered_qrels = copy.copy(qrels)
     numbered_qrels.grade = np.arange(len(qrels))
-    for name in ("ideal", "top_grade"):  # kept, and by the grades as they were
+    for name in ("ideal", "top_grade"):  # cached values of the true grades
         vars(numbered_qrels).pop(name, None)
     costs = any(measure.definition.traits.takes_cost for measure in measures)
     judged_systems = [
-        meeting.judged for meeting in judge_all(numbered_qrels, runs, judging, costs=costs)
+        matched_run.judged for matched_run in judge_all(numbered_qrels, runs, judging, costs=costs)
     ]
     plan, generator, true_grade = (
         Plan(measures),
@@ -63,13 +60,12 @@ def score_relabelled(
     )
 
     def score_system(system: Judged, ideal: Ranked, grades: Ints) -> Floats:
-        """Return a system's scores; each query of each qrels is a query here."""
+        """Return scores (n_qrels, n_queries, n_measures); `grades` is (n_qrels, rows)."""
         n_variants = len(grades)
         hits = repeat_ranking(system.hits, n_variants, grades[:, system.hits.grade])
         cost = None if system.cost is None else np.tile(system.cost, n_variants)
-        judged = Judged(
-            hits, ideal, np.tile(system.n_retrieved, (n_variants, 1)), top_grade, cost=cost
-        )
+        n_retrieved = np.tile(system.n_retrieved, (n_variants, 1))
+        judged = Judged(hits, ideal, n_retrieved, top_grade, cost=cost)
         return plan.values(judged).reshape(n_variants, len(qrels.query_ids), len(measures))
 
     for block in watch_slices(split_variants(n_qrels, 2 * len(true_grade)), "mixtures", n_qrels):
@@ -79,8 +75,7 @@ def score_relabelled(
             rows = np.flatnonzero(true_grade == grade)
             given_grades = np.array(list(rates[grade]))
             rate_ends = np.cumsum(list(rates[grade].values()))[:-1]
-            grades[:, rows] = given_grades[
-                np.searchsorted(rate_ends, uniform[:, rows], side="right")
-            ]
+            given_code = np.searchsorted(rate_ends, uniform[:, rows], side="right")
+            grades[:, rows] = given_grades[given_code]
         ideal = regrade_ideal(qrels.ideal, grades)
         yield np.stack([score_system(system, ideal, grades) for system in judged_systems], axis=2)

@@ -1,4 +1,4 @@
-"""Stability: what other judgments, and many mixtures of them, leave of an ordering of systems."""
+"""Stability: whether another assessor's judgments, and mixtures of both, order systems alike."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -41,7 +41,7 @@ class SystemPair:
 
 @dataclass(frozen=True, eq=False)
 class Stability:
-    """What other judgments leave of the ordering of systems by one measure.
+    """How the ordering of systems by one measure changes under other judgments.
 
     The systems are in A's order, the best first, and the left of a pair comes before the right.
     Means are (n_systems,). `taus` are Kendall's tau-b of the ordering under A with that under each
@@ -95,7 +95,7 @@ class Stability:
 
 
 class _SystemTests(NamedTuple):
-    """Systems under some qrels: means (n_qrels, n_systems); of pairs (n_qrels, n_pairs)."""
+    """Tests of all pairs of systems under some qrels: (n_qrels, n_pairs), save the means."""
 
     means: Floats
     differences: Floats
@@ -138,20 +138,19 @@ def measure_stability(
     batches: Iterable[Floats],
     alpha: float,
 ) -> list[Stability]:
-    """Look at the systems under A, under B, and under mixtures of both, by each measure.
+    """Compare the systems under A, under B, and under mixtures of both, by each measure.
 
-    `a` and `b` are (n_queries, n_systems, n_measures), a batch is (n_mixtures, n_queries,
-    n_systems, n_measures).
+    `scores_a` and `scores_b` are (n_queries, n_systems, n_measures), a batch of mixtures is
+    (n_mixtures, n_queries, n_systems, n_measures).
     """
     order_of_measure = []
     for measure, system_sums in zip(measures, np.cumsum(scores_a, axis=0)[-1].T, strict=True):
-        higher_is_better = measure.definition.higher_is_better
-        order_of_measure.append(
-            np.argsort(-system_sums if higher_is_better else system_sums, kind="stable")
-        )
+        keys = -system_sums if measure.definition.higher_is_better else system_sums
+        order_of_measure.append(np.argsort(keys, kind="stable"))
 
     def test_by_measure(values: Floats) -> list[_SystemTests]:
-        # The same layout, and so the same bits, however many there are.
+        """Test the systems by each measure; `values` is (n_qrels, ...) as `scores_a`."""
+        # A contiguous copy: the same layout gives the same bits, however many qrels there are.
         return [
             _test_systems(np.ascontiguousarray(values[:, :, order, k]), alpha)
             for k, order in enumerate(order_of_measure)
@@ -176,23 +175,20 @@ def measure_stability(
     ]
 
 
-_MixtureComparison = tuple[Floats, list[float | None], Ints]
+class _MixtureComparison(NamedTuple):
+    """Some mixtures beside A."""
+
+    means: Floats  # (n_mixtures, n_systems)
+    taus: list[float | None]  # tau-b of each mixture's ordering with A's
+    n_equal: Ints  # (2, n_pairs) in how many mixtures a pair has A's sign, and A's verdict
 
 
 def _compare_mixtures(tests_a: _SystemTests, mixed_tests: _SystemTests) -> _MixtureComparison:
-    """Return the means under some mixtures, their tau-b with A, and how many have the same.
-
-    The last is (2, n_pairs): in how many a pair has A's sign, and A's verdict.
-    """
+    """Compare tests under some mixtures with the tests under A."""
     taus = [kendall(tests_a.means[0], row).tau_b for row in mixed_tests.means]
-    n_equal = [
-        np.count_nonzero(mixed_column == column_a, axis=0)
-        for mixed_column, column_a in (
-            (mixed_tests.signs, tests_a.signs),
-            (mixed_tests.verdicts, tests_a.verdicts),
-        )
-    ]
-    return mixed_tests.means, taus, np.array(n_equal)
+    same_sign = np.count_nonzero(mixed_tests.signs == tests_a.signs, axis=0)
+    same_verdict = np.count_nonzero(mixed_tests.verdicts == tests_a.verdicts, axis=0)
+    return _MixtureComparison(mixed_tests.means, taus, np.stack((same_sign, same_verdict)))
 
 
 def _make_stability(
@@ -203,38 +199,28 @@ def _make_stability(
     change_tests: _SystemTests | None,
     comparisons: Sequence[_MixtureComparison],
 ) -> Stability:
+    """Put together the stability by one measure; the tests are in the order of `systems`."""
     first, second = np.triu_indices(len(systems), 1)
+    no_numbers = [None] * len(first)
 
-    def list_differences(
-        tests: _SystemTests | None,
-    ) -> tuple[list[float | None], list[float | None]]:
-        """Return the differences of the pairs, and p."""
+    def list_differences(tests: _SystemTests | None) -> tuple[list[Any], list[Any]]:
+        """Return the differences of the pairs, and their p-values; None without tests."""
         if tests is None:
-            return [None] * len(first), [None] * len(first)
+            return no_numbers, no_numbers
         return tests.differences[0].tolist(), list(map(finite_or_none, tests.p[0]))
 
-    mixed_means = np.concatenate([means_of_batch for means_of_batch, _, _ in comparisons])
-    same_shares = np.sum([n_equal for _, _, n_equal in comparisons], axis=0) / len(mixed_means)
-    (difference_a, p_a), (difference_b, p_b), (change, p_change) = map(
-        list_differences, (tests_a, tests_b, change_tests)
-    )
-    name_columns = (
-        [systems[i] for i in system_numbers.tolist()] for system_numbers in (first, second)
-    )
-    columns = (
-        *name_columns,
-        difference_a,
-        difference_b,
-        p_a,
-        p_b,
-        change,
-        p_change,
-        *same_shares.tolist(),
-    )
-    tau = swapped = n_significant = None
+    mixed_means = np.concatenate([comparison.means for comparison in comparisons])
+    n_equal = np.sum([comparison.n_equal for comparison in comparisons], axis=0)
+    difference_a, p_a = list_differences(tests_a)
+    difference_b, p_b = list_differences(tests_b)
+    change, p_change = list_differences(change_tests)
+    names = ([systems[i] for i in column.tolist()] for column in (first, second))
+    numbers = difference_a, difference_b, p_a, p_b, change, p_change
+    pair_rows = zip(*names, *numbers, *(n_equal / len(mixed_means)).tolist(), strict=True)
+    tau = n_swapped = n_significant = None
     if tests_b is not None:
         kendall_a_b = kendall(tests_a.means[0], tests_b.means[0])
-        tau, swapped = kendall_a_b.tau_b, kendall_a_b.discordant
+        tau, n_swapped = kendall_a_b.tau_b, kendall_a_b.discordant
         n_significant = int(np.count_nonzero(tests_a.verdicts * tests_b.verdicts < 0))
     return Stability(
         measure,
@@ -244,9 +230,9 @@ def _make_stability(
         mixed_means.mean(axis=0),
         mixed_means.min(axis=0),
         mixed_means.max(axis=0),
-        [SystemPair(*row) for row in zip(*columns, strict=True)],
+        [SystemPair(*row) for row in pair_rows],
         tau,
-        swapped,
+        n_swapped,
         n_significant,
-        [tau for _, taus, _ in comparisons for tau in taus if tau is not None],
+        [tau_b for comparison in comparisons for tau_b in comparison.taus if tau_b is not None],
     )

@@ -1,4 +1,4 @@
-"""Tables of what two assessors' judgments do to the ordering of systems."""
+"""StabilityTables: tables of how systems are ordered under two assessors' judgments."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ _MAX_PAIRS = 10
 
 @dataclass(frozen=True)
 class StabilityTables:
-    """How an agreement of A with a second assessor shows the orderings of systems."""
+    """The tables of the orderings of systems under A and a second assessor."""
 
     orderings: Sequence[Stability]  # of each measure; none without runs
     second: str  # the name of the second assessor
@@ -34,7 +34,7 @@ class StabilityTables:
         return tables
 
     def _orderings_table(self) -> Table:
-        """Return what it does to the ordering of the systems, a row for each measure."""
+        """Return a table of how alike the orderings are, a row for each measure."""
         has_second = self.has_second
         ordering_phrase = "the same" if has_second else "Kendall's tau-b of the ordering under A"
         columns = [
@@ -54,7 +54,8 @@ class StabilityTables:
             Column(
                 "mean tau",
                 lambda stability: format_number(stability.mean_tau),
-                f"mean tau, min tau: {ordering_phrase} with that under each of {self._mixtures_phrase}.",
+                f"mean tau, min tau: {ordering_phrase} with that under each of "
+                f"{self._mixtures_phrase}.",
             ),
             Column("min tau", lambda stability: format_number(stability.min_tau)),
         ]
@@ -77,8 +78,9 @@ class StabilityTables:
             mixture_sentence = "A mixture has, for each query, the judgments of A or those of "
             mixture_sentence += f"{self.second}, drawn by chance"
         sentences = (
-            f"{f'A and {self.second}' if has_second else 'A'}: the mean over the queries. mixed, lowest, "
-            f"highest: the mean, the lowest and the highest of that under {self._mixtures_phrase}.",
+            f"{f'A and {self.second}' if has_second else 'A'}: the mean over the queries. mixed, "
+            "lowest, highest: the mean, the lowest and the highest of that under "
+            f"{self._mixtures_phrase}.",
             f"{mixture_sentence} (seed {self.recipe['seed']}).",
         )
         columns = [
@@ -98,7 +100,7 @@ class StabilityTables:
         )
 
     def _pairs_table(self) -> Table:
-        """Return the pairs of systems that are not the same under every mixture, most shaky first.
+        """Return the pairs of systems that differ under some mixture, the least stable first.
 
         At most 10 of each measure; `to_dict` has all.
         """
@@ -117,15 +119,16 @@ class StabilityTables:
                 else ""
             )
             sentences.append(
-                f"{stability.measure}: {len(stability.pairs) - len(changing_pairs):,} of {len(stability.pairs):,} pairs are "
-                f"the same under each{remainder}: not shown (--format csv or json has all)."
+                f"{stability.measure}: {len(stability.pairs) - len(changing_pairs):,} of "
+                f"{len(stability.pairs):,} pairs are the same under each{remainder}: not shown "
+                "(--format csv or json has all)."
             )
         columns = self._pair_columns("\n".join(sentences))
         title = [f"The pairs of systems that change most{self._title_suffix}"]
         return make_table(rows, columns, title=title, n_labels=3, rules=rules - {0, len(rows)})
 
     def _pair_columns(self, omitted_sentences: str) -> list[Column]:
-        """Return the columns of two systems; `same` says which of them are not shown."""
+        """Return the columns of pairs; `omitted_sentences` say how many pairs are not shown."""
         has_second, alpha, second = self.has_second, self.recipe["alpha"], self.second
 
         def make_cell(show: Callable[[float | None], str], name: str) -> Callable[[Any], str]:
@@ -156,9 +159,9 @@ class StabilityTables:
             Column(
                 "same sign",
                 make_cell(format_number, "same_sign"),
-                f"same sign: the share of {self._mixtures_phrase} where the difference has the sign that "
-                "it has under A. same verdict: where it is significant (p <= "
-                f"{alpha}) if it is so under A, and not if not, with the same sign.",
+                f"same sign: the share of {self._mixtures_phrase} where the difference has the "
+                f"sign that it has under A. same verdict: where it is significant (p <= {alpha}) "
+                "if it is so under A, and not if not, with the same sign.",
             ),
             Column("same verdict", make_cell(format_number, "same_verdict")),
         ]

@@ -1,1 +1,4 @@
-"""A few labels of people beside many of a model: one estimate of both (prediction-powered)."""
+"""Human labels: a few labels of people and many of a model make one estimate (prediction-powered).
+
+Not here: which documents people should label, and reading their files (pools).
+"""

@@ -26,7 +26,7 @@ from cranfield.scoring.arguments import Reading
 from cranfield.scoring.evaluate import MeasuresLike
 
 MIN_RELIABLE_QUERIES = (
-    20  # labelled queries: with fewer, intervals were seen to hold less often than they say
+    20  # with fewer labelled queries, intervals held less often than they say in trials
 )
 
 
@@ -122,7 +122,7 @@ def prediction_powered(
 def _estimate_all(
     scores: AlignedScores, sample: Sample, settings: PoweredSettings, baseline: str
 ) -> tuple[dict[str, dict[str, PoweredMean]], dict[str, dict[str, PoweredMean]]]:
-    """Return each system's mean, and each difference from the baseline, by measure and system."""
+    """Return {measure: {system: mean}}, and the same of differences from the baseline."""
     baseline_row = scores.system_names.index(baseline)
     means_of_measure: dict[str, dict[str, PoweredMean]] = {}
     differences_of_measure: dict[str, dict[str, PoweredMean]] = {}
@@ -132,41 +132,45 @@ def _estimate_all(
             *([] if sample.human_scores is None else [sample.human_scores[m]]),
         ]
         lowest, highest = score_range(scores.find_measure(measure), np.concatenate(score_arrays))
-        mean_estimates = [sample.estimate(m, i, None) for i in range(len(scores.system_names))]
-        means_of_measure[measure] = {
-            name: _make_powered_mean(
-                estimate, sample, settings, measure, name, limits=(lowest, highest)
+        means_of_measure[measure] = {}
+        for i, name in enumerate(scores.system_names):
+            means_of_measure[measure][name] = _make_powered_mean(
+                sample.estimate(m, i, None),
+                sample,
+                settings,
+                measure,
+                name,
+                limits=(lowest, highest),
             )
-            for name, estimate in zip(scores.system_names, mean_estimates, strict=True)
-        }
-        other_rows = [i for i in range(len(scores.system_names)) if i != baseline_row]
-        if not other_rows:
+        rivals = [i for i in range(len(scores.system_names)) if i != baseline_row]
+        if not rivals:
             continue
-        difference_estimates = [sample.estimate(m, i, baseline_row) for i in other_rows]
-        p = np.array(
-            [float(t_test(_moments(estimate, sample))[0]) for estimate in difference_estimates]
-        )
-        for i, estimate, raw, p_holm in zip(
-            other_rows, difference_estimates, p, holm(p), strict=True
-        ):
+        estimates = [sample.estimate(m, i, baseline_row) for i in rivals]
+        p_values = [float(t_test(_moments(estimate, sample))[0]) for estimate in estimates]
+        differences: dict[str, PoweredMean] = {}
+        p_holm = holm(np.array(p_values))
+        for i, estimate, p, p_adjusted in zip(rivals, estimates, p_values, p_holm, strict=True):
             better = (estimate.estimate > 0) == scores.is_higher_better(measure)
             verdict: Outcome | None = "better" if better else "worse"
-            if not p_holm <= settings.alpha:
-                verdict = None
-            differences_of_measure.setdefault(measure, {})[scores.system_names[i]] = (
-                _make_powered_mean(
-                    *(estimate, sample, settings, measure, scores.system_names[i]),
-                    other=baseline,
-                    p=finite_or_none(raw),
-                    p_adjusted=finite_or_none(p_holm),
-                    verdict=verdict,
-                    limits=(lowest - highest, highest - lowest),
-                )
+            name = scores.system_names[i]
+            differences[name] = _make_powered_mean(
+                estimate,
+                sample,
+                settings,
+                measure,
+                name,
+                limits=(lowest - highest, highest - lowest),
+                other=baseline,
+                p=finite_or_none(p),
+                p_adjusted=finite_or_none(p_adjusted),
+                verdict=verdict if p_adjusted <= settings.alpha else None,
             )
+        differences_of_measure[measure] = differences
     return means_of_measure, differences_of_measure
 
 
 def _moments(estimate: PoweredEstimate, sample: Sample) -> Moments:
+    """Return the moments of a sample of `degrees` + 1 that has this mean and this error."""
     n = sample.degrees + 1
     return Moments(n, np.array([estimate.estimate]), np.array([estimate.error * np.sqrt(n)]))
 
@@ -180,20 +184,17 @@ def _make_powered_mean(
     limits: tuple[float, float],
     **pair_fields: Any,
 ) -> PoweredMean:
-    """Return an estimate with its intervals, whose ends are cut to the range of what is estimated.
+    """Return a result with intervals, which are cut to `limits`, the range of the quantity.
 
-    An estimate itself may be out of the range, and is then an end.
+    An estimate may be outside of its range: it is then an end of the interval.
     """
 
     def cut_interval(estimate_of_labels: PoweredEstimate) -> tuple[float | None, float | None]:
-        if (
-            estimate_of_labels.error == 0
-        ):  # nothing varies among the labelled ones: it is not known what would
+        """Return the interval of an estimate; no ends where no labelled query differs."""
+        if estimate_of_labels.error == 0:
             return None, None
-        low, high = (
-            float(end[0])
-            for end in t_interval(_moments(estimate_of_labels, sample), settings.alpha)
-        )
+        moments = _moments(estimate_of_labels, sample)
+        low, high = (float(end[0]) for end in t_interval(moments, settings.alpha))
         lowest, highest = (
             min(limits[0], estimate_of_labels.estimate),
             max(limits[1], estimate_of_labels.estimate),
@@ -224,16 +225,18 @@ def _make_powered_mean(
 
 
 def _list_remarks(sample: Sample, settings: PoweredSettings) -> Iterator[Note]:
-    """Say how far intervals of few labels hold, and what was stated."""
+    """Yield notes on intervals of few labels, and on a stated lam."""
     if sample.unit == "query" and sample.n_labelled < MIN_RELIABLE_QUERIES:
         text = (
-            f"With fewer than {MIN_RELIABLE_QUERIES} labelled queries, intervals hold less often than they say: 95% "
-            "intervals held the true value in 90 to 94% of simulated cases with 10 queries, in 92 "
-            "to 95% with 20, and in only 65 to 91% where most queries score near 0 or 1."
+            f"With fewer than {MIN_RELIABLE_QUERIES} labelled queries, intervals hold less often "
+            "than they say: 95% intervals held the true value in 90 to 94% of simulated cases with "
+            "10 queries, in 92 to 95% with 20, and in only 65 to 91% where most queries score near "
+            "0 or 1."
         )
         yield Note("few-labelled", "info", text, sample.n_labelled)
     if settings.lam is not None:
-        text = f"lam {format_shortest(settings.lam)} was stated, rather than found from the labels."
+        lam = format_shortest(settings.lam)
+        text = f"lam {lam} was stated, rather than found from the labels."
         if sample.unit == "query" and sample.n_labelled == sample.n_queries:
-            text = f"lam {format_shortest(settings.lam)} has no effect where people labelled all queries."
+            text = f"lam {lam} has no effect where people labelled all queries."
         yield Note("lam", "info", text)

@@ -1,4 +1,4 @@
-"""Single documents that people labelled, beside the labels of a model."""
+"""Labelled documents: the sample where people labelled single documents, not whole queries."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -18,29 +18,35 @@ from cranfield.measures import Measure
 from cranfield.notes import Note
 from cranfield.render.numbers import format_count, format_number, format_p, format_short
 
-MIN_P = 0.01  # with a smaller p, the labelled ones do not look drawn by chance
+MIN_P = 0.01  # with a smaller p, the labelled documents do not look drawn by chance
 ROUNDING = 1e-9
-_MIN_DOCUMENTS = 30  # labelled ones, with fewer of which intervals were seen to hold less often
-_MIN_RELEVANT = 10  # and of these, relevant ones
-_MANY_PER_QUERY = 3  # labelled documents to a query: with so many, few queries have none by chance
+_MIN_DOCUMENTS = 30  # with fewer labelled documents, intervals held less often in trials
+_MIN_RELEVANT = 10  # and with fewer relevant documents among them
+_MANY_PER_QUERY = 3  # with so many labelled documents to a query, few queries have none by chance
 
 
 class _Contributions(NamedTuple):
-    """What documents add to each score: (n_measures, n_systems, ...), of each human-labelled one.
+    """What each document that people labelled adds to scores: (n_measures, n_systems, ...).
 
     0 for a document that is not retrieved, or that the measure does not look at.
     """
 
-    y: Floats  # (..., rows) by their own labels
-    f: Floats  # (..., rows) by the model's
+    y: Floats  # (..., rows) by people's labels
+    f: Floats  # (..., rows) by the model's labels
     is_looked_at: Bools  # (..., rows)
-    model_scores: Floats  # (..., n_queries) the whole scores by the model's labels
-    n_looked_at: Ints  # (...) of all retrieved documents
+    model_scores: Floats  # (..., n_queries) the scores by the model's labels
+    n_looked_at: Ints  # (...) how many retrieved documents the measure looks at
 
     def select(self, rows: Ints) -> "_Contributions":
-        """Return the same of some of the labelled documents."""
+        """Return the contributions of some of the labelled documents."""
         y, f, looked_at = (column[:, :, rows] for column in (self.y, self.f, self.is_looked_at))
         return self._replace(y=y, f=f, is_looked_at=looked_at)
+
+
+def describe_chances(chance: Floats) -> str:
+    """Return a phrase of the probabilities with which a sample was drawn."""
+    low, high = format_short(chance.min().item()), format_short(chance.max().item())
+    return f"{low} each" if chance.min() == chance.max() else f"from {low} to {high}"
 
 
 def sample_documents(
@@ -53,7 +59,8 @@ def sample_documents(
     query_of_code[label_codes[label_codes >= 0]] = np.flatnonzero(label_codes >= 0)
     query = query_of_code[human_labels.query]
     rows = np.flatnonzero((query >= 0) & (human_labels.grade >= 0))
-    rows = rows[np.lexsort((human_labels.docs.sort_keys()[rows], query[rows]))]  # in any order
+    # Sorted: the order of the labels changes no bit.
+    rows = rows[np.lexsort((human_labels.docs.sort_keys()[rows], query[rows]))]
     if not len(rows):
         raise NothingSharedError(
             "no document with a human label belongs to a query with the model's labels",
@@ -69,42 +76,35 @@ def sample_documents(
     chance = np.asarray(human_labels.columns["probability"], np.float64)[rows]
 
     def estimate(m: int, i: int, base: int | None) -> PoweredEstimate:
-        y, f, of_model = (
+        """Estimate the mean of system i by measure m, or its difference from system `base`."""
+        y, f, model_scores = (
             column[m, i] - (0.0 if base is None else column[m, base])
             for column in (contributions.y, contributions.f, contributions.model_scores)
         )
-        return estimate_by_documents(query[rows], y, f, chance, of_model, lam)
+        return estimate_by_documents(query[rows], y, f, chance, model_scores, lam)
 
-    low, high = chance.min().item(), chance.max().item()
-    chance_phrase = (
-        f"{format_short(low)} each"
-        if low == high
-        else f"from {format_short(low)} to {format_short(high)}"
-    )
     text = (
         f"{format_count(len(rows), 'document')} of "
         f"{format_count(len(np.unique(query[rows])), 'query', 'queries')} drawn by chance, with a "
-        f"probability of {chance_phrase}, from all that the measure looks at."
+        f"probability of {describe_chances(chance)}, from all that the measure looks at."
     )
     notes = [Note("sample", "info", text, count=len(rows))]
     notes += _whole_query_notes(query[rows], len(scores.query_ids))
     notes += _chance_notes(scores, contributions, chance)
-    notes += _few_document_notes(scores, contributions)
+    notes += _document_count_notes(scores, contributions)
     n = len(scores.query_ids)
     return Sample("document", len(rows), n, n - 1, estimate, notes)
 
 
 def _whole_query_notes(query: Ints, n_queries: int) -> Iterator[Note]:
     """Warn where it looks as if whole queries were drawn, not single documents."""
-    n_without_label = n_queries - len(np.unique(query))
-    # A query would have no label with a probability of about exp(-each) by chance.
-    if (
-        n_per_query := len(query) / n_queries
-    ) >= _MANY_PER_QUERY and n_without_label > n_queries / 4:
+    n_without_label, n_per_query = n_queries - len(np.unique(query)), len(query) / n_queries
+    # A query would have no label with a probability of about exp(-n_per_query) by chance.
+    if n_per_query >= _MANY_PER_QUERY and n_without_label > n_queries / 4:
         text = (
-            f"{n_without_label:,} of {n_queries:,} queries have no labelled document, though there are "
-            f"{format_number(n_per_query, 1)} to a query: were whole queries drawn? Their probabilities are in a "
-            "column query_probability."
+            f"{n_without_label:,} of {n_queries:,} queries have no labelled document, though there "
+            f"are {format_number(n_per_query, 1)} to a query: were whole queries drawn? Their "
+            "probabilities are in a column query_probability."
         )
         yield Note("whole-queries", "warning", text, n_without_label)
 
@@ -131,50 +131,48 @@ def _check_documents(judging: Judging, human_labels: Qrels) -> None:
 def _compute_contributions(
     scores: AlignedScores, source: EvaluatedRuns, human_labels: Qrels, measures: Sequence[Measure]
 ) -> _Contributions:
-    """Ask each measure what the documents of each run add, by people's and the model's labels."""
+    """Compute what documents add to each run's scores, by people's and by the model's labels."""
     runs, n_rows = list(source.runs.values()), len(human_labels)
     numbered_labels = human_labels.replace_fields(
         columns={**human_labels.columns, "number": np.arange(n_rows)}
     )
     shape = len(measures), len(runs)
     y, f = np.zeros((2, *shape, n_rows))
-    looked_at, n_looked_at = np.zeros((*shape, n_rows), np.bool_), np.zeros(shape, np.int64)
-    of_model = np.zeros((*shape, len(scores.query_ids)))
+    is_looked_at, n_looked_at = np.zeros((*shape, n_rows), np.bool_), np.zeros(shape, np.int64)
+    model_scores = np.zeros((*shape, len(scores.query_ids)))
     row_of_query = {query_id: i for i, query_id in enumerate(scores.query_ids)}
-    meetings = zip(
+    matches = zip(
         judge_all(source.qrels, runs, source.judging),
         judge_all(numbered_labels, runs, source.judging, defer_check=True),
         strict=True,
     )
-    for s, (model_meeting, human_meeting) in enumerate(meetings):
+    for s, (model_match, human_match) in enumerate(matches):
         model_query, human_query = (
-            np.array([row_of_query.get(query_id, -1) for query_id in meeting.query_ids], np.int64)
-            for meeting in (model_meeting, human_meeting)
+            np.array([row_of_query.get(query_id, -1) for query_id in match.query_ids], np.int64)
+            for match in (model_match, human_match)
         )
-        hits, labelled_hits = model_meeting.judged.hits, human_meeting.judged.hits
+        hits, labelled_hits = model_match.judged.hits, human_match.judged.hits
         number_of_row = labelled_hits.columns["number"]
-        _, hit_rows, labelled_rows = (
-            np.intersect1d(  # each pair of a query and a rank is there once
-                _query_rank_keys(model_query[hits.query], hits.rank),
-                _query_rank_keys(human_query[labelled_hits.query], labelled_hits.rank),
-                return_indices=True,
-            )
+        _, hit_rows, labelled_rows = np.intersect1d(  # a pair of query and rank occurs once
+            _query_rank_keys(model_query[hits.query], hits.rank),
+            _query_rank_keys(human_query[labelled_hits.query], labelled_hits.rank),
+            return_indices=True,
         )
-        retrieved = model_meeting.judged.n_retrieved[model_query >= 0, 0]
+        n_retrieved = model_match.judged.n_retrieved[model_query >= 0, 0]
         for m, measure in enumerate(measures):
             last_rank = deepest_rank(measure)
-            hit_contributions = score_contributions(measure, model_meeting.judged)
-            y[m, s, number_of_row] = score_contributions(measure, human_meeting.judged)
+            hit_contributions = score_contributions(measure, model_match.judged)
+            y[m, s, number_of_row] = score_contributions(measure, human_match.judged)
             f[m, s, number_of_row[labelled_rows]] = hit_contributions[hit_rows]
-            looked_at[m, s, number_of_row] = labelled_hits.rank <= last_rank
-            n_looked_at[m, s] = np.minimum(retrieved, last_rank).sum()
+            is_looked_at[m, s, number_of_row] = labelled_hits.rank <= last_rank
+            n_looked_at[m, s] = np.minimum(n_retrieved, last_rank).sum()
             query_sums = np.bincount(hits.query, hit_contributions, len(model_query))
-            of_model[m, s, model_query[model_query >= 0]] = query_sums[model_query >= 0]
-    return _Contributions(y, f, looked_at, of_model, n_looked_at)
+            model_scores[m, s, model_query[model_query >= 0]] = query_sums[model_query >= 0]
+    return _Contributions(y, f, is_looked_at, model_scores, n_looked_at)
 
 
 def _query_rank_keys(query: Ints, rank: Ints) -> Ints:
-    """Return a number for each query and rank; of an unknown query, -1, one below 0."""
+    """Return a number for each pair of query and rank, below 0 for an unknown query, -1."""
     return (query.astype(np.int64) << 32) + rank
 
 
@@ -183,8 +181,9 @@ def _chance_notes(
 ) -> Iterator[Note]:
     """Warn where the labelled documents do not look drawn with their probabilities.
 
-    Each stands for 1 / chance of all documents: so many they should be, and that relevant by the
-    model's labels. (On average over the systems.)
+    A labelled document stands for 1 / chance of all documents. On average over the systems, the sum
+    of these should be the number of documents that the measure looks at; and the weighted sum of
+    the labelled documents' contributions by the model's labels should be the sum of its scores.
     """
     from scipy.special import ndtr
 
@@ -214,16 +213,16 @@ def _chance_notes(
                 continue
             text = (
                 "The labelled documents do not look drawn with these probabilities: they "
-                f"{phrase.format(estimated_sum, expected_sum, measure=measure)} (p {format_p(p)}). Was the top of "
-                "the rankings labelled only, is the pool less deep than the measure looks, or were "
-                "some left out? Then the interval does not hold."
+                f"{phrase.format(estimated_sum, expected_sum, measure=measure)} (p {format_p(p)}). "
+                "Was the top of the rankings labelled only, is the pool less deep than the measure "
+                "looks, or were some left out? Then the interval does not hold."
             )
             yield Note("not-by-chance", "warning", text, len(scores.query_ids))
             return
 
 
-def _few_document_notes(scores: AlignedScores, contributions: _Contributions) -> Iterator[Note]:
-    """Warn where few of the labelled documents matter."""
+def _document_count_notes(scores: AlignedScores, contributions: _Contributions) -> Iterator[Note]:
+    """Warn where a measure looks at few of the labelled documents."""
     for m, measure in enumerate(scores.measures):
         n = int(contributions.is_looked_at[m].sum(axis=1).min())
         is_relevant = (contributions.y[m] != 0) | (contributions.f[m] != 0)

@@ -19,7 +19,7 @@ _ROUNDING = 1e-12  # a standard deviation that is this much less than the values
 
 
 class PoweredEstimate(NamedTuple):
-    """A mean by both kinds of labels, and by each alone."""
+    """A mean, or a difference, by both kinds of labels, and by each kind alone."""
 
     estimate: float
     error: float  # its standard error
@@ -32,7 +32,7 @@ class PoweredEstimate(NamedTuple):
     label_error: float | None = None  # the part of the error that labelling all would remove
 
 
-# Of a measure, a system and another one or None, by their numbers: the mean, or the difference.
+# (measure, system, other system or None), by their numbers -> the mean, or the difference.
 Estimator = Callable[[int, int, int | None], PoweredEstimate]
 
 
@@ -45,9 +45,7 @@ class Sample(NamedTuple):
     degrees: int  # of freedom
     estimate: Estimator
     notes: Sequence[Note]
-    human_scores: Floats | None = (
-        None  # their scores (n_measures, labelled, n_systems), if there are
-    )
+    human_scores: Floats | None = None  # (n_measures, n_labelled, n_systems), of whole queries
 
 
 def estimate_by_queries(
@@ -57,16 +55,17 @@ def estimate_by_queries(
     chance: Floats | None = None,
     lam: float | None = None,
 ) -> PoweredEstimate:
-    """Return the mean score where people labelled some queries, drawn by chance.
+    """Estimate the mean score where people labelled some queries, drawn by chance.
 
-    `y` and `f` (n,) are the scores of these queries by people's and by the model's labels, `others`
-    (N,) those of all other queries by the model's. `chance` (n,) is the probability of each to be
-    drawn; None, or equal ones: simple random sampling. `lam` None: the one with the least variance
-    (PPI++; Angelopoulos, Duchi & Zrnic, arXiv 2311.01453, 2023), cut to 0..1. There must be two
-    labelled queries at least.
+    `y` and `f` (n,) are the scores of these queries by people's and by the model's labels,
+    `other_scores` (N,) the scores of all other queries by the model's. `chance` (n,) is the
+    probability of each query to be drawn; None, or all equal: simple random sampling. `lam` None:
+    the value with the least variance (PPI++; Angelopoulos, Duchi & Zrnic, arXiv 2311.01453, 2023),
+    cut to 0..1. There must be two labelled queries at least.
 
-    >>> found = by_queries(np.array([1.0, 0.0]), np.array([0.5, 0.0]), np.array([0.5, 0.5, 0.5]))
-    >>> found.human, found.model, found.lam, found.estimate
+    >>> y, f = np.array([1.0, 0.0]), np.array([0.5, 0.0])
+    >>> powered = estimate_by_queries(y, f, np.array([0.5, 0.5, 0.5]))
+    >>> powered.human, powered.model, powered.lam, powered.estimate
     (0.5, 0.4, 1.0, 0.75)
     """
     n, n_others = len(y), len(other_scores)
@@ -89,7 +88,7 @@ def estimate_by_queries(
 def _estimate_weighted(
     y: Floats, f: Floats, all_scores: Floats, weight: Floats, lam: float | None
 ) -> PoweredEstimate:
-    """Return the mean where queries were drawn with different probabilities, 1 / weight.
+    """Estimate the mean where queries were drawn with different probabilities, 1 / weight.
 
     The model's mean over all queries, corrected by the weighted mean of what it is off by (Hájek's
     ratio; Särndal, Swensson & Wretman, Model Assisted Survey Sampling, 1992, chapters 5 and 6). The
@@ -100,14 +99,14 @@ def _estimate_weighted(
     deviations = all_scores - mean(all_scores)
 
     def weighted_mean(values: Floats) -> tuple[float, Floats]:
-        """Return a weighted mean, and what each labelled query adds to its error."""
+        """Return a weighted mean, and what each labelled query adds to its error: (n,)."""
         average = total(weight * values)
         return average, weight * (values - average) * np.sqrt(n / (n - 1))
 
     (human, human_shares), (_, model_shares) = weighted_mean(y), weighted_mean(f)
     shared_covariance = (
         total(model_shares * (f - mean(all_scores))) / n_all
-    )  # labelled queries are among all
+    )  # as labelled queries are among all queries
     spread = (
         total(model_shares * model_shares) - 2 * shared_covariance + _variance(all_scores) / n_all
     )
@@ -141,18 +140,18 @@ def estimate_by_documents(
     model_scores: Floats,
     lam: float | None = None,
 ) -> PoweredEstimate:
-    """Return the mean score where people labelled some documents, drawn by chance.
+    """Estimate the mean score where people labelled some documents, drawn by chance.
 
     The measure adds up its documents. A row is a document that people labelled: `query` (rows,)
     numbers its query, `y` and `f` (rows,) are what it adds to the score by people's and by the
-    model's label, `chance` (rows,) is the probability with which it was drawn. `of_model`
-    (n_queries,) is each query's score by the model's labels. Each score is estimated without bias
+    model's label, `chance` (rows,) is the probability with which it was drawn. `model_scores`
+    (n_queries,) are the queries' scores by the model's labels. Each score is estimated without bias
     for a given `lam` (difference estimator: Särndal, Swensson & Wretman 1992, chapter 6). None: the
-    one with the least variance from labelling, cut to 0..1.
+    value with the least variance from labelling, cut to 0..1.
 
-    >>> one = np.array([1.0])
-    >>> found = by_documents(np.array([0]), one, one, one / 2, np.array([2.0, 0.5]), 1.0)
-    >>> found.human, found.model, found.estimate
+    >>> y = np.array([1.0])
+    >>> powered = estimate_by_documents(np.array([0]), y, y, y / 2, np.array([2.0, 0.5]), 1.0)
+    >>> powered.human, powered.model, powered.estimate
     (1.0, 1.25, 1.25)
     """
     n_queries, weight = len(model_scores), (1 - chance) / chance**2
@@ -178,15 +177,16 @@ def estimate_by_documents(
 def deviation_from_chance(
     f: Floats, all_scores: Floats, chance: Floats | None = None
 ) -> tuple[float, float] | None:
-    """Return how far the model's mean on the labelled queries is from that on all, and a p-value.
+    """Return how far the model's mean on the labelled queries is from its mean, and a p-value.
 
-    The first is in standard errors, as if the labelled ones were drawn by chance. That error is
-    known where all were as likely, since the model labels every query: p is by the normal
-    distribution, else by Student's. None if nothing varies, or all are labelled. `f` and `chance`
-    (n,) belong to the labelled ones.
+    The distance is in standard errors, as if the labelled queries were drawn by chance. The error
+    is known where all were as likely, since the model labels every query: p is by the normal
+    distribution, else by Student's. None if no score differs, or all queries are labelled. `f` and
+    `chance` (n,) belong to the labelled queries, `all_scores` (N,) are the model's of all queries.
 
-    >>> far, p = off_by_chance(np.array([0.9, 1.0]), np.array([0.9, 1.0, 0.1, 0.2, 0.0, 0.1]))
-    >>> round(far, 3), round(p, 3)
+    >>> all_scores = np.array([0.9, 1.0, 0.1, 0.2, 0.0, 0.1])
+    >>> n_errors, p = deviation_from_chance(np.array([0.9, 1.0]), all_scores)
+    >>> round(n_errors, 3), round(p, 3)
     (2.208, 0.027)
     """
     from scipy.special import ndtr, stdtr
@@ -205,20 +205,19 @@ def deviation_from_chance(
     if not variance:
         return None
     n_errors = (average - mean(all_scores)) / math.sqrt(variance)
-    return n_errors, float(
-        2 * (ndtr(-abs(n_errors)) if degrees == math.inf else stdtr(degrees, -abs(n_errors)))
-    )
+    tail = ndtr(-abs(n_errors)) if degrees == math.inf else stdtr(degrees, -abs(n_errors))
+    return n_errors, float(2 * tail)
 
 
 def _choose_lam(covariance: float, variance: float, stated_lam: float | None) -> float:
-    """Return how much the model counts: what is stated, else the share with the least variance."""
+    """Return how much the model counts: the stated lam, else the lam with the least variance."""
     if stated_lam is not None:
         return stated_lam
     return min(max(covariance / variance, 0.0), 1.0) if variance > 0 else 0.0
 
 
 def _worth(n: int, error_alone: float, error_together: float) -> float | None:
-    """Return how many labels have alone the error that n of them have with the model's."""
+    """Return how many labels by people alone have the error that n have with the model's."""
     return n * (error_alone / error_together) ** 2 if error_together > 0 else None
 
 

@@ -1,4 +1,4 @@
-"""Results of prediction-powered inference: means and differences, and their tables."""
+"""PredictionPowered: the result of `prediction_powered`, means and differences with tables."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -78,7 +78,7 @@ class _Line(NamedTuple):
 
 
 def _list_lines(result: PoweredMean, n_model: str) -> list[_Line]:
-    """Return the rows of a number; `n_model` is how many labels of the model there are."""
+    """Return the three rows of a mean; `n_model` is the text of how many labels the model gave."""
     n_human = f"{result.labelled:,}"
     return [
         _Line(result, "both", result.mean, result.low, result.high, format_number(result.worth, 1)),
@@ -135,14 +135,14 @@ class PredictionPowered(Shown):
         quantity = f"difference from {first_mean.other}" if first_mean.other is not None else "mean"
         title = (
             f"{measure}   {quantity}   {self.n_queries:,} queries with a model's labels, "
-            f"{format_count(first_mean.labelled, self.unit, self._units)} with human ones"
+            f"{format_count(first_mean.labelled, self.unit, self._unit_plural)} with human ones"
         )
         columns = self._columns(first_mean.other is not None, has_several=len(results) > 1)
         rules = range(3, len(lines), 3)
         return make_table(lines, columns, notes=notes, title=[title], n_labels=2, rules=rules)
 
     @property
-    def _units(self) -> str:
+    def _unit_plural(self) -> str:
         return "queries" if self.unit == "query" else "documents"
 
     def _columns(self, is_difference: bool, *, has_several: bool) -> list[Column]:
@@ -179,8 +179,8 @@ class PredictionPowered(Shown):
             Column(
                 "n",
                 lambda line: line.n,
-                f"n: how many {self._units}; of both: how many human labels alone would need for "
-                f"{error}.",
+                f"n: how many {self._unit_plural}; of both: how many human labels alone would "
+                f"need for {error}.",
             ),
         ]
 

@@ -106,7 +106,7 @@ class HumanLabels(Way):
             )
 
     def _read_labels(self, data: DataOptions, duplicates: Any) -> Qrels:
-        """Read people's labels, which are in a file of their own form, and of documents."""
+        """Read people's labels; options on the form of QRELS do not apply to their file."""
         label_data = replace(
             data, columns=None, qrels_columns=None, qrels_format=None, map_qrels=False
         )

@@ -1,1 +1,4 @@
-"""What people should label: documents, or queries, that runs retrieved."""
+"""Pools: what people should label of what runs retrieved, and the labels that come back.
+
+Not here: the forms of label files (label_files.py, one folder above).
+"""

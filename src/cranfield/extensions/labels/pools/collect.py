@@ -1,4 +1,4 @@
-"""collect: the labels that people gave, checked against what was asked, as judgments."""
+"""collect: labels that people gave, checked against the pool that they labelled, as judgments."""
 
 import os
 from collections import Counter
@@ -14,6 +14,7 @@ from cranfield.extensions import keywords
 from cranfield.extensions.labels.label_files import DRAWING, Label, read_labels
 from cranfield.extensions.labels.pools.label_checks import (
     N_SHOWN,
+    GradedLabel,
     QueryDoc,
     check_drawing,
     grade_labels,
@@ -173,15 +174,12 @@ def collect(
     settings = CollectSettings.of(options)
     sources = dict(_list_sources(labels))
     all_labels: list[Label] = []
-    named_assessors: dict[
-        str, None
-    ] = {}  # who is named, and files of which nobody labelled anything
+    named_assessors: dict[str, None] = {}  # assessors of rows, and files without any label
     for name, source in sources.items():
         rows = read_labels(source)
-        named_assessors |= dict.fromkeys(
-            label.assessor for label in rows if label.assessor is not None
-        )
-        if not any(label.assessor is not None or label.label is not None for label in rows):
+        names = [label.assessor for label in rows if label.assessor is not None]
+        named_assessors |= dict.fromkeys(names)
+        if not names and all(label.label is None for label in rows):
             named_assessors[name] = None
         all_labels += [label._replace(assessor=label.assessor or name) for label in rows]
     requests = list_requests(all_labels, pool)
@@ -198,18 +196,19 @@ def collect(
             ),
             hint="The column relevance is to be filled in with grades.",
         )
-    labels_of_document: dict[QueryDoc, list[tuple[Label, float]]] = {}
-    for label, grade in graded_labels:
-        labels_of_document.setdefault((label.query, label.doc), []).append((label, grade))
+    labels_of_document: dict[QueryDoc, list[GradedLabel]] = {}
+    for graded_label in graded_labels:
+        query_doc = graded_label.label.query, graded_label.label.doc
+        labels_of_document.setdefault(query_doc, []).append(graded_label)
     notes += _check_repeated(labels_of_document, settings)
     grade_of_document = _settle_grades(labels_of_document, settings.differing)
-    grade_of_document |= {
-        pair: NOT_DRAWN for pair, label in requests.items() if label.label is not None
-    }
+    for pair, request in requests.items():
+        if request.label is not None:
+            grade_of_document[pair] = NOT_DRAWN
     pairs = sorted(grade_of_document, key=lambda pair: (encode(pair[0]), encode(pair[1])))
     missing = [pair for pair in requests if pair not in grade_of_document]
-    notes += _missing_notes(missing, sum(label.label is None for label in requests.values()))
-    if pool is not None and any(is_task(label) for label in requests.values()):
+    notes += _missing_notes(missing, sum(request.label is None for request in requests.values()))
+    if pool is not None and any(is_task(request) for request in requests.values()):
         text = (
             "The pool has tasks of a labelling tool, which do not tell how documents were drawn: "
             "of a sample by chance, state the .csv that cranfield pool wrote beside it."
@@ -218,19 +217,17 @@ def collect(
     if pool is None and not any(label.drawing for label in requests.values()):
         text = "No pool is stated, to tell what is missing and how documents were drawn."
         notes.append(Note("no-pool", "info", text))
+    assessors_of_pairs = (
+        dict.fromkeys(str(label.assessor) for label, _ in labels_of_document.get(pair, ()))
+        for pair in pairs
+    )
+    unseen_assessors = named_assessors if settings.assessor is None else []
     return Labels(
         pairs,
         [_simplify_grade(grade_of_document[pair]) for pair in pairs],
-        [
-            [*dict.fromkeys(str(label.assessor) for label, _ in labels_of_document.get(pair, ()))]
-            for pair in pairs
-        ],
+        [list(assessors) for assessors in assessors_of_pairs],
         _collect_drawing(pairs, requests),
-        list(
-            _count_assessors(
-                labels_of_document, named_assessors if settings.assessor is None else []
-            )
-        ),
+        list(_count_assessors(labels_of_document, unseen_assessors)),
         missing,
         settings,
         {"cranfield": __version__, "labels": [*sources], "pool": _pool_name(pool)},
@@ -266,16 +263,16 @@ def _list_sources(labels: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _pool_name(pool: Any) -> str | None:
-    """Return the name of a pool in the recipe."""
+    """Return how the recipe names a pool: its path, "in memory", or None."""
     if pool is None:
         return None
     return os.fspath(pool) if isinstance(pool, str | os.PathLike) else "in memory"
 
 
 def _check_repeated(
-    labels_of_document: Mapping[QueryDoc, Sequence[tuple[Label, float]]], settings: CollectSettings
+    labels_of_document: Mapping[QueryDoc, Sequence[GradedLabel]], settings: CollectSettings
 ) -> list[Note]:
-    """Say how many documents have several labels; DuplicateError where they may not differ."""
+    """Return notes on documents with several labels; DuplicateError where they may not differ."""
     n_labelled_twice, n_shared, n_differing = 0, 0, 0
     for (query, doc), graded_labels in labels_of_document.items():
         n_labels_of_assessor = Counter(str(label.assessor) for label, _ in graded_labels)
@@ -289,7 +286,8 @@ def _check_repeated(
                     for label, grade in graded_labels
                 )
                 last_label = graded_labels[-1][0]
-                problem = f"query {query!r:.80}, document {doc!r:.80} has different labels: {grade_texts:.200}"
+                problem = f"query {query!r:.80}, document {doc!r:.80} has different labels: "
+                problem += f"{grade_texts:.200}"
                 hint = (
                     "differing='latest', 'highest' or 'majority' (--differing) says which counts; "
                     "assessor='NAME' (--assessor) takes one person's, as for cranfield agreement."
@@ -312,11 +310,11 @@ def _check_repeated(
 
 
 def _settle_grades(
-    labels_of_document: Mapping[QueryDoc, Sequence[tuple[Label, float]]], differing: DifferingGrades
+    labels_of_document: Mapping[QueryDoc, Sequence[GradedLabel]], differing: DifferingGrades
 ) -> dict[QueryDoc, float]:
-    """Return the grade that counts of each document, as judgments that are merged.
+    """Return {(query, document): the grade that counts}, as when judgments are merged.
 
-    Of one person's labels the last counts.
+    Of one person's labels of a document, the last counts.
     """
     judgments_of_turn: list[dict[str, dict[str, float]]] = []
     for (query, doc), graded_labels in labels_of_document.items():
@@ -327,20 +325,18 @@ def _settle_grades(
             if turn == len(judgments_of_turn):
                 judgments_of_turn.append({})
             judgments_of_turn[turn].setdefault(query, {})[doc] = grade
-    first_judgments, *other_judgments = map(Qrels, judgments_of_turn)
-    merged_judgments = (
-        first_judgments.merge(*other_judgments, differing=differing)
-        if other_judgments
-        else first_judgments
-    )
+    judgments, *later_judgments = map(Qrels, judgments_of_turn)
+    if later_judgments:
+        judgments = judgments.merge(*later_judgments, differing=differing)
     return {
         (query, doc): grade
-        for query, docs in merged_judgments.to_dict().items()
+        for query, docs in judgments.to_dict().items()
         for doc, grade in docs.items()
     }
 
 
 def _missing_notes(missing: Sequence[QueryDoc], n_requests: int) -> list[Note]:
+    """Return a warning of documents that were to be labelled and have no label."""
     if not missing:
         return []
     examples = ", ".join(
@@ -348,8 +344,8 @@ def _missing_notes(missing: Sequence[QueryDoc], n_requests: int) -> list[Note]:
     )
     remainder = f" and {len(missing) - N_SHOWN:,} more" if len(missing) > N_SHOWN else ""
     text = (
-        f"{len(missing):,} of {n_requests:,} documents have no label: {examples:.200}{remainder}. Of a sample "
-        "drawn by chance, all need one."
+        f"{len(missing):,} of {n_requests:,} documents have no label: {examples:.200}{remainder}. "
+        "Of a sample drawn by chance, all need one."
     )
     return [Note("missing", "warning", text, count=len(missing))]
 
@@ -357,7 +353,7 @@ def _missing_notes(missing: Sequence[QueryDoc], n_requests: int) -> list[Note]:
 def _collect_drawing(
     pairs: Sequence[QueryDoc], requests: Mapping[QueryDoc, Label]
 ) -> dict[Role, Sequence[Any]]:
-    """Return how each document was drawn, by the columns that all have."""
+    """Return {role: cells (documents,)} of the columns that say how documents were drawn."""
     roles = [role for role in DRAWING if any(role in requests[pair].drawing for pair in pairs)]
     return {
         role: [_simplify_grade(parse_number(requests[pair].drawing[role]) or 0) for pair in pairs]
@@ -368,10 +364,10 @@ def _collect_drawing(
 
 
 def _count_assessors(
-    labels_of_document: Mapping[QueryDoc, Sequence[tuple[Label, float]]],
+    labels_of_document: Mapping[QueryDoc, Sequence[GradedLabel]],
     named_assessors: Iterable[str],
 ) -> Iterator[Assessor]:
-    """Yield each person's part, in the order of their names; of those without a label, too."""
+    """Yield the counts of each assessor by name, also of assessors without a label."""
     labels, relevant, shared, differing = (Counter[str]() for _ in range(4))
     for graded_labels in labels_of_document.values():
         grade_of_assessor = {str(label.assessor): grade for label, grade in graded_labels}

@@ -25,13 +25,13 @@ from cranfield.scoring.evaluate import score_runs
 
 
 class DecidingDocuments(NamedTuple):
-    """The unjudged documents of two runs, that which may change the difference most first."""
+    """The unjudged documents of two runs, in the order in which they narrow the bounds most."""
 
     documents: Sequence[tuple[str, str]]  # (query, document)
     difference: float  # of the means, the first run's minus the second's
-    low: float  # of the difference, over every way to grade the unjudged
+    low: float  # the bounds of the difference, over all grades of the unjudged documents
     high: float
-    n_needed: int | None  # judged, in order and all with grade 0, so many make the sign certain
+    n_needed: int | None  # how many, judged in order and all of grade 0, make the sign certain
 
     @property
     def is_certain(self) -> bool:
@@ -40,6 +40,7 @@ class DecidingDocuments(NamedTuple):
 
 
 def _is_certain(low: float, high: float) -> bool:
+    """Tell whether bounds of a difference are on one side of 0."""
     return low > ROUNDING or high < -ROUNDING
 
 
@@ -57,33 +58,27 @@ def find_deciding(
     query_ids = [query for query in first_scores.query_ids if query in second_query_ids]
     if not query_ids:
         raise InputError("the two runs share no query of the judgments")
-    columns = np.array([0]), np.array([1])
-    [bounds] = pair_bounds(judgments, runs, systems, *columns, query_ids, separate=False)
+    left, right = np.array([0]), np.array([1])
+    [bounds] = pair_bounds(judgments, runs, systems, left, right, query_ids, separate=False)
     if bounds is None:
         raise MeasureError(
             f"{measure}: which documents decide is known for measures to which documents add one "
             "by one, such as P, DCG and RBP, and for nDCG"
         )
-    judgments_of_shared = judgments.select_queries(query_ids)
-    query_ids = [*judgments_of_shared.query_ids]
+    judgments = judgments.select_queries(query_ids)
+    query_ids = [*judgments.query_ids]
     is_sum = measure.linear == "exact"
-    score_form = (
-        LinearExtremes(measure, judgments_of_shared)
-        if is_sum
-        else RatioExtremes(measure, judgments_of_shared)
-    )
-    if score_form.zero_share:
+    extremes = LinearExtremes(measure, judgments) if is_sum else RatioExtremes(measure, judgments)
+    if extremes.zero_share:
         raise MeasureError(
             f"{measure}: grade 0 does not count as unjudged, so that no order of judging is known"
         )
-    docs, query, move = _find_moves(score_form, judgments_of_shared, list(runs.values()), judging)
-    first_values, second_values = (
-        scores.per_query(measure) for scores in (first_scores, second_scores)
-    )
-    difference = np.array([first_values[query] - second_values[query] for query in query_ids])
-    low, high = score_form.ends(query, move, difference)
-    # Each document's part of the width of its query's bounds. What moves neither run may change
-    # the ideal ranking, and comes last, from the query with the widest bounds.
+    docs, query, move = _find_moves(extremes, judgments, list(runs.values()), judging)
+    first, second = first_scores.per_query(measure), second_scores.per_query(measure)
+    difference = np.array([first[query_id] - second[query_id] for query_id in query_ids])
+    low, high = extremes.ends(query, move, difference)
+    # `share` is a document's part in the width of its query's bounds. A document that moves neither
+    # run may change the ideal ranking: it comes last, from the query with the widest bounds.
     sums = np.bincount(query, np.abs(move), len(query_ids))
     share = np.divide(np.abs(move), sums[query], out=np.zeros(len(query)), where=sums[query] > 0)
     width = (high - low)[query]
@@ -92,25 +87,22 @@ def find_deciding(
     query, move = query[order], move[order]
 
     def ends_after(n: int) -> tuple[float, float]:
-        ends = score_form.ends(query[n:], move[n:], difference)
-        return float(means(ends[0][:, None])[0]), float(means(ends[1][:, None])[0])
+        """Return the bounds of the difference when the first n documents have grade 0."""
+        low, high = extremes.ends(query[n:], move[n:], difference)
+        return float(means(low[:, None])[0]), float(means(high[:, None])[0])
 
-    return DecidingDocuments(
-        [
-            (query_ids[query], docs[i])
-            for query, i in zip(query.tolist(), order.tolist(), strict=True)
-        ],
-        float(means(difference[:, None])[0]),
-        *ends_after(0),
-        _count_needed(ends_after, len(order)),
-    )
+    rows = zip(query.tolist(), order.tolist(), strict=True)
+    documents = [(query_ids[query_row], docs[i]) for query_row, i in rows]
+    mean_difference, (low_end, high_end) = float(means(difference[:, None])[0]), ends_after(0)
+    n_needed = _count_needed(ends_after, len(order))
+    return DecidingDocuments(documents, mean_difference, low_end, high_end, n_needed)
 
 
 def _count_needed(ends_after: Callable[[int], tuple[float, float]], n: int) -> int | None:
     """Return how many judgments of grade 0 make the sign certain; None if it stays open."""
     if not _is_certain(*ends_after(n)):
         return None
-    low, high = -1, n  # not enough, as far as is known; enough
+    low, high = -1, n  # `low` judgments are too few (or -1), `high` are enough
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if _is_certain(*ends_after(middle)) else (middle, high)
@@ -118,19 +110,19 @@ def _count_needed(ends_after: Callable[[int], tuple[float, float]], n: int) -> i
 
 
 def _find_moves(
-    score_form: LinearExtremes | RatioExtremes,
+    extremes: LinearExtremes | RatioExtremes,
     judgments: Qrels,
     runs: Sequence[Run],
     judging: Judging,
 ) -> tuple[Sequence[str], Ints, Floats]:
-    """Return the unjudged documents, each one's query, and what it adds to the difference."""
-    depth = min(score_form.max_rank, judging.depth or NO_CUTOFF)
+    """Return the unjudged documents, their queries, and what each adds to the difference."""
+    depth = min(extremes.max_rank, judging.depth or NO_CUTOFF)
     unjudged_of_run, ids = find_unjudged_with_ids(judgments, runs, depth, judging)
     query, move = np.full(len(ids), -1), np.zeros(len(ids))
     for sign, unjudged in zip((1, -1), unjudged_of_run, strict=True):
         query[unjudged.document] = unjudged.query
-        move[unjudged.document] += sign * score_form.weights(unjudged)
+        move[unjudged.document] += sign * extremes.weights(unjudged)
     rows = np.flatnonzero(query >= 0)
-    # Numbers are others in each process: by query and id, sums and ties are always the same.
+    # Document numbers differ from process to process; sorted by query and id, sums and ties do not.
     rows = rows[np.lexsort((ids.take(rows).sort_keys(), query[rows]))]
     return ids.take(rows).to_texts(), query[rows], move[rows]

@@ -12,9 +12,9 @@ Strata = Mapping[int, float]  # {down to this rank: the share that is drawn}, ra
 
 
 def read_strata(raw_shares: Any) -> Strata:
-    """Check for the shares to draw by rank: a dict, or text such as "10=100%,100=10%".
+    """Read the shares to draw by rank, from a dict or a text such as "10=100%,100=10%".
 
-    >>> strata("10=100%, 100=.1"), strata({50: 0.2})
+    >>> read_strata("10=100%, 100=.1"), read_strata({50: 0.2})
     ({10: 1.0, 100: 0.1}, {50: 0.2})
     """
     expected = (
@@ -57,9 +57,9 @@ def _parse_share(text: str) -> float:
 
 
 def proportional_chances(size: Floats, n: int) -> Floats:
-    """Return probabilities proportional to sizes that add up to n, and are 1 at most.
+    """Return probabilities (rows,) proportional to sizes, at most 1, whose sum is n.
 
-    >>> chances(np.array([1.0, 1.0, 2.0, 16.0]), 2).tolist()
+    >>> proportional_chances(np.array([1.0, 1.0, 2.0, 16.0]), 2).tolist()
     [0.25, 0.25, 0.5, 1.0]
     """
     chance = np.ones(len(size))
@@ -76,12 +76,12 @@ def proportional_chances(size: Floats, n: int) -> Floats:
 
 
 def draw_rows(chance: Floats, generator: np.random.Generator) -> Bools:
-    """Draw each with its probability, as many as these add up to: (n,).
+    """Draw each row with its probability; the number drawn is the sum of these: a mask (rows,).
 
     With equal probabilities, every part of that size is as likely as any other. Systematic sampling
     from an order by chance (Madow, Annals of Mathematical Statistics 1949).
 
-    >>> int(drawn(np.array([0.5, 0.5, 1.0]), np.random.default_rng(1)).sum())
+    >>> int(draw_rows(np.array([0.5, 0.5, 1.0]), np.random.default_rng(1)).sum())
     2
     """
     order = np.argsort(generator.random(len(chance)), kind="stable")
@@ -89,7 +89,7 @@ def draw_rows(chance: Floats, generator: np.random.Generator) -> Bools:
     if len(cumulative_chances):
         cumulative_chances *= (
             round(float(cumulative_chances[-1])) / cumulative_chances[-1]
-        )  # rounding is to add none, and to lose none
+        )  # whole again, so that rounding changes no count
     n_passed = np.floor(cumulative_chances + generator.random())
     is_drawn = np.zeros(len(chance), np.bool_)
     is_drawn[order] = np.diff(n_passed, prepend=0) > 0
@@ -101,8 +101,8 @@ def draw_from_strata(
 ) -> tuple[Bools, Floats, Ints]:
     """Draw from each stratum of each query its share, rounded, but one document at least.
 
-    `query` and `rank` are those of each document. Returns which are drawn, the probability of each
-    to be drawn, and the number of its stratum, from 1 for the best ranks: (n,) each.
+    `query` and `rank` are (documents,). Returns which documents are drawn, their probabilities, and
+    the numbers of their strata, from 1 for the best ranks: (documents,) each.
     """
     stratum = np.searchsorted(list(shares), rank) + 1
     share = np.array([1.0, *shares.values()])
@@ -111,7 +111,7 @@ def draw_from_strata(
     first_rows = np.flatnonzero(
         np.diff(query[order], prepend=-1) | np.diff(stratum[order], prepend=-1)
     )
-    for rows in np.split(order, first_rows[1:]):  # of one stratum of a query
+    for rows in np.split(order, first_rows[1:]):  # the documents of one stratum of a query
         n = max(1, int(share[stratum[rows[0]]] * len(rows) + 0.5))
         chance[rows] = n / len(rows)
         is_drawn[rows] = draw_rows(chance[rows], generator)
@@ -127,9 +127,10 @@ def draw_sample(
     whole_queries: bool,
     by_rank: bool,
 ) -> tuple[Bools, Floats]:
-    """Draw n documents, or n queries with all of theirs; return which, and the probability of each.
+    """Draw n documents, or n queries with all their documents.
 
-    With `by_rank`, a document's is proportional to 1 / log2(rank + 1).
+    Returns which documents are drawn and their probabilities, (documents,) each. With `by_rank`, a
+    probability is proportional to 1 / log2(rank + 1).
     """
     if whole_queries:
         chance = proportional_chances(np.ones(int(query.max(initial=-1)) + 1), n)

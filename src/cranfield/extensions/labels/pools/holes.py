@@ -27,7 +27,7 @@ from cranfield.scoring.evaluate import score_runs
 from cranfield.scoring.scores import TIE
 from cranfield.version import __version__
 
-#: What changes which documents are judged, or how many are looked at, and is set here.
+#: Options of `Judging` that change which documents are judged, or how many are looked at.
 NOT_FOR_HOLES = ("queries", "judged_only", "unretrieved", "depth", "overlap")
 
 
@@ -90,7 +90,7 @@ class Holes(Shown):
     notes: tuple[Note, ...] = ()
 
     def __getitem__(self, run: str) -> Hole:
-        """Return what is known of one run."""
+        """Return the row of a run, by its name."""
         for hole in self.runs:
             if hole.run == run:
                 return hole
@@ -150,10 +150,12 @@ class Holes(Shown):
         sentences = []
         if self.tau is not None:
             sentences = [
-                f"Kendall's tau of the order with that of the means left out: {format_number(self.tau)}."
+                "Kendall's tau of the order with that of the means left out: "
+                f"{format_number(self.tau)}."
             ]
         title = [
-            f"{self.measure}   {format_query_count(self.n_queries)}, {format_count(len(self.runs), 'run')}"
+            f"{self.measure}   {format_query_count(self.n_queries)}, "
+            f"{format_count(len(self.runs), 'run')}"
         ]
         return [make_table(self.runs, columns, sentences=sentences, notes=self.notes, title=title)]
 
@@ -198,7 +200,10 @@ def holes(
     if measure.definition.aggregation != "mean":
         raise MeasureError(f"{measure}: is no mean over the queries")
     judgments, run_or_runs, _ = arrange_arguments(
-        *(qrels, runs, None, None),
+        qrels,
+        runs,
+        None,
+        None,
         columns=Reading.of(options).columns,
         duplicates=judging.duplicates,
         verb=holes,
@@ -241,7 +246,7 @@ def _leave_out_each(
     settings: HolesSettings,
     judging: Judging,
 ) -> Iterator[Hole]:
-    """Yield each run's part in the judgments; `unjudged` is what each has without a judgment."""
+    """Yield each run's part in the judgments; `unjudged` has each run's unjudged documents."""
     unique = _find_unique(judgments, list(runs.values()), settings.pool_depth, judging)
     rising, all_rows = measure.definition.higher_is_better is not False, np.arange(len(judgments))
     means = _mean_scores(judgments, runs, measure, judging)
@@ -269,12 +274,12 @@ def _leave_out_each(
 
 
 def _find_unique(judgments: Qrels, runs: Sequence[Run], depth: int, judging: Judging) -> list[Ints]:
-    """Return the judged documents that each run alone has in its first `depth`, by their rows."""
+    """Return, for each run, the rows of judgments that it alone has in its first `depth`."""
     columns = {**judgments.columns, "number": np.arange(len(judgments))}
     numbered_judgments = judgments.replace_fields(columns=columns)
     rows_of_run = []
-    for meeting in judge_all(numbered_judgments, runs, judging):
-        hits = meeting.judged.hits
+    for matched_run in judge_all(numbered_judgments, runs, judging):
+        hits = matched_run.judged.hits
         rows_of_run.append(hits.columns["number"][hits.rank <= depth])
     n_runs_of_row = np.bincount(np.concatenate(rows_of_run), minlength=len(judgments))
     return [np.sort(rows[n_runs_of_row[rows] == 1]) for rows in rows_of_run]
@@ -283,7 +288,7 @@ def _find_unique(judgments: Qrels, runs: Sequence[Run], depth: int, judging: Jud
 def _mean_scores(
     judgments: Qrels, runs: Mapping[str, Run], measure: Measure, judging: Judging
 ) -> dict[str, float]:
-    """Return the mean of each run over the judged queries."""
+    """Return {run: mean over the judged queries}."""
     scores = score_runs(judgments, runs, [measure], judging)
     return {name: run_scores[measure] for name, run_scores in scores.items()}
 
@@ -297,7 +302,7 @@ def _find_place(means: Mapping[str, float], name: str, *, rising: bool) -> int:
 
 
 def _list_notes(runs: Mapping[str, Run], unjudged: Sequence[UnjudgedDocuments]) -> Iterator[Note]:
-    """Say for how many queries a run has nothing."""
+    """Yield a note on each run that has no document for some queries."""
     for name, unjudged_of_run in zip(runs, unjudged, strict=True):
         if n_queries := int(np.count_nonzero(unjudged_of_run.n_retrieved == 0)):
             text = f"{format_query_count(n_queries)} of the judgments without a document."

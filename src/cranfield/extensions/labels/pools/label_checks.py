@@ -1,9 +1,9 @@
-"""Labels checked against what was asked for: which count, as which grade, and what is wrong."""
+"""Checks labels against the documents that were to be labelled, and turns labels into grades."""
 
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from cranfield.errors import OptionError, escape_unprintable
 from cranfield.extensions.labels.label_files import QUERY, Label, read_labels
@@ -27,10 +27,17 @@ _NO_GRADE_HINT = "Grades are 0 or more; errors='skip' (--errors skip) leaves oth
 _NOT_REQUESTED_HINT = "errors='skip' (--errors skip) leaves such labels out."
 
 
-def list_requests(labels: Sequence[Label], pool: Any) -> dict[QueryDoc, Label]:
-    """Return what was to be labelled: the pool's documents, or else all that the files name.
+class GradedLabel(NamedTuple):
+    """A label that counts, and its grade."""
 
-    Those with a label were not drawn.
+    label: Label
+    grade: float
+
+
+def list_requests(labels: Sequence[Label], pool: Any) -> dict[QueryDoc, Label]:
+    """Return {(query, document): request} of the pool, or else of all documents with a label.
+
+    A request with a label was not drawn, and needs none.
     """
     if pool is None:
         requests = {(label.query, label.doc): label._replace(label=None) for label in labels}
@@ -49,7 +56,7 @@ def list_requests(labels: Sequence[Label], pool: Any) -> dict[QueryDoc, Label]:
 
 
 def _is_not_drawn(label: Label) -> bool:
-    """Tell whether a row is one of a sample by strata that nobody was to label."""
+    """Tell whether a row is a document of a sample by strata that was not drawn."""
     return "stratum" in label.drawing and parse_number(label.label) == NOT_DRAWN
 
 
@@ -82,9 +89,9 @@ def check_drawing(labels: Iterable[Label]) -> None:
 
 def grade_labels(
     labels: Sequence[Label], requests: Mapping[QueryDoc, Label], settings: CollectSettings
-) -> tuple[list[tuple[Label, float]], list[Note]]:
-    """Return the labels that count, with their grades, and notes on those that do not."""
-    graded_labels: list[tuple[Label, float]] = []
+) -> tuple[list[GradedLabel], list[Note]]:
+    """Return the labels that count with their grades, and notes on labels that do not count."""
+    graded_labels: list[GradedLabel] = []
     left_out: Counter[str] = Counter()
     examples_of_reason: dict[str, list[str]] = {}
     words = read_grades(settings.grades_of) if settings.grades_of else {}
@@ -117,7 +124,7 @@ def grade_labels(
             problem = f"a label of a document that {location}"
             hint, reason = _NOT_REQUESTED_HINT, "of a document that nobody asked for"
         else:
-            graded_labels.append((label, float(grade)))
+            graded_labels.append(GradedLabel(label, float(grade)))
             continue
         if settings.errors == "strict":
             raise label.origin.row_error(label.row, f"{problem}{_describe_label(label)}", hint)
@@ -127,7 +134,8 @@ def grade_labels(
         Note(
             "left-out",
             "warning",
-            f"{count_of(n, 'label')} left out, {reason}{_list_examples(examples_of_reason.get(reason, []))}.",
+            f"{count_of(n, 'label')} left out, "
+            f"{reason}{_list_examples(examples_of_reason.get(reason, []))}.",
             count=n,
         )
         for reason, n in left_out.items()
@@ -141,18 +149,18 @@ def grade_labels(
 
 
 def _describe_label(label: Label) -> str:
-    """Return what a label is about, for an error."""
+    """Return the query, the document and the assessor of a label, for an error."""
     assessor = "" if label.assessor is None else f", by {escape_unprintable(label.assessor)}"
     return f": query {label.query!r:.80}, document {label.doc!r:.80}{assessor}"
 
 
 def _list_examples(label_texts: Sequence[str]) -> str:
-    """Return some of what was left out."""
+    """Return a phrase with the first of some labels that were left out."""
     distinct_texts = dict.fromkeys(map(escape_unprintable, label_texts))
     return f": {', '.join([*distinct_texts][:N_SHOWN])}" if distinct_texts else ""
 
 
 def _label_word(label: Any) -> str:
-    """Return a label as a word: 1, 1.0 and "1.0" are the same one, and so are Yes and yes."""
+    """Return a label as a word: 1, 1.0 and "1.0" give one word, and so do Yes and yes."""
     number = parse_number(label)
     return str(label).strip().casefold() if number is None else f"{number:g}"

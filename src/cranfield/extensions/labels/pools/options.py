@@ -17,13 +17,13 @@ from cranfield.options import Options, option, whole_check
 PoolMethod = Literal["depth", "fusion", "rbp", "chance", "decide", "move-to-front"]
 DrawUnit = Literal["documents", "queries"]
 Likelihood = Literal["equal", "rank"]
-# These put unjudged documents into an order, of which n are the first.
+# Methods that put unjudged documents into an order, whose first n documents are taken.
 IN_ORDER = ("decide", "move-to-front")
 
 
 @dataclass(frozen=True, kw_only=True)
 class PoolSettings(Options):
-    """What is pooled, and what is drawn from it."""
+    """The options of `pool`: which documents are pooled, and which of them are drawn."""
 
     by: PoolMethod = option(
         "depth",
@@ -119,12 +119,12 @@ class PoolSettings(Options):
 
     @property
     def shares(self) -> Strata | None:
-        """The share of each stratum, as checked."""
+        """{last rank: share} of each stratum, or None without strata."""
         return None if self.strata is None else read_strata(self.strata)
 
 
 def read_grades(grades: Any) -> dict[str, float]:
-    """Check for the grades of labels that are words: {word: grade}, or "no=0,yes=1"."""
+    """Read the grades of labels that are words, from {word: grade} or "no=0,yes=1"."""
     expected = "grades of labels, as in 'not relevant=0,relevant=1' or {'no': 0, 'yes': 1}"
     if isinstance(grades, str):  # a word may hold commas: a comma behind a number ends its grade
         parts = [part.rpartition("=") for part in re.split(r"(?<=\d)\s*,", grades)]
@@ -142,7 +142,7 @@ def read_grades(grades: Any) -> dict[str, float]:
 
 @dataclass(frozen=True, kw_only=True)
 class CollectSettings(Options):
-    """Which labels count, and as which grade."""
+    """The options of `collect`: which labels count, and as which grade."""
 
     assessor: str | None = option(None, "Only the labels of this person.")
     grades_of: Mapping[str, float] | str | None = option(

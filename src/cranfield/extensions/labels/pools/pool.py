@@ -32,7 +32,7 @@ from cranfield.scoring.arguments import Reading, arrange_arguments
 from cranfield.scoring.evaluate import score_runs
 from cranfield.version import __version__
 
-# What does not change which documents a run has on top: without it, a pool is made.
+# Options of `Judging` that do not change which documents are at the top of a run.
 NOT_FOR_POOL = ("queries", "judged_only", "unretrieved", "depth", "overlap")
 
 
@@ -92,7 +92,10 @@ def pool(
     refuse_unknown_options(pool, options)
     settings, judging = PoolSettings.of(options), Judging.of(options)
     judgments, run_or_runs, _ = arrange_arguments(
-        *(qrels, runs, None, None),
+        qrels,
+        runs,
+        None,
+        None,
         columns=Reading.of(options).columns,
         duplicates=judging.duplicates,
         verb=pool,
@@ -139,7 +142,7 @@ def _refuse_empty(rows: Sequence[Any], settings: PoolSettings) -> None:
 def _draw_pool(
     judgments: Qrels, runs: Mapping[str, Run], settings: PoolSettings, judging: Judging
 ) -> Pool:
-    """Return all documents of the pool, or those that are drawn by chance."""
+    """Return a pool of all documents by depth, or of a part of them drawn by chance."""
     source_runs = _choose_runs(runs, settings.by, judging)
     rank_of_doc = _find_best_ranks(
         judgments,
@@ -173,7 +176,7 @@ def _draw_pool(
             query_row, rank, settings.n, generator, whole_queries=whole_queries, by_rank=by_rank
         )
         drawing = {"query_probability" if whole_queries else "probability": chance}
-    # Of strata, the rest of the pool is there, too, behind what is to be labelled.
+    # With strata, the pool has the documents that are not drawn, too, behind the others.
     pool_rows = (
         np.arange(len(documents)) if settings.strata is not None else np.flatnonzero(is_drawn)
     )
@@ -202,7 +205,7 @@ _TO_LABEL = Note(
 
 
 def _choose_runs(runs: Mapping[str, Run], by: PoolMethod, judging: Judging) -> Mapping[str, Run]:
-    """Return the runs of which the first documents are pooled: these, or one made of them.
+    """Return the runs whose first documents are pooled: these, or one run fused of them.
 
     The weight of a document by RBP is that of rank-biased centroids, `rbc` (Moffat, Webber & Zobel,
     SIGIR 2007: their method of summing, by which a pool of a given size is the best of its kind).
@@ -248,7 +251,9 @@ def _list_top_documents(
         rankings = run.read_rankings(query_ids, judging)
         tops = [rankings[query].select_query(query).docs[:depth] for query in query_ids]
         if not any(tops):
-            score_runs(judgments, {run.name: run}, [parse("P@1")], judging)  # says what is wrong
+            score_runs(
+                judgments, {run.name: run}, [parse("P@1")], judging
+            )  # raises the error that says what is wrong
             raise InputError(f"the run {run.name!r:.80} has no document", source=run.source)
         for query, top in zip(query_ids, tops, strict=True):
             top_documents[query].append(top)
@@ -258,7 +263,7 @@ def _list_top_documents(
 def _order_unjudged(
     judgments: Qrels, runs: Mapping[str, Run], settings: PoolSettings, judging: Judging
 ) -> Pool:
-    """Return unjudged documents in the order in which to judge them."""
+    """Return a pool of unjudged documents in the order in which to judge them."""
     recipe_of_method: dict[str, Any] = {}
     if settings.by == "decide":
         documents, measure, notes = _order_deciding(judgments, runs, settings, judging)
@@ -291,7 +296,7 @@ _QueryDocs = Sequence[tuple[str, str]]  # (query, document)
 def _order_deciding(
     judgments: Qrels, runs: Mapping[str, Run], settings: PoolSettings, judging: Judging
 ) -> tuple[_QueryDocs, str, list[Note]]:
-    """Return the unjudged documents that decide between two runs, the measure and notes."""
+    """Return the unjudged documents that decide between two runs, the measure's name and notes."""
     if len(runs) != 2:
         raise InputError(f"by='decide' takes two runs, and there are {len(runs):,}")
     measure = parse(settings.measure or "nDCG@10")
@@ -303,8 +308,9 @@ def _order_deciding(
     )
     better = "higher" if measure.definition.higher_is_better is False else "better"
     text = (
-        f"{measure} of {first_name} minus {second_name}: {format_signed(decision.difference)}; from "
-        f"{format_signed(decision.low)} to {format_signed(decision.high)} for all ways to grade the {n:,} unjudged."
+        f"{measure} of {first_name} minus {second_name}: {format_signed(decision.difference)}; "
+        f"from {format_signed(decision.low)} to {format_signed(decision.high)} for all ways to "
+        f"grade the {n:,} unjudged."
     )
     notes = [Note("bounds", "info", text, count=n)]
     if decision.is_certain:
@@ -318,9 +324,9 @@ def _order_deciding(
         text = "Even if all of them turn out not relevant, the sign may stay open."
     else:
         text = (
-            f"If the first {format_count(decision.n_needed, 'turns', 'turn')} out not relevant, no other "
-            f"judgment can change that {better_name} is {better} than {worse_name}. Judge some, merge them "
-            "(Qrels.merge, convert --merge), and ask again."
+            f"If the first {format_count(decision.n_needed, 'turns', 'turn')} out not relevant, no "
+            f"other judgment can change that {better_name} is {better} than {worse_name}. Judge "
+            "some, merge them (Qrels.merge, convert --merge), and ask again."
         )
     notes.append(Note("decided", "info", text, count=decision.n_needed))
     if n and not decision.is_certain:
@@ -331,16 +337,13 @@ def _order_deciding(
 def _order_by_move_to_front(
     judgments: Qrels, runs: Mapping[str, Run], settings: PoolSettings, judging: Judging
 ) -> tuple[_QueryDocs, Counter[str], list[Note]]:
-    """Return the first unjudged documents in the order of move-to-front.
-
-    And how many unjudged ones there are for each query, and notes.
-    """
+    """Return the first unjudged documents by move-to-front, their number by query, and notes."""
     if judgments.groups is not None:
         raise OptionError(f"by={settings.by!r} learns from documents' grades, not from groups")
     run_of_name = {name: runs[name] for name in sorted(runs, key=encode)}
     rankings = _list_top_documents(judgments, run_of_name, settings.depth, judging)
     generator = np.random.default_rng(settings.seed)
-    for query in sorted(rankings, key=encode):  # no run is always the first of its value
+    for query in sorted(rankings, key=encode):  # so that no run comes first in every query
         rankings[query] = [
             rankings[query][i] for i in generator.permutation(len(run_of_name)).tolist()
         ]
@@ -364,7 +367,7 @@ def _order_by_move_to_front(
 
 
 def _empty_query_notes(n: int, n_judged: int) -> list[Note]:
-    """Say how many queries of the judgments no run has a document for."""
+    """Return a warning if n of the judged queries have no document in any run."""
     text = (
         f"{n:,} of {n_judged:,} queries of the judgments have no document in any run: do all name "
         "queries in the same way?"
@@ -373,13 +376,13 @@ def _empty_query_notes(n: int, n_judged: int) -> list[Note]:
 
 
 def _all_drawn_note(n: int, unit_plural: str) -> Note:
-    """Say that as many were asked for as there are, or more."""
+    """Return the note that all n documents, or queries, are to be labelled."""
     text = f"All {n:,} {unit_plural} are to be labelled: there are no more."
     return Note("all-drawn", "info", text, count=n)
 
 
 def _list_notes(settings: PoolSettings, n_pooled: int, n_queries: int, n_judged: int) -> list[Note]:
-    """Say what to do with the rows, what they are not enough for, and where all are drawn."""
+    """Return notes on what to do with the rows, and on what they are not enough for."""
     notes = []
     draws_queries = settings.by == "chance" and settings.draw == "queries"
     if draws_queries and n_queries < n_judged and not settings.unjudged:

@@ -22,7 +22,7 @@ from cranfield.render.shown import FORMS, ROW_FORMS
 
 
 def refuse_unreadable_forms(form: Format, forms: Mapping[str, str] = FORMS) -> None:
-    """Raise OptionError for a file of labels that cannot be read as judgments."""
+    """Raise OptionError for a form of output whose labels cannot be read as judgments."""
     if form.formulas == "quoted":
         raise OptionError(
             "--formulas quoted changes ids, and the labels are to be read back: leave it out"
@@ -31,8 +31,8 @@ def refuse_unreadable_forms(form: Format, forms: Mapping[str, str] = FORMS) -> N
         name = form_of(path, forms)
         if name in FORMS and name not in ROW_FORMS:
             raise OptionError(
-                f"-o {escape_unprintable(path)}: labels are read back from .csv, .tsv and .jsonl, and not "
-                f"from {FORMS[name]}; cranfield convert writes these as qrels"
+                f"-o {escape_unprintable(path)}: labels are read back from .csv, .tsv and .jsonl, "
+                f"and not from {FORMS[name]}; cranfield convert writes these as qrels"
             )
 
 

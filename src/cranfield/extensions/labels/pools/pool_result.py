@@ -51,7 +51,7 @@ class Pool(Shown):
     recipe: Mapping[str, Any]
     notes: tuple[Note, ...] = ()
     drawing: Mapping[Role, Sequence[float]] = field(default_factory=dict)  # how each row was drawn
-    grades: Sequence[int | None] | None = None  # of rows that need no label
+    grades: Sequence[int | None] | None = None  # of each row; None: it needs a label
     texts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # {column: {id: text}}
 
     @property
@@ -94,7 +94,7 @@ class Pool(Shown):
         return as_json(argilla_records(self._rows_to_label()), indent=2) + "\n"
 
     def tables(self) -> list[Table]:
-        """Return a table that counts what is pooled, and what is to be labelled."""
+        """Return a table of how many queries and documents are pooled, and are to be labelled."""
         rows_to_label = self._rows_to_label()
         n_queries = len({row["query_id"] for row in rows_to_label})
         rows = [
@@ -116,7 +116,7 @@ class Pool(Shown):
         return [Table(["", pooled_heading, "to label"], rows, note_lines, title=title)]
 
     def _stratum_rows(self) -> Iterable[list[str]]:
-        """Yield for each stratum how many are pooled, and to be labelled."""
+        """Yield a row for each stratum: how many documents are pooled, and are to be labelled."""
         if self.settings.shares is None:
             return
         stratum_of_row, grades = np.array(self.drawing["stratum"]), np.array(self.grades)
@@ -132,7 +132,7 @@ class Pool(Shown):
             first_rank = last_rank + 1
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the rows, and what is needed to draw them again."""
+        """Return the rows, and the settings that draw them again."""
         return {
             "settings": vars(self.settings),
             "recipe": dict(self.recipe),

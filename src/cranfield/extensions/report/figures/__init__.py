@@ -1,4 +1,4 @@
-"""Pictures: of systems that were compared, and of measures. Each gives the numbers in it, too.
+"""Pictures of compared systems, and of measures. Each picture gives its numbers, too.
 
 A function for each picture returns a `Figure`: its `points` are numbers, for any tool to draw; with
 the extra `plot` it is drawn by Altair, without a browser, as SVG, PNG, PDF or Vega-Lite.

@@ -40,7 +40,7 @@ def spread(
 
     Args:
         found: what `compare` returns.
-        measure: one of those that were compared. [default: the first]
+        measure: a measure that was compared. [default: the first]
         style: "screen", "paper" (a column of a two-column paper) or "slides".
 
     Returns:
@@ -58,8 +58,10 @@ def spread(
     (0.75, 0.625, [0.5, 1.0])
 
     """
-    result = find_result(check_comparison(found, "spread"), measure)
-    names, scores = found.aligned.system_names, found.aligned.measure_scores(result.measure)
+    comparison = check_comparison(found, "spread")
+    result = find_result(comparison, measure)
+    names = comparison.aligned.system_names
+    scores = comparison.aligned.measure_scores(result.measure)
     quantiles = np.quantile(scores, [*_QUANTILES.values()], axis=0)
     points = []
     for system in result.ranked_systems:
@@ -71,11 +73,11 @@ def spread(
     return Figure(
         points,
         f"{result.measure} of each query",
-        f"{format_query_count(len(scores))}. The box holds the middle half of them, its line is the "
-        "median, the whiskers end at the 5th and the 95th percentile",
-        _draw_boxes(found, result, points),
+        f"{format_query_count(len(scores))}. The box holds the middle half of them, its line is "
+        "the median, the whiskers end at the 5th and the 95th percentile",
+        _draw_boxes(comparison, result, points),
         style,
-        list_doubts(found),
+        list_doubts(comparison),
     )
 
 

@@ -1,4 +1,4 @@
-"""Choose what a picture of a comparison shows: which measure, which systems, which pair."""
+"""Choose the measure, the systems and the pair that a picture of a comparison shows."""
 
 import math
 import os
@@ -14,12 +14,10 @@ from cranfield.extensions.report.figures.marks import shorten_name
 from cranfield.measures import Measure
 from cranfield.notes import Note, sort_by_severity
 
-MAX_DEFAULT_SYSTEMS = (
-    4  # up to so many systems, each has its colour, if the caller names no systems
-)
+MAX_DEFAULT_SYSTEMS = 4  # of no more systems, each has its colour, if the caller names no systems
 MAX_COLOURED_SYSTEMS = 7  # systems that colours and shapes can distinguish
 NAME_LETTERS = 40  # of a name in a sentence
-# What a point has for a pair of systems, besides the difference and its interval.
+# Fields of a pair of systems that a point has besides the difference and its interval.
 PAIR_FIELDS = (
     *("p", "p_adjusted", "verdict", "wins", "ties", "losses"),
     *("ratio", "ratio_low", "ratio_high"),
@@ -28,7 +26,7 @@ PAIR_FIELDS = (
 
 
 def check_comparison(comparison: object, figure: str) -> Comparison:
-    """Return what was compared; raise InputError for anything but a Comparison."""
+    """Return the comparison; raise InputError for anything but a Comparison."""
     if not isinstance(comparison, Comparison):
         raise InputError(
             f"{figure}: expected what compare() returns, not a {type(comparison).__name__}",
@@ -47,7 +45,7 @@ def find_result(comparison: Comparison, measure: str | Measure | None) -> Result
 
 
 def find_measure(comparison: Comparison, name: str) -> Measure | None:
-    """Return a measure that was compared, with its stated parameters; None if unknown."""
+    """Return a compared measure, with its stated parameters; None if only its name is known."""
     aligned_scores = comparison.aligned
     if aligned_scores.evaluated_runs is None:
         return aligned_scores.find_measure(name)
@@ -74,13 +72,13 @@ def find_source(comparison: Comparison, subject: str) -> EvaluatedRuns:
 
 
 def list_doubts(comparison: Comparison, *results: Result) -> tuple[Note, ...]:
-    """Return the errors and warnings on the data, and on the comparisons of some results."""
+    """Return the errors and warnings on the data, and on the pairs of some results."""
     notes = [*comparison.data_notes, *(note for result in results for note in result.notes)]
     return tuple(note for note in sort_by_severity(notes) if note.is_grave)
 
 
 def find_system(comparison: Comparison, name: str, option: str = "system") -> str:
-    """Return the system with a name, or from a run's file; raise OptionError if there is none."""
+    """Return the system with a name, or from a run's file; raise OptionError without one."""
     names, source = comparison.aligned.system_names, comparison.aligned.evaluated_runs
     if name in names:
         return name
@@ -119,7 +117,7 @@ class OrderedPair:
 
     @classmethod
     def of(cls, pair: Pair) -> "OrderedPair":
-        """Return what a pair says."""
+        """Return the fields of a Pair."""
         return cls(**{field.name: getattr(pair, field.name) for field in fields(cls)})
 
     @property
@@ -152,9 +150,9 @@ class OrderedPair:
 def choose_two(
     comparison: Comparison, result: Result, system: str | None, other: str | None
 ) -> tuple[str, str]:
-    """Return two systems: the best one and the baseline, unless others are named.
+    """Return two systems: the best system and the baseline, unless others are named.
 
-    Without a baseline, or if that is the best one, the best two.
+    Without a baseline, or if the baseline is the best system, the best two.
     """
     if len(result.systems) < 2:
         raise InputError("this picture compares two systems, and there is only one")
@@ -175,9 +173,9 @@ def choose_two(
 
 
 def find_pair(comparison: Comparison, result: Result, system: str, other: str) -> OrderedPair:
-    """Return what was found for two systems.
+    """Return the pair of two systems, in this order.
 
-    If they were not compared with each other, they are compared now, as by `every_pair`.
+    If they were not compared with each other, they are compared now, with all pairs.
     """
     pairs = result.pair_of_names
     if (system, other) not in pairs and (other, system) not in pairs:
@@ -190,7 +188,7 @@ def find_pair(comparison: Comparison, result: Result, system: str, other: str) -
 def select_best(
     best_first: Sequence[str], n_most: int, required_names: Iterable[str | None] = ()
 ) -> tuple[list[str], list[str]]:
-    """Return `most` of the systems, the best and those in `kept`, and a sentence on the others."""
+    """Return `n_most` systems, the best and the `required`, and a sentence on the other systems."""
     if len(best_first) <= n_most:
         return [*best_first], []
     required_systems = {system for system in required_names if system in best_first}
@@ -200,22 +198,22 @@ def select_best(
     drawn_systems = [
         system for system in best_first if system in required_systems or system in best_systems
     ]
-    required_text = f" and {', '.join(shorten_name(system, NAME_LETTERS) for system in drawn_systems if system in required_systems)}"
-    text = f"{len(drawn_systems)} of {len(best_first)} systems are drawn: the best{required_text if required_systems else ''}"
-    return drawn_systems, [text]
+    names = [shorten_name(name, NAME_LETTERS) for name in drawn_systems if name in required_systems]
+    text = f"{len(drawn_systems)} of {len(best_first)} systems are drawn: the best"
+    return drawn_systems, [f"{text} and {', '.join(names)}" if names else text]
 
 
 def read_stated_rel(measure: Measure) -> float | None:
-    """Return the lowest grade that a measure counts as relevant, if it was stated."""
+    """Return the lowest grade that a measure counts as relevant, if its text states one."""
     return measure.parameters["rel"] if "rel" in measure.stated else None
 
 
 def choose_systems(
     comparison: Comparison, result: Result, systems: Iterable[str] | None
 ) -> list[str]:
-    """Return the systems that have a colour each, the best first: those that are named.
+    """Return the systems to draw in colours, the best first: the named `systems`.
 
-    By default, all of up to four; else the best one and the baseline, or the next best.
+    By default, all of up to four; else the best system and the baseline, or the best two.
     """
     best_first = [system.name for system in result.ranked_systems]
     if systems is not None:
@@ -224,7 +222,8 @@ def choose_systems(
         ordered_systems = [system for system in best_first if system in named_systems]
         if not ordered_systems or len(ordered_systems) > MAX_COLOURED_SYSTEMS:
             raise OptionError(
-                f"systems: {len(ordered_systems)} are named; one picture can show 1 to {MAX_COLOURED_SYSTEMS}"
+                f"systems: {len(ordered_systems)} are named; one picture can show 1 to "
+                f"{MAX_COLOURED_SYSTEMS}"
             )
         return ordered_systems
     if len(best_first) <= MAX_DEFAULT_SYSTEMS:

@@ -71,11 +71,11 @@ def by_cutoff(
 
     Args:
         found: what `compare` returns of judgments and runs.
-        measure: one that has a cutoff or may have one, compared or not; its own cutoff has
-            no effect. [default: the first that was compared]
+        measure: a measure that has a cutoff or may have a cutoff, compared or not; its own cutoff
+            has no effect. [default: the first that was compared]
         cutoffs: ranks, 1 or more.
-        systems: those that have a colour, 7 at most. [default: all of up to 4; else the best one
-            and the baseline, or the best two; the others are grey, without their intervals]
+        systems: the systems that have a colour, 7 at most. [default: all of up to 4; else the best
+            one and the baseline, or the best two; the others are grey, without their intervals]
         style: "screen", "paper" or "slides".
 
     Returns:
@@ -88,21 +88,23 @@ def by_cutoff(
 
     >>> from cranfield import compare
     >>> judgments, run = {"q1": {"a": 1}, "q2": {"a": 1}}, {"q1": ["b", "a"], "q2": ["a"]}
-    >>> found = compare(judgments, {"x": run}, "RR")
-    >>> [(one["cutoff"], one["mean"]) for one in by_cutoff(found, cutoffs=[1, 2]).points]
+    >>> comparison = compare(judgments, {"x": run}, "RR")
+    >>> points = by_cutoff(comparison, cutoffs=[1, 2]).points
+    >>> [(point["cutoff"], point["mean"]) for point in points]
     [(1, 0.5), (2, 0.75)]
 
     """
-    source = find_source(check_comparison(found, "by_cutoff"), "a measure by its cutoff")
-    result, cut_measure = _find_measure_result(found, measure)
+    comparison = check_comparison(found, "by_cutoff")
+    source = find_source(comparison, "a measure by its cutoff")
+    result, cut_measure = _find_measure_result(comparison, measure)
     ranks = _check_cutoffs(cutoffs)
-    chosen_systems = choose_systems(found, result, systems)
+    chosen_systems = choose_systems(comparison, result, systems)
     if cut_measure.definition.cutoff == "none" or cut_measure.definition.cutoff_kind != "depth":
         raise MeasureError(
             f"{cut_measure} has no cutoff at a rank; name a measure that has one, such as nDCG"
         )
-    scores = rejudge_runs(found, source, [cut_measure @ rank for rank in ranks]).scores
-    points = _mean_points(found, cut_measure, "cutoff", ranks, scores)
+    scores = rejudge_runs(comparison, source, [cut_measure @ rank for rank in ranks]).scores
+    points = _mean_points(comparison, cut_measure, "cutoff", ranks, scores)
     low, high = ranks[0], ranks[-1]
     scale: dict[str, Any] = {"domain": [low, max(high, low + 1)], "nice": False, "zero": False}
     scale |= {"type": "log"} if high >= _LOG_RATIO * low else {}
@@ -115,10 +117,10 @@ def by_cutoff(
     return Figure(
         points,
         f"{base_measure} at every cutoff",
-        describe_means(result, found.settings),
+        describe_means(result, comparison.settings),
         _draw_curves(result, points, chosen_systems, x, y),
         style,
-        list_doubts(found),
+        list_doubts(comparison),
     )
 
 
@@ -133,16 +135,14 @@ def _find_measure_result(
         if compared_measure is not None:
             return result, compared_measure
         raise MeasureError(f"{result.measure} is not a measure known here: name another")
-    other_measure = measure if isinstance(measure, Measure) else parse(measure)
-    return find_result(
-        comparison, str(other_measure) if str(other_measure) in names else None
-    ), other_measure
+    measure = measure if isinstance(measure, Measure) else parse(measure)
+    return find_result(comparison, str(measure) if str(measure) in names else None), measure
 
 
 def _draw_curves(
     result: Result, points: Points, chosen_systems: Sequence[str], x: Channel, y: Channel
 ) -> Draw:
-    """Draw the chosen systems in colours, with bands, the others in grey."""
+    """Return how to draw the chosen systems in colours, with bands, and the others in grey."""
 
     def draw(style: Style) -> Drawing:
         names = shorten_names([system.name for system in result.ranked_systems], style)
@@ -192,16 +192,14 @@ def _draw_mean_curve(
         {**point, "precision": point.pop("mean")}
         for point in _mean_points(comparison, measure, "recall", RECALL_POINTS, scores)
     ]
-    grade_text = (
-        ""
-        if measure.parameters["rel"] == 1
-        else f" (grade {format_shortest(measure.parameters['rel'])} or more)"
-    )
+    lowest_grade = measure.parameters["rel"]
+    grade_text = "" if lowest_grade == 1 else f" (grade {format_shortest(lowest_grade)} or more)"
     domain: dict[str, Any] = {"scale": {"domain": [0, 1]}, "axis": {"tickCount": 6}}
     x = number_channel("recall", title=f"recall{grade_text}", **domain)
     y = number_channel("precision", title="interpolated precision", axis=SHARE_AXIS)
     queries_text = format_query_count(len(comparison.aligned.query_ids))
-    subtitle = f"The mean of {queries_text} at eleven recalls, and its {interval_name(comparison.settings)} (Student's t)"
+    interval = interval_name(comparison.settings)
+    subtitle = f"The mean of {queries_text} at eleven recalls, and its {interval} (Student's t)"
     draw = _draw_curves(result, points, chosen_systems, x, y)
     return Figure(
         points, "Interpolated precision by recall", subtitle, draw, style, list_doubts(comparison)
@@ -211,7 +209,7 @@ def _draw_mean_curve(
 def _interpolated_precision(comparison: Comparison, rel: float | None) -> Measure:
     """Return interpolated precision with the lowest grade that counts as relevant.
 
-    If `rel` is not stated, it is that of the first compared measure that states one.
+    Without `rel`, the first compared measure that states a lowest grade decides.
     """
     measure = Measure("IPrec")
     if rel is not None:
@@ -231,17 +229,13 @@ def _mean_points(
     x_values: Sequence[float],
     scores: Floats,
 ) -> list[dict[str, Any]]:
-    """Return the points of means: of each system, at each of `at`."""
+    """Return a point for each system's mean at each of `x_values`, which `x_field` names."""
     alpha, units = comparison.settings.alpha, comparison.aligned.units
     intervals = [mean_intervals(measure, system_scores, alpha, units) for system_scores in scores]
     return [
-        {
-            "system": name,
-            x_field: x,
-            **dict(zip(("mean", "low", "high"), intervals_of_system[i], strict=True)),
-        }
+        {"system": name, x_field: x, **dict(zip(("mean", "low", "high"), ends[i], strict=True))}
         for i, name in enumerate(comparison.aligned.system_names)
-        for x, intervals_of_system in zip(x_values, intervals, strict=True)
+        for x, ends in zip(x_values, intervals, strict=True)
     ]
 
 
@@ -285,15 +279,15 @@ def precision_recall(
         query: with judgments, the query's id.
         rel: the lowest grade that counts as relevant. [default: of a Comparison, as in the first
             of its measures that states one; else 1]
-        systems: of a Comparison, those that have a colour, 7 at most. [default: all of up to 4;
-            else the best one and the baseline, or the best two; the others are grey, without
+        systems: of a Comparison, the systems that have a colour, 7 at most. [default: all of up to
+            4; else the best one and the baseline, or the best two; the others are grey, without
             their intervals]
         style: "screen", "paper" (a column of a two-column paper) or "slides".
         **judging: for one query, each option of `Judging` except `queries`.
 
     Returns:
-        Figure; its points have "system", "recall", "precision" and its interval, "low" and "high";
-        those of one query "recall", "precision" and "curve", those of documents "rank", too.
+        Figure; its points have "system", "recall", "precision" and its interval, "low" and "high".
+        Points of one query have "recall", "precision" and "curve"; points of documents "rank", too.
 
     Raises:
         InputError: a query that is not judged, has no relevant document, or none in the run; a
@@ -306,8 +300,8 @@ def precision_recall(
     >>> [(point["recall"], point["precision"]) for point in figure.points if "rank" in point]
     [(0.5, 1.0), (1.0, 0.6666666666666666)]
     >>> from cranfield import compare
-    >>> found = compare({"q1": {"a": 1, "b": 1}}, {"x": {"q1": ["a", "x", "b"]}})
-    >>> [round(point["precision"], 2) for point in precision_recall(found).points]
+    >>> comparison = compare({"q1": {"a": 1, "b": 1}}, {"x": {"q1": ["a", "x", "b"]}})
+    >>> [round(point["precision"], 2) for point in precision_recall(comparison).points]
     [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.67, 0.67, 0.67]
 
     """

@@ -1,7 +1,8 @@
 """Means with their intervals, a row for each system: the leaderboard, and slices of the queries."""
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import Any
 
 from cranfield.comparison.comparison import Comparison
 from cranfield.comparison.result import Pair, Result, System
@@ -47,12 +48,9 @@ from cranfield.measures import Measure
 from cranfield.render.numbers import finite_or_none, format_count, format_percent
 from cranfield.render.numbers import format_number as number_text
 
-if TYPE_CHECKING:
-    import altair as alt
-
 
 def _mean_point(system: System, pair: Pair | None) -> dict[str, Any]:
-    """Return a system's mean with its interval, and its pair with the baseline, if it has one."""
+    """Return a point: a system's mean with its interval, and its pair with the baseline, if any."""
     return {
         "system": system.name,
         "mean": system.mean,
@@ -72,7 +70,7 @@ def leaderboard(
 
     Args:
         found: what `compare` returns.
-        measure: one of those that were compared. [default: the first]
+        measure: a measure that was compared. [default: the first]
         style: "screen", "paper" (a column of a two-column paper) or "slides".
 
     Returns:
@@ -90,12 +88,13 @@ def leaderboard(
     >>> from cranfield import compare
     >>> half = {"a": {"q1": 0.5, "q2": 1.0}, "b": {"q1": 0.0, "q2": 1.0}}
     >>> points = leaderboard(compare(half)).points
-    >>> [(one["system"], one["mean"], one["difference"]) for one in points]
+    >>> [(point["system"], point["mean"], point["difference"]) for point in points]
     [('a', 0.75, None), ('b', 0.5, -0.25)]
 
     """
-    result = find_result(check_comparison(found, "leaderboard"), measure)
-    baseline = found.settings.baseline
+    comparison = check_comparison(found, "leaderboard")
+    result = find_result(comparison, measure)
+    baseline = comparison.settings.baseline
     points = [
         {
             **_mean_point(system, result.pair_of_names.get((system.name, str(baseline)))),
@@ -106,14 +105,14 @@ def leaderboard(
         for place, system in enumerate(result.ranked_systems, 1)
     ]
     systems_text = format_count(len(points), "system")
-    means_text = describe_means(result, found.settings)
+    means_text = describe_means(result, comparison.settings)
     return Figure(
         points,
         f"{result.measure} of {systems_text}",
         means_text,
-        _draw_leaderboard(found, result),
+        _draw_leaderboard(comparison, result),
         style,
-        list_doubts(found, result),
+        list_doubts(comparison, result),
     )
 
 
@@ -123,13 +122,11 @@ _SHAPES = ("triangle-up", "circle", "triangle-down", "diamond")
 
 
 def _draw_leaderboard(comparison: Comparison, result: Result) -> Draw:
-    baseline, best_first = (
-        comparison.settings.baseline,
-        [system.name for system in result.ranked_systems],
-    )
+    baseline = comparison.settings.baseline
+    best_first = [system.name for system in result.ranked_systems]
 
     def find_kind(name: str, reference: str) -> str:
-        """Return how a system compares with the baseline, or the best one."""
+        """Return how a system compares with the baseline, or with the best system."""
         if name == reference:
             return _KINDS[3] if name == baseline else "the best"
         verdict = result.between(name, reference)[1]
@@ -203,8 +200,8 @@ def by_slice(
 
     Args:
         found: what `compare(..., slices=...)` returns.
-        measure: one of those that were compared. [default: the first]
-        systems: those to draw, 7 at most. [default: all of up to 4; else the best one on all
+        measure: a measure that was compared. [default: the first]
+        systems: the systems to draw, 7 at most. [default: all of up to 4; else the best one on all
             queries and the baseline, or the best two]
         style: "screen", "paper" or "slides".
 
@@ -221,14 +218,15 @@ def by_slice(
     >>> from cranfield import compare
     >>> half = {"a": {"q1": 0.5, "q2": 1.0}, "b": {"q1": 0.0, "q2": 1.0}}
     >>> sliced = compare(half, slices={"q1": "how", "q2": "what"})
-    >>> [(one["slice"], one["system"], one["mean"]) for one in by_slice(sliced).points]
+    >>> [(point["slice"], point["system"], point["mean"]) for point in by_slice(sliced).points]
     [('how', 'a', 0.5), ('how', 'b', 0.0), ('what', 'a', 1.0), ('what', 'b', 1.0)]
 
     """
-    overall = find_result(check_comparison(found, "by_slice"), measure)
+    comparison = check_comparison(found, "by_slice")
+    overall = find_result(comparison, measure)
     results = [
         result
-        for result in found.results
+        for result in comparison.results
         if result.measure == overall.measure and result.slice is not None
     ]
     if not results:
@@ -236,8 +234,8 @@ def by_slice(
             "there are no slices of the queries to draw",
             hint="Name labels: compare(..., slices={'q1': 'how to', ...}), or --slices FILE.",
         )
-    chosen_systems = choose_systems(found, overall, systems)
-    baseline = found.settings.baseline
+    chosen_systems = choose_systems(comparison, overall, systems)
+    baseline = comparison.settings.baseline
     points = [
         {
             "label": result.label,
@@ -252,10 +250,10 @@ def by_slice(
     return Figure(
         points,
         f"{overall.measure} on {slices_text} of the queries",
-        describe_means(overall, found.settings, "each slice's queries"),
-        _draw_slices([overall, *results], chosen_systems, found),
+        describe_means(overall, comparison.settings, "each slice's queries"),
+        _draw_slices([overall, *results], chosen_systems, comparison),
         style,
-        list_doubts(found),
+        list_doubts(comparison),
     )
 
 
@@ -275,9 +273,8 @@ def _draw_slices(
         largest_results = sorted(results, key=lambda result: -len(result.query_ids))[:max_slices]
         drawn_results = [result for result in results if result in largest_results]
         n_left = len(results) - len(drawn_results)
-        sentences = [
-            f"The {len(drawn_results) - 1} largest of {len(results) - 1} slices are drawn"
-        ] * (n_left > 0)
+        text = f"The {len(drawn_results) - 1} largest of {len(results) - 1} slices are drawn"
+        sentences = [text] * (n_left > 0)
         labels = [*shorten_names(map(name_slice, drawn_results), style).values()]
         labels = [
             f"{text} ({len(result.query_ids):,})"
@@ -295,45 +292,40 @@ def _draw_slices(
             for system in result.systems
             if system.name in names
         ]
-        system_labels = [*names.values()]
         x = number_channel("mean", title=axis_title(results[0]), scale={"zero": False})
-        layers = _draw_intervals(
-            rows, x, row_axis("slice", labels, scale=_PADDING), system_labels, style
-        )
-        n_undrawn = len(comparison.aligned.system_names) - len(chosen_systems)
-        sentences += [f"{format_count(n_undrawn, 'other system')} not drawn"] * (n_undrawn > 0)
-        return Drawing(
-            layers, _plot_height(len(drawn_results), len(chosen_systems), style), sentences
-        )
+        drawing = _draw_intervals(rows, x, "slice", labels, [*names.values()], style)
+        sentences += _count_undrawn(comparison.aligned.system_names, chosen_systems)
+        return replace(drawing, sentences=sentences)
 
     return draw
-
-
-_PADDING = {"paddingInner": 0.35, "paddingOuter": 0.1}
-
-
-def _plot_height(n_rows: int, n_systems: int, style: Style) -> float:
-    """Return the height of rows with so many systems each."""
-    return n_rows * style.row * (0.6 + 0.45 * n_systems)
 
 
 def _draw_intervals(
     rows: Sequence[dict[str, Any]],
     x: dict[str, Any],
-    y: dict[str, Any],
+    field: str,
     labels: Sequence[str],
+    names: Sequence[str],
     style: Style,
-) -> "list[alt.Chart]":
-    """Return points with intervals, in the rows of an axis: a colour and shape for each system."""
-    base = make_chart(rows, x=x, y=y, yOffset=word_channel("system", sort=labels))
-    colour = series_channel("system", labels, choose_colours(labels), style)
-    shape = series_channel("system", labels, SHAPES, style)
+) -> Drawing:
+    """Return points with intervals, in labelled rows: a colour and shape for each system."""
+    y = row_axis(field, labels, scale={"paddingInner": 0.35, "paddingOuter": 0.1})
+    base = make_chart(rows, x=x, y=y, yOffset=word_channel("system", sort=names))
+    colour = series_channel("system", names, choose_colours(names), style)
+    shape = series_channel("system", names, SHAPES, style)
     ends = base.mark_rule(strokeWidth=1.4 * style.line, aria=False)
     heads = base.mark_point(filled=True, opacity=1, size=style.point)
-    return [
+    layers = [
         ends.encode(x={**x, "field": "low"}, x2={"field": "high"}, color=colour),
         heads.encode(color=colour, shape=shape),
     ]
+    return Drawing(layers, len(labels) * style.row * (0.6 + 0.45 * len(names)))
+
+
+def _count_undrawn(systems: Sequence[object], chosen_systems: Sequence[str]) -> list[str]:
+    """Return a sentence on the systems that are not drawn, if there are any."""
+    n_undrawn = len(systems) - len(chosen_systems)
+    return [f"{format_count(n_undrawn, 'other system')} not drawn"] if n_undrawn else []
 
 
 _MAX_DEFAULT_SYSTEMS = 4  # systems to draw unless some are named
@@ -350,8 +342,8 @@ def by_collection(
 
     Args:
         found: what `compare_collections` returns, with a baseline.
-        measure: one of those that were compared. [default: the first]
-        systems: those to draw, 7 at most. [default: all of up to 4, else the best 4]
+        measure: a measure that was compared. [default: the first]
+        systems: the systems to draw, 7 at most. [default: all of up to 4, else the best 4]
         style: "screen", "paper" or "slides".
 
     Returns:
@@ -366,8 +358,8 @@ def by_collection(
 
     >>> from cranfield import compare_collections
     >>> low, high = {"q1": 0.25, "q2": 0.5}, {"q1": 0.5, "q2": 0.5}
-    >>> found = compare_collections({name: {"old": low, "new": high} for name in "AB"})
-    >>> [(one["collection"], one["difference"]) for one in by_collection(found).points]
+    >>> comparison = compare_collections({name: {"old": low, "new": high} for name in "AB"})
+    >>> [(point["collection"], point["difference"]) for point in by_collection(comparison).points]
     [('A', 0.125), ('B', 0.125), (None, 0.125)]
 
     """
@@ -414,7 +406,8 @@ def by_collection(
     return Figure(
         points,
         f"{result.measure} on {format_count(len(found.comparisons), 'collection')}",
-        f"Mean difference from {baseline}, and its {interval_text}; below, the mean of the collections",
+        f"Mean difference from {baseline}, and its {interval_text}; below, the mean of the "
+        "collections",
         _draw_collections(points, result, chosen_systems),
         style,
         tuple(note for note in found.notes if note.is_grave),
@@ -422,7 +415,7 @@ def by_collection(
 
 
 def _find_measure_index(comparison: CollectionComparison, measure: str | Measure | None) -> int:
-    """Return the place of a measure among those that were compared."""
+    """Return the position of a measure among the compared measures."""
     names = [result.measure for result in comparison.results]
     if measure is not None and str(measure) not in names:
         raise MeasureError(f"{measure} was not compared; these were: {', '.join(names)}")
@@ -473,16 +466,12 @@ def _draw_collections(
             }
             for point in points
         ]
-        system_labels = [*names.values()]
-        title = (
-            f"{result.measure}, difference{'' if result.higher_is_better else ' (less is better)'}"
-        )
-        x = number_channel("difference", title=title)
-        y = row_axis("collection", [*labels.values()], scale=_PADDING)
+        direction = "" if result.higher_is_better else " (less is better)"
+        x = number_channel("difference", title=f"{result.measure}, difference{direction}")
         zero = draw_dashed(make_chart([{"difference": 0.0}], x=x), style)
-        layers = [zero, *_draw_intervals(rows, x, y, system_labels, style)]
-        n_undrawn = len(result.pairs) - len(chosen_systems)
-        sentences = [f"{format_count(n_undrawn, 'other system')} not drawn"] * (n_undrawn > 0)
-        return Drawing(layers, _plot_height(len(labels), len(chosen_systems), style), sentences)
+        row_labels, system_labels = [*labels.values()], [*names.values()]
+        drawing = _draw_intervals(rows, x, "collection", row_labels, system_labels, style)
+        sentences = _count_undrawn(result.pairs, chosen_systems)
+        return replace(drawing, layers=[zero, *drawing.layers], sentences=sentences)
 
     return draw

@@ -1,4 +1,4 @@
-"""What charts are made of: rows of data, axes, lines and points, their colours and shapes."""
+"""The pieces of charts: rows of data, axes, lines and points, their colours and shapes."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
@@ -35,9 +35,9 @@ def shorten_names(names: Iterable[str], style: Style) -> dict[str, str]:
 
 
 def shorten_name(name: str, max_letters: int) -> str:
-    r"""Return a name escaped, cut in its middle where it is longer: names differ at their ends.
+    r"""Return a name escaped, cut in its middle where it is too long: names differ at their ends.
 
-    >>> shown_name("a-very-long-name", 9), shown_name("a\n", 9)
+    >>> shorten_name("a-very-long-name", 9), shorten_name("a\n", 9)
     ('a-ve…name', 'a\\n')
     """
     text = escape_unprintable(name)
@@ -66,7 +66,7 @@ def word_channel(field: str, **options: Any) -> Channel:
 
 
 def choose_colours(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the colours of some systems: for up to two, those of the report's page."""
+    """Return the colours of some systems: for up to two systems, the colours of the report."""
     return (A, B) if len(names) <= len((A, B)) else COLOURS
 
 
@@ -77,7 +77,7 @@ def row_axis(field: str, labels: Sequence[str], **options: Any) -> Channel:
 
 
 def count_axis(field: str, title: str, lowest_count: int, highest_count: int) -> Channel:
-    """Return an axis of counts, on which small ones are farther apart."""
+    """Return an axis of counts, on which small counts are farther apart."""
     round_counts = (base * 10**power for power in range(9) for base in (1, 2, 5))
     ticks = [count for count in (0, *round_counts) if lowest_count <= count <= highest_count]
     ticks = (
@@ -104,7 +104,7 @@ def tint(share: float, colour: str) -> str:
 def contrasting_ink(colour: str) -> str:
     """Return the colour of letters that can be read on a colour: dark, or white.
 
-    >>> ink_on("#ffffff"), ink_on("#1c62b9")
+    >>> contrasting_ink("#ffffff"), contrasting_ink("#1c62b9")
     ('#171b20', '#ffffff')
     """
     channels = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
@@ -119,7 +119,7 @@ def contrasting_ink(colour: str) -> str:
 
 
 def rank_axis(title: str, depth: int, max_ticks: int = 20) -> Channel:
-    """Return the axis of ranks, with a tick at each that has room."""
+    """Return the axis of ranks, with a tick at each rank that has room."""
     step = next(step for step in (1, 5, 10) if depth <= max_ticks * step)
     ticks = sorted({1, *range(step, depth + 1, step)})
     scale = {"domain": [0.5, depth + 0.5], "nice": False, "zero": False}
@@ -151,7 +151,7 @@ def scale_dashes(style: Style) -> list[list[float]]:
 def draw_lines(
     base: "alt.Chart", field: str, names: Sequence[str], style: Style, **options: Any
 ) -> "alt.Chart":
-    """Return the lines of some series, silent for screen readers: the points say the same."""
+    """Return the lines of some series, silent for screen readers, which read the points."""
     colour = series_channel(field, names, COLOURS, style)
     dash = series_channel(field, names, scale_dashes(style), style)
     line_chart: alt.Chart = base.mark_line(strokeWidth=style.line, aria=False, **options)
@@ -161,7 +161,7 @@ def draw_lines(
 def draw_dashed(
     base: "alt.Chart", style: Style, mark: Literal["rule", "line"] = "rule"
 ) -> "alt.Chart":
-    """Return a thin dashed line, with which others are compared."""
+    """Return a thin dashed line, for comparison with points and other lines."""
     make = base.mark_rule if mark == "rule" else base.mark_line
     width = 0.75 * style.line
     rule_chart: alt.Chart = make(

@@ -1,4 +1,4 @@
-"""Tables as pictures: every pair of systems, and how much of each rank is judged."""
+"""Tables as pictures: every pair of systems, and the share judged at each rank."""
 
 from collections.abc import Sequence
 
@@ -53,7 +53,7 @@ def pair_matrix(
 
     Args:
         found: what `compare` returns, of two systems or more.
-        measure: one of those that were compared. [default: the first]
+        measure: a measure that was compared. [default: the first]
         style: "screen", "paper" or "slides".
 
     Returns:
@@ -68,14 +68,15 @@ def pair_matrix(
     >>> from cranfield import compare
     >>> half = {"a": {"q1": 0.5, "q2": 1.0}, "b": {"q1": 0.0, "q2": 1.0}, "c": {"q1": 0, "q2": 0}}
     >>> points = pair_matrix(compare(half)).points
-    >>> [(one["system"], one["other"], one["difference"]) for one in points]
+    >>> [(point["system"], point["other"], point["difference"]) for point in points]
     [('a', 'b', 0.25), ('a', 'c', 0.75), ('b', 'c', 0.5)]
 
     """
-    name = find_result(check_comparison(found, "pair_matrix"), measure).measure
-    if len(found.aligned.system_names) < 2:
+    comparison = check_comparison(found, "pair_matrix")
+    name = find_result(comparison, measure).measure
+    if len(comparison.aligned.system_names) < 2:
         raise InputError("this picture compares systems, and there is only one")
-    pair_comparison = compare_all_pairs(found)
+    pair_comparison = compare_all_pairs(comparison)
     result = pair_comparison[name]
     points = [
         {
@@ -103,9 +104,8 @@ def pair_matrix(
 
 def _draw_matrix(result: Result) -> Draw:
     def draw(style: Style) -> Drawing:
-        drawn_systems, sentences = select_best(
-            [system.name for system in result.ranked_systems], style.rows
-        )
+        best_first = [system.name for system in result.ranked_systems]
+        drawn_systems, sentences = select_best(best_first, style.rows)
         names = shorten_names(drawn_systems, style)
         pairs = {(pair.system, pair.other): OrderedPair.of(pair) for pair in result.pairs}
         pairs |= {(pair.other, pair.system): pair.reversal for pair in pairs.values()}
@@ -117,11 +117,8 @@ def _draw_matrix(result: Result) -> Draw:
                 share = 0.25 + 0.75 * abs(pair.difference) / max_difference
                 fill = {"better": tint(share, A), "worse": tint(share, B), None: "#ffffff"}
                 cell = {"system": names[system], "other": names[other], "fill": fill[pair.verdict]}
-                signs = {
-                    "better": "+",
-                    "worse": "\u2212",
-                    None: "",
-                }  # for readers who cannot see the colours
+                # For readers who cannot see the colours.
+                signs = {"better": "+", "worse": "\u2212", None: ""}
                 cell["shown"] = _format_cell(pair) if has_numbers else signs[pair.verdict]
                 cell["ink"] = contrasting_ink(cell["fill"])
                 rows.append({**cell, "difference": pair.difference})
@@ -144,7 +141,7 @@ def _draw_matrix(result: Result) -> Draw:
 
 
 def _label_angle(names: Sequence[str], cell_width: float, style: Style) -> int:
-    """Return the angle of names above columns of a width: upright if one would be cut off."""
+    """Return the angle of names above columns of a width: upright if a name would be cut off."""
     ends = (
         0.4 * style.size * len(name) - cell_width * (len(names) - i - 0.5)
         for i, name in enumerate(names)
@@ -153,7 +150,7 @@ def _label_angle(names: Sequence[str], cell_width: float, style: Style) -> int:
 
 
 def _literal_colour(field: str) -> Channel:
-    """Return a colour that the rows name."""
+    """Return the channel of colours that a field of the rows names."""
     return word_channel(field, scale=None)
 
 
@@ -167,7 +164,7 @@ def _format_cell(pair: OrderedPair) -> str:
 
 
 def judged_by_rank(found: Comparison, depth: int = DEPTH, *, style: StyleName = "screen") -> Figure:
-    """Draw which share of the documents at each rank is judged.
+    """Draw the share of the documents at each rank that are judged.
 
     Any grade is a judgment, a negative one, too. The runs are read once more, and ranked as they
     were for the comparison.
@@ -188,18 +185,19 @@ def judged_by_rank(found: Comparison, depth: int = DEPTH, *, style: StyleName = 
 
     >>> from cranfield import compare
     >>> judgments = {"q1": {"a": 1, "b": 0}, "q2": {"a": 1}}
-    >>> found = compare(judgments, {"x": {"q1": ["b", "c"], "q2": ["a"]}})
-    >>> [(one["rank"], one["judged"], one["retrieved"]) for one in judged_by_rank(found, 2).points]
+    >>> comparison = compare(judgments, {"x": {"q1": ["b", "c"], "q2": ["a"]}})
+    >>> points = judged_by_rank(comparison, 2).points
+    >>> [(point["rank"], point["judged"], point["retrieved"]) for point in points]
     [(1, 1.0, 2), (2, 0.0, 1)]
 
     """
-    check_comparison(found, "judged_by_rank")
+    comparison = check_comparison(found, "judged_by_rank")
     n_ranks = check_option("depth", depth, whole_check(1, _MAX_DEPTH))
-    source = find_source(found, "what is judged at each rank")
-    if found.aligned.judged_share is None:
+    source = find_source(comparison, "what is judged at each rank")
+    if comparison.aligned.judged_share is None:
         problem = "are in groups" if source.qrels.has_groups else "name relevant documents alone"
         raise InputError(f"these judgments {problem}: they do not say what else was judged")
-    statistics = rejudge_runs(found, source, (), n_ranks)
+    statistics = rejudge_runs(comparison, source, (), n_ranks)
     points = [
         {
             "system": name,
@@ -208,7 +206,7 @@ def judged_by_rank(found: Comparison, depth: int = DEPTH, *, style: StyleName = 
             "retrieved": n_retrieved,
         }
         for name, judged_counts, retrieved_counts in zip(
-            found.aligned.system_names,
+            comparison.aligned.system_names,
             statistics.n_judged.T.tolist(),
             statistics.n_retrieved.T.tolist(),
             strict=True,
@@ -217,14 +215,14 @@ def judged_by_rank(found: Comparison, depth: int = DEPTH, *, style: StyleName = 
             zip(judged_counts, retrieved_counts, strict=True), 1
         )
     ]
-    queries_text = format_query_count(len(found.aligned.query_ids))
+    queries_text = format_query_count(len(comparison.aligned.query_ids))
     return Figure(
         points,
         f"How much is judged at ranks 1 to {n_ranks}",
         f"The share of the documents of {queries_text} at each rank that are judged, in percent",
-        _draw_judged(found, points, n_ranks),
+        _draw_judged(comparison, points, n_ranks),
         style,
-        list_doubts(found),
+        list_doubts(comparison),
     )
 
 

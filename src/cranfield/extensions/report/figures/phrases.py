@@ -25,7 +25,7 @@ def axis_title(result: Result) -> str:
 
 
 def describe_means(result: Result, settings: Settings, queries: str | None = None) -> str:
-    """Return what each mean is computed from, and its interval."""
+    """Return in words what each mean is computed from, and its interval."""
     mean = "geometric mean" if result.by_ratio else "mean"
     sentence = f"The {mean} of {queries or format_query_count(len(result.query_ids))}"
     if all(system.low is None for system in result.systems):
@@ -39,28 +39,26 @@ def interval_name(settings: Settings) -> str:
 
 
 def describe_marks(result: Result, settings: Settings, reference: str) -> str:
-    """Return what the marks of better and worse mean: than which system, by which test."""
+    """Return in words what the marks of better and worse mean: than which system, by which test."""
     return (
         f"Better or worse than {format_name(reference)}: {describe_marking_test(result, settings)}"
     )
 
 
 def describe_difference(pair: OrderedPair, settings: Settings) -> str:
-    """Return the mean difference of two systems, with its interval, or the ratio."""
+    """Return in words the mean difference of two systems, with its interval, or their ratio."""
     subject, format_end = "Mean difference", format_signed
     numbers = pair.difference, pair.low, pair.high
     if pair.ratio is not None:
-        subject, format_end, numbers = (
-            "Ratio of the geometric means",
-            format_number,
-            (pair.ratio, pair.ratio_low, pair.ratio_high),
-        )
+        subject = "Ratio of the geometric means"
+        format_end = format_number
+        numbers = (pair.ratio, pair.ratio_low, pair.ratio_high)
     mean, low, high = map(format_end, numbers)
     ends = "" if numbers[1] is None else f" ({interval_name(settings)} {low} to {high})"
     return f"{subject} {mean}{ends}"
 
 
 def describe_counts(pair: OrderedPair) -> str:
-    """Return on how many queries a system is better, tied and worse."""
+    """Return in words on how many queries a system is better, equal and worse."""
     wins_text = format_count(pair.wins, "query", "queries")
     return f"better on {wins_text}, equal on {pair.ties:,}, worse on {pair.losses:,}"

@@ -25,7 +25,7 @@ from cranfield.measures.interpolated import RECALL_POINTS
 if TYPE_CHECKING:
     import altair as alt
 
-_MAX_LABELS = 12  # up to so many points have room for their ranks
+_MAX_LABELS = 12  # points that have room for their ranks
 _RANK_CURVE = "at each rank (points: relevant documents)"
 _INTERPOLATED_CURVE = "interpolated (points: IPrec@0.0 to IPrec@1.0)"
 
@@ -90,7 +90,7 @@ def draw_query_curve(
 
 
 def _label_ranks(hits: Rows, step_points: Rows, style: Style) -> "list[alt.Chart]":
-    """Return the ranks of documents, above their points if these are on the line of the steps."""
+    """Return the ranks as text: above points on the interpolated line, else below."""
     highest_precision = {step["recall"]: step["precision"] for step in step_points}
     top_hits = [hit for hit in hits if hit["precision"] == highest_precision[hit["recall"]]]
     lower_hits = [hit for hit in hits if hit not in top_hits]

@@ -51,9 +51,9 @@ def by_relevant(
 
     Args:
         found: what `compare` returns of judgments and runs.
-        measure: one of those that were compared. [default: the first]
+        measure: a measure that was compared. [default: the first]
         system: one of the systems. [default: the best]
-        other: another. [default: the baseline; without, or if that is the best, the next best]
+        other: another system. [default: the baseline; if it is the best, or missing, the next best]
         style: "screen", "paper" (a column of a two-column paper) or "slides".
 
     Returns:
@@ -68,19 +68,20 @@ def by_relevant(
 
     >>> from cranfield import compare
     >>> judgments = {"q1": {"a": 1, "b": 1}, "q2": {"a": 1}}
-    >>> found = compare(judgments, {"x": {"q1": ["a"], "q2": ["b"]}, "y": judgments}, "RR")
-    >>> [(one["relevant"], one["system"], one["score"]) for one in by_relevant(found).points]
+    >>> comparison = compare(judgments, {"x": {"q1": ["a"], "q2": ["b"]}, "y": judgments}, "RR")
+    >>> points = by_relevant(comparison).points
+    >>> [(point["relevant"], point["system"], point["score"]) for point in points]
     [(2, 'y', 1.0), (2, 'x', 1.0), (1, 'y', 1.0), (1, 'x', 0.0)]
 
     """
     two = choose_two_systems("by_relevant", found, system, other, measure)
-    source = find_source(found, "a score by the number of relevant documents")
+    source = find_source(two.comparison, "a score by the number of relevant documents")
     rel = lowest_relevant_grade(source, two.measure)
-    counts = count_relevant(found, source, rel)
+    counts = count_relevant(two.comparison, source, rel)
     points = [
         {"query_id": query, "relevant": n, "system": name, "score": score}
         for query, n, scores in zip(
-            found.aligned.query_ids, counts.tolist(), two.scores.tolist(), strict=True
+            two.comparison.aligned.query_ids, counts.tolist(), two.scores.tolist(), strict=True
         )
         for name, score in zip((two.system, two.other), scores, strict=True)
     ]
@@ -91,14 +92,14 @@ def by_relevant(
         f"{format_name(two.system)} and {format_name(two.other)}",
         _draw_relevant(two, points, counts, level),
         style,
-        list_doubts(found),
+        list_doubts(two.comparison),
     )
 
 
 def lowest_relevant_grade(source: EvaluatedRuns, measure: Measure | None) -> float:
     """Return the lowest grade that a measure counts as relevant: 1 if it states none.
 
-    For fractional grades, all above 0.
+    Where grades are fractions, all grades above 0 are relevant.
     """
     rel = None if measure is None else read_stated_rel(measure)
     if rel is None:
@@ -107,7 +108,7 @@ def lowest_relevant_grade(source: EvaluatedRuns, measure: Measure | None) -> flo
 
 
 def count_relevant(comparison: Comparison, source: EvaluatedRuns, rel: float) -> Ints:
-    """Return how many documents are judged with at least a grade: (n_queries,)."""
+    """Return how many documents of each query have at least the grade `rel`: (n_queries,)."""
     index_of_query = {query: i for i, query in enumerate(source.qrels.query_ids)}
     n_relevant = source.qrels.ideal.relevant(rel).count()[:, 0]
     counts: Ints = n_relevant[[index_of_query[query] for query in comparison.aligned.query_ids]]
@@ -140,14 +141,10 @@ def _draw_relevant(two: TwoSystems, points: Points, counts: Ints, level: str) ->
         n_groups = len(means) // 2
         kind = "geometric means" if two.result.by_ratio else "means"
         groups = f"Filled: the {kind} of {format_count(n_groups, 'group')} of queries, with their "
-        left_out = (
-            ""
-            if len(points) <= _MAX_DOTS
-            else f"; single queries are not drawn: there are {len(counts):,}"
-        )
-        return Drawing(
-            layers, style.height, [f"{groups}{interval_name(two.comparison.settings)}s{left_out}"]
-        )
+        text = f"{groups}{interval_name(two.comparison.settings)}s"
+        if len(points) > _MAX_DOTS:
+            text += f"; single queries are not drawn: there are {len(counts):,}"
+        return Drawing(layers, style.height, [text])
 
     return draw
 

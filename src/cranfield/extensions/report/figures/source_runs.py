@@ -14,11 +14,11 @@ from cranfield.measures import Measure, find_plan
 
 @dataclass(frozen=True, eq=False)
 class RunStatistics:
-    """What runs have on the queries of a comparison.
+    """Scores and counts of a comparison's runs, judged once more.
 
-    `values` are the scores of some measures: (n_measures, n_queries, n_systems). `judged` is how
-    many of the documents at each rank, 1, 2, ..., are judged: (depth, n_systems);
-    `retrieved` is how many queries have that rank, with the same shape.
+    `scores` (n_measures, n_queries, n_systems) are the scores of some measures. `n_judged` (depth,
+    n_systems) is the number of documents at each rank, 1, 2, ..., that are judged; `n_retrieved`,
+    of the same shape, the number of queries that have the rank.
     """
 
     scores: Floats
@@ -29,7 +29,7 @@ class RunStatistics:
 def rejudge_runs(
     comparison: Comparison, source: EvaluatedRuns, measures: Sequence[Measure], depth: int = 0
 ) -> RunStatistics:
-    """Return what the runs have, judged as they were for the comparison.
+    """Return the scores and counts of the runs, judged as they were for the comparison.
 
     Raises InputError for a run that cannot be read any more, MeasureError for a measure that has no
     meaning for these judgments.
@@ -61,7 +61,7 @@ def _count_judged(judged: Judged, ranks: Ints) -> Floats:
 
 
 def _locate_queries(query_ids: Sequence[str], run_query_ids: Sequence[str]) -> Ints | slice:
-    """Return where the queries of a comparison are among a run's; usually they are the same."""
+    """Return the row of each query of a comparison among a run's, which are usually the same."""
     if len(query_ids) == len(
         run_query_ids
     ):  # both are in the order of their bytes, and the run has all

@@ -1,4 +1,4 @@
-"""Styles: how large a picture and its letters are, and how the parts of one become a chart."""
+"""Styles: how large a picture and its letters are, and how the layers of a picture are joined."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,11 +27,11 @@ DASHES = ([1, 0], [6, 2], [2, 2], [8, 2, 2, 2], [4, 4], [1, 3], [10, 3])
 
 @dataclass(frozen=True)
 class Drawing:
-    """The parts of a picture: layers, the height of their plot, and sentences on them."""
+    """A picture before it has a style: its layers, the height of its plot, and its sentences."""
 
     layers: "Sequence[alt.Chart]"
     height: float
-    sentences: Sequence[str] = ()  # what was put together or left out, in sentences
+    sentences: Sequence[str] = ()  # on what was put together or left out
     resolve: Mapping[str, Any] = field(default_factory=dict)  # Vega-Lite's, of scales and axes
 
 
@@ -46,15 +46,15 @@ class Style:
     line: float
     point: float  # its area
     row: float  # the height of a row with a name
-    rows: int  # so many rows have room
-    ticks: int  # about so many on an axis of numbers
-    letters: int  # of a name, so many have room
+    rows: int  # the number of rows that have room
+    ticks: int  # about the number of ticks on an axis of numbers
+    letters: int  # the number of letters of a name that have room
     scale: float  # of a PNG
     unit: str = ""  # of an SVG's width and height; none: pixels
     numbers: bool  # whether numbers are written beside what is drawn
 
     def rows_height(self, n_rows: int) -> float:
-        """Return how tall `n` rows are; many rows are closer together."""
+        """Return how tall rows with a name are together; many rows are closer to one another."""
         return n_rows * (self.row if n_rows <= _MAX_SPACED_ROWS else 1.25 * self.size)
 
     def chart(self, drawing: Drawing, *sentences: str) -> "alt.LayerChart":
@@ -140,7 +140,7 @@ class Style:
 
 
 def _wrap_lines(text: str, letters: float) -> list[str]:
-    """Return a text in lines of at most this many letters, at least ten."""
+    """Return a text in lines of at most `letters` letters, or ten."""
     return wrap(text, max(10, int(letters)), break_on_hyphens=False) or [""]
 
 

@@ -93,10 +93,8 @@ class TwoSystems:
 
     def list_kinds(self, points: Rows) -> list[str]:
         """Return for each point whether the system is better there, tied or worse."""
-        tie_limit, direction = (
-            self.comparison.settings.tie,
-            1 if self.result.higher_is_better else -1,
-        )
+        tie_limit = self.comparison.settings.tie
+        direction = 1 if self.result.higher_is_better else -1
         by_ratio = self.result.by_ratio
         gains = (
             direction * (math.log(point["ratio"]) if by_ratio else point["difference"])
@@ -106,13 +104,13 @@ class TwoSystems:
 
     @property
     def title(self) -> str:
-        """The title of a picture of both."""
+        """The title of a picture of both systems."""
         return f"{self.result.measure}: {format_name(self.system)} and {format_name(self.other)}"
 
     def describe(self, pair: OrderedPair) -> str:
-        """Return how the two differ over all queries."""
-        name = format_name(self.system)
-        return f"{describe_difference(pair, self.comparison.settings)}; {name} is {describe_counts(pair)}"
+        """Return in words how the two systems differ over all queries."""
+        difference = describe_difference(pair, self.comparison.settings)
+        return f"{difference}; {format_name(self.system)} is {describe_counts(pair)}"
 
 
 def choose_two_systems(
@@ -142,9 +140,9 @@ def differences(
 
     Args:
         found: what `compare` returns, of two systems or more.
-        system: one of them. [default: the best]
-        other: another. [default: the baseline; without, or if that is the best, the next best]
-        measure: one of those that were compared. [default: the first]
+        system: one of the systems. [default: the best]
+        other: another system. [default: the baseline; if it is the best, or missing, the next best]
+        measure: a measure that was compared. [default: the first]
         style: "screen", "paper" (a column of a two-column paper) or "slides".
 
     Returns:
@@ -159,16 +157,17 @@ def differences(
         LibraryError: when it is drawn, if Altair or vl-convert is not installed.
 
     >>> from cranfield import compare
-    >>> found = compare({"a": {"q1": 0.5, "q2": 1.0}, "b": {"q1": 0.75, "q2": 0.5}})
-    >>> [(one["query_id"], one["difference"]) for one in differences(found, "b", "a").points]
+    >>> comparison = compare({"a": {"q1": 0.5, "q2": 1.0}, "b": {"q1": 0.75, "q2": 0.5}})
+    >>> points = differences(comparison, "b", "a").points
+    >>> [(point["query_id"], point["difference"]) for point in points]
     [('q1', 0.25), ('q2', -0.5)]
 
     """
     two = choose_two_systems("differences", found, system, other, measure)
-    points, pair = two.list_points(), find_pair(found, two.result, two.system, two.other)
+    points, pair = two.list_points(), find_pair(two.comparison, two.result, two.system, two.other)
     draw = _draw_differences(two, points, pair)
     return Figure(
-        points, two.title, two.describe(pair), draw, style, list_doubts(found, two.result)
+        points, two.title, two.describe(pair), draw, style, list_doubts(two.comparison, two.result)
     )
 
 
@@ -254,13 +253,13 @@ def scatter(
 
     Args:
         found: what `compare` returns, of two systems or more.
-        system: one of them. [default: the best]
-        other: another. [default: the baseline; without, or if that is the best, the next best]
-        measure: one of those that were compared. [default: the first]
+        system: one of the systems. [default: the best]
+        other: another system. [default: the baseline; if it is the best, or missing, the next best]
+        measure: a measure that was compared. [default: the first]
         style: "screen", "paper" (a column of a two-column paper) or "slides".
 
     Returns:
-        Figure; its points are those of `differences`.
+        Figure; it has the points of `differences`.
 
     Raises:
         InputError: there is one system.
@@ -269,16 +268,17 @@ def scatter(
         LibraryError: when it is drawn, if Altair or vl-convert is not installed.
 
     >>> from cranfield import compare
-    >>> found = compare({"a": {"q1": 0.5, "q2": 1.0}, "b": {"q1": 0.75, "q2": 0.5}})
-    >>> [(one["other_score"], one["score"]) for one in scatter(found, "b", "a").points]
+    >>> comparison = compare({"a": {"q1": 0.5, "q2": 1.0}, "b": {"q1": 0.75, "q2": 0.5}})
+    >>> points = scatter(comparison, "b", "a").points
+    >>> [(point["other_score"], point["score"]) for point in points]
     [(0.5, 0.75), (1.0, 0.5)]
 
     """
     two = choose_two_systems("scatter", found, system, other, measure)
-    points, pair = two.list_points(), find_pair(found, two.result, two.system, two.other)
+    points, pair = two.list_points(), find_pair(two.comparison, two.result, two.system, two.other)
     draw = _draw_scatter(two, points)
     return Figure(
-        points, two.title, two.describe(pair), draw, style, list_doubts(found, two.result)
+        points, two.title, two.describe(pair), draw, style, list_doubts(two.comparison, two.result)
     )
 
 
@@ -312,7 +312,8 @@ def _draw_scatter(two: TwoSystems, points: Rows) -> Draw:
         height = 1.35 * style.height
         if len(rows) > _MAX_POINTS:
             squares = _draw_squares(rows, axis_range, two.result.by_ratio, x, y)
-            text = f"{len(rows):,} queries: how many are in each of {_N_SQUARES} x {_N_SQUARES} squares"
+            size = f"{_N_SQUARES} x {_N_SQUARES}"
+            text = f"{len(rows):,} queries: how many are in each of {size} squares"
             return Drawing([squares, diagonal], height, [text])
         kinds = two.list_kinds(points)
         present_kinds = [kind for kind in _KINDS if kind in kinds]

@@ -126,7 +126,7 @@ def reciprocal_rank(depth: int = DEPTH, *, style: StyleName = "screen") -> Figur
 
 
 def _score_single_documents(measures: Sequence[Measure], depth: int) -> list[list[float]]:
-    """Return what each measure gives to the only relevant document, at every rank down to depth."""
+    """Return each measure's value for a ranking whose only relevant document is at each rank."""
     ranks = range(1, check_option("depth", depth, whole_check(2, _MAX_DEPTH)) + 1)
     rankings = {
         str(rank): ["relevant" if position == rank else f"other {position}" for position in ranks]
@@ -138,14 +138,14 @@ def _score_single_documents(measures: Sequence[Measure], depth: int) -> list[lis
         values = scores.per_query(measure)
         if measure.definition.is_text or not values["1"] > 0:
             raise MeasureError(
-                f"{measure} gives {values['1']} to a ranking whose only relevant document, of grade 1, "
-                "is the first: so ranks cannot be compared with the first"
+                f"{measure} gives {values['1']} to a ranking whose only relevant document, of "
+                "grade 1, is the first: so ranks cannot be compared with the first"
             )
         values_of_measure.append([values[query] for query in rankings])
     return values_of_measure
 
 
 def _write_name(measure: Measure) -> str:
-    """Return a measure's name with its real numbers, such as RBP's p, also where they are usual."""
+    """Return a measure's name with its real numbers, such as RBP's p, also default ones."""
     reals = {name: value for name, value in measure.parameters.items() if isinstance(value, float)}
     return str(replace(measure, given=tuple((dict(measure.given) | reals).items())))

@@ -56,8 +56,7 @@ class _Evaluator(Evaluator):
     def __init__(self, measures: list[Any], qrels: Any) -> None:
         rows = qrels if hasattr(qrels, "__len__") else list(qrels)  # it is read more than once
         own_measures = {measure: _parse_measure(measure) for measure in measures}
-        # Each group is a separate call, since judged documents only, and subtopics, are options of
-        # a call.
+        # {(judged documents only, subtopics): {measure here: measures}}: options of separate calls.
         self._measures_of_call: dict[tuple[bool, bool], dict[Measure, list[Any]]] = {}
         for measure, own_measure in own_measures.items():
             call_options = measure.params.get("judged_only", False), _takes_subtopics(own_measure)
@@ -66,16 +65,13 @@ class _Evaluator(Evaluator):
             )
         # Without iterations, each query has one subtopic.
         columns = {False: None, True: {"subtopic": "iteration"} if _has_iterations(rows) else None}
-        qrels_by_subtopics = {
+        self._qrels_by_subtopics = {
             has_subtopics: Qrels(rows, columns=columns[has_subtopics])
             for _, has_subtopics in self._measures_of_call
             if len(rows)
         }
-        self._qrels_by_subtopics = qrels_by_subtopics
-        super().__init__(
-            measures,
-            next(iter(qrels_by_subtopics.values())).query_ids if qrels_by_subtopics else (),
-        )
+        first_qrels = next(iter(self._qrels_by_subtopics.values()), None)
+        super().__init__(measures, () if first_qrels is None else first_qrels.query_ids)
 
     def _iter_calc(self, run: Any) -> Iterator[Any]:
         rows = run if hasattr(run, "__len__") else list(run)
@@ -100,7 +96,7 @@ def _has_iterations(rows: Any) -> bool:
 
 
 def _parse_measure(measure: Any) -> Measure:
-    """Return cranfield's measure for one of ir_measures; MeasureError if there is none."""
+    """Return cranfield's measure for a measure of ir_measures; raise MeasureError without one."""
     if runtime.supports(measure):
         raise MeasureError(f"{measure} is a function: its name does not say what it computes")
     if measure.NAME == "RBP" and "rel" not in measure.params:

@@ -139,10 +139,8 @@ class InformationRetrievalEvaluator(SentenceEvaluator):
             if np.isnan(similarities).any():
                 raise InputError("similarities that are not numbers", source="the model")
             for i, row in enumerate(similarities):
-                positions, scores = (
-                    np.append(best_of_query[i][0], position),
-                    np.append(best_of_query[i][1], row),
-                )
+                positions = np.append(best_of_query[i][0], position)
+                scores = np.append(best_of_query[i][1], row)
                 order = _find_best(scores, self.depth)
                 best_of_query[i] = positions[order], scores[order]
         return {
@@ -152,7 +150,7 @@ class InformationRetrievalEvaluator(SentenceEvaluator):
 
 
 def _check_texts(text_of_id: Mapping[Any, str], source: str) -> dict[str, str]:
-    """Return {id: text}; InputError for data that are not a dict."""
+    """Return {id: text} with ids as strings; raise InputError for anything but a dict."""
     if not isinstance(text_of_id, Mapping):
         raise InputError(
             f"expected {{id: text}}, got {type(text_of_id).__name__}",
@@ -163,7 +161,7 @@ def _check_texts(text_of_id: Mapping[Any, str], source: str) -> dict[str, str]:
 
 
 def _find_best(scores: Floats, depth: int) -> Ints:
-    """Return the positions of the highest scores, best first, tied ones in the given order."""
+    """Return the positions of the highest scores, best first, equal scores in their order."""
     positions = np.arange(len(scores))
     if len(scores) > depth:  # so that few are sorted
         positions = np.flatnonzero(scores >= np.partition(scores, -depth)[-depth])

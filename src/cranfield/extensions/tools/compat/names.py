@@ -89,9 +89,9 @@ def measure_names(version: int = 10) -> list[str]:
 
 
 def requested(requests: Sequence[str], version: int = 10) -> dict[str, str | None]:
-    """Return the measures that `-m` options request, and their parameters, None for the usual ones.
+    """Return {name of a measure: its parameters, None for the usual ones} for `-m` options.
 
-    If a name occurs twice, the parameters given first apply. Raises TrecEvalError for a name that
+    If a name occurs twice, its first parameters apply. Raises TrecEvalError for a name that
     trec_eval does not know.
     """
     valid_names = measure_names(version)
@@ -103,14 +103,10 @@ def requested(requests: Sequence[str], version: int = 10) -> dict[str, str | Non
             raise TrecEvalError(USAGE, _unknown_message(name or text, valid_names))
         if dot and not parameters:
             raise TrecEvalError(USAGE, f"-m {text}: parameters should follow the point")
+        has_parameters = dot and name not in NICKNAMES
         for measure_name in names:
-            if measure_name in valid_names:
-                name_parameters = parameters if dot and name not in NICKNAMES else None
-                parameters_of_name[measure_name] = (
-                    name_parameters
-                    if parameters_of_name.get(measure_name) is None
-                    else parameters_of_name[measure_name]
-                )
+            if measure_name in valid_names and parameters_of_name.get(measure_name) is None:
+                parameters_of_name[measure_name] = parameters if has_parameters else None
     return parameters_of_name
 
 
@@ -150,7 +146,7 @@ class Column:
 
 
 def columns_of(name: str, parameters: str | None, settings: Mapping[str, Any]) -> list[Column]:
-    """Return the columns for a name with parameters; `settings` go to the measures that have them.
+    """Return the columns of a name with parameters; measures take the `settings` that they have.
 
     Raises TrecEvalError for parameters that trec_eval would not take.
     """
@@ -171,7 +167,7 @@ def columns_of(name: str, parameters: str | None, settings: Mapping[str, Any]) -
 
 
 def _value_measures(name: str, parameters: str | None, base: Measure) -> list[tuple[str, Measure]]:
-    """Return the measures of cutoffs, recall points or multiples, with their names' endings."""
+    """Return the suffix and measure of each cutoff, recall point or multiple."""
     parameter = base.definition.names.parameter.get(name.lower())
     has_depth = parameter is None and base.definition.cutoff_kind == "depth"
     parse_number = _leading_integer if has_depth else _leading_number
@@ -188,7 +184,7 @@ def _value_measures(name: str, parameters: str | None, base: Measure) -> list[tu
 
 
 def _single_measure(name: str, parameters: str | None, base: Measure) -> list[tuple[str, Measure]]:
-    """Return the only measure: with a length, with several parameters, or with gains."""
+    """Return the suffix and the only measure: with a length, several parameters, or gains."""
     definition_parameters = base.definition.parameters
     parameter = base.definition.names.parameter.get(name.lower())
     if parameters is None:
@@ -206,7 +202,7 @@ def _single_measure(name: str, parameters: str | None, base: Measure) -> list[tu
 
 
 def _leading_number(text: str) -> float:
-    """Return the number that the text begins with, 0 if with none: C's atof.
+    """Return the number that a text begins with, 0 if it begins with none: C's atof.
 
     What C reads as infinite or not-a-number (`inf`, `nan`) is an error.
     """
@@ -224,7 +220,7 @@ def _leading_integer(text: str) -> int:
 
 
 def _parse_gains(parameters: str, definition_parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return gains, and the parameter p; other names have no effect."""
+    """Return the gains of levels, and p, from `1=2,2=4,p=0.8`; other names have no effect."""
     gains: dict[int, float] = {}
     other_parameters: dict[str, Any] = {}
     for pair in parameters.split(","):

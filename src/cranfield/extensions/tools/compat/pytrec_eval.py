@@ -100,7 +100,7 @@ def parse_qrel(f_qrel: Iterable[str]) -> dict[str, dict[str, int]]:
 def _parse_lines(
     lines: Iterable[str], form: TableForm, column: str, convert: Callable[[str], Any]
 ) -> dict[str, dict[str, Any]]:
-    """Return {query: {document: number}} from lines, with the number in that column."""
+    """Return {query: {document: number}} from lines; `convert` reads the number of a column."""
     table = read_text_table(form.title, "\n".join(line.rstrip("\r\n") for line in lines), form)
     numbers: dict[str, dict[str, Any]] = defaultdict(dict)
     column_index = (form.names.index(name) for name in ("query_id", "doc_id", column))
@@ -219,7 +219,7 @@ _EMPTY_ID = "\1\1\1 no id"
 
 
 def _name_empty_ids(docs_of_query: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
-    """Return the data with a name for the ids "", which pytrec_eval accepts."""
+    """Return the documents of queries with another id in place of "", which pytrec_eval accepts."""
     return {
         query or _EMPTY_ID: {doc or _EMPTY_ID: value for doc, value in docs.items()}
         if "" in docs
@@ -229,7 +229,7 @@ def _name_empty_ids(docs_of_query: Mapping[str, Mapping[str, Any]]) -> dict[str,
 
 
 def _check_mappings(docs_of_query: object, number_name: str) -> None:
-    """Raise TypeError unless the data are {query: {document: ...}}."""
+    """Raise TypeError for anything but {query: {document: ...}}."""
     if not isinstance(docs_of_query, MAPPINGS):
         raise TypeError(
             f"expected {{query: {{document: {number_name}}}}}, got {docs_of_query!r:.80}"
@@ -244,7 +244,7 @@ def _check_mappings(docs_of_query: object, number_name: str) -> None:
 def _check_judgments(
     docs_of_query: Mapping[str, Mapping[str, int]],
 ) -> dict[str, Mapping[str, int]]:
-    """Return the queries with judgments; TypeError if one is not {document: whole number}."""
+    """Return the queries with judgments; raise TypeError for a grade that is no whole number."""
     _check_mappings(docs_of_query, "grade")
     for query, docs in docs_of_query.items():
         if set(map(type, docs.values())) <= {int}:
@@ -259,7 +259,7 @@ def _check_judgments(
 
 
 def _read_requests(measures: Iterable[str]) -> dict[str, str | None]:
-    """Return the measures that names and nicknames mean, and their parameters."""
+    """Return {measure: its parameters, None for the usual ones} for names and nicknames."""
     if isinstance(measures, str):
         raise TypeError(f"expected a set of measures, as in {{{measures!r}}}, got {measures!r}")
     parameters_of_name: dict[str, str | None] = {}
@@ -276,7 +276,7 @@ def _read_requests(measures: Iterable[str]) -> dict[str, str | None]:
 
 
 def _read_request(measure: str) -> list[tuple[str, str | None]]:
-    """Return the names that a string means, and the parameters after a point or underscore."""
+    """Return the names that a request means, and the parameters after a point or underscore."""
     if not isinstance(measure, str):
         raise TypeError(f"expected the name of a measure, got {measure!r:.80}")
     names = supported_nicknames.get(measure, {measure})
@@ -290,14 +290,15 @@ def _read_request(measure: str) -> list[tuple[str, str | None]]:
     raise ValueError(f"unsupported measure {measure}{guess}")
 
 
-_NUMBER_PATTERN = r"-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)"
-_VALUES_PATTERN = rf"{_NUMBER_PATTERN}(?:\s*,\s*{_NUMBER_PATTERN})*|[0-9]+={_NUMBER_PATTERN}(?:\s*,\s*[0-9]+={_NUMBER_PATTERN})*"
+_NUMBER = r"-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)"
+_GAIN = rf"[0-9]+={_NUMBER}"
+_VALUES_PATTERN = rf"{_NUMBER}(?:\s*,\s*{_NUMBER})*|{_GAIN}(?:\s*,\s*{_GAIN})*"
 
 
 def _list_columns(
     requests: Mapping[str, str | None], level: int
 ) -> list[tuple[str, Measure | None]]:
-    """Return the names and measures of the result, in trec_eval's order; None for texts.
+    """Return the name and measure of each column, in trec_eval's order; None for texts.
 
     Raises ValueError for parameters that trec_eval does not take.
     """

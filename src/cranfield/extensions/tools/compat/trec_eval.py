@@ -1,6 +1,6 @@
 """trec_eval: its measures, with its names, order and printed form.
 
-This module only has the rules of trec_eval's command: the order and the digits of printed measures,
+This module has only the rules of trec_eval's command: the order and the digits of printed measures,
 and which topics count. The numbers come from the same measures as in `evaluate`.
 """
 
@@ -128,7 +128,7 @@ def trec_eval(qrels: str, run: str, options: TrecEvalOptions = TrecEvalOptions()
 
 
 def _list_columns(requests: Mapping[str, str | None], options: TrecEvalOptions) -> list[Column]:
-    """Return the wanted columns, in trec_eval's order."""
+    """Return the columns of the requested measures, in trec_eval's order."""
     settings = {
         "rel": options.level,
         "collection": options.n_documents,
@@ -150,7 +150,7 @@ def _list_columns(requests: Mapping[str, str | None], options: TrecEvalOptions) 
 
 
 def _choose_topics(meeting: MatchedRun, options: TrecEvalOptions) -> tuple[Bools, Bools]:
-    """Return which of the judged topics are averaged, and which are printed: (n_queries,) each."""
+    """Return which judged topics are averaged, and which are printed: a mask (n_queries,) each."""
     is_answered = meeting.is_in_run
     is_counted = np.ones(len(is_answered), np.bool_)
     if options.topic is not None:
@@ -170,8 +170,8 @@ def _choose_topics(meeting: MatchedRun, options: TrecEvalOptions) -> tuple[Bools
         )
         raise TrecEvalError(
             CALCULATION,
-            f"the run has no results for topic {missing_topics[0]!r}{rest_text} of the qrels: give -c to "
-            "count such topics as 0, or --version-9 to leave them out",
+            f"the run has no results for topic {missing_topics[0]!r}{rest_text} of the qrels: give "
+            "-c to count such topics as 0, or --version-9 to leave them out",
         )
     if not is_shared.any():
         raise TrecEvalError(NO_TOPICS, f"the run has no results for topic {missing_topics[0]!r}")
@@ -236,7 +236,7 @@ def _format_lines(
     is_printed: Bools,
     options: TrecEvalOptions,
 ) -> Iterator[str]:
-    """Yield what is printed: the topics in the order of their ids' bytes, then the summary."""
+    """Yield the printed lines: of topics in the order of their ids' bytes, then of the summary."""
     has_zscores = options.zscores is not None
 
     def format_line(column: Column, topic: str, value: Any) -> str:
