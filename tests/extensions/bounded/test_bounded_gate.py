@@ -58,17 +58,17 @@ def test_bounded_of_known_cases(
         assert verdict.p == pytest.approx(1 / wealth, rel=6e-11)
         assert verdict.lower == pytest.approx(lower, abs=6e-11)
         assert verdict.outcome == ("PASS" if wealth >= 20 else "UNDECIDED")
-        other = bounded_of([-d for d in hundredths], margin / 100)
-        assert other.upper == pytest.approx(-lower, abs=6e-11)
+        reverse_verdict = bounded_of([-d for d in hundredths], margin / 100)
+        assert reverse_verdict.upper == pytest.approx(-lower, abs=6e-11)
 
 
-def wealth_of(differences: Any, bound: float, size: float = 1.0) -> float:
+def wealth_of(differences: Any, threshold: float, size: float = 1.0) -> float:
     """Return what 100 gamblers have made on average, by multiplying query by query."""
     wealth = 0.0
     for g in range(1, 101):
-        share, share_wealth = ((g - 0.5) / 100) / (bound + size), 1.0
+        share, share_wealth = ((g - 0.5) / 100) / (threshold + size), 1.0
         for d in differences:
-            share_wealth *= 1 + share * (d - bound)
+            share_wealth *= 1 + share * (d - threshold)
         wealth += share_wealth / 100
     return wealth
 
@@ -150,10 +150,10 @@ def test_bounded_where_less_is_better() -> None:
         "new": {"Unjudged@10": number_queries(1 - new)},
     }
     verdict = gate(up, baseline="old", margin=0.1, test="bounded").verdicts[0]
-    other = gate(down, baseline="old", margin=0.1, test="bounded").verdicts[0]
+    reverse_verdict = gate(down, baseline="old", margin=0.1, test="bounded").verdicts[0]
     for name in ("p", "p_worse", "lower", "upper", "difference"):
-        assert getattr(other, name) == pytest.approx(getattr(verdict, name))
-    assert (verdict.turned, other.turned) == (False, True)
+        assert getattr(reverse_verdict, name) == pytest.approx(getattr(verdict, name))
+    assert (verdict.turned, reverse_verdict.turned) == (False, True)
 
 
 def test_a_share_by_the_bounded_test_needs_scores_of_at_least_0() -> None:

@@ -65,20 +65,20 @@ REACHES = [
 
 
 @pytest.mark.parametrize("reach", REACHES, ids=str)
-@pytest.mark.parametrize("bound", [-0.3, 0.0, 0.2])
+@pytest.mark.parametrize("threshold", [-0.3, 0.0, 0.2])
 def test_the_ends_are_those_of_all_scores_that_are_possible(
-    reach: DifferenceRange, bound: float
+    reach: DifferenceRange, threshold: float
 ) -> None:
     """A difference less its bound is linear in both scores: the corners are enough."""
     possible = []
     for old, new in itertools.product((reach.low, reach.high), repeat=2):
         if reach.target is not None:
-            possible.append(new - reach.target - bound)
+            possible.append(new - reach.target - threshold)
             continue
         difference = new - old if reach.higher_is_better else old - new
         weight = 1.0 if reach.baseline_mean is None else old / reach.baseline_mean
-        possible.append(difference - bound * weight)
-    assert reach.find_ends(bound) == pytest.approx((min(possible), max(possible)))
+        possible.append(difference - threshold * weight)
+    assert reach.find_ends(threshold) == pytest.approx((min(possible), max(possible)))
 
 
 @pytest.mark.parametrize("alpha", [0.05, 0.01])
@@ -97,9 +97,13 @@ def test_a_p_by_betting_is_one_over_the_wealth_and_never_above_1_or_0() -> None:
     differences = np.random.default_rng(8).uniform(-0.2, 0.8, (25, 1))
     bounds = np.array([[-0.1], [0.9]])
     _, _, above, below = bet_on_bounds(differences, bounds, DifferenceRange(0, 1), 0.05)
-    against = [log_wealth(differences[:, 0] - bound, -1 - bound) for bound in (-0.1, 0.9)]
+    against = [
+        log_wealth(differences[:, 0] - threshold, -1 - threshold) for threshold in (-0.1, 0.9)
+    ]
     assert above[:, 0].tolist() == pytest.approx([math.exp(-against[0]), 1.0])
-    from_above = [log_wealth(bound - differences[:, 0], bound - 1) for bound in (-0.1, 0.9)]
+    from_above = [
+        log_wealth(threshold - differences[:, 0], threshold - 1) for threshold in (-0.1, 0.9)
+    ]
     assert from_above[0] < 0 < from_above[1]
     assert below[:, 0].tolist() == pytest.approx([1.0, math.exp(-from_above[1])])
     certain = np.ones((2_000, 1))

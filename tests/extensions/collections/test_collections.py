@@ -142,11 +142,11 @@ def test_of_many_queries_the_interval_is_that_of_all_flips() -> None:
     assert quick.method == "sequential"
 
 
-@pytest.mark.parametrize("n_few", [2, 5])
-def test_of_a_collection_of_a_few_queries_all_flips_are_drawn(n_few: int) -> None:
+@pytest.mark.parametrize("n_small", [2, 5])
+def test_of_a_collection_of_a_few_queries_all_flips_are_drawn(n_small: int) -> None:
     """The moments of all flips do not describe a sum in which a few queries count for half."""
     random = np.random.default_rng(4)
-    code = np.repeat([0, 1], [7_000, n_few])
+    code = np.repeat([0, 1], [7_000, n_small])
     strata = Strata(random.beta(0.5, 0.7, (len(code), 3)), code)
     paired_scores = strata.pair_systems(np.array([1, 2]), np.array([0, 0]))
     assert paired_scores.n_units > 7_000
@@ -425,10 +425,12 @@ def test_measures_are_found_in_any_spelling() -> None:
     comparison = compare_collections({"x": (qrels, runs), "y": (qrels, runs, "AP")}, "ndcg@10")
     assert comparison["nDCG@10, AP"] is comparison.results[0]
     assert "1 collection has measures of their own, in place of ndcg@10: y." in str(comparison)
-    other_comparison = compare_collections({"x": (qrels, runs), "y": (qrels, runs)}, "ndcg@10")
-    assert other_comparison["ndcg_cut_10"] is other_comparison["nDCG@10"]
+    same_measure_comparison = compare_collections(
+        {"x": (qrels, runs), "y": (qrels, runs)}, "ndcg@10"
+    )
+    assert same_measure_comparison["ndcg_cut_10"] is same_measure_comparison["nDCG@10"]
     with pytest.raises(KeyError, match="map: there are nDCG@10"):
-        other_comparison["map"]
+        same_measure_comparison["map"]
 
 
 def test_what_cannot_be_compared_is_refused_in_words() -> None:
