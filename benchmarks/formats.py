@@ -784,7 +784,8 @@ def print_bars(results: Results) -> None:
 def _print_bar(title: str, figure: float, bar: float, at_least: bool) -> None:
     is_passed = figure >= bar if at_least else figure <= bar
     direction = "at least" if at_least else "at most"
-    print(f"  {title}: {figure:.2f}, bar {direction} {bar:.2f}: {'met' if is_passed else 'NOT MET'}")
+    verdict = "met" if is_passed else "NOT MET"
+    print(f"  {title}: {figure:.2f}, bar {direction} {bar:.2f}: {verdict}")
 
 
 def compare_values(results: Results) -> None:

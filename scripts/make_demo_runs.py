@@ -342,7 +342,8 @@ def main() -> int:
         differing_lines = set(text.splitlines()) ^ set(stored_text.splitlines())
         is_equal = text == stored_text
         n_different += not is_equal
-        print(f"{path.name}: {'equal' if is_equal else f'DIFFERENT ({len(differing_lines)} lines)'}")
+        outcome = "equal" if is_equal else f"DIFFERENT ({len(differing_lines)} lines)"
+        print(f"{path.name}: {outcome}")
     return 1 if n_different else 0
 
 

@@ -129,7 +129,7 @@ class _CountedDifferences:
         return cls(distinct[0], distinct[1], counts, difference_range)
 
     def log_wealth(self, sign: int, threshold: float) -> float:
-        """Return the logarithm of the wealth against means up to, or from (sign -1), a threshold."""
+        """Return the log of the wealth against a mean up to, or from (sign -1), a threshold."""
         ends = self.difference_range.find_ends(threshold)
         lowest = ends[0] if sign > 0 else -ends[1]
         return log_wealth(sign * (self.differences - threshold * self.weights), lowest, self.counts)
