@@ -108,7 +108,7 @@ def test_extremes_have_an_answer() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({}, "state one of"),
         ({"effect": 0.1, "margin": 0.1, "sd": 1}, "not effect and margin"),
@@ -147,11 +147,11 @@ def test_other_refusals() -> None:
 
 def test_queries_that_do_not_vary_add_nothing_to_what_seeds_do() -> None:
     """As with a standard deviation of next to nothing."""
-    for excess, is_enough in ((1e-4, True), (4e-4, False)):
+    for excess, suffices in ((1e-4, True), (4e-4, False)):
         of_seeds = [(excess, 2.0), (excess, 3.0)]
         none, little = (find_n_queries(Goal(margin=0.05, sd=sd), of_seeds) for sd in (0.0, 1e-9))
         assert none == little
-        assert (none <= MOST_QUERIES) == is_enough
+        assert (none <= MOST_QUERIES) == suffices
 
 
 @pytest.mark.parametrize(
@@ -173,17 +173,15 @@ def test_the_command_refuses_differences_that_do_not_vary(question: str) -> None
 
 
 def test_so_few_queries_that_flips_show_nothing_are_told() -> None:
-    few_queries_text = invoke(
-        "power", "--margin", "0.1", "--sd", "0.02", "--format", "table"
-    ).stdout
-    assert "shows nothing with fewer than 5 queries" in " ".join(few_queries_text.split())
+    small_plan_text = invoke("power", "--margin", "0.1", "--sd", "0.02", "--format", "table").stdout
+    assert "shows nothing with fewer than 5 queries" in " ".join(small_plan_text.split())
     assert 2**-5 <= 0.05 < 2**-4
-    few_queries_text = invoke(
+    small_plan_text = invoke(
         "power", "--difference", "0.1", "--sd", "0.02", "--format", "table"
     ).stdout
-    assert "shows nothing with fewer than 6 queries" in " ".join(few_queries_text.split())
+    assert "shows nothing with fewer than 6 queries" in " ".join(small_plan_text.split())
     assert 2 * 2**-6 <= 0.05 < 2 * 2**-5
-    many_queries_text = invoke(
+    large_plan_text = invoke(
         "power", "--difference", "0.1", "--sd", "0.2", "--format", "table"
     ).stdout
-    assert "flips" not in many_queries_text
+    assert "flips" not in large_plan_text

@@ -73,7 +73,7 @@ def test_power_on_the_command_line(arguments: str, answer: dict[str, Any]) -> No
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ("", "say one of --effect, --difference, --width and --margin, or how many --n-queries"),
         ("--effect 0.3 --margin 0.1", "--width and --margin, not --effect and --margin"),
