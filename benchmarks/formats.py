@@ -119,9 +119,9 @@ Write = Callable[[Path, Iterable[pa.Table]], None]
 
 def write_lines(out: IO[bytes], columns: list[Any], separator: str = " ", end: str = "\n") -> None:
     """Write a line for each row, of columns and of texts that are the same in all rows."""
-    *other_columns, last_column = columns
+    *first_columns, last_column = columns
     line_ends = pc.binary_join_element_wise(last_column, end, "")
-    joined_lines = pc.binary_join_element_wise(*other_columns, line_ends, separator)
+    joined_lines = pc.binary_join_element_wise(*first_columns, line_ends, separator)
     out.write(joined_lines.buffers()[2])  # the buffer of the concatenated texts
 
 
@@ -782,9 +782,10 @@ def print_bars(results: Results) -> None:
 
 
 def _print_bar(title: str, figure: float, bar: float, at_least: bool) -> None:
-    is_met = figure >= bar if at_least else figure <= bar
+    is_passed = figure >= bar if at_least else figure <= bar
     direction = "at least" if at_least else "at most"
-    print(f"  {title}: {figure:.2f}, bar {direction} {bar:.2f}: {'met' if is_met else 'NOT MET'}")
+    verdict = "met" if is_passed else "NOT MET"
+    print(f"  {title}: {figure:.2f}, bar {direction} {bar:.2f}: {verdict}")
 
 
 def compare_values(results: Results) -> None:
@@ -805,18 +806,18 @@ def compare_values(results: Results) -> None:
         f"{name} {mean!r}" for name, mean in zip(MEASURES, first_cost.means, strict=True)
     )
     print(f"  cranfield, {first_side}: {means_text}")
-    other_means_sides = [
+    sides_of_other_means = [
         side for side, cost in cranfield_costs.items() if cost.means != first_cost.means
     ]
-    other_values_sides = [
+    sides_of_other_scores = [
         side for side, cost in cranfield_costs.items() if cost.scores_hash != first_cost.scores_hash
     ]
-    for quantity, other_sides in [
-        ("means", other_means_sides),
-        ("every query's values", other_values_sides),
+    for quantity, differing_sides in [
+        ("means", sides_of_other_means),
+        ("every query's values", sides_of_other_scores),
     ]:
-        if other_sides:
-            print(f"  {quantity}: NOT the same from {', '.join(other_sides)}")
+        if differing_sides:
+            print(f"  {quantity}: NOT the same from {', '.join(differing_sides)}")
         else:
             n_equal = len(cranfield_sides) - len(failed_sides)
             print(

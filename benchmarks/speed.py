@@ -134,8 +134,8 @@ def print_costs(
             f"   {cost.wall / cranfield_cost.wall:6.2f} x the time of cranfield"
         )
         if least_ratio is not None and name != "cranfield":
-            is_met = cost.wall / cranfield_cost.wall >= least_ratio
-            print(f"  bar: {least_ratio:.2f} x: {_verdict(is_met)}")
+            is_passed = cost.wall / cranfield_cost.wall >= least_ratio
+            print(f"  bar: {least_ratio:.2f} x: {_verdict(is_passed)}")
     if max_memory is not None:
         print(f"  bar: {max_memory:.0f} MB: {_verdict(cranfield_cost.memory <= max_memory)}")
 

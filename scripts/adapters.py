@@ -163,17 +163,17 @@ def main() -> int:
     parser.add_argument("sections", nargs="+", choices=SECTIONS)
     introduction, *sections = re.split(r"^## ", PAGE.read_text("utf-8"), flags=re.M)
     texts = {part.partition("\n")[0]: part for part in sections}
-    failed = 0
+    n_failed = 0
     for name in parser.parse_args().sections:
         package, make = SECTIONS[name]
         examples = doctest.DocTestParser().get_doctest(
             introduction + texts[name], make(), name, str(PAGE), None
         )
         outcome = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(examples)
-        failed += outcome.failed
+        n_failed += outcome.failed
         counts = f"{outcome.attempted} examples, {outcome.failed} failed"
         print(f"{name}: {package} {version(package)}, {counts}")
-    return failed
+    return n_failed
 
 
 if __name__ == "__main__":

@@ -177,13 +177,13 @@ def print_table(table: list[tuple[str, ...]], first_differences: list[str]) -> N
             print(f"    {first_difference}")
 
 
-def read_stored_values(tool: Tool, stored: dict[str, Any]) -> Iterator[tuple[str, Values]]:
+def read_stored_values(tool: Tool, stored_document: dict[str, Any]) -> Iterator[tuple[str, Values]]:
     """Yield each stored variant, with its values by the driver's names of measures."""
     for variant_name, variant in tool.variants.items():
         if variant.stored_name is None:
             continue
         values_of_collection: Values = {}
-        for collection, stored_measures in stored["tools"][variant.stored_name].items():
+        for collection, stored_measures in stored_document["tools"][variant.stored_name].items():
             values_of_collection[collection] = {}
             for measure, stored_value in stored_measures.items():
                 driver_measure = variant.driver_names.get(measure, measure)
@@ -201,11 +201,11 @@ def find_expected_values(
     tool: Tool,
     collections: dict[str, Any],
     tool_output: dict[str, Any],
-    stored: dict[str, Any] | None,
+    stored_document: dict[str, Any] | None,
 ) -> Iterator[tuple[str, Values]]:
     """Yield each variant, with the values to compare it with: stored ones, or cranfield's."""
-    if stored:
-        yield from read_stored_values(tool, stored)
+    if stored_document:
+        yield from read_stored_values(tool, stored_document)
         return
     for name, variant in tool.variants.items():
         expected_values = evaluate_convention(collections, variant, tool_output["variants"][name])
@@ -244,11 +244,11 @@ def main() -> None:
     if arguments.show is not None:
         print(json.dumps(make_collection(arguments.show), indent=1))
         return
-    stored = json.loads(arguments.stored.read_text("utf-8")) if arguments.stored else None
-    if stored:
+    stored_document = json.loads(arguments.stored.read_text("utf-8")) if arguments.stored else None
+    if stored_document:
         collections = {
-            name: collection | {"k": [stored["k"]]}
-            for name, collection in stored["collections"].items()
+            name: collection | {"k": [stored_document["k"]]}
+            for name, collection in stored_document["collections"].items()
         }
     elif arguments.said:
         collections = json.loads(arguments.said.read_text("utf-8"))["collections"]
@@ -278,7 +278,7 @@ def main() -> None:
             write_json(arguments.values, document)
             continue
         for variant_name, expected_values in find_expected_values(
-            tool, collections, tool_output, stored
+            tool, collections, tool_output, stored_document
         ):
             variant = tool.variants[variant_name]
             rows = count_values(

@@ -394,8 +394,8 @@ def make_score_cases() -> dict[str, Case]:
     rows_text = "".join(",".join(map(str, row)) + "\n" for row in (names, *SCORE_ROWS))
     lines = "".join(f"{m:22}\t{q}\t{v}\n" for _, m, q, v in SCORE_ROWS)
     lines_by_query = "".join(f"{q}\t{m}\t{v}\n" for _, m, q, v in SCORE_ROWS)
-    nested = {"q1": {"AP": 0.25, "P_5": 0.2}, "q2": {"AP": 0.5}}
-    run = {"run": "bm25", "all": {"AP": 0.375}, "queries": nested}
+    nested_rows = {"q1": {"AP": 0.25, "P_5": 0.2}, "q2": {"AP": 0.5}}
+    run = {"run": "bm25", "all": {"AP": 0.375}, "queries": nested_rows}
     wide = {"query_id": ["q1", "q2"], "AP": [0.25, 0.5], "bm25": [0.2, None]}
     table = pa.table(wide)
     labels = {"qid": ["q1", "q2"], "type": ["long", "short"], "length": [12, 3]}
@@ -407,8 +407,10 @@ def make_score_cases() -> dict[str, Case]:
         "tsv": Case("scores", rows_text.replace(",", "\t").encode(), suffix=".tsv"),
         "jsonl": Case("scores", jsonl.encode(), suffix=".jsonl"),
         "json": Case("scores", json.dumps({"recipe": {}, "runs": [run]}).encode(), suffix=".json"),
-        "nested": Case("scores", json.dumps(nested, indent=1).encode(), suffix=".json"),
-        "nested by system": Case("scores", json.dumps({"bm25": nested}).encode(), suffix=".json"),
+        "nested": Case("scores", json.dumps(nested_rows, indent=1).encode(), suffix=".json"),
+        "nested by system": Case(
+            "scores", json.dumps({"bm25": nested_rows}).encode(), suffix=".json"
+        ),
         "records": Case("scores", json.dumps(records).encode(), suffix=".json"),
         "wide": Case("scores", b"query_id,AP,P_5\nq1,.5,.2\nq2,1,\n", suffix=".csv"),
         "wide, systems": Case("systems", b"qid;a;b\nq1;.5;.2\nq2;1;0\n", suffix=".csv"),

@@ -187,8 +187,8 @@ def count_until_tau_by_pairs(
     while True:
         qrels = Qrels(grades_of_query).with_top_grade(simulation.top_grade)
         questions: set[tuple[str, str]] = set()
-        for left, right in combinations(simulation.runs, 2):
-            pair = {left: simulation.runs[left], right: simulation.runs[right]}
+        for left_name, right_name in combinations(simulation.runs, 2):
+            pair = {left_name: simulation.runs[left_name], right_name: simulation.runs[right_name]}
             deciding = find_deciding(qrels, pair, DECIDED_MEASURE, Judging())
             if not deciding.is_certain:
                 questions |= {

@@ -255,8 +255,8 @@ class _KeywordModule:
             if len(line) > 101:
                 lines_of_names = "".join(f"    {name},\n" for name in names)
                 line = f"from {module} import (\n{lines_of_names})\n"
-            is_own = module.startswith("cranfield")
-            lines[is_own] = lines.get(is_own, "") + line
+            is_of_package = module.startswith("cranfield")
+            lines[is_of_package] = lines.get(is_of_package, "") + line
         return "\n".join(lines.values())
 
 

@@ -106,9 +106,9 @@ def public_members(module: Any, name: str) -> list[tuple[str, Any]]:
     return members
 
 
-def first_paragraph(documented: Any) -> str:
+def first_paragraph(documented_object: Any) -> str:
     """Return the first paragraph of a docstring, on one line; empty when there is none."""
-    doc = getattr(documented, "__doc__", None)
+    doc = getattr(documented_object, "__doc__", None)
     if not isinstance(doc, str):
         return ""
     paragraphs = inspect.cleandoc(doc).split("\n\n")
@@ -340,9 +340,10 @@ def main() -> int:
             continue
         stored_text = path.read_text(encoding="utf-8") if path.exists() else ""
         differing_lines = set(text.splitlines()) ^ set(stored_text.splitlines())
-        is_same = text == stored_text
-        n_different += not is_same
-        print(f"{path.name}: {'equal' if is_same else f'DIFFERENT ({len(differing_lines)} lines)'}")
+        is_equal = text == stored_text
+        n_different += not is_equal
+        outcome = "equal" if is_equal else f"DIFFERENT ({len(differing_lines)} lines)"
+        print(f"{path.name}: {outcome}")
     return 1 if n_different else 0
 
 

@@ -47,8 +47,8 @@ PRELOADED = "numpy", "scipy.stats", "pyarrow.csv", "pyarrow.compute", "hypothesi
 PAIRS = "Lt LtE,Gt GtE,Eq NotEq,Is IsNot,Add Sub,Mult Div,And Or,BitAnd BitOr"
 PAIRS += ",In NotIn"  # codespell:ignore notin
 CHANGES = {"FloorDiv": "Div", "Mod": "Mult", "Pow": "Mult", "USub": "UAdd"}
-for name, other_name in (pair.split() for pair in PAIRS.split(",")):
-    CHANGES |= {name: other_name, other_name: name}
+for name, opposite_name in (pair.split() for pair in PAIRS.split(",")):
+    CHANGES |= {name: opposite_name, opposite_name: name}
 DOUBLED = {"Not", "Invert"}
 # Defaults and decorators run at import, annotations do not run; messages are not arithmetic.
 SKIPPED_FIELDS = ("annotation", "returns", "decorator_list")
@@ -356,11 +356,11 @@ def find_faults(mutants: Sequence[Mutant], profile: str | None) -> dict[Mutant, 
             trials[mutant] = Trial(sites[mutant.place], [mutant.killer])
         else:
             faults[mutant] = f"there is no place for {mutant}"
-    unchanged = Trial(None, [mutant.killer for mutant in mutants])
-    run_trials([unchanged, *trials.values()], profile)
-    passed = set(unchanged.reports)
+    unchanged_trial = Trial(None, [mutant.killer for mutant in mutants])
+    run_trials([unchanged_trial, *trials.values()], profile)
+    passed_reports = set(unchanged_trial.reports)
     for mutant, trial in trials.items():
-        if f"call passed {mutant.killer}" not in passed:
+        if f"call passed {mutant.killer}" not in passed_reports:
             faults[mutant] = f"{trial.site}: {mutant.killer} is gone, or fails without the change"
         elif not trial.killer:
             faults[mutant] = f"{trial.site}: {mutant.killer} ends with status {trial.status}"
@@ -420,21 +420,27 @@ def refresh(mutants: list[Mutant], profile: str | None, seed: int) -> list[Mutan
         return [site for site in sites if site.mutant.place[:2] not in functions]
 
     likely_sites = choose_free(list(sites.values()))
-    lost = [mutant for mutant in faults if mutant.place not in sites]
-    unchanged = Trial(None, [mutant.killer for mutant in lost])
-    run_trials([unchanged], profile)
-    moved = [mutant for mutant in lost if f"call passed {mutant.killer}" in unchanged.reports]
-    trials = {m: [Trial(site, [m.killer]) for site in find_alike(m, likely_sites)] for m in moved}
+    lost_mutants = [mutant for mutant in faults if mutant.place not in sites]
+    unchanged_trial = Trial(None, [mutant.killer for mutant in lost_mutants])
+    run_trials([unchanged_trial], profile)
+    moved_mutants = [
+        mutant
+        for mutant in lost_mutants
+        if f"call passed {mutant.killer}" in unchanged_trial.reports
+    ]
+    trials = {
+        m: [Trial(site, [m.killer]) for site in find_alike(m, likely_sites)] for m in moved_mutants
+    }
     run_trials(list(itertools.chain(*trials.values())), profile)
     for killer_trials in trials.values():
         places = choose_free([trial.site for trial in killer_trials if trial.site and trial.killer])
         add([replace(places[0].mutant, killer=killer_trials[0].tests[0])] if places else [])
-    unkilled = [mutant for mutant in faults if mutant.place in sites]
-    files = {path for m in unkilled for path in TESTS.rglob(m.killer.partition("::")[0])}
+    survivors = [mutant for mutant in faults if mutant.place in sites]
+    files = {path for m in survivors for path in TESTS.rglob(m.killer.partition("::")[0])}
     if files:
-        add(find_killers([sites[mutant.place] for mutant in unkilled], sorted(files), profile))
+        add(find_killers([sites[mutant.place] for mutant in survivors], sorted(files), profile))
     if len(mutants) < N_MUTANTS:
-        places = choose_free([sites[mutant.place] for mutant in unkilled] + draw(sites, seed))
+        places = choose_free([sites[mutant.place] for mutant in survivors] + draw(sites, seed))
         add(find_killers(places[: 2 * (N_MUTANTS - len(mutants))], [TESTS], profile))
     faults = find_faults(mutants[n_sound:], profile)
     return [mutant for mutant in mutants if mutant not in faults]

@@ -62,9 +62,9 @@ def draw_scores(
     if "one" in traits and choose(draw, 0.5):
         size = 1
     retrieved_judged = [document for document in grades if choose(draw, 0.7)]
-    other_documents = [document for document in pool if document not in grades]
-    draw.shuffle(other_documents)
-    documents = (retrieved_judged + other_documents)[:size]
+    unjudged_documents = [document for document in pool if document not in grades]
+    draw.shuffle(unjudged_documents)
+    documents = (retrieved_judged + unjudged_documents)[:size]
     draw.shuffle(documents)
     levels: list[float] = [draw.uniform(0.1, 9.9) for _ in documents]
     if "ties" in traits:

@@ -36,12 +36,12 @@ def bounded_of(hundredths: Sequence[float], margin: float, **options: Any) -> Ve
 
 
 def differing_from_half(hundredths: Sequence[float], margin: float, **options: Any) -> Gate:
-    more: dict[str, Any] = {"test": "bounded", "range": (0, 1), **options}
-    return gate_scores([50 + d for d in hundredths], [50] * len(hundredths), margin, **more)
+    gate_options: dict[str, Any] = {"test": "bounded", "range": (0, 1), **options}
+    return gate_scores([50 + d for d in hundredths], [50] * len(hundredths), margin, **gate_options)
 
 
 @pytest.mark.parametrize(
-    ("hundredths", "made", "lower"),
+    ("hundredths", "wealth_of_margin", "lower"),
     [
         ([0] * 50, {2: 1.7313385953, 5: 4.7239148954}, -0.0857303799),
         ([0] * 49 + [-40], {2: 1.3254951900, 5: 3.4004261198}, -0.0946335969),
@@ -51,26 +51,26 @@ def differing_from_half(hundredths: Sequence[float], margin: float, **options: A
     ],
 )
 def test_bounded_of_known_cases(
-    hundredths: Sequence[float], made: dict[int, float], lower: float
+    hundredths: Sequence[float], wealth_of_margin: dict[int, float], lower: float
 ) -> None:
-    for margin, wealth in made.items():
-        one = bounded_of(hundredths, margin / 100)
-        assert one.p == pytest.approx(1 / wealth, rel=6e-11)
-        assert one.lower == pytest.approx(lower, abs=6e-11)
-        assert one.outcome == ("PASS" if wealth >= 20 else "UNDECIDED")
-        other = bounded_of([-d for d in hundredths], margin / 100)
-        assert other.upper == pytest.approx(-lower, abs=6e-11)
+    for margin, wealth in wealth_of_margin.items():
+        verdict = bounded_of(hundredths, margin / 100)
+        assert verdict.p == pytest.approx(1 / wealth, rel=6e-11)
+        assert verdict.lower == pytest.approx(lower, abs=6e-11)
+        assert verdict.outcome == ("PASS" if wealth >= 20 else "UNDECIDED")
+        reverse_verdict = bounded_of([-d for d in hundredths], margin / 100)
+        assert reverse_verdict.upper == pytest.approx(-lower, abs=6e-11)
 
 
-def wealth_of(differences: Any, bound: float, size: float = 1.0) -> float:
+def wealth_of(differences: Any, threshold: float, size: float = 1.0) -> float:
     """Return what 100 gamblers have made on average, by multiplying query by query."""
-    made = 0.0
+    wealth = 0.0
     for g in range(1, 101):
-        share, own = ((g - 0.5) / 100) / (bound + size), 1.0
+        share, share_wealth = ((g - 0.5) / 100) / (threshold + size), 1.0
         for d in differences:
-            own *= 1 + share * (d - bound)
-        made += own / 100
-    return made
+            share_wealth *= 1 + share * (d - threshold)
+        wealth += share_wealth / 100
+    return wealth
 
 
 def test_bounded_by_multiplying() -> None:
@@ -79,15 +79,15 @@ def test_bounded_by_multiplying() -> None:
         d = chance.uniform(-0.3, 0.5, n) * size
         old = np.full(n, size / 2)
         data = {"old": number_queries(old), "new": number_queries(old + d)}
-        found = gate(data, baseline="old", margin=0.05, test="bounded", range=(0, size))
-        one = found.verdicts[0]
-        assert one.p == pytest.approx(min(1, 1 / wealth_of(d, -0.05, size)), rel=1e-9)
-        assert one.p_worse == pytest.approx(min(1, 1 / wealth_of(-d, 0, size)), rel=1e-9)
-        assert one.lower is not None
-        assert one.upper is not None
-        assert wealth_of(d, one.lower, size) == pytest.approx(20, rel=1e-9)
-        assert wealth_of(-d, -one.upper, size) == pytest.approx(20, rel=1e-9)
-        assert found.recipe["ranges"] == {"score": [0, size]}
+        result = gate(data, baseline="old", margin=0.05, test="bounded", range=(0, size))
+        verdict = result.verdicts[0]
+        assert verdict.p == pytest.approx(min(1, 1 / wealth_of(d, -0.05, size)), rel=1e-9)
+        assert verdict.p_worse == pytest.approx(min(1, 1 / wealth_of(-d, 0, size)), rel=1e-9)
+        assert verdict.lower is not None
+        assert verdict.upper is not None
+        assert wealth_of(d, verdict.lower, size) == pytest.approx(20, rel=1e-9)
+        assert wealth_of(-d, -verdict.upper, size) == pytest.approx(20, rel=1e-9)
+        assert result.recipe["ranges"] == {"score": [0, size]}
 
 
 def test_bounded_limits_and_p_values_never_contradict_each_other() -> None:
@@ -100,10 +100,12 @@ def test_bounded_limits_and_p_values_never_contradict_each_other() -> None:
         (np.where(np.arange(60) % 2, 1.4, 0.6), DifferenceRange(0, 1, False, 0.5)),
     ):
         lower, upper, above, below = bet_on_bounds(differences, bounds, reach, 0.05, weights)
-        again = np.concatenate((bounds, lower[None], upper[None]))
-        lower, upper, above, below = bet_on_bounds(differences, again, reach, 0.05, weights)
-        assert ((above <= 0.05) == (lower > again)).all()
-        assert ((below <= 0.05) == (upper < again)).all()
+        bounds_and_limits = np.concatenate((bounds, lower[None], upper[None]))
+        lower, upper, above, below = bet_on_bounds(
+            differences, bounds_and_limits, reach, 0.05, weights
+        )
+        assert ((above <= 0.05) == (lower > bounds_and_limits)).all()
+        assert ((below <= 0.05) == (upper < bounds_and_limits)).all()
         assert (above[5] > 0.05).all()
         assert (below[6] > 0.05).all()
 
@@ -117,11 +119,11 @@ def test_bounded_fails_a_loss_and_knows_equivalence() -> None:
 
 
 def test_bounded_needs_neither_many_changes_nor_a_seed() -> None:
-    found = differing_from_half([0] * 499 + [-40], 0.02)
-    assert (found.outcome, codes(found)) == ("PASS", [])
-    assert (found.recipe["flips"], found.recipe["exact"]) == (None, None)
-    one = differing_from_half([-40] + [0] * 499, 0.02).verdicts[0]
-    assert one.lower == pytest.approx(found.verdicts[0].lower, rel=1e-12)
+    result = differing_from_half([0] * 499 + [-40], 0.02)
+    assert (result.outcome, codes(result)) == ("PASS", [])
+    assert (result.recipe["flips"], result.recipe["exact"]) == (None, None)
+    verdict = differing_from_half([-40] + [0] * 499, 0.02).verdicts[0]
+    assert verdict.lower == pytest.approx(result.verdicts[0].lower, rel=1e-12)
     # The least number of queries without any change that pass.
     assert [bounded_of([0] * n, 0.02).outcome for n in (223, 224)] == ["UNDECIDED", "PASS"]
 
@@ -147,11 +149,11 @@ def test_bounded_where_less_is_better() -> None:
         "old": {"Unjudged@10": number_queries(1 - old)},
         "new": {"Unjudged@10": number_queries(1 - new)},
     }
-    one = gate(up, baseline="old", margin=0.1, test="bounded").verdicts[0]
-    other = gate(down, baseline="old", margin=0.1, test="bounded").verdicts[0]
+    verdict = gate(up, baseline="old", margin=0.1, test="bounded").verdicts[0]
+    reverse_verdict = gate(down, baseline="old", margin=0.1, test="bounded").verdicts[0]
     for name in ("p", "p_worse", "lower", "upper", "difference"):
-        assert getattr(other, name) == pytest.approx(getattr(one, name))
-    assert (one.turned, other.turned) == (False, True)
+        assert getattr(reverse_verdict, name) == pytest.approx(getattr(verdict, name))
+    assert (verdict.turned, reverse_verdict.turned) == (False, True)
 
 
 def test_a_share_by_the_bounded_test_needs_scores_of_at_least_0() -> None:
@@ -172,11 +174,11 @@ def test_a_share_by_the_bounded_test_is_the_test_of_a_contrast(rising: bool) -> 
         verdict = gate(systems, baseline="old", margin="10%", test="bounded").verdicts[0]
         contrast = new - 0.9 * old if rising else 1.1 * old - new
         # The least that it may be: 0 - 0.9 x 1, or 1.1 x 0 - 1.
-        made = [
+        wealths = [
             np.prod(1 + share * contrast / (0.9 if rising else 1.0))
             for share in (np.arange(100) + 0.5) / 100
         ]
-        assert verdict.p == pytest.approx(min(1, 1 / np.mean(made)), rel=1e-9)
+        assert verdict.p == pytest.approx(min(1, 1 / np.mean(wealths)), rel=1e-9)
         assert verdict.margin == pytest.approx(0.1 * old.mean())
         assert verdict.lower is not None
         assert (verdict.p is not None and verdict.p <= 0.05) == (verdict.lower > -verdict.margin)
@@ -184,8 +186,8 @@ def test_a_share_by_the_bounded_test_is_the_test_of_a_contrast(rising: bool) -> 
 
 def test_bounded_shows_nothing_where_every_score_is_0() -> None:
     for n in (1, 50):
-        found = gate_differences([0] * n, 0.1, test="bounded", range=(0, 1))
-        assert (found.outcome, codes(found)) == ("UNDECIDED", ["nothing-shown"])
+        result = gate_differences([0] * n, 0.1, test="bounded", range=(0, 1))
+        assert (result.outcome, codes(result)) == ("UNDECIDED", ["nothing-shown"])
 
 
 def test_the_range_of_a_geometric_mean_is_that_of_its_scores() -> None:
@@ -197,8 +199,8 @@ def test_the_least_p_value_of_the_bounded_test() -> None:
     """Every query wins as much as was put on it."""
     settings = GateSettings(test="bounded")
     for n in (1, 3, 20):
-        made = sum((1 + (g - 0.5) / 100) ** n for g in range(1, 101)) / 100
-        assert settings.gate_test.least_p(settings, n) == pytest.approx(1 / made)
+        wealth = sum((1 + (g - 0.5) / 100) ** n for g in range(1, 101)) / 100
+        assert settings.gate_test.least_p(settings, n) == pytest.approx(1 / wealth)
 
 
 def test_bounded_refuses_scores_out_of_the_range() -> None:
@@ -214,12 +216,12 @@ def test_ranges_on_the_command_line(tmp_path: Path) -> None:
     new = save_scores(tmp_path, "new", [50.0] * 298 + [49, 48], "rating")
     judged = ["--saved", new, "--baseline", old, "--margin", "5", "--test", "bounded"]
     assert run_gate(*judged)[0] == 2
-    status, shown, _ = run_gate(*judged, "--range", "0,100")
+    status, output, _ = run_gate(*judged, "--range", "0,100")
     assert status == 0
-    assert "scores from 0 to 100" in shown
-    status, _, said = run_gate(*judged, "--range", "0-100")
+    assert "scores from 0 to 100" in output
+    status, _, message = run_gate(*judged, "--range", "0-100")
     assert status == 2
-    assert "expected LOW,HIGH" in said
+    assert "expected LOW,HIGH" in message
 
 
 @pytest.mark.filterwarnings("ignore::cranfield.errors.CranfieldWarning")
@@ -227,5 +229,5 @@ def test_bounded_knows_of_what_less_is_better() -> None:
     times = {f"q{i:02}": 100.0 + i % 7 for i in range(40)}
     slow = {query: time + 50 for query, time in times.items()}
     scores = {"old": {"latency_ms": times}, "slow": {"latency_ms": slow}}
-    how: Any = {"baseline": "old", "less_is_better": ["latency_ms"], "range": (0, 200)}
-    assert gate(scores, margin=60, test="bounded", **how)["slow", "latency_ms"].turned
+    gate_options: Any = {"baseline": "old", "less_is_better": ["latency_ms"], "range": (0, 200)}
+    assert gate(scores, margin=60, test="bounded", **gate_options)["slow", "latency_ms"].turned

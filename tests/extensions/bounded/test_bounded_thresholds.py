@@ -12,8 +12,8 @@ from cranfield import OptionError, gate
 from cranfield.extensions.bounded.betting import log_wealth
 
 
-def saved(values: Any, name: str = "new") -> dict[str, dict[str, dict[str, float]]]:
-    return {name: {"R@5": {f"q{i:03}": float(one) for i, one in enumerate(values)}}}
+def make_scores(values: Any, name: str = "new") -> dict[str, dict[str, dict[str, float]]]:
+    return {name: {"R@5": {f"q{i:03}": float(score) for i, score in enumerate(values)}}}
 
 
 def scores_of(n: int, seed: int = 11) -> Any:
@@ -22,20 +22,24 @@ def scores_of(n: int, seed: int = 11) -> Any:
 
 def test_the_limit_by_the_bounded_test_is_where_betting_makes_20() -> None:
     values = scores_of(60)
-    (one,) = gate(saved(values), at_least={"R@5": 0.5}, limit=True, test="bounded").thresholds
-    assert one.lower is not None
-    assert one.upper is not None
+    (threshold,) = gate(
+        make_scores(values), at_least={"R@5": 0.5}, limit=True, test="bounded"
+    ).thresholds
+    assert threshold.lower is not None
+    assert threshold.upper is not None
     # All scores are from 0 to 1: against a mean of at most m they are at least -m from it.
-    assert log_wealth(values - one.lower, -one.lower) == pytest.approx(-math.log(0.05))
-    assert log_wealth(one.upper - values, one.upper - 1) == pytest.approx(-math.log(0.05))
-    assert one.p == pytest.approx(math.exp(-max(0, log_wealth(values - 0.5, -0.5))))
+    assert log_wealth(values - threshold.lower, -threshold.lower) == pytest.approx(-math.log(0.05))
+    assert log_wealth(threshold.upper - values, threshold.upper - 1) == pytest.approx(
+        -math.log(0.05)
+    )
+    assert threshold.p == pytest.approx(math.exp(-max(0, log_wealth(values - 0.5, -0.5))))
 
 
 def test_equal_scores_show_something_to_the_bounded_test() -> None:
     values = [1.0] * 30
-    found = gate(saved(values), at_least={"R@5": 0.95}, limit=True, test="bounded")
-    assert (found.outcome, codes(found)) == ("UNDECIDED", [])
-    assert gate(saved(values), at_least={"R@5": 0.8}, limit=True, test="bounded").passed
+    result = gate(make_scores(values), at_least={"R@5": 0.95}, limit=True, test="bounded")
+    assert (result.outcome, codes(result)) == ("UNDECIDED", [])
+    assert gate(make_scores(values), at_least={"R@5": 0.8}, limit=True, test="bounded").passed
 
 
 def test_a_measure_without_an_end_needs_a_range() -> None:

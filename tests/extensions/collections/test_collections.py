@@ -43,23 +43,23 @@ def scores_of(*gains: list[float], base: float = 0.5) -> dict[str, dict[str, flo
     """Return scores of a first system, and of others that are better by gains."""
     old = {f"q{i}": base for i in range(len(gains[0]))}
     return {"old": old} | {
-        f"new{n}": {f"q{i}": base + gain for i, gain in enumerate(one)}
-        for n, one in enumerate(gains)
+        f"new{n}": {f"q{i}": base + gain for i, gain in enumerate(system_gains)}
+        for n, system_gains in enumerate(gains)
     }
 
 
 def three() -> dict[str, Any]:
-    return {f"c{i}": scores_of(one) for i, one in enumerate(D)}
+    return {f"c{i}": scores_of(collection_gains) for i, collection_gains in enumerate(D)}
 
 
 def exact_df(groups: list[list[float]]) -> float:
     """Return Satterthwaite's degrees of freedom of the mean of means, in fractions."""
     variances = []
-    for one in groups:
-        d = [Fraction(str(x)) for x in one]
+    for group in groups:
+        d = [Fraction(str(x)) for x in group]
         mean = sum(d) / len(d)
         variances.append(sum((x - mean) ** 2 for x in d) / (len(d) - 1) / len(d))
-    below = sum(v**2 / (len(one) - 1) for v, one in zip(variances, groups, strict=True))
+    below = sum(v**2 / (len(group) - 1) for v, group in zip(variances, groups, strict=True))
     return float(sum(variances) ** 2 / below)
 
 
@@ -80,33 +80,41 @@ def test_the_example_of_the_design_has_the_digits_printed_there() -> None:
     assert pair.low == pytest.approx(-0.018282208588957, rel=1e-12)
     assert pair.high == pytest.approx(0.135375722543353, rel=1e-12)
     by_t = compare_collections(three(), test="t")["score"]["new0"]
-    assert [round(one or 0, 10) for one in (by_t.low, by_t.high)] == [-0.1036548276, 0.2267103831]
+    assert [round(limit or 0, 10) for limit in (by_t.low, by_t.high)] == [
+        -0.1036548276,
+        0.2267103831,
+    ]
     assert by_t.p == pair.p_t
     assert pair.others_p == 0.25
     of_means = stats.ttest_1samp([0.05, 0.4 / 3, 0.00125], 0).pvalue  # .2516496849; there ..486
     assert pair.others_p_t == pytest.approx(of_means, rel=1e-12)
     assert (pair.others_low, pair.others_high) == (None, None)
-    found = compare_collections(three())["score"].systems
-    assert [*found[1].means.values()] == pytest.approx([0.55, 0.5 + 0.4 / 3, 0.50125], abs=1e-12)
+    systems = compare_collections(three())["score"].systems
+    assert [*systems[1].means.values()] == pytest.approx([0.55, 0.5 + 0.4 / 3, 0.50125], abs=1e-12)
 
 
 def test_flips_of_weighted_differences_are_those_of_a_loop() -> None:
     """Every sign of every query, added up one by one; the interval by trying shifts."""
     d = [[0.3, -0.1, 0.2, 0.25], [0.05, 0.1, -0.02], [0.4, 0.1]]
-    weights = [1 / (3 * len(one)) for one in d for _ in one]
-    flat = [x for one in d for x in one]
-    observed = sum(w * x for w, x in zip(weights, flat, strict=True))
+    weights = [1 / (3 * len(collection_gains)) for collection_gains in d for _ in collection_gains]
+    flat = [x for collection_gains in d for x in collection_gains]
+    macro_mean = sum(w * x for w, x in zip(weights, flat, strict=True))
     signs = list(itertools.product((1, -1), repeat=len(flat)))
 
     def p_of(shift: float) -> float:
         """Return the share of signs with a weighted sum as far from 0, after a shift."""
-        moved = [w * (x - shift) for w, x in zip(weights, flat, strict=True)]
-        far = abs(sum(moved)) * (1 - 1e-12)
-        sums = (abs(sum(s * m for s, m in zip(one, moved, strict=True))) for one in signs)
-        return sum(one >= far for one in sums) / len(signs)
+        shifted_gains = [w * (x - shift) for w, x in zip(weights, flat, strict=True)]
+        far = abs(sum(shifted_gains)) * (1 - 1e-12)
+        sums = (
+            abs(sum(s * m for s, m in zip(sign_row, shifted_gains, strict=True)))
+            for sign_row in signs
+        )
+        return sum(flip_sum >= far for flip_sum in sums) / len(signs)
 
-    pair = compare_collections({str(i): scores_of(one) for i, one in enumerate(d)})["score"]["new0"]
-    assert pair.difference == pytest.approx(observed, rel=1e-12)
+    pair = compare_collections(
+        {str(i): scores_of(collection_gains) for i, collection_gains in enumerate(d)}
+    )["score"]["new0"]
+    assert pair.difference == pytest.approx(macro_mean, rel=1e-12)
     assert pair.p == p_of(0.0)
     assert pair.low is not None
     assert pair.high is not None
@@ -122,39 +130,39 @@ def test_of_many_queries_the_interval_is_that_of_all_flips() -> None:
     values[:, 1] += 0.01
     strata = Strata(values, code)
     pairs = np.array([1, 2]), np.array([0, 0])
-    paired = strata.pair_systems(*pairs)
-    assert paired.n_units > 7_000
-    quick = flip_pairs(paired, Flips(paired.n_units), 0.05)
-    _, low, high = invert_sign_flips(paired, Flips(paired.n_units), 0.05)
+    paired_scores = strata.pair_systems(*pairs)
+    assert paired_scores.n_units > 7_000
+    quick = flip_pairs(paired_scores, Flips(paired_scores.n_units), 0.05)
+    _, low, high = invert_sign_flips(paired_scores, Flips(paired_scores.n_units), 0.05)
     width = high - low
     assert (np.abs(quick.low - low) / width).max() < 0.01
     assert (np.abs(quick.high - high) / width).max() < 0.01
-    slow = invert_sign_flips(paired, Flips(paired.n_units), 0.05)[0]
+    slow = invert_sign_flips(paired_scores, Flips(paired_scores.n_units), 0.05)[0]
     assert quick.p == pytest.approx(slow, abs=0.02)
     assert quick.method == "sequential"
 
 
-@pytest.mark.parametrize("few", [2, 5])
-def test_of_a_collection_of_a_few_queries_all_flips_are_drawn(few: int) -> None:
+@pytest.mark.parametrize("n_small", [2, 5])
+def test_of_a_collection_of_a_few_queries_all_flips_are_drawn(n_small: int) -> None:
     """The moments of all flips do not describe a sum in which a few queries count for half."""
     random = np.random.default_rng(4)
-    code = np.repeat([0, 1], [7_000, few])
+    code = np.repeat([0, 1], [7_000, n_small])
     strata = Strata(random.beta(0.5, 0.7, (len(code), 3)), code)
-    paired = strata.pair_systems(np.array([1, 2]), np.array([0, 0]))
-    assert paired.n_units > 7_000
-    quick = flip_pairs(paired, Flips(paired.n_units, 20_000), 0.05)
-    p, low, high = invert_sign_flips(paired, Flips(paired.n_units, 20_000), 0.05)
+    paired_scores = strata.pair_systems(np.array([1, 2]), np.array([0, 0]))
+    assert paired_scores.n_units > 7_000
+    quick = flip_pairs(paired_scores, Flips(paired_scores.n_units, 20_000), 0.05)
+    p, low, high = invert_sign_flips(paired_scores, Flips(paired_scores.n_units, 20_000), 0.05)
     assert (quick.low.tolist(), quick.high.tolist()) == (low.tolist(), high.tolist())
     assert quick.p.tolist() == p.tolist()
 
 
 def test_one_difference_on_all_queries_has_no_t() -> None:
     """.3 - .1 and .4 - .2 are not the same number: rounding is no variance."""
-    given = {
+    scores_of_collection = {
         name: {"old": dict.fromkeys("abcdefgh", low), "new": dict.fromkeys("abcdefgh", high)}
         for name, low, high in (("x", 0.1, 0.3), ("y", 0.2, 0.4), ("z", 0.7, 0.9))
     }
-    pair = compare_collections(given)["score"]["new"]
+    pair = compare_collections(scores_of_collection)["score"]["new"]
     assert pair.difference == pytest.approx(0.2)
     assert (pair.error, pair.p_t, pair.df) == (0.0, None, None)
     assert pair.others_p_t is None
@@ -162,34 +170,36 @@ def test_one_difference_on_all_queries_has_no_t() -> None:
 
 def test_flips_take_differences_between_collections_for_noise_and_it_is_told() -> None:
     random = np.random.default_rng(12)
-    given = {
+    scores_of_collection = {
         str(i): scores_of((mean + random.normal(0, 0.02, 8)).tolist())
         for i, mean in enumerate([0.3, 0.2, -0.35])
     }
-    found = compare_collections(given)
-    pair = found["score"]["new0"]
+    comparison = compare_collections(scores_of_collection)
+    pair = comparison["score"]["new0"]
     assert pair.p is not None
     assert pair.p_t is not None
     assert pair.p > 0.3
     assert pair.p_t < 1e-6
-    (note,) = [one for one in found.notes if one.code == "far-apart"]
+    (note,) = [note for note in comparison.notes if note.code == "far-apart"]
     half = float(stats.t.ppf(0.975, pair.df)) * float(pair.error or 0)
     times = (float(pair.high or 0) - float(pair.low or 0)) / (2 * half)
     assert f"up to {times:.1f} times as wide as by the t-test (--test t)" in note.text
-    assert "far-apart" not in {one.code for one in compare_collections(given, test="t").notes}
-    assert "far-apart" not in {one.code for one in compare_collections(three()).notes}
+    assert "far-apart" not in {
+        note.code for note in compare_collections(scores_of_collection, test="t").notes
+    }
+    assert "far-apart" not in {note.code for note in compare_collections(three()).notes}
 
 
 def test_intervals_end_where_differences_do() -> None:
-    given = {
+    scores_of_collection = {
         name: {
             "old": {"P@5": {"a": 0.0, "b": 0.0, "c": 0.2}},
             "new": {"P@5": {"a": 1.0, "b": 0.4, "c": 1.0}},
         }
         for name in ("x", "y", "z")
     }
-    given["z"]["new"]["P@5"]["b"] = 1.0
-    pair = compare_collections(given, test="t")["P@5"]["new"]
+    scores_of_collection["z"]["new"]["P@5"]["b"] = 1.0
+    pair = compare_collections(scores_of_collection, test="t")["P@5"]["new"]
     half = float(stats.t.ppf(0.975, pair.df)) * float(pair.error or 0)
     assert pair.difference + half > 1
     assert pair.high == 1.0
@@ -200,44 +210,50 @@ def test_an_equal_number_of_queries_gives_the_numbers_of_one_collection() -> Non
     random = np.random.default_rng(5)
     d = random.normal(0.02, 0.1, (3, 12))
     together = [*d.ravel().tolist()]
-    pair = compare_collections({str(i): scores_of(one.tolist()) for i, one in enumerate(d)})
+    pair = compare_collections(
+        {str(i): scores_of(collection_gains.tolist()) for i, collection_gains in enumerate(d)}
+    )
     alone = compare(scores_of(together))["score"]["new0"]
-    found = pair["score"]["new0"]
-    assert (found.difference, found.micro) == pytest.approx((alone.difference,) * 2, rel=1e-12)
+    macro_pair = pair["score"]["new0"]
+    assert (macro_pair.difference, macro_pair.micro) == pytest.approx(
+        (alone.difference,) * 2, rel=1e-12
+    )
     # Weights are all 1; ids differ, and with them which query has which of the drawn signs.
-    assert found.p == pytest.approx(alone.p, abs=0.01)
+    assert macro_pair.p == pytest.approx(alone.p, abs=0.01)
 
 
 def test_over_collections_numbers_are_those_of_scipy() -> None:
     random = np.random.default_rng(6)
     gains = random.normal(0.03, 0.05, (9, 3, 7))  # collections, systems, queries
-    given = {str(i): scores_of(*one.tolist()) for i, one in enumerate(gains)}
-    found = compare_collections(given)["score"]
+    scores_of_collection = {
+        str(i): scores_of(*collection_gains.tolist()) for i, collection_gains in enumerate(gains)
+    }
+    macro_result = compare_collections(scores_of_collection)["score"]
     means = np.concatenate([np.full((9, 1), 0.5), 0.5 + gains.mean(axis=2)], axis=1)
-    for i, pair in enumerate(found.pairs):
+    for i, pair in enumerate(macro_result.pairs):
         d = means[:, i + 1] - means[:, 0]
         assert pair.others_p_t == pytest.approx(stats.ttest_1samp(d, 0).pvalue, rel=1e-9)
         sums = [
-            abs(sum(s * x for s, x in zip(one, d, strict=True)))
-            for one in itertools.product((1, -1), repeat=9)
+            abs(sum(s * x for s, x in zip(sign_row, d, strict=True)))
+            for sign_row in itertools.product((1, -1), repeat=9)
         ]
-        as_far = sum(one >= abs(d.sum()) * (1 - 1e-12) for one in sums)
+        as_far = sum(flip_sum >= abs(d.sum()) * (1 - 1e-12) for flip_sum in sums)
         assert pair.others_p == as_far / 2**9
         assert (pair.wins, pair.ties, pair.losses) == (int((d > 0).sum()), 0, int((d < 0).sum()))
 
 
 def test_a_measure_of_which_less_is_better_turns_the_verdicts() -> None:
     random = np.random.default_rng(8)
-    given = {
+    scores_of_collection = {
         str(i): {
             "old": {"FallOut": {f"q{j}": 0.5 for j in range(15)}},
             "new": {"FallOut": {f"q{j}": float(x) for j, x in enumerate(row)}},
         }
         for i, row in enumerate(random.uniform(0.3, 0.5, (7, 15)))
     }
-    (found,) = compare_collections(given).results
-    pair = found["new"]
-    assert not found.higher_is_better
+    (macro_result,) = compare_collections(scores_of_collection).results
+    pair = macro_result["new"]
+    assert not macro_result.higher_is_better
     assert pair.difference < 0
     assert (pair.verdict, pair.others_verdict) == ("better", "better")
     assert (pair.wins, pair.losses) == (7, 0)
@@ -248,13 +264,13 @@ def test_a_measure_of_which_less_is_better_turns_the_verdicts() -> None:
 SIZES = [8, 12, 20, 43, 60, 80, 150]
 
 
-def shifted(data: Path) -> Floats:
+def center_differences(data: Path) -> Floats:
     """Return the differences of two systems of DL 2019, less their mean: nDCG@10."""
     runs = sorted((data / "dl19").glob("*.run.gz"))[:2]
     values = align(data / "dl19" / "qrels.txt", runs, "nDCG@10").scores[0]
-    found: Floats = values[:, 0] - values[:, 1]
-    found -= found.mean()
-    return found
+    differences: Floats = values[:, 0] - values[:, 1]
+    differences -= differences.mean()
+    return differences
 
 
 @pytest.mark.parametrize("kind", ["invented", "2019"])
@@ -264,75 +280,82 @@ def test_flips_and_intervals_are_as_often_wrong_as_they_say(data: Path, kind: st
     The mean over all queries is a test of something else where the collections' true means differ.
     """
     random = np.random.default_rng(20261124)
-    population, times = shifted(data), 1_500
+    population, times = center_differences(data), 1_500
     code = np.repeat(np.arange(7), SIZES)
-    own = np.array([0.06, 0.03, 0.03, 0, -0.03, -0.03, -0.06])  # each collection's mean: 0 together
+    collection_shift = np.array(
+        [0.06, 0.03, 0.03, 0, -0.03, -0.03, -0.06]
+    )  # each collection's mean: 0 together
     alarms = {"these": 0, "t": 0, "micro": 0, "others": 0}
-    missed = 0
+    n_missed = 0
     for _ in range(times):
         d = (
             random.choice(population, len(code))
             if kind == "2019"
             else random.normal(0, 0.2, len(code))
         )
-        d = d + own[code]
+        d = d + collection_shift[code]
         strata = Strata(np.stack([d, np.zeros(len(d))], axis=1), code)
-        one = np.array([0]), np.array([1])
-        p, low, high = invert_sign_flips(strata.pair_systems(*one), Flips(len(d), 2_000), 0.05)
-        error, degrees = strata.welch_errors(*one)
-        mean = strata.pair_systems(*one).means[0]
+        pair_columns = np.array([0]), np.array([1])
+        p, low, high = invert_sign_flips(
+            strata.pair_systems(*pair_columns), Flips(len(d), 2_000), 0.05
+        )
+        error, degrees = strata.welch_errors(*pair_columns)
+        mean = strata.pair_systems(*pair_columns).means[0]
         alarms["these"] += bool(p[0] <= 0.05)
         alarms["t"] += bool(abs(mean) / error[0] > stats.t.ppf(0.975, degrees[0]))
         alarms["micro"] += bool(stats.ttest_1samp(d, 0).pvalue <= 0.05)
-        every = invert_sign_flips(
+        macro_p = invert_sign_flips(
             PairedScores.from_differences(strata.means[:, :1]), Flips(7), 0.05
         )[0]
-        alarms["others"] += bool(every[0] <= 0.05)
-        missed += not low[0] <= 0 <= high[0]
-    least, most = stats.binom.ppf([0.0005, 0.9995], times, 0.05)
-    assert least <= alarms["these"] <= most
-    assert least <= alarms["t"] <= most
-    assert least <= missed <= most
-    assert alarms["others"] <= most
-    assert alarms["micro"] > 2 * most
+        alarms["others"] += bool(macro_p[0] <= 0.05)
+        n_missed += not low[0] <= 0 <= high[0]
+    lowest, highest = stats.binom.ppf([0.0005, 0.9995], times, 0.05)
+    assert lowest <= alarms["these"] <= highest
+    assert lowest <= alarms["t"] <= highest
+    assert lowest <= n_missed <= highest
+    assert alarms["others"] <= highest
+    assert alarms["micro"] > 2 * highest
 
 
 # ---- what is left out, mixed and refused --------------------------------------------------------
 
 
 def test_a_system_that_a_collection_lacks_has_no_average_and_is_named() -> None:
-    given = {str(i): scores_of(one, one) for i, one in enumerate(D)}
-    del given["1"]["new1"]
+    scores_of_collection = {
+        str(i): scores_of(collection_gains, collection_gains)
+        for i, collection_gains in enumerate(D)
+    }
+    del scores_of_collection["1"]["new1"]
     with pytest.warns(
         CranfieldWarning, match=r"new1 has runs on 2 of 3 collections, and no average"
     ):
-        found = compare_collections(given)
-    assert [one.name for one in found["score"].systems] == ["old", "new0"]
-    assert "new1" in found.comparisons["0"].aligned.system_names
-    assert found["score"]["new0"].p == 11992 / 65536
+        comparison = compare_collections(scores_of_collection)
+    assert [system.name for system in comparison["score"].systems] == ["old", "new0"]
+    assert "new1" in comparison.comparisons["0"].aligned.system_names
+    assert comparison["score"]["new0"].p == 11992 / 65536
     with pytest.raises(InputError, match="the baseline 'new1' has no run on some collections"):
-        compare_collections(given, baseline="new1")
-    del given["1"]["new0"]
+        compare_collections(scores_of_collection, baseline="new1")
+    del scores_of_collection["1"]["new0"]
     with pytest.raises(InputError, match="no two systems have a run on every collection"):
-        compare_collections(given)
+        compare_collections(scores_of_collection)
 
 
 def test_different_measures_are_averaged_and_it_is_told() -> None:
     qrels = {f"q{i}": {"a": 1, "b": 0} for i in range(8)}
     run = {f"q{i}": {"a": 1.0 + i % 2, "b": 1.5} for i in range(8)}
     other = {f"q{i}": {"a": 2.0, "b": 1.5} for i in range(8)}
-    both = {"old": run, "new": other}
-    given = {"x": (qrels, both), "y": (qrels, both, "RR"), "z": (qrels, both)}
-    found = compare_collections(given, "P@1")
-    assert [one.measure for one in found.results] == ["P@1, RR"]
-    assert "The average is of different measures: P@1, RR." in str(found)
-    means = [evaluate(qrels, run, one)[one] for one in ("P@1", "RR", "P@1")]
-    assert found.results[0].systems[0].mean == pytest.approx(sum(means) / 3)
+    runs = {"old": run, "new": other}
+    collections = {"x": (qrels, runs), "y": (qrels, runs, "RR"), "z": (qrels, runs)}
+    comparison = compare_collections(collections, "P@1")
+    assert [result.measure for result in comparison.results] == ["P@1, RR"]
+    assert "The average is of different measures: P@1, RR." in str(comparison)
+    means = [evaluate(qrels, run, measure)[measure] for measure in ("P@1", "RR", "P@1")]
+    assert comparison.results[0].systems[0].mean == pytest.approx(sum(means) / 3)
     with pytest.raises(MeasureError, match="different numbers of measures"):
-        compare_collections(given, "P@1 RR")
+        compare_collections(collections, "P@1 RR")
     with pytest.raises(MeasureError, match="GMAP has a geometric mean"):
-        compare_collections({"x": (qrels, both), "y": (qrels, both)}, "GMAP")
-    bad = {"x": (qrels, both, "P@1"), "y": (qrels, both, "FallOut")}
+        compare_collections({"x": (qrels, runs), "y": (qrels, runs)}, "GMAP")
+    bad = {"x": (qrels, runs, "P@1"), "y": (qrels, runs, "FallOut")}
     with pytest.raises(MeasureError, match="less is better"):
         compare_collections(bad)
 
@@ -341,18 +364,18 @@ def test_few_collections_cannot_tell_about_others() -> None:
     assert "no p over collections can be below 0.25" in str(compare_collections(three()))
     random = np.random.default_rng(1)
     seven = {
-        str(i): scores_of(*one.tolist())
-        for i, one in enumerate(random.normal(0, 1, (7, 5, 4)) / 50)
+        str(i): scores_of(*collection_gains.tolist())
+        for i, collection_gains in enumerate(random.normal(0, 1, (7, 5, 4)) / 50)
     }
-    found = compare_collections(seven)
-    assert "no corrected p can be below 0.078" in str(found)  # 5 comparisons of 2^-6
-    assert "5 comparisons" in str(found)
+    comparison = compare_collections(seven)
+    assert "no corrected p can be below 0.078" in str(comparison)  # 5 comparisons of 2^-6
+    assert "5 comparisons" in str(comparison)
     by_t = compare_collections(three(), test="t")
     assert "assumes that their differences are normal" in str(by_t)
 
 
 @pytest.mark.parametrize(
-    ("n", "options", "least"),
+    ("n", "options", "least_p"),
     [
         (6, {}, 3 * 2**-5),
         (6, {"correction": "by"}, (1 + 1 / 2 + 1 / 3) * 2**-5),
@@ -366,42 +389,48 @@ def test_few_collections_cannot_tell_about_others() -> None:
     ],
 )
 def test_the_least_p_over_collections_is_told(
-    n: int, options: dict[str, Any], least: float | None
+    n: int, options: dict[str, Any], least_p: float | None
 ) -> None:
     random = np.random.default_rng(1)
-    given = {
-        str(i): scores_of(*one.tolist()) for i, one in enumerate(random.random((n, 3, 2)) / 50)
+    scores_of_collection = {
+        str(i): scores_of(*collection_gains.tolist())
+        for i, collection_gains in enumerate(random.random((n, 3, 2)) / 50)
     }
-    found = compare_collections(given, **options)
-    said = [one.text for one in found.notes if one.code == "few-collections"]
-    if least is None:
-        assert said == []
+    comparison = compare_collections(scores_of_collection, **options)
+    note_texts = [note.text for note in comparison.notes if note.code == "few-collections"]
+    if least_p is None:
+        assert note_texts == []
     else:
         # The least of all, alone: three digits; after correction: two.
         digits = "3g" if options.get("correction") == "none" else "2g"
         p = "p over collections" if digits == "3g" else "corrected p"
-        assert f"{p} can be below {least:.{digits}}" in said[0]
-        assert min(one.others_p_adjusted or 0 for one in found["score"].pairs) >= least * 0.999
+        assert f"{p} can be below {least_p:.{digits}}" in note_texts[0]
+        assert (
+            min(pair.others_p_adjusted or 0 for pair in comparison["score"].pairs)
+            >= least_p * 0.999
+        )
 
 
 def test_a_collection_of_one_query_has_no_t_and_it_is_told() -> None:
-    given = {**three(), "c9": scores_of([0.1])}
-    found = compare_collections(given, test="t")
-    assert found["score"]["new0"].p is None
-    assert "c9: one query, which has no variance" in str(found)
-    assert "one query" not in str(compare_collections(given))
+    scores_of_collection = {**three(), "c9": scores_of([0.1])}
+    comparison = compare_collections(scores_of_collection, test="t")
+    assert comparison["score"]["new0"].p is None
+    assert "c9: one query, which has no variance" in str(comparison)
+    assert "one query" not in str(compare_collections(scores_of_collection))
 
 
 def test_measures_are_found_in_any_spelling() -> None:
     qrels = {f"q{i}": {"a": 1, "b": 0} for i in range(3)}
     runs = {"old": {q: ["b", "a"] for q in qrels}, "new": {q: ["a", "b"] for q in qrels}}
-    found = compare_collections({"x": (qrels, runs), "y": (qrels, runs, "AP")}, "ndcg@10")
-    assert found["nDCG@10, AP"] is found.results[0]
-    assert "1 collection has measures of their own, in place of ndcg@10: y." in str(found)
-    found = compare_collections({"x": (qrels, runs), "y": (qrels, runs)}, "ndcg@10")
-    assert found["ndcg_cut_10"] is found["nDCG@10"]
+    comparison = compare_collections({"x": (qrels, runs), "y": (qrels, runs, "AP")}, "ndcg@10")
+    assert comparison["nDCG@10, AP"] is comparison.results[0]
+    assert "1 collection has measures of their own, in place of ndcg@10: y." in str(comparison)
+    same_measure_comparison = compare_collections(
+        {"x": (qrels, runs), "y": (qrels, runs)}, "ndcg@10"
+    )
+    assert same_measure_comparison["ndcg_cut_10"] is same_measure_comparison["nDCG@10"]
     with pytest.raises(KeyError, match="map: there are nDCG@10"):
-        found["map"]
+        same_measure_comparison["map"]
 
 
 def test_what_cannot_be_compared_is_refused_in_words() -> None:
@@ -457,21 +486,21 @@ def test_a_folder_of_collections_and_a_table_of_files_are_the_same(tmp_path: Pat
     table = tmp_path / "all" / "files.csv"
     table.write_text("collection,qrels,run,path\n" + "".join(rows))
     by_table = invoke("compare", "--collections", str(table), "-m", "RR", "--baseline", "old")
-    told = "Not read, as neither judgments nor runs: nq/notes.md.\n"
-    assert by_table.stdout == by_folder.stdout.replace(told, "")
+    note_line = "Not read, as neither judgments nor runs: nq/notes.md.\n"
+    assert by_table.stdout == by_folder.stdout.replace(note_line, "")
     old = str(tmp_path / "all" / "nq" / "old.run")
     by_file = invoke("compare", "--collections", str(table), "-m", "RR", "--baseline", old)
     assert by_file.stdout == by_table.stdout
     in_python = compare_collections(tmp_path / "all", "RR", baseline="old")
     (row,) = in_python.rows()
-    found = json.loads(
+    report = json.loads(
         invoke(
             *("compare", "--collections", str(table), "-m", "RR", "--baseline", "old"),
             *("--format", "json"),
         ).stdout
     )
-    assert found["results"][0]["pairs"][0]["p"] == row["p"]
-    assert [*found["collections"]] == ["fiqa", "nq", "touche"]
+    assert report["results"][0]["pairs"][0]["p"] == row["p"]
+    assert [*report["collections"]] == ["fiqa", "nq", "touche"]
 
 
 def test_runs_lie_beside_a_folder_of_runs_and_judgments_have_many_names(tmp_path: Path) -> None:
@@ -480,19 +509,19 @@ def test_runs_lie_beside_a_folder_of_runs_and_judgments_have_many_names(tmp_path
         write(folder, i, qrels=name)
         (folder / "runs").mkdir()
         (folder / "new.run").rename(folder / "runs" / "new.run")
-    done = invoke("compare", "--collections", str(tmp_path), "-m", "RR", "--baseline", "old")
-    assert done.exit_code == 0, done.output
-    assert "RR   4 collections" in done.stdout
-    assert "Not read" not in done.stdout
+    outcome = invoke("compare", "--collections", str(tmp_path), "-m", "RR", "--baseline", "old")
+    assert outcome.exit_code == 0, outcome.output
+    assert "RR   4 collections" in outcome.stdout
+    assert "Not read" not in outcome.stdout
 
 
 def test_letters_keep_the_notes_on_files(tmp_path: Path) -> None:
     for i in range(2):
         write(tmp_path / f"c{i}", i)
     (tmp_path / "c1" / "notes.md").write_text("x")
-    found = compare_collections(str(tmp_path), "RR")
-    table = paper_table(found, marks="letters")
-    assert "not-read" in {one.code for one in table.notes}
+    comparison = compare_collections(str(tmp_path), "RR")
+    table = paper_table(comparison, marks="letters")
+    assert "not-read" in {note.code for note in table.notes}
     assert "flips of the signs of all queries" in " ".join(table.caption)
     by_t = compare_collections(str(tmp_path), "RR", test="t")
     assert "variances of the collections (Welch)" in " ".join(paper_table(by_t).caption)
@@ -505,12 +534,12 @@ def test_judgments_and_runs_may_have_folders_of_their_own(tmp_path: Path) -> Non
         (tmp_path / name / "runs").mkdir()
         for run in ("old.run", "new.run"):
             (tmp_path / name / run).rename(tmp_path / name / "runs" / run)
-    found = compare_collections(tmp_path, "RR")
-    assert [one.name for one in found["RR"].systems] == ["new", "old"]
+    comparison = compare_collections(tmp_path, "RR")
+    assert [system.name for system in comparison["RR"].systems] == ["new", "old"]
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("collection,qrels,run\na,b,c\n", "expected the columns collection, qrels, run and path"),
         ("collection,qrels,run,path\na,q,r,\n", "expected a collection, its judgments"),
@@ -520,10 +549,10 @@ def test_judgments_and_runs_may_have_folders_of_their_own(tmp_path: Path) -> Non
     ],
 )
 def test_a_broken_table_of_files_is_refused_with_its_line(
-    tmp_path: Path, text: str, said: str
+    tmp_path: Path, text: str, message: str
 ) -> None:
     (tmp_path / "t.csv").write_text(text)
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         compare_collections(tmp_path / "t.csv")
 
 
@@ -550,7 +579,7 @@ def test_options_of_one_collection_are_refused_for_several(tmp_path: Path) -> No
     for i in range(2):
         write(tmp_path / str(i), i)
     at = str(tmp_path)
-    for more, said in (
+    for command_options, message in (
         (["--slices", "x.csv"], "--slices does not apply to collections together"),
         (["--clusters", "x.csv"], "--clusters does not apply"),
         (["--rope", "0.1"], "--rope does not apply"),
@@ -560,8 +589,8 @@ def test_options_of_one_collection_are_refused_for_several(tmp_path: Path) -> No
         (["--test", "bayes"], "choose one of"),
         (["--all-pairs", "--baseline", "old"], "--all-pairs compares with no baseline"),
     ):
-        done = invoke("compare", "--collections", at, *more)
-        assert (done.exit_code, said in done.stderr) == (2, True), done.stderr
+        outcome = invoke("compare", "--collections", at, *command_options)
+        assert (outcome.exit_code, message in outcome.stderr) == (2, True), outcome.stderr
     assert "leave these out" in invoke("compare", "q", "r", "--collections", at).stderr
     assert "state QRELS and RUN" in invoke("compare").stderr
 
@@ -573,66 +602,68 @@ def eighteen() -> Any:
     random = np.random.default_rng(2)
     return compare_collections(
         {
-            f"collection-{i:02d}": scores_of(*one.tolist())
-            for i, one in enumerate(random.normal(0.02, 0.1, (18, 3, 12)))
+            f"collection-{i:02d}": scores_of(*collection_gains.tolist())
+            for i, collection_gains in enumerate(random.normal(0.02, 0.1, (18, 3, 12)))
         }
     )
 
 
 def test_a_paper_has_a_column_for_each_collection_and_their_average() -> None:
-    found = eighteen()
-    table = paper_table(found, percent=True)
-    (shown,) = table.tables()
-    assert len(shown.header) == 1 + 18 + 1
-    assert shown.header[-1] == "average"
+    comparison = eighteen()
+    table = paper_table(comparison, percent=True)
+    (table_shown,) = table.tables()
+    assert len(table_shown.header) == 1 + 18 + 1
+    assert table_shown.header[-1] == "average"
     assert "12 to 12 queries of each of 18 collections" in " ".join(table.caption)
     latex = table.to_latex()
     assert latex.count(r"\rotatebox{90}") == 19
     assert "graphicx" in latex
     averages = [row for row in table.rows() if row["collection"] == "average"]
     for row in averages:
-        one = next(one for one in found["score"].systems if one.name == row["system"])
-        assert row["mean"] == one.mean
+        macro_system = next(
+            verdict for verdict in comparison["score"].systems if verdict.name == row["system"]
+        )
+        assert row["mean"] == macro_system.mean
         assert row["queries"] == 18 * 12
-    pairs = {one.system: one.verdict for one in found["score"].pairs}
+    pairs = {pair.system: pair.verdict for pair in comparison["score"].pairs}
     marks = {None: "", "better": "\N{DAGGER}", "worse": "\N{DOUBLE DAGGER}"}
     assert {row["system"]: row["marks"] for row in averages[1:]} == {
-        name: marks[one] for name, one in pairs.items()
+        name: marks[verdict] for name, verdict in pairs.items()
     }
-    letters = paper_table(found, marks="letters")
+    letters = paper_table(comparison, marks="letters")
     assert letters.marks == "letters"
     assert letters.over is not None
     assert letters.over.settings.all_pairs
 
 
 def test_the_picture_has_each_collection_and_the_average() -> None:
-    found = eighteen()
-    picture = figures.by_collection(found)
+    comparison = eighteen()
+    picture = figures.by_collection(comparison)
     assert len(picture.points) == 19 * 3
     last = picture.points[-1]
-    pair = found["score"][last["system"]]
+    pair = comparison["score"][last["system"]]
     assert (last["collection"], last["difference"], last["low"]) == (
         None,
         pair.difference,
         pair.low,
     )
     with pytest.raises(OptionError, match="there is no such system beside the baseline"):
-        figures.by_collection(found, systems=["old"])
+        figures.by_collection(comparison, systems=["old"])
     with pytest.raises(InputError, match="expected what compare_collections"):
         figures.by_collection(compare(scores_of(D[0])))  # type: ignore[arg-type]
     with pytest.raises(MeasureError, match="AP was not compared"):
-        figures.by_collection(found, "AP")
+        figures.by_collection(comparison, "AP")
 
 
 def test_no_name_of_a_collection_breaks_a_table() -> None:
     odd = {"a|b\n": scores_of(D[0]), "<b>\x1b[31m": scores_of(D[1]), "%_$": scores_of(D[2])}
-    found = compare_collections(odd)
+    comparison = compare_collections(odd)
     for form in ("to_text", "to_markdown", "to_html", "to_latex", "to_csv"):
-        shown = getattr(found, form)()
-        assert "\x1b" not in shown
-    assert "<b>" not in found.to_html()
-    assert r"\%\_\$" in found.to_latex()
-    assert not math.isnan(found["score"]["new0"].difference)
+        text = getattr(comparison, form)()
+        assert "\x1b" not in text
+    assert "<b>" not in comparison.to_html()
+    assert r"\%\_\$" in comparison.to_latex()
+    assert not math.isnan(comparison["score"]["new0"].difference)
 
 
 def test_a_baseline_that_is_no_system_is_told() -> None:
@@ -643,13 +674,13 @@ def test_a_baseline_that_is_no_system_is_told() -> None:
 
 def test_the_order_of_collections_changes_no_bit() -> None:
     chance = np.random.default_rng(3)
-    every = {
+    inputs = {
         f"c{i}": {name: dict(enumerate(chance.random(9 + i))) for name in ("old", "new")}
         for i in range(4)
     }
     pairs = [
         compare_collections(dict(order))["score"]["new"]
-        for order in (every.items(), reversed(every.items()))
+        for order in (inputs.items(), reversed(inputs.items()))
     ]
     assert pairs[0] == pairs[1]
 
@@ -657,5 +688,5 @@ def test_the_order_of_collections_changes_no_bit() -> None:
 def test_a_measure_with_two_parameters_is_one_measure() -> None:
     qrels = {f"q{i}": {"a": 1, "b": 0} for i in range(3)}
     runs = {"old": {q: ["b", "a"] for q in qrels}, "new": {q: ["a", "b"] for q in qrels}}
-    found = compare_collections({"x": (qrels, runs), "y": (qrels, runs)}, "RBP(p=0.5, rel=2)")
-    assert "mixed" not in {one.code for one in found.notes}
+    comparison = compare_collections({"x": (qrels, runs), "y": (qrels, runs)}, "RBP(p=0.5, rel=2)")
+    assert "mixed" not in {note.code for note in comparison.notes}

@@ -65,12 +65,14 @@ DEGREES = [1, 2, 3, 9, 49, 199, 999, 6_979, 100_000, 1_000_000]
 def test_power_is_that_of_the_noncentral_t(df: int) -> None:
     """At alpha .05: further out, scipy's is no number at some points."""
     for center in (1e-6, 0.1, 1, 2.8, 5, 10, 20, 30):
-        two, one = stats.t.isf([0.025, 0.05], df)
+        two_sided_t, one_sided_t = stats.t.isf([0.025, 0.05], df)
         effect = center / math.sqrt(df + 1)
-        down = np.nan_to_num(stats.nct.cdf(-two, df, center))  # no number where there is no chance
-        theirs = stats.nct.sf(two, df, center) + down
+        down = np.nan_to_num(
+            stats.nct.cdf(-two_sided_t, df, center)
+        )  # no number where there is no chance
+        theirs = stats.nct.sf(two_sided_t, df, center) + down
         assert power(effect, df + 1) == pytest.approx(theirs, abs=2e-10)
-        theirs = stats.nct.sf(one, df, center)
+        theirs = stats.nct.sf(one_sided_t, df, center)
         assert power(effect, df + 1, sides=1) == pytest.approx(theirs, abs=2e-10)
 
 
@@ -91,10 +93,10 @@ def test_no_effect_is_found_as_often_as_alpha() -> None:
 
 def test_the_least_number_is_found_from_any_start() -> None:
     for effect in (0.001, 0.02, 0.15, 0.7, 1.5, 3, 6, 50, 1e6):
-        for wanted in (0.06, 0.5, 0.95, 0.999):
-            n = queries_needed(effect=effect, power=wanted)
-            assert power(effect, n) >= wanted
-            assert n == 2 or power(effect, n - 1) < wanted
+        for stated_power in (0.06, 0.5, 0.95, 0.999):
+            n = queries_needed(effect=effect, power=stated_power)
+            assert power(effect, n) >= stated_power
+            assert n == 2 or power(effect, n - 1) < stated_power
 
 
 def test_extremes_have_an_answer() -> None:
@@ -106,7 +108,7 @@ def test_extremes_have_an_answer() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    ("options", "message"),
     [
         ({}, "state one of"),
         ({"effect": 0.1, "margin": 0.1, "sd": 1}, "not effect and margin"),
@@ -128,9 +130,9 @@ def test_extremes_have_an_answer() -> None:
         ({"effect": 0.1, "alpha": 0}, "above 0 and below 0.5"),
     ],
 )
-def test_what_cannot_be_answered_is_refused(asked: dict[str, Any], said: str) -> None:
-    with pytest.raises(OptionError, match=said):
-        queries_needed(**asked)
+def test_what_cannot_be_answered_is_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        queries_needed(**options)
 
 
 def test_other_refusals() -> None:
@@ -145,11 +147,11 @@ def test_other_refusals() -> None:
 
 def test_queries_that_do_not_vary_add_nothing_to_what_seeds_do() -> None:
     """As with a standard deviation of next to nothing."""
-    for added, enough in ((1e-4, True), (4e-4, False)):
-        of_seeds = [(added, 2.0), (added, 3.0)]
+    for excess, suffices in ((1e-4, True), (4e-4, False)):
+        of_seeds = [(excess, 2.0), (excess, 3.0)]
         none, little = (find_n_queries(Goal(margin=0.05, sd=sd), of_seeds) for sd in (0.0, 1e-9))
         assert none == little
-        assert (none <= MOST_QUERIES) == enough
+        assert (none <= MOST_QUERIES) == suffices
 
 
 @pytest.mark.parametrize(
@@ -165,17 +167,21 @@ def test_queries_that_do_not_vary_add_nothing_to_what_seeds_do() -> None:
     ],
 )
 def test_the_command_refuses_differences_that_do_not_vary(question: str) -> None:
-    refused = invoke("power", *question.split(), "--sd", "0")
-    assert refused.exit_code == 2
-    assert "Error: --sd 0: expected a number above 0" in refused.stderr
+    refusal = invoke("power", *question.split(), "--sd", "0")
+    assert refusal.exit_code == 2
+    assert "Error: --sd 0: expected a number above 0" in refusal.stderr
 
 
 def test_so_few_queries_that_flips_show_nothing_are_told() -> None:
-    few = invoke("power", "--margin", "0.1", "--sd", "0.02", "--format", "table").stdout
-    assert "shows nothing with fewer than 5 queries" in " ".join(few.split())
+    small_plan_text = invoke("power", "--margin", "0.1", "--sd", "0.02", "--format", "table").stdout
+    assert "shows nothing with fewer than 5 queries" in " ".join(small_plan_text.split())
     assert 2**-5 <= 0.05 < 2**-4
-    few = invoke("power", "--difference", "0.1", "--sd", "0.02", "--format", "table").stdout
-    assert "shows nothing with fewer than 6 queries" in " ".join(few.split())
+    small_plan_text = invoke(
+        "power", "--difference", "0.1", "--sd", "0.02", "--format", "table"
+    ).stdout
+    assert "shows nothing with fewer than 6 queries" in " ".join(small_plan_text.split())
     assert 2 * 2**-6 <= 0.05 < 2 * 2**-5
-    many = invoke("power", "--difference", "0.1", "--sd", "0.2", "--format", "table").stdout
-    assert "flips" not in many
+    large_plan_text = invoke(
+        "power", "--difference", "0.1", "--sd", "0.2", "--format", "table"
+    ).stdout
+    assert "flips" not in large_plan_text

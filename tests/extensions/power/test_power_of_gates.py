@@ -23,24 +23,29 @@ def test_how_often_systems_pass() -> None:
     n, chance = queries_needed(margin=0.3, sd=1), np.random.default_rng(11)
     for mean, rate in ((0.0, 0.8), (-0.3, 0.05)):
         question = GainSample(chance.normal(mean, 1, (n, 4_000)), 0.3)
-        passed = run_gain_tests(question, GateSettings(test="t")).is_above[0]
-        assert passed.mean() == pytest.approx(
+        is_passed = run_gain_tests(question, GateSettings(test="t")).is_above[0]
+        assert is_passed.mean() == pytest.approx(
             rate, abs=4 * np.sqrt(rate * (1 - rate) / 4_000) + 0.004
         )
     n = queries_needed(margin=0.3, sd=1, power=0.9)
-    both_sides = GateSettings(test="t", equivalence=True)
-    found = run_gain_tests(GainSample(chance.normal(0, 1, (n, 4_000)), 0.3), both_sides)
-    both = found.is_above[0] & found.is_below[2]
-    assert both.mean() == pytest.approx(0.8, abs=0.03)
+    equivalence_settings = GateSettings(test="t", equivalence=True)
+    gain_tests = run_gain_tests(
+        GainSample(chance.normal(0, 1, (n, 4_000)), 0.3), equivalence_settings
+    )
+    is_equivalent = gain_tests.is_above[0] & gain_tests.is_below[2]
+    assert is_equivalent.mean() == pytest.approx(0.8, abs=0.03)
 
 
 def test_undecided_says_how_many_queries_would_decide() -> None:
     spread = [-20, -10, 0, 10, 20] * 5
-    one = gate_differences(spread, 0.02).verdicts[0]
+    verdict = gate_differences(spread, 0.02).verdicts[0]
     sd = float(np.std(np.array(spread) / 100, ddof=1))
-    assert (one.outcome, one.queries_needed) == ("UNDECIDED", queries_needed(margin=0.02, sd=sd))
-    one = gate_differences(spread, 0.02, equivalence=True).verdicts[0]
-    assert one.queries_needed == queries_needed(margin=0.02, sd=sd, power=0.9)
+    assert (verdict.outcome, verdict.queries_needed) == (
+        "UNDECIDED",
+        queries_needed(margin=0.02, sd=sd),
+    )
+    verdict = gate_differences(spread, 0.02, equivalence=True).verdicts[0]
+    assert verdict.queries_needed == queries_needed(margin=0.02, sd=sd, power=0.9)
     near = gate_differences([d - 4 for d in spread[:10] * 3], 0.07)
     assert near.outcome == "UNDECIDED"
     assert (near.verdicts[0].queries_needed or 31) <= 30
@@ -61,14 +66,14 @@ def test_undecided_says_how_many_queries_would_decide() -> None:
     ],
 )
 def test_power_on_the_command_line(arguments: str, answer: dict[str, Any]) -> None:
-    done = CliRunner().invoke(cli, ["power", *arguments.split(), "--format", "json"])
-    assert done.exit_code == 0
-    found = json.loads(done.stdout)
-    assert {name: found[name] for name in answer} == answer
+    outcome = CliRunner().invoke(cli, ["power", *arguments.split(), "--format", "json"])
+    assert outcome.exit_code == 0
+    row = json.loads(outcome.stdout)
+    assert {name: row[name] for name in answer} == answer
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ("", "say one of --effect, --difference, --width and --margin, or how many --n-queries"),
         ("--effect 0.3 --margin 0.1", "--width and --margin, not --effect and --margin"),
@@ -86,7 +91,7 @@ def test_power_on_the_command_line(arguments: str, answer: dict[str, Any]) -> No
         ("--n-queries 1", "--n-queries 1: expected a whole number of at least 2"),
     ],
 )
-def test_questions_of_power_that_have_no_answer(arguments: str, said: str) -> None:
-    done = CliRunner().invoke(cli, ["power", *arguments.split()])
-    assert (done.exit_code, done.stdout) == (2, "")
-    assert said in done.stderr
+def test_questions_of_power_that_have_no_answer(arguments: str, message: str) -> None:
+    outcome = CliRunner().invoke(cli, ["power", *arguments.split()])
+    assert (outcome.exit_code, outcome.stdout) == (2, "")
+    assert message in outcome.stderr

@@ -16,9 +16,9 @@ BUCKETS = [2, 16, 64]
 
 def failing(kind: type[CranfieldError], *data: Any, **options: Any) -> str:
     """Return what the error of an evaluation says."""
-    with pytest.raises(kind) as found:
+    with pytest.raises(kind) as excinfo:
         evaluate(*data, **options)
-    return str(found.value)
+    return str(excinfo.value)
 
 
 @pytest.mark.parametrize("n", BUCKETS)
@@ -26,23 +26,23 @@ def test_a_bucket_of_queries_without_documents(tmp_path: Path, n: int) -> None:
     judgments = {f"q{i}": {"d1": 1} if i % 3 else {} for i in range(30)}
     (tmp_path / "qrels.json").write_text(json.dumps(judgments))
     (tmp_path / "a.run").write_text("".join(f"q{i} Q0 d{i % 2} 1 1 t\n" for i in range(20)))
-    both = str(tmp_path / "qrels.json"), str(tmp_path / "a.run")
-    whole = evaluate(*both, "AP P@1", buckets=1)
-    parts = evaluate(*both, "AP P@1", buckets=n)
-    assert isinstance(whole, Scores)
+    files = str(tmp_path / "qrels.json"), str(tmp_path / "a.run")
+    in_memory = evaluate(*files, "AP P@1", buckets=1)
+    parts = evaluate(*files, "AP P@1", buckets=n)
+    assert isinstance(in_memory, Scores)
     assert isinstance(parts, Scores)
-    assert (parts.to_dict(), parts.counts) == (whole.to_dict(), whole.counts)
+    assert (parts.to_dict(), parts.counts) == (in_memory.to_dict(), in_memory.counts)
     assert parts.counts.queries == 30
     (tmp_path / "qrels.json").write_text(json.dumps({"q1": {}, "q2": {}}))
-    assert failing(InputError, *both, buckets=n) == failing(InputError, *both, buckets=1)
+    assert failing(InputError, *files, buckets=n) == failing(InputError, *files, buckets=1)
 
 
-SAMPLED = {"stratum": [1, 1], "probability": [0.5, 0.0]}
+SAMPLE_COLUMNS = {"stratum": [1, 1], "probability": [0.5, 0.0]}
 SPANS = {"start": [1, 5], "end": [3, 3]}
 
 
 @pytest.mark.parametrize("n", BUCKETS)
-@pytest.mark.parametrize(("columns", "measure"), [(SAMPLED, "xinfAP"), (SPANS, "P@3")])
+@pytest.mark.parametrize(("columns", "measure"), [(SAMPLE_COLUMNS, "xinfAP"), (SPANS, "P@3")])
 def test_queries_of_which_all_rows_have_a_fault(
     columns: dict[str, list[float]], measure: str, n: int
 ) -> None:
@@ -57,17 +57,17 @@ def test_queries_of_which_all_rows_have_a_fault(
         for i in range(10)
         for j in range(5)
     ]
-    both = pd.DataFrame(rows), pd.DataFrame(ranked)
-    whole = evaluate(*both, measure, errors="skip", buckets=1)
-    parts = evaluate(*both, measure, errors="skip", buckets=n)
-    assert isinstance(whole, Scores)
+    tables = pd.DataFrame(rows), pd.DataFrame(ranked)
+    in_memory = evaluate(*tables, measure, errors="skip", buckets=1)
+    parts = evaluate(*tables, measure, errors="skip", buckets=n)
+    assert isinstance(in_memory, Scores)
     assert isinstance(parts, Scores)
-    assert (parts.to_dict(), parts.counts) == (whole.to_dict(), whole.counts)
+    assert (parts.to_dict(), parts.counts) == (in_memory.to_dict(), in_memory.counts)
     assert parts.counts.rows_left_out == 2 * 3
-    assert [note for note in parts.notes if note.code != "buckets"] == [*whole.notes]
-    assert parts.recipe == whole.recipe
+    assert [note for note in parts.notes if note.code != "buckets"] == [*in_memory.notes]
+    assert parts.recipe == in_memory.recipe
     # The fault that comes first is named, no matter which bucket it is in.
-    assert failing(InputError, *both, buckets=n) == failing(InputError, *both, buckets=1)
+    assert failing(InputError, *tables, buckets=n) == failing(InputError, *tables, buckets=1)
 
 
 @pytest.mark.parametrize("n", BUCKETS)
@@ -77,9 +77,9 @@ def test_duplicates_on_both_sides(tmp_path: Path, n: int) -> None:
         twice = 9 if path == qrels else 15  # which is in the first of 16 buckets
         pairs = [(f"q{i}", f"d{j % (4 if i == twice else 5)}") for i in range(20) for j in range(5)]
         path.write_text("".join(row.format(q=q, d=d) for q, d in pairs))
-    both = str(qrels), str(run)
-    text = failing(DuplicateError, *both, buckets=n)
-    assert text == failing(DuplicateError, *both, buckets=1)
+    files = str(qrels), str(run)
+    text = failing(DuplicateError, *files, buckets=n)
+    assert text == failing(DuplicateError, *files, buckets=1)
     assert f"qrels.txt:{9 * 5 + 5}:" in text
 
 
@@ -95,19 +95,19 @@ def test_an_error_says_what_all_grades_are(monkeypatch: pytest.MonkeyPatch) -> N
 def test_ids_that_are_no_text_under_a_convention(tmp_path: Path) -> None:
     (tmp_path / "qrels.txt").write_bytes(b"\xff 0 d 1\n\xfe 0 d 1\n")
     (tmp_path / "a.run").write_bytes(b"\xff Q0 d 1 1 t\n\xfe Q0 d 1 1 t\n")
-    both = str(tmp_path / "qrels.txt"), str(tmp_path / "a.run")
-    found = evaluate(*both, "AP RR", convention="beir")
-    assert isinstance(found, Scores)
-    assert [*found.query_ids] == ["\udcfe", "\udcff"]
+    files = str(tmp_path / "qrels.txt"), str(tmp_path / "a.run")
+    scores = evaluate(*files, "AP RR", convention="beir")
+    assert isinstance(scores, Scores)
+    assert [*scores.query_ids] == ["\udcfe", "\udcff"]
 
 
 @pytest.mark.parametrize("n", BUCKETS)
 def test_judgments_of_which_no_row_can_be_used(tmp_path: Path, n: int) -> None:
     (tmp_path / "qrels.txt").write_text("q1 0 d1 x\nq2 0 d1 y\n")
-    both = str(tmp_path / "qrels.txt"), {"q1": ["d1"]}
-    said = failing(InputError, *both, errors="skip", buckets=n)
-    assert said == failing(InputError, *both, errors="skip", buckets=1)
-    assert "qrels.txt:1: " in said
+    inputs = str(tmp_path / "qrels.txt"), {"q1": ["d1"]}
+    message = failing(InputError, *inputs, errors="skip", buckets=n)
+    assert message == failing(InputError, *inputs, errors="skip", buckets=1)
+    assert "qrels.txt:1: " in message
 
 
 @pytest.mark.parametrize("n", BUCKETS)
@@ -115,13 +115,13 @@ def test_fractions_are_said_of_the_whole_collection(tmp_path: Path, n: int) -> N
     grades = {f"q{i}": 0.25 if i == 7 else 3 if i == 8 else 0 for i in range(20)}
     lines = [f"{query} 0 d1 {grade}\n" for query, grade in grades.items()]
     (tmp_path / "qrels.txt").write_text("".join(lines))
-    said = failing(MeasureError, tmp_path / "qrels.txt", {"q1": ["d1"]}, "AP", buckets=n)
-    assert "all at most 3" in said
+    message = failing(MeasureError, tmp_path / "qrels.txt", {"q1": ["d1"]}, "AP", buckets=n)
+    assert "all at most 3" in message
 
 
 def test_the_folder_is_looked_at_before_anything_is_read(tmp_path: Path) -> None:
-    both = {"q1": {"d1": 1}}, {"q1": ["d1"]}
+    inputs = {"q1": {"d1": 1}}, {"q1": ["d1"]}
     (tmp_path / "file").write_text("")
     for wrong in (str(tmp_path / "nowhere"), str(tmp_path / "file"), ""):
-        assert "temp=" in failing(OptionError, *both, "AP", temp=wrong)
-    evaluate(*both, "AP", temp=str(tmp_path))
+        assert "temp=" in failing(OptionError, *inputs, "AP", temp=wrong)
+    evaluate(*inputs, "AP", temp=str(tmp_path))

@@ -35,47 +35,53 @@ from cranfield.formats.block import SIZES
 
 BUCKETS = [2, 16, 64] if is_thorough() else [16]
 MEASURES = "nDCG@10 AP RR P@10 GMAP NumRet NumRel ERR@5 RBP Judged@10"
-Found = Scores | Systems
+Evaluation = Scores | Systems
 
 
-def same(one: Found, other: Found) -> None:
+def list_scores(evaluation: Evaluation) -> list[Scores]:
+    """The scores of each system."""
+    return [evaluation] if isinstance(evaluation, Scores) else [*evaluation.values()]
+
+
+def assert_same(in_memory: Evaluation, in_buckets: Evaluation) -> None:
     """Both are the same, to the last bit, except the note on the buckets."""
-    ours, theirs = (
-        [found] if isinstance(found, Scores) else [*found.values()] for found in (one, other)
-    )
-    for mine, its in zip(ours, theirs, strict=True):
-        assert [*mine.query_ids] == [*its.query_ids]
-        assert mine.values.dtype == its.values.dtype
-        if mine.values.dtype == object:
-            assert mine.values.tolist() == its.values.tolist()
+    pairs = zip(list_scores(in_memory), list_scores(in_buckets), strict=True)
+    for scores, bucket_scores in pairs:
+        assert [*scores.query_ids] == [*bucket_scores.query_ids]
+        assert scores.values.dtype == bucket_scores.values.dtype
+        if scores.values.dtype == object:
+            assert scores.values.tolist() == bucket_scores.values.tolist()
         else:
-            assert mine.values.tobytes() == its.values.tobytes()
-        assert mine.means() == its.means()
-        assert mine.counts == its.counts
-        assert mine.recipe == its.recipe
-        assert [note for note in mine.notes if note.code != "apart"] == [
-            note for note in its.notes if note.code != "buckets"
+            assert scores.values.tobytes() == bucket_scores.values.tobytes()
+        assert scores.means() == bucket_scores.means()
+        assert scores.counts == bucket_scores.counts
+        assert scores.recipe == bucket_scores.recipe
+        assert [note for note in scores.notes if note.code != "apart"] == [
+            note for note in bucket_scores.notes if note.code != "buckets"
         ]
-        assert "buckets" in [note.code for note in its.notes]
-        assert (mine.bounds is None) == (its.bounds is None)
-        if mine.bounds is not None and its.bounds is not None:
+        assert "buckets" in [note.code for note in bucket_scores.notes]
+        assert (scores.bounds is None) == (bucket_scores.bounds is None)
+        if scores.bounds is not None and bucket_scores.bounds is not None:
             for name in ("low", "high", "proved"):
-                mine_, its_ = getattr(mine.bounds, name), getattr(its.bounds, name)
-                assert mine_.tobytes() == its_.tobytes()
-        assert [(label, name) for label, name, _ in mine.slices] == [
-            (label, name) for label, name, _ in its.slices
+                bounds, bucket_bounds = (
+                    getattr(scores.bounds, name),
+                    getattr(bucket_scores.bounds, name),
+                )
+                assert bounds.tobytes() == bucket_bounds.tobytes()
+        assert [(label, name) for label, name, _ in scores.slices] == [
+            (label, name) for label, name, _ in bucket_scores.slices
         ]
-        for (*_, part), (*_, other_part) in zip(mine.slices, its.slices, strict=True):
+        for (*_, part), (*_, other_part) in zip(scores.slices, bucket_scores.slices, strict=True):
             assert part.counts == other_part.counts
             assert part.means() == other_part.means()
 
 
-def check(qrels: Any, runs: Any, measures: Any = MEASURES, **options: Any) -> Found:
+def check(qrels: Any, runs: Any, measures: Any = MEASURES, **options: Any) -> Evaluation:
     """Evaluate in memory and in buckets; return the former."""
-    whole: Found = evaluate(qrels, runs, measures, buckets=1, **options)
+    in_memory: Evaluation = evaluate(qrels, runs, measures, buckets=1, **options)
     for n in BUCKETS:
-        same(whole, evaluate(qrels, runs, measures, buckets=n, **options))
-    return whole
+        assert_same(in_memory, evaluate(qrels, runs, measures, buckets=n, **options))
+    return in_memory
 
 
 @pytest.fixture
@@ -137,27 +143,29 @@ def test_rows_that_stand_apart_give_the_same(files: tuple[Path, Path]) -> None:
         lines = path.read_text().splitlines(keepends=True)
         random.Random(path.name).shuffle(lines)
         path.write_text("".join(lines))
-    whole = check(*files)
-    assert isinstance(whole, Scores)
-    assert "apart" in [note.code for note in whole.notes]
+    in_memory = check(*files)
+    assert isinstance(in_memory, Scores)
+    assert "apart" in [note.code for note in in_memory.notes]
     apart = evaluate(*files, MEASURES, buckets=16)
     assert "apart" not in [note.code for note in apart.notes]
 
 
 def test_judgments_and_runs_in_memory(files: tuple[Path, Path]) -> None:
     qrels, run = read_qrels(files[0]), read_run(files[1])
-    nested = run.to_dict()
-    rows = [(q, d, s) for q, docs in nested.items() for d, s in docs.items()]
+    docs_of_query = run.to_dict()
+    rows = [(q, d, s) for q, docs in docs_of_query.items() for d, s in docs.items()]
     judged = pd.DataFrame(
         [(q, d, g) for q, docs in qrels.to_dict().items() for d, g in docs.items()],
         columns=["query_id", "doc_id", "relevance"],
     )
     frame = pd.DataFrame(rows, columns=["query_id", "doc_id", "score"])
     forms_of_qrels = (qrels, qrels.to_dict(), judged, files[0], pa.table(judged))
-    forms_of_runs = (run, nested, rows, frame, pa.table(frame))
-    for given, ranked in sample_cases(product(forms_of_qrels, forms_of_runs), step=6):  # each form
-        check(given, ranked)
-    check(files[0], {"one": run, "two": Run(nested), "three": frame})
+    forms_of_runs = (run, docs_of_query, rows, frame, pa.table(frame))
+    for judgments, ranked in sample_cases(
+        product(forms_of_qrels, forms_of_runs), step=6
+    ):  # each form
+        check(judgments, ranked)
+    check(files[0], {"one": run, "two": Run(docs_of_query), "three": frame})
 
 
 class _Batches:
@@ -173,8 +181,8 @@ class _Batches:
 
 
 def test_streams_of_batches(files: tuple[Path, Path]) -> None:
-    nested = read_run(files[1]).to_dict()
-    rows = [(q, d, s) for q, docs in nested.items() for d, s in docs.items()]
+    docs_of_query = read_run(files[1]).to_dict()
+    rows = [(q, d, s) for q, docs in docs_of_query.items() for d, s in docs.items()]
     table = pa.table(pd.DataFrame(rows, columns=["query_id", "doc_id", "score"]))
     check(files[0], _Batches(table))
 
@@ -185,8 +193,8 @@ def test_one_table_of_both_sides_and_one_of_several_systems() -> None:
         for i, j in ((i, 1 + i % 3) for i in range(1, 50))
     ]
     for n in BUCKETS:
-        same(evaluate(rows, "R@2 RR"), evaluate(rows, "R@2 RR", buckets=n))
-        same(evaluate([rows, rows[:]], "R@2"), evaluate([rows, rows[:]], "R@2", buckets=n))
+        assert_same(evaluate(rows, "R@2 RR"), evaluate(rows, "R@2 RR", buckets=n))
+        assert_same(evaluate([rows, rows[:]], "R@2"), evaluate([rows, rows[:]], "R@2", buckets=n))
 
 
 def test_lists_of_ids() -> None:
@@ -194,7 +202,7 @@ def test_lists_of_ids() -> None:
     check(truths, [[i + 1, 77] for i in range(30)], "AP RR")
 
 
-STORED = [
+STORED_CASES = [
     ("trec_eval", "qrels.test", "results.test", "AP nDCG Rprec Bpref P@5 IPrec@0.1 RelString@20"),
     ("trec_eval", "qrels.test", "results.trunc", "AP nDCG Rprec Bpref P@5 NumRet"),
     ("trec_eval", "qrels.rel_level", "results.test", "AP(rel=2) nDCG Rprec"),
@@ -202,7 +210,7 @@ STORED = [
 ]
 
 
-@pytest.mark.parametrize(("folder", "qrels", "run", "measures"), STORED)
+@pytest.mark.parametrize(("folder", "qrels", "run", "measures"), STORED_CASES)
 @pytest.mark.filterwarnings("ignore::cranfield.CranfieldWarning")
 def test_stored_files(data: Path, folder: str, qrels: str, run: str, measures: str) -> None:
     """In memory, they are trec_eval's numbers to the last digit that it prints."""
@@ -282,40 +290,40 @@ def test_the_highest_of_the_kept_grades_is_the_top(tmp_path: Path) -> None:
     rows = [f"q{i},d{j},{1 + j % 2}\n" for i in range(30) for j in range(4)]
     path.write_text("query_id,doc_id,relevance\n" + "".join(rows) + "q3,d1,9\nq4,d1,0.5\n")
     run = {f"q{i}": ["d3", "d1"] for i in range(30)}
-    whole = check(path, run, "ERR nERR nDCG", duplicates="first")
-    assert whole.recipe["duplicates"] == "first"  # type: ignore[union-attr]
+    in_memory = check(path, run, "ERR nERR nDCG", duplicates="first")
+    assert in_memory.recipe["duplicates"] == "first"  # type: ignore[union-attr]
     check(path, run, "ERR nERR nDCG", duplicates="best")
 
 
 # ---- what is wrong ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("shuffled", [False, True])
-def test_duplicates_are_named_and_counted(files: tuple[Path, Path], shuffled: bool) -> None:
+@pytest.mark.parametrize("is_shuffled", [False, True])
+def test_duplicates_are_named_and_counted(files: tuple[Path, Path], is_shuffled: bool) -> None:
     """The first of all, and how many there are: two queries of each side have one twice."""
     for path in files:
         lines = path.read_text().splitlines(keepends=True)
-        if shuffled:
+        if is_shuffled:
             random.Random(path.name).shuffle(lines)
-        kept = path.read_text()
+        text = path.read_text()
         path.write_text("".join([*lines, lines[5], lines[400]]))
         with pytest.raises(DuplicateError) as expected:
             evaluate(*files, "AP", buckets=1)
         for n in BUCKETS:
-            with pytest.raises(DuplicateError) as found:
+            with pytest.raises(DuplicateError) as excinfo:
                 evaluate(*files, "AP", buckets=n)
-            assert str(found.value) == str(expected.value)
-            assert found.value.line == len(lines) + 1
-        path.write_text(kept)
+            assert str(excinfo.value) == str(expected.value)
+            assert excinfo.value.line == len(lines) + 1
+        path.write_text(text)
 
 
 @pytest.mark.filterwarnings("ignore::cranfield.CranfieldWarning")
-@pytest.mark.parametrize("kept", ["first", "best", "once", "each", "joined"])
-def test_duplicates_that_are_kept(files: tuple[Path, Path], kept: str) -> None:
-    for path in files[1:] if kept not in ("first", "best") else files:
+@pytest.mark.parametrize("rule", ["first", "best", "once", "each", "joined"])
+def test_duplicates_that_are_kept(files: tuple[Path, Path], rule: str) -> None:
+    for path in files[1:] if rule not in ("first", "best") else files:
         lines = path.read_text().splitlines(keepends=True)
         path.write_text("".join([*lines, lines[5], lines[400]]))
-    check(*files, "AP nDCG", duplicates=kept)
+    check(*files, "AP nDCG", duplicates=rule)
 
 
 @pytest.mark.filterwarnings("ignore::cranfield.CranfieldWarning")
@@ -325,9 +333,9 @@ def test_rows_with_faults(files: tuple[Path, Path]) -> None:
         lines[300:300] = ["query-0 0 d1\n", "query-7 0 d2 x y z\n"]
         path.write_text("".join(lines))
         for n in (1, 16):
-            with pytest.raises(InputError) as found:
+            with pytest.raises(InputError) as excinfo:
                 evaluate(*files, "AP", buckets=n)
-            assert (found.value.source, found.value.line) == (str(files[0]), 301)
+            assert (excinfo.value.source, excinfo.value.line) == (str(files[0]), 301)
         check(*files, errors="skip")
 
 
@@ -342,16 +350,16 @@ def test_sides_that_share_nothing(tmp_path: Path) -> None:
     ):
         path = tmp_path / "a.run"
         path.write_text("".join(f"{q} Q0 {d} 1 1 t\n" for q, docs in run.items() for d in docs))
-        for given in (run, path):
+        for judgments in (run, path):
             with pytest.raises(NothingSharedError) as expected:
-                evaluate(qrels, given, "AP", buckets=1)
-            with pytest.raises(NothingSharedError) as found:
-                evaluate(qrels, given, "AP", buckets=16)
-            assert str(found.value) == str(expected.value)
-    affixed = tmp_path / "b.run"
-    affixed.write_text("".join(f"q{i} Q0 d{i}.md 1 1 t\n" for i in range(50)))
-    whole = check(qrels, affixed, "AP")
-    assert {"affix"} <= {note.code for note in whole.notes}
+                evaluate(qrels, judgments, "AP", buckets=1)
+            with pytest.raises(NothingSharedError) as excinfo:
+                evaluate(qrels, judgments, "AP", buckets=16)
+            assert str(excinfo.value) == str(expected.value)
+    affixed_run = tmp_path / "b.run"
+    affixed_run.write_text("".join(f"q{i} Q0 d{i}.md 1 1 t\n" for i in range(50)))
+    in_memory = check(qrels, affixed_run, "AP")
+    assert {"affix"} <= {note.code for note in in_memory.notes}
 
 
 @pytest.mark.filterwarnings("ignore::cranfield.CranfieldWarning")
@@ -359,8 +367,8 @@ def test_queries_that_are_spelt_otherwise(tmp_path: Path) -> None:
     qrels, run = tmp_path / "qrels.txt", tmp_path / "a.run"
     qrels.write_text("".join(f"{i} 0 d{i} 1\n" for i in range(50)))
     run.write_text("".join(f"{'0' * (i % 2)}{i} Q0 d{i} 1 1 t\n" for i in range(50)))
-    whole = check(qrels, run, "AP")
-    assert {"query-spelling"} <= {note.code for note in whole.notes}
+    in_memory = check(qrels, run, "AP")
+    assert {"query-spelling"} <= {note.code for note in in_memory.notes}
 
 
 def test_no_query_that_is_averaged(tmp_path: Path) -> None:
@@ -369,9 +377,9 @@ def test_no_query_that_is_averaged(tmp_path: Path) -> None:
     run = {f"q{i}": [f"d{i}"] for i in range(30)}
     messages = []
     for n in (1, 16):
-        with pytest.raises(InputError) as found:
+        with pytest.raises(InputError) as excinfo:
             evaluate(qrels, run, "AP", queries="relevant", buckets=n)
-        messages.append(str(found.value))
+        messages.append(str(excinfo.value))
     assert messages[0] == messages[1]
 
 
@@ -415,18 +423,18 @@ def test_nothing_is_left(files: tuple[Path, Path], tmp_path: Path) -> None:
     """The folder is empty while it is used, where the system has files without names, and after."""
     folder = tmp_path / "temp"
     folder.mkdir()
-    seen: list[Sequence[str]] = []
+    query_lists: list[Sequence[str]] = []
     evaluate(
         *files,
         "AP",
         buckets=8,
         temp=str(folder),
-        progress=lambda _: seen.append(os.listdir(folder)),
+        progress=lambda _: query_lists.append(os.listdir(folder)),
     )
-    assert seen
+    assert query_lists
     assert os.listdir(folder) == []
     if sys.platform == "linux":
-        assert not any(seen)
+        assert not any(query_lists)
 
 
 def test_a_disk_that_fills_up(
@@ -434,7 +442,7 @@ def test_a_disk_that_fills_up(
 ) -> None:
     folder = tmp_path / "temp"
     folder.mkdir()
-    made = tempfile.TemporaryFile
+    make_file = tempfile.TemporaryFile
 
     class Full:
         def __init__(self, file: Any) -> None:
@@ -450,11 +458,11 @@ def test_a_disk_that_fills_up(
         def __getattr__(self, name: str) -> Any:
             return getattr(self._file, name)
 
-    monkeypatch.setattr(tempfile, "TemporaryFile", lambda *a, **k: Full(made(*a, **k)))
-    with pytest.raises(InputError) as found:
+    monkeypatch.setattr(tempfile, "TemporaryFile", lambda *a, **k: Full(make_file(*a, **k)))
+    with pytest.raises(InputError) as excinfo:
         evaluate(*files, "AP", buckets=8, temp=str(folder))
-    assert found.value.source == str(folder)
-    assert "--temp DIR" in str(found.value)
+    assert excinfo.value.source == str(folder)
+    assert "--temp DIR" in str(excinfo.value)
     assert os.listdir(folder) == []
 
 
@@ -466,12 +474,12 @@ def test_an_interruption_and_a_fault_leave_nothing(
     files_open = len(os.listdir("/proc/self/fd")) if sys.platform == "linux" else 0
     for error in (KeyboardInterrupt, MemoryError):
 
-        def broken(*_: Any, error: type[BaseException] = error) -> Iterator[Any]:
+        def raise_error(*_: Any, error: type[BaseException] = error) -> Iterator[Any]:
             raise error
 
         for place in ("_read_bucket", "_compress"):
-            with monkeypatch.context() as patched:
-                patched.setattr(deal, place, broken)
+            with monkeypatch.context() as context:
+                context.setattr(deal, place, raise_error)
                 with pytest.raises(error):
                     evaluate(*files, "AP", buckets=8, temp=str(folder))
             assert os.listdir(folder) == []
@@ -504,17 +512,19 @@ def test_a_command_that_is_ended_leaves_nothing(
 
 def test_the_command_says_the_same(files: tuple[Path, Path], tmp_path: Path) -> None:
     command = ["evaluate", *map(str, files), "-m", "AP nDCG@10", "-q", "--format", "json"]
-    whole = CliRunner().invoke(cli, command)
+    in_memory = CliRunner().invoke(cli, command)
     parts = CliRunner().invoke(cli, [*command, "--buckets", "16", "--temp", str(tmp_path)])
-    assert (whole.exit_code, parts.exit_code) == (0, 0)
-    kept = [line for line in whole.stdout.splitlines() if '"all"' in line or '"query-' in line]
-    assert kept
+    assert (in_memory.exit_code, parts.exit_code) == (0, 0)
+    score_lines = [
+        line for line in in_memory.stdout.splitlines() if '"all"' in line or '"query-' in line
+    ]
+    assert score_lines
     assert [
         line for line in parts.stdout.splitlines() if '"all"' in line or '"query-' in line
-    ] == kept
-    piped = CliRunner().invoke(
+    ] == score_lines
+    piped_outcome = CliRunner().invoke(
         cli,
         ["evaluate", "-", str(files[1]), "-m", "AP", "--buckets", "16"],
         input=files[0].read_bytes(),
     )
-    assert piped.exit_code == 0
+    assert piped_outcome.exit_code == 0

@@ -73,11 +73,11 @@ def session(request: pytest.FixtureRequest, tmp_path_factory: Any) -> Iterator[A
     }
     for name, value in options.items():
         builder = builder.config(name, value)
-    found = builder.getOrCreate()
+    session = builder.getOrCreate()
     try:
-        yield found
+        yield session
     finally:
-        found.stop()
+        session.stop()
         os.environ.clear()
         os.environ.update(before)
 
@@ -101,22 +101,22 @@ def runs(session: Any, kind: str = "string", only: str | None = None) -> Any:
         for doc, score in docs.items()
     ]
     CHANCE.shuffle(rows)
-    found = session.createDataFrame(
+    frame = session.createDataFrame(
         rows, f"system string, query_id {kind}, doc_id string, score double"
     )
-    return found if only is None else found.where(f"system = '{only}'").drop("system")
+    return frame if only is None else frame.where(f"system = '{only}'").drop("system")
 
 
 @pytest.fixture(scope="module")
-def stored(session: Any, tmp_path_factory: Any) -> Any:
+def score_table(session: Any, tmp_path_factory: Any) -> Any:
     """Return the scores of both systems, written to a table and read again."""
     from cranfield import spark
 
     path = str(tmp_path_factory.mktemp("scores") / "scores.parquet")
-    found = spark.evaluate(
+    scores = spark.evaluate(
         judgments(session), runs(session), NAMES, by="system", keep=["country"], buckets=5
     )
-    found.write.parquet(path)
+    scores.write.parquet(path)
     return session.read.parquet(path)
 
 
@@ -126,16 +126,20 @@ def expected() -> Any:
 
 
 def check(rows: list[Any], expected: Any) -> None:
-    found = {(row["system"], row["query_id"]): row for row in rows}
-    assert len(found) == len(rows) == sum(len(one.query_ids) for one in expected.values())
+    row_of_pair = {(row["system"], row["query_id"]): row for row in rows}
+    assert (
+        len(row_of_pair)
+        == len(rows)
+        == sum(len(system_scores.query_ids) for system_scores in expected.values())
+    )
     for name, scores in expected.items():
         for query, values in scores.to_dict().items():
-            assert {one: found[name, query][one] for one in values} == values
-            assert found[name, query]["answered"] == (query in RUNS[name])
+            assert {column: row_of_pair[name, query][column] for column in values} == values
+            assert row_of_pair[name, query]["answered"] == (query in RUNS[name])
 
 
-def test_each_query_has_its_bits(stored: Any, expected: Any) -> None:
-    rows = stored.collect()
+def test_each_query_has_its_bits(score_table: Any, expected: Any) -> None:
+    rows = score_table.collect()
     check(rows, expected)
     assert all(row["country"] == COUNTRY[row["query_id"]] for row in rows)
 
@@ -147,7 +151,7 @@ def test_neither_buckets_nor_partitions_nor_kinds_of_ids_matter(
     from cranfield import spark
 
     kinds = {1: ("string", "int"), 7: ("int", "bigint"), None: ("string", "string")}[buckets]
-    found = spark.evaluate(
+    scores = spark.evaluate(
         judgments(session, kinds[0]).repartition(buckets or 3),
         runs(session, kinds[1]).repartition(4),
         NAMES,
@@ -156,7 +160,7 @@ def test_neither_buckets_nor_partitions_nor_kinds_of_ids_matter(
         top_grade=3,
         buckets=buckets,
     )
-    check(found.collect(), expected)
+    check(scores.collect(), expected)
 
 
 def test_without_a_cogroup_the_scores_are_the_same(
@@ -167,63 +171,67 @@ def test_without_a_cogroup_the_scores_are_the_same(
     from cranfield.extensions.scale import spark as engine
 
     monkeypatch.setattr(engine, "_accepts_arrow", lambda _: False)
-    found = spark.evaluate(
+    scores = spark.evaluate(
         judgments(session), runs(session), NAMES, by="system", keep="country", buckets=4
     )
-    rows = found.collect()
+    rows = scores.collect()
     check(rows, expected)
     assert all(row["country"] == COUNTRY[row["query_id"]] for row in rows)
 
 
 @pytest.mark.parametrize("partitions", [1, 3, 37])
-def test_means_are_exact_for_any_partitions(stored: Any, expected: Any, partitions: int) -> None:
+def test_means_are_exact_for_any_partitions(
+    score_table: Any, expected: Any, partitions: int
+) -> None:
     from cranfield import spark
 
-    rows = spark.summarize(stored.repartition(partitions)).collect()
+    rows = spark.summarize(score_table.repartition(partitions)).collect()
     assert len(rows) == 2 * len(NAMES.split())
     for row in rows:
         assert row["value"] == expected[row["system"]].means(exact=True)[row["measure"]]
         assert (row["queries"], row["answered"]) == (60, 50 if row["system"] == "new" else 60)
 
 
-def test_slices_are_those_of_the_judged_queries(stored: Any) -> None:
+def test_slices_are_those_of_the_judged_queries(score_table: Any) -> None:
     from cranfield import spark
 
-    sliced = evaluate(Qrels(JUDGED, top_grade=3), RUNS, NAMES, slices=COUNTRY)
-    rows = spark.summarize(stored, by=["system", "country"], measures="RR").collect()
+    slice_scores = evaluate(Qrels(JUDGED, top_grade=3), RUNS, NAMES, slices=COUNTRY)
+    rows = spark.summarize(score_table, by=["system", "country"], measures="RR").collect()
     assert len(rows) == 2 * 3
     for row in rows:
-        scores = sliced[row["system"]].slice(row["country"])
+        scores = slice_scores[row["system"]].slice(row["country"])
         assert row["value"] == scores.means(exact=True)["RR"]
         assert row["queries"] == len(scores.query_ids)
-    (row,) = spark.summarize(stored.where("system = 'new'"), by=(), measures="AP").collect()
-    assert row["value"] == sliced["new"].means(exact=True)["AP"]
+    (row,) = spark.summarize(score_table.where("system = 'new'"), by=(), measures="AP").collect()
+    assert row["value"] == slice_scores["new"].means(exact=True)["AP"]
 
 
-def test_a_comparison_is_that_of_the_t_test(stored: Any, expected: Any) -> None:
+def test_a_comparison_is_that_of_the_t_test(score_table: Any, expected: Any) -> None:
     from cranfield import compare, spark
 
-    rows = spark.compare(stored, "old", relative=True).collect()
-    found = {row["measure"]: row for row in rows}
+    rows = spark.compare(score_table, "old", relative=True).collect()
+    row_of_measure = {row["measure"]: row for row in rows}
     of_one = compare(expected, baseline="old", test="t", correction="none")
     for name in ("nDCG@5", "AP", "RR"):
-        pair, row = of_one[name]["new"], found[name]
+        pair, row = of_one[name]["new"], row_of_measure[name]
         assert row["system"] == "new"
         numbers = (pair.difference, pair.low, pair.high, pair.p)
         ours = (row["difference"], row["low"], row["high"], row["p"])
         assert ours == pytest.approx(numbers, rel=1e-9)
         assert (row["better"], row["same"]) == (pair.wins, pair.ties)
         assert row["relative_low"] < row["relative"] < row["relative_high"]
-    rows = spark.compare(stored, "old", by="country", measures="AP").collect()
+    rows = spark.compare(score_table, "old", by="country", measures="AP").collect()
     assert sorted(row["country"] for row in rows) == ["a", "b", "c"]
 
 
-def test_several_rows_of_a_query_are_refused_by_a_comparison(stored: Any) -> None:
+def test_several_rows_of_a_query_are_refused_by_a_comparison(score_table: Any) -> None:
     from cranfield import spark
 
-    for whose, named in (("old", "the baseline"), ("new", "'new'")):
-        twice = stored.unionByName(stored.where(f"system = '{whose}' AND query_id = '117'"))
-        with pytest.raises(Exception, match=f"query '117' has 2 rows of scores of {named}"):
+    for system, system_text in (("old", "the baseline"), ("new", "'new'")):
+        twice = score_table.unionByName(
+            score_table.where(f"system = '{system}' AND query_id = '117'")
+        )
+        with pytest.raises(Exception, match=f"query '117' has 2 rows of scores of {system_text}"):
             spark.compare(twice, "old").collect()
 
 
@@ -231,13 +239,13 @@ def test_a_run_alone_and_a_side_without_rows(session: Any) -> None:
     from cranfield import spark
 
     alone = runs(session, only="new")
-    found = spark.evaluate(judgments(session), alone, "RR", buckets=3)
-    assert found.columns == ["query_id", "answered", "RR"]
-    assert {row["query_id"]: row["RR"] for row in found.collect()} == evaluate(
+    scores = spark.evaluate(judgments(session), alone, "RR", buckets=3)
+    assert scores.columns == ["query_id", "answered", "RR"]
+    assert {row["query_id"]: row["RR"] for row in scores.collect()} == evaluate(
         JUDGED, RUNS["new"], "RR"
     ).per_query("RR")
-    nothing = spark.evaluate(judgments(session), alone.where("1 = 0"), "RR", buckets=3)
-    (row,) = spark.summarize(nothing).collect()
+    empty_scores = spark.evaluate(judgments(session), alone.where("1 = 0"), "RR", buckets=3)
+    (row,) = spark.summarize(empty_scores).collect()
     assert (row["value"], row["queries"], row["answered"]) == (0.0, 60, 0)
     with pytest.raises(InputError, match="the qrels: hold no judgment"):
         spark.evaluate(judgments(session).where("1 = 0"), alone, "RR")
@@ -254,18 +262,18 @@ def test_arrays_are_scored_without_a_shuffle(session: Any) -> None:
         "user string, relevant_items array<string>, "
         "recommendations array<struct<item: string, rating: double>>"
     )
-    found = spark.evaluate(session.createDataFrame(rows, kinds), "R@5 RR")
+    array_scores = spark.evaluate(session.createDataFrame(rows, kinds), "R@5 RR")
     lists = {query: list(RUNS["new"].get(query, {})) for query in JUDGED}
     sets = {query: set(docs) for query, docs in JUDGED.items()}
     expected = evaluate(sets, lists, "R@5 RR").to_dict()
-    for row in found.collect():
+    for row in array_scores.collect():
         assert {name: row[name] for name in ("R@5", "RR")} == expected[row["query_id"]]
     one_side = session.createDataFrame(rows, kinds).select("user", "recommendations")
-    both = spark.evaluate(
+    two_scores = spark.evaluate(
         judgments(session).withColumnRenamed("query_id", "user"), one_side, "RR", buckets=2
     )
     expected = evaluate(JUDGED, lists, "RR").to_dict()
-    for row in both.collect():
+    for row in two_scores.collect():
         assert row["RR"] == expected[row["query_id"]]["RR"]
 
 
@@ -277,9 +285,9 @@ def test_own_measures_are_sent_or_refused(session: Any, monkeypatch: pytest.Monk
     sys.modules.pop("helpers.own_measure", None)
     own_measure = importlib.import_module("helpers.own_measure")  # for this test alone
 
-    found = spark.evaluate(judgments(session), runs(session, only="new"), "OwnFirst", buckets=2)
+    scores = spark.evaluate(judgments(session), runs(session, only="new"), "OwnFirst", buckets=2)
     expected = evaluate(JUDGED, RUNS["new"], "OwnFirst").per_query("OwnFirst")
-    assert {row["query_id"]: row["OwnFirst"] for row in found.collect()} == expected
+    assert {row["query_id"]: row["OwnFirst"] for row in scores.collect()} == expected
     monkeypatch.setattr(own_measure.own_first, "__module__", "__main__")
     assert parse("OwnFirst").definition.module == "__main__"
     with pytest.raises(MeasureError, match="declared in the program itself"):
@@ -287,7 +295,7 @@ def test_own_measures_are_sent_or_refused(session: Any, monkeypatch: pytest.Monk
 
 
 def test_what_is_wrong_is_refused_where_it_is_called(
-    session: Any, stored: Any, monkeypatch: pytest.MonkeyPatch
+    session: Any, score_table: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from cranfield import spark
 
@@ -299,34 +307,34 @@ def test_what_is_wrong_is_refused_where_it_is_called(
         (OptionError, "choose one of 'plain', 'safe'", {"names": "nice"}),
         (TypeError, "tie", {"tie": "best"}),
     ]
-    for kind, said, options in wrong:
-        with pytest.raises(kind, match=said):
+    for kind, message, options in wrong:
+        with pytest.raises(kind, match=message):
             spark.evaluate(judged, ranked, "RR", **options)
     with pytest.raises(InputError, match="has no column 'relevance'"):
         spark.evaluate(judged.withColumnRenamed("relevance", "stars"), ranked, "RR")
     with pytest.raises(OptionError, match="a run of its own"):
         spark.evaluate(judged, "RR", by="system")
     with pytest.raises(InputError, match="have no column 'land'"):
-        spark.summarize(stored, by="land")
+        spark.summarize(score_table, by="land")
     with pytest.raises(MeasureError, match="no scores of P@5"):
-        spark.summarize(stored, measures="P@5")
+        spark.summarize(score_table, measures="P@5")
     with pytest.raises(OptionError, match="cluster goes with relative"):
-        spark.compare(stored, "old", cluster="country")
+        spark.compare(score_table, "old", cluster="country")
     with pytest.raises(InputError, match="no scores of the baseline 'odl'"):
-        spark.compare(stored, "odl")
-    unnamed = ranked.selectExpr("CAST(NULL AS string) AS system", "query_id", "doc_id", "score")
+        spark.compare(score_table, "odl")
+    unnamed_run = ranked.selectExpr("CAST(NULL AS string) AS system", "query_id", "doc_id", "score")
     with pytest.raises(InputError, match="rows without a system"):
-        spark.evaluate(judged, ranked.unionByName(unnamed), "RR", by="system")
+        spark.evaluate(judged, ranked.unionByName(unnamed_run), "RR", by="system")
     with pytest.raises(InputError, match="has no system in system"):
         spark.evaluate(judged, ranked.where("1 = 0"), "RR", by="system")
     lists = judged.selectExpr("query_id", "doc_id", "relevance", "array(doc_id) AS words")
     with pytest.raises(OptionError, match=r"column 'words' holds an array<string>"):
         spark.evaluate(lists, ranked, "RR", by="system", keep="words")
-    with monkeypatch.context() as patched:
-        patched.setattr("cranfield.extensions.scale.tasks._safe_name", lambda _: "same")
+    with monkeypatch.context() as context:
+        context.setattr("cranfield.extensions.scale.tasks._safe_name", lambda _: "same")
         with pytest.raises(OptionError, match="RR and AP would both be column 'same'"):
             spark.evaluate(judged, ranked, "RR AP", by="system", names="safe")
-    plain = stored.select("query_id", "RR")
+    plain = score_table.select("query_id", "RR")
     with pytest.raises(OptionError, match="state it, system="):
         spark.compare(plain, "old")
 
@@ -345,10 +353,10 @@ def test_ids_that_match_nothing_are_the_error_that_they_are_in_memory(
 ) -> None:
     from cranfield import spark
 
-    query, doc, said = STRANGERS[case]
+    query, doc, message = STRANGERS[case]
     judged = [("q1", "d1", 1), ("7", "d1", 1)]
     ranked = [("a", "q1", "d1", 0.5), ("b", query, doc, 0.5)]
-    with pytest.raises(NothingSharedError, match=said) as in_memory:
+    with pytest.raises(NothingSharedError, match=message) as in_memory:
         evaluate({query: {doc: grade} for query, doc, grade in judged}, {query: {doc: 0.5}}, "RR")
     qrels = session.createDataFrame(judged, "query_id string, doc_id string, relevance int")
     kinds = "system string, query_id string, doc_id string, score double"
@@ -386,8 +394,8 @@ def test_unmatched_queries_and_skipped_rows_are_counted_in_the_result(session: A
         n_left_out = n_judged + sum("d5" in docs for docs in run.values())
         assert rows[name]["left_out"] == n_left_out
         assert rows[name]["unjudged"] == len(run.keys() - JUDGED.keys()) == 10
-    (both,) = spark.summarize(scores, by=()).collect()
-    assert both["unjudged"] == 20
+    (row,) = spark.summarize(scores, by=()).collect()
+    assert row["unjudged"] == 20
     (unknown,) = spark.summarize(scores.select("query_id", "RR"), by=()).collect()
     assert (unknown["unjudged"], unknown["left_out"]) == (None, None)
 
@@ -407,10 +415,10 @@ def test_types_are_checked_at_the_call_with_the_remedy_of_spark(
 ) -> None:
     from cranfield import spark
 
-    name, said, remedy = WRONG_KINDS[expression]
-    names = [one if one != name else f"{expression} AS {name}" for one in COLUMNS]
+    name, message, remedy = WRONG_KINDS[expression]
+    names = [column if column != name else f"{expression} AS {name}" for column in COLUMNS]
     ranked = runs(session, only="new").selectExpr(*names)
-    with pytest.raises(InputError, match=said) as caught:
+    with pytest.raises(InputError, match=message) as caught:
         spark.evaluate(judgments(session), ranked, "RR")
     assert remedy in str(caught.value)
     assert "astype" not in str(caught.value)
@@ -491,15 +499,17 @@ def test_what_is_wrong_with_rows_ends_the_job_in_words(session: Any) -> None:
     twice = spark.evaluate(judgments(session), ranked.unionByName(ranked), "RR", buckets=2)
     with pytest.raises(Exception, match=r"DuplicateError: .*document 'd\d+'"):
         twice.collect()
-    kept = spark.evaluate(
+    scores_of_valid_rows = spark.evaluate(
         judgments(session), ranked.unionByName(ranked), "RR", buckets=2, duplicates="first"
     )
-    assert kept.count() == 60
+    assert scores_of_valid_rows.count() == 60
     null = ranked.selectExpr("query_id", "doc_id", "IF(query_id = '120', NULL, score) AS score")
     with pytest.raises(Exception, match=r"InputError: .*score.*query '120', document 'd\d+'"):
         spark.evaluate(judgments(session), null, "RR", buckets=2).collect()
-    skipped = spark.evaluate(judgments(session), null, "RR", buckets=2, errors="skip").collect()
-    assert {row["query_id"] for row in skipped if not row["answered"]} == {
+    skipped_rows = spark.evaluate(
+        judgments(session), null, "RR", buckets=2, errors="skip"
+    ).collect()
+    assert {row["query_id"] for row in skipped_rows if not row["answered"]} == {
         *(query for query in JUDGED if query not in RUNS["new"]),
         "120",
     }
@@ -507,7 +517,11 @@ def test_what_is_wrong_with_rows_ends_the_job_in_words(session: Any) -> None:
 
 def test_the_page_runs(session: Any, capsys: pytest.CaptureFixture[str]) -> None:
     page = (DOCS / "background" / "scale.md").read_text("utf-8")
-    (block,) = (one for one in re.findall(r"```python\n(.*?)```", page, re.S) if "ranking." in one)
+    (block,) = (
+        block_text
+        for block_text in re.findall(r"```python\n(.*?)```", page, re.S)
+        if "ranking." in block_text
+    )
     session.sql("CREATE DATABASE IF NOT EXISTS lake")
     for name in ("judgments", "recommendations", "scores"):
         session.sql(f"DROP TABLE IF EXISTS lake.{name}")
@@ -517,6 +531,6 @@ def test_the_page_runs(session: Any, capsys: pytest.CaptureFixture[str]) -> None
     )
     ranked.write.saveAsTable("lake.recommendations")
     exec(compile(block, "scale.md", "exec"), {"spark": session})  # noqa: S102 - it is the page's
-    shown = capsys.readouterr().out
-    assert "std_error" in shown
-    assert "baseline_mean" in shown
+    output = capsys.readouterr().out
+    assert "std_error" in output
+    assert "baseline_mean" in output

@@ -16,7 +16,7 @@ MEASURES = (
     "RelString@20 NumRet NumRel NumRelRet Judged@10 Success@1"
 )
 GROUPS = "Prefs"  # of preferences; of judges, each a mind of its own, too
-STORED = [
+STORED_CASES = [
     *(("trec_eval", "qrels.test", f"results.{end}", None) for end in ("test", "trunc")),
     ("trec_eval", "qrels.test.with-comments", "results.test", None),
     ("trec_eval", "qrels.comment.test", "results.comment.test", None),
@@ -40,7 +40,7 @@ STORED = [
 ]
 
 
-@pytest.mark.parametrize(("folder", "qrels", "run", "form"), STORED)
+@pytest.mark.parametrize(("folder", "qrels", "run", "form"), STORED_CASES)
 @pytest.mark.filterwarnings("ignore::cranfield.CranfieldWarning")
 def test_buckets_and_processors_change_no_bit(
     data: Path, folder: str, qrels: str, run: str, form: str | None, monkeypatch: pytest.MonkeyPatch
@@ -48,23 +48,23 @@ def test_buckets_and_processors_change_no_bit(
     judged = data / folder / qrels if form is None else read_qrels(data / folder / qrels, form)
     measures = MEASURES if form is None else GROUPS
 
-    def found(n: int) -> Scores:
+    def evaluate_files(n: int) -> Scores:
         scores = evaluate(judged, data / folder / run, measures, duplicates="first", buckets=n)
         assert isinstance(scores, Scores)
         return scores
 
-    whole = found(1)
+    in_memory = evaluate_files(1)
     monkeypatch.setattr(SIZES, "bytes", 20_000)  # so that there is work for several threads
     monkeypatch.setattr(SIZES, "rows", 500)
     for n_cores in (1, 2, 8):
         monkeypatch.setattr(threads, "_count_cores", lambda n=n_cores: n)
         for n in (1, 16, 64):
-            scores = found(n)
-            assert [*scores.query_ids] == [*whole.query_ids]
-            assert scores.values.dtype == whole.values.dtype
-            assert repr(scores.values.tolist()) == repr(whole.values.tolist())
-            assert scores.means() == whole.means()
-            assert scores.counts == whole.counts
+            scores = evaluate_files(n)
+            assert [*scores.query_ids] == [*in_memory.query_ids]
+            assert scores.values.dtype == in_memory.values.dtype
+            assert repr(scores.values.tolist()) == repr(in_memory.values.tolist())
+            assert scores.means() == in_memory.means()
+            assert scores.counts == in_memory.counts
 
 
 def test_a_number_beside_texts_is_of_the_same_type_in_every_bucket() -> None:

@@ -46,11 +46,11 @@ SCORES = st.lists(st.floats(0, 1).filter(lambda x: x == 0 or x > 1e-140), min_si
 
 @given(DOUBLES)
 def test_a_sum_is_that_of_the_fractions(values: list[float]) -> None:
-    found = count_units(np.array(values, float))
-    assert fraction_of_units(found) == sum(map(Fraction, values))
-    assert text_to_units(units_to_text(found)) == found
-    assert found == count_units(np.array(values[::-1], float))
-    assert found == count_units(np.array(values[:7], float)) + count_units(
+    n_units = count_units(np.array(values, float))
+    assert fraction_of_units(n_units) == sum(map(Fraction, values))
+    assert text_to_units(units_to_text(n_units)) == n_units
+    assert n_units == count_units(np.array(values[::-1], float))
+    assert n_units == count_units(np.array(values[:7], float)) + count_units(
         np.array(values[7:], float)
     )
 
@@ -59,10 +59,10 @@ def test_a_sum_is_that_of_the_fractions(values: list[float]) -> None:
 def test_a_mean_and_a_variance_are_those_of_the_fractions(values: list[float]) -> None:
     column, fractions = np.array(values), [*map(Fraction, values)]
     mean = sum(fractions) / len(values)
-    variance = sum((one - mean) ** 2 for one in fractions) / (len(values) - 1)
+    variance = sum((fraction - mean) ** 2 for fraction in fractions) / (len(values) - 1)
     assert mean_of_units(count_units(column), len(values)) == float(mean)
     squares = count_square_units(column)
-    assert fraction_of_units(squares) == sum(one**2 for one in fractions)
+    assert fraction_of_units(squares) == sum(fraction**2 for fraction in fractions)
     assert variance_of_units(count_units(column), squares, len(values)) == float(variance)
 
 
@@ -82,17 +82,17 @@ def collection(n_queries: int, seed: int) -> tuple[Dicts, Dicts]:
 
 def plain_measures() -> list[Measure]:
     """Return every measure that takes plain judgments, with and without a cutoff."""
-    found = []
-    for one in definitions():
-        for text in (one.name, f"{one.name}@10", f"{one.name}@0.5"):
+    measures = []
+    for definition in definitions():
+        for text in (definition.name, f"{definition.name}@10", f"{definition.name}@0.5"):
             try:
                 (measure,) = parse_all(text)
                 evaluate({"q": {"a": 1, "b": 0}}, {"q": ["a", "b"]}, measure)
             except CranfieldError:
                 continue
-            if not one.is_text:
-                found.append(measure)
-    return list(dict.fromkeys(found))
+            if not definition.is_text:
+                measures.append(measure)
+    return list(dict.fromkeys(measures))
 
 
 MEASURES = plain_measures()
@@ -105,69 +105,69 @@ def parts_of(qrels: Dicts, run: Dicts, n_parts: int, seed: int) -> list[tuple[Di
     parts: list[tuple[Dicts, Dicts]] = [({}, {}) for _ in range(n_parts)]
     for query in qrels.keys() | run.keys():
         part: Any = chance.choice(parts)
-        for side, whole in zip(part, (qrels, run), strict=True):
-            if query in whole:
-                side[query] = whole[query]
+        for side, all_docs in zip(part, (qrels, run), strict=True):
+            if query in all_docs:
+                side[query] = all_docs[query]
     return parts
 
 
-def merged(tallies: Sequence[Tally], seed: int) -> Tally:
+def merge_randomly(tallies: Sequence[Tally], seed: int) -> Tally:
     """Return tallies merged in a random tree; half of them come from JSON, half were pickled."""
     chance, trees = random.Random(seed), list(tallies)
     while len(trees) > 1:
-        one, other = (trees.pop(chance.randrange(len(trees))) for _ in range(2))
-        copy = pickle.loads(pickle.dumps(other))  # noqa: S301 - our own
-        trees.append(Tally.from_json(one.to_json()).merge(copy))
+        tally, merged_tally = (trees.pop(chance.randrange(len(trees))) for _ in range(2))
+        copy = pickle.loads(pickle.dumps(merged_tally))  # noqa: S301 - our own
+        trees.append(Tally.from_json(tally.to_json()).merge(copy))
     return trees[0]
 
 
 def test_there_are_many_measures() -> None:
     assert len(MEASURES) > 90
-    assert {one.definition.aggregation for one in MEASURES} == {"mean", "sum", "geometric"}
+    assert {measure.definition.aggregation for measure in MEASURES} == {"mean", "sum", "geometric"}
 
 
 # 600 parts, each of a query, take their time.
 @pytest.mark.parametrize("n_parts", [1, 3, 50, 600] if is_thorough() else [1, 20])
 def test_parts_give_the_bits_of_one_evaluation(n_parts: int) -> None:
     qrels, run = collection(600, 1)
-    whole = evaluate(qrels, run, MEASURES, slices=LABELS)
+    scores = evaluate(qrels, run, MEASURES, slices=LABELS)
     tallies = []
     for of_qrels, of_run in parts_of(qrels, run, n_parts, 2):
         tally = Tally(MEASURES, top_grade=3)
         tally.update(of_qrels or None, of_run or None, LABELS)
         tallies.append(tally)
-    found = merged(tallies, 3).result()
-    assert found.means() == whole.means(exact=True)
+    totals = merge_randomly(tallies, 3).result()
+    assert totals.means() == scores.means(exact=True)
     for name in ("odd", "even"):
-        assert found.means(name) == whole.slice(name).means(exact=True)
-    assert found.counts == whole.counts
+        assert totals.means(name) == scores.slice(name).means(exact=True)
+    assert totals.counts == scores.counts
 
 
 def test_values_are_rounded_once() -> None:
     qrels, run = collection(600, 4)
-    found = evaluate(qrels, run, "RR GMAP NumRelRet")
-    values = {name: [*found.per_query(name).values()] for name in found.means()}
-    exactly = found.means(exact=True)
+    scores = evaluate(qrels, run, "RR GMAP NumRelRet")
+    values = {name: [*scores.per_query(name).values()] for name in scores.means()}
+    exactly = scores.means(exact=True)
     assert exactly["RR"] == float(sum(map(Fraction, values["RR"])) / len(values["RR"]))
     assert exactly["NumRelRet"] == sum(values["NumRelRet"])
-    assert math.isclose(exactly["GMAP"], found["GMAP"], rel_tol=1e-13)
-    rows = {row["measure"]: row for row in tallied("RR NumRelRet", qrels, run).result().rows()}
+    assert math.isclose(exactly["GMAP"], scores["GMAP"], rel_tol=1e-13)
+    rows = {row["measure"]: row for row in tally_parts("RR NumRelRet", qrels, run).result().rows()}
     assert math.isclose(
         rows["RR"]["std_error"], np.std(values["RR"], ddof=1) / math.sqrt(len(values["RR"]))
     )
     assert rows["NumRelRet"]["std_error"] is None
 
 
-def tallied(measures: str, qrels: Dicts, run: Dicts, n_parts: int = 5, **how: Any) -> Tally:
+def tally_parts(measures: str, qrels: Dicts, run: Dicts, n_parts: int = 5, **judging: Any) -> Tally:
     """Return the tally of several parts, one updated after the other."""
-    tally = Tally(measures, **how)
+    tally = Tally(measures, **judging)
     for of_qrels, of_run in parts_of(qrels, run, n_parts, 5):
         tally.update(of_qrels or None, of_run or None)
     return tally
 
 
 @pytest.mark.parametrize(
-    "how",
+    "judging",
     [
         {"queries": "both"},
         {"queries": "retrieved"},
@@ -179,12 +179,12 @@ def tallied(measures: str, qrels: Dicts, run: Dicts, n_parts: int = 5, **how: An
     ],
     ids=str,
 )
-def test_options_are_those_of_evaluate(how: dict[str, Any]) -> None:
+def test_options_are_those_of_evaluate(judging: dict[str, Any]) -> None:
     qrels, run = collection(60, 6)
-    whole = evaluate(qrels, run, "AP nDCG@5 P@3", **how)
-    found = tallied("AP nDCG@5 P@3", qrels, run, 40, **how).result()
-    assert found.means() == whole.means(exact=True)
-    assert found.counts == whole.counts
+    scores = evaluate(qrels, run, "AP nDCG@5 P@3", **judging)
+    totals = tally_parts("AP nDCG@5 P@3", qrels, run, 40, **judging).result()
+    assert totals.means() == scores.means(exact=True)
+    assert totals.counts == scores.counts
 
 
 def test_the_highest_grade_of_another_part_counts() -> None:
@@ -208,7 +208,7 @@ def test_a_measure_that_depends_on_the_highest_grade_is_known_by_random_rankings
     chance = random.Random(20261125)
     docs = list("abcdefgh")
     judged = {
-        f"q{i}": {one: chance.randint(0, 2) for one in chance.sample(docs, 5)} for i in range(300)
+        f"q{i}": {doc: chance.randint(0, 2) for doc in chance.sample(docs, 5)} for i in range(300)
     }
     run = {query: chance.sample(docs, 6) for query in judged}
     depend = set()
@@ -222,13 +222,17 @@ def test_a_measure_that_depends_on_the_highest_grade_is_known_by_random_rankings
         if definition.cutoff_kind == "recall":
             continue
         for k in (1, 2, 5) if definition.cutoff != "none" else (None,):
-            one = definition.name if k is None else f"{definition.name}@{k}"
-            found = [
-                repr(evaluate(Qrels(judged, top_grade=top), run, one).per_query(one))
+            measure_name = definition.name if k is None else f"{definition.name}@{k}"
+            scores = [
+                repr(
+                    evaluate(Qrels(judged, top_grade=top), run, measure_name).per_query(
+                        measure_name
+                    )
+                )
                 for top in (2, 3)
             ]
-            if found[0] != found[1]:
-                assert depends_on_top_grade(parse(one)), one
+            if scores[0] != scores[1]:
+                assert depends_on_top_grade(parse(measure_name)), measure_name
                 depend.add(definition.name)
     assert {"ERR", "nERR"} <= depend
     assert not depends_on_top_grade(parse("nDCG@1"))
@@ -251,25 +255,25 @@ def test_nothing_is_added_if_an_error_is_raised() -> None:
 def test_threads_have_a_tally_each() -> None:
     qrels, run = collection(200, 7)
 
-    def one(part: tuple[Dicts, Dicts]) -> Tally:
+    def tally_part(part: tuple[Dicts, Dicts]) -> Tally:
         tally = Tally("AP nDCG@10")
         tally.update(part[0] or None, part[1] or None)
         return tally
 
     with ThreadPoolExecutor(4) as pool:
-        found = reduce(Tally.merge, pool.map(one, parts_of(qrels, run, 20, 8)))
-    assert found.result().means() == evaluate(qrels, run, "AP nDCG@10").means(exact=True)
+        merged_tally = reduce(Tally.merge, pool.map(tally_part, parts_of(qrels, run, 20, 8)))
+    assert merged_tally.result().means() == evaluate(qrels, run, "AP nDCG@10").means(exact=True)
 
 
 def test_what_cannot_be_merged_or_read_is_refused() -> None:
     tally = Tally("AP", depth=5)
-    for other, said in (
+    for other, message in (
         (Tally("RR", depth=5), "different measures: AP and RR"),
         (Tally("AP"), "different options"),
         (Tally("AP", depth=5, top_grade=2), "different top_grade"),
         ("AP", "not with a str"),
     ):
-        with pytest.raises(OptionError, match=said):
+        with pytest.raises(OptionError, match=message):
             tally.merge(other)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="has no query"):
         tally.result()
@@ -281,13 +285,13 @@ def test_what_cannot_be_merged_or_read_is_refused() -> None:
         tally.result()
     with pytest.raises(MeasureError, match="a string"):
         Tally("RelString")
-    made = tally.to_json()
-    for wrong in ("", "[]", "{}", made.replace('"shared"', '"other"'), made[:-5]):
+    text = tally.to_json()
+    for wrong in ("", "[]", "{}", text.replace('"shared"', '"other"'), text[:-5]):
         with pytest.raises(InputError, match="not the JSON of a tally"):
             Tally.from_json(wrong)
     for wrong in (
-        made.replace('"tally": 1', '"tally": 2'),
-        made.replace('field": "', 'field": "9'),
+        text.replace('"tally": 1', '"tally": 2'),
+        text.replace('field": "', 'field": "9'),
     ):
         with pytest.raises(InputError, match="made by cranfield"):
             Tally.from_json(wrong)
@@ -295,7 +299,7 @@ def test_what_cannot_be_merged_or_read_is_refused() -> None:
 
 def test_a_tally_is_small() -> None:
     qrels, run = collection(300, 9)
-    tally = tallied("AP nDCG@10 P@5 RR", qrels, run)
+    tally = tally_parts("AP nDCG@10 P@5 RR", qrels, run)
     assert len(pickle.dumps(tally)) < 4 * 400 + 2000
     assert len(tally.to_json()) < 4 * 200 + 1000
     assert len(tally.result().rows()) == 4

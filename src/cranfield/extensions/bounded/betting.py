@@ -40,17 +40,17 @@ class DifferenceRange:
     baseline_mean: float | None = None
     target: float | None = None
 
-    def find_ends(self, bound: float) -> tuple[float, float]:
-        """Return the least and the greatest value that a difference minus the bound may have."""
+    def find_ends(self, threshold: float) -> tuple[float, float]:
+        """Return the least and the greatest value that a difference minus a threshold may have."""
         if self.target is not None:
-            return self.low - self.target - bound, self.high - self.target - bound
+            return self.low - self.target - threshold, self.high - self.target - threshold
         if self.baseline_mean is None:
             size = self.high - self.low
-            return -size - bound, size - bound
+            return -size - threshold, size - threshold
         if self.higher_is_better:  # score - share * baseline
-            share = 1 + bound / self.baseline_mean
+            share = 1 + threshold / self.baseline_mean
             return self.low - share * self.high, self.high - share * self.low
-        share = 1 - bound / self.baseline_mean  # share * baseline - score
+        share = 1 - threshold / self.baseline_mean  # share * baseline - score
         return share * self.low - self.high, share * self.high - self.low
 
 
@@ -97,7 +97,7 @@ def bet_on_bounds(
     for column, pair_bounds in zip(differences.T, bounds.T, strict=True):
         pair = _CountedDifferences.from_queries(column, weights, difference_range)
         for sign in (1, -1):
-            log_wealths = [pair.log_wealth(sign, bound) for bound in pair_bounds.tolist()]
+            log_wealths = [pair.log_wealth(sign, threshold) for threshold in pair_bounds.tolist()]
             p = np.array([math.exp(-max(0.0, log_wealth)) for log_wealth in log_wealths])
             p = np.maximum(p, np.finfo(np.float64).tiny)  # no p-value is 0
             # Rounding must not put a bound that is not rejected beyond the limit.
@@ -128,14 +128,14 @@ class _CountedDifferences:
         distinct, counts = np.unique(np.stack(rows), axis=1, return_counts=True)
         return cls(distinct[0], distinct[1], counts, difference_range)
 
-    def log_wealth(self, sign: int, bound: float) -> float:
-        """Return the logarithm of the wealth against a mean <= bound (sign 1) or >= bound (-1)."""
-        ends = self.difference_range.find_ends(bound)
+    def log_wealth(self, sign: int, threshold: float) -> float:
+        """Return the log of the wealth against a mean up to, or from (sign -1), a threshold."""
+        ends = self.difference_range.find_ends(threshold)
         lowest = ends[0] if sign > 0 else -ends[1]
-        return log_wealth(sign * (self.differences - bound * self.weights), lowest, self.counts)
+        return log_wealth(sign * (self.differences - threshold * self.weights), lowest, self.counts)
 
     def find_limit(self, sign: int, alpha: float) -> float:
-        """Return the bound farthest from the mean that the test does not reject, by bisection."""
+        """Return the farthest threshold from the mean that is not rejected, by bisection."""
         log_threshold = -math.log(alpha)
         score_range = self.difference_range.high - self.difference_range.low
         # At the mean, no bet wins: a product of factors with mean 1 is at most 1.

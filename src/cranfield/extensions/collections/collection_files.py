@@ -52,8 +52,8 @@ def _search_folder(path: str) -> tuple[dict[str, CollectionFiles], list[Note]]:
     for name in sorted(os.listdir(path)):
         folder = os.path.join(path, name)
         if os.path.isdir(folder) and not name.startswith("."):
-            files_of_collection[name], other_files = _search_collection(name, folder)
-            unread_files += [f"{name}/{file}" for file in other_files]
+            files_of_collection[name], unread_names = _search_collection(name, folder)
+            unread_files += [f"{name}/{file}" for file in unread_names]
     if not files_of_collection:
         raise InputError(
             "holds no folder of a collection",
@@ -100,9 +100,9 @@ def _search_collection(name: str, folder: str) -> tuple[CollectionFiles, list[st
             hint="Runs are files such as bm25.run, or those in a folder runs.",
         )
     paths = [os.path.join(folder, file) for file in run_files]
-    other_files = [file for file in file_names if file not in (*qrels_files, *run_files)]
+    unread_names = [file for file in file_names if file not in (*qrels_files, *run_files)]
     qrels = os.path.join(folder, qrels_files[0])
-    return CollectionFiles(qrels, _path_of_system(name, paths)), other_files
+    return CollectionFiles(qrels, _path_of_system(name, paths)), unread_names
 
 
 def _path_of_system(collection: str, paths: Sequence[str]) -> dict[str, str]:

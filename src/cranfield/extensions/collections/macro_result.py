@@ -88,9 +88,9 @@ def compare_averages(
     higher_is_better = first_scores.is_higher_better(measure_names[0])
     measure_of_collection = dict(zip(aligned_scores, measure_names, strict=True))
     scores_of_collection: dict[str, Floats] = {}
-    for name, aligned in aligned_scores.items():
-        columns = [aligned.system_names.index(system) for system in system_names]
-        scores = aligned.measure_scores(measure_of_collection[name])
+    for name, collection_scores in aligned_scores.items():
+        columns = [collection_scores.system_names.index(system) for system in system_names]
+        scores = collection_scores.measure_scores(measure_of_collection[name])
         scores_of_collection[name] = scores[:, columns]
     # Which query is flipped when depends on the names of the collections, not on their order.
     index_of_collection = {name: i for i, name in enumerate(sorted(scores_of_collection))}
@@ -113,8 +113,10 @@ def compare_averages(
         **compare_by_collections(means, left_column, right_column, settings, higher_is_better),
     }
     ranges = [
-        score_range(aligned.find_measure(measure_of_collection[name]), scores_of_collection[name])
-        for name, aligned in aligned_scores.items()
+        score_range(
+            collection_scores.find_measure(measure_of_collection[name]), scores_of_collection[name]
+        )
+        for name, collection_scores in aligned_scores.items()
     ]
     greatest = sum(high - low for low, high in ranges) / len(ranges)  # of a difference
     for low, high in (("low", "high"), ("others_low", "others_high")):

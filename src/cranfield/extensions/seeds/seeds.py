@@ -138,8 +138,8 @@ def average_runs(measure: Measure | None, scores: Floats) -> Floats:
 
     It is the geometric mean for a measure whose mean over queries is geometric.
     """
-    first_run, *other_runs = to_compared_unit(measure, scores).T
-    mean_scores: Floats = sum(other_runs, first_run) / (1 + len(other_runs))
+    first_run, *later_runs = to_compared_unit(measure, scores).T
+    mean_scores: Floats = sum(later_runs, first_run) / (1 + len(later_runs))
     return np.exp(mean_scores) if is_geometric(measure) else mean_scores
 
 
