@@ -24,7 +24,7 @@ from cranfield.formats.block import (
     join_blocks,
 )
 from cranfield.formats.columns import sort_roles
-from cranfield.formats.objects import Nested
+from cranfield.formats.objects import DocsOfQuery
 from cranfield.formats.source import Source, describe_sources
 from cranfield.formats.systems import refuse_mixture
 
@@ -44,7 +44,7 @@ class Documents:
 
     name: str
     errors: Errors
-    docs_of_query: Nested | None  # {query: {doc: score}} of a run that came as a dict
+    docs_of_query: DocsOfQuery | None  # {query: {doc: score}} of a run that came as a dict
     conversion: "Chunks | Spans | None" = None  # None: each row is a document
     sources: Sequence[Source]  # the files that it is read from, none if it is in memory
     left_out: FaultyRows  # when it was opened; blocks count rows that are left out later

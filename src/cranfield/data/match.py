@@ -30,7 +30,7 @@ from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
 from cranfield.errors import DuplicateError, OptionError
 from cranfield.formats.block import NO_FAULTY_ROWS, FaultyRows, Load
-from cranfield.formats.objects import Nested, score_by_position
+from cranfield.formats.objects import DocsOfQuery, score_by_position
 from cranfield.formats.values import pack_doubles, to_scores
 from cranfield.progress import watch_files, watch_steps
 
@@ -414,16 +414,18 @@ def _look_up_judged(
     return _QueryHits(n_tied, is_all_tied, row, rank, tie_first, tie_size, len(tied_hits) > 0)
 
 
-def _count_unjudged(docs_of_query: Nested, qrels: Qrels) -> dict[Any, int]:
+def _count_unjudged(docs_of_query: DocsOfQuery, qrels: Qrels) -> dict[Any, int]:
     """Return {query without judgments: number of documents}."""
     return {
         query: len(docs_of_query[query]) for query in docs_of_query.keys() - set(qrels.query_ids)
     }
 
 
-def _drop_documents(docs_of_query: Nested, judging: Judging) -> tuple[Nested, DroppedCounts]:
+def _drop_documents(
+    docs_of_query: DocsOfQuery, judging: Judging
+) -> tuple[DocsOfQuery, DroppedCounts]:
     """Return the documents that `judging` keeps, and how many it drops: see `group_rows`."""
-    remaining_docs_of_query: Nested = {}
+    remaining_docs_of_query: DocsOfQuery = {}
     n_identical = n_low = 0
     for query, docs in docs_of_query.items():
         remaining_docs = docs

@@ -26,7 +26,7 @@ from cranfield.data.run_notes import (
     no_judged_doc_note,
 )
 from cranfield.formats.block import Duplicates, FaultyRows, MemoryRows, Order, Role
-from cranfield.formats.objects import Nested
+from cranfield.formats.objects import DocsOfQuery
 from cranfield.lazy import cached_property
 from cranfield.notes import Note, Severity
 from cranfield.progress import hide_progress
@@ -378,7 +378,7 @@ _MAX_BLOCKS = 2
 _MAX_DICTS = 20  # queries of three documents or more
 
 
-def _read_score_order(docs_of_query: Nested, query_ids: Iterable[str]) -> ScoreOrder | None:
+def _read_score_order(docs_of_query: DocsOfQuery, query_ids: Iterable[str]) -> ScoreOrder | None:
     """Read the order of a dict's scores; None if its first queries show that nothing is odd.
 
     Only queries with judgments are read: the scores of other queries were never checked.

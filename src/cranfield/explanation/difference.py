@@ -98,26 +98,30 @@ class Difference(Shown):
 
     @classmethod
     def of(
-        cls, left: Scene, right: Scene, names: tuple[str, ...], measure: Measure
+        cls, left_scene: Scene, right_scene: Scene, names: tuple[str, ...], measure: Measure
     ) -> "Difference":
         """Explain the difference of one query's two values, which are numbers."""
-        values = [trace_value(measure, scene) for scene in (left, right)]
+        values = [trace_value(measure, scene) for scene in (left_scene, right_scene)]
         left_value, right_value = (float(value.flat[0]) for value in values)
         terms = [_TOO_DEEP if is_deep(value) else _find_terms(value) for value in values]
-        ranks = [{doc: i for i, doc in enumerate(scene.docs, 1)} for scene in (left, right)]
+        ranks = [
+            {doc: i for i, doc in enumerate(scene.docs, 1)} for scene in (left_scene, right_scene)
+        ]
         reason = _find_reason(terms, names)
 
         def make_part(doc: str, **numbers: float) -> Part:
             left_rank, right_rank = (rank_of_doc.get(doc) for rank_of_doc in ranks)
-            return Part(doc, left.grades.get(doc), left_rank, right_rank, **numbers)
+            return Part(doc, left_scene.grades.get(doc), left_rank, right_rank, **numbers)
 
         if reason:
-            cost = right.judged.cost
-            costs = None if cost is None else dict(zip(right.docs, cost.tolist(), strict=True))
+            cost = right_scene.judged.cost
+            costs = (
+                None if cost is None else dict(zip(right_scene.docs, cost.tolist(), strict=True))
+            )
             moves = {
                 doc: value
                 for kind in load_entries("remark of explain")
-                for doc, value in kind.moved(left, right.docs, measure, costs).items()
+                for doc, value in kind.moved(left_scene, right_scene.docs, measure, costs).items()
             }
             parts = [
                 make_part(doc, value=value, change=value - left_value)
@@ -128,20 +132,20 @@ class Difference(Shown):
             terms_of_doc = ((doc, a.get(doc, 0.0), b.get(doc, 0.0)) for doc in {**a, **b})
             parts = [make_part(doc, left=x, right=y, change=y - x) for doc, x, y in terms_of_doc]
         parts.sort(key=lambda part: -abs(part.change))
-        first_docs = _first_documents(left, right, measure)
-        scenes = zip(names, (left, right), strict=True)
+        first_docs = _first_documents(left_scene, right_scene, measure)
+        scenes = zip(names, (left_scene, right_scene), strict=True)
         named_notes = ((name, note) for name, scene in scenes for note in scene.meeting.notes)
         return cls(
-            query=left.query,
+            query=left_scene.query,
             names=(names[0], names[1]),
             measure=measure,
             left=left_value,
             right=right_value,
             parts=[part for part in parts if part.change],
-            lengths=(len(left.docs), len(right.docs)),
-            options=left.judging.changed_options(),
+            lengths=(len(left_scene.docs), len(right_scene.docs)),
+            options=left_scene.judging.changed_options(),
             notes=merge_notes(named_notes, n_sources=2),
-            judged=[make_part(doc) for doc in _list_judged(left, right)],
+            judged=[make_part(doc) for doc in _list_judged(left_scene, right_scene)],
             first_documents=[*map(make_part, first_docs)],
             reason=reason,
         )
@@ -155,16 +159,16 @@ class Difference(Shown):
         Raises OptionError if `limit` is not a whole number of 1 or more.
         """
         check_limit(limit)
-        left, right = self.names
+        left_name, right_name = self.names
         shown_parts = (self.parts or self.judged)[:limit]
         part_docs = {part.document for part in self.parts or self.judged}
         all_extra_parts = [part for part in self.first_documents if part.document not in part_docs]
         extra_parts = all_extra_parts[: None if limit is None else limit - len(shown_parts)]
-        header = ["document", "grade", f"rank in {left}", f"rank in {right}"]
+        header = ["document", "grade", f"rank in {left_name}", f"rank in {right_name}"]
         if self.parts and self.method == "terms":
-            header += [f"adds to {left}", f"adds to {right}", "change"]
+            header += [f"adds to {left_name}", f"adds to {right_name}", "change"]
         elif self.parts:
-            header += [f"{left} with it there", "change"]
+            header += [f"{left_name} with it there", "change"]
         rows = []
         for part in [*shown_parts, *extra_parts]:
             numbers = (part.grade, part.left_rank, part.right_rank)
@@ -177,8 +181,8 @@ class Difference(Shown):
             rows.append([*cells, *[""] * (len(header) - len(cells))])
         values = [format_score(self.measure, value) for value in (self.left, self.right)]
         title = [
-            f"{self.measure}, query {self.query}: {values[1]} ({right}) - {values[0]} ({left}) = "
-            f"{self.difference:+.4f}"
+            f"{self.measure}, query {self.query}: {values[1]} ({right_name}) - "
+            f"{values[0]} ({left_name}) = {self.difference:+.4f}"
         ]
         # A table with two labels is not turned on its side.
         rules = frozenset({len(shown_parts)} if shown_parts and extra_parts else ())
@@ -229,19 +233,19 @@ class Difference(Shown):
 
     def _move_sentence(self) -> str:
         """Return the sentence on the documents that were moved, or on why none was."""
-        left, right = self.names
+        left_name, right_name = self.names
         if self.options.get("ties") == "expected":
             return "With ties=expected no document has a rank to move to."
         ranks = f" of the first {N_RANKS} ranks" * (max(self.lengths) > N_RANKS)
         if not self.parts:
-            place = f"put alone where {right} has it"
-            return f"No document{ranks}, {place}, changes the value of {left}."
+            place = f"put alone where {right_name} has it"
+            return f"No document{ranks}, {place}, changes the value of {left_name}."
         is_removed = any(part.right_rank is None for part in self.parts)
-        removal_text = f"; taken out, where {right} does not have it (-)" * is_removed
+        removal_text = f"; taken out, where {right_name} does not have it (-)" * is_removed
         return (
-            f"By moving: the value of {left} with this one document{ranks} where {right} has it, "
-            f"the others in their order{removal_text}. Only {left} is changed, and these changes "
-            "do not add up."
+            f"By moving: the value of {left_name} with this one document{ranks} where {right_name} "
+            f"has it, the others in their order{removal_text}. Only {left_name} is changed, and these "
+            "changes do not add up."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -265,20 +269,20 @@ class Difference(Shown):
         return [{"query_id": self.query, **asdict(part)} for part in self.parts]
 
 
-def _list_judged(left: Scene, right: Scene) -> list[str]:
+def _list_judged(left_scene: Scene, right_scene: Scene) -> list[str]:
     """Return the judged documents that were retrieved, the best first.
 
     If there are none, all judged documents; without any, the documents retrieved.
     """
-    judged_docs = sorted(left.grades, key=lambda doc: -left.grades[doc])
-    retrieved_docs = dict.fromkeys([*left.docs, *right.docs])
+    judged_docs = sorted(left_scene.grades, key=lambda doc: -left_scene.grades[doc])
+    retrieved_docs = dict.fromkeys([*left_scene.docs, *right_scene.docs])
     return [doc for doc in judged_docs if doc in retrieved_docs] or judged_docs or [*retrieved_docs]
 
 
-def _first_documents(left: Scene, right: Scene, measure: Measure) -> list[str]:
+def _first_documents(left_scene: Scene, right_scene: Scene, measure: Measure) -> list[str]:
     """Return the documents among the first ranks of either run, rank after rank."""
     lists = []
-    for scene in (left, right):
+    for scene in (left_scene, right_scene):
         n = count_visible(len(scene.docs), last_rank(scene, measure))
         lists.append(scene.docs[:n])
     pairs = zip_longest(*lists)

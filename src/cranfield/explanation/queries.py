@@ -86,8 +86,10 @@ class QueryDifferences(Shown):
     ) -> "QueryDifferences":
         """Score two runs, by name, and compare them query by query."""
         systems = score_runs(qrels, runs, [measure], judging)
-        left, right = systems.values()
-        left_values, right_values = (scores.per_query(measure) for scores in (left, right))
+        left_scores, right_scores = systems.values()
+        left_values, right_values = (
+            scores.per_query(measure) for scores in (left_scores, right_scores)
+        )
         queries = [query for query in left_values if query in right_values]
         columns = ([side[query] for query in queries] for side in (left_values, right_values))
         values = np.array(list(columns))
@@ -109,8 +111,8 @@ class QueryDifferences(Shown):
         return cls(
             names=(names[0], names[1]),
             measure=measure,
-            left=left[measure],
-            right=right[measure],
+            left=left_scores[measure],
+            right=right_scores[measure],
             queries=differences,
             options=judging.changed_options(),
             notes=systems.notes,
@@ -122,7 +124,7 @@ class QueryDifferences(Shown):
         Raises OptionError if `limit` is not a whole number of 1 or more.
         """
         check_limit(limit)
-        left, right = self.names
+        left_name, right_name = self.names
         counts = self.counts
         changed_queries = [query for query in self.queries if query.direction != "same"]
         shown_queries = changed_queries[:limit]
@@ -135,13 +137,13 @@ class QueryDifferences(Shown):
             rows.append([query.query_id, *values, change, query.direction])
         values = [format_score(self.measure, value) for value in (self.left, self.right)]
         title = [
-            f"{self.measure}: {values[0]} ({left}), {values[1]} ({right})",
-            f"{right} is worse on {format_query_count(counts['worse'])}, "
+            f"{self.measure}: {values[0]} ({left_name}), {values[1]} ({right_name})",
+            f"{right_name} is worse on {format_query_count(counts['worse'])}, "
             f"better on {counts['better']:,}, the same on {counts['same']:,}",
         ]
         n_worse = sum(query.direction == "worse" for query in shown_queries)
         rules = {n_worse} if 0 < n_worse < len(shown_queries) else set()
-        header = ["query_id", left, right, "ratio" if by_ratio else "change", ""]
+        header = ["query_id", left_name, right_name, "ratio" if by_ratio else "change", ""]
         notes = [*self._row_notes(shown_queries, len(changed_queries)), *format_notes(self.notes)]
         return [Table(header, rows, notes, ruled_rows=frozenset(rules), title=title, n_sentences=1)]
 

@@ -30,7 +30,7 @@ from cranfield.formats.identifiers import are_ids, to_id_text, with_text_ids
 from cranfield.formats.values import to_grades, to_numbers, to_scores, unify_grades
 from cranfield.options import is_whole_number
 
-Nested = dict[str, dict[str, Any]]
+DocsOfQuery = dict[str, dict[str, Any]]
 READ_ONCE_HINT = "Was it read already? An iterator is read once: give list(...) of it, or a table."
 
 
@@ -134,7 +134,7 @@ def _plain_names(names: Collection[Any]) -> set[str]:
 MOST_COLUMNS = 50
 
 
-def to_nested(data: Mapping[Any, Any], side: Side) -> Nested:
+def to_nested(data: Mapping[Any, Any], side: Side) -> DocsOfQuery:
     """Return {query: {document: number}} with text ids.
 
     In a run, a query may have a list of documents, best first; in judgments, a set of relevant
@@ -241,7 +241,7 @@ def _check_ids(ids: Iterable[Any], number: str, location: str) -> list[Any]:
     return docs
 
 
-def _convert_ids(data: Mapping[Any, Mapping[Any, Any]], owner: str) -> Nested:
+def _convert_ids(data: Mapping[Any, Mapping[Any, Any]], owner: str) -> DocsOfQuery:
     """Return a dict of dicts with text ids; whole numbers become their decimal text."""
     if are_ids(data) and all(map(are_ids, data.values())):
         return data  # type: ignore[return-value] # every key was checked
@@ -347,23 +347,23 @@ class NestedRows(Rows):
     description = "dict of dicts"
 
     def __init__(
-        self, data: Nested, side: Side, errors: Errors = "strict", has_grades: bool = True
+        self, data: DocsOfQuery, side: Side, errors: Errors = "strict", has_grades: bool = True
     ) -> None:
         self._side, self.has_grades = side, has_grades
         self.extra_roles = frozenset([side.role])
         self.data = self._drop_faults(data) if errors == "skip" else data
 
-    def with_data(self, data: Nested, errors: Errors = "strict") -> "NestedRows":
+    def with_data(self, data: DocsOfQuery, errors: Errors = "strict") -> "NestedRows":
         """Return the rows of other data in the same form."""
         rows = NestedRows(data, self._side, errors, self.has_grades)
         rows.description, rows.list_kind = self.description, self.list_kind
         rows.is_ranking = self.is_ranking
         return rows
 
-    def _drop_faults(self, data: Nested) -> Nested:
+    def _drop_faults(self, data: DocsOfQuery) -> DocsOfQuery:
         """Return the documents whose number is a score, or a grade; count the others."""
         faults, side = FaultLog("skip"), self._side
-        good_docs: Nested = {query: {} for query in data}
+        good_docs: DocsOfQuery = {query: {} for query in data}
         for query, docs in data.items():
             for doc, number in docs.items():
                 if to_numbers(side.role, [number]) is not None:

@@ -184,8 +184,8 @@ def _is_bare(word: str) -> bool:
 def _are_name(words: Sequence[str]) -> bool:
     """Tell whether words are one name: hit rate; but not G MAP, which are two measures."""
     name = re.split("[@(]", "_".join(words))[0]
-    is_known = find_variant(name) is not None
-    return is_known and (name.lower() in EXACT_NAMES or not all(map(find_variant, name.split("_"))))
+    is_name = find_variant(name) is not None
+    return is_name and (name.lower() in EXACT_NAMES or not all(map(find_variant, name.split("_"))))
 
 
 _Readings = list[tuple[Measure, Mapping[str, Any]]]  # measures, each with parameters to set
@@ -296,8 +296,8 @@ def _read_values(name: str, values: str) -> _Readings:
         gains = {int(grade): float(gain) for grade, gain in pairs if grade.isdigit()}
         pair_values: dict[str, Any] = {"gain": gains} if gains else {}
         pair_values |= {key: float(value) for key, value in pairs if not key.isdigit()}
-        is_known = pair_values.keys() <= definition.parameters.keys()
-        return [(measure, {**parameters, **pair_values})] if is_known else []
+        has_parameters = pair_values.keys() <= definition.parameters.keys()
+        return [(measure, {**parameters, **pair_values})] if has_parameters else []
     numbers = [float(number) for number in values.split(",")]
     if max(map(abs, numbers)) > _MAX_NUMBER:
         return []

@@ -68,16 +68,16 @@ def estimate_by_queries(
     >>> powered.human, powered.model, powered.lam, powered.estimate
     (0.5, 0.4, 1.0, 0.75)
     """
-    n, n_others = len(y), len(other_scores)
+    n, n_rest = len(y), len(other_scores)
     all_scores = np.concatenate((f, other_scores))
     model = mean(all_scores)
     if chance is not None and np.ptp(chance) > 0:
         return _estimate_weighted(y, f, all_scores, 1 / chance, lam)
     covariance = _covariance(y, f) / n
-    spread = _variance(all_scores) * (1 / n + (1 / n_others if n_others else 0.0))
-    lam = _choose_lam(covariance, spread, lam) if n_others else 0.0
-    estimate = mean(y) + (lam * (mean(other_scores) - mean(f)) if n_others else 0.0)
-    other_variance = lam**2 * _variance(other_scores) / n_others if n_others > 1 else 0.0
+    spread = _variance(all_scores) * (1 / n + (1 / n_rest if n_rest else 0.0))
+    lam = _choose_lam(covariance, spread, lam) if n_rest else 0.0
+    estimate = mean(y) + (lam * (mean(other_scores) - mean(f)) if n_rest else 0.0)
+    other_variance = lam**2 * _variance(other_scores) / n_rest if n_rest > 1 else 0.0
     error = np.sqrt(_variance(y - lam * f) / n + other_variance).item()
     human_error = np.sqrt(_variance(y) / n).item()
     return PoweredEstimate(
