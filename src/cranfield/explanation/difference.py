@@ -244,8 +244,8 @@ class Difference(Shown):
         removal_text = f"; taken out, where {right_name} does not have it (-)" * is_removed
         return (
             f"By moving: the value of {left_name} with this one document{ranks} where {right_name} "
-            f"has it, the others in their order{removal_text}. Only {left_name} is changed, and these "
-            "changes do not add up."
+            f"has it, the others in their order{removal_text}. Only {left_name} is changed, and "
+            "these changes do not add up."
         )
 
     def to_dict(self) -> dict[str, Any]:
