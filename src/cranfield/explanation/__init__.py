@@ -1,4 +1,4 @@
 """Why a score is what it is: the measure itself, run on values that remember how they were made.
 
-What is said of a score beyond its computation, such as other orders, is a `Remark` of an extension.
+Nothing else belongs here: what other orders would give, an extension adds (`Remark`).
 """
