@@ -64,7 +64,7 @@ class GainSample:
         return self.units.pair_units(PairedScores.from_differences(gains))
 
     def sum_units(self, query_values: Floats) -> Floats:
-        """Return the sums of the units' queries, (n_units, n), in the unit of a mean of queries."""
+        """Return the units' sums, (n_units, n), scaled to the mean of the queries."""
         unit_sums = self.units.sum_queries(query_values)
         return unit_sums * (len(unit_sums) / len(query_values))
 
@@ -221,10 +221,10 @@ def _run_t_tests(
     """Return the limits of the mean gains, and their tests against the bounds, by the t test.
 
     `moments` belong to the units that are tested. Where the bounds are shares, p tests the queries'
-    differences minus the bound's share of the baseline. The limits are Fieller's;
+    differences minus the bound's share of the baseline. The limits are then Fieller's;
     where the baseline's scores vary so much that these do not exist, they are the limits of the
-    differences that p tests. Without variance there is no p-value, and both limits are the mean;
-    with fewer queries than the sign flips need for significance, there are no limits.
+    differences that p tests. Without variance there is no p-value, and both limits are the mean,
+    or there are none with fewer queries than the sign flips need for significance.
     """
     from scipy.special import stdtr, stdtrit
 
@@ -278,8 +278,8 @@ def _run_t_tests(
 def _share_moments(sample: GainSample, weights: Floats, bound: Floats) -> Moments:
     """Return the moments of the queries' gains minus each bound's share of the baseline.
 
-    The share is the baseline's mean plus the bound, divided by the baseline's mean: its square
-    multiplies what is added to the baseline's variance.
+    These are the systems' scores minus a share of the baseline's, 1 + bound / its mean: the square
+    of this multiplies what is added to the baseline's variance.
     """
     shifted_gains = sample.pair_gains(sample.gains - weights[:, None] * bound)
     return sample.add_variances(Moments.of(shifted_gains), 1 + bound / sample.signed_baseline_mean)
@@ -294,7 +294,7 @@ def _make_consistent(p: Floats, is_shown: Bools, farther: int, nearer: int) -> N
 def _search_limits(
     sample: GainSample, weights: Floats, moments: Moments, alpha: float
 ) -> tuple[Floats, Floats]:
-    """Return the limits (n_systems,) of a t test with added variances, infinite without.
+    """Return the limits (n_systems,) of a t test with added variances, infinite if none.
 
     Fieller's idea, where the error and the degrees of freedom depend on the bound: by bisection.
     """

@@ -180,7 +180,7 @@ def _note_few_units(
 
 
 def _note_many_queries(pairs: Sequence[Pair], settings: Settings) -> Iterator[Note]:
-    """Yield notes on how many queries are tested with fewer flips, or without flips."""
+    """Yield notes on tests of many queries: with fewer flips, or without flips."""
     methods = {pair.method for pair in pairs}
     if methods & {"sequential", "bound"}:
         text = (

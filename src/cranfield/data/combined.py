@@ -35,7 +35,8 @@ def merge_judgments(
 ) -> Judgments:
     """Return all judgments as one, with each document of a query once.
 
-    `doc_columns` and `query_columns` have the columns (rows,) of each member.
+    For each of the judgments, `doc_columns` has the document of each row, and `query_columns` the
+    position of its query in `query_ids`: (rows,).
     """
     for judgments in judgments_list:
         _refuse_grouped_judgments(judgments)
@@ -133,7 +134,11 @@ def _majority_grades(pair: Ints, grade: Floats, n: int) -> Floats:
 def select_judgments(
     judgments: Judgments, query: Ints, rows: Ints, *, keep_empty: bool = False
 ) -> Judgments:
-    """Return the judgments at `rows`; queries without a row are left out, unless `keep_empty`."""
+    """Return the judgments at `rows`; queries without a row are left out, unless `keep_empty`.
+
+    `query` (n_judgments,) has the position of each row's query in `query_ids`; `rows` are in the
+    order of the queries.
+    """
     _refuse_grouped_judgments(judgments)
     codes = np.arange(len(judgments.query_ids)) if keep_empty else np.unique(query[rows])
     counts = np.bincount(query[rows], minlength=len(judgments.query_ids))[codes]

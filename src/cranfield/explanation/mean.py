@@ -51,8 +51,8 @@ class QueryPart:
 class MeanExplanation(Shown):
     """The value over all queries, as the sum of what its queries contribute.
 
-    `queries` has them all, the most harmful first; those that are equal in this are in the
-    order of their ids. Last are those without a relevant document, which no ranking helps, if they
+    `queries` has them all, the most harmful first, of a sum the greatest value first; equal ones
+    are in the order of their ids. Last are those without a relevant document, which no ranking helps, if they
     have 0, and `kind` is "missing" or "logarithm". `kind` says what their `part` is:
 
     "missing": the measure's best value is 1, and part is 1 - value; share is part / sum of parts.
@@ -199,7 +199,7 @@ class MeanExplanation(Shown):
         return replace(explanation, notes=notes)
 
     def tables(self, limit: int | None = _MAX_ROWS) -> list[Table]:
-        """Return the queries as a table, the `limit` most harmful ones (None: all).
+        """Return the queries as a table, the first `limit` of them (None: all).
 
         Raises OptionError if `limit` is not a whole number of 1 or more.
         """
@@ -334,7 +334,8 @@ def _compute_parts(
 ) -> tuple[Floats, Ints]:
     """Return the part of each query, (n_queries,), and the rows from the most harmful query on.
 
-    Equal ones are in the order of `rows`, (n_queries,).
+    Of a sum, the greatest value is first; where neither direction is better, the value farthest
+    from the mean. Equal ones are in the order of `rows`, (n_queries,).
     """
     if kind == "sum":
         return terms, rows[np.argsort(-terms[rows], kind="stable")]
@@ -347,7 +348,10 @@ _REL = find_definition("NumRel").parameters["rel"]
 
 
 def _relevance_level(measure: Measure, lowest_grade: float) -> float:
-    """Return the lowest grade relevant to the measure, `lowest_grade` if it has no `rel`."""
+    """Return the lowest grade relevant to the measure, `lowest_grade` if it states none.
+
+    It states none without `rel`, or where grades are fractions of which `rel` is no level.
+    """
     takes_rel = measure.definition.parameters.get("rel") == _REL
     states_level = takes_rel and (lowest_grade == 1 or measure.fractions == "level")
     level: float = measure.parameters["rel"] if states_level else lowest_grade

@@ -173,7 +173,7 @@ def array_rows(
 def _to_arrow_column(
     values: NDArray[Any], name: str, role: Role, side: Side, errors: Errors
 ) -> "pa.Array":
-    """Return an array, (rows,), as an Arrow column; not by pa.array(), which imports pandas."""
+    """Return an array, (rows,), as an Arrow column; pa.array() of it would import pandas."""
     import pyarrow as pa
 
     kind = values.dtype.kind
@@ -227,7 +227,7 @@ def _read_each_row(
 def _list_to_arrow(
     cells: Sequence[Any], name: str, role: Role, side: Side, errors: Errors
 ) -> "pa.Array":
-    """Return ids or numbers as an Arrow column; faults become empty or NaN, reported later."""
+    """Return ids or numbers as an Arrow column; faults raise, or become empty or NaN."""
 
     def check_number(cell: Any) -> Any:
         if is_number(cell):
@@ -289,7 +289,7 @@ def sparse_rows(data: Sparse, side: Side) -> TableRows:
 
 
 def is_row(data: object) -> bool:
-    """Tell whether the object is a row: (query, document, number, ...), or has named fields."""
+    """Tell whether the object is a row: (query, document), with a number, or has named fields."""
     if isinstance(data, Mapping):
         return any(
             not isinstance(value, Mapping | list | tuple | Set) for value in data.values()
@@ -375,6 +375,7 @@ class ObjectRows(Rows):
         """Yield the cells of `list_columns`; None for a field that a row lacks."""
 
         def find_line(first_row: int, row: int) -> tuple[None, str]:
+            """Return no line number, and the text of the row."""
             return None, f"row {first_row + row}: {self._objects[first_row + row]!r:.120}"
 
         readers = list(map(self._make_cell_reader, self.list_columns.values()))

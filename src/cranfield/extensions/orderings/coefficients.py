@@ -1,6 +1,6 @@
 """Rank correlation: how alike two orderings of the same systems are.
 
-Each function takes two sequences of scores, one of each system, greater for better ones. Scores
+Each coefficient takes two sequences of scores, one of each system, greater for better ones. Scores
 are rounded to 9 decimals first, so that what differs by rounding alone is a tie. What is not
 defined, as for one system, is None.
 """
@@ -45,7 +45,7 @@ class Kendall:
 
     @property
     def tau_b(self) -> float | None:
-        """Tau-a, divided by the greatest that ties allow; None if either ties all systems."""
+        """Concordant less discordant, over the geometric mean of untied pairs; None if either ties all."""
         n_untied = self.concordant + self.discordant
         squared_norm = (n_untied + self.ties_y) * (n_untied + self.ties_x)
         return (
@@ -98,7 +98,8 @@ def tau_ap(truth: ScoreSequence, y: ScoreSequence) -> float | None:
         truth: the true score of each system.
         y: another score for each of the same systems, in the same order.
 
-    Raises InputError if there is a tie: `tau_ap_a` and `tau_ap_b` have an answer for these.
+    Raises InputError if there is a tie: `tau_ap_b` has an answer for these, `tau_ap_a` for ties of
+    `y`.
 
     >>> tau_ap([0.4, 0.3, 0.2], [0.5, 0.7, 0.1])
     0.0

@@ -419,7 +419,7 @@ def _compare_rankings(
 def _read_rankings(
     source: EvaluatedRuns, name: str, query_ids: Sequence[str]
 ) -> dict[str, Rankings]:
-    """Return {query: rankings} of a run, as measures see them."""
+    """Return {query: the rankings that hold the query} of a run, as measures see them."""
     judging = source.judging
     run = source.runs[name].resolve_spans(
         source.qrels.select_queries(query_ids).spans, judging.overlap

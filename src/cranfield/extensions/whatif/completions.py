@@ -127,16 +127,16 @@ def _uniform_steps(grades: Numbers, n_unjudged: int) -> _GradeSteps:
 
 
 def _two_grade_steps(
-    upper_grade: float, lower_grade: float, n_unjudged: int, n_within: int
+    first_grade: float, rest_grade: float, n_unjudged: int, n_within: int
 ) -> _GradeSteps:
-    """Return completions: the first m = 0..n_within at the upper grade, the others at the lower."""
+    """Return completions: `first_grade` for the first m = 0..n_within documents, then the other."""
     m = np.arange(n_within + 1)
-    grades = np.array([upper_grade, lower_grade])
+    grades = np.array([first_grade, rest_grade])
     return _GradeSteps(grades, np.column_stack((m, n_unjudged - m)))
 
 
 def _sorted_steps(grades: Ints, n_unjudged: int, n_within: int) -> Iterator[_GradeSteps]:
-    """Yield all completions whose grades never rise, or never fall; `grades`: the highest first.
+    """Yield all completions whose gains never rise, or never fall; `grades`: best gain first.
 
     Below the first `n_within`, all documents have the lowest grade, or all the highest.
     """
@@ -205,7 +205,7 @@ class CompletionSet:
     def _uneven_steps(
         self, i: int, ranking: JudgedRanking, grades: Numbers, n_within: int
     ) -> Iterator[_GradeSteps]:
-        """Yield the completions of more than two grades; note whether they prove the bounds."""
+        """Yield what to try beside the best and the worst; note whether it proves the bounds."""
         method, n_unjudged = self._search.method, ranking.n_unjudged
         if method == "split" or n_within == 0:
             return  # all completions that differ were tried
@@ -235,8 +235,8 @@ class CompletionSet:
         """Yield completions that prove no bounds, and note this in `is_proved`."""
         self.is_proved[i] = False
         if self._search.method != "attained":
-            for upper_grade, lower_grade in permutations(grades[:_MAX_PAIRED_GRADES].tolist(), 2):
-                yield _two_grade_steps(upper_grade, lower_grade, n_unjudged, n_within)
+            for first_grade, rest_grade in permutations(grades[:_MAX_PAIRED_GRADES].tolist(), 2):
+                yield _two_grade_steps(first_grade, rest_grade, n_unjudged, n_within)
 
     def _rank_weights(self) -> Floats:
         """Return what a document of the highest gain adds to the DCG at each rank: (n_ranks,)."""

@@ -53,8 +53,8 @@ class Stability:
     mean_a: Floats
     mean_b: Floats | None
     mean_mixed: Floats
-    low: Floats
-    high: Floats
+    low: Floats  # the lowest mean under any mixture
+    high: Floats  # the highest
     pairs: Sequence[SystemPair]
     tau: float | None  # of A's ordering and B's
     swapped: int | None  # pairs that B orders the other way round
@@ -85,7 +85,7 @@ class Stability:
         return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain values."""
+        """Return plain values; of the mixtures' tau, the mean and the least."""
         names = ("measure", "tau", "swapped", "swapped_significant", "mean_tau", "min_tau")
         return {
             **{name: getattr(self, name) for name in names},

@@ -51,7 +51,7 @@ class Pool(Shown):
     recipe: Mapping[str, Any]
     notes: tuple[Note, ...] = ()
     drawing: Mapping[Role, Sequence[float]] = field(default_factory=dict)  # how each row was drawn
-    grades: Sequence[int | None] | None = None  # of each row; None: it needs a label
+    grades: Sequence[int | None] | None = None  # of each row: a grade, None (to label) or NOT_DRAWN
     texts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # {column: {id: text}}
 
     @property
