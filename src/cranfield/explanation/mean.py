@@ -52,8 +52,8 @@ class MeanExplanation(Shown):
     """The value over all queries, as the sum of what its queries contribute.
 
     `queries` has them all, the most harmful first, of a sum the greatest value first; equal ones
-    are in the order of their ids. Last are those without a relevant document, which no ranking helps, if they
-    have 0, and `kind` is "missing" or "logarithm". `kind` says what their `part` is:
+    are in the order of their ids. Last are those without a relevant document, which no ranking
+    helps, if they have 0, and `kind` is "missing" or "logarithm". `kind` says what their `part` is:
 
     "missing": the measure's best value is 1, and part is 1 - value; share is part / sum of parts.
     "difference": part is value - mean, and all parts add up to 0 (up to rounding).

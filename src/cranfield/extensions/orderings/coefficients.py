@@ -45,7 +45,7 @@ class Kendall:
 
     @property
     def tau_b(self) -> float | None:
-        """Concordant less discordant, over the geometric mean of untied pairs; None if either ties all."""
+        """Concordant less discordant pairs, over the geometric mean of untied ones, or None."""
         n_untied = self.concordant + self.discordant
         squared_norm = (n_untied + self.ties_y) * (n_untied + self.ties_x)
         return (
