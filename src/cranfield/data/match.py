@@ -183,14 +183,13 @@ def _match_block(qrels: Qrels, run: Run, judging: Judging, load: Load) -> _Block
     if grouped_block.uncounted_row is not None:
         is_counted = ~np.isin(rows, grouped_block.uncounted_row)
         rows, judgments = rows[is_counted], judgments[is_counted]
-    with_ties = not judging.has_one_tie_order
     return _BlockMatch(
         codes,
         unknown,
         comes_back,
         np.append(np.diff(grouped_block.starts), np.zeros(len(block.empty_queries), np.int64)),
         judgments,
-        rank_documents(grouped_block, judging, rows, code >= 0, with_ties=with_ties),
+        rank_documents(grouped_block, judging, rows, code >= 0),
         block.left_out,
         grouped_block.repeats,
         grouped_block.conversion_counts,
@@ -247,13 +246,17 @@ def _join_matches(qrels: Qrels, block_matches: Sequence[_BlockMatch], is_regroup
 
 def _join_placements(placements: Sequence[Placement]) -> Placement:
     """Return the placements of several blocks as one."""
+    counts = [placement.n_tied_at_rank for placement in placements if len(placement.n_tied_at_rank)]
+    n_tied_at_rank = np.zeros(max(map(len, counts), default=0), np.int64)
+    for block_counts in counts:
+        n_tied_at_rank[: len(block_counts)] += block_counts
     return Placement(
         _concatenate(placement.rank for placement in placements),
-        sum(placement.n_tied for placement in placements),
-        sum(placement.n_all_tied for placement in placements),
-        sum(placement.n_unsorted for placement in placements),
         _concatenate(placement.tie_first for placement in placements),
         _concatenate(placement.tie_size for placement in placements),
+        n_tied_at_rank,
+        sum(placement.n_all_tied for placement in placements),
+        sum(placement.n_unsorted for placement in placements),
     )
 
 
@@ -334,13 +337,14 @@ def _match_dicts(qrels: Qrels, run: Run, judging: Judging) -> Match:
     unjudged_queries = {}
     if np.count_nonzero(is_in_run) < len(docs_of_query):
         unjudged_queries = _count_unjudged(docs_of_query, qrels)
+    tied_ranks = [hits.tied_rank for hits in query_hits if len(hits.tied_rank)]
     placement = Placement(
         _concatenate(hits.rank for hits in query_hits),
-        sum(hits.n_tied for hits in query_hits),
-        sum(hits.is_all_tied for hits in query_hits),
+        n_all_tied=sum(hits.is_all_tied for hits in query_hits),
     )
-    if not judging.has_one_tie_order:
+    if tied_ranks or not judging.has_one_tie_order:
         placement = placement._replace(
+            n_tied_at_rank=np.bincount(_concatenate(tied_ranks)),
             tie_first=_concatenate(hits.tie_first for hits in query_hits),
             tie_size=_concatenate(hits.tie_size for hits in query_hits),
         )
@@ -363,7 +367,7 @@ _NO_HITS = np.zeros(0, np.int64)
 class _QueryHits(NamedTuple):
     """The judged documents in one query's dict, best first, and counts of its ties."""
 
-    n_tied: int  # documents that share their score
+    tied_rank: Ints  # (tied documents,) the ranks of documents that share their score
     is_all_tied: bool  # whether there are several documents, all of the same score
     row: Ints = _NO_HITS  # (hits,) in the qrels
     rank: Ints = _NO_HITS  # (hits,)
@@ -391,19 +395,21 @@ def _look_up_judged(
             to_single(column, may_overflow) for column in (score, sorted_score, hit_score)
         )
     is_equal = sorted_score[1:] == sorted_score[:-1]
-    n_equal_pairs, n_tied = int(np.count_nonzero(is_equal)), 0
-    if n_equal_pairs:  # of n equal scores in a row, n - 1 follow an equal score
-        n_tied = int(n_equal_pairs + is_equal[0] + np.count_nonzero(is_equal[1:] > is_equal[:-1]))
+    n_equal_pairs, tied_rank = int(np.count_nonzero(is_equal)), _NO_HITS
+    if n_equal_pairs:
+        is_tied = np.append(is_equal, False)
+        is_tied[1:] |= is_equal
+        tied_rank = len(is_tied) - is_tied.nonzero()[0]
     is_all_tied = n_equal_pairs > 0 and n_equal_pairs == len(is_equal)
     if len(row) == 0:
-        return _QueryHits(n_tied, is_all_tied)
+        return _QueryHits(tied_rank, is_all_tied)
     best_first = hit_score.argsort()[::-1]
     hit_score, row = hit_score[best_first], row[best_first]
     end = sorted_score.searchsorted(hit_score, "right")
     tie_first = len(sorted_score) + 1 - end
     if not n_equal_pairs:
         tie_size = np.ones_like(tie_first)
-        return _QueryHits(n_tied, is_all_tied, row + first_row, tie_first, tie_first, tie_size)
+        return _QueryHits(tied_rank, is_all_tied, row + first_row, tie_first, tie_first, tie_size)
     tie_size = end - sorted_score.searchsorted(hit_score, "left")
     rank, tied_hits = tie_first.copy(), (tie_size > 1).nonzero()[0]
     if len(tied_hits):
@@ -411,7 +417,7 @@ def _look_up_judged(
         tied_score = hit_score[tied_hits]
         rank[tied_hits] += _count_tied_above(ranking, score, tied_docs, tied_score, judging)
     row = row + first_row
-    return _QueryHits(n_tied, is_all_tied, row, rank, tie_first, tie_size, len(tied_hits) > 0)
+    return _QueryHits(tied_rank, is_all_tied, row, rank, tie_first, tie_size, len(tied_hits) > 0)
 
 
 def _count_unjudged(docs_of_query: DocsOfQuery, qrels: Qrels) -> dict[Any, int]:

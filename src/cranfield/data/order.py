@@ -218,18 +218,23 @@ def _ranking_scores(block: Block, judging: Judging) -> Floats | None:
     return block.score_or_grade.astype(np.float64, copy=False)
 
 
-_NO_TIES = np.zeros(0, np.int64)
+_NO_ROWS = np.zeros(0, np.int64)
 
 
 class Placement(NamedTuple):
     """The ranks of some rows in their groups, and counts of the rows that share a score."""
 
     rank: Ints  # (rows,)
-    n_tied: int = 0  # rows in the counted groups that share a score
+    tie_first: Ints = _NO_ROWS  # (rows,) the rank of the first document of the same score
+    tie_size: Ints = _NO_ROWS  # (rows,) how many documents have that score
+    n_tied_at_rank: Ints = _NO_ROWS  # rows of the counted groups that share a score, by their rank
     n_all_tied: int = 0  # counted groups of several rows, all of the same score
     n_unsorted: int = 0  # counted groups of several rows that do not fall by score
-    tie_first: Ints = _NO_TIES  # (rows,) the rank of the first document of the same score
-    tie_size: Ints = _NO_TIES  # (rows,) how many documents have that score
+
+    @property
+    def n_tied(self) -> int:
+        """The number of rows in the counted groups that share a score."""
+        return int(self.n_tied_at_rank.sum())
 
 
 def rank_documents(
@@ -237,21 +242,18 @@ def rank_documents(
     judging: Judging = Judging(),
     rows: Ints | None = None,
     is_counted: Bools | None = None,
-    *,
-    with_ties: bool = False,
 ) -> Placement:
     """Rank `rows`, or all rows, in their groups: score falling, then document id as `judging` says.
 
     Tied rows are counted in the groups of the mask `is_counted`, (groups,), or in all groups.
-    `with_ties`: the placement has the first rank and the size of ties.
     """
     starts, group, scores = grouped_block.starts, grouped_block.group, grouped_block.sort_score
     rows = np.arange(len(group)) if rows is None else rows
     begins = starts[group[rows]]
     if scores is None:
         rank = rows - begins + 1
-        return Placement(rank, 0, 0, 0, rank, np.ones_like(rank)) if with_ties else Placement(rank)
-    position, sorted_scores, n_all_tied = rows, scores, 0
+        return Placement(rank, rank, np.ones_like(rank))
+    position, n_all_tied = rows, 0
     # Most runs are in order: look for a row that is not below the one above it.
     suspect_rows = np.flatnonzero(scores[1:] >= scores[:-1])
     suspect_rows = suspect_rows[group[suspect_rows] == group[suspect_rows + 1]]
@@ -270,42 +272,53 @@ def rank_documents(
         tie_ids = grouped_block.ids_for_ties
         sign = tie_ids.compare(tied_rows, tie_ids, tied_rows + 1)
         is_unsorted[group[tied_rows[sign > 0 if judging.ties == "ascending" else sign < 0]]] = True
-    n_tied = _count_paired_rows(tied_rows[(is_counted & ~is_unsorted)[group[tied_rows]]])
+    continues_tie = np.zeros(len(group) + 1, np.bool_)  # at each position of the ranked rows
+    continues_tie[tied_rows[~is_unsorted[group[tied_rows]]] + 1] = True
     if is_unsorted.any():
         unsorted_groups = np.flatnonzero(is_unsorted)
         unsorted_rows = consecutive_numbers(starts[unsorted_groups], counts[unsorted_groups])
-        ranked_rows, tied_in_groups = _sort_rows(grouped_block, scores, unsorted_rows, judging)
-        n_tied += int(np.count_nonzero(is_counted[group[tied_in_groups]]))
+        ranked_rows, begins_tie = _sort_rows(grouped_block, scores, unsorted_rows, judging)
+        continues_tie[unsorted_rows] = ~begins_tie
         position_of_row = np.arange(len(group))
         position_of_row[ranked_rows] = unsorted_rows
         position = position_of_row[rows]
-        if with_ties:
-            sorted_scores = scores.copy()
-            sorted_scores[unsorted_rows] = scores[ranked_rows]
-    placement = Placement(position - begins + 1, n_tied, n_all_tied, n_unsorted)
-    if not with_ties:
-        return placement
-    begins_tie = mark_changes(group, sorted_scores)
-    first_of_tie = np.append(np.flatnonzero(begins_tie), len(begins_tie))
-    tie_number = (np.cumsum(begins_tie) - 1)[position]
-    tie_first, tie_size = first_of_tie[tie_number] - begins + 1, np.diff(first_of_tie)[tie_number]
-    return placement._replace(tie_first=tie_first, tie_size=tie_size)
+    tie_begin, tie_size = _locate_ties(continues_tie, position)
+    tied_position = np.flatnonzero(continues_tie[:-1] | continues_tie[1:])
+    tied_group = group[tied_position]
+    tied_rank = (tied_position - starts[tied_group] + 1)[is_counted[tied_group]]
+    ranks = position - begins + 1, tie_begin - begins + 1
+    return Placement(*ranks, tie_size, np.bincount(tied_rank), n_all_tied, n_unsorted)
 
 
-def _count_paired_rows(upper: Ints) -> int:
-    """Count the rows that are in a pair of adjacent rows, of which `upper` are the upper rows."""
-    return len(upper) + int(np.count_nonzero(np.diff(upper, prepend=-2) > 1))
+def _locate_ties(continues_tie: Bools, position: Ints) -> tuple[Ints, Ints]:
+    """Return the first position and the size of the tie of each of some positions: (positions,).
+
+    `continues_tie` (all positions + 1,) tells where a row has the score of the row above it.
+    """
+    first = np.flatnonzero(continues_tie[1:] & ~continues_tie[:-1])  # (ties,)
+    end = np.flatnonzero(continues_tie[:-1] & ~continues_tie[1:]) + 1  # (ties,)
+    if not len(first):
+        return position, np.ones_like(position)
+    tie = first.searchsorted(position, "right") - 1
+    is_tied = (tie >= 0) & (position < end[tie])
+    return (
+        np.where(is_tied, first[tie], position),
+        np.where(is_tied, (end - first)[tie], 1),
+    )
 
 
 def _sort_rows(
     grouped_block: GroupedBlock, scores: Floats, rows: Ints, judging: Judging
-) -> tuple[Ints, Ints]:
-    """Return `rows`, group by group, in the order of the ranking; and the tied rows among them."""
+) -> tuple[Ints, Bools]:
+    """Return `rows`, group by group, in the order of the ranking, and a mask of those: (rows,).
+
+    The mask tells where the score is another than that of the row above.
+    """
     group = grouped_block.group
     ranked_rows = _sort_by_score(scores[rows], group[rows], rows)  # ties are sorted below
     begins_tie = mark_changes(group[ranked_rows], scores[ranked_rows])
     if begins_tie.all():
-        return ranked_rows, ranked_rows[:0]
+        return ranked_rows, begins_tie
     tied_positions = np.flatnonzero(~(begins_tie & np.append(begins_tie[1:], True)))
     doc_key = ranked_rows[tied_positions]
     if judging.ties != "given":
@@ -315,7 +328,7 @@ def _sort_rows(
         sort_keys = (ranked_rows[tied_positions], *sort_keys)
     order = np.lexsort(sort_keys)
     ranked_rows[tied_positions] = ranked_rows[tied_positions][order]
-    return ranked_rows, ranked_rows[tied_positions]
+    return ranked_rows, begins_tie
 
 
 def _sort_by_score(scores: Floats, group: Ints, rows: Ints) -> Ints:
