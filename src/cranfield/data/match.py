@@ -28,6 +28,7 @@ from cranfield.data.order import (
 )
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
+from cranfield.data.run_notes import NO_RANK_GAPS, RankGaps
 from cranfield.errors import DuplicateError, OptionError
 from cranfield.formats.block import NO_FAULTY_ROWS, FaultyRows, Load
 from cranfield.formats.objects import DocsOfQuery, score_by_position
@@ -50,6 +51,7 @@ class Match:
     conversion_counts: tuple[int, int] = (0, 0)  # see `GroupedBlock`
     is_regrouped: bool = False  # whether its queries came back after others
     dropped_counts: DroppedCounts = (0, 0)
+    rank_gaps: RankGaps = NO_RANK_GAPS  # where the rank column ranks the run
     is_in_order: bool = False  # whether the hits are in the order of query and rank
 
 
@@ -152,6 +154,7 @@ class _BlockMatch(NamedTuple):
     conversion_counts: tuple[int, int]
     cost: Floats | None  # of the judged queries' documents, best rank first
     dropped_counts: DroppedCounts
+    rank_gaps: RankGaps
 
 
 def _match_block(qrels: Qrels, run: Run, judging: Judging, load: Load) -> _BlockMatch | None:
@@ -162,6 +165,9 @@ def _match_block(qrels: Qrels, run: Run, judging: Judging, load: Load) -> _Block
     block = load()
     if has_split_query(block):
         return None
+    rank_gaps = NO_RANK_GAPS
+    if judging.order == "rank" or (judging.order == "score" and block.score_or_grade is None):
+        rank_gaps = RankGaps.of_block(block, qrels.find_codes)
     grouped_block = run.group_block(block, judging)
     block, queries = grouped_block.block, grouped_block.queries
     if block.empty_queries:
@@ -195,6 +201,7 @@ def _match_block(qrels: Qrels, run: Run, judging: Judging, load: Load) -> _Block
         grouped_block.conversion_counts,
         _rank_costs(grouped_block, code, judging),
         grouped_block.dropped_counts,
+        rank_gaps,
     )
 
 
@@ -241,6 +248,7 @@ def _join_matches(qrels: Qrels, block_matches: Sequence[_BlockMatch], is_regroup
         _add_pairs(block_match.conversion_counts for block_match in block_matches),
         is_regrouped,
         _add_pairs(block_match.dropped_counts for block_match in block_matches),
+        sum((block_match.rank_gaps for block_match in block_matches), NO_RANK_GAPS),
     )
 
 

@@ -1,6 +1,7 @@
 """MatchedRun: a run after it was judged, with its counts, and the notes that results carry."""
 
 import contextlib
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
@@ -11,13 +12,14 @@ import numpy as np
 from cranfield.arrays.ranked import Bools
 from cranfield.data.averaged import Averaging
 from cranfield.data.counts import Counts
-from cranfield.data.judged import Judged
+from cranfield.data.judged import NO_CUTOFF, Judged
 from cranfield.data.judging import Judging
 from cranfield.data.match import Match
 from cranfield.data.order import DroppedCounts
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
 from cranfield.data.run_notes import (
+    RankGaps,
     ScoreOrder,
     distance_note,
     duplicates_note,
@@ -55,6 +57,8 @@ class RunFacts(NamedTuple):
     conversion_counts: tuple[int, int]
     dropped_counts: DroppedCounts
     is_regrouped: bool
+    rank_gaps: RankGaps  # as in `Match`
+    n_queries_of_length: Counter[int]  # {retrieved documents, down to `depth`: averaged queries}
 
     def add(self, second_facts: "RunFacts") -> "RunFacts":
         """Return the facts of two parts of the queries together."""
@@ -186,7 +190,18 @@ class MatchedRun(JudgedRun):
             match.conversion_counts,
             match.dropped_counts,
             match.is_regrouped,
+            match.rank_gaps,
+            self._count_lengths(),
         )
+
+    def _count_lengths(self) -> Counter[int]:
+        """Return {number of retrieved documents: number of averaged queries}."""
+        n_retrieved, depth = self.averaging.n_retrieved, self.judging.depth
+        n_queries = np.bincount(
+            n_retrieved if depth is None else np.minimum(n_retrieved, min(depth, NO_CUTOFF))
+        )
+        lengths = n_queries.nonzero()[0]
+        return Counter(dict(zip(lengths.tolist(), n_queries[lengths].tolist(), strict=True)))
 
     def _count_copied(self) -> int:
         """Return the number of hits if the run is a copy of the judgments with grades; else 0."""
@@ -309,6 +324,7 @@ def _describe_run(judged_run: JudgedRun, order: Order) -> Iterator[Note]:
     if not states_order and judging.order == "score" and order != "score":
         order_words = "by its rank column" if order == "rank" else "in the order of its rows"
         yield Note("no-scores", "info", f"The run has no scores: ranked {order_words}.")
+    yield from facts.rank_gaps.notes(facts.n_answered)
     if run.rows.distance_column is not None and order == "score":
         yield distance_note(run.rows.distance_column)
     if n_tied := facts.n_tied:

@@ -282,29 +282,31 @@ def rank_documents(
         position_of_row = np.arange(len(group))
         position_of_row[ranked_rows] = unsorted_rows
         position = position_of_row[rows]
-    tie_begin, tie_size = _locate_ties(continues_tie, position)
-    tied_position = np.flatnonzero(continues_tie[:-1] | continues_tie[1:])
-    tied_group = group[tied_position]
-    tied_rank = (tied_position - starts[tied_group] + 1)[is_counted[tied_group]]
-    ranks = position - begins + 1, tie_begin - begins + 1
-    return Placement(*ranks, tie_size, np.bincount(tied_rank), n_all_tied, n_unsorted)
-
-
-def _locate_ties(continues_tie: Bools, position: Ints) -> tuple[Ints, Ints]:
-    """Return the first position and the size of the tie of each of some positions: (positions,).
-
-    `continues_tie` (all positions + 1,) tells where a row has the score of the row above it.
-    """
-    first = np.flatnonzero(continues_tie[1:] & ~continues_tie[:-1])  # (ties,)
-    end = np.flatnonzero(continues_tie[:-1] & ~continues_tie[1:]) + 1  # (ties,)
-    if not len(first):
-        return position, np.ones_like(position)
-    tie = first.searchsorted(position, "right") - 1
-    is_tied = (tie >= 0) & (position < end[tie])
-    return (
-        np.where(is_tied, first[tie], position),
-        np.where(is_tied, (end - first)[tie], 1),
+    # Of each tie, (ties,): the first position, and the position behind the last one.
+    tie_begin = np.flatnonzero(continues_tie[1:] & ~continues_tie[:-1])
+    tie_end = np.flatnonzero(continues_tie[:-1] & ~continues_tie[1:]) + 1
+    tie_begins = starts[group[tie_begin]]
+    is_counted_tie = is_counted[group[tie_begin]]
+    n_tied_at_rank = _count_at_ranks(
+        (tie_begin - tie_begins)[is_counted_tie] + 1, (tie_end - tie_begins)[is_counted_tie] + 1
     )
+    rank = position - begins + 1
+    if not len(tie_begin):
+        return Placement(rank, rank, np.ones_like(rank), n_tied_at_rank, n_all_tied, n_unsorted)
+    tie = np.maximum(tie_begin.searchsorted(position, "right") - 1, 0)
+    is_tied = (tie_begin[tie] <= position) & (position < tie_end[tie])
+    tie_first = np.where(is_tied, tie_begin[tie] - begins + 1, rank)
+    tie_size = np.where(is_tied, (tie_end - tie_begin)[tie], 1)
+    return Placement(rank, tie_first, tie_size, n_tied_at_rank, n_all_tied, n_unsorted)
+
+
+def _count_at_ranks(first_rank: Ints, end_rank: Ints) -> Ints:
+    """Count the ties that have each rank, 0, 1, 2, ...; the last one is `end_rank` - 1: (ties,)."""
+    n_ranks = int(end_rank.max(initial=-1)) + 1
+    n_beginning, n_ending = (
+        np.bincount(rank, minlength=n_ranks) for rank in (first_rank, end_rank)
+    )
+    return np.cumsum(n_beginning - n_ending)
 
 
 def _sort_rows(

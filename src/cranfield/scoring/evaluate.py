@@ -238,7 +238,7 @@ def score_runs(
                 name, meeting, meeting.query_ids, values, meeting.counts, run_ends
             )
         )
-    return Systems(scores)
+    return assembly.build_systems(scores)
 
 
 def _read_labels(slices: Any) -> "LabelRows":

@@ -28,6 +28,7 @@ from cranfield.formats.text import BYTE_ORDER_MARK
 from cranfield.measures import Plan, parse
 from cranfield.notes import Note, Severity
 from cranfield.render.numbers import format_query_count, format_shortest
+from cranfield.scoring.list_lengths import ListLength
 from cranfield.scoring.scan import Scan, is_odd_id, is_odd_query, scan_run
 
 _MIN_HIT_SHARE = 0.05  # of the judged documents that a run's lists have room for
@@ -219,6 +220,9 @@ def _judged_findings(
     if qrels.graded and not qrels.has_groups:
         shares = Plan((parse(f"Judged@{k}"),)).values(judged)[:, 0]  # (n_queries,)
         judged_share = facts[f"Judged@{k}"] = float(mean(shares[matched_run.is_in_run]))
+    length = ListLength.of_run(matched_run, [parse(f"R@{k}")])
+    yield from () if length is None else length.notes()
+    yield from matched_run.facts.rank_gaps.notes(matched_run.facts.n_answered)
     yield from find_own_judgments(matched_run, "error")
     yield from _query_findings(matched_run)
     if n_hits == 0:

@@ -46,7 +46,6 @@ from cranfield.render.numbers import format_bytes, format_count
 from cranfield.scoring.assembly import Assembly
 from cranfield.scoring.ends import NO_ENDS, Ends, EndsOptions
 from cranfield.scoring.job import Job, JobScores, MeasureGroup
-from cranfield.scoring.scores import Systems
 
 
 def score_in_buckets(job: Job, n_buckets: int, folder: str | None = None) -> JobScores:
@@ -92,7 +91,7 @@ def score_in_buckets(job: Job, n_buckets: int, folder: str | None = None) -> Job
                     name, judged_run, judged_run.query_ids, columns, counts, judged_run.ends
                 )
                 system_scores.append(replace(scores, notes=(*scores.notes, note)))
-            systems.append(Systems(system_scores))
+            systems.append(assembly.build_systems(system_scores))
     digest = hash_digest(parts.digest, parts.qrels.top_grade) if job.wants_digest else None
     return JobScores(systems, digest)
 
