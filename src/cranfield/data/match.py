@@ -28,7 +28,7 @@ from cranfield.data.order import (
 )
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
-from cranfield.data.run_notes import NO_RANK_GAPS, RankGaps
+from cranfield.data.run_notes import find_rank_gap
 from cranfield.errors import DuplicateError, OptionError
 from cranfield.formats.block import NO_FAULTY_ROWS, FaultyRows, Load
 from cranfield.formats.objects import DocsOfQuery, score_by_position
@@ -51,7 +51,7 @@ class Match:
     conversion_counts: tuple[int, int] = (0, 0)  # see `GroupedBlock`
     is_regrouped: bool = False  # whether its queries came back after others
     dropped_counts: DroppedCounts = (0, 0)
-    rank_gaps: RankGaps = NO_RANK_GAPS  # where the rank column ranks the run
+    rank_gap: str = ""  # see `find_rank_gap`
     is_in_order: bool = False  # whether the hits are in the order of query and rank
 
 
@@ -154,7 +154,7 @@ class _BlockMatch(NamedTuple):
     conversion_counts: tuple[int, int]
     cost: Floats | None  # of the judged queries' documents, best rank first
     dropped_counts: DroppedCounts
-    rank_gaps: RankGaps
+    rank_gap: str
 
 
 def _match_block(qrels: Qrels, run: Run, judging: Judging, load: Load) -> _BlockMatch | None:
@@ -165,9 +165,7 @@ def _match_block(qrels: Qrels, run: Run, judging: Judging, load: Load) -> _Block
     block = load()
     if has_split_query(block):
         return None
-    rank_gaps = NO_RANK_GAPS
-    if judging.order == "rank" or (judging.order == "score" and block.score_or_grade is None):
-        rank_gaps = RankGaps.of_block(block, qrels.find_codes)
+    rank_gap = find_rank_gap(block) if run.resolve_order(judging.order) == "rank" else ""
     grouped_block = run.group_block(block, judging)
     block, queries = grouped_block.block, grouped_block.queries
     if block.empty_queries:
@@ -201,7 +199,7 @@ def _match_block(qrels: Qrels, run: Run, judging: Judging, load: Load) -> _Block
         grouped_block.conversion_counts,
         _rank_costs(grouped_block, code, judging),
         grouped_block.dropped_counts,
-        rank_gaps,
+        rank_gap,
     )
 
 
@@ -248,21 +246,17 @@ def _join_matches(qrels: Qrels, block_matches: Sequence[_BlockMatch], is_regroup
         _add_pairs(block_match.conversion_counts for block_match in block_matches),
         is_regrouped,
         _add_pairs(block_match.dropped_counts for block_match in block_matches),
-        sum((block_match.rank_gaps for block_match in block_matches), NO_RANK_GAPS),
+        next(filter(None, (block_match.rank_gap for block_match in block_matches)), ""),
     )
 
 
 def _join_placements(placements: Sequence[Placement]) -> Placement:
     """Return the placements of several blocks as one."""
-    counts = [placement.n_tied_at_rank for placement in placements if len(placement.n_tied_at_rank)]
-    n_tied_at_rank = np.zeros(max(map(len, counts), default=0), np.int64)
-    for block_counts in counts:
-        n_tied_at_rank[: len(block_counts)] += block_counts
     return Placement(
         _concatenate(placement.rank for placement in placements),
         _concatenate(placement.tie_first for placement in placements),
         _concatenate(placement.tie_size for placement in placements),
-        n_tied_at_rank,
+        _concatenate(placement.tied_rank for placement in placements),
         sum(placement.n_all_tied for placement in placements),
         sum(placement.n_unsorted for placement in placements),
     )
@@ -352,7 +346,7 @@ def _match_dicts(qrels: Qrels, run: Run, judging: Judging) -> Match:
     )
     if tied_ranks or not judging.has_one_tie_order:
         placement = placement._replace(
-            n_tied_at_rank=np.bincount(_concatenate(tied_ranks)),
+            tied_rank=_concatenate(tied_ranks),
             tie_first=_concatenate(hits.tie_first for hits in query_hits),
             tie_size=_concatenate(hits.tie_size for hits in query_hits),
         )

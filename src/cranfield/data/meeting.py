@@ -19,7 +19,6 @@ from cranfield.data.order import DroppedCounts
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
 from cranfield.data.run_notes import (
-    RankGaps,
     ScoreOrder,
     distance_note,
     duplicates_note,
@@ -43,7 +42,7 @@ class RunFacts(NamedTuple):
     n_answered: int  # of the shared queries: the run has a document
     n_multi_doc: int  # of the shared queries: the run has several documents
     n_hits: int
-    n_tied: int  # n_tied, n_all_tied and n_unsorted as in `Placement`
+    n_tied: int  # n_all_tied and n_unsorted as in `Placement`
     n_all_tied: int
     n_unsorted: int
     n_appended: int  # documents that were not retrieved, and are ranked below those that were
@@ -57,7 +56,7 @@ class RunFacts(NamedTuple):
     conversion_counts: tuple[int, int]
     dropped_counts: DroppedCounts
     is_regrouped: bool
-    rank_gaps: RankGaps  # as in `Match`
+    rank_gap: str  # as in `Match`
     n_queries_of_length: Counter[int]  # {retrieved documents, down to `depth`: averaged queries}
 
     def add(self, second_facts: "RunFacts") -> "RunFacts":
@@ -69,7 +68,7 @@ class RunFacts(NamedTuple):
 def _add_facts(fact: Any, second_fact: Any) -> Any:
     if isinstance(fact, tuple):
         return tuple(map(sum, zip(fact, second_fact, strict=True)))
-    return fact or second_fact if isinstance(fact, bool) else fact + second_fact
+    return fact or second_fact if isinstance(fact, bool | str) else fact + second_fact
 
 
 class JudgedRun:
@@ -172,13 +171,15 @@ class MatchedRun(JudgedRun):
     def facts(self) -> RunFacts:
         """The facts that notes depend on."""
         match, placement = self.match, self.match.placement
+        depth = min(self.judging.depth or NO_CUTOFF, NO_CUTOFF)
+        n_queries = np.bincount(np.minimum(self.averaging.n_retrieved, depth))
         return RunFacts(
             self.n_queries,
             int(np.count_nonzero(match.is_in_run)),
             int(np.count_nonzero(match.n_retrieved)),
             int(np.count_nonzero(match.n_retrieved > 1)),
             self.n_hits,
-            placement.n_tied,
+            len(placement.tied_rank),
             placement.n_all_tied,
             placement.n_unsorted,
             self.n_appended,
@@ -190,18 +191,9 @@ class MatchedRun(JudgedRun):
             match.conversion_counts,
             match.dropped_counts,
             match.is_regrouped,
-            match.rank_gaps,
-            self._count_lengths(),
+            match.rank_gap,
+            Counter({length: n for length, n in enumerate(n_queries.tolist()) if n}),
         )
-
-    def _count_lengths(self) -> Counter[int]:
-        """Return {number of retrieved documents: number of averaged queries}."""
-        n_retrieved, depth = self.averaging.n_retrieved, self.judging.depth
-        n_queries = np.bincount(
-            n_retrieved if depth is None else np.minimum(n_retrieved, min(depth, NO_CUTOFF))
-        )
-        lengths = n_queries.nonzero()[0]
-        return Counter(dict(zip(lengths.tolist(), n_queries[lengths].tolist(), strict=True)))
 
     def _count_copied(self) -> int:
         """Return the number of hits if the run is a copy of the judgments with grades; else 0."""
@@ -241,7 +233,7 @@ class MatchedRun(JudgedRun):
             none_relevant=averaging.left_out_counts.get("relevant", 0),
             unjudged_queries=averaging.n_unjudged,
             rows_left_out=match.left_out.count + self.qrels.left_out.count,
-            tied=match.placement.n_tied,
+            tied=len(match.placement.tied_rank),
         )
 
 
@@ -324,7 +316,8 @@ def _describe_run(judged_run: JudgedRun, order: Order) -> Iterator[Note]:
     if not states_order and judging.order == "score" and order != "score":
         order_words = "by its rank column" if order == "rank" else "in the order of its rows"
         yield Note("no-scores", "info", f"The run has no scores: ranked {order_words}.")
-    yield from facts.rank_gaps.notes(facts.n_answered)
+    if facts.rank_gap:
+        yield Note("rank-gaps", "info", f"Ranks have gaps, and close up: {facts.rank_gap}.")
     if run.rows.distance_column is not None and order == "score":
         yield distance_note(run.rows.distance_column)
     if n_tied := facts.n_tied:

@@ -227,14 +227,9 @@ class Placement(NamedTuple):
     rank: Ints  # (rows,)
     tie_first: Ints = _NO_ROWS  # (rows,) the rank of the first document of the same score
     tie_size: Ints = _NO_ROWS  # (rows,) how many documents have that score
-    n_tied_at_rank: Ints = _NO_ROWS  # rows of the counted groups that share a score, by their rank
+    tied_rank: Ints = _NO_ROWS  # (tied rows of counted groups,) rows that share a score
     n_all_tied: int = 0  # counted groups of several rows, all of the same score
     n_unsorted: int = 0  # counted groups of several rows that do not fall by score
-
-    @property
-    def n_tied(self) -> int:
-        """The number of rows in the counted groups that share a score."""
-        return int(self.n_tied_at_rank.sum())
 
 
 def rank_documents(
@@ -282,40 +277,24 @@ def rank_documents(
         position_of_row = np.arange(len(group))
         position_of_row[ranked_rows] = unsorted_rows
         position = position_of_row[rows]
-    # Of each tie, (ties,): the first position, and the position behind the last one.
-    tie_begin = np.flatnonzero(continues_tie[1:] & ~continues_tie[:-1])
+    tied_position = np.flatnonzero(continues_tie[:-1] | continues_tie[1:])
+    tied_group, rank = group[tied_position], position - begins + 1
+    tied_rank = (tied_position - starts[tied_group] + 1)[is_counted[tied_group]]
+    if not len(tied_position):
+        return Placement(rank, rank, np.ones_like(rank), tied_rank, n_all_tied, n_unsorted)
+    tie_begin = np.flatnonzero(continues_tie[1:] & ~continues_tie[:-1])  # (ties,) positions
     tie_end = np.flatnonzero(continues_tie[:-1] & ~continues_tie[1:]) + 1
-    tie_begins = starts[group[tie_begin]]
-    is_counted_tie = is_counted[group[tie_begin]]
-    n_tied_at_rank = _count_at_ranks(
-        (tie_begin - tie_begins)[is_counted_tie] + 1, (tie_end - tie_begins)[is_counted_tie] + 1
-    )
-    rank = position - begins + 1
-    if not len(tie_begin):
-        return Placement(rank, rank, np.ones_like(rank), n_tied_at_rank, n_all_tied, n_unsorted)
     tie = np.maximum(tie_begin.searchsorted(position, "right") - 1, 0)
     is_tied = (tie_begin[tie] <= position) & (position < tie_end[tie])
     tie_first = np.where(is_tied, tie_begin[tie] - begins + 1, rank)
     tie_size = np.where(is_tied, (tie_end - tie_begin)[tie], 1)
-    return Placement(rank, tie_first, tie_size, n_tied_at_rank, n_all_tied, n_unsorted)
-
-
-def _count_at_ranks(first_rank: Ints, end_rank: Ints) -> Ints:
-    """Count the ties that have each rank, 0, 1, 2, ...; the last one is `end_rank` - 1: (ties,)."""
-    n_ranks = int(end_rank.max(initial=-1)) + 1
-    n_beginning, n_ending = (
-        np.bincount(rank, minlength=n_ranks) for rank in (first_rank, end_rank)
-    )
-    return np.cumsum(n_beginning - n_ending)
+    return Placement(rank, tie_first, tie_size, tied_rank, n_all_tied, n_unsorted)
 
 
 def _sort_rows(
     grouped_block: GroupedBlock, scores: Floats, rows: Ints, judging: Judging
 ) -> tuple[Ints, Bools]:
-    """Return `rows`, group by group, in the order of the ranking, and a mask of those: (rows,).
-
-    The mask tells where the score is another than that of the row above.
-    """
+    """Return `rows`, group by group, as they are ranked, and a mask of those that begin a tie."""
     group = grouped_block.group
     ranked_rows = _sort_by_score(scores[rows], group[rows], rows)  # ties are sorted below
     begins_tie = mark_changes(group[ranked_rows], scores[ranked_rows])

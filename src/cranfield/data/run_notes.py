@@ -2,14 +2,14 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import astuple, dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import astuple, dataclass
 from itertools import islice, pairwise
 from operator import add
 
 import numpy as np
 
-from cranfield.arrays.ids import Ids, decode
+from cranfield.arrays.ids import decode
 from cranfield.arrays.ranked import Floats, Ints
 from cranfield.errors import NothingSharedError, escape_unprintable
 from cranfield.formats.block import Block, Duplicates, FaultyRows, Rows
@@ -35,51 +35,20 @@ def find_contradictions(group: Ints, rank: Ints, scores: Floats) -> Ints:
     return lower_rows
 
 
-@dataclass(frozen=True)
-class RankGaps:
-    """The number of queries whose ranks have gaps, and the last rank of one of them."""
+def find_rank_gap(block: Block) -> str:
+    """Return the last rank of a query whose ranks have gaps, in words; "" if no query's have.
 
-    n_queries: int = 0
-    query: str = ""
-    rank: int = 0
-    rank_without_gaps: int = 0
-
-    @classmethod
-    def of_block(cls, block: Block, find_codes: Callable[[Ids], Ints]) -> "RankGaps":
-        """Return the gaps in the rank column of whole queries; ranks begin at 0 or 1.
-
-        Only queries count whose code is 0 or more: `find_codes` returns it.
-        """
-        starts = block.query.find_changes()
-        if block.rank is None or not len(starts) or block.left_out.count:
-            return NO_RANK_GAPS
-        last, first = (f.reduceat(block.rank, starts) for f in (np.maximum, np.minimum))
-        last_without_gaps = np.minimum(first, 1) + np.diff(np.append(starts, len(block))) - 1
-        groups = np.flatnonzero(last > last_without_gaps)
-        groups = groups[find_codes(block.query.take(starts[groups])) >= 0]
-        if not len(groups):
-            return NO_RANK_GAPS
-        query, group = decode(block.query[int(starts[groups[0]])]), groups[0]
-        return cls(len(groups), query, int(last[group]), int(last_without_gaps[group]))
-
-    def __add__(self, addend: "RankGaps") -> "RankGaps":
-        if not self.n_queries:
-            return addend
-        return replace(self, n_queries=self.n_queries + addend.n_queries)
-
-    def notes(self, n_queries: int) -> Iterator[Note]:
-        """Yield a note if there are gaps; `n_queries` of the run are judged."""
-        if self.n_queries:
-            text = (
-                f"Ranks have gaps in {self.n_queries:,} of {format_query_count(n_queries)}; they "
-                f"close up: rank {self.rank} of query {self.query!r} counts as "
-                f"{self.rank_without_gaps}."
-            )
-            n = self.n_queries
-            yield Note("rank-gaps", "info", text, n, count=n, query_id=self.query)
-
-
-NO_RANK_GAPS = RankGaps()
+    The block has whole queries. Ranks begin at 0 or 1.
+    """
+    starts = block.query.find_changes()
+    if block.rank is None or not len(starts) or block.left_out.count:
+        return ""
+    first, last = (edge.reduceat(block.rank, starts) for edge in (np.minimum, np.maximum))
+    last_without_gaps = np.minimum(first, 1) + np.diff(np.append(starts, len(block))) - 1
+    for group in np.flatnonzero(last > last_without_gaps)[:1].tolist():
+        query = decode(block.query[int(starts[group])])
+        return f"rank {last[group]} of query {query!r} counts as {last_without_gaps[group]}"
+    return ""
 
 
 def are_ranks(scores: Floats) -> bool:

@@ -13,9 +13,8 @@ from cranfield.measures import Measure
 from cranfield.notes import Note
 from cranfield.render.numbers import format_shortest
 from cranfield.scoring.ends import NO_ENDS, Ends
-from cranfield.scoring.list_lengths import ListLength, compare_lengths
+from cranfield.scoring.measure_notes import common_length, compare_lengths, list_run_notes
 from cranfield.scoring.scores import Scores, Systems
-from cranfield.scoring.tie_range import weigh_ties
 from cranfield.version import __version__
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ class Assembly:
         slices: "LabelRows | None" = None,
     ) -> None:
         self._measures, self._slices = measures, slices
-        self._lengths: dict[str, ListLength | None] = {}
+        self._lengths: dict[str, int] = {}
         self._option_notes = option_notes(judging)
         self._ideal_ranking_notes = ideal_ranking_notes(measures, qrels)
         self._recipe: dict[str, Any] = {
@@ -55,28 +54,25 @@ class Assembly:
         recipe = {**self._recipe, "run": matched_run.run.description}
         if matched_run.run.conversion is not None:
             recipe["made_of"] = matched_run.run.conversion.description
-        measures = self._measures
-        run_notes = [
-            weigh_ties(note, matched_run, measures, values) if note.code == "ties" else note
-            for note in matched_run.notes
-        ]
+        run_notes = list_run_notes(matched_run, self._measures, values)
         notes = [*counts.notes(), *run_notes, *self._ideal_ranking_notes]
         recipe |= ends.recipe
-        notes += ends.notes(measures)
+        notes += ends.notes(self._measures)
         notes += self._option_notes
-        self._lengths[name] = ListLength.of_run(matched_run, measures)
+        measures = self._measures
+        self._lengths[name] = common_length(matched_run)
         scores = Scores(name, measures, query_ids, values, counts, recipe, tuple(notes), ends)
         return scores if self._slices is None else _add_slices(scores, matched_run, self._slices)
 
     def build_systems(self, all_scores: Iterable[Scores]) -> Systems:
         """Return the scores of the runs together, with notes on the lengths of their lists."""
-        unequal_note, unequal_measures = compare_lengths(self._measures, self._lengths)
+        length_notes = compare_lengths(self._measures, self._lengths)
+        if not length_notes:
+            return Systems(all_scores)
         systems = []
         for scores in all_scores:
-            length = self._lengths[scores.name]
-            notes = [] if length is None else list(length.notes(unequal_measures))
-            notes += [] if unequal_note is None else [unequal_note]
-            systems.append(replace(scores, notes=(*scores.notes, *notes)) if notes else scores)
+            notes = (note for note in scores.notes if note.code != "depth")
+            systems.append(replace(scores, notes=(*notes, *length_notes)))
         return Systems(systems)
 
 
