@@ -499,6 +499,7 @@ def test_a_folder_of_collections_and_a_table_of_files_are_the_same(tmp_path: Pat
             *("--format", "json"),
         ).stdout
     )
+    assert [*report["results"][0]] == ["measure", "rising", "systems", "pairs"]
     assert report["results"][0]["pairs"][0]["p"] == row["p"]
     assert [*report["collections"]] == ["fiqa", "nq", "touche"]
 
