@@ -55,7 +55,7 @@ class Judged(Recordable):
         _refuse_levels  # of groups and preferences; `judge` gives it
     )
     cost: Floats | None = None  # of every retrieved document, query after query, best rank first
-    ties: Ties = "document"  # how equal scores were ranked; "expected": hits have tie_first, _size
+    ties: Ties = "document"  # how ties were ranked; "expected": hits have tie_first, tie_size
     is_cut: bool = False  # whether the documents of each query were cut at a depth
 
     @cached_property
