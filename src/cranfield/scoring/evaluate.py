@@ -228,14 +228,14 @@ def score_runs(
     if ends is not None:
         ends.check(measures, judging)
     assembly = Assembly(measures, qrels, judging, slices)
-    meetings = judge_all(qrels, list(runs.values()), judging, costs=plan.takes_cost)
+    matched_runs = judge_all(qrels, list(runs.values()), judging, costs=plan.takes_cost)
     scores = []
-    for name, meeting in zip(runs, meetings, strict=True):
-        values = plan.values(meeting.judged)
-        run_ends = NO_ENDS if ends is None else ends.find_ends(measures, meeting.judged)
+    for name, matched_run in zip(runs, matched_runs, strict=True):
+        values = plan.values(matched_run.judged)
+        run_ends = NO_ENDS if ends is None else ends.find_ends(measures, matched_run.judged)
         scores.append(
             assembly.build_scores(
-                name, meeting, meeting.query_ids, values, meeting.counts, run_ends
+                name, matched_run, matched_run.query_ids, values, matched_run.counts, run_ends
             )
         )
     return Systems(scores)
