@@ -49,7 +49,8 @@ class Shown(ABC):
     >>> result = compare(scores)
     >>> [(row["system"], row["difference"]) for row in result.rows()]
     [('new', 0.25)]
-    >>> result.to_csv().splitlines()[1].startswith("score,,,1,new,old,2,0.625,0.375,difference")
+    >>> header, line = result.to_csv().splitlines()
+    >>> line.startswith("score,,,1,new,old,2,0.625,0.375,difference,0.25")
     True
     """
 
