@@ -216,7 +216,7 @@ def _judge_threshold(
     settings: GateSettings,
     query_ids: Sequence[str],
 ) -> Threshold:
-    """Return whether the system in column i of the scores meets a requirement."""
+    """Judge whether the system in column i of the scores meets a requirement."""
     scores, goal = need.scores[:, i], need.at_least
     mean = aggregate_scores(need.parsed_measure, scores)
     is_reached = mean >= goal or math.isclose(mean, goal, rel_tol=1e-12)

@@ -148,5 +148,5 @@ class Retraining(ComparingOptions):
         return note_models(aligned_scores)
 
     def gate_recipe(self) -> dict[str, Any]:
-        """Return whether systems were judged as trained again."""
+        """Return the recipe's part: whether systems were judged as trained again."""
         return self.to_dict()
