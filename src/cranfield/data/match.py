@@ -16,7 +16,7 @@ from cranfield.arrays.slots import PairIndex
 from cranfield.arrays.threads import map_in_threads
 from cranfield.data.judging import Judging
 from cranfield.data.order import (
-    LARGEST_SINGLE,
+    LARGEST_FINITE_AS_SINGLE,
     DroppedCounts,
     GroupedBlock,
     Placement,
@@ -386,7 +386,7 @@ def _look_up_judged(
     hit_score = hit_score[row]
     if judging.scores == "single":
         highest, lowest = sorted_score.item(-1), sorted_score.item(0)
-        may_overflow = highest > LARGEST_SINGLE or lowest < -LARGEST_SINGLE
+        may_overflow = max(highest, -lowest) > LARGEST_FINITE_AS_SINGLE
         score, sorted_score, hit_score = (
             to_single(column, may_overflow) for column in (score, sorted_score, hit_score)
         )
