@@ -169,7 +169,7 @@ class ListRows(Rows):
     def _flatten_column(self, cells: Cells, role: Role) -> tuple[Any, Ints] | None:
         """Return the elements of all cells of a column, (elements,), and how many each cell has.
 
-        None if a cell is empty, or does not hold a list.
+        None if the cells must be read one by one: some are empty, or do not hold lists.
         """
         column, name = cells.columns[role], self.list_columns[role]
         if not isinstance(column, list):

@@ -100,7 +100,7 @@ class WhiteSpaceLines(Lines):
     def _read_table(
         self, raw: Bytes, type_of_position: "dict[int, pa.DataType]"
     ) -> "list[pa.Array] | None":
-        """Return the columns as Arrow reads them; None if the block must be read line by line."""
+        """Return the columns as Arrow reads them; None if that cannot be relied on."""
         if len(raw) == 0:
             return None
         first_line = _first_line(raw)
