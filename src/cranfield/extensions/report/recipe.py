@@ -85,7 +85,7 @@ def _list_files(sources: Sequence[Source]) -> Markup:
 
 
 def _file_hash(source: Source) -> Markup:
-    """Return the hash of a file as it is stored, if it can be read again."""
+    """Return the hash of a file as it is stored, or why there is none: it cannot be read again."""
     try:
         digest = source.digest()
     except InputError:

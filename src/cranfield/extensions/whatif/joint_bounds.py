@@ -423,7 +423,10 @@ def _bound_separately(
     left_system: Ints,
     right_system: Ints,
 ) -> PairBounds | None:
-    """Return the differences of the runs' own bounds; None if these are not proved."""
+    """Return the differences of the runs' own bounds.
+
+    None if these are not proved, or depend on documents that the run did not retrieve.
+    """
     cuts_at_relevant = isinstance(measure.cutoff, Depth) and measure.cutoff.at_relevant
     if measure.bounds != "retrieved" or cuts_at_relevant or measure.definition.traits.takes_groups:
         return None
