@@ -68,10 +68,10 @@ def _describe_method(comparison: Comparison) -> str:
     )
 
 
-def _input_terms(source: "EvaluatedRuns") -> Iterator[tuple[str, Markup]]:
+def _input_terms(evaluated_runs: "EvaluatedRuns") -> Iterator[tuple[str, Markup]]:
     """Yield the judgments and the runs, with the hashes of their files."""
-    yield "Judgments", _list_files(source.qrels.sources)
-    for name, run in watch_steps(source.runs.items(), "hashes"):
+    yield "Judgments", _list_files(evaluated_runs.qrels.sources)
+    for name, run in watch_steps(evaluated_runs.runs.items(), "hashes"):
         yield "Run", join_markup([name_element(name), " ", _list_files(run.sources)])
 
 
