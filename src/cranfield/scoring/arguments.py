@@ -306,10 +306,7 @@ def _refuse_pair(data: Any, names: Sequence[str]) -> None:
 
 
 def _are_ids(data: Any) -> bool:
-    """Tell whether the data are one list of ids or grades: integers, or texts without full stop.
-
-    Texts that name a file are none.
-    """
+    """Tell whether the data are one list of ids or grades: integers, or texts unlike a file's."""
     if not isinstance(data, list | tuple | np.ndarray) or len(data) == 0:
         return False
     return all(
