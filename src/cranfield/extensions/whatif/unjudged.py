@@ -44,10 +44,7 @@ class UnjudgedDocuments:
 def find_unjudged(
     qrels: Qrels, runs: Sequence[Run], depth: int, judging: Judging
 ) -> list[UnjudgedDocuments]:
-    """Return each run's unjudged documents, of rank <= depth.
-
-    A run is read once; again if a query's rows are not together.
-    """
+    """Return each run's unjudged documents, of rank <= depth; a run is read once, or twice."""
     return find_unjudged_with_ids(qrels, runs, depth, judging)[0]
 
 
