@@ -66,7 +66,7 @@ def is_task(label: Label) -> bool:
 
 
 def check_drawing(labels: Iterable[Label]) -> None:
-    """Raise InputError where rows differ in what they say of the drawing, or a cell is no number."""
+    """Raise InputError where rows differ in what they say of drawing, or a cell is no number."""
     first_label: Label | None = None
     drawing_of_document: dict[QueryDoc, Mapping[Role, Any]] = {}
     for label in labels:
