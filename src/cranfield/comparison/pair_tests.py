@@ -225,7 +225,7 @@ def _choose_p_values(tests: SequentialTests, bound: Floats) -> _PValues:
 def _add_intervals(
     sample: PairSample, p_values: _PValues, student: _StudentIntervals, settings: Settings
 ) -> PairTests:
-    """Return tests; where Student's interval disagrees, it is of all flips, and p if not clear."""
+    """Return tests; where Student's interval disagrees, all flips make it, and p if not clear."""
     (p, error, method), (low, high, agrees) = p_values, student
     far = np.flatnonzero(~agrees)  # pairs
     if len(far):

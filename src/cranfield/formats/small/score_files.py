@@ -384,7 +384,7 @@ def _read_system(
 ) -> Iterator[_ScoreCell]:
     """Yield the scores of a system in a dict of dicts.
 
-    `measures_first` says whether the outer names are measures where none is known.
+    `measures_first` says whether the outer names are measures where no measure is known.
     """
     dicts = (inner for inner in source.members.values() if isinstance(inner, Mapping))
     outer_names, inner_names = list(map(str, source.members)), list(map(str, next(dicts, {})))
