@@ -218,7 +218,7 @@ def _choose_lam(covariance: float, variance: float, stated_lam: float | None) ->
 
 
 def _worth(n: int, error_alone: float, error_together: float) -> float | None:
-    """Return how many labels by people alone have the error that n have with the model's."""
+    """Return how many labels by people alone equal n with the model's; None without an error."""
     return n * (error_alone / error_together) ** 2 if error_together > 0 else None
 
 
