@@ -8,7 +8,7 @@ like these depends on which collections there are: then each is one observation 
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import Any, Never, Unpack
 
 import numpy as np
@@ -136,7 +136,7 @@ class CollectionComparison(Shown):
             "collections": {
                 name: comparison.to_dict() for name, comparison in self.comparisons.items()
             },
-            "results": [asdict(result) for result in self.results],
+            "results": [result.to_dict() for result in self.results],
             "notes": [note.to_dict() for note in self.notes],
         }
 

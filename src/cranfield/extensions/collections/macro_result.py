@@ -1,7 +1,8 @@
 """Results over several collections: systems, and pairs of them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 
@@ -73,6 +74,15 @@ class MacroResult(Pairs[MacroPair]):
     def ranked_systems(self) -> Sequence[MacroSystem]:
         """Return the systems, the best first."""
         return sorted(self.systems, key=lambda system: system.mean, reverse=self.higher_is_better)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, as for JSON, where `higher_is_better` is called "rising"."""
+        plain_values = asdict(self)
+        return {
+            "measure": plain_values.pop("measure"),
+            "rising": plain_values.pop("higher_is_better"),
+            **plain_values,
+        }
 
 
 def compare_averages(
