@@ -204,7 +204,9 @@ class Shown(ABC):
             return make(*args, **arguments)  # the rows of another result, which checks them
         for name in arguments:
             if name not in parameters:
-                hint = f"; it takes {', '.join(parameters)}" if parameters else ""
+                own_names = [*inspect.signature(getattr(self, form)).parameters]
+                names = [*own_names[:-1], *parameters]  # its last one takes those of any name
+                hint = f"; it takes {', '.join(names)}" if names else ""
                 raise TypeError(
                     f"{type(self).__name__}.{form}() got an unexpected keyword argument "
                     f"{name!r}{hint}"
