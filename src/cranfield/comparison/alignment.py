@@ -85,6 +85,10 @@ class EvaluatedRuns:
         judged_runs = judge_all(self.qrels, runs, self.judging, costs=costs)
         return [(run.query_ids, run.judged) for run in judged_runs]
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state of a copy, which judges the runs again: a judged run has functions."""
+        return {name: value for name, value in vars(self).items() if name != "judged_runs"}
+
 
 @dataclass(frozen=True, eq=False)
 class AlignedScores:

@@ -285,7 +285,8 @@ class Totals(Shown):
                     )
                     for measure, total in zip(self.measures, sums, strict=True)
                 }
-        raise KeyError(name)
+        names = ", ".join(slice_name for _, slice_name in sorted(self.sums.keys() - {_ALL_QUERIES}))
+        raise KeyError(f"{name}: there are {names or 'none: update(..., slices=) makes them'}")
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a row for each slice and measure, all queries first."""
