@@ -54,11 +54,8 @@ def as_lists_of_ids(data: Any) -> list[Any] | None:
         data = data.tolist()
     if not isinstance(data, list):
         return None
-    lists = [
-        element.tolist() if isinstance(element, np.ndarray) and element.ndim else element
-        for element in data
-    ]
-    if not lists or not all(isinstance(element, list | Set) for element in lists):
+    lists = [ids.tolist() if isinstance(ids, np.ndarray) and ids.ndim else ids for ids in data]
+    if not lists or not all(isinstance(ids, list | Set) for ids in lists):
         return None
     types = set(map(type, chain.from_iterable(lists)))
     if types <= {int} or types <= {str}:  # the usual case

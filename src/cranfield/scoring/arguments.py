@@ -310,9 +310,13 @@ def _are_ids(data: Any) -> bool:
     if not isinstance(data, list | tuple | np.ndarray) or len(data) == 0:
         return False
     return all(
-        is_whole_number(element)
-        or (isinstance(element, str) and "." not in element and not os.path.exists(element))
-        for element in data
+        is_whole_number(id_or_grade)
+        or (
+            isinstance(id_or_grade, str)
+            and "." not in id_or_grade
+            and not os.path.exists(id_or_grade)
+        )
+        for id_or_grade in data
     )
 
 
@@ -321,7 +325,9 @@ def _are_grades(data: Any) -> bool:
     if not is_sequence(data) or isinstance(data, Qrels | Run):
         return False
     grades = [
-        grade for element in data for grade in (element if isinstance(element, list) else [element])
+        grade
+        for query_grades in data
+        for grade in (query_grades if isinstance(query_grades, list) else [query_grades])
     ]
     return bool(grades) and all(grade is None or is_whole_number(grade) for grade in grades)
 

@@ -115,12 +115,12 @@ class PaperTable(Shown):
         if self.over is None:
             return ()
         n_measures, style, average_columns = len(self.over.results), self.style, []
-        for i, macro in enumerate(self.over.results):
+        for i, averages in enumerate(self.over.results):
             columns = self._measure_columns[i::n_measures]
             comparison, result = columns[0].comparison, columns[0].result
             average_columns.append(
                 AverageColumn(
-                    "average", comparison, result, style.digits, style.percent, macro, columns
+                    "average", comparison, result, style.digits, style.percent, averages, columns
                 )
             )
         return average_columns

@@ -375,12 +375,14 @@ def by_collection(
             hint="Leave all_pairs (--all-pairs) out.",
         )
     measure_index = _find_measure_index(found, measure)
-    result = found.results[measure_index]
-    chosen_systems = _choose_compared(result, systems)
+    averages = found.results[measure_index]
+    chosen_systems = _choose_compared(averages, systems)
     points: list[dict[str, Any]] = []
     for name, comparison in (*found.comparisons.items(), (None, None)):
         collection_result = (
-            result if comparison is None else comparison[comparison.aligned.measures[measure_index]]
+            averages
+            if comparison is None
+            else comparison[comparison.aligned.measures[measure_index]]
         )
         n_queries = (
             found.n_queries
@@ -401,14 +403,14 @@ def by_collection(
             }
             for pair in map(pairs.__getitem__, chosen_systems)
         ]
-    baseline = format_name(result.pairs[0].other)
+    baseline = format_name(averages.pairs[0].other)
     interval_text = f"{format_percent(1 - found.settings.alpha)} interval"
     return Figure(
         points,
-        f"{result.measure} on {format_count(len(found.comparisons), 'collection')}",
+        f"{averages.measure} on {format_count(len(found.comparisons), 'collection')}",
         f"Mean difference from {baseline}, and its {interval_text}; below, the mean of the "
         "collections",
-        _draw_collections(points, result, chosen_systems),
+        _draw_collections(points, averages, chosen_systems),
         style,
         tuple(note for note in found.notes if note.is_grave),
     )
@@ -416,18 +418,18 @@ def by_collection(
 
 def _find_measure_index(comparison: CollectionComparison, measure: str | Measure | None) -> int:
     """Return the position of a measure among the compared measures."""
-    names = [result.measure for result in comparison.results]
+    names = [averages.measure for averages in comparison.results]
     if measure is not None and str(measure) not in names:
         raise MeasureError(f"{measure} was not compared; these were: {', '.join(names)}")
     return 0 if measure is None else names.index(str(measure))
 
 
-def _choose_compared(result: MacroResult, systems: Iterable[str] | None) -> list[str]:
+def _choose_compared(averages: MacroResult, systems: Iterable[str] | None) -> list[str]:
     """Return the systems to draw."""
     candidates = [
         system.name
-        for system in result.ranked_systems
-        if (system.name, result.pairs[0].other) in result.pair_of_names
+        for system in averages.ranked_systems
+        if (system.name, averages.pairs[0].other) in averages.pair_of_names
     ]
     if systems is None:
         return candidates[:_MAX_DEFAULT_SYSTEMS]
@@ -446,7 +448,7 @@ def _choose_compared(result: MacroResult, systems: Iterable[str] | None) -> list
 
 
 def _draw_collections(
-    points: Sequence[dict[str, Any]], result: MacroResult, chosen_systems: Sequence[str]
+    points: Sequence[dict[str, Any]], averages: MacroResult, chosen_systems: Sequence[str]
 ) -> Draw:
     def draw(style: Style) -> Drawing:
         names = shorten_names(chosen_systems, style)
@@ -466,12 +468,12 @@ def _draw_collections(
             }
             for point in points
         ]
-        direction = "" if result.higher_is_better else " (less is better)"
-        x = number_channel("difference", title=f"{result.measure}, difference{direction}")
+        direction = "" if averages.higher_is_better else " (less is better)"
+        x = number_channel("difference", title=f"{averages.measure}, difference{direction}")
         zero = draw_dashed(make_chart([{"difference": 0.0}], x=x), style)
         row_labels, system_labels = [*labels.values()], [*names.values()]
         drawing = _draw_intervals(rows, x, "collection", row_labels, system_labels, style)
-        sentences = _count_undrawn(result.pairs, chosen_systems)
+        sentences = _count_undrawn(averages.pairs, chosen_systems)
         return replace(drawing, layers=[zero, *drawing.layers], sentences=sentences)
 
     return draw
