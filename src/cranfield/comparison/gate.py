@@ -143,18 +143,11 @@ def gate(
         measures, runs = runs, None  # a table of both sides needs no run beside it
     goals = resolve_at_least(settings.at_least)
     stated_margin = _read_margin(baseline, margin, measures, goals)
-    compared_measures: list[str] | None = []  # None: all measures that were saved
-    if stated_margin is not None and (measures is not None or (runs is not None and goals)):
-        compared_measures = canonical_names(DEFAULT_MEASURES if measures is None else measures)
-    elif stated_margin is not None:
-        compared_measures = None
-    all_measures = None
-    if compared_measures is not None:
-        all_measures = list(dict.fromkeys([*compared_measures, *goals]))
+    compared_measures = _choose_compared(stated_margin, measures, runs, goals)
     aligned_scores = align(
         qrels,
         runs,
-        all_measures,
+        None if compared_measures is None else [*dict.fromkeys([*compared_measures, *goals])],
         Alignment.of(options),
         Judging.of(options),
         Reading.of(options),
@@ -174,9 +167,7 @@ def gate(
         if not judged_systems:
             raise InputError(f"the baseline {baseline} is the only system: add one to judge")
         contrasts = [
-            build_contrast(
-                aligned_scores, measure, baseline, stated_margin, settings.range, settings.gate_test
-            )
+            build_contrast(aligned_scores, measure, baseline, stated_margin, settings)
             for measure in aligned_scores.measures
             if compared_measures is None or measure in compared_measures
         ]
@@ -250,6 +241,20 @@ def _read_margin(
             "baseline and a margin"
         )
     return None
+
+
+def _choose_compared(
+    margin: StatedMargin | None,
+    measures: MeasuresLike | None,
+    runs: Any,
+    goals: Mapping[str, float],
+) -> list[str] | None:
+    """Return the names of the measures to judge by the margin; None for all that were saved."""
+    if margin is None:
+        return []
+    if measures is None and (runs is None or not goals):
+        return None
+    return canonical_names(DEFAULT_MEASURES if measures is None else measures)
 
 
 def _judge_systems(

@@ -313,13 +313,14 @@ def _verdicts_table(gate: Gate) -> Table:
 
 def _columns(gate: Gate) -> Iterator[Column]:
     """Yield the columns of the verdicts; a column's function takes a Verdict."""
+    verdict_legend, p_legend = _rules(gate)
+    yield from _change_columns(gate, verdict_legend)
+    yield from _difference_columns(gate, p_legend)
+
+
+def _change_columns(gate: Gate, verdict_legend: str) -> Iterator[Column]:
+    """Yield the columns of each verdict, and of how many queries changed."""
     settings, verdicts = gate.settings, gate.verdicts
-
-    def list_measures(is_shown: Callable[[Verdict], bool]) -> str:
-        measures = (verdict.measure for verdict in verdicts if is_shown(verdict))
-        return ", ".join(dict.fromkeys(measures))
-
-    rule, p_legend = _rules(gate)
     in_clusters = any(verdict.clusters is not None for verdict in verdicts)
     has_few_changes = any(0 < verdict.changed_units < FEW_UNITS for verdict in verdicts)
     rare_legend = ""
@@ -331,7 +332,7 @@ def _columns(gate: Gate) -> Iterator[Column]:
         )
     yield Column("system", lambda verdict: verdict.system)
     yield Column("measure", lambda verdict: verdict.measure)
-    yield Column("verdict", str, rule)
+    yield Column("verdict", str, verdict_legend)
     yield Column(
         "changed", lambda verdict: f"{verdict.changed:,}", "" if in_clusters else rare_legend
     )
@@ -341,6 +342,16 @@ def _columns(gate: Gate) -> Iterator[Column]:
         f"clusters: those with a query that changed. {rare_legend}".rstrip(),
         in_clusters,
     )
+
+
+def _difference_columns(gate: Gate, p_legend: str) -> Iterator[Column]:
+    """Yield the columns of the mean, of its difference from the baseline's, and of the limits."""
+    verdicts = gate.verdicts
+
+    def list_measures(is_shown: Callable[[Verdict], bool]) -> str:
+        measures = (verdict.measure for verdict in verdicts if is_shown(verdict))
+        return ", ".join(dict.fromkeys(measures))
+
     reversed_measures = list_measures(lambda verdict: verdict.turned)
     sign_legend = f"{reversed_measures}: less is better; signs are reversed: + is better."
     yield Column(

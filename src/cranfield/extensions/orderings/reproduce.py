@@ -112,24 +112,9 @@ def reproduce(
         else align(judgments, runs, measures, alignment, judging, reading)
         for judgments, runs in ((qrels, original), (replica_qrels, reproduced))
     )
-    if len(original_scores.system_names) != len(replica_scores.system_names):
-        raise InputError(
-            f"there are {format_count(len(original_scores.system_names), 'original run')} and "
-            f"{format_count(len(replica_scores.system_names), 'reproduced run')}",
-            hint="Each original run needs its reproduction, in the same order.",
-        )
-    if other_qrels is not None and len(original_scores.system_names) < 2:
-        raise InputError(
-            "one original run, and other judgments for its reproduction: between two collections "
-            "only the gain over a baseline is compared",
-            hint="Give the baseline before it, on both sides.",
-        )
-    sides = ("original", original_scores), ("reproduced", replica_scores)
-    notes = merge_notes(
-        [(name, note) for name, scores in sides for note in scores.notes], n_sources=2
-    )
     same_queries = other_qrels is None
-    notes += _pairing_warnings(original_scores, replica_scores, same_queries=same_queries)
+    _check_run_counts(original_scores, replica_scores, same_queries=same_queries)
+    notes = [*_note_sides(original_scores, replica_scores, same_queries=same_queries)]
     ranking_estimates: list[dict[str, Estimate]] = [{} for _ in original_scores.system_names]
     if same_queries:
         original_scores, replica_scores, shared_notes = _select_shared_queries(
@@ -166,10 +151,32 @@ def reproduce(
     )
 
 
-def _pairing_warnings(
+def _check_run_counts(
+    original: AlignedScores, replica: AlignedScores, *, same_queries: bool
+) -> None:
+    """Raise InputError for too few runs, or other numbers of original and of reproduced runs."""
+    n_runs, n_replicas = len(original.system_names), len(replica.system_names)
+    if n_runs != n_replicas:
+        raise InputError(
+            f"there are {format_count(n_runs, 'original run')} and "
+            f"{format_count(n_replicas, 'reproduced run')}",
+            hint="Each original run needs its reproduction, in the same order.",
+        )
+    if not same_queries and n_runs < 2:
+        raise InputError(
+            "one original run, and other judgments for its reproduction: between two collections "
+            "only the gain over a baseline is compared",
+            hint="Give the baseline before it, on both sides.",
+        )
+
+
+def _note_sides(
     original: AlignedScores, replica: AlignedScores, *, same_queries: bool
 ) -> Iterator[Note]:
-    """Yield warnings where names or query ids suggest that runs are paired wrongly."""
+    """Yield the notes of both sides, and warnings where runs seem to be paired wrongly."""
+    sides = ("original", original), ("reproduced", replica)
+    named_notes = [(name, note) for name, scores in sides for note in scores.notes]
+    yield from merge_notes(named_notes, n_sources=2)
     if (
         set(original.system_names) == set(replica.system_names)
         and original.system_names != replica.system_names

@@ -164,16 +164,35 @@ def evaluate(
     run_side = _SideFrame.from_frame(
         run, Side.RUN, select_columns(columns, Side.RUN), errors, (), [by] if by else ()
     )
-    if top_grade is None and any(map(depends_on_top_grade, measure_list)):
-        top_grade = qrels_side.find_highest_grade()
-    if by is not None and systems is None:
-        systems = run_side.find_systems(by, errors)
+    task = _complete_task(task, qrels_side, run_side, by, systems)
     n_buckets = (
         run_side.count_buckets()
         if buckets is None
         else check_option("buckets", buckets, whole_check(1))
     )
-    task = replace(
+    system_names = task.systems or [_SINGLE_SYSTEM]
+    _refuse_unjudged_systems(qrels_side, run_side, system_names)
+    scores = _score_in_buckets(qrels_side, run_side, n_buckets, task)
+    return attach_counts(scores, qrels_side.rows, run_side.rows, system_names)
+
+
+def _complete_task(
+    task: Task,
+    qrels_side: "_SideFrame",
+    run_side: "_SideFrame",
+    by: str | None,
+    systems: Sequence[str] | None,
+) -> Task:
+    """Return the task with the columns of both sides, and with what is not stated.
+
+    The highest grade and the systems are then looked for by Spark jobs.
+    """
+    top_grade = task.top_grade
+    if top_grade is None and any(map(depends_on_top_grade, task.measures)):
+        top_grade = qrels_side.find_highest_grade()
+    if by is not None and systems is None:
+        systems = run_side.find_systems(by, task.errors)
+    return replace(
         task,
         qrels_columns=qrels_side.user_columns,
         run_columns=run_side.user_columns,
@@ -182,9 +201,6 @@ def evaluate(
         systems=tuple(systems or ()),
         top_grade=top_grade,
     )
-    _refuse_unjudged_systems(qrels_side, run_side, systems or [_SINGLE_SYSTEM])
-    scores = _score_in_buckets(qrels_side, run_side, n_buckets, task)
-    return attach_counts(scores, qrels_side.rows, run_side.rows, systems or [_SINGLE_SYSTEM])
 
 
 _SINGLE_SYSTEM = "run"  # the name of a run of one system

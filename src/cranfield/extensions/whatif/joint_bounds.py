@@ -251,13 +251,7 @@ def joint_bounds(
     bounds = pair_bounds(judgments, run_of_name, systems, np.array([0]), np.array([1]), query_ids)
     bounds_of_measure = [measure_bounds for measure_bounds in bounds if measure_bounds is not None]
     if len(bounds_of_measure) < len(bounds):
-        names = map(str, systems.measures)
-        unbounded_names = [name for name, bound in zip(names, bounds, strict=True) if bound is None]
-        raise MeasureError(
-            f"{', '.join(unbounded_names)}: there are no bounds of the difference; there are of P, "
-            "DCG, nDCG, RBP, SetP, Success, RR, ERR, and other measures that do not depend on "
-            "documents that the run did not retrieve"
-        )
+        raise _no_bounds_error(systems.measures, bounds)
     score = _stack_values(systems, query_ids).astype(np.float64)
     warn_about(systems.notes)
     return JointBounds(
@@ -272,6 +266,22 @@ def joint_bounds(
         find_reachable_grade(judgments),
         {**systems[left].recipe, "run": [scores.recipe["run"] for scores in systems.values()]},
         systems.notes,
+    )
+
+
+def _no_bounds_error(
+    measures: Sequence[Measure], bounds: Sequence[PairBounds | None]
+) -> MeasureError:
+    """Return the error for the measures that have no bounds: None in `bounds` (measures,)."""
+    unbounded_names = [
+        str(measure)
+        for measure, measure_bounds in zip(measures, bounds, strict=True)
+        if measure_bounds is None
+    ]
+    return MeasureError(
+        f"{', '.join(unbounded_names)}: there are no bounds of the difference; there are of P, "
+        "DCG, nDCG, RBP, SetP, Success, RR, ERR, and other measures that do not depend on "
+        "documents that the run did not retrieve"
     )
 
 
