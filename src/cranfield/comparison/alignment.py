@@ -241,9 +241,8 @@ def _align_scores(
     if runs is not None and are_same_two_sided_table(qrels, runs, reading.columns):
         qrels, runs = [qrels, runs], None  # two systems, as a table and its copy are
     if runs is not None:
-        stated_columns, duplicates = reading.columns, judging.duplicates
         judgments, named_runs, measures = arrange_arguments(
-            qrels, runs, measures, None, columns=stated_columns, duplicates=duplicates
+            qrels, runs, measures, None, reading.columns, judging.duplicates
         )
         qrels_and_runs = judgments, named_runs
     elif not _is_read_once(qrels):

@@ -223,15 +223,9 @@ def joint_bounds(
     refuse_unknown_options(joint_bounds, judging)
     judging_options = Judging.of(judging)
     refuse_mapping(measures)
+    columns, duplicates = Reading.of(judging).columns, judging_options.duplicates
     judgments, run_of_name, measures = arrange_arguments(
-        qrels,
-        runs,
-        measures,
-        _DEFAULT_MEASURES,
-        columns=Reading.of(judging).columns,
-        errors=errors,
-        duplicates=judging_options.duplicates,
-        verb=joint_bounds,
+        qrels, runs, measures, _DEFAULT_MEASURES, columns, duplicates, errors, joint_bounds
     )
     if isinstance(run_of_name, Run) or len(run_of_name) != 2:
         n = 1 if isinstance(run_of_name, Run) else len(run_of_name)
@@ -242,7 +236,7 @@ def joint_bounds(
     left, right = run_of_name
     parsed_measures = list_measures(measures)
     check_choice("ties", judging_options.ties, ("document", "ascending", "given"))
-    check_choice("duplicates", judging_options.duplicates, ("refuse", "first", "best"))
+    check_choice("duplicates", duplicates, ("refuse", "first", "best"))
     check_choice("queries", judging_options.queries, ("judged", "both", "retrieved", "run"))
     systems = score_runs(judgments, run_of_name, parsed_measures, judging_options)
     query_ids = _list_shared_queries(systems)
