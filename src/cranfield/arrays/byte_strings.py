@@ -399,9 +399,8 @@ def find_repeated_keys(keys: Words) -> Ints:
     rows = np.flatnonzero(shares_slot)
     sorted_keys = np.sort(keys[rows])
     repeated_keys = sorted_keys[1:][sorted_keys[1:] == sorted_keys[:-1]]
-    if (
-        len(repeated_keys) == 0
-    ):  # as most often; of no rows, np.isin imports numpy.ma, which takes long
+    # As most often; of no rows, np.isin imports numpy.ma, which takes long.
+    if len(repeated_keys) == 0:
         return rows[:0]
     repeated_rows: Ints = rows[np.isin(keys[rows], repeated_keys, kind="sort")]
     return repeated_rows

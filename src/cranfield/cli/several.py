@@ -254,9 +254,8 @@ def add_group_members(
 ) -> tuple[str, ...]:
     """Return the files of runs, with the files that only options of extensions name."""
     patterns = [name for family in families for name in family.run_names()]
-    run_names = [
-        stem_of(Source(run)) for run in runs
-    ]  # a pattern of names looks for no other files
+    # A pattern of names looks for no other files.
+    run_names = [stem_of(Source(run)) for run in runs]
     patterns = [pattern for pattern in patterns if not fnmatch.filter(run_names, pattern)]
     extra_files = dict.fromkeys(path for pattern in patterns for path in _find_files(pattern))
     return (*runs, *(path for path in extra_files if find_position(path, [qrels, *runs]) is None))

@@ -141,9 +141,8 @@ def _majority_grades(pair: Ints, grade: Floats, n: int) -> Floats:
     pair_of_grade, distinct_grade = pair[order[first_rows]], grade[order[first_rows]]
     order_by_count = np.lexsort((distinct_grade, counts, pair_of_grade))
     majority_grade = np.empty(n)
-    majority_grade[pair_of_grade[order_by_count]] = distinct_grade[
-        order_by_count
-    ]  # the last of a pair is the most frequent
+    # The last of a pair is the most frequent.
+    majority_grade[pair_of_grade[order_by_count]] = distinct_grade[order_by_count]
     return majority_grade
 
 

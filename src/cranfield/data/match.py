@@ -68,9 +68,8 @@ def _concatenate(column_list: Iterable[Ints]) -> Ints:
 
 def match_runs(qrels: Qrels, runs: Sequence[Run], judging: Judging, costs: bool) -> Iterator[Match]:
     """Yield the match of each run. The blocks of all runs go through the same threads, in order."""
-    if None not in [
-        run.docs_of_query for run in runs
-    ]:  # no threads: Python does not let go of them
+    # No threads: Python does not let go of them.
+    if None not in [run.docs_of_query for run in runs]:
         for run in watch_steps(runs, "scoring"):
             yield _match_dicts(qrels, run, judging)
         return
@@ -88,9 +87,8 @@ class _RepeatError(Exception):
 def _match_blocks(
     qrels: Qrels, runs: Sequence[Run], judging: Judging, costs: bool
 ) -> Iterator[Match]:
-    apart: set[int] = (
-        set()
-    )  # runs with a query in several places: their other blocks need not be read
+    # Runs with a query in several places: their other blocks need not be read.
+    apart: set[int] = set()
 
     def tasks() -> Iterator[tuple[int, Load]]:
         with watch_files([source for run in runs for source in run.sources]):

@@ -55,9 +55,8 @@ class Judgments:
     columns: Mapping[Role, Any] = field(default_factory=dict)
     groups: GroupRows | None = None  # judgments in groups, as they were given
     group_levels: Levels | None = None  # the groups in columns
-    stated_top_grade: float | None = (
-        None  # the highest grade of the collection; None: the highest here
-    )
+    # The highest grade of the collection; None: the highest here.
+    stated_top_grade: float | None = None
     description: str = "dict of dicts"  # what the data were understood to be
     list_kind: ListKind | None = None  # if they came as lists alone: see `Rows.list_kind`
     sources: Sequence[Source] = ()  # the files that they were read from

@@ -39,9 +39,8 @@ from cranfield.render.numbers import format_count
 from cranfield.scoring.arguments import Reading
 from cranfield.scoring.evaluate import MeasuresLike
 
-_MIN_RELIABLE_QUERIES = (
-    97  # in trials, intervals of RMSE held about as often as they say with so many
-)
+# In trials, intervals of RMSE held about as often as they say with so many.
+_MIN_RELIABLE_QUERIES = 97
 
 
 @add_progress

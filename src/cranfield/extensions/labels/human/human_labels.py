@@ -25,9 +25,8 @@ from cranfield.render.numbers import finite_or_none, format_shortest
 from cranfield.scoring.arguments import Reading
 from cranfield.scoring.evaluate import MeasuresLike
 
-MIN_RELIABLE_QUERIES = (
-    20  # with fewer labelled queries, intervals held less often than they say in trials
-)
+# With fewer labelled queries, intervals held less often than they say in trials.
+MIN_RELIABLE_QUERIES = 20
 
 
 @add_progress

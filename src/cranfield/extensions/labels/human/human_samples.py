@@ -44,11 +44,8 @@ from cranfield.scoring.arguments import Reading
 
 _MIN_EFFECTIVE_QUERIES = 20  # labelled queries, counted as equally likely ones
 _MIN_DIFFERING_QUERIES = 10  # queries on which two systems differ
-_REPEATED_NOTES = (
-    "without-score",
-    "dropped",
-    "percent",
-)  # codes of notes on human scores to repeat
+# Codes of notes on human scores to repeat.
+_REPEATED_NOTES = "without-score", "dropped", "percent"
 
 
 class LabelledQueries(Units):
