@@ -205,10 +205,7 @@ def _recipe(
 
 
 def _read_margin(
-    baseline: str | None,
-    margin: object,
-    measures: MeasuresLike | None,
-    goals: Mapping[str, float],
+    baseline: str | None, margin: object, measures: MeasuresLike | None, goals: Mapping[str, float]
 ) -> StatedMargin | None:
     """Return the margin, None without a baseline; raise OptionError for one without the other."""
     if baseline is not None:

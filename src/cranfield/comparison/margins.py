@@ -199,9 +199,7 @@ def _compute_margin(
 
 
 def find_score_range(
-    aligned_scores: AlignedScores,
-    measure: str,
-    settings: GateSettings,
+    aligned_scores: AlignedScores, measure: str, settings: GateSettings
 ) -> tuple[float, float] | None:
     """Return the least and the greatest score that a query may have; None if they are not known."""
     test = settings.gate_test

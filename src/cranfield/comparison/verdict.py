@@ -209,10 +209,7 @@ class Gate(Shown):
         outcomes = self.outcomes if has_summary else {}
         tables = [verdicts_table(self)] if self.verdicts else []
         if self.thresholds:
-            method_phrase, notes = (
-                ", ".join(describe_limits(self)),
-                () if tables else self.notes,
-            )
+            method_phrase, notes = ", ".join(describe_limits(self)), () if tables else self.notes
             tables.append(
                 thresholds_table(self.thresholds, self.settings, method_phrase, outcomes, notes)
             )

@@ -245,12 +245,7 @@ def fuse_lists(
 
 
 def _add_absent(
-    doc_values: DocumentValues,
-    lists: RunLists,
-    weights: Floats,
-    fusing: Fusing,
-    *,
-    is_norm: bool,
+    doc_values: DocumentValues, lists: RunLists, weights: Floats, fusing: Fusing, *, is_norm: bool
 ) -> DocumentValues:
     """Add a row for each document and each run that did not return it.
 

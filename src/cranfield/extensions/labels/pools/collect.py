@@ -378,8 +378,7 @@ def _collect_drawing(
 
 
 def _count_assessors(
-    labels_of_document: Mapping[QueryDoc, Sequence[GradedLabel]],
-    named_assessors: Iterable[str],
+    labels_of_document: Mapping[QueryDoc, Sequence[GradedLabel]], named_assessors: Iterable[str]
 ) -> Iterator[Assessor]:
     """Yield the counts of each assessor by name, also of assessors without a label."""
     labels, relevant, shared, differing = (Counter[str]() for _ in range(4))
