@@ -11,8 +11,8 @@ from cranfield.errors import DuplicateError
 from cranfield.formats import read_rows
 from cranfield.formats.block import Duplicates, Errors, FaultyRows, Rows
 from cranfield.formats.columns import ColumnsLike, Side
+from cranfield.formats.dict_rows import NestedRows
 from cranfield.formats.groups import GroupRows
-from cranfield.formats.objects import NestedRows
 from cranfield.notes import Note
 
 if TYPE_CHECKING:

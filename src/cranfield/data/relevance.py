@@ -30,8 +30,8 @@ from cranfield.formats.block import (
     Rows,
 )
 from cranfield.formats.columns import sort_roles
+from cranfield.formats.dict_rows import NestedRows
 from cranfield.formats.groups import GroupRows, read_group_rows
-from cranfield.formats.objects import NestedRows
 from cranfield.formats.source import Source, describe_sources
 from cranfield.formats.values import to_grades, unify_grades
 from cranfield.lazy import MAX_CACHED_ROWS

@@ -18,18 +18,13 @@ from cranfield.formats.columns import (
     describe_names,
     plain_name,
 )
+from cranfield.formats.dict_rows import ListDictRows, NestedRows
 from cranfield.formats.fields import query_row
 from cranfield.formats.frames import arrow_table, is_sparse, is_stream, table_rows
 from cranfield.formats.groups import read_group_dict
 from cranfield.formats.header import NO_IDS
 from cranfield.formats.list_cells import to_document_rows
-from cranfield.formats.objects import (
-    LIST_DESCRIPTIONS,
-    MAPPINGS,
-    ListDictRows,
-    NestedRows,
-    to_nested,
-)
+from cranfield.formats.objects import LIST_DESCRIPTIONS, MAPPINGS, to_nested
 from cranfield.formats.source import describe_sources
 from cranfield.formats.stated_columns import select_columns, select_side_columns
 
