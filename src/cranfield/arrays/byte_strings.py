@@ -263,11 +263,9 @@ class ByteStrings:
 
     def equal(self, rows: Ints, second_ids: Self, second_rows: Ints) -> Bools:
         """Tell for each pair of `rows` and `other_rows` whether the ids are equal: (pairs,)."""
-        length, start, second_start = (
-            self.length[rows],
-            self._start[rows],
-            second_ids._start[second_rows],
-        )
+        length = self.length[rows]
+        start = self._start[rows]
+        second_start = second_ids._start[second_rows]
         differs = length != second_ids.length[second_rows]
         words, second_words = self._word_at_byte, second_ids._word_at_byte
         last, second_last = len(words) - 1, len(second_words) - 1

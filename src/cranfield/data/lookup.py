@@ -91,10 +91,8 @@ def drop_documents(
             is_above = is_above_threshold(to_scores(query, remaining_docs)[0], judging)
             remaining_docs = dict(compress(remaining_docs.items(), is_above.tolist()))
         remaining_docs_of_query[query] = remaining_docs
-        n_identical, n_low = (
-            n_identical + n_same_id,
-            n_low + len(docs) - n_same_id - len(remaining_docs),
-        )
+        n_identical += n_same_id
+        n_low += len(docs) - n_same_id - len(remaining_docs)
     return remaining_docs_of_query, (n_identical, n_low)
 
 

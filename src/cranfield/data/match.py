@@ -162,10 +162,8 @@ def _match_block(qrels: Qrels, run: Run, judging: Judging, load: Load) -> _Block
         queries = Ids.concatenate([queries, Ids.of(block.empty_queries)])
     codes = qrels.find_codes(queries)
     code = codes[: len(grouped_block.queries)]
-    judged_codes, unknown = (
-        np.sort(codes[codes >= 0]),
-        queries.take(np.flatnonzero(codes < 0)).to_list(),
-    )
+    judged_codes = np.sort(codes[codes >= 0])
+    unknown = queries.take(np.flatnonzero(codes < 0)).to_list()
     # Where a query comes back in the block, it is read once more, in whole queries: to match its
     # rows now would take as many steps as all judgments of a query, for each of its pieces.
     comes_back = bool((judged_codes[1:] == judged_codes[:-1]).any()) or len(set(unknown)) < len(

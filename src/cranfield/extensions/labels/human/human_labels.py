@@ -194,10 +194,8 @@ def _make_powered_mean(
             return None, None
         moments = _moments(estimate_of_labels, sample)
         low, high = (float(end[0]) for end in t_interval(moments, settings.alpha))
-        lowest, highest = (
-            min(limits[0], estimate_of_labels.estimate),
-            max(limits[1], estimate_of_labels.estimate),
-        )
+        lowest = min(limits[0], estimate_of_labels.estimate)
+        highest = max(limits[1], estimate_of_labels.estimate)
         return max(low, lowest), min(high, highest)
 
     low, high = cut_interval(estimate)

@@ -110,10 +110,8 @@ class TwoSystems:
 
     def make_figure(self, points: Points, draw: Draw, style: StyleName) -> Figure:
         """Return a picture of points, with how the two systems differ in words."""
-        name, difference = (
-            format_name(self.system),
-            describe_difference(self.pair, self.comparison.settings),
-        )
+        name = format_name(self.system)
+        difference = describe_difference(self.pair, self.comparison.settings)
         doubts = list_doubts(self.comparison, self.result)
         title = f"{self.result.measure}: {name} and {format_name(self.other)}"
         text = f"{difference}; {name} is {describe_counts(self.pair)}"
