@@ -20,7 +20,8 @@ from typing import Any, Never, Unpack
 
 import numpy as np
 
-from cranfield.comparison.alignment import DEFAULT_MEASURES, AlignedScores, align, hash_query_ids
+from cranfield.comparison.aligned_scores import AlignedScores, hash_query_ids
+from cranfield.comparison.alignment import DEFAULT_MEASURES, align
 from cranfield.comparison.comparing import ComparingOptions
 from cranfield.comparison.effects import FEW_UNITS
 from cranfield.comparison.gate_notes import note_student, note_verdicts

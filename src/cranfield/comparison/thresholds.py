@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cranfield.arrays.ranked import Floats, Ints
-from cranfield.comparison.alignment import AlignedScores
+from cranfield.comparison.aligned_scores import AlignedScores
 from cranfield.comparison.effects import FEW_UNITS, count_uncommon, find_doubt, skewness
 from cranfield.comparison.margins import aggregate_scores, find_score_range
 from cranfield.comparison.noninferiority import (

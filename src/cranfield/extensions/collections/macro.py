@@ -13,7 +13,8 @@ from typing import Any, Never, Unpack
 
 import numpy as np
 
-from cranfield.comparison.alignment import DEFAULT_MEASURES, AlignedScores, align
+from cranfield.comparison.aligned_scores import AlignedScores
+from cranfield.comparison.alignment import DEFAULT_MEASURES, align
 from cranfield.comparison.compare import compare_scores
 from cranfield.comparison.comparison import Comparison
 from cranfield.comparison.corrections import correct_p_values

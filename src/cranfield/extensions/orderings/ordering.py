@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from cranfield.arrays.ranked import Floats, Ints, mean
-from cranfield.comparison.alignment import AlignedScores, align
+from cranfield.comparison.aligned_scores import AlignedScores
+from cranfield.comparison.alignment import align
 from cranfield.comparison.flips import MANY_UNITS, Flips, PairedScores
 from cranfield.comparison.pair_tests import p_values
 from cranfield.comparison.scale import is_geometric, to_compared_unit

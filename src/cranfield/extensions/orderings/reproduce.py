@@ -9,7 +9,8 @@ from typing import Any, Unpack
 import numpy as np
 
 from cranfield.arrays.ranked import mean
-from cranfield.comparison.alignment import AlignedScores, EvaluatedRuns, align
+from cranfield.comparison.aligned_scores import AlignedScores, EvaluatedRuns
+from cranfield.comparison.alignment import align
 from cranfield.comparison.remarks import note_few_queries
 from cranfield.comparison.scale import score_range
 from cranfield.comparison.settings import Alignment

@@ -5,7 +5,8 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from cranfield.comparison.alignment import AlignedScores, align
+from cranfield.comparison.aligned_scores import AlignedScores
+from cranfield.comparison.alignment import align
 from cranfield.comparison.corrections import holm
 from cranfield.comparison.result import Outcome
 from cranfield.comparison.scale import score_range

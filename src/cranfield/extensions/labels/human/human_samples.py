@@ -12,7 +12,8 @@ import numpy as np
 
 from cranfield.arrays.ids import encode_ids
 from cranfield.arrays.ranked import Floats, Ints, means
-from cranfield.comparison.alignment import AlignedScores, EvaluatedRuns, align
+from cranfield.comparison.aligned_scores import AlignedScores, EvaluatedRuns
+from cranfield.comparison.alignment import align
 from cranfield.comparison.mean_interval import note_intervals
 from cranfield.comparison.settings import Alignment
 from cranfield.comparison.significance import TIE

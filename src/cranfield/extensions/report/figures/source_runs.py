@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cranfield.arrays.ranked import Floats, Ints
-from cranfield.comparison.alignment import EvaluatedRuns
+from cranfield.comparison.aligned_scores import EvaluatedRuns
 from cranfield.comparison.comparison import Comparison
 from cranfield.data.judged import Judged
 from cranfield.measures import Measure, find_plan
