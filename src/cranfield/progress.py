@@ -102,9 +102,8 @@ class Watch:
         """Begin a stage within the stages that have not ended, and return it."""
         if not self.stages:
             self._began = monotonic()
-            self._next_draw = (
-                self._began + SHOW_AFTER if self._next_draw is None else self._next_draw
-            )
+            if self._next_draw is None:
+                self._next_draw = self._began + SHOW_AFTER
         self.stages.append(stage := Stage(self, activity, total, unit))
         self.redraw()
         return stage

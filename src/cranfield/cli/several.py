@@ -61,11 +61,9 @@ class SystemFiles:
     @property
     def files(self) -> list[str]:
         """The files of systems: scores if these were saved, else runs."""
-        return (
-            [self.qrels, *self.runs]
-            if self.are_scores or self.holds_both_sides
-            else list(self.runs)
-        )
+        if self.are_scores or self.holds_both_sides:
+            return [self.qrels, *self.runs]
+        return list(self.runs)
 
     @cached_property
     def holds_both_sides(self) -> bool:
@@ -263,11 +261,9 @@ def add_group_members(
 
 def _find_files(path_or_pattern: str) -> list[str]:
     """Return the files that a path or a pattern matches."""
-    return (
-        [path_or_pattern]
-        if os.path.isfile(path_or_pattern)
-        else sorted(filter(os.path.isfile, glob(path_or_pattern)))
-    )
+    if os.path.isfile(path_or_pattern):
+        return [path_or_pattern]
+    return sorted(filter(os.path.isfile, glob(path_or_pattern)))
 
 
 def find_position(path: str, paths: Sequence[str]) -> int | None:

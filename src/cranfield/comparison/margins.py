@@ -112,11 +112,9 @@ def exceeds(margin: float, largest_difference: float) -> bool:
 
 def aggregate_scores(parsed_measure: Measure | None, scores: Floats) -> float:
     """Return the mean of scores (n_queries,), geometric for a measure with a geometric mean."""
-    return (
-        parsed_measure.aggregate(scores)
-        if parsed_measure and is_geometric(parsed_measure)
-        else mean(scores)
-    )
+    if parsed_measure and is_geometric(parsed_measure):
+        return parsed_measure.aggregate(scores)
+    return mean(scores)
 
 
 def build_contrast(

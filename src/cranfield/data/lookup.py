@@ -109,12 +109,8 @@ def _count_tied_above(
     their scores; another document has the same score.
     """
     sorted_hit_scores = np.sort(hit_scores)
-    is_tied = (
-        sorted_hit_scores[
-            np.minimum(sorted_hit_scores.searchsorted(all_scores), len(sorted_hit_scores) - 1)
-        ]
-        == all_scores
-    )
+    position = np.minimum(sorted_hit_scores.searchsorted(all_scores), len(sorted_hit_scores) - 1)
+    is_tied = sorted_hit_scores[position] == all_scores
     tied_docs = [*compress(ranking, is_tied)]
     if judging.ties == "given":
         position_of_doc = {doc: i for i, doc in enumerate(tied_docs)}

@@ -52,11 +52,9 @@ class Match:
 def _concatenate(column_list: Iterable[Ints]) -> Ints:
     """Return several columns, or none, as one column."""
     column_list = list(column_list)
-    return (
-        column_list[0]
-        if len(column_list) == 1
-        else np.concatenate([*column_list, np.zeros(0, np.int64)])
-    )
+    if len(column_list) == 1:
+        return column_list[0]
+    return np.concatenate([*column_list, np.zeros(0, np.int64)])
 
 
 # ---- runs in blocks -------------------------------------------------------------------------

@@ -63,11 +63,9 @@ class QrelsReader:
         if self.duplicates in ("first", "best"):
             return error
         repeats = sum((self.read_part(part, "first").repeats for part in row_parts), FaultyRows())
-        return (
-            repeated_judgments_error(repeats, self.rows, self.duplicates)
-            if repeats.count
-            else error
-        )
+        if repeats.count:
+            return repeated_judgments_error(repeats, self.rows, self.duplicates)
+        return error
 
 
 def open_qrels(

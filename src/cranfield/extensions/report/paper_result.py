@@ -152,11 +152,9 @@ class PaperTable(Shown):
         worse_letters = [
             self.letters[name] for name in self.systems if column.verdict(system, name) == "better"
         ]
-        return (
-            "".join(worse_letters)
-            if len(self.systems) <= 26
-            else _format_ranges(list(map(int, worse_letters)))
-        )
+        if len(self.systems) <= 26:
+            return "".join(worse_letters)
+        return _format_ranges(list(map(int, worse_letters)))
 
     @property
     def notes(self) -> tuple[Note, ...]:
