@@ -262,7 +262,7 @@ class ByteStrings:
         return np.flatnonzero(np.append(True, differs))
 
     def equal(self, rows: Ints, second_ids: Self, second_rows: Ints) -> Bools:
-        """Tell for each pair of `rows` and `other_rows` whether the ids are equal: (pairs,)."""
+        """Tell for each pair of `rows` and `second_rows` whether the ids are equal: (pairs,)."""
         length = self.length[rows]
         start = self._start[rows]
         second_start = second_ids._start[second_rows]

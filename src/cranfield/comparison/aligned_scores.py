@@ -85,7 +85,7 @@ class AlignedScores:
         return find_measure(measure)
 
     def is_higher_better(self, measure: str) -> bool:
-        """Return whether higher is better, as is assumed of an unknown measure."""
+        """Tell whether higher is better; it is if unknown, unless `less_is_better` names it."""
         parsed_measure = find_measure(measure)
         falls = parsed_measure is not None and parsed_measure.definition.higher_is_better is False
         return not falls and measure not in self.recipe.get("less_is_better", ())

@@ -199,7 +199,10 @@ def _compute_margin(
 def find_score_range(
     aligned_scores: AlignedScores, measure: str, settings: GateSettings
 ) -> tuple[float, float] | None:
-    """Return the least and the greatest score that a query may have; None if they are not known."""
+    """Return the least and the greatest score that a query may have; None if not known.
+
+    Raises OptionError if the test needs them, InputError for a score outside.
+    """
     test = settings.gate_test
     low, high = settings.range or possible_range(aligned_scores.find_measure(measure))
     if not math.isfinite(high - low):

@@ -10,7 +10,7 @@ from cranfield.arrays.ids import Ids
 from cranfield.arrays.ranked import Floats, Ints
 from cranfield.data.judging import Judging
 from cranfield.data.order import (
-    LARGEST_SINGLE,
+    LARGEST_FINITE_AS_SINGLE,
     DroppedCounts,
     is_above_threshold,
     tie_sort_keys,
@@ -48,7 +48,7 @@ def look_up_judged(
     hit_score = hit_score[row]
     if judging.scores == "single":
         highest, lowest = sorted_score.item(-1), sorted_score.item(0)
-        may_overflow = highest > LARGEST_SINGLE or lowest < -LARGEST_SINGLE
+        may_overflow = max(highest, -lowest) > LARGEST_FINITE_AS_SINGLE
         score, sorted_score, hit_score = (
             to_single(column, may_overflow) for column in (score, sorted_score, hit_score)
         )

@@ -277,7 +277,7 @@ def _drawing_notes(requests: Collection[Label], *, has_pool: bool) -> Iterator[N
 
 
 def _pool_name(pool: Any) -> str | None:
-    """Return how the recipe names a pool: its path, "in memory", or None."""
+    """Return how the recipe names a pool: its path, or "in memory"; None without a pool."""
     if pool is None:
         return None
     return os.fspath(pool) if isinstance(pool, str | os.PathLike) else "in memory"
