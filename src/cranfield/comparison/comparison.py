@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from cranfield.comparison.alignment import AlignedScores
+from cranfield.comparison.aligned_scores import AlignedScores
 from cranfield.comparison.extra_columns import join_columns
 from cranfield.comparison.result import Change, Pair, Result
 from cranfield.comparison.scale import to_compared_unit

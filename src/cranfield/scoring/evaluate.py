@@ -20,7 +20,7 @@ from cranfield.measures import Measure, find_plan, parse_all
 from cranfield.notes import warn_about
 from cranfield.options import check_flag, check_option, keywords, refuse_unknown_options, takes
 from cranfield.progress import Watching, add_progress
-from cranfield.scoring.arguments import Reading, Threads, arrange_arguments
+from cranfield.scoring.arguments import Reading, Threads, open_arguments
 from cranfield.scoring.assembly import Assembly
 from cranfield.scoring.ends import NO_ENDS, EndsOptions
 from cranfield.scoring.job import Job, JobScores, MeasureGroup
@@ -134,16 +134,9 @@ def evaluate(
     judging_options = Judging.of(judging)
     families = [family.of(judging) for family in FAMILIES]
     with limit_threads(Threads.of(judging).threads):
-        judgments, run, names = arrange_arguments(
-            qrels,
-            runs,
-            measures,
-            DEFAULT_MEASURES,
-            columns=columns,
-            errors=errors,
-            duplicates=judging_options.duplicates,
-            verb=evaluate,
-            read=False,
+        duplicates = judging_options.duplicates
+        judgments, run, names = open_arguments(
+            qrels, runs, measures, DEFAULT_MEASURES, columns, duplicates, errors, evaluate
         )
         run_of_name = {run.name: run} if isinstance(run, Run) else run
         if isinstance(judgments, QrelsReader) and not any(

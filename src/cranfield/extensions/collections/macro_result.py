@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from cranfield.arrays.ranked import Floats
-from cranfield.comparison.alignment import AlignedScores
+from cranfield.comparison.aligned_scores import AlignedScores
 from cranfield.comparison.result import Method, Outcome, Pairs, column_to_list
 from cranfield.comparison.scale import clip_ends, score_range
 from cranfield.extensions.collections.options import CollectionSettings

@@ -171,11 +171,7 @@ class Tally:
     @property
     def _shared_settings(self) -> dict[str, Any]:
         """The settings that two tallies must share to be merged: {name: setting}."""
-        return {
-            "measures": self.measures,
-            "options": self.judging,
-            "top_grade": self.top_grade,
-        }
+        return {"measures": self.measures, "options": self.judging, "top_grade": self.top_grade}
 
     def result(self) -> "Totals":
         """Return the values over all queries so far, and over those of each slice.

@@ -11,7 +11,7 @@ from cranfield.extensions.seeds.seeds import TEMPLATE
 from cranfield.options import option
 
 if TYPE_CHECKING:
-    from cranfield.comparison.alignment import AlignedScores
+    from cranfield.comparison.aligned_scores import AlignedScores
     from cranfield.comparison.settings import GateSettings
 
 

@@ -164,9 +164,8 @@ class RelevanceEvaluator:
         columns = _list_columns(_read_requests(measures), int(level))
         self._column_names = [name for name, _ in columns]
         text_columns = [i for i, (_, measure) in enumerate(columns) if measure is None]
-        self._text_positions = [
-            i - n for n, i in enumerate(text_columns)
-        ]  # the number that each text precedes
+        # The number that each text precedes.
+        self._text_positions = [i - n for n, i in enumerate(text_columns)]
         number_measures = [measure for _, measure in columns if measure is not None]
         self._plan = Plan(number_measures)
         self._logarithm_columns = [
