@@ -32,8 +32,9 @@ def list_run_notes(run: JudgedRun, measures: Sequence[Measure], values: Floats) 
     `values` are (n_queries, n_measures). Of a run that was judged in parts, ties are not weighed.
     """
     for note in run.notes:
-        is_weighed = note.code == "ties" and isinstance(run, MatchedRun)
-        yield _weigh_ties(note, run, measures, values) if is_weighed else note
+        if note.code == "ties" and isinstance(run, MatchedRun):
+            note = _weigh_ties(note, run, measures, values)
+        yield note
     yield from find_short_lists(run, measures)
 
 
@@ -94,21 +95,21 @@ def _ranks_order_ties(run: Run) -> bool:
 
 
 def common_length(run: JudgedRun) -> int:
-    """Return how many documents at least half of a run's lists have; 0 for no such number."""
-    n_lists_of_length = {n_docs: n for n_docs, n in run.facts.n_queries_of_length.items() if n_docs}
-    n_lists = sum(n_lists_of_length.values())
-    n, n_docs = max(((n, -n_docs) for n_docs, n in n_lists_of_length.items()), default=(0, 0))
-    return -n_docs if n >= max(n_lists / 2, min(n_lists, 2)) else 0
+    """Return how many documents at least half of a run's lists have, and two; 0: no such number."""
+    n_of_length = {length: n for length, n in run.facts.n_queries_of_length.items() if length}
+    n_lists, length = sum(n_of_length.values()), max(n_of_length, key=n_of_length.get, default=0)
+    is_common = length and n_of_length[length] >= max(n_lists / 2, min(n_lists, 2))
+    return length if is_common and run.qrels.list_kind != "grades" else 0
 
 
 def find_short_lists(run: JudgedRun, measures: Sequence[Measure]) -> Iterator[Note]:
     """Yield a note on measures that look at more documents than most lists of a run have.
 
-    None where `depth` cuts the lists, where they hold grades, or all documents of the collection.
+    None where `depth` cuts the lists, or where they hold all documents of the collection.
     """
-    n_docs, is_meant = common_length(run), run.judging.depth or run.qrels.list_kind == "grades"
+    n_docs = common_length(run)
     names = [str(measure) for measure in measures if 0 < n_docs < _find_cutoff(measure, 0)]
-    if names and not is_meant and not _holds_all(run, n_docs):
+    if names and run.judging.depth is None and not _holds_all(run, n_docs):
         text = f"{format_names(names)}: most lists end at {format_count(n_docs, 'document')}."
         yield Note("depth", "info", text, count=n_docs)
 
