@@ -3,7 +3,7 @@
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, get_args
 
@@ -99,26 +99,24 @@ def lines_below_table(legend: Iterable[str], notes: Iterable[Note]) -> list[str]
     ]
 
 
-_MAX_NAMED = 10  # sources that are all named
-_N_FIRST_NAMED = 3
+def join_names(names: Sequence[str], max_names: int = 3) -> str:
+    """Return the first `max_names` names, and how many more there are.
 
-
-def _join_names(names: Sequence[str]) -> str:
-    if len(names) <= _MAX_NAMED:
-        return ", ".join(names)
-    return f"{', '.join(names[:_N_FIRST_NAMED])} and {len(names) - _N_FIRST_NAMED:,} more"
+    >>> join_names(["a", "b", "c"], 2)
+    'a, b, and 1 more'
+    """
+    ending = f", and {len(names) - max_names:,} more" if len(names) > max_names else ""
+    return ", ".join(names[:max_names]) + ending
 
 
 def merge_notes(
     notes_with_source: Iterable[tuple[str, Note]],
     n_sources: int | None = None,
-    join_names: Callable[[Sequence[str]], str] = _join_names,
 ) -> list[Note]:
     """Return each note once, with the sources that it applies to.
 
     `notes_with_source` has (source, note); a source without a name is not mentioned, nor are the
-    sources of a note that applies to all `n_sources`. `join_names` makes one text of names; of
-    more than ten, the first three are named, and the others counted.
+    sources of a note that applies to all `n_sources`. Of more than three, the others are counted.
 
     >>> note = Note("ties", "info", "2 documents are tied.")
     >>> [str(merged) for merged in merge_notes([("a", note), ("b", note)])]

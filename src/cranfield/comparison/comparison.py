@@ -23,7 +23,6 @@ from cranfield.errors import check_choice
 from cranfield.measures import Measure
 from cranfield.notes import Note, merge_notes
 from cranfield.options import check_option, whole_check
-from cranfield.render.numbers import format_names
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
 
@@ -65,7 +64,11 @@ class Comparison(Shown):
             for result in self.results
             for note in result.notes
         )
-        return (*merge_notes(named_notes, join_names=format_names), *self.data_notes)
+        return (*merge_notes(named_notes), *self.data_notes)
+
+    @property
+    def _measure_names(self) -> Sequence[str]:
+        return self.aligned.measures
 
     def slice(self, measure: str | Measure, name: str | None, label: str | None = None) -> Result:
         """Return the result of one measure on the queries of one slice of one label.

@@ -16,7 +16,6 @@ from cranfield.measures.parameters import Depth
 from cranfield.notes import Note, lines_below_table, merge_notes
 from cranfield.render.numbers import (
     format_interval,
-    format_names,
     format_number,
     format_p,
     format_percent,
@@ -56,7 +55,7 @@ def comparison_table(
     columns = select_shown(_columns(results, settings))
     n_labels = [column.heading for column in columns].index("mean")
     named_notes = ((result.slice_label, note) for result in results for note in result.notes)
-    result_notes = merge_notes(named_notes, join_names=format_names)
+    result_notes = merge_notes(named_notes)
     legend_lines = [*_mark_legend(results, settings), *legend(columns)]
     legend_lines += judged_share_sentences(results, settings)
     rankings = [row.result.ranked_systems for row in rows]

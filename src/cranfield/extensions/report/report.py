@@ -32,7 +32,7 @@ from cranfield.formats.source import Path, Source, open_to_write
 from cranfield.notes import Note, merge_notes, sort_by_severity
 from cranfield.options import check_option, keywords, refuse_unknown_options, takes, whole_check
 from cranfield.progress import Watching, add_progress, stage
-from cranfield.render.numbers import format_count, format_names, format_query_count
+from cranfield.render.numbers import format_count, format_query_count
 
 MAX_DEPTH = 100  # ranks of each system
 MAX_VISIBLE_WARNINGS = 3  # warnings; others are a click away
@@ -250,4 +250,4 @@ def _list_other_warnings(comparison: Comparison) -> list[Note]:
         for note in result.notes
         if note.is_grave and note not in first_notes
     )
-    return merge_notes(other_notes, join_names=format_names)
+    return merge_notes(other_notes)
