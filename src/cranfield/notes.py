@@ -1,9 +1,10 @@
 """Notes: remarks beside numbers, each with a code and a severity."""
 
 import os
+import re
 import sys
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, get_args
 
@@ -117,6 +118,7 @@ def merge_notes(
 
     `notes_with_source` has (source, note); a source without a name is not mentioned, nor are the
     sources of a note that applies to all `n_sources`. Of more than three, the others are counted.
+    Notes on ties become one.
 
     >>> note = Note("ties", "info", "2 documents are tied.")
     >>> [str(merged) for merged in merge_notes([("a", note), ("b", note)])]
@@ -127,10 +129,40 @@ def merge_notes(
     sources: dict[Note, list[str]] = {}
     for source, note in notes_with_source:
         sources.setdefault(note, []).append(source)
-    return [
+    is_joint = {
+        note: n_sources != 1 and not note.is_grave and bool(re.fullmatch(_TIES, note.text))
+        for note in sources
+    }
+    merged_notes = [
         note.add_source(join_names(names)) if any(names) and len(names) != n_sources else note
         for note, names in sources.items()
+        if not is_joint[note]
     ]
+    return [*merged_notes, *_join_ties((sources[note], note) for note in sources if is_joint[note])]
+
+
+RANK_ORDERS_TIES = "--order rank takes the rank column."
+_TIES = r"[\d,]+ documents are tied(.*?): (.*?)(?:, descending)?\.( --.*)?"
+MAX_WIDTH = 80  # characters of a line, where possible
+
+
+def _join_ties(names_and_notes: Iterable[tuple[Sequence[str], Note]]) -> Iterator[Note]:
+    """Yield one note for all notes on ties with the same rule, the sources with most ties first."""
+    counts_of_rule: dict[str, dict[str, int]] = {}
+    remedy_of_rule: dict[str, str] = {}
+    for names, note in names_and_notes:
+        where, rule, remedy = re.sub(_TIES, r"\1\n\2\n\3", note.text).split("\n")
+        lead = f"Ties{where}, {rule}"
+        counts_of_rule.setdefault(lead, {}).update(dict.fromkeys(names, note.count or 0))
+        remedy_of_rule[lead] = remedy_of_rule.get(lead) or remedy
+    for lead, count_of_name in counts_of_rule.items():
+        counts = sorted(count_of_name.items(), key=lambda pair: (-pair[1], pair[0]))
+        (name, n), *others = counts
+        parts = [f"{name} {n:,} documents", *(f"{name} {n:,}" for name, n in others)]
+        lines = [f"{lead}: {join_names(parts, n_named)}." for n_named in (3, 2, 1)]
+        line = next((line for line in lines if len(line) <= MAX_WIDTH), lines[-1])
+        total = sum(count_of_name.values())
+        yield Note("ties", "info", line + remedy_of_rule[lead], count=total)
 
 
 def warn_about(notes: Iterable[Note]) -> None:

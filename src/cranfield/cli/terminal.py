@@ -167,7 +167,7 @@ def refuse_outputs(outputs: Sequence[str]) -> None:
 
 
 def format_options(forms: Mapping[str, str] = FORMS) -> Any:
-    """Declare `--format`, `--formulas` and `-o` as one parameter, a Format; `forms` of the result."""
+    """Declare `--format`, `--formulas` and `-o` as one parameter, a Format among `forms`."""
 
     def check_paths(
         _: click.Context, __: click.Parameter, paths: tuple[str, ...]

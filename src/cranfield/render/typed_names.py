@@ -41,7 +41,7 @@ def write_as_typed(text: str, names: Iterable[str]) -> str:
     >>> write_as_typed("R@5 0.1, R@50 0.2, AP 0.3: cranfield explain ... -m AP", names)
     'recall@5 0.1, R@50 0.2, mean average precision 0.3: cranfield explain ... -m AP'
     """
-    typed_of_name = {name: name.typed for name in names if isinstance(name, TypedName)}
+    typed_of_name = {f"{name}": name.typed for name in names if isinstance(name, TypedName)}
     if not typed_of_name:
         return text
     any_name = "|".join(map(re.escape, typed_of_name))
