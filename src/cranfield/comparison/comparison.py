@@ -26,7 +26,7 @@ from cranfield.measures import Measure
 from cranfield.notes import Note, lines_below_table, merge_notes
 from cranfield.options import check_option, whole_check
 from cranfield.render.shown import Shown
-from cranfield.render.table import Table
+from cranfield.render.table import Table, put_lines_last
 
 _COLUMNS = [name for name in Pair.names() if name != "changes"]
 
@@ -174,9 +174,7 @@ class Comparison(Shown):
             *judged_legend(self.results),
         ]
         notes = [*self._merge_result_notes(len(self.results)), *self.data_notes]
-        lines_below = lines_below_table(legend_lines, notes)
-        tables = [replace(table, notes=()) for table in tables]
-        return [*tables[:-1], replace(tables[-1], notes=lines_below)]
+        return put_lines_last(tables, lines_below_table(legend_lines, notes))
 
     def _list_tables(self, measure: str, *, means: bool, n_changes: int) -> list[Table]:
         """Return the tables of a measure, each with the legend of its columns below."""

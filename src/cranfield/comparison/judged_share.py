@@ -53,24 +53,13 @@ def unjudged_legend(result: Result) -> str:
     if all(pair.unjudged_low is None for pair in result.pairs):
         if _bounds_kind(result.measure) in (None, "none", "refused"):
             return f"unjudged: {result.measure} has no bounds of diff."
-        return (
-            f"unjudged: {result.measure} has no bounds of diff: it also depends on documents that "
-            "the run did not retrieve. --judged-only compares without unjudged documents."
-        )
+        return f"unjudged: {result.measure} has no bounds of diff; --judged-only leaves these out."
     text = "unjudged: bounds of diff over all grades of unjudged documents."
-    return f"{text}{ideal_sentence(result)}"
+    ideal_line = "\nNew grades change the ideal ranking, and with it both means."
+    return text + ideal_line * (parse(result.measure).linear == "ratio")
 
 
 def _bounds_kind(measure: str) -> str | None:
     """Return the kind of bounds that a measure declares; None if the measure is unknown."""
     parsed_measure = find_measure(measure)
     return None if parsed_measure is None else parsed_measure.bounds
-
-
-def ideal_sentence(result: Result) -> str:
-    """Return a sentence for a measure divided by an ideal, which new grades change."""
-    has_bounds = any(pair.unjudged_low is not None for pair in result.pairs)
-    has_moving_ideal = has_bounds and parse(result.measure).linear == "ratio"
-    return (
-        " New grades change the ideal ranking, and with it both means." if has_moving_ideal else ""
-    )

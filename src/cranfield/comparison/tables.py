@@ -258,29 +258,18 @@ def _query_counts(result: Result) -> str:
 
 def _difference_legend(results: Sequence[Result], settings: Settings) -> str:
     """Return the legend of the difference to the baseline, and of its interval."""
-    pairs = [pair for result in results for pair in result.pairs]
-    kinds = dict.fromkeys(pair.interval for pair in pairs)
+    kinds = dict.fromkeys(pair.interval for result in results for pair in result.pairs)
     interval_phrase = " or ".join(_INTERVALS[kind] for kind in kinds if kind in _INTERVALS)
     if settings.test == "bayes":
         interval_phrase = f"its {format_percent(1 - settings.alpha)} credible interval"
-    legend_text, no_difference = "diff: mean difference", "0"
-    if results[0].by_ratio:
-        legend_text, no_difference = "ratio: of the geometric means", "1"
-    legend_text += f"; in brackets, {interval_phrase}." if interval_phrase else "."
-    if any(
-        pair.verdict is None and pair.low is not None and (pair.low > 0 or (pair.high or 0) < 0)
-        for pair in pairs
-    ):
-        legend_text += (
-            f"\nIntervals are uncorrected, each of one pair: some exclude {no_difference} without "
-            "a mark."
-        )
-    return legend_text
+    subject = "ratio: of the geometric means" if results[0].by_ratio else "diff: mean difference"
+    return f"{subject}; in brackets, {interval_phrase}." if interval_phrase else f"{subject}."
 
 
 def mark_legend(results: Sequence[Result], settings: Settings) -> Iterator[str]:
     """Yield sentences on the marks ^ and v, and on rows without a mark, of all measures."""
-    verdicts = [pair.verdict for result in results for pair in result.pairs]
+    pairs = [pair for result in results for pair in result.pairs]
+    verdicts = [pair.verdict for pair in pairs]
     condition = mark_condition(results[0], settings)
     if settings.baseline is not None and any(verdicts):
         no_mark_sentence = " No mark: not shown to differ." if None in verdicts else ""
@@ -288,6 +277,11 @@ def mark_legend(results: Sequence[Result], settings: Settings) -> Iterator[str]:
         yield line if len(line) <= MAX_WIDTH else line.replace(f" than {settings.baseline}", "", 1)
     elif settings.baseline is not None and verdicts:
         yield f"No mark: not shown to differ from {settings.baseline} ({condition})."
+    if settings.baseline is not None and any(
+        pair.verdict is None and pair.low is not None and (pair.low > 0 or (pair.high or 0) < 0)
+        for pair in pairs
+    ):
+        yield "Intervals are uncorrected, each of one pair: some exclude 0 without a mark."
     yield from _power_sentences(results, settings)
 
 
@@ -344,12 +338,9 @@ def differences_table(result: Result, settings: Settings) -> Table | None:
         rows.append([f"{n_better + 1}", *cells, *[""] * (len(systems) - 1 - n_better)])
     header = ["", *(f"- {rank}" for rank in range(1, len(systems)))]
     operation = "divided by" if result.by_ratio else "minus"
-    title = f"{result.measure}   {'ratios' if result.by_ratio else 'differences'}"
-    note = (
-        f"The mean of the row's system {operation} that of the column's, numbered as above. "
-        f"^ better, v worse: {deciding_p_name(result, settings)} at most {settings.alpha:g}."
-    )
-    return Table(header, rows, [note], title=[title])
+    kind = "ratios" if result.by_ratio else "differences"
+    note = f"{kind}: row {operation} column, numbered as above; ^ better, v worse."
+    return Table(header, rows, [note], title=[f"{result.measure}   {kind}"])
 
 
 def means_table(result: Result, settings: Settings) -> Table:
@@ -362,11 +353,8 @@ def means_table(result: Result, settings: Settings) -> Table:
         ]
         for system in result.systems
     ]
-    level = format_percent(1 - settings.alpha)
-    note = (
-        f"Each interval belongs to one system's mean ({result.units.error_method}). Systems whose "
-        "intervals overlap may still differ: see the comparison."
-    )
+    level, method = format_percent(1 - settings.alpha), result.units.error_method
+    note = f"each mean: its own interval ({method}); where two overlap, systems may still differ."
     return Table(
         ["system", "mean", f"{level} interval"],
         rows,
