@@ -53,6 +53,12 @@ def write_as_typed(text: str, names: Iterable[str]) -> str:
     return re.sub(rf"((?:-m )?)(?<![\w@.])({any_name})(?![\w@(]|\.\d)", choose_name, text)
 
 
+def describe_typed_names(names: Iterable[str]) -> str:
+    """Return the line that tells what the typed names are elsewhere; empty if there are none."""
+    parts = [f"{name.typed} is {name}" for name in names if isinstance(name, TypedName)]
+    return f"{format_names(parts)} in csv, json and Python." if parts else ""
+
+
 def write_tables_as_typed(tables: Sequence[Table], names: Iterable[str]) -> list[Table]:
     """Return tables in which names stand as they were typed; a line below tells what they are.
 
@@ -81,7 +87,6 @@ def write_tables_as_typed(tables: Sequence[Table], names: Iterable[str]) -> list
                 group_headings=rewrite(table.group_headings),
             )
         )
-    names_text = format_names([f"{name.typed} is {name}" for name in typed_names])
     last_table = new_tables[-1]
-    notes = [*last_table.notes, f"{names_text} in csv, json and Python."]
+    notes = [*last_table.notes, describe_typed_names(typed_names)]
     return [*new_tables[:-1], replace(last_table, notes=notes)]

@@ -47,6 +47,7 @@ from cranfield.extensions.report.figures.style import (
 from cranfield.measures import Measure
 from cranfield.render.numbers import finite_or_none, format_count, format_percent
 from cranfield.render.numbers import format_number as number_text
+from cranfield.render.typed_names import as_typed
 
 
 def _mean_point(system: System, pair: Pair | None) -> dict[str, Any]:
@@ -108,7 +109,7 @@ def leaderboard(
     means_text = describe_means(result, comparison.settings)
     return Figure(
         points,
-        f"{result.measure} of {systems_text}",
+        f"{as_typed(result.measure)} of {systems_text}",
         means_text,
         _draw_leaderboard(comparison, result),
         style,
@@ -249,7 +250,7 @@ def by_slice(
     slices_text = format_count(len(results), "slice")
     return Figure(
         points,
-        f"{overall.measure} on {slices_text} of the queries",
+        f"{as_typed(overall.measure)} on {slices_text} of the queries",
         describe_means(overall, comparison.settings, "each slice's queries"),
         _draw_slices([overall, *results], chosen_systems, comparison),
         style,
@@ -405,7 +406,7 @@ def by_collection(
     interval_text = f"{format_percent(1 - found.settings.alpha)} interval"
     return Figure(
         points,
-        f"{result.measure} on {format_count(len(found.comparisons), 'collection')}",
+        f"{as_typed(result.measure)} on {format_count(len(found.comparisons), 'collection')}",
         f"Mean difference from {baseline}, and its {interval_text}; below, the mean of the "
         "collections",
         _draw_collections(points, result, chosen_systems),
@@ -467,7 +468,7 @@ def _draw_collections(
             for point in points
         ]
         direction = "" if result.higher_is_better else " (less is better)"
-        x = number_channel("difference", title=f"{result.measure}, difference{direction}")
+        x = number_channel("difference", title=f"{as_typed(result.measure)}, difference{direction}")
         zero = draw_dashed(make_chart([{"difference": 0.0}], x=x), style)
         row_labels, system_labels = [*labels.values()], [*names.values()]
         drawing = _draw_intervals(rows, x, "collection", row_labels, system_labels, style)

@@ -42,6 +42,7 @@ from cranfield.extensions.report.figures.phrases import (
 from cranfield.extensions.report.figures.style import GREY, LINE2, A, B, Drawing, Style, StyleName
 from cranfield.measures import Measure
 from cranfield.render.numbers import format_count
+from cranfield.render.typed_names import as_typed
 
 if TYPE_CHECKING:
     import altair as alt
@@ -105,7 +106,8 @@ class TwoSystems:
     @property
     def title(self) -> str:
         """The title of a picture of both systems."""
-        return f"{self.result.measure}: {format_name(self.system)} and {format_name(self.other)}"
+        measure = as_typed(self.result.measure)
+        return f"{measure}: {format_name(self.system)} and {format_name(self.other)}"
 
     def describe(self, pair: OrderedPair) -> str:
         """Return in words how the two systems differ over all queries."""
@@ -301,7 +303,7 @@ def _draw_scatter(two: TwoSystems, points: Rows) -> Draw:
         x, y = (
             number_channel(
                 field,
-                title=f"{two.result.measure}, {names[name]}",
+                title=f"{as_typed(two.result.measure)}, {names[name]}",
                 scale=scale,
                 axis={"tickCount": 6},
             )
