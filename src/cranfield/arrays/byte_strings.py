@@ -262,7 +262,7 @@ class ByteStrings:
         return np.flatnonzero(np.append(True, differs))
 
     def equal(self, rows: Ints, second_ids: Self, second_rows: Ints) -> Bools:
-        """Tell for each pair of `rows` and `other_rows` whether the ids are equal: (pairs,)."""
+        """Tell for each pair of `rows` and `second_rows` whether the ids are equal: (pairs,)."""
         length, start, second_start = (
             self.length[rows],
             self._start[rows],

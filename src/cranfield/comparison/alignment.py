@@ -115,7 +115,7 @@ class AlignedScores:
         return find_measure(measure)
 
     def is_higher_better(self, measure: str) -> bool:
-        """Return whether higher is better, as is assumed of an unknown measure."""
+        """Tell whether higher is better; it is if unknown, unless `less_is_better` names it."""
         parsed_measure = find_measure(measure)
         falls = parsed_measure is not None and parsed_measure.definition.higher_is_better is False
         return not falls and measure not in self.recipe.get("less_is_better", ())
@@ -217,7 +217,8 @@ def align(
         InputError: a score is missing, not a number, or not in the range of its measure; there is
             no system, or no query.
         MeasureError: a measure without scores, or with texts as values.
-        OptionError: options of reading or judging, with scores that exist already.
+        OptionError: options of reading or judging, with scores that exist already; options of
+            scores, with judgments and runs.
 
     """
     scores = _align_scores(qrels, runs, measures, alignment, judging, reading)
@@ -481,6 +482,6 @@ def _choose_queries(
 def judged_share_measure(measure: Measure) -> Measure:
     """Return the measure of the judged share of the documents that a measure looks at.
 
-    It is Judged@10 for nDCG@10, and Judged for a measure without a cutoff.
+    It is Judged@10 for nDCG@10, and Judged for a measure whose cutoff is no rank.
     """
     return Measure("Judged", measure.cutoff if isinstance(measure.cutoff, Depth) else None)

@@ -227,7 +227,7 @@ def _read_margin(
     measures: MeasuresLike | None,
     goals: Mapping[str, float],
 ) -> StatedMargin | None:
-    """Return the margin, None without a baseline; raise OptionError for one without the other."""
+    """Return the margin, None for goals alone; OptionError for a baseline or a margin alone."""
     if baseline is not None:
         if margin is None:
             raise OptionError(

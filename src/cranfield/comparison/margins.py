@@ -206,7 +206,10 @@ def find_score_range(
     stated_range: tuple[float, float] | None,
     test: GateTest,
 ) -> tuple[float, float] | None:
-    """Return the least and the greatest score that a query may have; None if they are not known."""
+    """Return the least and the greatest score that a query may have; None if not known.
+
+    Raises OptionError if the test needs them, InputError for a score outside.
+    """
     low, high = stated_range or possible_range(aligned_scores.find_measure(measure))
     if not math.isfinite(high - low):
         if test.needs_range:

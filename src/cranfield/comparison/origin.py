@@ -103,7 +103,7 @@ def _list_differences(first: Origin, other: Origin) -> list[str]:
 def _maps_differ(first: Origin, other: Origin) -> bool:
     """Tell whether the documents of two files were mapped from chunks in two ways.
 
-    If only one file maps, few documents must be the same in both, too.
+    If only one file maps, few documents must be the same in both, too. False without a recipe.
     """
     if not first.recipe or not other.recipe:
         return False

@@ -160,7 +160,7 @@ class Pair(PairValues):
     p_error: float | None  # the standard error of p, from drawing flips; 0 if no flips are drawn
     exact: bool  # whether all flips were tried
     method: Method | None  # how p was found; None for a test without flips
-    verdict: Outcome | None  # if p_adjusted is at most alpha
+    verdict: Outcome | None  # if p_adjusted is at most alpha; with "bayes", by the beliefs
     sd: float | None  # of the queries' differences
     skewness: float | None
     changed: int  # queries on which the two differ, by more than rounding
@@ -289,7 +289,7 @@ def find_verdicts(
 
 
 def column_to_list(column: Any, n_rows: int = 0) -> list[Any]:
-    """Return a column as a list, with None for NaN; a single value is repeated `n_rows` times."""
+    """Return a column as a list, None where not finite; one value is repeated `n_rows` times."""
     if not isinstance(column, np.ndarray):
         return column if isinstance(column, list) else [column] * n_rows
     column_list: list[Any] = column.tolist()

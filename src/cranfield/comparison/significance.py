@@ -145,9 +145,9 @@ def t_interval_ends(
 
 
 class CombinedError(NamedTuple):
-    """The error of a sum of independent means: (n_pairs,) each; NaN where a mean has one unit."""
+    """The error of a sum of independent means: (n_pairs,) each."""
 
-    error: Floats  # the standard error
+    error: Floats  # the standard error; NaN where a mean has one unit
     degrees: Floats  # of freedom
 
 

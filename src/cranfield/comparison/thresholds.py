@@ -195,7 +195,7 @@ def _build_requirement(
 def _refuse_impossible(
     aligned_scores: AlignedScores, measure: str, goal: float, low: float, high: float
 ) -> None:
-    """Raise OptionError for a number that every system reaches, or that no system can reach."""
+    """Raise OptionError for a number that all systems reach, or none can; or if less is better."""
     option = f"at_least={measure}={goal:g}"
     if not aligned_scores.is_higher_better(measure):
         raise OptionError(

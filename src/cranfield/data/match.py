@@ -16,7 +16,7 @@ from cranfield.arrays.slots import PairIndex
 from cranfield.arrays.threads import map_in_threads
 from cranfield.data.judging import Judging
 from cranfield.data.order import (
-    LARGEST_SINGLE,
+    LARGEST_FINITE_AS_SINGLE,
     DroppedCounts,
     GroupedBlock,
     Placement,
@@ -266,7 +266,7 @@ def _add_pairs(pairs: Iterable[tuple[int, int]]) -> tuple[int, int]:
 
 
 def _rank_costs(grouped_block: GroupedBlock, code: Ints, judging: Judging) -> Floats | None:
-    """Return the costs of the judged queries' documents, (documents,), best rank first."""
+    """Return the costs of judged queries' documents by query and rank: (documents,), or None."""
     cost = grouped_block.block.columns.get("cost")
     if cost is None:
         return None
@@ -288,22 +288,22 @@ def _rank_costs(grouped_block: GroupedBlock, code: Ints, judging: Judging) -> Fl
 _MIN_COST, _MAX_COST = 1e-9, 1e15  # so that they can be added up, and divided by
 
 
-def _find_hits(block: GroupedBlock, code: Ints, qrels: Qrels) -> tuple[Ints, Ints]:
+def _find_hits(grouped_block: GroupedBlock, code: Ints, qrels: Qrels) -> tuple[Ints, Ints]:
     """Return the block's rows that are judged, (hits,), and the rows of their judgments, (hits,).
 
     Documents are looked up among the judgments of the block's queries; or, where these are most
     judgments, among all: the index of all judgments is made once, for all runs.
     """
-    query_codes = code[code >= 0]
+    docs, group, query_codes = grouped_block.block.doc, grouped_block.group, code[code >= 0]
     counts = qrels.starts[query_codes + 1] - qrels.starts[query_codes]
     if 2 * counts.sum() > len(qrels):
         slots: PairIndex = qrels.pair_index
-        codes = code[block.group]  # in place of the groups, in the keys, too
-        return slots.find(codes, block.block.doc, pair_keys(block.keys, codes - block.group))
+        codes = code[group]  # in place of the groups, in the keys, too
+        return slots.find(codes, docs, pair_keys(grouped_block.keys, codes - group))
     judgments = consecutive_numbers(qrels.starts[query_codes], counts)
     groups = np.repeat(np.flatnonzero(code >= 0), counts)
     slots = PairIndex(groups, qrels.docs.take(judgments))
-    rows, position = slots.find(block.group, block.block.doc, block.keys)
+    rows, position = slots.find(group, docs, grouped_block.keys)
     return rows, judgments[position]
 
 
@@ -386,7 +386,7 @@ def _look_up_judged(
     hit_score = hit_score[row]
     if judging.scores == "single":
         highest, lowest = sorted_score.item(-1), sorted_score.item(0)
-        may_overflow = highest > LARGEST_SINGLE or lowest < -LARGEST_SINGLE
+        may_overflow = max(highest, -lowest) > LARGEST_FINITE_AS_SINGLE
         score, sorted_score, hit_score = (
             to_single(column, may_overflow) for column in (score, sorted_score, hit_score)
         )

@@ -79,7 +79,7 @@ def open_qrels(
 ) -> Qrels | QrelsReader:
     """Return a reader of judgments; judgments that are in memory already are returned as Qrels.
 
-    `data` is what `read_qrels` and `Qrels` take.
+    `qrels` is what `read_qrels` and `Qrels` take.
     """
     if isinstance(qrels, Qrels | QrelsReader):
         return qrels

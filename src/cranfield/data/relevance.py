@@ -48,7 +48,7 @@ class Judgments:
     query_ids: Sequence[str]  # in the order of their bytes
     starts: Ints  # (n_queries + 1,) the row where each query's judgments begin
     documents: Ids | list[list[str]]  # of each row, or a list for each query
-    # (rows,) in their one form (`graded`), maybe narrowed; of judgments in groups, the best level
+    # (rows,) as `unify_grades` has them, maybe narrowed; of judgments in groups, the best level
     grade: Numbers
     # Of judgments that are a sample: the columns "stratum" and "probability", as they came. Of
     # spans, whose names are the documents (see `spans.py`): "start" and "end".

@@ -105,7 +105,7 @@ class QueryValue(RemarkValues):
 
 
 def last_rank(scene: Scene, measure: Measure) -> int | None:
-    """Return the last rank that counts, of any group; None if all ranks do."""
+    """Return the last rank that counts, of any group; None if every rank may."""
     if not isinstance(measure.cutoff, Depth):
         return None
     if scene.judged.has_groups:

@@ -159,7 +159,7 @@ def read_both_sides(
 
 
 def _have_own_columns(qrels_columns: Mapping[str, str], run_columns: Mapping[str, str]) -> bool:
-    """Tell whether judgments and a run have different columns."""
+    """Tell whether judgments and a run have different columns of documents, or of numbers."""
     if not qrels_columns or not run_columns:
         return False
     if qrels_columns["doc"] != run_columns["doc"]:

@@ -164,7 +164,7 @@ class Block:
     source: str | Callable[[int], str | None] | None = None  # the file's name, or {row: name}
     find_line: FindLine = _unknown_line
     left_out: FaultyRows = field(default_factory=FaultyRows)
-    empty_queries: Sequence[bytes] = ()  # queries without rows; only JSON can have them
+    empty_queries: Sequence[bytes] = ()  # queries without rows, as JSON, lists and selections have
     input_row: Ints | None = None  # (rows,) the rows' numbers before they were reordered
 
     def __len__(self) -> int:

@@ -126,7 +126,7 @@ def _choose_column(
     doc_column: str | int | None,
     side: Side,
 ) -> str | None:
-    """Return the column whose objects are documents with their numbers; None without one."""
+    """Return the column whose objects are documents with their numbers; None if not just one."""
     if isinstance(doc_column, int):
         doc_column = names[doc_column - 1] if doc_column <= len(names) else None
     if doc_column is not None:

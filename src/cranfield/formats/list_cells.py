@@ -169,13 +169,13 @@ class ListRows(Rows):
     def _flatten_column(self, cells: Cells, role: Role) -> tuple[Any, Ints] | None:
         """Return the elements of all cells of a column, (elements,), and how many each cell has.
 
-        None if a cell is empty, or does not hold a list.
+        None if the cells must be read one by one: some are empty, or do not hold lists.
         """
         column, name = cells.columns[role], self.list_columns[role]
         if not isinstance(column, list):
             flat_lists = flatten_lists(column)
-            is_empty = role == "doc" and self._side is Side.QRELS  # for judgments, that is a fault
-            if flat_lists is None or (is_empty and flat_lists.is_null is not None):
+            refuses_null = role == "doc" and self._side is Side.QRELS  # an empty cell is a fault
+            if flat_lists is None or (refuses_null and flat_lists.is_null is not None):
                 return None
             return flat_lists.elements, flat_lists.n_elements
         is_ranked = role != "doc" or self._side is Side.RUN
@@ -411,7 +411,7 @@ def _parse_id(cell: Any, name: str) -> bytes:
 
 
 def _parse_number(cell: Any) -> Any:
-    """Return the number in a cell, which may be a text; a text without one, else None."""
+    """Return the number in a cell, which may be a text; without one, the text itself, or None."""
     if isinstance(cell, str):
         text = cell.strip()
         if _INTEGER.fullmatch(text):

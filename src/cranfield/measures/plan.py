@@ -110,7 +110,7 @@ class Measure:
 
     @property
     def linear(self) -> Linearity:
-        """Whether documents add to it one by one, with these parameters and this cutoff."""
+        """How documents add to it, with these parameters and this cutoff: see `Traits.linear`."""
         linearity = self.definition.traits.linear
         if isinstance(self.cutoff, Depth) and self.cutoff.at_relevant:  # which depends on grades
             return "no"

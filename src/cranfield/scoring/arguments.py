@@ -155,7 +155,7 @@ def check_columns(columns: ColumnsOfBoth | None, *data: Any) -> None:
 
 
 def _are_read(data: Any) -> bool:
-    """Tell whether the data are judgments, a run, or dicts, which have no columns."""
+    """Tell whether the data are judgments, runs, or a dict without files and tables."""
     if isinstance(data, list | tuple):
         return len(data) > 0 and all(isinstance(run, Run) for run in data)
     if isinstance(data, Mapping):
@@ -166,7 +166,7 @@ def _are_read(data: Any) -> bool:
 
 
 def could_be_measures(runs: Any) -> bool:
-    """Tell whether `runs` are measures, or a string that is no file, glob or URL."""
+    """Tell whether `runs` are measures, or a string that is no file, glob, path or URL."""
     if isinstance(runs, str) and not os.path.exists(runs):
         return not glob.has_magic(runs) and "://" not in runs and not os.path.dirname(runs)
     return isinstance(runs, Measure | list | tuple) and _are_measures(runs)
@@ -176,7 +176,7 @@ def check_qrels_and_runs(qrels: Any, runs: Any, verb: Callable[..., Any] | None 
     """Raise InputError, which says what to write, unless these may be judgments and runs.
 
     `verb` is the function whose first arguments they are; None for a function that takes scores in
-    their place, as `compare` does. The data are not read: only their types are checked.
+    their place, as `compare` does. No file is read: types are checked, and what texts may name.
 
     >>> check_qrels_and_runs({"q1": {"d1": 1}}, "nDCG@10")
     Traceback (most recent call last):
@@ -306,7 +306,7 @@ def _refuse_pair(data: Any, names: Sequence[str]) -> None:
 
 
 def _are_ids(data: Any) -> bool:
-    """Tell whether the data are one list of ids or grades: whole numbers or texts, and no files."""
+    """Tell whether the data are one list of ids or grades: integers, or texts unlike a file's."""
     if not isinstance(data, list | tuple | np.ndarray) or len(data) == 0:
         return False
     return all(

@@ -113,8 +113,8 @@ def open_table_pair(
 ) -> TwoSidedTables | None:
     """Return both sides of tables that are given as judgments and as runs, if all hold both sides.
 
-    They are as many systems, as tables in one list are. None if a table holds one side, if
-    `columns` are stated for each side, or if `runs` are the table that `qrels` are.
+    They are as many systems, as tables in one list are. None if they are no tables, if one holds
+    one side, if `columns` are stated for each side, or if `runs` are the table that `qrels` are.
     """
     if not _is_table(qrels) or _states_sides(columns):
         return None

@@ -35,8 +35,8 @@ def find_clusters(
     label is a cluster of its own. A note tells of clusters so unequal that their effective number,
     (sum of sizes)^2 / (sum of squared sizes), is less than half of theirs (Carter, Schnepel &
     Steigerwald, Review of Economics and Statistics 2017, where all of a cluster are alike). Raises
-    InputError if no query has a label, or if all are in one cluster, and what `cluster_labels`
-    raises.
+    InputError if no query has a label, or if all are in one cluster, and what
+    `read_cluster_labels` raises.
     """
     if clusters is None:
         return EACH_QUERY, [*_id_pattern_notes(query_ids)]

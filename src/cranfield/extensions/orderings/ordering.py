@@ -29,9 +29,9 @@ from cranfield.scoring.scores import Systems
 class Ordering:
     """Several systems by what they scored under one measure and one set of judgments.
 
-    `scores` (n_systems,) are the values over all queries. `values` (n_queries, n_systems) are
-    turned where less is better, and logarithms where the mean is geometric, so that the system
-    with the greatest mean is the best.
+    `scores` (n_systems,) are the values over all queries. `query_merits` (n_queries, n_systems) are
+    the queries' values, turned where less is better, and logarithms where the mean is geometric, so
+    that the system with the greatest mean is the best.
     """
 
     label: str
@@ -51,7 +51,7 @@ class Ordering:
     def p_values(self, left: Ints, right: Ints, settings: SignFlips) -> Floats | None:
         """Return the two-sided sign-flip test's p-values of pairs of systems; None for one query.
 
-        The systems are columns of `values`: (n_pairs,) of them to the left and to the right.
+        The systems are columns of `query_merits`: (n_pairs,) of them to the left and to the right.
         """
         if len(self.query_ids) < 2:
             return None

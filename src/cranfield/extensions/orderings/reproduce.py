@@ -292,13 +292,13 @@ class _RunPair(NamedTuple):
 
 
 def _estimate_effects(
-    original: _RunPair, replica: _RunPair, alpha: float, *, same_queries: bool
+    original_pair: _RunPair, replica_pair: _RunPair, alpha: float, *, same_queries: bool
 ) -> dict[str, Estimate | float]:
     """Return the effect ratio and the improvements, where they exist."""
     estimates: dict[str, Estimate | float] = {}
     gains = [
         PairedScores(np.stack((pair.run, pair.base), axis=1), np.array([0]), np.array([1]))
-        for pair in (original, replica)
+        for pair in (original_pair, replica_pair)
     ]
     gain, replica_gain = (paired_scores.differences[:, 0] for paired_scores in gains)
     if gains[0].means[0]:  # not only rounding
@@ -306,10 +306,10 @@ def _estimate_effects(
             mean(replica_gain) / mean(gain),
             *_fieller_interval(replica_gain, gain, alpha, same_queries=same_queries),
         )
-    if not (mean(original.base) and mean(replica.base)):
+    if not (mean(original_pair.base) and mean(replica_pair.base)):
         return estimates
     improvements, influences = [], []
-    for base, run in original, replica:
+    for base, run in original_pair, replica_pair:
         ratio = mean(run) / mean(base)
         improvements.append((mean(run) - mean(base)) / mean(base))
         influences.append((run - ratio * base) / mean(base))  # what each query adds to the ratio

@@ -183,7 +183,7 @@ class PaperTable(Shown):
 
     @property
     def _has_one_measure(self) -> bool:
-        """Whether several collections have one measure, the same on each."""
+        """Whether several collections have one measure, the same on each; higher is better."""
         measures = {column.result.measure for column in self._measure_columns}
         return (
             len(self.found) > 1

@@ -423,7 +423,7 @@ def _bound_separately(
     left_system: Ints,
     right_system: Ints,
 ) -> PairBounds | None:
-    """Return the differences of the runs' own bounds; None if these are not proved."""
+    """Return the differences of the runs' own bounds; None if not proved by what was retrieved."""
     cuts_at_relevant = isinstance(measure.cutoff, Depth) and measure.cutoff.at_relevant
     if measure.bounds != "retrieved" or cuts_at_relevant or measure.definition.traits.takes_groups:
         return None

@@ -62,8 +62,8 @@ _ScoreCell = tuple[int | None, System, Measure, Any, Any]  # the row, ..., the q
 class ScoreRows:
     """Scores by system and measure, with the file's names, and counts of what was left out.
 
-    `scores` is {(system, measure): {query: score}}; the system is None if it has no name, the
-    measure if the columns are systems. `summaries` counts the values over all queries, by the text
+    `scores` is {(system, measure): {query: score}}; the system and the measure are None if they
+    have no name. `summaries` counts the values over all queries, by the text
     instead of a query's id; `text_counts` counts the values that are not numbers, by measure;
     `n_missing` counts the empty cells. `recipe` is how the scores were computed;
     `retrieved_sketches` are, by system, sketches of the documents that were retrieved, and
@@ -82,7 +82,7 @@ class ScoreRows:
     warnings: Sequence[tuple[str, Note]] = ()
 
     def notes(self) -> list[Note]:
-        """Return notes on the values that were left out."""
+        """Return notes on the values that were left out, and the warnings."""
         notes = []
         for query, n in self.summaries.items():
             text = f"{n:,} of {query!r} left out: the value over all queries."
@@ -107,8 +107,8 @@ def read_scores(
 
     `is_measure` tells whether a text is the name of a measure: it decides which side of a file
     without names, or of a dict, is the measure, and which is the query. `layout` says whether the
-    columns of a table are measures or systems; also whether the outer names of a dict {system:
-    {query: value}} are.
+    columns of a table are measures or systems; "systems" makes the outer names of a dict systems,
+    too: {system: {query: value}}.
 
     Raises InputError for a value that is not a score, DuplicateError for a score that occurs twice.
     """
@@ -165,9 +165,11 @@ def read_system_scores(
 def _gather(
     cells: Iterable[_ScoreCell], origin: Origin, summary_names: Set[str] = SUMMARIES
 ) -> ScoreRows:
-    """Return the scores in cells; InputError for a cell that is no score, or comes twice.
+    """Return the scores in cells, without texts, summaries and empty cells, which are counted.
 
-    `summary_names` are written instead of a query's id for a value over all queries.
+    Raises InputError for a number that is not finite, a score that comes twice, a text beside
+    numbers, and where no score is left. `summary_names` are written instead of a query's id for a
+    value over all queries.
     """
     scores_of_column: dict[tuple[System, Measure], dict[str, float]] = {}
     text_columns: set[tuple[System, Measure]] = set()
@@ -380,7 +382,10 @@ def _read_system(
     system: System,
     measures_first: bool | None = None,
 ) -> Iterator[_ScoreCell]:
-    """Yield the scores of a system in a dict of dicts; `measures_first` if no measure is known."""
+    """Yield the scores of a system in a dict of dicts.
+
+    `measures_first` says whether the outer names are measures where no measure is known.
+    """
     dicts = (inner for inner in source.members.values() if isinstance(inner, Mapping))
     outer_names, inner_names = list(map(str, source.members)), list(map(str, next(dicts, {})))
     are_first = _are_measures_first(outer_names, inner_names, is_measure)

@@ -146,7 +146,7 @@ class PredictionPowered(Shown):
         return "queries" if self.unit == "query" else "documents"
 
     def _columns(self, is_difference: bool, *, has_several: bool) -> list[Column]:
-        """Return the columns of a table of means, or of differences; `several`: more than one."""
+        """Return the columns of a table of means, or of differences; `has_several`: of several."""
 
         def combined_cell(cell: Callable[[PoweredMean], str]) -> Callable[[_Line], str]:
             return lambda line: cell(line.result) if line.labels == "both" else ""

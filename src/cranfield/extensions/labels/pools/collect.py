@@ -263,7 +263,7 @@ def _list_sources(labels: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _pool_name(pool: Any) -> str | None:
-    """Return how the recipe names a pool: its path, "in memory", or None."""
+    """Return how the recipe names a pool: its path, or "in memory"; None without a pool."""
     if pool is None:
         return None
     return os.fspath(pool) if isinstance(pool, str | os.PathLike) else "in memory"

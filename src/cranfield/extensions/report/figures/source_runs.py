@@ -16,9 +16,9 @@ from cranfield.measures import Measure, find_plan
 class RunStatistics:
     """Scores and counts of a comparison's runs, judged once more.
 
-    `scores` (n_measures, n_queries, n_systems) are the scores of some measures. `n_judged` (depth,
-    n_systems) is the number of documents at each rank, 1, 2, ..., that are judged; `n_retrieved`,
-    of the same shape, the number of queries that have the rank.
+    `scores` (n_measures, n_queries, n_systems) are the scores of some measures. `n_judged` is the
+    number of documents at each rank, 1, 2, ..., that are judged, `n_retrieved` the number of
+    queries that have the rank: both (depth, n_systems), empty without a depth.
     """
 
     scores: Floats
