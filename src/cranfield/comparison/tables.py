@@ -98,7 +98,7 @@ def _columns(results: Sequence[Result], settings: Settings) -> Iterator[Column]:
     yield Column(
         "mean",
         lambda row: format_number(row.system.mean),
-        "" if first.higher_is_better else "mean: less is better.",
+        "" if first.higher_is_better else f"{first.measure}: less is better.",
     )
     yield Column(
         f"{format_percent(1 - settings.alpha)} interval",
