@@ -245,5 +245,6 @@ class Comparison(Shown):
             "run_scores": None,
             **join_columns(block.to_dict(self.aligned) for block in self.aligned.extra_columns),
             "results": [result.to_dict() for result in self.results],
-            "notes": [note.to_dict() for note in self.notes],
+            # The settings name the baseline, whether it was stated or not.
+            "notes": [note.to_dict() for note in self.notes if note.code != "baseline"],
         }
