@@ -129,10 +129,10 @@ def merge_notes(
     sources: dict[Note, list[str]] = {}
     for source, note in notes_with_source:
         sources.setdefault(note, []).append(source)
-    is_joint = {
-        note: n_sources != 1 and not note.is_grave and bool(re.fullmatch(_TIES, note.text))
-        for note in sources
-    }
+    ties = [note for note in sources if not note.is_grave and re.fullmatch(_TIES, note.text)]
+    is_joint = dict.fromkeys(sources, False)
+    if sum(len(sources[note]) for note in ties) > 1:
+        is_joint |= dict.fromkeys(ties, True)
     merged_notes = [
         note.add_source(join_names(names)) if any(names) and len(names) != n_sources else note
         for note, names in sources.items()

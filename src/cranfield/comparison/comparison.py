@@ -1,5 +1,6 @@
 """Comparison: the result of `compare`, as tables, rows and plain values."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -53,6 +54,7 @@ class Comparison(Shown):
     settings: Settings
     results: Sequence[Result]
     data_notes: tuple[Note, ...]
+    has_first_baseline: bool = False  # whether the baseline is the first system, as none was named
 
     def __getitem__(self, measure: str | Measure) -> Result:
         """Return the result of one measure on all queries."""
@@ -173,7 +175,12 @@ class Comparison(Shown):
             *map(str, merge_notes(named_legends, len(measures))),
             *judged_legend(self.results),
         ]
-        notes = [*self._merge_result_notes(len(self.results)), *self.data_notes]
+        result_notes = self._merge_result_notes(len(self.results))
+        notes = [note for note in (*result_notes, *self.data_notes) if not _keeps_all_marks(note)]
+        if self.has_first_baseline:
+            names = self.aligned.system_names
+            text = f"Baseline: {names[0]}, the first of {len(names):,}."
+            notes.append(Note("baseline", "info", text))
         return put_lines_last(tables, lines_below_table(legend_lines, notes))
 
     def _list_tables(self, measure: str, *, means: bool, n_changes: int) -> list[Table]:
@@ -245,6 +252,10 @@ class Comparison(Shown):
             "run_scores": None,
             **join_columns(block.to_dict(self.aligned) for block in self.aligned.extra_columns),
             "results": [result.to_dict() for result in self.results],
-            # The settings name the baseline, whether it was stated or not.
-            "notes": [note.to_dict() for note in self.notes if note.code != "baseline"],
+            "notes": [note.to_dict() for note in self.notes],
         }
+
+
+def _keeps_all_marks(note: Note) -> bool:
+    """Tell whether a note says that another correction would change no mark."""
+    return note.code == "family" and bool(re.search(r"keeps (\S+) of \1 marks", note.text))
