@@ -150,7 +150,7 @@ class Comparison(Shown):
     def tables(self, *, means: bool = False, changes: int = 0) -> list[Table]:
         """Return a table for each measure; then, if there are slices, one for each label.
 
-        What is to be known of all of them is below the last.
+        The lines that explain all of them are below the last.
 
         `means` adds each system's mean with its own interval. `changes` is how many queries of each
         pair to list on which the system is worse, the worst first, and how many on which it is

@@ -10,57 +10,57 @@ from cranfield.render.table import Table
 
 
 class TypedName(str):
-    """A name as programs have it, which was `typed` in another way.
+    """A name as programs have it, which was typed in another way.
 
     >>> name = TypedName("R@5", "recall@5")
-    >>> name == "R@5", f"{name}", name.typed
+    >>> name == "R@5", f"{name}", name.typed_text
     (True, 'R@5', 'recall@5')
     """
 
-    typed: str
+    typed_text: str
 
-    def __new__(cls, name: str, typed: str) -> Self:
+    def __new__(cls, name: str, typed_text: str) -> Self:
         """Make the name."""
         typed_name = super().__new__(cls, name)
-        typed_name.typed = typed
+        typed_name.typed_text = typed_text
         return typed_name
 
     def __getnewargs__(self) -> tuple[str, str]:  # type: ignore[override] # to copy and pickle it
-        return f"{self}", self.typed
+        return f"{self}", self.typed_text
 
 
 def as_typed(name: str) -> str:
     """Return a name as it was typed."""
-    return name.typed if isinstance(name, TypedName) else name
+    return name.typed_text if isinstance(name, TypedName) else name
 
 
 def write_as_typed(text: str, names: Iterable[str]) -> str:
-    """Return a text in which names stand as they were typed; in a command, if they have no blank.
+    """Return a text with the names as they were typed; in a command, only those without a blank.
 
     >>> names = [TypedName("R@5", "recall@5"), TypedName("AP", "mean average precision")]
     >>> write_as_typed("R@5 0.1, R@50 0.2, AP 0.3: cranfield explain ... -m AP", names)
     'recall@5 0.1, R@50 0.2, mean average precision 0.3: cranfield explain ... -m AP'
     """
-    typed_of_name = {f"{name}": name.typed for name in names if isinstance(name, TypedName)}
-    if not typed_of_name:
+    text_of_name = {f"{name}": name.typed_text for name in names if isinstance(name, TypedName)}
+    if not text_of_name:
         return text
-    any_name = "|".join(map(re.escape, typed_of_name))
+    any_name = "|".join(map(re.escape, text_of_name))
 
     def choose_name(match: re.Match[str]) -> str:
-        typed = typed_of_name[match[2]]
-        return match[0] if match[1] and " " in typed else match[1] + typed
+        typed_text = text_of_name[match[2]]
+        return match[0] if match[1] and " " in typed_text else match[1] + typed_text
 
     return re.sub(rf"((?:-m )?)(?<![\w@.])({any_name})(?![\w@(]|\.\d)", choose_name, text)
 
 
 def describe_typed_names(names: Iterable[str]) -> str:
     """Return the line that tells what the typed names are elsewhere; empty if there are none."""
-    parts = [f"{name.typed} is {name}" for name in names if isinstance(name, TypedName)]
+    parts = [f"{name.typed_text} is {name}" for name in names if isinstance(name, TypedName)]
     return f"{format_names(parts)} in csv, json and Python." if parts else ""
 
 
 def write_tables_as_typed(tables: Sequence[Table], names: Iterable[str]) -> list[Table]:
-    """Return tables in which names stand as they were typed; a line below tells what they are.
+    """Return tables with the names as they were typed; a line below tells what they are elsewhere.
 
     Rewritten are headings, the lines above and below, and the cells of a column "measure".
     """
