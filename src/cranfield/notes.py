@@ -151,15 +151,15 @@ def _join_ties(names_and_notes: Iterable[tuple[Sequence[str], Note]]) -> Iterato
     counts_of_rule: dict[str, dict[str, int]] = {}
     remedy_of_rule: dict[str, str] = {}
     for names, note in names_and_notes:
-        where, rule, remedy = re.sub(_TIES, r"\1\n\2\n\3", note.text).split("\n")
-        lead = f"Ties{where}, {rule}"
+        place, rule, remedy = re.sub(_TIES, r"\1\n\2\n\3", note.text).split("\n")
+        lead = f"Ties{place}, {rule}"
         counts_of_rule.setdefault(lead, {}).update(dict.fromkeys(names, note.count or 0))
         remedy_of_rule[lead] = remedy_of_rule.get(lead) or remedy
     for lead, count_of_name in counts_of_rule.items():
         counts = sorted(count_of_name.items(), key=lambda pair: (-pair[1], pair[0]))
-        (name, n), *others = counts
-        parts = [f"{name} {n:,} documents", *(f"{name} {n:,}" for name, n in others)]
-        lines = [f"{lead}: {join_names(parts, n_named)}." for n_named in (3, 2, 1)]
+        (name, n), *other_counts = counts
+        parts = [f"{name} {n:,} documents", *(f"{name} {n:,}" for name, n in other_counts)]
+        lines = [f"{lead}: {join_names(parts, n_names)}." for n_names in (3, 2, 1)]
         line = next((line for line in lines if len(line) <= MAX_WIDTH), lines[-1])
         total = sum(count_of_name.values())
         yield Note("ties", "info", line + remedy_of_rule[lead], count=total)

@@ -38,11 +38,11 @@ def judged_legend(results: Sequence[Result]) -> list[str]:
         documents = f"first {cutoff}" if isinstance(cutoff, Depth) else "documents"
         measures_of_documents.setdefault(documents, []).append(measure)
     first_documents, *other_documents = measures_of_documents
-    others = [
+    phrases = [
         f"{format_names(measures_of_documents[words])}: {words.replace('documents', 'all')}"
         for words in other_documents
     ]
-    subject = f"{first_documents} ({'; '.join(others)})" if others else f"its {first_documents}"
+    subject = f"{first_documents} ({'; '.join(phrases)})" if phrases else f"its {first_documents}"
     has_marks = any(system.little_judged for result in results for system in result.systems)
     mark_phrase = "; ! 0.05 or more below another's" * has_marks
     return [f"Judged: share of {subject} that is judged{mark_phrase}."]
