@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cranfield.arrays.ranked import Bools, Floats, Ints, mean
-from cranfield.comparison.alignment import AlignedScores, hash_query_ids
+from cranfield.comparison.aligned_scores import AlignedScores, hash_query_ids
 from cranfield.comparison.effects import (
     FEW_UNITS,
     Doubt,

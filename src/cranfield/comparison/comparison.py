@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from cranfield.comparison.alignment import AlignedScores
+from cranfield.comparison.aligned_scores import AlignedScores
 from cranfield.comparison.extra_columns import join_columns
 from cranfield.comparison.judged_share import judged_legend
 from cranfield.comparison.result import Change, Pair, Result

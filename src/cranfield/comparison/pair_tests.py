@@ -183,11 +183,7 @@ def _find_p_values(pairs: PairedScores, flips: Flips) -> _PValues:
     bound = bound_p_values(pairs)
     is_every_unit = np.ones(pairs.n_units, np.bool_)
     [[tests]] = run_sequential_tests(
-        [is_every_unit],
-        [[pairs]],
-        [[bound >= CLEAR]],
-        n_drawn=flips.n_drawn,
-        seed=flips.seed,
+        [is_every_unit], [[pairs]], [[bound >= CLEAR]], n_drawn=flips.n_drawn, seed=flips.seed
     )
     return _choose_p_values(tests, bound)
 

@@ -26,9 +26,8 @@ else:
 # How p was found: by all possible flips; by as many drawn flips as asked for; by fewer, as p was
 # known; or without flips, as an upper bound.
 Method = Literal["exact", "drawn", "sequential", "bound"]
-_EXTENSION_VALUES = frozenset(
-    chain.from_iterable(PAIR_VALUES.values())
-)  # names of extensions' values
+# Names of extensions' values.
+_EXTENSION_VALUES = frozenset(chain.from_iterable(PAIR_VALUES.values()))
 Scale = Literal["difference", "ratio"]
 
 
@@ -99,9 +98,8 @@ _NESTED_FIELD_OF = {
     for field_name, dataclass_type in _NESTED_CLASSES.items()
     for name in field_names(dataclass_type)
 }
-_FIRST_SHARE = field_names(Effects).index(
-    "cliff"
-)  # this effect and those after it are exported later
+# This effect and those after it are exported later.
+_FIRST_SHARE = field_names(Effects).index("cliff")
 _EXPORTED_AFTER = {
     "skewness": field_names(Effects)[:_FIRST_SHARE],
     "losses": [*field_names(Effects)[_FIRST_SHARE:], *field_names(Beliefs)],

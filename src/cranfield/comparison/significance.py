@@ -317,9 +317,8 @@ def accelerations(deviations: Floats) -> Floats:
     `deviations` (n_queries, n_pairs) are differences minus their mean, in no column all 0. This is
     the jackknife's estimate, which needs no resamples for a mean (Efron, JASA 1987).
     """
-    scaled_deviations = deviations / np.abs(deviations).max(
-        axis=0
-    )  # so that powers do not underflow
+    # So that powers do not underflow.
+    scaled_deviations = deviations / np.abs(deviations).max(axis=0)
     acceleration: Floats = (scaled_deviations**3).sum(axis=0) / (
         6 * (scaled_deviations**2).sum(axis=0) ** 1.5
     )

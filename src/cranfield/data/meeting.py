@@ -47,9 +47,8 @@ class RunFacts(NamedTuple):
     n_unsorted: int
     n_appended: int  # documents that were not retrieved, and are ranked below those that were
     n_copied: int  # documents of the run, if these and their scores are the judgments; else 0
-    list_counts: tuple[
-        int, int
-    ]  # queries of several judged documents; of these: with just these rows
+    # Queries of several judged documents; of these: with just these rows.
+    list_counts: tuple[int, int]
     n_unjudged: int  # documents that were dropped as unjudged, or of a negative grade
     left_out: FaultyRows  # left_out to is_regrouped as in `Match`
     repeats: FaultyRows

@@ -44,9 +44,8 @@ class GroupedBlock(NamedTuple):
     keys: Words  # (rows,) of (group, document)
     sort_score: Floats | None  # (rows,) ranks rows, highest first; None: rows are in order
     repeats: FaultyRows = FaultyRows()  # rows that repeat a document of their group
-    uncounted_row: Ints | None = (
-        None  # rows that repeat a document and have a rank, but do not count
-    )
+    # Rows that repeat a document and have a rank, but do not count.
+    uncounted_row: Ints | None = None
     # Of `Chunks`: chunks, documents; of `Spans`: spans that met a judged one, those too late.
     conversion_counts: tuple[int, int] = (0, 0)
     tie_ids: Ids | None = None  # (rows,) ids that order equal scores; None: the documents'
@@ -68,9 +67,8 @@ def group_rows(block: Block, judging: Judging = Judging()) -> GroupedBlock:
     starts = np.append(block.query.find_changes(), len(block))
     group = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
     keys = pair_keys(block.doc.hash(), group)
-    suspect_rows = find_repeated_keys(
-        keys
-    )  # rows of one document, or, hardly ever, of two documents with the same key
+    # Rows of one document, or, hardly ever, of two documents with the same key.
+    suspect_rows = find_repeated_keys(keys)
     sort_score, repeats, uncounted_row = _ranking_scores(block, judging), FaultyRows(), None
     if len(suspect_rows):
         repeat_rows = _find_repeats(block, group, suspect_rows)

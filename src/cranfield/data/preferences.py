@@ -228,10 +228,8 @@ class _GroupOrder:
     def count_documents(self) -> tuple[int, int, int, int, int]:
         """Count the documents, as the last fields of Preferences do."""
         n_docs, n_retrieved = len(self.is_relevant), self.n_retrieved
-        n_relevant, n_relevant_retrieved = (
-            int(self.is_relevant.sum()),
-            int(self.is_relevant[:n_retrieved].sum()),
-        )
+        n_relevant = int(self.is_relevant.sum())
+        n_relevant_retrieved = int(self.is_relevant[:n_retrieved].sum())
         is_ordered = int(self._is_preferred is None)
         return (
             n_relevant,

@@ -254,7 +254,7 @@ class ListRows(Rows):
                 "the mean is over fewer queries.",
                 kind="id",
             )
-        docs = [_parse_id(element, name) for element in elements or ()]
+        docs = [_parse_id(doc_id, name) for doc_id in elements or ()]
         numbers = {role: self._read_numbers(role, cell_of_role[role], docs) for role in roles}
         return query, docs, numbers
 
@@ -271,9 +271,9 @@ class ListRows(Rows):
             )
         numbers = _to_numbers(elements, role)
         if numbers is None:
-            bad_cell = next(element for element in elements if _to_numbers([element], role) is None)
+            bad_number = next(number for number in elements if _to_numbers([number], role) is None)
             expected = f"expected a {COLUMNS[role].kind} as the {role} in column {name!r}"
-            raise InputError(f"{expected}, got {bad_cell!r:.80}", kind="number")
+            raise InputError(f"{expected}, got {bad_number!r:.80}", kind="number")
         return numbers
 
     def _list_elements(self, cell: Any, name: str, *, is_ranked: bool) -> list[Any] | None:

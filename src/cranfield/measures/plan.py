@@ -205,8 +205,8 @@ class Measure:
         self.check_complete()
         # The run has the query even if nothing was retrieved for it.
         grade_of_doc, score_of_doc = truth_and_ranking
-        meeting = judge(Qrels({"the list": grade_of_doc}), Run({"the list": score_of_doc}))
-        value = self.values(meeting.judged)[0, 0]
+        matched_run = judge(Qrels({"the list": grade_of_doc}), Run({"the list": score_of_doc}))
+        value = self.values(matched_run.judged)[0, 0]
         return value if self.definition.is_text else float(value)
 
     def with_parameters(self, parameters: Mapping[str, Any]) -> "Measure":

@@ -15,7 +15,8 @@ from cranfield.errors import InputError
 from cranfield.formats import read_both_sides
 from cranfield.formats.block import Duplicates, Errors, Rows
 from cranfield.formats.columns import ColumnsOfBoth
-from cranfield.formats.frames import is_row, is_stream, is_table
+from cranfield.formats.frames import is_stream, is_table
+from cranfield.formats.object_rows import is_row
 from cranfield.formats.objects import refuse_columns
 from cranfield.formats.source import Source
 from cranfield.notes import Note

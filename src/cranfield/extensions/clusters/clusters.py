@@ -18,10 +18,8 @@ from cranfield.formats.small.labels import read_cluster_labels
 from cranfield.notes import Note
 from cranfield.render.numbers import format_count, format_number
 
-_MIN_CLUSTERS, _MAX_CLUSTER_SIZE = (
-    5,
-    50,
-)  # what looks like clusters: so many groups at least, of so many ids at most
+# What looks like clusters: so many groups at least, of so many ids at most.
+_MIN_CLUSTERS, _MAX_CLUSTER_SIZE = 5, 50
 # q1-a, q1b. (Where a dot is no line feed, an id that ends in one is searched again and again.)
 _ID_PARTS = re.compile(r"(.*[^-_.:/#])[-_.:/#]+(.+)|(.*\d)([A-Za-z])", re.DOTALL)
 

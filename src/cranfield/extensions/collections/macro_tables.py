@@ -30,18 +30,18 @@ def make_macro_tables(
 ) -> list[Table]:
     """Return, for each measure, a table of the collections, and one for each question."""
     tables: list[Table] = []
-    for measure_index, result in enumerate(results):
+    for measure_index, averages in enumerate(results):
         tables += [
-            _make_collections_table(result, measure_index, comparisons, settings),
-            _make_averages_table(result, comparisons, settings, by_collections=False),
-            _make_averages_table(result, comparisons, settings, by_collections=True),
+            _make_collections_table(averages, measure_index, comparisons, settings),
+            _make_averages_table(averages, comparisons, settings, by_collections=False),
+            _make_averages_table(averages, comparisons, settings, by_collections=True),
         ]
     legend_lines = dict.fromkeys(line for table in tables for line in table.notes)
     return put_lines_last(tables, lines_below_table(legend_lines, notes))
 
 
 def _make_collections_table(
-    result: MacroResult,
+    averages: MacroResult,
     measure_index: int,
     comparisons: Mapping[str, Comparison],
     settings: CollectionSettings,
@@ -50,7 +50,7 @@ def _make_collections_table(
     system_names = dict.fromkeys(
         name for comparison in comparisons.values() for name in comparison.aligned.system_names
     )
-    mean_of_system = {system.name: system.mean for system in result.systems}
+    mean_of_system = {system.name: system.mean for system in averages.systems}
     rows, best_cells = [], set()
     measure_of_collection = {
         name: comparison.aligned.measures[measure_index] for name, comparison in comparisons.items()
@@ -77,14 +77,14 @@ def _make_collections_table(
     ]
     n_queries = sum(len(comparison.aligned.query_ids) for comparison in comparisons.values())
     rows.append(["average", *[""] * has_own_measures, f"{n_queries:,}", *average_cells])
-    if result.ranked_systems:
-        best_system = [*system_names].index(result.ranked_systems[0].name)
+    if averages.ranked_systems:
+        best_system = [*system_names].index(averages.ranked_systems[0].name)
         best_cells.add((len(comparisons), 2 + has_own_measures + best_system))
     captions = ["average: the mean of the collections, each of which counts the same."]
     if settings.all_pairs is False:
         baseline = next(iter(comparisons.values())).settings.baseline
         captions = [
-            _describe_marks(result, settings, baseline),
+            _describe_marks(averages, settings, baseline),
             "Marks of a collection are of it alone, uncorrected for their number.",
             *captions,
         ]
@@ -95,7 +95,7 @@ def _make_collections_table(
         1 + has_own_measures,
         frozenset(best_cells),
         frozenset({len(comparisons)}),
-        title=[f"{result.measure}   {format_count(len(comparisons), 'collection')}"],
+        title=[f"{averages.measure}   {format_count(len(comparisons), 'collection')}"],
     )
 
 
@@ -107,7 +107,7 @@ class _TableLine(NamedTuple):
 
 
 def _make_averages_table(
-    result: MacroResult,
+    averages: MacroResult,
     comparisons: Mapping[str, Comparison],
     settings: CollectionSettings,
     *,
@@ -115,15 +115,18 @@ def _make_averages_table(
 ) -> Table:
     """Return a table of systems, or of pairs: tested on these collections, or for others."""
     baseline = next(iter(comparisons.values())).settings.baseline
-    system_of_name = {system.name: system for system in result.systems}
-    lines = [_TableLine(system_of_name[pair.system], pair) for pair in result.pairs]
+    system_of_name = {system.name: system for system in averages.systems}
+    lines = [_TableLine(system_of_name[pair.system], pair) for pair in averages.pairs]
     if baseline is not None:
-        pair_of_system = {pair.system: pair for pair in result.pairs}
+        pair_of_system = {pair.system: pair for pair in averages.pairs}
         lines = [
-            _TableLine(system, pair_of_system.get(system.name)) for system in result.ranked_systems
+            _TableLine(system, pair_of_system.get(system.name))
+            for system in averages.ranked_systems
         ]
         lines.sort(key=lambda line: line.system.name != baseline)
-    columns = select_shown(_list_columns(result, settings, baseline, by_collections=by_collections))
+    columns = select_shown(
+        _list_columns(averages, settings, baseline, by_collections=by_collections)
+    )
     scope = "other collections like these" if by_collections else "these collections"
     rivals = "all pairs" if baseline is None else f"baseline {baseline}"
     n_labels = 1 + (baseline is None)
@@ -133,38 +136,42 @@ def _make_averages_table(
         legend(columns),
         n_labels,
         title=[
-            f"{result.measure}   {scope}   {rivals}",
-            _describe_test(result, settings, by_collections=by_collections),
+            f"{averages.measure}   {scope}   {rivals}",
+            _describe_test(averages, settings, by_collections=by_collections),
         ],
     )
 
 
 def _describe_test(
-    result: MacroResult, settings: CollectionSettings, *, by_collections: bool
+    averages: MacroResult, settings: CollectionSettings, *, by_collections: bool
 ) -> str:
     """Return a text on how the pairs were tested."""
-    n_collections = len(result.systems[0].means)
+    n_collections = len(averages.systems[0].means)
     unit = "collections" if by_collections else "queries"
     test_text = f"{_TESTS[settings.test]}, two-sided"
-    if settings.test == "randomization" and (by_collections or result.pairs[0].method == "exact"):
+    if settings.test == "randomization" and (by_collections or averages.pairs[0].method == "exact"):
         is_exact = not by_collections or n_collections <= 20
         sample_text = f"{settings.flips:,} flips, seed {settings.seed}"
         test_text += f", {'all flips' if is_exact else sample_text} of {unit}"
     elif settings.test == "randomization":
-        prefix = "up to " if result.pairs[0].method == "sequential" else ""
+        prefix = "up to " if averages.pairs[0].method == "sequential" else ""
         test_text += f", {prefix}{settings.flips:,} flips of {unit}, seed {settings.seed}"
-    comparisons_text = format_count(len(result.pairs), "comparison")
+    comparisons_text = format_count(len(averages.pairs), "comparison")
     correction = CORRECTIONS.get(settings.correction)
     test_text += (
         f"; {correction} over {comparisons_text}"
-        if correction and len(result.pairs) > 1
+        if correction and len(averages.pairs) > 1
         else f"; {comparisons_text}"
     )
     return test_text
 
 
 def _list_columns(
-    result: MacroResult, settings: CollectionSettings, baseline: str | None, *, by_collections: bool
+    averages: MacroResult,
+    settings: CollectionSettings,
+    baseline: str | None,
+    *,
+    by_collections: bool,
 ) -> Iterator[Column]:
     """Yield the columns of the averages: a cell shows a _TableLine."""
     prefix = "others_" if by_collections else ""
@@ -185,7 +192,7 @@ def _list_columns(
         verdict = pair.others_verdict if by_collections else pair.verdict
         return f"{format_signed(pair.difference)} {MARKS[verdict]}"
 
-    p_name = _p_name(result, settings)
+    p_name = _p_name(averages, settings)
     yield Column("system", lambda line: line.system.name)
     yield make_column("minus", lambda pair: pair.other, "", baseline is None)
     yield Column(
@@ -194,7 +201,7 @@ def _list_columns(
         "mean: of the collections' means.",
         not by_collections and baseline is not None,
     )
-    yield make_column("diff", mark_difference, _describe_marks(result, settings, baseline))
+    yield make_column("diff", mark_difference, _describe_marks(averages, settings, baseline))
     yield make_column(
         f"{level} interval",
         lambda pair: format_interval(pair_number(pair, "low"), pair_number(pair, "high")),
@@ -202,7 +209,7 @@ def _list_columns(
         if by_collections
         else "These collections: interval and p allow for other queries of each.",
     )
-    correction = f", corrected for {len(result.pairs):,} comparisons" * (p_name != "p")
+    correction = f", corrected for {len(averages.pairs):,} comparisons" * (p_name != "p")
     yield make_column(
         p_name,
         lambda pair: format_p(pair_number(pair, "p_adjusted")),
@@ -216,12 +223,14 @@ def _list_columns(
     )
 
 
-def _describe_marks(result: MacroResult, settings: CollectionSettings, baseline: str | None) -> str:
-    condition = f"{_p_name(result, settings)} at most {settings.alpha:g}"
+def _describe_marks(
+    averages: MacroResult, settings: CollectionSettings, baseline: str | None
+) -> str:
+    condition = f"{_p_name(averages, settings)} at most {settings.alpha:g}"
     return f"^ better, v worse than {baseline or 'the other'} ({condition})."
 
 
-def _p_name(result: MacroResult, settings: CollectionSettings) -> str:
+def _p_name(averages: MacroResult, settings: CollectionSettings) -> str:
     """Return the name of the p-value that decides."""
     correction = CORRECTIONS.get(settings.correction)
-    return f"p {correction}" if correction and len(result.pairs) > 1 else "p"
+    return f"p {correction}" if correction and len(averages.pairs) > 1 else "p"

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from cranfield.arrays.ranked import Floats, Ints, mean
-from cranfield.comparison.alignment import AlignedScores, align
+from cranfield.comparison.aligned_scores import AlignedScores
+from cranfield.comparison.alignment import align
 from cranfield.comparison.flips import MANY_UNITS, Flips, PairedScores
 from cranfield.comparison.pair_tests import p_values
 from cranfield.comparison.scale import is_geometric, to_compared_unit
@@ -115,10 +116,8 @@ def _make_ordering(
     parsed_measure = aligned_scores.find_measure(measure)
     aggregate = parsed_measure.aggregate if parsed_measure else mean
     scores = np.array([aggregate(column) for column in query_scores.T])
-    rises, merits = (
-        aligned_scores.is_higher_better(measure),
-        to_compared_unit(parsed_measure, query_scores),
-    )
+    rises = aligned_scores.is_higher_better(measure)
+    merits = to_compared_unit(parsed_measure, query_scores)
     query_ids, recipe = aligned_scores.query_ids, aligned_scores.recipe
     return Ordering(
         label, source, measure, rises, query_ids, scores, merits if rises else -merits, recipe

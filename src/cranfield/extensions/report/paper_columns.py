@@ -79,7 +79,7 @@ class MeasureColumn:
 class AverageColumn(MeasureColumn):
     """A column of the averages over all collections, under one measure."""
 
-    macro: MacroResult
+    averages: MacroResult
     averaged_columns: Sequence[MeasureColumn]  # what is averaged
 
     @property
@@ -92,7 +92,7 @@ class AverageColumn(MeasureColumn):
         """The systems with their averages, by name."""
         return {
             system.name: System(system.name, system.mean, None, None, None, False)
-            for system in self.macro.systems
+            for system in self.averages.systems
         }
 
     @cached_property
@@ -102,6 +102,6 @@ class AverageColumn(MeasureColumn):
 
     def verdict(self, system: str, other: str) -> Outcome | None:
         """Return whether a system's average is better, or worse; None if they were not compared."""
-        if {(system, other), (other, system)}.isdisjoint(self.macro.pair_of_names):
+        if {(system, other), (other, system)}.isdisjoint(self.averages.pair_of_names):
             return None
-        return self.macro.between(system, other)[1]
+        return self.averages.between(system, other)[1]

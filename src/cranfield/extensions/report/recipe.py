@@ -19,7 +19,7 @@ from cranfield.render.numbers import format_count
 from cranfield.version import __version__
 
 if TYPE_CHECKING:
-    from cranfield.comparison.alignment import EvaluatedRuns
+    from cranfield.comparison.aligned_scores import EvaluatedRuns
 
 
 def write_recipe(evidence: Evidence) -> Markup:

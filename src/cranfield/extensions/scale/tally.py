@@ -171,11 +171,7 @@ class Tally:
     @property
     def _shared_settings(self) -> dict[str, Any]:
         """The settings that two tallies must share to be merged: {name: setting}."""
-        return {
-            "measures": self.measures,
-            "options": self.judging,
-            "top_grade": self.top_grade,
-        }
+        return {"measures": self.measures, "options": self.judging, "top_grade": self.top_grade}
 
     def result(self) -> "Totals":
         """Return the values over all queries so far, and over those of each slice.
@@ -285,7 +281,8 @@ class Totals(Shown):
                     )
                     for measure, total in zip(self.measures, sums, strict=True)
                 }
-        raise KeyError(name)
+        names = ", ".join(slice_name for _, slice_name in sorted(self.sums.keys() - {_ALL_QUERIES}))
+        raise KeyError(f"{name}: there are {names or 'none: update(..., slices=) makes them'}")
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a row for each slice and measure, all queries first."""

@@ -11,7 +11,7 @@ from cranfield.extensions.seeds.seeds import TEMPLATE
 from cranfield.options import option
 
 if TYPE_CHECKING:
-    from cranfield.comparison.alignment import AlignedScores
+    from cranfield.comparison.aligned_scores import AlignedScores
     from cranfield.comparison.settings import GateSettings
 
 
@@ -149,5 +149,5 @@ class Retraining(ComparingOptions):
         return note_models(aligned_scores)
 
     def gate_recipe(self) -> dict[str, Any]:
-        """Return whether systems were judged as trained again."""
+        """Return the recipe's part: whether systems were judged as trained again."""
         return self.to_dict()

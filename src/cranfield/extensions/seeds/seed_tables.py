@@ -115,9 +115,8 @@ def _list_columns(
         "training again: interval and p allow for other seeds as for other queries.\n"
         "df: Satterthwaite's degrees of freedom, of crossed random effects.",
     )
-    correction = (
-        str(settings.correction) if settings.correction in OF_P else "holm"
-    )  # as `correct_tests` does
+    # As `correct_tests` does.
+    correction = str(settings.correction) if settings.correction in OF_P else "holm"
     has_corrected_p = any(pair.training_p != pair.training_p_adjusted for pair in result.pairs)
     p_corrected = f"p {CORRECTIONS[correction]}" if has_corrected_p else "p"
     yield make_column(p_corrected, lambda pair: format_p(pair.training_p_adjusted))

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from cranfield.arrays.ranked import Ints
-from cranfield.comparison.alignment import AlignedScores
+from cranfield.comparison.aligned_scores import AlignedScores
 from cranfield.comparison.cells import Cell
 from cranfield.comparison.extra_columns import ExtraColumns, ValueColumns
 from cranfield.comparison.judged_share import judged_shares

@@ -80,9 +80,8 @@ def _number_documents(query: Ints, docs: Ids) -> Ints:
     is_new = mark_changes(hash_key[order])
     repeat = np.flatnonzero(~is_new)
     a, b = order[repeat], order[repeat - 1]
-    if (
-        docs.compare(a, docs, b).any() or (query[a] != query[b]).any()
-    ):  # two documents of the same hash
+    # Two documents of the same hash.
+    if docs.compare(a, docs, b).any() or (query[a] != query[b]).any():
         doc_number = docs.sort_keys()
         order = np.lexsort((doc_number, query))
         is_new = mark_changes(doc_number[order], query[order])

@@ -207,18 +207,8 @@ def _gather(
                 f"got {value!r:.80}",
                 "For a query without a value, leave out the row, or the value: it is then missing.",
             )
-        elif query in scores and row is None:
-            raise origin.row_error(
-                None, f"the query {query!r:.80} occurs twice", kind=DuplicateError
-            )
         elif query in scores:
-            owner = " of ".join(repr(label) for label in (measure, system) if label is not None)
-            raise origin.row_error(
-                row,
-                f"a second {owner or 'score'} for query {query!r:.80}",
-                "Put each system's scores into its own file, or add a column `run`.",
-                DuplicateError,
-            )
+            raise _repeated_query_error(origin, row, system, measure, query)
         else:
             scores[query] = number + 0.0  # never -0
     scores_of_column = {key: values for key, values in scores_of_column.items() if values}
@@ -231,6 +221,21 @@ def _gather(
         no_scores = origin.row_error(None, "holds no scores: there is no query")
         raise next(iter(error_of_measure.values()), no_scores)
     return ScoreRows(origin.name, scores_of_column, dict(summaries), dict(text_counts), n_missing)
+
+
+def _repeated_query_error(
+    origin: Origin, row: int | None, system: System, measure: Measure, query: str
+) -> InputError:
+    """Return the error for a second score of a query, in a row of a table or in a nested object."""
+    if row is None:
+        return origin.row_error(None, f"the query {query!r:.80} occurs twice", kind=DuplicateError)
+    owner = " of ".join(repr(label) for label in (measure, system) if label is not None)
+    return origin.row_error(
+        row,
+        f"a second {owner or 'score'} for query {query!r:.80}",
+        "Put each system's scores into its own file, or add a column `run`.",
+        DuplicateError,
+    )
 
 
 def not_a_score_error(system: str, measure: Measure, query: str, value: object) -> InputError:

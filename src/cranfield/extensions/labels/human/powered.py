@@ -104,9 +104,8 @@ def _estimate_weighted(
         return average, weight * (values - average) * np.sqrt(n / (n - 1))
 
     (human, human_shares), (_, model_shares) = weighted_mean(y), weighted_mean(f)
-    shared_covariance = (
-        total(model_shares * (f - mean(all_scores))) / n_all
-    )  # as labelled queries are among all queries
+    # Labelled queries are among all queries.
+    shared_covariance = total(model_shares * (f - mean(all_scores))) / n_all
     spread = (
         total(model_shares * model_shares) - 2 * shared_covariance + _variance(all_scores) / n_all
     )

@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 
-from cranfield.comparison.alignment import EvaluatedRuns
+from cranfield.comparison.aligned_scores import EvaluatedRuns
 from cranfield.comparison.compare import compare_all_pairs
 from cranfield.comparison.comparison import Comparison
 from cranfield.comparison.result import Outcome, Pair, Result
