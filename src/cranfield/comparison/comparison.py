@@ -29,6 +29,7 @@ from cranfield.options import check_option, whole_check
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table, put_lines_last
 
+_ALL_MARKS_STAY = r"keeps (\S+) of \1 marks"  # of a note that tables leave out
 _COLUMNS = [name for name in Pair.names() if name != "changes"]
 
 
@@ -176,7 +177,11 @@ class Comparison(Shown):
             *judged_legend(self.results),
         ]
         result_notes = self._merge_result_notes(len(self.results))
-        notes = [note for note in (*result_notes, *self.data_notes) if not _keeps_all_marks(note)]
+        notes = [
+            note
+            for note in (*result_notes, *self.data_notes)
+            if not re.search(_ALL_MARKS_STAY, note.text)
+        ]
         if self.has_first_baseline:
             names = self.aligned.system_names
             text = f"Baseline: {names[0]}, the first of {len(names):,}."
@@ -254,8 +259,3 @@ class Comparison(Shown):
             "results": [result.to_dict() for result in self.results],
             "notes": [note.to_dict() for note in self.notes],
         }
-
-
-def _keeps_all_marks(note: Note) -> bool:
-    """Tell whether a note says that another correction would change no mark."""
-    return note.code == "family" and bool(re.search(r"keeps (\S+) of \1 marks", note.text))

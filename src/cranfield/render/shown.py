@@ -107,7 +107,7 @@ class Shown(ABC):
 
     @property
     def _measure_names(self) -> Iterable[str]:
-        """The names of the measures in the tables: attributes of the result, or a column of rows."""
+        """The names of the measures in the tables: attributes of the result, or in its rows."""
         names = [*getattr(self, "measures", ()), getattr(self, "measure", "")]
         if not any(names) and "measure" in self.header:
             names = [row["measure"] for row in self.rows()]
