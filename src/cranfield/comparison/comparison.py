@@ -71,11 +71,16 @@ class Comparison(Shown):
 
         Of `n_results`, the number of all, the measure is not named if it is the only one.
         """
-        has_names = n_results is None or len(self.aligned.measures) > 1
+        is_alone = n_results is not None and len(self.aligned.measures) == 1
+
+        def name_result(result: Result, note: Note) -> str:
+            is_named = is_alone or (n_results and note.text.startswith(f"{result.measure}:"))
+            return " of ".join(
+                filter(None, ("" if is_named else result.measure, result.slice_label))
+            )
+
         named_notes = (
-            (" of ".join(filter(None, (result.measure * has_names, result.slice_label))), note)
-            for result in self.results
-            for note in result.notes
+            (name_result(result, note), note) for result in self.results for note in result.notes
         )
         return merge_notes(named_notes, n_results)
 

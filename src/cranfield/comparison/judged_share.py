@@ -53,7 +53,10 @@ def unjudged_legend(result: Result) -> str:
     if all(pair.unjudged_low is None for pair in result.pairs):
         if _bounds_kind(result.measure) in (None, "none", "refused"):
             return f"unjudged: {result.measure} has no bounds of diff."
-        return f"unjudged: {result.measure} has no bounds of diff; --judged-only leaves these out."
+        return (
+            f"unjudged: {result.measure} has no bounds of diff: it also depends on documents that "
+            "the run did not retrieve.\n--judged-only compares without unjudged documents."
+        )
     text = "unjudged: bounds of diff over all grades of unjudged documents."
     ideal_line = "\nNew grades change the ideal ranking, and with it both means."
     return text + ideal_line * (parse(result.measure).linear == "ratio")
