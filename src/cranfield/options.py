@@ -145,22 +145,17 @@ def check_numbers_by_name(numbers: Any) -> dict[str, float] | None:
     check = number_check()
     try:
         if isinstance(numbers, Mapping):
-            pairs = [
-                (name if isinstance(name, str) else str(name), check(number))
-                for name, number in numbers.items()
-            ]
+            pairs = [(str(name), check(number)) for name, number in numbers.items()]
         else:
             texts = [numbers] if isinstance(numbers, str) else numbers
             splits = [text.rpartition("=") for text in texts]
-            pairs = [
-                (name.removesuffix(">").strip(), check(float(digits))) for name, _, digits in splits
-            ]
+            pairs = [(name.removesuffix(">"), check(float(digits))) for name, _, digits in splits]
     except (AttributeError, TypeError, ValueError):
         pairs = [("", 0)]
     if not all(name.strip() for name, _ in pairs):
         raise ValueError("one number for each measure, as in {'R@5': 0.8} or R@5=0.8")
     for name, number in pairs:
-        first = number_of_name.setdefault(name, number)
+        first = number_of_name.setdefault(name.strip(), number)
         if first != number:
             raise ValueError(f"one number for {name}, not {first:g} and {number:g}")
     return number_of_name or None

@@ -149,7 +149,7 @@ def command(
     options |= system_files.extension_options(families)
     # Without margins, at_least names the measures.
     measures = system_files.measures(DEFAULT_MEASURES) if names or baseline is not None else None
-    if settings.at_least is not None and not saved:  # --rel is for these measures, too
+    if settings.at_least is not None and rel is not None and not saved:  # it is for these, too
         options["at_least"] = resolve_at_least(
             settings.at_least,
             lambda text: map(str, flags.parse_measures([text], DEFAULT_MEASURES, rel)),

@@ -71,17 +71,13 @@ class Comparison(Shown):
 
         Of `n_results`, the number of all, the measure is not named if it is the only one.
         """
-        is_alone = n_results is not None and len(self.aligned.measures) == 1
-
-        def name_result(result: Result, note: Note) -> str:
-            is_named = is_alone or (n_results and note.text.startswith(f"{result.measure}:"))
-            return " of ".join(
-                filter(None, ("" if is_named else result.measure, result.slice_label))
-            )
-
-        named_notes = (
-            (name_result(result, note), note) for result in self.results for note in result.notes
-        )
+        names_measures = n_results is None or len(self.aligned.measures) > 1
+        named_notes = []
+        for result in self.results:
+            for note in result.notes:
+                is_named = n_results and note.text.startswith(f"{result.measure}:")
+                measure = result.measure if names_measures and not is_named else ""
+                named_notes.append((" of ".join(filter(None, (measure, result.slice_label))), note))
         return merge_notes(named_notes, n_results)
 
     @property
