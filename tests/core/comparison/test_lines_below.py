@@ -1,4 +1,4 @@
-"""What stands below the tables of a comparison: warnings, marks, columns, data, each once."""
+"""What is below the tables of a comparison: warnings, marks, columns, data, each once."""
 
 import json
 import random
@@ -6,11 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.folders import DEMO
 
-from cranfield import compare, demo
+from cranfield import compare
 from cranfield.notes import Note, merge_notes
 
-DEMO_RUNS = [demo.HERE / f"{name}.run" for name in ("bm25", "dense", "fusion", "tfidf")]
+QRELS = str(DEMO / "qrels.txt")
+DEMO_RUNS = [str(DEMO / f"{name}.run") for name in ("bm25", "dense", "fusion", "tfidf")]
 METHOD = "randomization test, two-sided, 100,000 flips, seed 42; Holm over 11 comparisons"
 
 
@@ -54,7 +56,7 @@ def test_one_line_says_what_each_mark_and_column_means(dl19: tuple[str, list[str
 
 @pytest.mark.filterwarnings("ignore")
 def test_lines_are_below_the_last_table_once_and_name_the_measure_that_they_are_of() -> None:
-    comparison = compare(demo.QRELS, DEMO_RUNS[:2], "nDCG@10 AP NumRet", baseline="bm25")
+    comparison = compare(QRELS, DEMO_RUNS[:2], "nDCG@10 AP NumRet", baseline="bm25")
     *tables, last_table = comparison.tables()
     assert all(not table.notes for table in tables)
     assert [len(table.title) for table in (*tables, last_table)] == [
@@ -71,11 +73,11 @@ def test_lines_are_below_the_last_table_once_and_name_the_measure_that_they_are_
     assert "NumRet: changed: queries on which the two differ." in lines
     (note,) = [line for line in lines if "means of the queries' values" in line]
     assert note.startswith("NumRet: the means")
-    alone = compare(demo.QRELS, DEMO_RUNS[:2], "NumRet", baseline="bm25").tables()[-1].notes
+    alone = compare(QRELS, DEMO_RUNS[:2], "NumRet", baseline="bm25").tables()[-1].notes
     assert not any(line.startswith("NumRet: NumRet") for line in alone)
 
 
-def test_less_is_better_is_said_of_its_measure() -> None:
+def test_less_is_better_names_its_measure() -> None:
     scores = {f"q{i}": {"LastRel": 10.0 + i} for i in range(12)}
     by_measure = {"LastRel": {query: row["LastRel"] for query, row in scores.items()}}
     systems = {"old": by_measure, "new": {"LastRel": dict.fromkeys(scores, 5.0)}}
@@ -83,14 +85,14 @@ def test_less_is_better_is_said_of_its_measure() -> None:
 
 
 def test_effect_sizes_and_plain_p_are_for_programs() -> None:
-    comparison = compare(demo.QRELS, DEMO_RUNS, "nDCG@10", baseline="bm25")
+    comparison = compare(QRELS, DEMO_RUNS, "nDCG@10", baseline="bm25")
     header = comparison.tables()[0].header
     assert "d_z" not in header
     assert "p" not in header
     assert {"d_z", "p", "p_adjusted"} <= comparison.rows()[0].keys()
     pair = json.loads(comparison.to_json())["results"][0]["pairs"][0]
     assert {"d_z", "p", "p_adjusted"} <= pair.keys()
-    assert "p" in compare(demo.QRELS, DEMO_RUNS[:2], "nDCG@10").tables()[0].header
+    assert "p" in compare(QRELS, DEMO_RUNS[:2], "nDCG@10").tables()[0].header
 
 
 @pytest.mark.parametrize(
@@ -103,22 +105,22 @@ def test_effect_sizes_and_plain_p_are_for_programs() -> None:
     ],
 )
 def test_the_interval_is_the_one_that_is_shown(test: Any, phrase: str) -> None:
-    lines = compare(demo.QRELS, DEMO_RUNS[:2], "nDCG@10", test=test).tables()[-1].notes
+    lines = compare(QRELS, DEMO_RUNS[:2], "nDCG@10", test=test).tables()[-1].notes
     assert f"diff: mean difference; {phrase}" in lines
 
 
 def test_the_first_system_is_said_to_be_the_baseline_where_none_is_named() -> None:
     line = "Baseline: bm25, the first of 4."
-    comparison = compare(demo.QRELS, DEMO_RUNS, "nDCG@10")
+    comparison = compare(QRELS, DEMO_RUNS, "nDCG@10")
     assert comparison.tables()[-1].notes[-1] == line
     assert line not in comparison.to_json()
     for options in ({"baseline": "bm25"}, {"all_pairs": True}):
-        assert line not in str(compare(demo.QRELS, DEMO_RUNS, "nDCG@10", **options))
-    assert "Baseline" not in str(compare(demo.QRELS, DEMO_RUNS[:1], "nDCG@10"))
+        assert line not in str(compare(QRELS, DEMO_RUNS, "nDCG@10", **options))
+    assert "Baseline" not in str(compare(QRELS, DEMO_RUNS[:1], "nDCG@10"))
 
 
 def test_a_family_that_keeps_all_marks_is_no_line() -> None:
-    comparison = compare(demo.QRELS, DEMO_RUNS, "nDCG@10 AP", baseline="bm25")
+    comparison = compare(QRELS, DEMO_RUNS, "nDCG@10 AP", baseline="bm25")
     (note,) = [note for note in comparison.notes if note.code == "family"]
     lead = "Corrected for each measure; --family all: over all 6"
     assert note.text == f"{lead}, which keeps 4 of 4 marks."

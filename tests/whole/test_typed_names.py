@@ -61,7 +61,10 @@ def test_canonical_names_and_all_names_of_a_measure_are_told_apart() -> None:
         except Exception:  # noqa: BLE001, S112 - one that needs parameters
             continue
         assert type(str(measure)) is str or as_typed(str(measure)) == measure_text
-        lower = [as_typed(str(found)) for found in parse_all(str(measure).replace("nDCG", "NDCG"))]
+        lower = [
+            as_typed(str(parsed_measure))
+            for parsed_measure in parse_all(str(measure).replace("nDCG", "NDCG"))
+        ]
         assert lower == [str(measure).replace("nDCG", "NDCG")]
 
 
@@ -69,12 +72,12 @@ def test_other_parameters_have_the_canonical_name() -> None:
     assert typed_names("map recall@5 ndcg@10", 2) == ["AP(rel=2)", "R(rel=2)@5", "ndcg@10"]
     assert typed_names("map", 1) == ["map"]  # the same measure
     measure = parse("map")
-    for changed in (measure @ 10, measure(rel=2), (measure @ 10)(rel=2)):
-        assert as_typed(str(changed)) == str(changed) != "map"
+    for new_measure in (measure @ 10, measure(rel=2), (measure @ 10)(rel=2)):
+        assert as_typed(str(new_measure)) == str(new_measure) != "map"
     assert measure == parse("AP")
     assert hash(measure) == hash(parse("AP"))
-    for copied in (pickle.loads(pickle.dumps(measure)), copy.deepcopy(measure)):  # noqa: S301
-        assert as_typed(str(copied)) == "map"
+    for measure_copy in (pickle.loads(pickle.dumps(measure)), copy.deepcopy(measure)):  # noqa: S301
+        assert as_typed(str(measure_copy)) == "map"
 
 
 def test_a_text_has_names_as_typed_and_other_names_untouched() -> None:
@@ -85,12 +88,12 @@ def test_a_text_has_names_as_typed_and_other_names_untouched() -> None:
                 "'R@5'": "'recall@5'", "R@5:": "recall@5:", "R@5,": "recall@5,"}  # fmt: skip
     names = [TypedName("R@5", "recall@5"), TypedName("AP", "map"), "RR"]
     for _ in range(200):
-        chosen = chance.choices(words, k=6)
-        text = write_as_typed(" ".join(chosen), names)
-        assert text == " ".join(expected.get(word, word) for word in chosen)
+        text_words = chance.choices(words, k=6)
+        text = write_as_typed(" ".join(text_words), names)
+        assert text == " ".join(expected.get(word, word) for word in text_words)
     assert write_as_typed("R@5", []) == "R@5"
-    blank = [TypedName("AP", "mean average precision")]
-    assert write_as_typed("AP: explain ... -m AP", blank) == (
+    name_with_blank = [TypedName("AP", "mean average precision")]
+    assert write_as_typed("AP: explain ... -m AP", name_with_blank) == (
         "mean average precision: explain ... -m AP"
     )
 
@@ -113,10 +116,10 @@ NAMES_LINE = "recall@5 is R@5, mrr is RR, hit_rate@5 is Success@5 in csv, json a
     ],
 )
 def test_what_people_read_has_names_as_typed(arguments: tuple[object, ...]) -> None:
-    typed = invoke(*arguments, "-m", TYPED)
-    assert typed.rstrip().endswith(NAMES_LINE)
-    assert typed.count("in csv, json and Python") == 1
-    above = typed.replace(NAMES_LINE, "")
+    typed_text = invoke(*arguments, "-m", TYPED)
+    assert typed_text.rstrip().endswith(NAMES_LINE)
+    assert typed_text.count("in csv, json and Python") == 1
+    above = typed_text.replace(NAMES_LINE, "")
     for name, canonical in zip(TYPED.split(), CANONICAL.split(), strict=True):
         assert name in above
         assert canonical not in above
@@ -174,8 +177,8 @@ def test_names_of_python_stay(tmp_path: Path) -> None:
     assert [row["measure"] for row in comparison.rows()] == CANONICAL.split()
     assert comparison["mrr"] is comparison["RR"]
     goals = {"recall@5": 0.1, "mrr": 0.1}
-    found = gate(demo.QRELS, DENSE, at_least=goals)
-    assert [row["measure"] for row in found.rows()] == ["R@5", "RR"]
-    assert "recall@5" in str(found)
-    assert json.loads(found.to_json())["thresholds"][0]["measure"] == "R@5"
+    gate_result = gate(demo.QRELS, DENSE, at_least=goals)
+    assert [row["measure"] for row in gate_result.rows()] == ["R@5", "RR"]
+    assert "recall@5" in str(gate_result)
+    assert json.loads(gate_result.to_json())["thresholds"][0]["measure"] == "R@5"
     assert explain(demo.QRELS, BM25, "recall@5", "q01").to_dict()["measure"] == "R@5"
