@@ -63,7 +63,7 @@ def test_lines_are_below_the_last_table_once_and_name_the_measure_that_they_are_
         2,
         1,
         1,
-    ]  # the test is said once
+    ]
     lines = list(last_table.notes)
     assert len(set(lines)) == len(lines)
     assert "Judged: share of first 10 (AP, NumRet: all) that is judged; ! 0.05 or more" in str(
