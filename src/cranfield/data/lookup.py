@@ -55,8 +55,7 @@ def look_up_judged(
     is_equal = sorted_score[1:] == sorted_score[:-1]
     n_equal_pairs, tied_rank = int(np.count_nonzero(is_equal)), _NO_HITS
     if n_equal_pairs:
-        is_tied = np.append(is_equal, False)
-        is_tied[1:] |= is_equal
+        is_tied = np.append(is_equal, False) | np.append(False, is_equal)
         tied_rank = len(is_tied) - is_tied.nonzero()[0]
     is_all_tied = n_equal_pairs > 0 and n_equal_pairs == len(is_equal)
     if len(row) == 0:

@@ -25,7 +25,7 @@ from cranfield.data.order import (
 )
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
-from cranfield.data.run_notes import find_rank_gap
+from cranfield.data.run_notes import count_rank_gaps
 from cranfield.errors import DuplicateError, OptionError
 from cranfield.formats.block import NO_FAULTY_ROWS, FaultyRows, Load
 from cranfield.formats.objects import DocsOfQuery
@@ -47,7 +47,7 @@ class Match:
     conversion_counts: tuple[int, int] = (0, 0)  # see `GroupedBlock`
     is_regrouped: bool = False  # whether its queries came back after others
     dropped_counts: DroppedCounts = (0, 0)
-    rank_gap: str = ""  # see `find_rank_gap`
+    n_rank_gaps: int = 0  # see `count_rank_gaps`
     is_in_order: bool = False  # whether the hits are in the order of query and rank
 
 
@@ -146,7 +146,7 @@ class _BlockMatch(NamedTuple):
     conversion_counts: tuple[int, int]
     cost: Floats | None  # of the judged queries' documents, best rank first
     dropped_counts: DroppedCounts
-    rank_gap: str
+    n_rank_gaps: int
 
 
 def _match_block(qrels: Qrels, run: Run, judging: Judging, load: Load) -> _BlockMatch | None:
@@ -157,7 +157,7 @@ def _match_block(qrels: Qrels, run: Run, judging: Judging, load: Load) -> _Block
     block = load()
     if has_split_query(block):
         return None
-    rank_gap = find_rank_gap(block) if run.resolve_order(judging.order) == "rank" else ""
+    n_rank_gaps = count_rank_gaps(block) if run.resolve_order(judging.order) == "rank" else 0
     grouped_block = run.group_block(block, judging)
     block, queries = grouped_block.block, grouped_block.queries
     if block.empty_queries:
@@ -189,7 +189,7 @@ def _match_block(qrels: Qrels, run: Run, judging: Judging, load: Load) -> _Block
         grouped_block.conversion_counts,
         _rank_costs(grouped_block, code, judging),
         grouped_block.dropped_counts,
-        rank_gap,
+        n_rank_gaps,
     )
 
 
@@ -236,7 +236,7 @@ def _join_matches(qrels: Qrels, block_matches: Sequence[_BlockMatch], is_regroup
         _add_pairs(block_match.conversion_counts for block_match in block_matches),
         is_regrouped,
         _add_pairs(block_match.dropped_counts for block_match in block_matches),
-        next(filter(None, (block_match.rank_gap for block_match in block_matches)), ""),
+        sum(block_match.n_rank_gaps for block_match in block_matches),
     )
 
 

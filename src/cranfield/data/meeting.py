@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cranfield.arrays.ranked import Bools
+from cranfield.arrays.ranked import Bools, Floats
 from cranfield.data.averaged import Averaging
 from cranfield.data.counts import Counts
 from cranfield.data.judged import NO_CUTOFF, Judged
@@ -56,8 +56,9 @@ class RunFacts(NamedTuple):
     conversion_counts: tuple[int, int]
     dropped_counts: DroppedCounts
     is_regrouped: bool
-    rank_gap: str  # as in `Match`
+    n_rank_gaps: int  # as in `Match`
     n_queries_of_length: Counter[int]  # {retrieved documents, down to `depth`: averaged queries}
+    tie_effects: Floats = np.zeros(())  # of a run in parts: see `weigh_ties`
 
     def add(self, second_facts: "RunFacts") -> "RunFacts":
         """Return the facts of two parts of the queries together."""
@@ -68,7 +69,7 @@ class RunFacts(NamedTuple):
 def _add_facts(fact: Any, second_fact: Any) -> Any:
     if isinstance(fact, tuple):
         return tuple(map(sum, zip(fact, second_fact, strict=True)))
-    return fact or second_fact if isinstance(fact, bool | str) else fact + second_fact
+    return fact or second_fact if isinstance(fact, bool) else fact + second_fact
 
 
 class JudgedRun:
@@ -171,8 +172,7 @@ class MatchedRun(JudgedRun):
     def facts(self) -> RunFacts:
         """The facts that notes depend on."""
         match, placement = self.match, self.match.placement
-        depth = min(self.judging.depth or NO_CUTOFF, NO_CUTOFF)
-        n_queries = np.bincount(np.minimum(self.averaging.n_retrieved, depth))
+        lengths = np.minimum(self.averaging.n_retrieved, self.judging.depth or NO_CUTOFF)
         return RunFacts(
             self.n_queries,
             int(np.count_nonzero(match.is_in_run)),
@@ -192,8 +192,8 @@ class MatchedRun(JudgedRun):
             match.conversion_counts,
             match.dropped_counts,
             match.is_regrouped,
-            match.rank_gap,
-            Counter({length: n for length, n in enumerate(n_queries.tolist()) if n}),
+            match.n_rank_gaps,
+            Counter(lengths[lengths > 0].tolist()),
         )
 
     def _count_copied(self) -> int:
@@ -317,8 +317,9 @@ def _describe_run(judged_run: JudgedRun, order: Order) -> Iterator[Note]:
     if not states_order and judging.order == "score" and order != "score":
         order_words = "by its rank column" if order == "rank" else "in the order of its rows"
         yield Note("no-scores", "info", f"The run has no scores: ranked {order_words}.")
-    if facts.rank_gap:
-        yield Note("rank-gaps", "info", f"Ranks have gaps, and close up: {facts.rank_gap}.")
+    if n := facts.n_rank_gaps:
+        text = f"Ranks of {format_query_count(n)} have gaps, which close: 2, 5, 9 count as 1, 2, 3."
+        yield Note("rank-gaps", "info", text, n)
     if run.rows.distance_column is not None and order == "score":
         yield distance_note(run.rows.distance_column)
     if n_tied := facts.n_tied:

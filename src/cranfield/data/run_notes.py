@@ -9,7 +9,6 @@ from operator import add
 
 import numpy as np
 
-from cranfield.arrays.ids import decode
 from cranfield.arrays.ranked import Floats, Ints
 from cranfield.errors import NothingSharedError, escape_unprintable
 from cranfield.formats.block import Block, Duplicates, FaultyRows, Rows
@@ -35,20 +34,16 @@ def find_contradictions(group: Ints, rank: Ints, scores: Floats) -> Ints:
     return lower_rows
 
 
-def find_rank_gap(block: Block) -> str:
-    """Return the last rank of a query whose ranks have gaps, in words; "" if no query's have.
+def count_rank_gaps(block: Block) -> int:
+    """Return how many queries of a block, which it has whole, have a rank beyond their last row.
 
-    The block has whole queries. Ranks begin at 0 or 1.
+    0 where rows were left out. Ranks begin at 0 or 1.
     """
     starts = block.query.find_changes()
     if block.rank is None or not len(starts) or block.left_out.count:
-        return ""
+        return 0
     first, last = (edge.reduceat(block.rank, starts) for edge in (np.minimum, np.maximum))
-    last_without_gaps = np.minimum(first, 1) + np.diff(np.append(starts, len(block))) - 1
-    for group in np.flatnonzero(last > last_without_gaps)[:1].tolist():
-        query = decode(block.query[int(starts[group])])
-        return f"rank {last[group]} of query {query!r} counts as {last_without_gaps[group]}"
-    return ""
+    return int(np.count_nonzero(last - np.minimum(first, 1) >= np.diff([*starts, len(block)])))
 
 
 def are_ranks(scores: Floats) -> bool:

@@ -13,7 +13,7 @@ from cranfield.measures import Measure
 from cranfield.notes import Note
 from cranfield.render.numbers import format_shortest
 from cranfield.scoring.ends import NO_ENDS, Ends
-from cranfield.scoring.measure_notes import common_length, compare_lengths, list_run_notes
+from cranfield.scoring.measure_notes import compare_lengths, find_common_length, list_run_notes
 from cranfield.scoring.scores import Scores, Systems
 from cranfield.version import __version__
 
@@ -60,7 +60,7 @@ class Assembly:
         notes += ends.notes(self._measures)
         notes += self._option_notes
         measures = self._measures
-        self._lengths[name] = common_length(matched_run)
+        self._lengths[name] = find_common_length(matched_run)[0]
         scores = Scores(name, measures, query_ids, values, counts, recipe, tuple(notes), ends)
         return scores if self._slices is None else _add_slices(scores, matched_run, self._slices)
 

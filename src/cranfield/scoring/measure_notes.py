@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -10,14 +11,13 @@ from cranfield.arrays.ranked import Floats
 from cranfield.data.judge import judge_match
 from cranfield.data.judged import NO_CUTOFF, Judged
 from cranfield.data.meeting import JudgedRun, MatchedRun
-from cranfield.data.regroup import gather_queries
 from cranfield.data.run import Run
 from cranfield.errors import MeasureError, OptionError
 from cranfield.measures import Measure
 from cranfield.measures.parameters import Depth
-from cranfield.notes import Note
+from cranfield.notes import RANK_ORDERS_TIES, Note
 from cranfield.progress import hide_progress
-from cranfield.render.numbers import format_count, format_names
+from cranfield.render.numbers import format_names, format_query_count
 
 _TIE_FAMILIES = ("nDCG", "AP", "RR", "P", "R")
 _MIN_TIED_SHARE = 0.1  # of the documents that a measure looks at
@@ -29,100 +29,102 @@ _MAX_ROWS = 100_000  # of the run, and of the judgments, whose documents are com
 def list_run_notes(run: JudgedRun, measures: Sequence[Measure], values: Floats) -> Iterator[Note]:
     """Yield the notes of a judged run, some of which depend on measures and their values.
 
-    `values` are (n_queries, n_measures). Of a run that was judged in parts, ties are not weighed.
+    `values` are (n_queries, n_measures).
     """
+    is_level = any(note.code == "level-scores" for note in run.notes)  # which warns of all ties
     for note in run.notes:
-        if note.code == "ties" and isinstance(run, MatchedRun):
-            note = _weigh_ties(note, run, measures, values)
-        yield note
-    yield from find_short_lists(run, measures)
+        yield note if note.code != "ties" or is_level else _add_ranges(note, run, measures, values)
+    yield from _find_short_lists(run, measures)
 
 
-def _weigh_ties(note: Note, run: MatchedRun, measures: Sequence[Measure], values: Floats) -> Note:
-    """Return the note on ties, as a warning where their order may move a mean."""
-    ranges = list(_find_ranges(run, measures, values))
-    if not ranges:
-        return note
+def _add_ranges(note: Note, run: JudgedRun, measures: Sequence[Measure], values: Floats) -> Note:
+    """Return the note on ties, as a warning with the lowest and highest means if these differ."""
+    is_whole = isinstance(run, MatchedRun)
+    effects = weigh_ties(run, measures, values) if is_whole else run.facts.tie_effects
+    ranges = []
+    for measure, column, (n_docs, n_tied, *sums) in zip(measures, values.T, effects, strict=True):
+        mean, (fall, rise) = column.mean(), (effect / len(column) for effect in sums)
+        if n_tied >= _MIN_TIED_SHARE * n_docs and max(-fall, rise) > _MIN_SHIFT:
+            ranges.append(f"{measure} from {mean + fall:.4f} to {mean + rise:.4f}")
     averages_ties = all(measure.definition.traits.averages_ties for measure in measures)
     subject = note.text.partition(":")[0]  # how many documents are tied
-    text = f"{subject}, ranked by document id; other orders give {format_names(ranges, 3)}"
-    remedies = tie_remedies(run.run, averages_ties=averages_ties)
-    return replace(note, severity="warning", text=f"{text}{remedies}.")
+    text = (
+        f"{subject}: by their order, {format_names(ranges)}.{tie_remedies(run.run, averages_ties)}"
+    )
+    return replace(note, severity="warning", text=text) if ranges else note
 
 
-def tie_remedies(run: Run, *, averages_ties: bool = True) -> str:
-    """Return the options for ties, behind a colon; with `averages_ties`, ties="expected", too."""
-    remedies = ["order='rank' (--order rank) takes the rank column"] * _ranks_order_ties(run)
-    remedies += ["ties='expected' (--ties expected) takes the mean of all orders"] * averages_ties
-    return f": {', '.join(remedies)}" if remedies else ""
+def tie_remedies(run: Run, averages_ties: bool = True) -> str:
+    """Return a sentence on the options for ties; `averages_ties`: whether "expected" is one."""
+    remedies = [RANK_ORDERS_TIES[:-1]] if run.extra_roles >= {"score", "rank"} else []
+    remedies += ["--ties expected the mean of all orders"] if averages_ties else []
+    return f" {', '.join(remedies)}." if remedies else ""
 
 
-def _find_ranges(run: MatchedRun, measures: Sequence[Measure], values: Floats) -> Iterator[str]:
-    """Yield each measure whose mean depends on the order of ties, with its lowest and highest."""
-    extremes: list[Judged] = []
-    is_by_id = run.judging.ties in ("document", "ascending") and not run.qrels.has_groups
-    for i, measure in enumerate(measures if is_by_id and not run.n_appended else ()):
-        cutoff = measure.cutoff.n_ranks if isinstance(measure.cutoff, Depth) else None
-        k = min(cutoff or NO_CUTOFF, run.judging.depth or NO_CUTOFF)
-        n_ranked = np.minimum(run.match.n_retrieved, k).sum()
+def weigh_ties(
+    run: MatchedRun,
+    measures: Sequence[Measure],
+    values: Floats,
+    min_share: float = _MIN_TIED_SHARE,
+) -> Floats:
+    """Return what the order of ties does to measures: (n_measures, 4), sums over queries.
+
+    The documents that a measure looks at; the tied ones of these; and what the worst and the best
+    order of ties add to its values: 0 where less than `min_share` are tied, NaN where the orders
+    are not known. The sums of the parts of a run add up.
+    """
+    effects, judging, extremes = np.zeros((len(measures), 4)), run.judging, list[Judged]()
+    if judging.ties not in ("document", "ascending") or run.qrels.has_groups or run.n_appended:
+        return effects
+    for i, measure in enumerate(measures):
+        k = min(_find_cutoff(measure, NO_CUTOFF), judging.depth or NO_CUTOFF)
+        n_docs = np.minimum(run.match.n_retrieved, k).sum()
         n_tied = np.count_nonzero(run.match.placement.tied_rank <= k)
-        if measure.name not in _TIE_FAMILIES or n_tied < _MIN_TIED_SHARE * n_ranked:
-            continue
-        try:
-            extremes = extremes or [
-                judge_match(run.qrels, run.run, run.match, judging, run.all_queries).judged
-                for judging in (replace(run.judging, ties=ties) for ties in ("worst", "best"))
-            ]
-            low, high = (measure.aggregate(measure.values(judged)[:, 0]) for judged in extremes)
-        except (MeasureError, OptionError):  # then no order is known to be the best
-            continue
-        mean = measure.aggregate(values[:, i].astype(np.float64))
-        if max(mean - low, high - mean) > _MIN_SHIFT:
-            yield f"{measure} from {low:.4f} to {high:.4f}"
+        effects[i, :2] = n_docs, n_tied
+        if measure.name in _TIE_FAMILIES and n_tied >= max(1, min_share * n_docs):
+            effects[i, 2:] = np.nan
+            with suppress(MeasureError, OptionError):
+                extremes = extremes or [
+                    judge_match(run.qrels, run.run, run.match, tie_judging, run.all_queries).judged
+                    for tie_judging in (replace(judging, ties=ties) for ties in ("worst", "best"))
+                ]
+                columns = (measure.values(judged)[:, 0] for judged in extremes)
+                effects[i, 2:] = [(column - values[:, i]).sum() for column in columns]
+    return effects
 
 
-def _ranks_order_ties(run: Run) -> bool:
-    """Tell whether, in the first block of a run, all ranks differ and agree with the scores."""
-    if not run.extra_roles >= {"score", "rank"}:
-        return False
-    with hide_progress():  # it was read before
-        block = gather_queries(next(run.skip_faults().read_columns(["score", "rank"]))())
-    group = block.query.find_changes().searchsorted(np.arange(len(block)), "right")
-    order = np.lexsort((block.columns["rank"], group))
-    rank, score = (block.columns[role][order] for role in ("rank", "score"))
-    is_in_order = (rank[1:] > rank[:-1]) & (score[1:] <= score[:-1])
-    return bool((is_in_order | (group[1:] != group[:-1])).all())
+def find_common_length(run: JudgedRun) -> tuple[int, int]:
+    """Return how many documents at least half of a run's lists have, and how many lists have them.
+
+    (0, 0) if there is no such number, or only one list has it.
+    """
+    n_of_length = run.facts.n_queries_of_length
+    (length, n), *_ = n_of_length.most_common(1) or [(0, 0)]
+    is_common = n > 1 and 2 * n >= n_of_length.total() and run.qrels.list_kind != "grades"
+    return (length, n) if is_common else (0, 0)
 
 
-def common_length(run: JudgedRun) -> int:
-    """Return how many documents at least half of a run's lists have, and two; 0: no such number."""
-    n_of_length = {length: n for length, n in run.facts.n_queries_of_length.items() if length}
-    n_lists, length = sum(n_of_length.values()), max(n_of_length, key=n_of_length.get, default=0)
-    is_common = length and n_of_length[length] >= max(n_lists / 2, min(n_lists, 2))
-    return length if is_common and run.qrels.list_kind != "grades" else 0
-
-
-def find_short_lists(run: JudgedRun, measures: Sequence[Measure]) -> Iterator[Note]:
-    """Yield a note on measures that look at more documents than most lists of a run have.
+def _find_short_lists(run: JudgedRun, measures: Sequence[Measure]) -> Iterator[Note]:
+    """Yield a note on measures that look at more documents than half of a run's lists have.
 
     None where `depth` cuts the lists, or where they hold all documents of the collection.
     """
-    n_docs = common_length(run)
-    names = [str(measure) for measure in measures if 0 < n_docs < _find_cutoff(measure, 0)]
-    if names and run.judging.depth is None and not _holds_all(run, n_docs):
-        text = f"{format_names(names)}: most lists end at {format_count(n_docs, 'document')}."
-        yield Note("depth", "info", text, count=n_docs)
+    length, n = find_common_length(run)
+    names = [str(measure) for measure in measures if 0 < length < _find_cutoff(measure, 0)]
+    if names and run.judging.depth is None and not _holds_all(run, length):
+        n_queries = format_query_count(run.facts.n_queries_of_length.total())
+        text = f"{format_names(names)}: lists end at rank {length:,} in {n:,} of {n_queries}."
+        yield Note("depth", "info", text, n)
 
 
 def _find_cutoff(measure: Measure, default: float) -> float:
     """Return how many documents a measure looks at, `default` without a cutoff.
 
-    0 for a measure by which no system is better, or of sets, or cut where the judgments say.
+    0 for a measure of sets, or by which no system is better.
     """
-    definition, cutoff = measure.definition, measure.cutoff
-    if isinstance(cutoff, Depth) and definition.higher_is_better is not None:
-        return 0 if cutoff.at_relevant else cutoff.n_ranks or 0
-    return 0 if definition.higher_is_better is None or definition.traits.of_sets else default
+    if measure.definition.higher_is_better is None or measure.definition.traits.of_sets:
+        return 0
+    return (isinstance(measure.cutoff, Depth) and measure.cutoff.n_ranks) or default
 
 
 def _holds_all(run: JudgedRun, length: int) -> bool:
@@ -140,12 +142,15 @@ def compare_lengths(measures: Sequence[Measure], length_of_run: Mapping[str, int
     """
     runs_of_length: dict[int, list[str]] = {}
     for run, length in sorted(length_of_run.items(), key=lambda pair: -pair[1]):
-        runs_of_length.setdefault(length, []).append(run)
-    runs_of_length.pop(0, None)
-    longest, shortest = max(runs_of_length, default=0), min(runs_of_length, default=0)
+        if length:
+            runs_of_length.setdefault(length, []).append(run)
+    longest, *_, shortest = (*runs_of_length, 0, 0)[:1] + (0, *runs_of_length)[-1:]
     cutoffs = ((str(measure), _find_cutoff(measure, math.inf)) for measure in measures)
     names = [name for name, k in cutoffs if 0 < min(shortest, k) <= _MAX_SHARE * min(longest, k)]
-    parts = [f"{length:,} in {format_names(runs, 3)}" for length, runs in runs_of_length.items()]
-    text = f"{format_names(names)}: most lists end at {', '.join(parts)}; depth={shortest} "
-    text += f"(--depth {shortest}) cuts all alike."
-    return [Note("depths", "warning", text)] if names else []
+    parts = [
+        f"{format_names(runs)} {'has' if len(runs) == 1 else 'have'} {length:,}"
+        for length, runs in runs_of_length.items()
+    ]
+    text = f"{format_names(names)}: {', '.join(parts)} documents a query. "
+    text += f"--depth {shortest} cuts all alike."
+    return [Note("depth", "warning", text)] if names else []

@@ -46,6 +46,7 @@ from cranfield.render.numbers import format_bytes, format_count
 from cranfield.scoring.assembly import Assembly
 from cranfield.scoring.ends import NO_ENDS, Ends, EndsOptions
 from cranfield.scoring.job import Job, JobScores, MeasureGroup
+from cranfield.scoring.measure_notes import weigh_ties
 
 
 def score_in_buckets(job: Job, n_buckets: int, folder: str | None = None) -> JobScores:
@@ -269,9 +270,11 @@ class _PartScores:
         cls, run: MatchedRun, group: MeasureGroup, ends: EndsOptions | None
     ) -> "_PartScores":
         """Return the scores of a run on a part of the queries, of which it may average none."""
-        scores, part_ends = np.zeros((0, len(group.measures))), NO_ENDS
+        scores, part_ends, facts = np.zeros((0, len(group.measures))), NO_ENDS, run.facts
         if len(run.query_ids):
             scores = group.plan.values(run.judged)
+            tie_effects = weigh_ties(run, group.measures, scores, min_share=0)
+            facts = facts._replace(tie_effects=tie_effects)
             if ends is not None:
                 part_ends = ends.find_ends(group.measures, run.judged)
         all_averaged = run.averaging.position is None
@@ -285,7 +288,7 @@ class _PartScores:
             is_answered=run.is_answered,
             has_relevant=run.has_relevant,
             counts=run.counts,
-            facts=run.facts,
+            facts=facts,
             left_out_counts=run.left_out_counts,
             missing_queries=encode_ids(run.missing_queries).pack(),
             unjudged_queries=Ids.of(unjudged_queries).pack(),
