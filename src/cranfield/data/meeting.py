@@ -42,6 +42,7 @@ class RunFacts(NamedTuple):
     n_answered: int  # of the shared queries: the run has a document
     n_multi_doc: int  # of the shared queries: the run has several documents
     n_hits: int
+    n_missed: int  # judged documents that were not retrieved
     n_retrieved: int  # documents, of the shared queries
     n_tied: int  # n_all_tied and n_unsorted as in `Placement`
     n_all_tied: int
@@ -179,6 +180,7 @@ class MatchedRun(JudgedRun):
             int(np.count_nonzero(match.n_retrieved)),
             int(np.count_nonzero(match.n_retrieved > 1)),
             self.n_hits,
+            len(self.qrels) - self.n_hits,
             int(match.n_retrieved.sum()),
             len(placement.tied_rank),
             placement.n_all_tied,

@@ -281,12 +281,9 @@ def rank_documents(
     tied_rank = (tied_position - starts[tied_group] + 1)[is_counted[tied_group]]
     if not len(tied_position):
         return Placement(rank, rank, np.ones_like(rank), tied_rank, n_all_tied, n_unsorted)
-    tie_begin = np.flatnonzero(continues_tie[1:] & ~continues_tie[:-1])  # (ties,) positions
-    tie_end = np.flatnonzero(continues_tie[:-1] & ~continues_tie[1:]) + 1
-    tie = np.maximum(tie_begin.searchsorted(position, "right") - 1, 0)
-    is_tied = (tie_begin[tie] <= position) & (position < tie_end[tie])
-    tie_first = np.where(is_tied, tie_begin[tie] - begins + 1, rank)
-    tie_size = np.where(is_tied, (tie_end - tie_begin)[tie], 1)
+    tie_begin = np.flatnonzero(~continues_tie)  # (ties + 1,) positions; a tie may have one row
+    tie = tie_begin.searchsorted(position, "right") - 1
+    tie_first, tie_size = tie_begin[tie] - begins + 1, np.diff(tie_begin)[tie]
     return Placement(rank, tie_first, tie_size, tied_rank, n_all_tied, n_unsorted)
 
 

@@ -16,14 +16,12 @@ from cranfield.errors import MeasureError, OptionError
 from cranfield.measures import Measure
 from cranfield.measures.parameters import Depth
 from cranfield.notes import RANK_ORDERS_TIES, Note
-from cranfield.progress import hide_progress
 from cranfield.render.numbers import format_names, format_query_count
 
 _TIE_FAMILIES = ("nDCG", "AP", "RR", "P", "R")
 _MIN_TIED_SHARE = 0.1  # of the documents that a measure looks at
 _MIN_SHIFT = 0.005  # of a mean, by another order of ties
 _MAX_SHARE = 0.9  # of the longest list's documents: no more, and lists end at different ranks
-_MAX_ROWS = 100_000  # of the run, and of the judgments, whose documents are compared
 
 
 def list_run_notes(run: JudgedRun, measures: Sequence[Measure], values: Floats) -> Iterator[Note]:
@@ -39,18 +37,17 @@ def list_run_notes(run: JudgedRun, measures: Sequence[Measure], values: Floats) 
 
 def _add_ranges(note: Note, run: JudgedRun, measures: Sequence[Measure], values: Floats) -> Note:
     """Return the note on ties, as a warning with the lowest and highest means if these differ."""
-    is_whole = isinstance(run, MatchedRun)
-    effects = weigh_ties(run, measures, values) if is_whole else run.facts.tie_effects
-    ranges = []
+    effects, ranges = run.facts.tie_effects, []
+    if isinstance(run, MatchedRun):
+        effects = weigh_ties(run, measures, values, _MIN_TIED_SHARE)
     for measure, column, (n_docs, n_tied, *sums) in zip(measures, values.T, effects, strict=True):
-        mean, (fall, rise) = column.mean(), (effect / len(column) for effect in sums)
+        fall, rise = (effect / len(column) for effect in sums)
         if n_tied >= _MIN_TIED_SHARE * n_docs and max(-fall, rise) > _MIN_SHIFT:
+            mean = column.mean()
             ranges.append(f"{measure} from {mean + fall:.4f} to {mean + rise:.4f}")
     averages_ties = all(measure.definition.traits.averages_ties for measure in measures)
-    subject = note.text.partition(":")[0]  # how many documents are tied
-    text = (
-        f"{subject}: by their order, {format_names(ranges)}.{tie_remedies(run.run, averages_ties)}"
-    )
+    subject, remedies = note.text.partition(":")[0], tie_remedies(run.run, averages_ties)
+    text = f"{subject}: by their order, {format_names(ranges)}.{remedies}"
     return replace(note, severity="warning", text=text) if ranges else note
 
 
@@ -62,10 +59,7 @@ def tie_remedies(run: Run, averages_ties: bool = True) -> str:
 
 
 def weigh_ties(
-    run: MatchedRun,
-    measures: Sequence[Measure],
-    values: Floats,
-    min_share: float = _MIN_TIED_SHARE,
+    run: MatchedRun, measures: Sequence[Measure], values: Floats, min_share: float
 ) -> Floats:
     """Return what the order of ties does to measures: (n_measures, 4), sums over queries.
 
@@ -107,11 +101,11 @@ def find_common_length(run: JudgedRun) -> tuple[int, int]:
 def _find_short_lists(run: JudgedRun, measures: Sequence[Measure]) -> Iterator[Note]:
     """Yield a note on measures that look at more documents than half of a run's lists have.
 
-    None where `depth` cuts the lists, or where they hold all documents of the collection.
+    None where `depth` cuts the lists, or all judged documents are in them.
     """
     length, n = find_common_length(run)
     names = [str(measure) for measure in measures if 0 < length < _find_cutoff(measure, 0)]
-    if names and run.judging.depth is None and not _holds_all(run, length):
+    if names and run.judging.depth is None and run.facts.n_missed:
         n_queries = format_query_count(run.facts.n_queries_of_length.total())
         text = f"{format_names(names)}: lists end at rank {length:,} in {n:,} of {n_queries}."
         yield Note("depth", "info", text, n)
@@ -127,14 +121,6 @@ def _find_cutoff(measure: Measure, default: float) -> float:
     return (isinstance(measure.cutoff, Depth) and measure.cutoff.n_ranks) or default
 
 
-def _holds_all(run: JudgedRun, length: int) -> bool:
-    """Tell whether the first documents of a run and the judgments are at most `length` in all."""
-    with hide_progress():  # it was read before
-        block = next(run.run.skip_faults().read_columns(()))()
-    ids = (ids.take(slice(0, _MAX_ROWS)).to_list() for ids in (block.doc, run.qrels.docs))
-    return len(set().union(*ids)) <= length
-
-
 def compare_lengths(measures: Sequence[Measure], length_of_run: Mapping[str, int]) -> list[Note]:
     """Return a warning on measures that look at more documents of some runs than of others.
 
@@ -142,15 +128,14 @@ def compare_lengths(measures: Sequence[Measure], length_of_run: Mapping[str, int
     """
     runs_of_length: dict[int, list[str]] = {}
     for run, length in sorted(length_of_run.items(), key=lambda pair: -pair[1]):
-        if length:
-            runs_of_length.setdefault(length, []).append(run)
-    longest, *_, shortest = (*runs_of_length, 0, 0)[:1] + (0, *runs_of_length)[-1:]
+        runs_of_length.setdefault(length, []).append(run)
+    runs_of_length.pop(0, None)
+    shortest, longest = min(runs_of_length, default=0), max(runs_of_length, default=0)
     cutoffs = ((str(measure), _find_cutoff(measure, math.inf)) for measure in measures)
     names = [name for name, k in cutoffs if 0 < min(shortest, k) <= _MAX_SHARE * min(longest, k)]
-    parts = [
-        f"{format_names(runs)} {'has' if len(runs) == 1 else 'have'} {length:,}"
-        for length, runs in runs_of_length.items()
-    ]
+    verbs = ("has" if len(runs) == 1 else "have" for runs in runs_of_length.values())
+    pairs = zip(runs_of_length.items(), verbs, strict=True)
+    parts = [f"{format_names(runs)} {verb} {length:,}" for (length, runs), verb in pairs]
     text = f"{format_names(names)}: {', '.join(parts)} documents a query. "
     text += f"--depth {shortest} cuts all alike."
     return [Note("depth", "warning", text)] if names else []
