@@ -66,8 +66,7 @@ class Assembly:
 
     def build_systems(self, all_scores: Iterable[Scores]) -> Systems:
         """Return the scores of the runs together, with notes on the lengths of their lists."""
-        length_notes = compare_lengths(self._measures, self._lengths)
-        if not length_notes:
+        if not (length_notes := compare_lengths(self._measures, self._lengths)):
             return Systems(all_scores)
         systems = []
         for scores in all_scores:

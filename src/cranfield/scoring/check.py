@@ -211,9 +211,9 @@ def check(
             facts[name].setdefault("read as", "not read")
             findings.append(error_finding(error, "unreadable").add_source(name))
     lengths = {name: fact.get("documents a query", 0) for name, fact in facts.items()}
-    shortest = min(filter(lengths.get, lengths), key=lengths.__getitem__, default="")
-    length_notes = compare_lengths([parse(f"R@{max(1, *lengths.values())}")], lengths)
-    findings.extend(note.add_source(shortest) for note in length_notes)
+    longest = max(lengths, key=lengths.__getitem__)
+    length_notes = compare_lengths([parse(f"R@{lengths[longest] or 1}")], lengths)
+    findings.extend(note.add_source(longest) for note in length_notes)
     return Check(sort_by_severity(findings), facts, unreadable)
 
 

@@ -1,6 +1,5 @@
 """Notes on what tied documents and the lengths of lists do to the measures that are printed."""
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -25,10 +24,7 @@ _MAX_SHARE = 0.9  # of the longest list's documents: no more, and lists end at d
 
 
 def list_run_notes(run: JudgedRun, measures: Sequence[Measure], values: Floats) -> Iterator[Note]:
-    """Yield the notes of a judged run, some of which depend on measures and their values.
-
-    `values` are (n_queries, n_measures).
-    """
+    """Yield the notes of a judged run; `values` are (n_queries, n_measures)."""
     is_level = any(note.code == "level-scores" for note in run.notes)  # which warns of all ties
     for note in run.notes:
         yield note if note.code != "ties" or is_level else _add_ranges(note, run, measures, values)
@@ -43,11 +39,10 @@ def _add_ranges(note: Note, run: JudgedRun, measures: Sequence[Measure], values:
     for measure, column, (n_docs, n_tied, *sums) in zip(measures, values.T, effects, strict=True):
         fall, rise = (effect / len(column) for effect in sums)
         if n_tied >= _MIN_TIED_SHARE * n_docs and max(-fall, rise) > _MIN_SHIFT:
-            mean = column.mean()
-            ranges.append(f"{measure} from {mean + fall:.4f} to {mean + rise:.4f}")
+            ranges.append(f"{measure} is {column.mean() + fall:.4f} to {column.mean() + rise:.4f}")
     averages_ties = all(measure.definition.traits.averages_ties for measure in measures)
     subject, remedies = note.text.partition(":")[0], tie_remedies(run.run, averages_ties)
-    text = f"{subject}: by their order, {format_names(ranges)}.{remedies}"
+    text = f"{subject}: in other orders, {format_names(ranges)}.{remedies}"
     return replace(note, severity="warning", text=text) if ranges else note
 
 
@@ -68,30 +63,26 @@ def weigh_ties(
     are not known. The sums of the parts of a run add up.
     """
     effects, judging, extremes = np.zeros((len(measures), 4)), run.judging, list[Judged]()
-    if judging.ties not in ("document", "ascending") or run.qrels.has_groups or run.n_appended:
+    is_by_id = judging.ties in ("document", "ascending") and not run.n_appended
+    if not is_by_id or run.qrels.has_groups or not len(values):
         return effects
-    for i, measure in enumerate(measures):
+    for effect, measure, column in zip(effects, measures, values.T, strict=True):
         k = min(_find_cutoff(measure, NO_CUTOFF), judging.depth or NO_CUTOFF)
-        n_docs = np.minimum(run.match.n_retrieved, k).sum()
         n_tied = np.count_nonzero(run.match.placement.tied_rank <= k)
-        effects[i, :2] = n_docs, n_tied
-        if measure.name in _TIE_FAMILIES and n_tied >= max(1, min_share * n_docs):
-            effects[i, 2:] = np.nan
+        effect[:2] = np.minimum(run.match.n_retrieved, k).sum(), n_tied
+        if measure.name in _TIE_FAMILIES and n_tied >= max(1, min_share * effect[0]):
+            effect[2:] = np.nan
             with suppress(MeasureError, OptionError):
                 extremes = extremes or [
                     judge_match(run.qrels, run.run, run.match, tie_judging, run.all_queries).judged
                     for tie_judging in (replace(judging, ties=ties) for ties in ("worst", "best"))
                 ]
-                columns = (measure.values(judged)[:, 0] for judged in extremes)
-                effects[i, 2:] = [(column - values[:, i]).sum() for column in columns]
+                effect[2:] = [(measure.values(end)[:, 0] - column).sum() for end in extremes]
     return effects
 
 
 def find_common_length(run: JudgedRun) -> tuple[int, int]:
-    """Return how many documents at least half of a run's lists have, and how many lists have them.
-
-    (0, 0) if there is no such number, or only one list has it.
-    """
+    """Return how many documents at least half of a run's lists have, and of how many lists."""
     n_of_length = run.facts.n_queries_of_length
     (length, n), *_ = n_of_length.most_common(1) or [(0, 0)]
     is_common = n > 1 and 2 * n >= n_of_length.total() and run.qrels.list_kind != "grades"
@@ -106,16 +97,12 @@ def _find_short_lists(run: JudgedRun, measures: Sequence[Measure]) -> Iterator[N
     length, n = find_common_length(run)
     names = [str(measure) for measure in measures if 0 < length < _find_cutoff(measure, 0)]
     if names and run.judging.depth is None and run.facts.n_missed:
-        n_queries = format_query_count(run.facts.n_queries_of_length.total())
-        text = f"{format_names(names)}: lists end at rank {length:,} in {n:,} of {n_queries}."
+        text = f"{format_names(names)}: lists end at rank {length:,} in {format_query_count(n)}."
         yield Note("depth", "info", text, n)
 
 
-def _find_cutoff(measure: Measure, default: float) -> float:
-    """Return how many documents a measure looks at, `default` without a cutoff.
-
-    0 for a measure of sets, or by which no system is better.
-    """
+def _find_cutoff(measure: Measure, default: int) -> int:
+    """Return a measure's cutoff, or `default`; 0 if it is of sets, or no system is better by it."""
     if measure.definition.higher_is_better is None or measure.definition.traits.of_sets:
         return 0
     return (isinstance(measure.cutoff, Depth) and measure.cutoff.n_ranks) or default
@@ -131,11 +118,11 @@ def compare_lengths(measures: Sequence[Measure], length_of_run: Mapping[str, int
         runs_of_length.setdefault(length, []).append(run)
     runs_of_length.pop(0, None)
     shortest, longest = min(runs_of_length, default=0), max(runs_of_length, default=0)
-    cutoffs = ((str(measure), _find_cutoff(measure, math.inf)) for measure in measures)
+    cutoffs = ((str(measure), _find_cutoff(measure, NO_CUTOFF)) for measure in measures)
     names = [name for name, k in cutoffs if 0 < min(shortest, k) <= _MAX_SHARE * min(longest, k)]
     verbs = ("has" if len(runs) == 1 else "have" for runs in runs_of_length.values())
     pairs = zip(runs_of_length.items(), verbs, strict=True)
     parts = [f"{format_names(runs)} {verb} {length:,}" for (length, runs), verb in pairs]
-    text = f"{format_names(names)}: {', '.join(parts)} documents a query. "
+    text = f"{format_names(names)}: {'; '.join(parts)} documents a query. "
     text += f"--depth {shortest} cuts all alike."
     return [Note("depth", "warning", text)] if names else []

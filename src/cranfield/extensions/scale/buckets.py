@@ -270,11 +270,9 @@ class _PartScores:
         cls, run: MatchedRun, group: MeasureGroup, ends: EndsOptions | None
     ) -> "_PartScores":
         """Return the scores of a run on a part of the queries, of which it may average none."""
-        scores, part_ends, facts = np.zeros((0, len(group.measures))), NO_ENDS, run.facts
+        scores, part_ends = np.zeros((0, len(group.measures))), NO_ENDS
         if len(run.query_ids):
             scores = group.plan.values(run.judged)
-            tie_effects = weigh_ties(run, group.measures, scores, min_share=0)
-            facts = facts._replace(tie_effects=tie_effects)
             if ends is not None:
                 part_ends = ends.find_ends(group.measures, run.judged)
         all_averaged = run.averaging.position is None
@@ -288,7 +286,7 @@ class _PartScores:
             is_answered=run.is_answered,
             has_relevant=run.has_relevant,
             counts=run.counts,
-            facts=facts,
+            facts=run.facts._replace(tie_effects=weigh_ties(run, group.measures, scores, 0)),
             left_out_counts=run.left_out_counts,
             missing_queries=encode_ids(run.missing_queries).pack(),
             unjudged_queries=Ids.of(unjudged_queries).pack(),
