@@ -12,7 +12,7 @@ import numpy as np
 from cranfield.arrays.ranked import Bools, Floats
 from cranfield.data.averaged import Averaging
 from cranfield.data.counts import Counts
-from cranfield.data.judged import NO_CUTOFF, Judged
+from cranfield.data.judged import Judged
 from cranfield.data.judging import Judging
 from cranfield.data.match import Match
 from cranfield.data.order import DroppedCounts
@@ -58,7 +58,7 @@ class RunFacts(NamedTuple):
     dropped_counts: DroppedCounts
     is_regrouped: bool
     n_rank_gaps: int  # as in `Match`
-    n_queries_of_length: Counter[int]  # {retrieved documents, down to `depth`: averaged queries}
+    n_queries_of_length: Counter[int]  # {ranked documents: averaged queries}
     tie_effects: Floats = np.zeros(())  # of a run in parts: see `weigh_ties`
 
     def add(self, second_facts: "RunFacts") -> "RunFacts":
@@ -173,7 +173,7 @@ class MatchedRun(JudgedRun):
     def facts(self) -> RunFacts:
         """The facts that notes depend on."""
         match, placement = self.match, self.match.placement
-        lengths = np.minimum(self.averaging.n_retrieved, self.judging.depth or NO_CUTOFF)
+        lengths = self.judged.n_retrieved[:, 0]
         return RunFacts(
             self.n_queries,
             int(np.count_nonzero(match.is_in_run)),

@@ -39,17 +39,17 @@ def _add_ranges(note: Note, run: JudgedRun, measures: Sequence[Measure], values:
     for measure, column, (n_docs, n_tied, *sums) in zip(measures, values.T, effects, strict=True):
         fall, rise = (effect / len(column) for effect in sums)
         if n_tied >= _MIN_TIED_SHARE * n_docs and max(-fall, rise) > _MIN_SHIFT:
-            ranges.append(f"{measure} is {column.mean() + fall:.4f} to {column.mean() + rise:.4f}")
+            ranges.append(f"{measure} {column.mean() + fall:.4f} to {column.mean() + rise:.4f}")
     averages_ties = all(measure.definition.traits.averages_ties for measure in measures)
     subject, remedies = note.text.partition(":")[0], tie_remedies(run.run, averages_ties)
-    text = f"{subject}: in other orders, {format_names(ranges)}.{remedies}"
+    text = f"{subject} and allow {format_names(ranges)}.{remedies}"
     return replace(note, severity="warning", text=text) if ranges else note
 
 
 def tie_remedies(run: Run, averages_ties: bool = True) -> str:
     """Return a sentence on the options for ties; `averages_ties`: whether "expected" is one."""
     remedies = [RANK_ORDERS_TIES[:-1]] if run.extra_roles >= {"score", "rank"} else []
-    remedies += ["--ties expected the mean of all orders"] if averages_ties else []
+    remedies += ["--ties expected the mean"] if averages_ties else []
     return f" {', '.join(remedies)}." if remedies else ""
 
 
@@ -67,7 +67,7 @@ def weigh_ties(
     if not is_by_id or run.qrels.has_groups or not len(values):
         return effects
     for effect, measure, column in zip(effects, measures, values.T, strict=True):
-        k = min(_find_cutoff(measure, NO_CUTOFF), judging.depth or NO_CUTOFF)
+        k = min(_find_cutoff(measure) or NO_CUTOFF, judging.depth or NO_CUTOFF)
         n_tied = np.count_nonzero(run.match.placement.tied_rank <= k)
         effect[:2] = np.minimum(run.match.n_retrieved, k).sum(), n_tied
         if measure.name in _TIE_FAMILIES and n_tied >= max(1, min_share * effect[0]):
@@ -95,17 +95,16 @@ def _find_short_lists(run: JudgedRun, measures: Sequence[Measure]) -> Iterator[N
     None where `depth` cuts the lists, or all judged documents are in them.
     """
     length, n = find_common_length(run)
-    names = [str(measure) for measure in measures if 0 < length < _find_cutoff(measure, 0)]
+    names = [str(measure) for measure in measures if 0 < length < _find_cutoff(measure)]
     if names and run.judging.depth is None and run.facts.n_missed:
         text = f"{format_names(names)}: lists end at rank {length:,} in {format_query_count(n)}."
         yield Note("depth", "info", text, n)
 
 
-def _find_cutoff(measure: Measure, default: int) -> int:
-    """Return a measure's cutoff, or `default`; 0 if it is of sets, or no system is better by it."""
-    if measure.definition.higher_is_better is None or measure.definition.traits.of_sets:
-        return 0
-    return (isinstance(measure.cutoff, Depth) and measure.cutoff.n_ranks) or default
+def _find_cutoff(measure: Measure) -> int:
+    """Return a measure's cutoff in ranks; 0 if it has none, or no system is better by it."""
+    cutoff = None if measure.definition.higher_is_better is None else measure.cutoff
+    return (isinstance(cutoff, Depth) and cutoff.n_ranks) or 0
 
 
 def compare_lengths(measures: Sequence[Measure], length_of_run: Mapping[str, int]) -> list[Note]:
@@ -118,7 +117,7 @@ def compare_lengths(measures: Sequence[Measure], length_of_run: Mapping[str, int
         runs_of_length.setdefault(length, []).append(run)
     runs_of_length.pop(0, None)
     shortest, longest = min(runs_of_length, default=0), max(runs_of_length, default=0)
-    cutoffs = ((str(measure), _find_cutoff(measure, NO_CUTOFF)) for measure in measures)
+    cutoffs = ((str(measure), _find_cutoff(measure)) for measure in measures)
     names = [name for name, k in cutoffs if 0 < min(shortest, k) <= _MAX_SHARE * min(longest, k)]
     verbs = ("has" if len(runs) == 1 else "have" for runs in runs_of_length.values())
     pairs = zip(runs_of_length.items(), verbs, strict=True)
