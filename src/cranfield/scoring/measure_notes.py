@@ -49,7 +49,7 @@ def _add_ranges(note: Note, run: JudgedRun, measures: Sequence[Measure], values:
 def tie_remedies(run: Run, averages_ties: bool = True) -> str:
     """Return a sentence on the options for ties; `averages_ties`: whether "expected" is one."""
     remedies = [RANK_ORDERS_TIES[:-1]] if run.extra_roles >= {"score", "rank"} else []
-    remedies += ["--ties expected the mean"] if averages_ties else []
+    remedies += ["--ties expected averages"] if averages_ties else []
     return f" {', '.join(remedies)}." if remedies else ""
 
 
@@ -84,9 +84,9 @@ def weigh_ties(
 def find_common_length(run: JudgedRun) -> tuple[int, int]:
     """Return how many documents at least half of a run's lists have, and of how many lists."""
     n_of_length = run.facts.n_queries_of_length
-    (length, n), *_ = n_of_length.most_common(1) or [(0, 0)]
+    n, length = max(((n, -length) for length, n in n_of_length.items()), default=(0, 0))
     is_common = n > 1 and 2 * n >= n_of_length.total() and run.qrels.list_kind != "grades"
-    return (length, n) if is_common else (0, 0)
+    return (-length, n) if is_common else (0, 0)
 
 
 def _find_short_lists(run: JudgedRun, measures: Sequence[Measure]) -> Iterator[Note]:
