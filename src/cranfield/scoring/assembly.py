@@ -60,7 +60,7 @@ class Assembly:
         notes += ends.notes(self._measures)
         notes += self._option_notes
         measures = self._measures
-        self._lengths[name] = find_common_length(matched_run)[0]
+        self._lengths[name] = find_common_length(matched_run)
         scores = Scores(name, measures, query_ids, values, counts, recipe, tuple(notes), ends)
         return scores if self._slices is None else _add_slices(scores, matched_run, self._slices)
 

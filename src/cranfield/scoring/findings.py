@@ -221,7 +221,7 @@ def _judged_findings(
     if qrels.graded and not qrels.has_groups:
         shares = Plan((parse(f"Judged@{k}"),)).values(judged)[:, 0]  # (n_queries,)
         judged_share = facts[f"Judged@{k}"] = float(mean(shares[matched_run.is_in_run]))
-    if length := find_common_length(matched_run)[0]:
+    if length := find_common_length(matched_run):
         facts["documents a query"] = length
     yield from (note for note in matched_run.notes if note.code == "rank-gaps")
     yield from find_own_judgments(matched_run, "error")

@@ -15,7 +15,7 @@ from cranfield.errors import MeasureError, OptionError
 from cranfield.measures import Measure
 from cranfield.measures.parameters import Depth
 from cranfield.notes import RANK_ORDERS_TIES, Note
-from cranfield.render.numbers import format_names, format_query_count
+from cranfield.render.numbers import format_names
 
 _TIE_FAMILIES = ("nDCG", "AP", "RR", "P", "R")
 _MIN_TIED_SHARE = 0.1  # of the documents that a measure looks at
@@ -81,12 +81,12 @@ def weigh_ties(
     return effects
 
 
-def find_common_length(run: JudgedRun) -> tuple[int, int]:
-    """Return how many documents at least half of a run's lists have, and of how many lists."""
+def find_common_length(run: JudgedRun) -> int:
+    """Return how many documents at least half of a run's lists have, and two of them; or 0."""
     n_of_length = run.facts.n_queries_of_length
     n, length = max(((n, -length) for length, n in n_of_length.items()), default=(0, 0))
     is_common = n > 1 and 2 * n >= n_of_length.total() and run.qrels.list_kind != "grades"
-    return (-length, n) if is_common else (0, 0)
+    return -length if is_common else 0
 
 
 def _find_short_lists(run: JudgedRun, measures: Sequence[Measure]) -> Iterator[Note]:
@@ -94,11 +94,11 @@ def _find_short_lists(run: JudgedRun, measures: Sequence[Measure]) -> Iterator[N
 
     None where `depth` cuts the lists, or all judged documents are in them.
     """
-    length, n = find_common_length(run)
+    length = find_common_length(run)
     names = [str(measure) for measure in measures if 0 < length < _find_cutoff(measure)]
     if names and run.judging.depth is None and run.facts.n_missed:
-        text = f"{format_names(names)}: lists end at rank {length:,} in {format_query_count(n)}."
-        yield Note("depth", "info", text, n)
+        text = f"{format_names(names)}: at least half of the lists end at rank {length:,}."
+        yield Note("depth", "info", text)
 
 
 def _find_cutoff(measure: Measure) -> int:
