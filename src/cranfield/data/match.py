@@ -242,11 +242,13 @@ def _join_matches(qrels: Qrels, block_matches: Sequence[_BlockMatch], is_regroup
 
 def _join_placements(placements: Sequence[Placement]) -> Placement:
     """Return the placements of several blocks as one."""
+    tied_counts = [placement.n_tied_of_rank for placement in placements]
+    ranks = _concatenate(np.arange(len(counts)) for counts in tied_counts)
     return Placement(
         _concatenate(placement.rank for placement in placements),
         _concatenate(placement.tie_first for placement in placements),
         _concatenate(placement.tie_size for placement in placements),
-        _concatenate(placement.tied_rank for placement in placements),
+        np.bincount(ranks, _concatenate(tied_counts)).astype(np.int64),
         sum(placement.n_all_tied for placement in placements),
         sum(placement.n_unsorted for placement in placements),
     )
@@ -333,7 +335,7 @@ def _match_dicts(qrels: Qrels, run: Run, judging: Judging) -> Match:
         _concatenate(hits.rank for hits in query_hits),
         _concatenate(hits.tie_first for hits in query_hits),
         _concatenate(hits.tie_size for hits in query_hits),
-        _concatenate(hits.tied_rank for hits in query_hits),
+        np.bincount(_concatenate(hits.tied_rank for hits in query_hits)),
         sum(hits.is_all_tied for hits in query_hits),
     )
     return Match(

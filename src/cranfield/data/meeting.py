@@ -182,7 +182,7 @@ class MatchedRun(JudgedRun):
             self.n_hits,
             len(self.qrels) - self.n_hits,
             int(match.n_retrieved.sum()),
-            len(placement.tied_rank),
+            int(placement.n_tied_of_rank.sum()),
             placement.n_all_tied,
             placement.n_unsorted,
             self.n_appended,
@@ -236,7 +236,7 @@ class MatchedRun(JudgedRun):
             none_relevant=averaging.left_out_counts.get("relevant", 0),
             unjudged_queries=averaging.n_unjudged,
             rows_left_out=match.left_out.count + self.qrels.left_out.count,
-            tied=len(match.placement.tied_rank),
+            tied=self.facts.n_tied,
         )
 
 

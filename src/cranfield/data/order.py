@@ -226,7 +226,7 @@ class Placement(NamedTuple):
     rank: Ints  # (rows,)
     tie_first: Ints = _NO_ROWS  # (rows,) the rank of the first document of the same score
     tie_size: Ints = _NO_ROWS  # (rows,) how many documents have that score
-    tied_rank: Ints = _NO_ROWS  # (tied rows of counted groups,) rows that share a score
+    n_tied_of_rank: Ints = _NO_ROWS  # [rank]: rows of counted groups that share a score
     n_all_tied: int = 0  # counted groups of several rows, all of the same score
     n_unsorted: int = 0  # counted groups of several rows that do not fall by score
 
@@ -276,15 +276,15 @@ def rank_documents(
         position_of_row = np.arange(len(group))
         position_of_row[ranked_rows] = unsorted_rows
         position = position_of_row[rows]
-    tied_position = np.flatnonzero(continues_tie[:-1] | continues_tie[1:])
-    tied_group, rank = group[tied_position], position - begins + 1
-    tied_rank = (tied_position - starts[tied_group] + 1)[is_counted[tied_group]]
-    if not len(tied_position):
-        return Placement(rank, rank, np.ones_like(rank), tied_rank, n_all_tied, n_unsorted)
+    rank = position - begins + 1
+    if not continues_tie.any():
+        return Placement(rank, rank, np.ones_like(rank), n_unsorted=n_unsorted)
+    is_tied = (continues_tie[:-1] | continues_tie[1:]) & np.repeat(is_counted, counts)
+    n_tied_of_rank = np.bincount(consecutive_numbers(1, counts)[is_tied])
     tie_begin = np.flatnonzero(~continues_tie)  # (ties + 1,) positions; a tie may have one row
     tie = tie_begin.searchsorted(position, "right") - 1
     tie_first, tie_size = tie_begin[tie] - begins + 1, np.diff(tie_begin)[tie]
-    return Placement(rank, tie_first, tie_size, tied_rank, n_all_tied, n_unsorted)
+    return Placement(rank, tie_first, tie_size, n_tied_of_rank, n_all_tied, n_unsorted)
 
 
 def _sort_rows(

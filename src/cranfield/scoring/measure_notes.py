@@ -68,7 +68,7 @@ def weigh_ties(
         return effects
     for effect, measure, column in zip(effects, measures, values.T, strict=True):
         k = min(_find_cutoff(measure) or NO_CUTOFF, judging.depth or NO_CUTOFF)
-        n_tied = np.count_nonzero(run.match.placement.tied_rank <= k)
+        n_tied = run.match.placement.n_tied_of_rank[: k + 1].sum()
         effect[:2] = np.minimum(run.match.n_retrieved, k).sum(), n_tied
         if measure.name in _TIE_FAMILIES and n_tied >= max(1, min_share * effect[0]):
             effect[2:] = np.nan
@@ -122,6 +122,7 @@ def compare_lengths(measures: Sequence[Measure], length_of_run: Mapping[str, int
     verbs = ("has" if len(runs) == 1 else "have" for runs in runs_of_length.values())
     pairs = zip(runs_of_length.items(), verbs, strict=True)
     parts = [f"{format_names(runs)} {verb} {length:,}" for (length, runs), verb in pairs]
-    text = f"{format_names(names)}: {'; '.join(parts)} documents a query. "
-    text += f"--depth {shortest} cuts all alike."
+    text = (
+        f"{format_names(names)}: {'; '.join(parts)} documents a query. --depth {shortest} cuts all."
+    )
     return [Note("depth", "warning", text)] if names else []
