@@ -122,7 +122,5 @@ def compare_lengths(measures: Sequence[Measure], length_of_run: Mapping[str, int
     verbs = ("has" if len(runs) == 1 else "have" for runs in runs_of_length.values())
     pairs = zip(runs_of_length.items(), verbs, strict=True)
     parts = [f"{format_names(runs)} {verb} {length:,}" for (length, runs), verb in pairs]
-    text = (
-        f"{format_names(names)}: {'; '.join(parts)} documents a query. --depth {shortest} cuts all."
-    )
-    return [Note("depth", "warning", text)] if names else []
+    text = f"{'; '.join(parts)} documents a query. --depth {shortest} cuts all alike."
+    return [Note("depth", "warning", f"{format_names(names)}: {text}")] if names else []

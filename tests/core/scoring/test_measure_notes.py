@@ -294,7 +294,7 @@ def test_systems_whose_lists_end_at_different_ranks(
     notes = [note for note in systems.notes if note.code == "depth" and note.is_grave]
     text = (
         f"{named}: bm25 has {deep:,}; short has {short} documents a query. "
-        f"--depth {short} cuts all."
+        f"--depth {short} cuts all alike."
     )
     assert [note.text for note in notes] == ([] if named is None else [text])
     if named is not None:
@@ -315,7 +315,7 @@ def test_every_verb_says_that_systems_end_at_different_ranks(write: Any) -> None
         paths.append(write(f"{name}.run", "".join(rows)))
     judged = [f"{query} 0 {doc} 1\n" for query, docs in qrels.items() for doc in docs]
     judgments = write("qrels.txt", "".join(judged))
-    text = "R@1000: deep has 40; bm25, dense have 20 documents a query. --depth 20 cuts all."
+    text = "R@1000: deep has 40; bm25, dense have 20 documents a query. --depth 20 cuts all alike."
     for result in (
         evaluate(judgments, paths, "R@1000"),
         compare(judgments, paths, "R@1000"),
