@@ -25,13 +25,12 @@ from cranfield.formats.small.read import (
 from cranfield.formats.small.text_lines import read_file_lines, read_utf8_lines, require_utf8
 from cranfield.formats.source import Source
 
-# A file, a dict {id: text}, or a table with a column of ids and one of texts.
+# A file, a dict {id: text}, or a table, or rows, with a column of ids and one of texts.
 TextsLike: TypeAlias = str | os.PathLike[str] | Mapping[Any, Any] | Iterable[Any]
 
-# The names of the column of ids, and of texts: the first that is not empty.
 QUERY_TEXT, DOC_TEXT = "query_text", "document_text"  # columns of texts beside ids
 _TITLES = ("title", "name", "topic")
-_TEXTS = (
+_TEXTS = (  # the names of columns of texts, also of titles: the first that is not empty counts
     *("title", "text", "query", "question", "body", "contents", "content", "passage"),
     *("description", "desc", "name", "topic"),
 )
@@ -59,17 +58,17 @@ def read_texts(
     role: IdRole = "query",
     with_titles: bool = False,
 ) -> dict[str, str]:
-    """Return {id: text} for the `ids` that have a text; white space becomes blanks.
+    """Return {id: text} for the `ids` that have a text; white space becomes one blank.
 
-    `role`: the ids of which side's column are searched for first. `title` is the data's name in
-    errors. `data` is a file, a table in memory, rows, or a dict {id: text}, or {id: {"title":
-    ...}}. A file is TREC topics, a table with a column of ids and one of texts (or two columns
-    without names), JSON lines, or a JSON object {id: text}. The title is the text if it is not
-    empty; `with_titles`: the title and the text, if there are both, joined by a colon. In JSON
-    lines and tab-separated files, only the lines of these ids are read; other lines are not
-    checked. If an id has several texts, the first counts.
+    `role`: whose usual names of the column of ids are searched for first. `title` is the data's
+    name in errors. `data` is a file, a table in memory, rows, or a dict {id: text}, or {id:
+    {"title": ...}}. A file is TREC topics, a table with a column of ids and one of texts (or two
+    columns without names), JSON lines, or a JSON object {id: text}. Of a row's texts, the first in
+    `_TEXTS` that is not empty counts, `title` before others; `with_titles`: a title and another
+    text, if there are both, joined by a colon. In JSON lines, and in tab-separated files that begin
+    without quotation marks, lines of other ids are not checked. Of an id's rows, the first counts.
 
-    Raises InputError for data without texts, with the line.
+    Raises InputError for data without texts, or with a fault.
 
     >>> read_texts({"q1": "read a  CSV file", "q2": "sort"}, ["q1"])
     {'q1': 'read a CSV file'}
@@ -93,7 +92,7 @@ _TextsOfFields = list[tuple[str, str]]  # the name of the field, the text, which
 def _read_pairs(
     data: Any, requested_ids: Collection[str], title: str, ids: Sequence[str]
 ) -> Iterator[tuple[str, _TextsOfFields]]:
-    """Yield each id with its texts, in the order of `_TEXTS`; `ids` are names of their column."""
+    """Yield each id with its texts, in the order of `_TEXTS`; `ids` are names of its column."""
     names = ("id", "text")
     form = TableForm(title, names, ids, bare_description="an id and its text,", hint=_HINT)
     if isinstance(data, Mapping):
@@ -120,7 +119,7 @@ def _read_pairs(
 
 
 def _read_table_texts(table: Table, ids: Sequence[str]) -> Iterator[tuple[str, _TextsOfFields]]:
-    """Yield the id of each row of a table with the row's texts."""
+    """Yield the id of each row of a table with the row's texts; InputError without such columns."""
     if not table.n_rows:
         return
     id_position = 0 if table.is_headless else table.find_query_column(ids)
@@ -162,9 +161,10 @@ _LONG_REFERENCE = re.compile(r"&(?=#[0-9]{100})")  # no character's: read as the
 
 
 def _read_topics(text: str, name: str) -> Iterator[tuple[str, str]]:
-    """Yield the number and the title of each topic: `<top>` with `<num>`, or `<topic number=...>`.
+    """Yield each topic's number and title, or else another of `_TEXTS`, in one line.
 
-    Raises InputError for a text without topics.
+    Topics are `<top>` with `<num>`, `<topic number=...>`, or `<query id=...>`; without a number,
+    they are left out. Raises InputError for a text without topics. `name` is the file's in errors.
     """
     parts = re.findall(r"<(top|topic|query)\b([^<>]*)>(.*?)(?=</\1>|<\1\b|\Z)", text, re.S | re.I)
     topics = [topic for topic in parts if topic[0].lower() != "query"] or parts
@@ -176,8 +176,8 @@ def _read_topics(text: str, name: str) -> Iterator[tuple[str, str]]:
         if match is None:
             continue
         n_topics += 1
-        texts = (re.search(rf"<{field}>(.*?)(?=<|\Z)", inside, re.S | re.I) for field in _TEXTS)
-        title = next((match[1] for match in texts if match and match[1].strip()), "")
+        matches = (re.search(rf"<{field}>(.*?)(?=<|\Z)", inside, re.S | re.I) for field in _TEXTS)
+        title = next((match[1] for match in matches if match and match[1].strip()), "")
         title = html.unescape(_LONG_REFERENCE.sub("&amp;", title))
         title = re.sub(r"^\s*(?:topic|description):\s*", "", title, flags=re.I)
         yield match[1].strip(), _to_one_line(title)
@@ -189,7 +189,7 @@ def _read_topics(text: str, name: str) -> Iterator[tuple[str, str]]:
 
 
 def _choose_lines(source: Source, requested_ids: Collection[str], ids: Sequence[str]) -> ReadLines:
-    """Return a function that reads a file's lines, without other ids' if each line is a row."""
+    """Return a function that reads a file's lines, without most other ids' if a line is a row."""
     lines = read_file_lines(source)
     first_line = next(lines, (1, ""))
     may_hold_id = _make_line_test(first_line[1], requested_ids, ids)
@@ -204,7 +204,8 @@ def _make_line_test(
 ) -> Callable[[str], bool] | None:
     """Return a test whether a line may have a requested id, from the first line of a file.
 
-    None if an id's text may span several lines. `ids` are names of the ids' column.
+    None unless it shows JSON lines, or fields with tabs and without quotation marks. `ids` are
+    names of the ids' column.
     """
     id_set = set(requested_ids)
     if first.lstrip()[:1] == "{":
