@@ -184,10 +184,7 @@ def two_roles_error(column: str | int | None, *roles: Role) -> OptionError:
 def find_stated_column(
     names: Sequence[str], column: str | int | None, side: Side, user_columns: ColumnsLike | None
 ) -> int:
-    """Return the position, from 0, of a column that is stated by name or by number, from 1.
-
-    Raises InputError if there is none, or two of that name.
-    """
+    """Return the position, from 0, of a column stated by name or number, from 1; or InputError."""
     if isinstance(column, int):
         if column > len(names):
             raise InputError(f"has {len(names)} columns, no column {column}", kind="columns")

@@ -230,10 +230,7 @@ _MOST_COLUMNS = 10_000  # columns; with more, Arrow needs several times the memo
 def read_columns(
     raw: Bytes, separator: str, n_columns: int, type_of_position: "dict[int, pa.DataType]"
 ) -> "list[pa.Array] | None":
-    """Return columns, {position: type}, of lines of text; None if Arrow cannot read them rightly.
-
-    The lines must all have `n_columns` fields, and `separator` between them.
-    """
+    """Return columns, {position: type}, of lines of `n_columns` fields; None if Arrow cannot."""
     import pyarrow as pa
     from pyarrow import csv
 

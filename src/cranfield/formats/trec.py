@@ -52,10 +52,7 @@ _SUBTOPICS_HINT = (
 
 
 def read_run(source: Source, sample: bytes) -> WhiteSpaceLines:
-    """Return a run in TREC's form; its first lines, `sample`, show which columns it has.
-
-    Raises InputError if that is ambiguous.
-    """
+    """Return a run's rows in TREC's form; `sample`, its start, shows its columns, or InputError."""
     lines = [line.split() for line in _first_data_lines(sample)]
     n = len(lines[0]) if lines else 6
     if n == 2:
@@ -86,10 +83,7 @@ def _read_line_format(names: str, title: str, file: InputFile) -> WhiteSpaceLine
 
 
 def _read_numbered(file: InputFile) -> WhiteSpaceLines:
-    """Return the rows of a file without a header whose columns the user has numbered.
-
-    Raises InputError for columns stated by name, or without query and document.
-    """
+    """Return the rows of a file without a header by the user's column numbers; or InputError."""
     column_of_role = resolve_roles(file.user_columns, file.side)
     position_of_role = {
         role: column - 1 for role, column in column_of_role.items() if isinstance(column, int)
@@ -155,10 +149,7 @@ def _are_ranks(lines: list[list[bytes]], position: int) -> bool:
 
 
 def _ambiguity_error(n: int, why: str, guess: str = "") -> InputError:
-    """Return the error that the columns of lines with n fields are ambiguous.
-
-    `why` is the reason; `guess` comes before the hint.
-    """
+    """Return the error that the columns of lines with n fields are ambiguous, and `why`."""
     hint = (
         guess + "Judgments come first, once: QRELS RUN. If this is a run, state its columns, "
         "counted from 1, as in columns={'query_id': 1, 'doc_id': 3, 'score': 4} "
@@ -256,7 +247,7 @@ def _write_line_format(
     names: str, stream: IO[bytes], blocks: Iterable[Block], target: OutputFile
 ) -> None:
     """Write judgments in lines of the columns `names`; OptionError if they lack one."""
-    roles = [ROLE_OF_NAME.get(name, name) for name in names.split()]  # a name, where there is none
+    roles = [ROLE_OF_NAME.get(name, name) for name in names.split()]  # or the name without one
 
     def list_columns(block: Block) -> list[Any]:
         column_of_role = {

@@ -70,10 +70,7 @@ def _read_lists(texts: Iterable[str], title: str) -> Iterator[tuple[str, int | N
 
 
 def _parse_grades(text: str, *, may_be_empty: bool) -> list[float | None]:
-    """Return the grades in a text, best rank first; None for an unjudged document.
-
-    InputError for anything else, and for a text without grades unless it `may_be_empty`.
-    """
+    """Return the grades in a text, best rank first, None for unjudged; InputError for no grade."""
     text = text.strip()
     if text.startswith("[") and text.endswith("]"):
         text = text[1:-1]

@@ -125,7 +125,7 @@ def _cells_of_dict(source: NestedObject) -> Iterator[_Cell]:
 
 
 def _gather_labels(cells: Iterable[_Cell], origin: Origin) -> dict[str, dict[str, str | float]]:
-    """Return {kind: {query: label}}; InputError for no label or id, or a second label."""
+    """Return {kind: {query: label}}; InputError for a bad label or id, or two labels of a query."""
     labels_of_kind: dict[str, dict[str, str | float]] = {}
     for row, query, kind, cell in cells:
         query = origin.read_id(row, query)

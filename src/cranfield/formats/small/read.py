@@ -123,10 +123,7 @@ class Origin:
 
 
 class Table(Origin):
-    """Columns of equal length, and their names; `is_headless`: a text without names.
-
-    `name` is the table's name in errors.
-    """
+    """Columns of equal length, and their names; `is_headless`: a text without names."""
 
     def __init__(
         self,
