@@ -158,7 +158,7 @@ class Lines(Rows):
         find_line = partial(self._find_line, offset, len(raw))
         if "group" in roles:  # judgments in groups are few
             return self._read_line_by_line(raw, roles, find_line, errors)
-        # Whole numbers are read as text first: Arrow would accept hexadecimal ones.
+        # Whole numbers and grades are read as text first: Arrow would accept hexadecimal ones.
         types = {
             self.position_of_role[role]: pa.float64() if role in FRACTIONS else pa.binary()
             for role in ("query", "doc", *roles)
@@ -225,14 +225,14 @@ class Lines(Rows):
         their positions among these as `good_rows`.
         """
         read_roles = sorted(("query", "doc", *roles), key=lambda role: role not in IDS)  # ids first
-        fields_of_role: dict[Role, list[Any]] = {role: [] for role in read_roles}
+        values_of_role: dict[Role, list[Any]] = {role: [] for role in read_roles}
         good_rows: list[int] = []
         faults = FaultLog(errors)
         for row, line in enumerate(lines):
             fault = line.fault
             if fault is None:
                 try:
-                    fields = [self._read_field(role, line) for role in read_roles]
+                    row_values = [self._read_field(role, line) for role in read_roles]
                 except InputError as error:
                     fault = error
             if fault is not None:
@@ -244,15 +244,15 @@ class Lines(Rows):
                 )
                 continue
             good_rows.append(row)
-            for role, field in zip(read_roles, fields, strict=True):
-                fields_of_role[role].append(field)
+            for role, value in zip(read_roles, row_values, strict=True):
+                values_of_role[role].append(value)
         columns: dict[Role, Any] = {
-            role: Ids.of(fields)
+            role: Ids.of(values)
             if role in IDS
-            else to_grades(fields)
+            else to_grades(values)
             if COLUMNS[role].whole_if_possible
-            else np.array(fields, np.float64 if role in FRACTIONS else np.int64)
-            for role, fields in fields_of_role.items()
+            else np.array(values, np.float64 if role in FRACTIONS else np.int64)
+            for role, values in values_of_role.items()
         }
         query, doc = columns.pop("query"), columns.pop("doc")
         find_good_line = partial(find_line, good_rows=good_rows)

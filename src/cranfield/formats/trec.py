@@ -269,8 +269,8 @@ def _make_format(
 ) -> Format:
     """Return a format of judgments in lines of the columns `names`.
 
-    `title` names it in lists of formats, `read_title` in what is said of a file that was read;
-    `remark` follows `names` in the documentation.
+    `title` is its name in the documentation, where `remark` follows `names`; `read_title` begins
+    the description of rows that were read.
     """
     roles = {ROLE_OF_NAME[column] for column in names.split() if column in ROLE_OF_NAME}
     roles = roles - {"query", "doc"} | {"grade"}  # a level can be a grade

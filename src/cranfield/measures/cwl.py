@@ -137,7 +137,7 @@ def _translate(name: str, parameters: Parameters) -> tuple[str, Parameters]:
 
 
 def _linearity(parameters: Parameters) -> Linearity:
-    """Return "exact" for a user who goes on whatever was found: each rank has a fixed weight."""
+    """Return "exact" for a user who does not heed what was found: each rank has a fixed weight."""
     model, _ = _read_model(parameters["model"])
     return "exact" if model.ignores_gain and parameters["unjudged"] == 0 else "no"
 

@@ -192,7 +192,7 @@ class Depth:
 def write_parameters(parameters: Iterable[tuple[str, Any]], positional: str | None = None) -> str:
     """Return the parameters as written behind a name, `(rel=2)`; `positional` without its name.
 
-    A parameter that is None is left out; without any, the text is empty.
+    Parameters of None are left out; without any other, the text is empty.
     """
     texts = [
         _write_literal(value) if name == positional else f"{name}={_write_literal(value)}"

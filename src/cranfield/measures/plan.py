@@ -63,7 +63,7 @@ class Measure:
     """
 
     name: str
-    cutoff: Depth | float | None = None
+    cutoff: Depth | float | None = None  # a recall point is a float
     given: tuple[tuple[str, Any], ...] = field(default=())  # not the default, or the unnamed one
     # What was stated, be it as the default: where grades are fractions, `rel` has to be; and a
     # convention leaves such parameters alone.

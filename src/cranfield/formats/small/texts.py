@@ -47,7 +47,7 @@ def _id_columns(role: IdRole) -> list[str]:
     return [*dict.fromkeys([*id_names, "_id", "id", *NAMES[role], *NAMES["query"], *NAMES["doc"]])]
 
 
-_IDS: Mapping[IdRole, Sequence[str]] = {role: _id_columns(role) for role in get_args(IdRole)}
+_ID_NAMES: Mapping[IdRole, Sequence[str]] = {role: _id_columns(role) for role in get_args(IdRole)}
 
 
 def read_texts(
@@ -75,7 +75,7 @@ def read_texts(
     """
     requested_ids = {*ids}
     text_of_id: dict[str, str] = {}
-    for text_id, texts_of_fields in _read_pairs(data, requested_ids, title, _IDS[role]):
+    for text_id, texts_of_fields in _read_pairs(data, requested_ids, title, _ID_NAMES[role]):
         text_of_field = {field: text for field, text in texts_of_fields if text}
         if text_id in requested_ids and text_of_field:
             titles = [text for field, text in text_of_field.items() if field in _TITLES]
@@ -90,11 +90,11 @@ _TextsOfFields = list[tuple[str, str]]  # the name of the field, the text, which
 
 
 def _read_pairs(
-    data: Any, requested_ids: Collection[str], title: str, ids: Sequence[str]
+    data: Any, requested_ids: Collection[str], title: str, id_names: Sequence[str]
 ) -> Iterator[tuple[str, _TextsOfFields]]:
-    """Yield each id with its texts, in the order of `_TEXTS`; `ids` are names of its column."""
+    """Yield each id, from a column with one of `id_names`, with its texts, ordered as `_TEXTS`."""
     names = ("id", "text")
-    form = TableForm(title, names, ids, bare_description="an id and its text,", hint=_HINT)
+    form = TableForm(title, names, id_names, bare_description="an id and its text,", hint=_HINT)
     if isinstance(data, Mapping):
         for text_id, member in as_dict(data, title).items():
             yield to_id_text(text_id, title), _list_texts(member)
@@ -103,7 +103,7 @@ def _read_pairs(
     if source is None or detect_columnar_format(source, source.read_start(4096)) is not None:
         table = read_table(data, form)
     else:
-        read_lines = _choose_lines(source, requested_ids, ids)
+        read_lines = _choose_lines(source, requested_ids, id_names)
         if first_character(read_lines) == "<":
             text = "".join(line for _, line in read_lines())
             for text_id, topic_title in _read_topics(text, source.name):
@@ -115,14 +115,16 @@ def _read_pairs(
             (str(text_id), _list_texts(member)) for text_id, member in table.members.items()
         )
     else:
-        yield from _read_table_texts(table, ids)
+        yield from _read_table_texts(table, id_names)
 
 
-def _read_table_texts(table: Table, ids: Sequence[str]) -> Iterator[tuple[str, _TextsOfFields]]:
+def _read_table_texts(
+    table: Table, id_names: Sequence[str]
+) -> Iterator[tuple[str, _TextsOfFields]]:
     """Yield the id of each row of a table with the row's texts; InputError without such columns."""
     if not table.n_rows:
         return
-    id_position = 0 if table.is_headless else table.find_query_column(ids)
+    id_position = 0 if table.is_headless else table.find_query_column(id_names)
     text_columns = table.other_columns([id_position])
     text_positions = [
         i for name in _TEXTS for i, column_name in text_columns if plain_name(column_name) == name
@@ -188,11 +190,13 @@ def _read_topics(text: str, name: str) -> Iterator[tuple[str, str]]:
 # ---- only the lines of some ids -----------------------------------------------------------------
 
 
-def _choose_lines(source: Source, requested_ids: Collection[str], ids: Sequence[str]) -> ReadLines:
+def _choose_lines(
+    source: Source, requested_ids: Collection[str], id_names: Sequence[str]
+) -> ReadLines:
     """Return a function that reads a file's lines, without most other ids' if a line is a row."""
     lines = read_file_lines(source)
     first_line = next(lines, (1, ""))
-    may_hold_id = _make_line_test(first_line[1], requested_ids, ids)
+    may_hold_id = _make_line_test(first_line[1], requested_ids, id_names)
     if may_hold_id is None:
         return partial(read_utf8_lines, source)
     requested_lines = [first_line, *(line for line in lines if may_hold_id(line[1]))]
@@ -200,12 +204,11 @@ def _choose_lines(source: Source, requested_ids: Collection[str], ids: Sequence[
 
 
 def _make_line_test(
-    first: str, requested_ids: Iterable[str], ids: Sequence[str]
+    first: str, requested_ids: Iterable[str], id_names: Sequence[str]
 ) -> Callable[[str], bool] | None:
     """Return a test whether a line may have a requested id, from the first line of a file.
 
-    None unless it shows JSON lines, or fields with tabs and without quotation marks. `ids` are
-    names of the ids' column.
+    None unless it shows JSON lines, or fields with tabs and without quotation marks.
     """
     id_set = set(requested_ids)
     if first.lstrip()[:1] == "{":
@@ -214,7 +217,7 @@ def _make_line_test(
         except ValueError:  # an object that continues
             return None
         # The id at the beginning of a line, as in all lines of BEIR's files.
-        key = re.escape(next((own_names[name] for name in ids if name in own_names), "_id"))
+        key = re.escape(next((own_names[name] for name in id_names if name in own_names), "_id"))
         first_id = re.compile(r'\s*\{\s*"' + key + r'"\s*:\s*"([^"\\]*)"\s*[,}]')
         spellings = {*id_set, *(json.dumps(name)[1:-1] for name in id_set)}
         # An escaped character may be spelled in many ways.
@@ -227,7 +230,7 @@ def _make_line_test(
         return may_hold_object
     if "\t" in first and '"' not in first and first.lstrip()[:1] not in ("[", "<"):
         names = [plain_name(name) for name in first.split("\t")]
-        position = next((names.index(name) for name in ids if name in names), 0)
+        position = next((names.index(name) for name in id_names if name in names), 0)
 
         def may_hold_fields(line: str) -> bool:
             fields = line.split("\t", position + 1)
