@@ -16,7 +16,7 @@ SYSTEMS = ("system", "run", "run_name", "retriever", "model", "method")
 def refuse_mixture(rows: Rows) -> None:
     """Raise DuplicateError if two systems of a table have the same document, or one query's list.
 
-    The table is searched once, in the columns whose names are usual for systems.
+    The table is searched once, in columns without a role whose names are usual for systems.
     """
     table: Rows = getattr(rows, "source_rows", rows)  # of which these rows are a part
     if table.mixture_errors is None:

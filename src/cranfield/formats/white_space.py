@@ -54,7 +54,7 @@ class WhiteSpaceLines(Lines):
         self.is_ranking = len(column_names) == 2  # there are no numbers
 
     def find_query(self, line: bytes) -> bytes | None:
-        """Return a line's query, None for a line without data."""
+        """Return a line's query (its last field if that is missing), None for one without data."""
         position = self.position_of_role["query"]
         fields = line.split(None, position + 1)
         if not fields or fields[0].startswith(b"#"):
