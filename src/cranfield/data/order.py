@@ -276,14 +276,16 @@ def rank_documents(
         position_of_row = np.arange(len(group))
         position_of_row[ranked_rows] = unsorted_rows
         position = position_of_row[rows]
-    rank = position - begins + 1
-    if not continues_tie.any():
-        return Placement(rank, rank, np.ones_like(rank), n_unsorted=n_unsorted)
-    is_tied = (continues_tie[:-1] | continues_tie[1:]) & np.repeat(is_counted, counts)
-    n_tied_of_rank = np.bincount(consecutive_numbers(1, counts)[is_tied])
-    tie_begin = np.flatnonzero(~continues_tie)  # (ties + 1,) positions; a tie may have one row
-    tie = tie_begin.searchsorted(position, "right") - 1
-    tie_first, tie_size = tie_begin[tie] - begins + 1, np.diff(tie_begin)[tie]
+    edges = np.flatnonzero(continues_tie[1:] != continues_tie[:-1])  # first and last positions
+    tie_begin, tie_last = np.append(edges, [len(group)] * 2).reshape(-1, 2).T  # (ties + 1,)
+    tie_group, n_docs = group[tie_begin[:-1]], tie_last - tie_begin + 1
+    first_rank = tie_begin[:-1] - starts[tie_group] + 1
+    n_tied_of_rank = np.bincount(
+        consecutive_numbers(first_rank, n_docs[:-1] * is_counted[tie_group])
+    )
+    tie, rank = tie_last.searchsorted(position), position - begins + 1
+    tie_first = np.minimum(tie_begin[tie], position) - begins + 1
+    tie_size = np.where(tie_begin[tie] <= position, n_docs[tie], 1)
     return Placement(rank, tie_first, tie_size, n_tied_of_rank, n_all_tied, n_unsorted)
 
 
