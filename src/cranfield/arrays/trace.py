@@ -2,8 +2,8 @@
 
 A measure that is run on them gives its value and, with it, the steps that led to the value. It runs
 the same code on the same numbers: what is shown cannot differ from what is computed. A step is a
-call of a function that is marked as a `step`: one of numpy's, a function of arrays, a method of a
-`Recordable`. All other code simply runs, and is recorded by the steps that it takes.
+call of one of numpy's functions, of a function that is marked as a `step`, or of a method or
+property of a `Recordable`. All other code simply runs, and is recorded by the steps that it takes.
 """
 
 import sys
@@ -41,9 +41,10 @@ UNKNOWN, CONSTANT, ITEM = "unknown", "constant", "item"
 class Step:
     """How an array or an object was made: by `op` from `inputs`.
 
-    `op` is the function itself, numpy's or ours, or the name of an attribute that was read.
-    `row_owner` is the ranking, or the object with groups, whose rows or groups the rows of an array
-    are; None: the array belongs to the query itself. `name` is the measure's word for the array.
+    `op` is the function itself, numpy's or ours, the name of an attribute that was read, or
+    UNKNOWN, CONSTANT or ITEM. `row_owner` is the ranking, or the object with groups, whose rows or
+    groups the rows of an array are; None: the array belongs to the query itself. `name` is the
+    measure's word for the array.
     """
 
     op: Any
@@ -126,15 +127,15 @@ class TracedArray(np.ndarray[Any, np.dtype[Any]]):  # NDArray is no class from n
         self.values[remove_trace(key)] = remove_trace(replacement)
         self._note_overwriting((self,), None)
 
-    def _note_overwriting(self, targets: Iterable[Any], ufunc_result: Any) -> Any:
-        """Record that arrays were overwritten; return the first if `ufunc_result` is an array."""
+    def _note_overwriting(self, targets: Iterable[Any], result: Any) -> Any:
+        """Record overwriting; return the first traced target where `result` is an array."""
         self.mark_incomplete()
         for target in targets:
             if isinstance(target, TracedArray):
                 target.step = Step(UNKNOWN, (), target.step.row_owner)
-                if isinstance(ufunc_result, np.ndarray):
+                if isinstance(result, np.ndarray):
                     return target
-        return ufunc_result
+        return result
 
     def mark_incomplete(self) -> None:
         """Record that numbers were used without a step."""
@@ -147,7 +148,7 @@ class TracedArray(np.ndarray[Any, np.dtype[Any]]):  # NDArray is no class from n
         return self.values.flat
 
     def astype(self, *inputs: Any, **options: Any) -> Any:
-        """Return the numbers as another type; a change of a number makes the record incomplete."""
+        """Return the array as another type; the record is incomplete if a real number changes."""
         new_array = self.values.astype(*inputs, **options)
         if new_array.dtype.kind in "biuf" and (new_array != self.values).any():
             self.mark_incomplete()
@@ -262,7 +263,7 @@ class Recorder:
         return compute()
 
     def _run_method(self, method: Any, bound_arguments: BoundArguments) -> Any:
-        """Run a method of the object on plain arrays, as one step, and return its traced result."""
+        """Run a method on plain arrays as one step; return its result, traced if it can be."""
         plain_arguments = [remove_trace(argument) for argument in bound_arguments.args]
         result = method(*plain_arguments, **remove_trace(bound_arguments.kwargs))
         for argument, plain in zip(bound_arguments.args, plain_arguments, strict=True):
@@ -306,7 +307,7 @@ def make_recorder(original: Recordable, step: Step, record: Record, grouping: An
 
 @cache
 def _recorder_class(cls: Any) -> type:
-    """Return the subclass that records step methods and properties; all else is inherited."""
+    """Return the subclass that records the class's own step methods and properties."""
     members: dict[str, Any] = {}
     for name, attribute in vars(cls).items():
         if isinstance(attribute, property | cached_property):
@@ -317,11 +318,11 @@ def _recorder_class(cls: Any) -> type:
 
 
 def _record_calls(method: Any) -> Callable[..., Any]:
-    arguments = signature(method)
+    method_signature = signature(method)
 
     @wraps(method)
     def call_recorded(self: Recorder, *inputs: Any, **options: Any) -> Any:
-        return self._run_method(method, arguments.bind(self, *inputs, **options))
+        return self._run_method(method, method_signature.bind(self, *inputs, **options))
 
     return call_recorded
 
@@ -334,7 +335,7 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
 def step(function: "_Function[_Arguments]") -> "_Function[_Arguments]":
-    """Make each call of a function of arrays one step, where an argument is traced."""
+    """Make each call of a function of arrays one step, where a positional argument is traced."""
 
     @wraps(function)
     def either(*inputs: _Arguments.args, **options: _Arguments.kwargs) -> NDArray[Any]:
@@ -377,12 +378,13 @@ def give_name(name: str, column: NDArray[Any]) -> NDArray[Any]:
 
 @contextmanager
 def name_variables(is_measure_file: Callable[[str], bool]) -> Iterator[None]:
-    """Name the arrays that are traced in the block after the local variables that hold them.
+    """Name the traced arrays without a name after the local variables that hold them at a return.
 
-    `average_gain = ...` is "average gain", `n_others` the "number of others"; a trailing _ is left
-    out, so that there may be `gain_` beside a parameter `gain`. Truth values get no name: the
-    condition itself is shown. `is_measure_file` tells whether the variables of a file count. Python
-    calls a function at each return in this thread, and afterwards the profiler set before.
+    No parameter counts, nor an array that was made of nothing. `average_gain = ...` is "average
+    gain", `n_others` the "number of others"; a trailing _ is left out, so that there may be `gain_`
+    beside a parameter `gain`. Truth values get no name: the condition itself is shown.
+    `is_measure_file` tells whether the variables of a file count. Python calls a function at each
+    call and return in this thread, and after the block the profiler set before.
     """
 
     def name_locals(frame: FrameType, event: str, _: Any) -> None:
