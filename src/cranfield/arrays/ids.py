@@ -364,8 +364,9 @@ _Text = TypeVar("_Text", str, bytes)
 def deduplicate_texts(texts: Sequence[_Text], n_characters: int) -> tuple[list[_Text], Ints] | None:
     """Return the distinct texts, and each row's position among them; None for short or rare texts.
 
-    Long texts that occur often may together, with `n_characters` characters, be longer than the
-    memory, where each distinct text is one object.
+    Short texts have 128 characters on average, or fewer; of rare ones more than half are distinct.
+    All others, of `n_characters` characters together, may be longer than the memory, where each
+    distinct text is one object.
     """
     if n_characters <= 8 * FEW_WORDS * len(texts):
         return None

@@ -58,10 +58,10 @@ class Record:
     """What all arrays of one call of a measure share.
 
     `is_incomplete`: a number became a bare number without steps, as by float(), or was
-    overwritten. `is_strict`: an array that the measure makes on its own may be made of anything,
-    as np.asarray() does; the registry's own measures make constants only, and are tested.
-    `is_over`: the measure has returned, and what its arrays do from then on is no step.
-    `names` knows the names of documents and groups, which a measure does not see.
+    overwritten. `is_strict`: an array that the measure makes on its own is no constant, since it
+    may be made of anything, as by np.asarray(); the registry's own measures make constants only,
+    and are tested. `is_over`: the measure has returned, and what its arrays do from then on is no
+    step. `names` knows the names of documents and groups, which a measure does not see.
     """
 
     is_strict: bool = False
@@ -202,6 +202,7 @@ def remove_trace(argument: Any) -> Any:
 
 
 def _trace_result(result: Any, op: Any, inputs: Iterable[Any]) -> Any:
+    """Return what `op` made of `inputs`, arrays and numbers traced; a single truth value is not."""
     if isinstance(result, list):
         return [_trace_result(member, op, inputs) for member in result]
     if not isinstance(result, np.ndarray | np.generic) or isinstance(result, np.bool_):
@@ -280,6 +281,7 @@ class Recorder:
         return self._record_result(getattr(self.original, name), name, ())
 
     def _record_result(self, result: Any, op: Any, inputs: tuple[Any, ...]) -> Any:
+        """Return what `op` gave: an array traced, a Recordable as a recorder, else as it is."""
         rows_of = getattr(op, "rows_of", "same")
         grouping = None if rows_of == "query" else self.grouping
         if isinstance(result, Recordable):

@@ -78,9 +78,9 @@ def align(
     Raises:
         InputError: a score is missing, not a number, or not in the range of its measure; there is
             no system, or no query.
-        MeasureError: a measure without scores, or with texts as values.
+        MeasureError: a measure without scores; no measure, or only such as have texts as values.
         OptionError: options of reading or judging, with scores that exist already; options of
-            scores, with judgments and runs.
+            scores, with judgments and runs; less_is_better for no unknown measure of the scores.
 
     """
     scores = _align_scores(qrels, runs, measures, alignment, judging, reading)
@@ -98,6 +98,7 @@ def _align_scores(
     judging: Judging,
     reading: Reading,
 ) -> AlignedScores:
+    """Return the scores as they are before the options of extensions change them."""
     missing = alignment.missing
     refuse_mapping(measures)
     qrels_and_runs: tuple[Qrels, Run | dict[str, Run]] | None = None

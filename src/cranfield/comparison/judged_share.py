@@ -10,7 +10,7 @@ from cranfield.measures import parse
 from cranfield.measures.parameters import Depth
 from cranfield.render.numbers import format_names
 
-_APART, _ROUNDING = 0.05, 1e-12
+_APART, _ROUNDING = 0.05, 1e-12  # of shares: how far below another is low, and its slack
 
 
 def judged_shares(
