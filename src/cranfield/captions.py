@@ -38,8 +38,8 @@ def with_texts(
         **table_options: what the result's tables and rows take, such as per_query=True.
 
     Returns:
-        A result in all forms that the given one has. Tables that show such ids have a column more
-        for the texts of each kind, cut at 72 characters; rows have a column `query_text`, or
+        A result in all forms that the given one has. Tables that show such ids have one more
+        column for the texts of each kind, cut at 72 characters; rows have a column `query_text`, or
         `document_text`, with all of it.
 
     Raises:

@@ -20,10 +20,10 @@ from cranfield.lazy import cached_property
 
 Words = NDArray[Any]  # 64-bit, without sign
 
-# The first n bytes of a word, n = 0 to 8, as they lie in the memory.
+# Masks of the first n bytes of a word, n = 0 to 8, as they lie in the memory.
 _BYTE_MASKS = np.array([b"\xff" * n for n in range(9)], "S8").view(np.uint64)
 _MAX_WORDS = 64  # an identifier's tail, behind 512 bytes, is taken as Python's bytes
-FEW_WORDS = 16  # beyond 128 bytes, ordering Python's bytes costs less than so many columns
+FEW_WORDS = 16  # beyond 128 bytes, Python's bytes are quicker to order, and equal ids may share
 
 
 def _splitmix(n: int) -> Words:
@@ -355,7 +355,7 @@ def _digest(tail: bytes, keys: Words) -> np.uint64:
 
 
 def _has_one_length(length: Ints) -> bool:
-    """Tell whether there are lengths, all the same and above 0."""
+    """Tell whether there are lengths, all equal and above 0."""
     return len(length) > 0 and bool(length[0] > 0 and (length == length[0]).all())
 
 

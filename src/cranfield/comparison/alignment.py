@@ -189,8 +189,8 @@ def _is_read_once(paths: Any) -> bool:
     if not isinstance(paths, dict | list | tuple):
         return False
     path_list = paths.values() if isinstance(paths, dict) else paths
-    texts = (path for path in path_list if isinstance(path, str | os.PathLike))
-    return not all(map(os.path.isfile, texts))
+    file_paths = (path for path in path_list if isinstance(path, str | os.PathLike))
+    return not all(map(os.path.isfile, file_paths))
 
 
 def _evaluate_runs(

@@ -115,8 +115,8 @@ class Comparison(Shown):
         Queries that do not change are left out. `other` is the baseline unless stated, `measure`
         the first one; `n` is the most to return, `only` keeps those on which `system` is better, or
         worse. Where the measure has a geometric mean, the largest change is that with the ratio
-        farthest from 1. Raises OptionError for another `n` or `only`, KeyError for an unknown
-        system or measure.
+        farthest from 1. Raises OptionError if `n` is not a count or `only` another word, KeyError
+        for an unknown system or measure.
         """
         max_changes = None if n is None else check_option("n", n, whole_check(0))
         names = self.aligned.system_names

@@ -41,9 +41,7 @@ class StatedMargin(NamedTuple):
         is_share = isinstance(statement, str) and statement.endswith("%")
         try:
             margin_size = (
-                math.nan
-                if isinstance(statement, bool)
-                else float(str(statement).removesuffix("%"))
+                math.nan if isinstance(statement, bool) else float(str(statement).removesuffix("%"))
             )
         except ValueError:
             margin_size = math.nan
@@ -172,7 +170,7 @@ def _compute_margin(
     baseline: str,
     baseline_scores: Floats,
 ) -> tuple[float, Floats | None]:
-    """Return the margin in the unit compared, and each query's weight for a share of a plain mean."""
+    """Return the margin as compared, and each query's weight for a share of an arithmetic mean."""
     if is_geometric(parsed_measure):
         if not margin.is_share:
             raise OptionError(
