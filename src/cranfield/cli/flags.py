@@ -242,8 +242,8 @@ def family_options(
 ) -> Any:
     """Declare one parameter: a family of options, which are a group of `--help`.
 
-    Options in `without` are left out. `attrs` has, for an option's name, what click needs
-    beside the family's declaration: `help`, `metavar`, or `names`, as in
+    Options in `without` are left out. `attrs` has, for an option's name, what click takes beside
+    or in place of the family's declaration, such as `help`, `metavar`, or `names`, as in
     `rel={"names": ("-l", "--rel")}`.
     """
     return combined_options(family_type, _declare_family(family_type, without, group, attrs))

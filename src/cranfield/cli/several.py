@@ -134,7 +134,7 @@ class SystemFiles:
         }
 
     def _find_system_names(self, run: str, option: str) -> list[str]:
-        """Return the systems in files of a path or pattern; the text if `files` has none of them."""
+        """Return the systems in files of a path or pattern; the text if `files` has none."""
         paths = _find_files(run)
         if all(find_position(path, self.files) is None for path in paths):
             return [run]

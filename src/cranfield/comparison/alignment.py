@@ -200,6 +200,7 @@ def _evaluate_runs(
     missing: Missing,
     judging: Judging,
 ) -> AlignedScores:
+    """Return the scores of runs under the measures of numbers, with the runs' judged shares."""
     set_judging = replace(judging, queries="both" if missing == "drop" else "judged")
     named_runs = {runs.name: runs} if isinstance(runs, Run) else runs
     all_measures = list_measures(measures)
@@ -254,6 +255,7 @@ def _align_columns(
     notes: Iterable[Note],
     recipe: Mapping[str, Any],
 ) -> AlignedScores:
+    """Return columns of scores on the same queries, under the requested measures, or all."""
     names = tuple(dict.fromkeys(system for _, system in columns))
     scored_measures = dict.fromkeys(measure for measure, _ in columns)
     if not names:
