@@ -286,7 +286,7 @@ class ByteStrings:
     def compare(self, rows: Ints, second_ids: Self, second_rows: Ints) -> NDArray[np.int8]:
         """Compare pairs of ids, the second of `second_ids`, as bytes: -1, 0 or 1, (pairs,)."""
         sign = np.zeros(len(rows), np.int8)
-        open_pairs = np.arange(len(rows))  # equal so far, and none ends
+        open_pairs = np.arange(len(rows))  # equal so far, with no end seen
         for j in range(min(max(self.n_words, second_ids.n_words), _MAX_WORDS)):
             row, second_row = rows[open_pairs], second_rows[open_pairs]
             word, second_word = self.word(j, row), second_ids.word(j, second_row)
