@@ -47,15 +47,15 @@ def novel_first(levels: Levels, query: Ints, alpha: float, rel: float) -> Ints:
 
 
 def most_first(levels: Levels, query: Ints) -> Ints:
-    """Rank documents by gain in all subtopics: the sum of weights times grades: (n_documents,).
+    """Rank documents by gain in all subtopics: the sum of weights times grades above 0.
 
-    Documents without gain are left out. Arguments and ties as for `novel_first`.
+    Documents without gain are left out. Arguments, ties and shape as for `novel_first`.
     """
     weight = _group_weights(levels)
     worth = weight[levels.group] * np.maximum(levels.level, 0)
-    worth = np.bincount(levels.row, worth, len(query))
-    order = np.lexsort((-np.arange(len(query)), -worth, query))
-    order = order[worth[order] > 0]
+    gain = np.bincount(levels.row, worth, len(query))
+    order = np.lexsort((-np.arange(len(query)), -gain, query))
+    order = order[gain[order] > 0]
     first_position = np.searchsorted(query[order], query[order])
     ranks = np.zeros(len(query), np.int64)
     ranks[order] = np.arange(len(order)) - first_position + 1
