@@ -60,10 +60,10 @@ def mean_intervals(
 ) -> list[MeanInterval]:
     """Return each system's mean and the ends of its 1 - alpha interval, by Student's t.
 
-    `scores` are (n_queries, n_systems). Ends are cut to the measure's range; the range of None, an
-    unknown measure, is infinite. With one unit (a query, or a cluster) there is no interval. For a
-    measure with a geometric mean, the mean and the ends are computed from logarithms and
-    transformed back.
+    `scores` are (n_queries, n_systems). Ends are cut to the range of scores, which is infinite for
+    None, an unknown measure, and where scores are outside. With one unit (a query, or a cluster)
+    there is no interval. For a measure with a geometric mean, the mean and the ends are computed
+    from logarithms and transformed back.
 
     >>> import numpy as np
     >>> from cranfield.measures import parse

@@ -212,7 +212,7 @@ def _estimate_variance_sum(
 def find_least(
     suffices: Callable[[_Size], bool], low: _Size, find_middle: Callable[[_Size, _Size], _Size]
 ) -> _Size:
-    """Return the least number above `low` that suffices, given that `low` does not, by halving."""
+    """Return the least number above `low` that suffices, by doubling, then by `find_middle`."""
     high: _Size = low + 1
     while not suffices(high):
         low, high = high, 2 * high

@@ -40,9 +40,10 @@ class System:
 
     name: str
     mean: float
-    low: float | None
+    low: float | None  # None: no interval, of one query
     high: float | None
-    judged: float | None  # share of judged documents among those that the measure looks at
+    # Share of judged documents among those that the measure looks at; None: not known.
+    judged: float | None
     little_judged: bool  # 0.05 or more below another system's
     # Of a system that is the mean of several runs: {run: its mean}.
     runs: Mapping[str, float] | None = None
@@ -80,7 +81,7 @@ class Effects:
 
 @dataclass(frozen=True)
 class Beliefs:
-    """How probable it is that a system is better, the same, worse: with a rope, or "bayes"."""
+    """How probable it is that a system is better, the same, worse: None without rope or "bayes"."""
 
     probability_better: float | None = None
     probability_same: float | None = None

@@ -38,7 +38,7 @@ def to_compared_unit(measure: Measure | None, scores: Floats) -> Floats:
 def possible_range(measure: Measure | None) -> tuple[float, float]:
     """Return the least and the greatest score that a query may have, infinite if there is none.
 
-    None is a name that is not a measure of this library: its range is unknown.
+    None is a name that is not a measure of this library: its range is unknown, and so infinite.
 
     >>> from cranfield.measures import parse
     >>> possible_range(parse("nDCG@10")), possible_range(parse("DCG")), possible_range(None)

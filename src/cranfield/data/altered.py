@@ -296,7 +296,7 @@ class RunOperations(Documents):
         """Return the run of the blocks that `change_block` makes of blocks of whole queries.
 
         It is called `description` and the name of this run. `ranking_role` is the column that ranks
-        it; None: as before. InputError if nothing is left; `needs_rows`: or queries without rows.
+        it; None: as before. Raises InputError if nothing, or, with `needs_rows`, no row is left.
         """
         self._refuse_spans()
         roles = self._extra_roles

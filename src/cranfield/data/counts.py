@@ -30,7 +30,7 @@ _COUNT_TEXTS = (
 
 @dataclass(unsafe_hash=True)
 class Counts:
-    """How many queries a result averages or leaves out, and rows and ties. Never changed.
+    """How many queries a result averages and leaves out; rows left out; ties. Never changed.
 
     (A frozen dataclass takes 1 us more to make: small evaluations would notice.)
     """
@@ -70,7 +70,7 @@ class Counts:
 
     @property
     def _mean_share(self) -> str:
-        """How many of these and of those without judgments are averaged, if rows were left out."""
+        """In words, if rows were left out: the averaged queries, of these and the unjudged ones."""
         if not self.rows_left_out:
             return ""
         all_queries = format_query_count(self.queries + self.without_judgments)

@@ -262,10 +262,11 @@ class Documents:
             )
 
     def first_repeat_error(self, error: DuplicateError, judging: Judging) -> InputError:
-        """Return the error of the run's first row that repeats a document, if that is refused.
+        """Return the error of the run's first row that repeats a document.
 
         `error` is the error of any such row: blocks, and regrouped rows, may come in another
-        order than the rows. To find the first row, the run is read once more. Else return `error`.
+        order than the rows. To find the first row, the run is read once more; but `error` is
+        returned if `judging` refuses no repeats (then rows of two systems were found).
         """
         if judging.duplicates != "refuse":
             return error

@@ -36,9 +36,9 @@ class Judged(Recordable):
 
     `hits` are the retrieved documents that carry a judgment, at the rank where the run has them.
     `ideal` are all judged documents of the query, highest grade first: the perfect ranking.
-    `n_retrieved` (n_queries, 1) counts what the run retrieved. (With `Judging.judged_only`, both
-    take other documents as not retrieved.) `top_grade` is the highest grade of the whole
-    collection, not only of these queries.
+    `n_retrieved` (n_queries, 1) counts what the run retrieved. (`Judging` may have dropped some, as
+    by `judged_only`, and renumbered the others, or added some.) `top_grade` is the highest grade of
+    the whole collection, not only of these queries.
 
     >>> hits = Ranked(1, np.array([0]), np.array([3]), np.array([1]))
     >>> ideal = Ranked(1, np.array([0, 0]), np.array([1, 2]), np.array([1, 0]))
@@ -147,7 +147,7 @@ class Judged(Recordable):
 
     @step_method()
     def fill_ranks(self, k: Ints) -> Ranked:
-        """Return a ranking with the top grade down to the largest k, at most MAX_DEPTH."""
+        """Return a ranking with the top grade down to the largest k; MeasureError if it is huge."""
         max_k = k.max(axis=1)
         if int(max_k.max(initial=0)) > MAX_DEPTH:
             raise MeasureError(f"a cutoff beyond {MAX_DEPTH:,}: every rank above it is looked at")
@@ -282,7 +282,7 @@ class Groups(Recordable):
         return np.bincount(self.query)[:, None]
 
     def weighted_mean(self, values: Floats, rel: float = 1) -> Floats:
-        """Average over each query's groups by weight: (n_groups, n_cutoffs) to queries.
+        """Average over each query's groups by weight: (n_groups, n) -> (n_queries, n).
 
         Without weights, every group with a document of grade >= rel counts the same, and no other.
         """
@@ -357,7 +357,7 @@ class RankedLevels:
     def judge_subtopics(self, judged: Judged) -> Groups:
         """Return each group as a query of its own, with the ranks of the query's ranking.
 
-        If other documents are dropped, these are among the documents judged in any of its groups.
+        With `judged_only`, they are ranks among the documents that are judged in any group.
         """
         if not self.judged_only:
             return judged.groups

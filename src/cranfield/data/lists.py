@@ -211,7 +211,7 @@ def _read_queries(lists: Any) -> tuple[_GradesOfQuery, _RankingOfQuery]:
 def _read_systems(lists: Any) -> tuple[_GradesOfQuery, dict[str, _RankingOfQuery]]:
     """Return {query: {document: grade}} and {system: {query: ranking}} of lists of grades.
 
-    A document is called by its grade, or "unjudged", numbered from a list's second one of that on.
+    A document is called by its grade, or "unjudged"; a list's second of a grade has a number, too.
     """
     if not isinstance(lists, Mapping) or not lists:
         raise InputError(
@@ -314,7 +314,7 @@ _MAX_RELEVANT = 10_000_000
 
 
 def _lists_by_query(lists: Any, lists_name: str, names: Iterable[str] = ()) -> dict[str, Any]:
-    """Return {query: list}; lists without names, or one, get the names `names`, then numbers."""
+    """Return {query: list}; a list, or lists, without names get `names`, and then numbers."""
     if isinstance(lists, Mapping):
         return with_text_ids(lists, lists_name)
     if not is_sequence(lists):

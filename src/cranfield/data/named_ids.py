@@ -117,7 +117,7 @@ def _open_collection(
     """Return the run, the judgments or the ids in a file or a table; other data unchanged.
 
     With `exclusion_columns`, be they empty, it is read as exclusions, by these columns. Raises
-    OptionError for a text that is no file, a list of other ids, and columns without a table.
+    OptionError for a text that is no file, a file of the other ids, and columns without a table.
     """
     from cranfield.data.qrels import Qrels, read_qrels
     from cranfield.formats.files import guess_side

@@ -45,7 +45,7 @@ class QrelsReader:
         return self.read_part(self.rows)
 
     def read_part(self, rows: Rows, duplicates: Duplicates | None = None) -> Qrels:
-        """Return the judgments of a part of the rows; `duplicates` may replace the option."""
+        """Return the judgments of a part of the rows, by their own `duplicates` if stated."""
         judgments = make_judgments(rows, self.errors, duplicates or self.duplicates)
         if self.chunks is not None:
             from cranfield.data.chunks import map_judgments

@@ -90,7 +90,7 @@ class Spans:
 
     @classmethod
     def of(cls, pattern: str | re.Pattern[str]) -> "Spans":
-        """Return the spans of a pattern; OptionError unless it is one with doc, start and end."""
+        """Return the spans of a pattern; OptionError if it is none with doc, start and end."""
         try:
             compiled_pattern = re.compile(pattern)
         except (re.error, TypeError) as error:
@@ -118,7 +118,7 @@ class Spans:
         return "spans"
 
     def prepare_block(self, block: Block, errors: Errors) -> Block:
-        """Return a block whose documents are the names of spans, and "of" their documents.
+        """Return a block of valid spans, by their names, with a column "of" of their documents.
 
         Without judged spans, it is unchanged.
         """

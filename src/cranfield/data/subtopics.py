@@ -24,7 +24,7 @@ def novel_first(levels: Levels, query: Ints, alpha: float, rel: float) -> Ints:
     """
     is_relevant = levels.level >= rel
     group = levels.group[is_relevant]
-    docs, row = np.unique(levels.row[is_relevant], return_inverse=True)
+    docs, doc_index = np.unique(levels.row[is_relevant], return_inverse=True)
     is_first = mark_changes(query[docs])
     first_doc, query_number = np.flatnonzero(is_first), np.cumsum(is_first) - 1
     weight = _group_weights(levels)
@@ -34,7 +34,7 @@ def novel_first(levels: Levels, query: Ints, alpha: float, rel: float) -> Ints:
     rank = 0
     while is_unranked.any():
         rank += 1
-        gain = np.bincount(row, (weight * powers(1 - alpha, n_above))[group], len(docs))
+        gain = np.bincount(doc_index, (weight * powers(1 - alpha, n_above))[group], len(docs))
         gain = np.where(is_unranked, gain, -1.0)
         is_best = is_unranked & (gain == np.maximum.reduceat(gain, first_doc)[query_number])
         last_best = np.maximum.reduceat(np.where(is_best, np.arange(len(docs)), -1), first_doc)
@@ -42,7 +42,7 @@ def novel_first(levels: Levels, query: Ints, alpha: float, rel: float) -> Ints:
         is_taken[last_best[last_best >= 0]] = True
         ranks[docs[is_taken]] = rank
         is_unranked &= ~is_taken
-        n_above += np.bincount(group[is_taken[row]], minlength=len(weight))
+        n_above += np.bincount(group[is_taken[doc_index]], minlength=len(weight))
     return ranks
 
 
