@@ -245,10 +245,7 @@ class Groups(Recordable):
 
     @step_method()
     def novel_first(self, alpha: float, rel: float) -> Ranked:
-        """Return the ranking of each group that greedily takes the document of highest gain.
-
-        `alpha` and `rel`: see `subtopics.novel_first`.
-        """
+        """Return the ranking of each group, greedily by gain: see `subtopics.novel_first`."""
         from cranfield.data import subtopics
 
         return self._best_relevant(rel, subtopics.novel_first, alpha, rel)
@@ -357,7 +354,7 @@ class RankedLevels:
     def judge_subtopics(self, judged: Judged) -> Groups:
         """Return each group as a query of its own, with the ranks of the query's ranking.
 
-        With `judged_only`, they are ranks among the documents that are judged in any group.
+        With `judged_only`, that ranks the documents that are judged in any group.
         """
         if not self.judged_only:
             return judged.groups

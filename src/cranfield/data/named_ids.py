@@ -70,10 +70,7 @@ class NamedDocuments(NamedTuple):
 def read_named_documents(
     selection: Any, make_run: RunMaker, exclusion_columns: ColumnsLike | None = None
 ) -> NamedDocuments:
-    """Return the documents that ids, judgments, a run, a table, a file or a dict name.
-
-    `exclusion_columns`: as for `_open_collection`.
-    """
+    """Return the documents that data of any kind name; for the columns, see `_open_collection`."""
     from cranfield.data.qrels import Qrels
 
     selection = _open_collection(selection, "docs", make_run, exclusion_columns)

@@ -138,10 +138,7 @@ def _join_buckets(
     left_out: FaultyRows,
     empty: list[bytes],
 ) -> Block:
-    """Return the rows of buckets `begin` to before `end`, each query's together, in their order.
-
-    `joint_position`: of all blocks' rows, one block after the other; None: their numbers.
-    """
+    """Return the rows of buckets `begin` to before `end`, each query's together, in their order."""
     block_rows = [slice(int(block.bounds[begin]), int(block.bounds[end])) for block in blocks]
     records = Records.concatenate(
         [block.records.take(rows) for block, rows in zip(blocks, block_rows, strict=True)]
