@@ -215,7 +215,7 @@ def _count_extreme(
     """Return the counts of flips as extreme at each bound, from above and below, and their means.
 
     Both counts are (n_bounds, n_pairs), as is `slack`, by which sums may differ by rounding. The
-    means (n_pairs, n_flips) are of the differences whose signs a flip flips, NaN where it flips
+    means (n_pairs, n_flips) belong to differences whose signs a flip flips, NaN where it flips
     none; with all flips, the means of their negatives follow: (n_pairs, 2 n_flips). Where the
     weights of these differences are 0, the mean is infinite, or NaN if their sum is 0.
     """

@@ -1,4 +1,4 @@
-"""Judging: the options that say how a run is judged, each with default, check and sentence."""
+"""Judging: the options that say how a run is judged, each with its default, help and check."""
 
 from dataclasses import dataclass
 from typing import Literal

@@ -1,4 +1,4 @@
-"""JudgmentColumns: columns computed from judgments, each when it is first read."""
+"""JudgmentColumns: columns computed from judgments, each when it is read."""
 
 from itertools import chain
 from typing import TYPE_CHECKING

@@ -114,7 +114,8 @@ def grades(
             collection that has not the grades that were retrieved, or has other queries; more
             documents relevant in a list than there are; systems with different queries.
         OptionError: a top grade that is not a grade, or below a grade, or above 2,147,483,647; a
-            number of relevant documents that is not whole, or beside a collection.
+            number of relevant documents that is not whole, below 0, too large, or beside a
+            collection.
 
     >>> from cranfield import evaluate
     >>> print(evaluate(*grades([5, 2, 4, 0, 1]), "nDCG@5 P@5"), end="")

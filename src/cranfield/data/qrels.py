@@ -102,7 +102,7 @@ class Qrels(JudgmentColumns):
         """Write the judgments to a file, in the format that its suffix names, or `format`.
 
         docs/reference/formats.md lists both; .gz, .bz2, .xz, .zst or .lz4 behind the suffix
-        compresses. Read back, they are the same judgments, but for a stated top grade. Raises
+        compresses. Read back, they are the same judgments, without a stated top grade. Raises
         InputError for an id that the format cannot hold, OptionError for a suffix that names no
         format, or one without a place for them; what was there before is then left as it is.
 

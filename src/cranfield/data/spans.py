@@ -118,10 +118,7 @@ class Spans:
         return "spans"
 
     def prepare_block(self, block: Block, errors: Errors) -> Block:
-        """Return a block of valid spans, by their names, with a column "of" of their documents.
-
-        Without judged spans, it is unchanged.
-        """
+        """Return a block of valid spans by name, documents in "of"; unchanged if none is judged."""
         if self.judged_spans is None:
             return block
         if self.pattern is not None:
