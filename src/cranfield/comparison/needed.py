@@ -226,9 +226,8 @@ def rejection_probability(
 ) -> float:
     """Return the probability that a t test of a mean with this true effect rejects.
 
-    t is a normal variate around effect * precision, divided by the error ratio. (The
-    noncentral t of scipy has 7 digits up to version 1.14, and later none at all for some large
-    arguments.)
+    t is a normal variate around effect * precision, divided by the error ratio. (The noncentral
+    t of scipy has 7 digits up to version 1.14, and later none at all for some large arguments.)
     """
     from scipy.special import ndtr, stdtrit
 
