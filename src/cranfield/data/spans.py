@@ -118,7 +118,7 @@ class Spans:
         return "spans"
 
     def prepare_block(self, block: Block, errors: Errors) -> Block:
-        """Return a block of valid spans by name, documents in "of"; as it is without judged spans."""
+        """Return a block of spans by name, documents in "of"; unchanged without judged spans."""
         if self.judged_spans is None:
             return block
         if self.pattern is not None:
