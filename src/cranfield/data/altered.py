@@ -1,7 +1,7 @@
 """RunOperations: runs made of runs, by selection of queries or documents, union, or another order.
 
-A run is read once, block by block, and the rows of the new run are held in memory. Nothing is
-changed in place.
+A run is read block by block, once more if a query comes back after others, and the rows of the new
+run are held in memory. Nothing is changed in place.
 """
 
 import copy
@@ -41,6 +41,7 @@ from cranfield.version import __version__
 if TYPE_CHECKING:
     pass
 
+# Orders of tied documents that need no grades.
 _FIXED_TIES: tuple[Ties, ...] = ("document", "ascending", "given")
 
 
@@ -51,7 +52,7 @@ class RunOperations(Documents):
     recipe: Mapping[str, Any] = MappingProxyType({})
 
     def _drop_repeats(self, duplicates: Duplicates) -> Self:
-        """Return the run with each document of a query once, and a note on the rows left out."""
+        """Return the run with each document of a query once, and a note if rows are left out."""
         judging, repeated_rows = Judging(duplicates=duplicates), self.find_repeats()
         recipe = {"duplicates": duplicates}
         run = self._derive_run(lambda group: group.block, "each document once of", judging, recipe)
@@ -268,7 +269,7 @@ class RunOperations(Documents):
 
     @property
     def origin(self) -> Any:
-        """The origin of the run, for the recipe of a run made of it: its recipe, or its files."""
+        """The origin of the run, for the recipe of a run made of it: its recipe, files or form."""
         if self.recipe:
             return dict(self.recipe)
         conversion = "" if self.conversion is None else f"; {self.conversion.description}"
@@ -276,6 +277,7 @@ class RunOperations(Documents):
 
     @property
     def _extra_roles(self) -> frozenset[Role]:
+        """The columns, besides the ids, that a run made of this run keeps."""
         roles = self._rows.extra_roles
         if self._rows.is_ranking:  # lists, whose ranks may be given as scores
             roles -= {"score"}
@@ -293,8 +295,8 @@ class RunOperations(Documents):
     ) -> Self:
         """Return the run of the blocks that `change_block` makes of blocks of whole queries.
 
-        `ranking_role` is the column that ranks it; None: as before. `needs_rows`: queries without
-        documents are not enough.
+        It is called `description` and the name of this run. `ranking_role` is the column that ranks
+        it; None: as before. Raises InputError if nothing, or, with `needs_rows`, no row is left.
         """
         self._refuse_spans()
         roles = self._extra_roles
@@ -358,7 +360,7 @@ def removal_note(n_before: int, n_left: int, *, is_empty_selection: bool = False
 
 
 def _describe_selection(selection: Any) -> Any:
-    """Return a selection's description for the recipe: path, origin, or type and known length."""
+    """Return a selection's description for the recipe: path, origin, type and length, or "ids"."""
     if selection is None or isinstance(selection, str | os.PathLike):
         return selection if selection is None else escape_unprintable(str(selection))
     if isinstance(selection, RunOperations):
