@@ -22,7 +22,7 @@ from cranfield.comparison.tables import (
     mark_legend,
     means_table,
 )
-from cranfield.errors import check_choice
+from cranfield.errors import OptionError, check_choice
 from cranfield.measures import Measure
 from cranfield.notes import Note, lines_below_table, merge_notes
 from cranfield.options import check_option, whole_check
@@ -115,12 +115,14 @@ class Comparison(Shown):
         Queries that do not change are left out. `other` is the baseline unless stated, `measure`
         the first one; `n` is the most to return, `only` keeps those on which `system` is better, or
         worse. Where the measure has a geometric mean, the largest change is that with the ratio
-        farthest from 1. Raises OptionError if `n` is not a count or `only` another word, KeyError
-        for an unknown system or measure.
+        farthest from 1. Raises OptionError if `n` is not a count or `only` another word, or
+        if there is no baseline and no `other`; KeyError for an unknown system or measure.
         """
         max_changes = None if n is None else check_option("n", n, whole_check(0))
         names = self.aligned.system_names
         other = other if other is not None else self.settings.baseline
+        if other is None:
+            raise OptionError(f"other: with all pairs, state one of the systems {', '.join(names)}")
         for name in (system, other):
             if name not in names:
                 raise KeyError(f"{name!r}: the systems are {', '.join(names)}")

@@ -38,9 +38,6 @@ from cranfield.options import check_option, whole_check
 from cranfield.render.numbers import format_count, format_query_count
 from cranfield.version import __version__
 
-if TYPE_CHECKING:
-    pass
-
 # Orders of tied documents that need no grades.
 _FIXED_TIES: tuple[Ties, ...] = ("document", "ascending", "given")
 
@@ -166,7 +163,6 @@ class RunOperations(Documents):
 
         def select_rows(grouped_block: GroupedBlock) -> Block:
             block, group = grouped_block.block, grouped_block.group
-            n_rows.append(len(block))
             stays = query_stays(grouped_block.queries)  # (groups,)
             is_selected = stays[group]
             if named_docs is not None:
@@ -185,7 +181,12 @@ class RunOperations(Documents):
         contents = {"queries": _describe_selection(queries), "docs": _describe_selection(docs)}
         recipe, judging = {verb: contents}, self._unranked_judging
         run = self._derive_run(
-            select_rows, description, judging, recipe, needs_rows=keeps_selection
+            select_rows,
+            description,
+            judging,
+            recipe,
+            needs_rows=keeps_selection,
+            block_sizes=n_rows,
         )
         if keeps_selection:
             return run
@@ -292,18 +293,23 @@ class RunOperations(Documents):
         *,
         ranking_role: Role | None = None,
         needs_rows: bool = False,
+        block_sizes: list[int] | None = None,
     ) -> Self:
         """Return the run of the blocks that `change_block` makes of blocks of whole queries.
 
         It is called `description` and the name of this run. `ranking_role` is the column that ranks
-        it; None: as before. Raises InputError if nothing, or, with `needs_rows`, no row is left.
+        it; None: as before. `block_sizes` takes the number of rows of each block before the change.
+        Raises InputError if nothing, or, with `needs_rows`, no row is left.
         """
+        sizes = [] if block_sizes is None else block_sizes
         self._refuse_spans()
         roles = self._extra_roles
 
         def change_blocks(grouped_blocks: Callable[[], Iterable[GroupedBlock]]) -> list[Block]:
             blocks: list[Block] = []
+            sizes.clear()  # where a query comes back, all blocks are read once more
             for grouped_block in grouped_blocks():
+                sizes.append(len(grouped_block.block))
                 block, left_out = change_block(grouped_block), grouped_block.block.left_out
                 block = replace(block, query=block.query.compact(), doc=block.doc.compact())
                 blocks.append(replace(block, left_out=left_out, input_row=None))
