@@ -23,7 +23,7 @@ from cranfield.render.table import Table
 from cranfield.scoring.evaluate import score_runs
 from cranfield.scoring.scores import TIE, Direction, format_score
 
-_MAX_ROWS = 10
+_MAX_ROWS = 10  # of a table, before the others are left out
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class QueryDifferences(Shown):
     left: float  # the value over all queries
     right: float
     queries: Sequence[QueryDifference]
-    options: Mapping[str, Any]
+    options: Mapping[str, Any]  # of `Judging`, those that are not at their defaults
     notes: Sequence[Note]  # what else to know of the scores
 
     @property
@@ -148,7 +148,7 @@ class QueryDifferences(Shown):
         return [Table(header, rows, notes, ruled_rows=frozenset(rules), title=title, n_sentences=1)]
 
     def _row_notes(self, shown_queries: Sequence[QueryDifference], n_changed: int) -> list[str]:
-        """Return the lines below the table: what is better, and how many queries it leaves out."""
+        """Return the lines below the table; `n_changed` queries are worse or better in all."""
         if not n_changed:
             return ["No query changed."]
         lines = []
