@@ -296,7 +296,7 @@ def _first_documents(left_scene: Scene, right_scene: Scene, measure: Measure) ->
 
 @dataclass(frozen=True)
 class _AddedTerms:
-    """What each document adds to a value, and the value's steps that are to be the same elsewhere.
+    """What each document adds to a value, and the value's steps that must be the same in both runs.
 
     `common_steps` are (operation, constant), the last one first; a sum of two such values is
     ("both", the number of steps of the first), followed by the steps of each.

@@ -43,7 +43,7 @@ class Explanation(QueryValue, Shown):
     # ---- as text --------------------------------------------------------------------------------
 
     def tables(self, limit: int | None = _MAX_ROWS) -> list[Table]:
-        """Return the worksheet's tables, cut to `limit` rows if two or more longer (None: whole).
+        """Return the worksheet's tables; of over `limit` + 1 rows, `limit` are shown (None: all).
 
         Raises OptionError if `limit` is not a whole number of 1 or more.
         """

@@ -75,7 +75,7 @@ BASES: Mapping[Any, BaseRanking] = {
         "places that a document of value may take among equal scores", cutoff_position=2
     ),
 }
-SHORT_NAMES = {"hits": "the ranking's", "ideal": "ideal"}  # before a column of it
+SHORT_NAMES = {"hits": "the ranking's", "ideal": "ideal"}  # of a base, before its column's name
 TOTALS = {Ranked.total, Groups.total, Preferences.total}
 AGGREGATE_TEXTS: Mapping[Any, str] = {
     **dict.fromkeys(TOTALS, "sum of {}"),

@@ -116,7 +116,7 @@ def _table_rows(data: Any, side: Side, user_columns: ColumnsLike | None, errors:
 
 
 def _are_objects(data: Mapping[Any, Any]) -> bool:
-    """Tell whether a dict has lists of objects: by its first value but for empty lists."""
+    """Tell whether a dict has lists of objects: by its first value apart from empty lists."""
     first_list = next((docs for docs in data.values() if not isinstance(docs, list) or docs), None)
     return isinstance(first_list, list) and isinstance(first_list[0], Mapping)
 

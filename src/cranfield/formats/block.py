@@ -163,7 +163,7 @@ class Block:
     columns: Mapping[Role, Any] = field(default_factory=dict)
     source: str | Callable[[int], str | None] | None = None  # the file's name, or that of a row
     find_line: FindLine = _unknown_line
-    left_out: FaultyRows = field(default_factory=FaultyRows)
+    left_out: FaultyRows = field(default_factory=FaultyRows)  # of the part of the source it is from
     empty_queries: Sequence[bytes] = ()  # queries without rows, as JSON, lists and selections have
     input_row: Ints | None = None  # (rows,) the rows' numbers before they were reordered
 

@@ -209,7 +209,7 @@ def _write(
 
 
 def _combine_tables(tables: "Iterator[pa.Table]") -> "Iterator[pa.Table]":
-    """Yield tables combined until, but for the last, they are as large as a row group should be."""
+    """Yield tables combined until they, except the last, are as large as a row group should be."""
     import pyarrow as pa
 
     pending: list[pa.Table] = []

@@ -1,4 +1,4 @@
-"""Compression: reads files that their first bytes, writes files that their names say are so."""
+"""Compression: decompresses files by their first bytes, and compresses files by their names."""
 
 import contextlib
 import io
@@ -33,15 +33,15 @@ class Unclosable(io.RawIOBase):
         self._report_bytes = report_bytes
 
     def readable(self) -> bool:
-        """Return True, whatever the file is."""
+        """Return True, for every file."""
         return True
 
     def writable(self) -> bool:
-        """Return True, whatever the file is."""
+        """Return True, for every file."""
         return True
 
     def seekable(self) -> bool:
-        """Return True, whatever the file is."""
+        """Return True, for every file."""
         return True
 
     def seek(self, offset: int, whence: int = 0) -> int:
@@ -60,7 +60,7 @@ class Unclosable(io.RawIOBase):
 
 
 def decompress(file: IO[bytes], kind: str) -> IO[bytes]:
-    """Return a decompressed view of a compressed file."""
+    """Return a decompressed view of a file; `kind` is what `detect_compression` returned."""
     if kind == "gzip":
         import gzip
 

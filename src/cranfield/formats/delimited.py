@@ -249,7 +249,7 @@ def _parse_records(
 def _split_tsv_line(line: bytes, n_columns: int) -> list[bytes]:
     """Return the fields of a line of TSV.
 
-    Tabs within quotation marks separate fields unless only without that there are `n_columns`. A
+    Tabs within quotation marks separate fields unless there are `n_columns` only if they do not. A
     quotation mark that its own field does not close is a character.
     """
     fields = line.split(b"\t") if line else []
