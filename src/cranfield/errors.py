@@ -49,11 +49,11 @@ class CranfieldWarning(UserWarning):
 class InputError(CranfieldError, ValueError):
     """Input that cannot be scored.
 
-    `problem` says what is wrong and what was expected; `source` (a file's name), `line` (its
-    number, from 1) and `text` (the line itself) say where, `query_id` which query it is about;
-    `hint` says what to do. Each but `problem` may be None. `kind` is a word for what sort of fault
-    it is: "columns", "no ids" (columns of them are missing), "number", "id", "text", "duplicate" or
-    "other".
+    `problem` says what is wrong and what was expected; `source` (a file's name; in memory
+    "the run" or the like), `line` (its number, from 1) and `text` (the line itself) say where,
+    `query_id` which query it is about; `hint` says what to do. Each but `problem` may be None.
+    `kind` is a word for what sort of fault it is: "columns", "no ids" (columns of them are
+    missing), "number", "id", "text", "duplicate" or "other".
     """
 
     kind = "other"

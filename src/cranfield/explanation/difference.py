@@ -180,10 +180,10 @@ class Difference(Shown):
             elif part.value is not None:
                 cells += [f"{part.value:.6f}", f"{part.change:+.6f}"]
             rows.append([*cells, *[""] * (len(header) - len(cells))])
-        values = [format_score(self.measure, value) for value in (self.left, self.right)]
+        value_texts = [format_score(self.measure, value) for value in (self.left, self.right)]
         title = [
-            f"{self.measure}, query {self.query}: {values[1]} ({right_name}) - "
-            f"{values[0]} ({left_name}) = {self.difference:+.4f}"
+            f"{self.measure}, query {self.query}: {value_texts[1]} ({right_name}) - "
+            f"{value_texts[0]} ({left_name}) = {self.difference:+.4f}"
         ]
         rules = frozenset({len(shown_parts)} if shown_parts and extra_parts else ())
         n_extra = len(extra_parts)
@@ -230,8 +230,8 @@ class Difference(Shown):
         if self.options.get("judged_only"):
             yield "Ranks are those after unjudged documents were dropped."
         yield from option_lines(self.options)
-        values = f"{self.right!r} - {self.left!r}"
-        yield f"{self.names[1]} - {self.names[0]} = {values} = {self.difference!r}"
+        subtraction = f"{self.right!r} - {self.left!r}"
+        yield f"{self.names[1]} - {self.names[0]} = {subtraction} = {self.difference!r}"
 
     def _move_sentence(self) -> str:
         """Return the sentence on the documents that were moved, or on why none was."""

@@ -153,9 +153,9 @@ class Line:
 
     def text(self, *, digits: bool = False) -> str:
         """Return A = words = numbers = value, no part empty or twice; `digits`: value in full."""
-        value = (str(self.value) or EMPTY) if digits else to_six_decimals(self.value)
+        value_text = (str(self.value) or EMPTY) if digits else to_six_decimals(self.value)
         numbers = self.numbers if len(self.words) > 1 else ""  # a symbol alone: its line is above
-        parts = [self.symbol, self.words, numbers, value]
+        parts = [self.symbol, self.words, numbers, value_text]
         return " = ".join(dict.fromkeys(part for part in parts if part))
 
     def to_dict(self) -> dict[str, Any]:

@@ -140,7 +140,7 @@ class Nodes:
 
 @dataclass
 class Frame:
-    """A line or a column that is being written: what it refers to, and whether it divides by 0."""
+    """A line, column or choice of rows being written: its references, whether it divides by 0."""
 
     name: str = ""
     references: dict[Any, None] = field(default_factory=dict)

@@ -273,18 +273,18 @@ class MeanExplanation(Shown):
     @property
     def formula(self) -> str:
         """How the value came about: the terms, in the order in which they are added."""
-        terms = list(map(format_number, self.terms))
+        texts = list(map(format_number, self.terms))
         if self.measure.definition.aggregation == "sum":
-            terms = [format_score(self.measure, term) for term in self.terms]
+            texts = [format_score(self.measure, term) for term in self.terms]
         if self.n > _MAX_TERMS:
-            terms = [*terms[: _MAX_TERMS - 2], "...", terms[-1]]
-        sum_text = " + ".join(terms).replace("+ -", "- ")
+            texts = [*texts[: _MAX_TERMS - 2], "...", texts[-1]]
+        sum_text = " + ".join(texts).replace("+ -", "- ")
         if self.kind == "sum":
             return f"sum = {sum_text} = {self.total!r}"
-        average, value = f"({sum_text}) / {self.n}", f"{self.total!r} / {self.n}"
+        division, quotient = f"({sum_text}) / {self.n}", f"{self.total!r} / {self.n}"
         if self.kind == "logarithm":
-            return f"geometric mean = exp({average}) = exp({value}) = {self.value!r}"
-        return f"mean = {average} = {value} = {self.value!r}"
+            return f"geometric mean = exp({division}) = exp({quotient}) = {self.value!r}"
+        return f"mean = {division} = {quotient} = {self.value!r}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as for JSON: every query, and all numbers in full."""

@@ -131,13 +131,13 @@ class QueryDifferences(Shown):
         by_ratio = self.measure.definition.aggregation == "geometric"
         rows = []
         for query in shown_queries:
-            values = [format_score(self.measure, value) for value in (query.left, query.right)]
+            texts = [format_score(self.measure, value) for value in (query.left, query.right)]
             change = format_change(query.difference)
             change = change if query.ratio is None else f"x{query.ratio:.4g}"
-            rows.append([query.query_id, *values, change, query.direction])
-        values = [format_score(self.measure, value) for value in (self.left, self.right)]
+            rows.append([query.query_id, *texts, change, query.direction])
+        texts = [format_score(self.measure, value) for value in (self.left, self.right)]
         title = [
-            f"{self.measure}: {values[0]} ({left_name}), {values[1]} ({right_name})",
+            f"{self.measure}: {texts[0]} ({left_name}), {texts[1]} ({right_name})",
             f"{right_name} is worse on {format_query_count(counts['worse'])}, "
             f"better on {counts['better']:,}, the same on {counts['same']:,}",
         ]

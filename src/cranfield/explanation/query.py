@@ -58,8 +58,8 @@ class Explanation(QueryValue, Shown):
         tables: list[Table] = []
         definition = self.measure.definition
         variant_text = ", of which this is a variant" * _is_variant(self.measure)
-        value = format_score(self.measure, self.value) or EMPTY
-        lines = [f"{self.measure} = {value}: query {self.query}, run {self.run}"]
+        value_text = format_score(self.measure, self.value) or EMPTY
+        lines = [f"{self.measure} = {value_text}: query {self.query}, run {self.run}"]
         definition_text = f"{definition.formula} ({definition.source})"
         if not definition.formula:
             definition_text = f"its formula and its source are missing here {NO_DOCSTRINGS}"

@@ -72,7 +72,7 @@ class _Writer:
     divisions_by_zero: dict[str, None] = field(default_factory=dict)
 
     def find_symbol(self, node: TracedArray) -> Expression | None:
-        """Return the symbol of a number of the query; None if it is to be written out."""
+        """Return the symbol of a number of the query, written at first; None: to be written out."""
         key = self.nodes.key(node)
         # Of a column, one number would be shown.
         self.nodes.is_incomplete |= is_ranking(node.step.row_owner)
