@@ -250,6 +250,7 @@ class JsonList(JsonLines):
         """Yield the rows in blocks."""
         roles = tuple(roles)
         position = self.position_of_role["query"]
+        query = slice(position, position + 1)  # a faulty line has no fields
         lines: list[DataLine] = []
         for line_number, row in self._read_elements(self.source):
             text = _excerpt(row).encode("utf-8", "replace")
@@ -260,7 +261,7 @@ class JsonList(JsonLines):
                 pairs = list(row.items()) if isinstance(row, dict) else row
                 line = self.parse_object(line_number, text, pairs)
             is_full = len(lines) >= SIZES.rows and line.fields
-            if is_full and lines[-1].fields[position:] != line.fields[position:]:
+            if is_full and lines[-1].fields[query] != line.fields[query]:
                 find_line = _make_line_finder(lines)
                 yield partial(self.build_block_of_lines, lines, roles, find_line, errors)
                 lines = []
