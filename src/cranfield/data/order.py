@@ -280,13 +280,11 @@ def rank_documents(
     tie_begin, tie_last = np.append(edges, [len(group)] * 2).reshape(-1, 2).T  # (ties + 1,)
     tie_group, n_docs = group[tie_begin[:-1]], tie_last - tie_begin + 1
     first_rank = tie_begin[:-1] - starts[tie_group] + 1
-    n_tied_of_rank = np.bincount(
-        consecutive_numbers(first_rank, n_docs[:-1] * is_counted[tie_group])
-    )
+    tied_rank = consecutive_numbers(first_rank, n_docs[:-1] * is_counted[tie_group])
     tie, rank = tie_last.searchsorted(position), position - begins + 1
     tie_first = np.minimum(tie_begin[tie], position) - begins + 1
     tie_size = np.where(tie_begin[tie] <= position, n_docs[tie], 1)
-    return Placement(rank, tie_first, tie_size, n_tied_of_rank, n_all_tied, n_unsorted)
+    return Placement(rank, tie_first, tie_size, np.bincount(tied_rank), n_all_tied, n_unsorted)
 
 
 def _sort_rows(
