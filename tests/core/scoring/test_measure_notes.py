@@ -96,7 +96,8 @@ def test_a_known_run_of_rounded_scores(data: Path) -> None:
         "42,360 documents are tied and allow nDCG@10 0.7340 to 0.7505. "
         "--order rank takes the rank column, --ties expected averages."
     )
-    for ties, mean in (("worst", "0.7340"), ("best", "0.7505")):
+    mean_of_ties: dict[Any, str] = {"worst": "0.7340", "best": "0.7505"}
+    for ties, mean in mean_of_ties.items():
         assert f"{evaluate(*files, 'nDCG@10', ties=ties)['nDCG@10']:.4f}" == mean
     bm25 = str(data / "dl19" / "bm25.run.gz")
     comparison = compare(files[0], [bm25, files[1]], "nDCG@10")
@@ -364,7 +365,8 @@ def test_ranks_with_gaps_are_counted(ranks: dict[str, list[int]], n: int) -> Non
         for i, rank in enumerate(all_ranks)
     ]
     qrels, frame = {"q": {"d0": 1}, "p": {"d0": 1}}, pd.DataFrame(rows)
-    for run, options in ((frame, {"order": "rank"}), (frame.drop(columns="score"), {})):
+    forms: list[tuple[Any, Any]] = [(frame, {"order": "rank"}), (frame.drop(columns="score"), {})]
+    for run, options in forms:
         notes = evaluate(qrels, run, "P@3", **options).notes
         gap_notes = [note for note in notes if note.code == "rank-gaps"]
         assert [(note.queries, note.severity) for note in gap_notes] == [(n, "info")] * (n > 0)
