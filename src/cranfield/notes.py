@@ -118,7 +118,7 @@ def merge_notes(
 
     `notes_with_source` has (source, note); a source without a name is not mentioned, nor are the
     sources of a note that applies to all `n_sources`. Of more than three, the others are counted.
-    Notes on ties become one.
+    Notes on ties become one; where one is a warning, the others are left out.
 
     >>> note = Note("ties", "info", "2 documents are tied.")
     >>> [str(merged) for merged in merge_notes([("a", note), ("b", note)])]
@@ -130,15 +130,16 @@ def merge_notes(
     for source, note in notes_with_source:
         sources.setdefault(note, []).append(source)
     ties = [note for note in sources if not note.is_grave and re.fullmatch(_TIES, note.text)]
-    is_joint = dict.fromkeys(sources, False)
-    if sum(len(sources[note]) for note in ties) > 1:
-        is_joint |= dict.fromkeys(ties, True)
+    is_warned = any(note.code == "ties" and note.is_grave for note in sources)
+    is_joint = is_warned or sum(len(sources[note]) for note in ties) > 1
+    joint_ties = dict.fromkeys(ties if is_joint else ())
     merged_notes = [
         note.add_source(join_names(names)) if any(names) and len(names) != n_sources else note
         for note, names in sources.items()
-        if not is_joint[note]
+        if note not in joint_ties
     ]
-    return [*merged_notes, *_join_ties((sources[note], note) for note in sources if is_joint[note])]
+    shown_ties = () if is_warned else joint_ties
+    return [*merged_notes, *_join_ties((sources[note], note) for note in shown_ties)]
 
 
 RANK_ORDERS_TIES = "--order rank takes the rank column."

@@ -25,6 +25,7 @@ from cranfield.data.order import (
 )
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
+from cranfield.data.run_notes import count_rank_gaps
 from cranfield.errors import DuplicateError, OptionError
 from cranfield.formats.block import NO_FAULTY_ROWS, FaultyRows, Load
 from cranfield.formats.objects import DocsOfQuery
@@ -46,6 +47,7 @@ class Match:
     conversion_counts: tuple[int, int] = (0, 0)  # see `GroupedBlock`
     is_regrouped: bool = False  # whether its queries came back after others
     dropped_counts: DroppedCounts = (0, 0)
+    n_rank_gaps: int = 0  # see `count_rank_gaps`
     is_in_order: bool = False  # whether the hits are in the order of query and rank
 
 
@@ -144,6 +146,7 @@ class _BlockMatch(NamedTuple):
     conversion_counts: tuple[int, int]
     cost: Floats | None  # of the judged queries' documents, best rank first
     dropped_counts: DroppedCounts
+    n_rank_gaps: int
 
 
 def _match_block(qrels: Qrels, run: Run, judging: Judging, load: Load) -> _BlockMatch | None:
@@ -154,6 +157,7 @@ def _match_block(qrels: Qrels, run: Run, judging: Judging, load: Load) -> _Block
     block = load()
     if has_split_query(block):
         return None
+    n_rank_gaps = count_rank_gaps(block) if run.resolve_order(judging.order) == "rank" else 0
     grouped_block = run.group_block(block, judging)
     block, queries = grouped_block.block, grouped_block.queries
     if block.empty_queries:
@@ -173,19 +177,19 @@ def _match_block(qrels: Qrels, run: Run, judging: Judging, load: Load) -> _Block
     if grouped_block.uncounted_row is not None:
         is_counted = ~np.isin(rows, grouped_block.uncounted_row)
         rows, judgments = rows[is_counted], judgments[is_counted]
-    with_ties = not judging.has_one_tie_order
     return _BlockMatch(
         codes,
         unknown,
         comes_back,
         np.append(np.diff(grouped_block.starts), np.zeros(len(block.empty_queries), np.int64)),
         judgments,
-        rank_documents(grouped_block, judging, rows, code >= 0, with_ties=with_ties),
+        rank_documents(grouped_block, judging, rows, code >= 0),
         block.left_out,
         grouped_block.repeats,
         grouped_block.conversion_counts,
         _rank_costs(grouped_block, code, judging),
         grouped_block.dropped_counts,
+        n_rank_gaps,
     )
 
 
@@ -232,18 +236,21 @@ def _join_matches(qrels: Qrels, block_matches: Sequence[_BlockMatch], is_regroup
         _add_pairs(block_match.conversion_counts for block_match in block_matches),
         is_regrouped,
         _add_pairs(block_match.dropped_counts for block_match in block_matches),
+        sum(block_match.n_rank_gaps for block_match in block_matches),
     )
 
 
 def _join_placements(placements: Sequence[Placement]) -> Placement:
     """Return the placements of several blocks as one."""
+    tied_counts = [placement.n_tied_of_rank for placement in placements]
+    ranks = _concatenate(np.arange(len(counts)) for counts in tied_counts)
     return Placement(
         _concatenate(placement.rank for placement in placements),
-        sum(placement.n_tied for placement in placements),
-        sum(placement.n_all_tied for placement in placements),
-        sum(placement.n_unsorted for placement in placements),
         _concatenate(placement.tie_first for placement in placements),
         _concatenate(placement.tie_size for placement in placements),
+        np.bincount(ranks, _concatenate(tied_counts)).astype(np.int64),
+        sum(placement.n_all_tied for placement in placements),
+        sum(placement.n_unsorted for placement in placements),
     )
 
 
@@ -326,14 +333,11 @@ def _match_dicts(qrels: Qrels, run: Run, judging: Judging) -> Match:
         unjudged_queries = _count_unjudged(docs_of_query, qrels)
     placement = Placement(
         _concatenate(hits.rank for hits in query_hits),
-        sum(hits.n_tied for hits in query_hits),
+        _concatenate(hits.tie_first for hits in query_hits),
+        _concatenate(hits.tie_size for hits in query_hits),
+        np.bincount(_concatenate(hits.tied_rank for hits in query_hits)),
         sum(hits.is_all_tied for hits in query_hits),
     )
-    if not judging.has_one_tie_order:
-        placement = placement._replace(
-            tie_first=_concatenate(hits.tie_first for hits in query_hits),
-            tie_size=_concatenate(hits.tie_size for hits in query_hits),
-        )
     return Match(
         n_retrieved,
         is_in_run,

@@ -1,6 +1,7 @@
 """MatchedRun: a run after it was judged, with its counts, and the notes that results carry."""
 
 import contextlib
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
@@ -8,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cranfield.arrays.ranked import Bools
+from cranfield.arrays.ranked import Bools, Floats
 from cranfield.data.averaged import Averaging
 from cranfield.data.counts import Counts
 from cranfield.data.judged import Judged
@@ -41,8 +42,9 @@ class RunFacts(NamedTuple):
     n_answered: int  # of the shared queries: the run has a document
     n_multi_doc: int  # of the shared queries: the run has several documents
     n_hits: int
+    n_missed: int  # judged documents that were not retrieved
     n_retrieved: int  # documents, of the shared queries
-    n_tied: int  # n_tied, n_all_tied and n_unsorted as in `Placement`
+    n_tied: int  # n_all_tied and n_unsorted as in `Placement`
     n_all_tied: int
     n_unsorted: int
     n_appended: int  # documents that were not retrieved, and are ranked below those that were
@@ -55,6 +57,9 @@ class RunFacts(NamedTuple):
     conversion_counts: tuple[int, int]
     dropped_counts: DroppedCounts
     is_regrouped: bool
+    n_rank_gaps: int  # as in `Match`
+    n_queries_of_length: Counter[int]  # {ranked documents: averaged queries}
+    tie_effects: Floats = np.zeros(())  # of a run in parts: see `weigh_ties`
 
     def add(self, second_facts: "RunFacts") -> "RunFacts":
         """Return the facts of two parts of the queries together."""
@@ -168,14 +173,16 @@ class MatchedRun(JudgedRun):
     def facts(self) -> RunFacts:
         """The facts that notes depend on."""
         match, placement = self.match, self.match.placement
+        lengths = self.judged.n_retrieved[:, 0]
         return RunFacts(
             self.n_queries,
             int(np.count_nonzero(match.is_in_run)),
             int(np.count_nonzero(match.n_retrieved)),
             int(np.count_nonzero(match.n_retrieved > 1)),
             self.n_hits,
+            len(self.qrels) - self.n_hits,
             int(match.n_retrieved.sum()),
-            placement.n_tied,
+            int(placement.n_tied_of_rank.sum()),
             placement.n_all_tied,
             placement.n_unsorted,
             self.n_appended,
@@ -187,6 +194,8 @@ class MatchedRun(JudgedRun):
             match.conversion_counts,
             match.dropped_counts,
             match.is_regrouped,
+            match.n_rank_gaps,
+            Counter(lengths[lengths > 0].tolist()),
         )
 
     def _count_copied(self) -> int:
@@ -227,7 +236,7 @@ class MatchedRun(JudgedRun):
             none_relevant=averaging.left_out_counts.get("relevant", 0),
             unjudged_queries=averaging.n_unjudged,
             rows_left_out=match.left_out.count + self.qrels.left_out.count,
-            tied=match.placement.n_tied,
+            tied=self.facts.n_tied,
         )
 
 
@@ -310,6 +319,9 @@ def _describe_run(judged_run: JudgedRun, order: Order) -> Iterator[Note]:
     if not states_order and judging.order == "score" and order != "score":
         order_words = "by its rank column" if order == "rank" else "in the order of its rows"
         yield Note("no-scores", "info", f"The run has no scores: ranked {order_words}.")
+    if n := facts.n_rank_gaps:
+        text = f"Ranks of {format_query_count(n)} have gaps, which close: 2, 5, 9 count as 1, 2, 3."
+        yield Note("rank-gaps", "info", text, n)
     if run.rows.distance_column is not None and order == "score":
         yield distance_note(run.rows.distance_column)
     if n_tied := facts.n_tied:

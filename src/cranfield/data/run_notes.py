@@ -11,7 +11,7 @@ import numpy as np
 
 from cranfield.arrays.ranked import Floats, Ints
 from cranfield.errors import NothingSharedError, escape_unprintable
-from cranfield.formats.block import Duplicates, FaultyRows, Rows
+from cranfield.formats.block import Block, Duplicates, FaultyRows, Rows
 from cranfield.notes import Note, Severity
 from cranfield.render.numbers import format_count, format_query_count
 
@@ -32,6 +32,18 @@ def find_contradictions(group: Ints, rank: Ints, scores: Floats) -> Ints:
     contradicts &= scores[upper] < scores[lower]
     lower_rows: Ints = lower[contradicts]
     return lower_rows
+
+
+def count_rank_gaps(block: Block) -> int:
+    """Return how many queries of a block, which it has whole, have a rank beyond their last row.
+
+    0 where rows were left out. Ranks begin at 0 or 1.
+    """
+    starts = block.query.find_changes()
+    if block.rank is None or not len(starts) or block.left_out.count:
+        return 0
+    first, last = (edge.reduceat(block.rank, starts) for edge in (np.minimum, np.maximum))
+    return int(np.count_nonzero(last - np.minimum(first, 1) >= np.diff([*starts, len(block)])))
 
 
 def are_ranks(scores: Floats) -> bool:

@@ -15,6 +15,7 @@ from cranfield.errors import InputError, escape_unprintable
 from cranfield.formats.columns import ColumnsOfBoth, Side
 from cranfield.formats.source import Source
 from cranfield.formats.stated_columns import select_columns
+from cranfield.measures import parse
 from cranfield.notes import Note, sort_by_severity
 from cranfield.options import check_option, keywords, refuse_unknown_options, takes, whole_check
 from cranfield.progress import Watching, add_progress
@@ -24,6 +25,7 @@ from cranfield.render.shown import Shown
 from cranfield.render.table import Table
 from cranfield.scoring.arguments import Reading, arrange_arguments
 from cranfield.scoring.findings import CHECK_JUDGING, error_finding, find_in_qrels, find_in_run
+from cranfield.scoring.measure_notes import compare_lengths
 from cranfield.scoring.sides import find_two_sided_tables
 
 _MANY_GRADES = 20  # are not shown one by one
@@ -208,6 +210,9 @@ def check(
             unreadable.append(name)
             facts[name].setdefault("read as", "not read")
             findings.append(error_finding(error, "unreadable").add_source(name))
+    lengths = {name: fact.get("documents a query", 0) for name, fact in facts.items()}
+    length_notes = compare_lengths([parse(f"R@{max(lengths.values()) or 1}")], lengths)
+    findings.extend(note.add_source(max(lengths, key=lengths.__getitem__)) for note in length_notes)
     return Check(sort_by_severity(findings), facts, unreadable)
 
 

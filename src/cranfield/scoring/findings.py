@@ -28,6 +28,7 @@ from cranfield.formats.text import BYTE_ORDER_MARK
 from cranfield.measures import Plan, parse
 from cranfield.notes import Note, Severity
 from cranfield.render.numbers import format_query_count, format_shortest
+from cranfield.scoring.measure_notes import find_common_length, tie_remedies
 from cranfield.scoring.scan import Scan, is_odd_id, is_odd_query, scan_run
 
 _MIN_HIT_SHARE = 0.05  # of the judged documents that a run's lists have room for
@@ -188,6 +189,7 @@ def _row_findings(run: Run, scan: Scan, k: int) -> Iterator[Note]:
         )
         if scan.n_all_tied:
             text += f"; in {format_query_count(scan.n_all_tied)} all scores are equal"
+        text += f".{tie_remedies(run)}" if severity == "warning" else ""
         yield Note("ties", severity, text, count=scan.n_tied, line=line, row=row, query_id=query)
     locate = scan.locate_contradiction
     line, row, query = (None, None, None) if locate is None else locate()
@@ -219,6 +221,9 @@ def _judged_findings(
     if qrels.graded and not qrels.has_groups:
         shares = Plan((parse(f"Judged@{k}"),)).values(judged)[:, 0]  # (n_queries,)
         judged_share = facts[f"Judged@{k}"] = float(mean(shares[matched_run.is_in_run]))
+    if length := find_common_length(matched_run):
+        facts["documents a query"] = length
+    yield from (note for note in matched_run.notes if note.code == "rank-gaps")
     yield from find_own_judgments(matched_run, "error")
     yield from _query_findings(matched_run)
     if n_hits == 0:

@@ -46,7 +46,7 @@ from cranfield.render.numbers import format_bytes, format_count
 from cranfield.scoring.assembly import Assembly
 from cranfield.scoring.ends import NO_ENDS, Ends, EndsOptions
 from cranfield.scoring.job import Job, JobScores, MeasureGroup
-from cranfield.scoring.scores import Systems
+from cranfield.scoring.measure_notes import weigh_ties
 
 
 def score_in_buckets(job: Job, n_buckets: int, folder: str | None = None) -> JobScores:
@@ -92,7 +92,7 @@ def score_in_buckets(job: Job, n_buckets: int, folder: str | None = None) -> Job
                     name, judged_run, judged_run.query_ids, columns, counts, judged_run.ends
                 )
                 system_scores.append(replace(scores, notes=(*scores.notes, note)))
-            systems.append(Systems(system_scores))
+            systems.append(assembly.build_systems(system_scores))
     digest = hash_digest(parts.digest, parts.qrels.top_grade) if job.wants_digest else None
     return JobScores(systems, digest)
 
@@ -286,7 +286,7 @@ class _PartScores:
             is_answered=run.is_answered,
             has_relevant=run.has_relevant,
             counts=run.counts,
-            facts=run.facts,
+            facts=run.facts._replace(tie_effects=weigh_ties(run, group.measures, scores, 0)),
             left_out_counts=run.left_out_counts,
             missing_queries=encode_ids(run.missing_queries).pack(),
             unjudged_queries=Ids.of(unjudged_queries).pack(),
