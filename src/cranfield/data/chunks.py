@@ -14,6 +14,7 @@ from cranfield.arrays.rows import consecutive_numbers, group_sizes, mark_changes
 from cranfield.data.judging import Judging
 from cranfield.data.order import GroupedBlock, group_rows, leave_out_rows, sort_by_document
 from cranfield.data.relevance import Judgments, make_judgments
+from cranfield.data.run_notes import normalize_id
 from cranfield.errors import InputError, OptionError
 from cranfield.formats.block import Block, Errors, FaultyRows, Keep, Role
 from cranfield.formats.groups import GroupRows
@@ -22,8 +23,9 @@ from cranfield.formats.source import describe_sources
 from cranfield.notes import Note
 from cranfield.render.numbers import format_count
 
-#: {chunk: document}; a regular expression, of which group 1 is the document; or a function.
+#: {chunk: document}; a regular expression, of which group 1 is the document; "plain"; a function.
 DocsOfChunks = Mapping[Any, Any] | str | re.Pattern[str] | Callable[[str], Any]
+PLAIN = "plain"  # the word for `normalize_id`
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,8 @@ class Chunks:
                 for chunk, doc in with_text_ids(mapping, mapping_name).items()
             }
             return cls(docs.get, "has no document in the mapping", keep)
+        if isinstance(mapping, str) and mapping == PLAIN:
+            return cls(normalize_id, "is blank", keep)
         if isinstance(mapping, str | re.Pattern):
             pattern = _compile_pattern(mapping)
             problem = f"does not match the pattern '{pattern.pattern}'"

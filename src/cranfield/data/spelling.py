@@ -1,67 +1,344 @@
-"""Finds ids of a run and of the qrels that differ only in spelling, for errors and notes."""
+"""Finds ids of a run and of the qrels that differ only in part, for errors and notes."""
 
+import re
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from itertools import islice
-from typing import Any
+from itertools import chain
+from typing import Any, NamedTuple
 
-import numpy as np
-
-from cranfield.arrays.ids import decode, encode
+from cranfield.arrays.ids import decode
+from cranfield.data.chunks import PLAIN, prefix_pattern
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
-from cranfield.data.run_notes import SPELLING, describe_affix, no_common_query_error, normalize_id
+from cranfield.data.run_notes import SPELLING, no_common_query_error, normalize_id
+from cranfield.data.sketch import QuerySketch
 from cranfield.errors import InputError, NothingSharedError
 from cranfield.formats.block import FaultyRows
-from cranfield.notes import Note
-from cranfield.render.numbers import format_query_count
+from cranfield.notes import Note, Severity
+from cranfield.render.numbers import format_count, format_query_count
 
-_MAX_QUERIES = 20
-
-
-def find_affix(qrels: Qrels, run: Run) -> str | None:
-    """Return a sentence on ids that are longer on one side, by the first block with judgments."""
-    for _, judged, docs in islice(_read_shared_queries(qrels, run), _MAX_QUERIES):
-        affix = describe_affix(judged, docs)
-        if affix is not None:
-            return affix
-    return None
+_MIN_PAIRS = 3  # fewer may be so by chance, unless they are most documents that were missed
+_MIN_LETTER_PAIRS = 5  # affixes of letters alone, and cut numbers
+_MIN_CUT_LENGTH, _MIN_CUT_NUMBER_LENGTH = 6, 12  # characters
+_MAX_ID_LENGTH = 200  # characters of an id that may have an affix
+_PART_SIGNS = "#?|@"  # what is behind them names a part of a document
+_MIN_WORDS, _MIN_LONG_WORDS = 5, 8  # of a sentence, and of a text without a full stop
 
 
-def spelling_mismatch_error(qrels: Qrels, run: Run) -> NothingSharedError | None:
-    """Return the error if the run has the judged documents, but spelt otherwise; else None.
+class Pair(NamedTuple):
+    """A relevant document that a run missed, and an unjudged one that it has in its place."""
 
-    Compared are ids in the first block of the run that has a query of the qrels.
+    judged_doc: str
+    run_doc: str
+    query_id: str
+
+
+class Lookalikes(NamedTuple):
+    """Pairs of ids that differ in one way, in words, and what to do about it."""
+
+    code: str  # of the note where no judged document was retrieved
+    pairs: Sequence[Pair]
+    difference: str
+    remedy: str
+
+    def describe(self, n_examples: int) -> str:
+        """Return the difference, some examples and the remedy."""
+        pairs = list({pair.judged_doc: pair for pair in self.pairs}.values())[:n_examples]
+        examples = [_format_example(*pairs[0])]
+        examples += [f"{_quote_id(run_doc)} and {_quote_id(doc)}" for doc, run_doc, _ in pairs[1:]]
+        return f"{self.difference}: {'; '.join(examples)}. {self.remedy}"
+
+
+def _format_example(judged_doc: str, run_doc: str, _: str) -> str:
+    return f"the run has {_quote_id(run_doc)}, the qrels {_quote_id(judged_doc)}"
+
+
+def _quote_id(doc: str) -> str:
+    """Return an id in quotes; letters that may look like others are escaped."""
+    return f"{doc!r:.80}" if doc.isascii() else f"{doc!a:.80}"
+
+
+class _Sides:
+    """The ids of the sketches of queries: those of the judgments, and those of the run."""
+
+    def __init__(self, sketches: Sequence[QuerySketch]) -> None:
+        self.sketches = sketches
+        docs = chain.from_iterable((*sketch.missed, *sketch.hits) for sketch in sketches)
+        run_docs = chain.from_iterable((*sketch.unjudged, *sketch.hits) for sketch in sketches)
+        self.ids = {"qrels": list(dict.fromkeys(docs)), "run": list(dict.fromkeys(run_docs))}
+        self.n_missed = sum(len(sketch.missed) for sketch in sketches)
+        self.n_hits = sum(len(sketch.hits) for sketch in sketches)
+
+    def is_sizeable(self, n: int) -> bool:
+        """Tell whether n pairs are hardly chance, and not few beside the documents retrieved."""
+        are_most = n == _MIN_PAIRS - 1 and 2 * n >= self.n_missed
+        return are_most or (n >= _MIN_PAIRS and 100 * n >= n + self.n_hits)
+
+
+def find_lookalikes(sketches: Sequence[QuerySketch]) -> list[Lookalikes]:
+    """Return the ways in which ids of the judgments differ from those of the run, for a part.
+
+    Where no judged document was retrieved, a pair or two will do.
     """
-    for query, judged, docs in _read_shared_queries(qrels, run):
-        doc_of_plain_id = {normalize_id(doc): doc for doc in judged}
-        for doc in docs:
-            judged_doc = doc_of_plain_id.get(normalize_id(doc), doc)
-            if judged_doc != doc:  # else a row of the same document was left out
-                return NothingSharedError(
-                    f"the run {run.name!r} and the qrels share no document as they are "
-                    f"written: for query {query!r} the run has {doc!r}, the qrels {judged_doc!r}",
-                    source=run.source,
-                    hint=SPELLING,
-                    query_id=query,
-                )
+    sides = _Sides(sketches)
+    if not sides.ids["run"] or sides.n_missed < (2 if sides.n_hits else 1):
+        return []
+    kinds = [*_find_respelled(sides), *_find_affixes(sides), *_find_texts(sides)]
+    lookalikes, explained_docs = [], set[tuple[str, str]]()
+    for kind in sorted(kinds, key=lambda kind: -len(kind.pairs)):
+        pairs = [pair for pair in kind.pairs if pair[::2] not in explained_docs]
+        if pairs and (not sides.n_hits or sides.is_sizeable(len(pairs))):
+            lookalikes.append(kind._replace(pairs=pairs))
+            explained_docs |= {pair[::2] for pair in pairs}
+    return lookalikes
+
+
+def lookalike_notes(
+    sketches: Sequence[QuerySketch],
+    n_queries: int,
+    severity: Severity = "warning",
+    n_examples: int = 2,
+) -> Iterator[Note]:
+    """Yield a note for each way in which ids differ; `n_queries` are those with an answer."""
+    n_missed = sum(len(sketch.missed) for sketch in sketches)
+    extent = ""
+    if len(sketches) < n_queries:
+        extent = f" in a sample of {len(sketches):,} of {format_query_count(n_queries)}"
+    for kind in find_lookalikes(sketches):
+        n, n_pair_queries = len(kind.pairs), len({pair.query_id for pair in kind.pairs})
+        text = (
+            f"{n:,} of {format_count(n_missed, 'relevant document')} that the run missed{extent} "
+            f"may have other ids there: {kind.describe(n_examples)}"
+        )
+        query_id = kind.pairs[0].query_id
+        yield Note("doc-spelling", severity, text, n_pair_queries, count=n, query_id=query_id)
+
+
+def no_judged_doc_note(
+    sketches: Sequence[QuerySketch], severity: Severity = "warning", *, all_queries: bool = True
+) -> Note:
+    """Return the note that no judged document was retrieved.
+
+    `all_queries`: the note is on all queries of a run, not on one query, where it is likely.
+    """
+    kinds = find_lookalikes(sketches)
+    if kinds:
+        text = f"not one judged document was retrieved: {kinds[0].describe(1)}"
+        return Note(kinds[0].code, severity, text)
+    if not all_queries:
+        return Note("nothing-judged", "info", "Not one judged document was retrieved.")
+    examples = [
+        _format_example(sketch.missed[0], sketch.unjudged[0], "")
+        for sketch in sketches
+        if sketch.missed and sketch.unjudged
+    ]
+    text = "".join(f"{example}; " for example in examples[:1])
+    text += "are the ids of the same collection, and of documents, not of their parts?"
+    return Note("nothing-judged", severity, f"not one judged document was retrieved: {text}")
+
+
+def spelling_mismatch_error(sketches: Sequence[QuerySketch], run: Run) -> NothingSharedError | None:
+    """Return the error if the run has the judged documents, but spelt otherwise; else None."""
+    for kind in _find_respelled(_Sides(sketches)):
+        judged_doc, run_doc, query = kind.pairs[0]
+        return NothingSharedError(
+            f"the run {run.name!r} and the qrels share no document as they are "
+            f"written: for query {query!r} the run has {run_doc!r}, the qrels {judged_doc!r}",
+            source=run.source,
+            hint=f"{SPELLING} {kind.remedy}",
+            query_id=query,
+        )
     return None
 
 
-def _read_shared_queries(
-    qrels: Qrels, run: Run
-) -> Iterator[tuple[str, Sequence[str], Iterator[str]]]:
-    """Yield (query, judged documents, the run's), of the run's first block with a judged query."""
-    docs_of_query = dict(zip(map(encode, qrels.query_ids), qrels.doc_lists, strict=True))
-    for load in run.read_columns(()):
-        block = load()
-        starts = np.append(block.query.find_changes(), len(block)).tolist()
-        queries = block.query.take(block.query.find_changes()).to_list()
-        shared_positions = [i for i, query in enumerate(queries) if query in docs_of_query]
-        for i in shared_positions:
-            docs = run.read_doc_ids(block.take(slice(starts[i], starts[i + 1]))).to_list()
-            yield decode(queries[i]), docs_of_query[queries[i]], map(decode, docs)
-        if shared_positions:
-            return
+# ---- spelling -----------------------------------------------------------------------------------
+
+
+def _find_respelled(sides: _Sides) -> Iterator[Lookalikes]:
+    """Yield the ids that are equal without capitals, blanks, Unicode forms and leading zeros.
+
+    Where one side writes an id in two ways, these may be two documents.
+    """
+    plain_id = {doc: normalize_id(doc) for doc in chain(*sides.ids.values())}
+    distinct_ids = set[str]()
+    for ids in sides.ids.values():
+        counts = Counter(map(plain_id.__getitem__, ids))
+        distinct_ids |= {text for text, n in counts.items() if n > 1}
+    pairs = []
+    for sketch in sides.sketches:
+        run_doc_of_plain_id = {plain_id[doc]: doc for doc in sketch.unjudged}
+        pairs += [
+            Pair(doc, run_doc_of_plain_id[plain_id[doc]], sketch.query_id)
+            for doc in sketch.missed
+            if plain_id[doc] in run_doc_of_plain_id.keys() - distinct_ids
+        ]
+    if len(pairs) > len(distinct_ids):
+        remedy = _state_remedy("write blanks, capitals, zeros and Unicode alike", PLAIN)
+        yield Lookalikes("spelling", pairs, "ids match except for how they are written", remedy)
+
+
+def _state_remedy(purpose: str, pattern: str, *, maps_qrels: bool = True) -> str:
+    """Return a sentence on how to map the documents of a run, and of judgments, by a pattern."""
+    call = f"map_docs({pattern!r})"
+    option = (
+        f"--map-docs-pattern {pattern}" if pattern == PLAIN else f"--map-docs-pattern '{pattern}'"
+    )
+    if maps_qrels:
+        return f"To {purpose}: Run.{call} and Qrels.{call} ({option} --map-qrels)."
+    return f"To {purpose}: Run.{call} ({option})."
+
+
+# ---- affixes and cuts ---------------------------------------------------------------------------
+
+
+class _Extension(NamedTuple):
+    """A pair of which one id is the other one with an affix: behind it, or before it."""
+
+    pair: Pair
+    side: str  # of the longer id
+    position: str
+    affix: str
+
+    @property
+    def short_doc(self) -> str:
+        """The id without the affix."""
+        return self.pair.judged_doc if self.side == "run" else self.pair.run_doc
+
+    @property
+    def shape(self) -> str:
+        """The affix with its numbers as 0, as parts are numbered; or the sign of a part."""
+        is_part = self.position == "behind" and self.affix[0] in _PART_SIGNS
+        return self.affix[0] if is_part else re.sub(r"\d+", "0", self.affix)
+
+
+def _list_extensions(sketches: Iterable[QuerySketch]) -> Iterator[_Extension]:
+    """Yield all pairs of a query in which one id begins, or ends, with the other one."""
+    for sketch in sketches:
+        docs_of_side = {"qrels": sketch.missed, "run": sketch.unjudged}
+        for position, step in (("behind", 1), ("before", -1)):
+            texts = sorted(
+                (doc[::step], side)
+                for side, docs in docs_of_side.items()
+                for doc in docs
+                if len(doc) <= _MAX_ID_LENGTH
+            )
+            beginnings: list[tuple[str, str]] = []  # of the next text, the shortest first
+            for text, side in texts:
+                while beginnings and not text.startswith(beginnings[-1][0]):
+                    beginnings.pop()
+                for short_text, short_side in beginnings:
+                    if short_side != side:
+                        docs = {side: text[::step], short_side: short_text[::step]}
+                        pair = Pair(docs["qrels"], docs["run"], sketch.query_id)
+                        yield _Extension(pair, side, position, text[len(short_text) :][::step])
+                beginnings.append((text, side))
+
+
+def _find_affixes(sides: _Sides) -> Iterator[Lookalikes]:
+    """Yield the ids that have the same affix on one side, or were cut at one length."""
+    extensions_of_shape = defaultdict[tuple[str, ...], list[_Extension]](list)
+    extensions_of_length = defaultdict[tuple[str, int], list[_Extension]](list)
+    for extension in _list_extensions(sides.sketches):
+        side, position = extension.side, extension.position
+        if not extension.affix.isdigit():
+            extensions_of_shape[side, position, extension.shape].append(extension)
+        if position == "behind":
+            extensions_of_length[side, len(extension.short_doc)].append(extension)
+    shape_groups = [*extensions_of_shape.values()]
+    for extensions in shape_groups:
+        if not _may_be_cut(extensions):
+            yield from _find_affix(sides, extensions)
+    for (side, length), extensions in extensions_of_length.items():
+        short_side = "qrels" if side == "run" else "run"
+        min_length, min_pairs = _MIN_CUT_LENGTH, _MIN_PAIRS
+        if any(pair.affix[0].isdigit() and pair.short_doc[-1].isdigit() for pair in extensions):
+            min_length, min_pairs = _MIN_CUT_NUMBER_LENGTH, _MIN_LETTER_PAIRS
+        is_cut = length >= min_length and max(map(len, sides.ids[short_side])) == length
+        if len(extensions) >= min_pairs and is_cut:
+            difference = (
+                f"ids match except that those of the {short_side} are cut at {length} characters"
+            )
+            pairs = [extension.pair for extension in extensions]
+            remedy = _state_remedy("cut all", f"^(.{{1,{length}}})", maps_qrels=side == "qrels")
+            yield Lookalikes("affix", pairs, difference, remedy)
+    for extensions in filter(_may_be_cut, shape_groups):
+        yield from _find_affix(sides, extensions)
+
+
+def _may_be_cut(extensions: Sequence[_Extension]) -> bool:
+    """Tell whether the affixes differ and begin with a letter, as where ids were cut."""
+    are_behind = extensions[0].position == "behind" and extensions[0].affix[0].isalnum()
+    return are_behind and len({extension.affix for extension in extensions}) > 1
+
+
+def _find_affix(sides: _Sides, extensions: Sequence[_Extension]) -> Iterator[Lookalikes]:
+    """Yield the ids of one side with an affix of one shape.
+
+    Not if some ids of either side have it: then it may be a part of other ids. An affix of letters
+    alone must be frequent.
+    """
+    _, side, position, affix = extensions[0]
+    shape, n = extensions[0].shape, len(extensions)
+    is_part = position == "behind" and shape in _PART_SIGNS
+    pattern = re.sub(r"\\([#\-/:&~ ])", r"\1", re.escape(affix if affix == ".0" else shape))
+    if affix != ".0":
+        pattern = pattern.replace("0", r"\d+")
+    pattern = f"{pattern}.*" if is_part else pattern
+    search = re.compile(f"{pattern}$" if position == "behind" else f"^{pattern}").search
+    n_with_affix = {name: sum(map(bool, map(search, ids))) for name, ids in sides.ids.items()}
+    n_long, n_short = n_with_affix.pop(side), *n_with_affix.values()
+    short_side = "qrels" if side == "run" else "run"
+    all_have = 50 * n_long >= 49 * len(sides.ids[side])
+    none_has = 50 * n_short <= len(sides.ids[short_side])
+    if (affix[0] if position == "behind" else affix[-1]).isalnum():
+        is_certain = n_short == 0 and n >= (_MIN_PAIRS if all_have else _MIN_LETTER_PAIRS)
+    else:
+        is_certain = (all_have or none_has) and (n > 1 or n == len(sides.ids[side]))
+    if not is_certain:
+        return
+    is_nested = any(search(extension.short_doc) for extension in extensions)
+    if is_part and not is_nested:
+        pattern = prefix_pattern(shape)
+    elif position == "behind":
+        pattern = f"^(.*){pattern}$" if is_nested else f"^(.*?)(?:{pattern})?$"
+    else:
+        pattern = f"^{pattern}(.*)$" if is_nested else f"^(?:{pattern})?(.*)$"
+    purpose = "take it off" if affix == ".0" or not affix[-1].isdigit() else "make documents"
+    remedy = f"To {purpose}: Qrels.map_docs({pattern!r})."
+    if side == "run" or not is_nested:
+        judged_have = side == "qrels" or (n_short > 0 and not is_nested)
+        remedy = _state_remedy(purpose, pattern, maps_qrels=judged_have)
+    difference = f"ids match except for {affix!r:.40} {position} those of the {side}"
+    yield Lookalikes("affix", [extension.pair for extension in extensions], difference, remedy)
+
+
+# ---- texts --------------------------------------------------------------------------------------
+
+
+def _is_text(doc: str) -> bool:
+    n_words = len(doc.split())
+    return n_words >= _MIN_LONG_WORDS or (n_words >= _MIN_WORDS and doc[-1] in ".!?:;")
+
+
+def _find_texts(sides: _Sides) -> Iterator[Lookalikes]:
+    """Yield the judged texts where the run has ids, or texts that hold them."""
+    has_ids = not any(len(doc.split()) > 1 for doc in sides.ids["run"])
+    text_pairs, part_pairs = [], []
+    for query_id, missed, _, unjudged in sides.sketches:
+        for text in filter(_is_text, missed):
+            longer_texts = [doc for doc in unjudged if text in doc]
+            if longer_texts:
+                part_pairs.append(Pair(text, longer_texts[0], query_id))
+            elif unjudged and has_ids:
+                text_pairs.append(Pair(text, unjudged[0], query_id))
+    remedy = "Give ids; or a table of all ids and texts, and the id of each (--map-docs FILE "
+    difference = "the qrels have texts, the run ids"
+    yield Lookalikes("affix", text_pairs, difference, f"{remedy}--map-qrels).")
+    remedy = "Run.map_docs takes a function, which may return the judged text in a retrieved one."
+    yield Lookalikes("affix", part_pairs, "retrieved texts hold the judged ones", remedy)
+
+
+# ---- queries ------------------------------------------------------------------------------------
 
 
 def query_spelling_notes(
