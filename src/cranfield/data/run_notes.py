@@ -157,7 +157,7 @@ def select_list_notes(notes: Iterable[Note]) -> Iterator[Note]:
 
 
 def self_retrieval_notes(
-    sketches: Iterable[QuerySketch],
+    sketches: Sequence[QuerySketch],
     n_own_ids: int,
     n_queries: int,
     severity: Severity = "warning",
@@ -169,17 +169,16 @@ def self_retrieval_notes(
     """
     if n_own_ids < _MIN_SELF_RETRIEVALS or 10 * n_own_ids < n_queries:
         return
-    sketches = list(sketches)
     query_ids = {sketch.query_id for sketch in sketches}
-    own_ranks = [
-        (sketch.unjudged.index(sketch.query_id), sketch.unjudged)
-        for sketch in sketches
-        if sketch.query_id in sketch.unjudged
-    ]
-    n_first = sum(
-        50 * len(query_ids.intersection(docs[:rank])) <= len(query_ids) for rank, docs in own_ranks
-    )
-    if 2 * n_first > len(own_ranks):
+    n_own = n_other = n_first = 0  # queries that retrieve their own id, and those of others
+    for query_id, _, _, docs in sketches:
+        has_own_id = query_id in docs
+        docs_above = docs[: docs.index(query_id)] if has_own_id else docs
+        n_own += has_own_id
+        n_other += len(query_ids.intersection(docs)) - has_own_id
+        n_first += has_own_id and 50 * len(query_ids.intersection(docs_above)) <= len(query_ids)
+    is_chance = n_own * (len(query_ids) - 1) < 3 * n_other
+    if (10 * n_first >= 9 * n_own) if is_chance else (2 * n_first > n_own):
         text = (
             f"{n_own_ids:,} of {format_query_count(n_queries)} retrieve the document of their own "
             "id, which is not judged for them: if the queries are documents themselves, "

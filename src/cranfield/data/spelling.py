@@ -22,6 +22,8 @@ _MIN_LETTER_PAIRS = 5  # affixes of letters alone, and cut numbers
 _MIN_CUT_LENGTH, _MIN_CUT_NUMBER_LENGTH = 6, 12  # characters
 _MAX_ID_LENGTH = 200  # characters of an id that may have an affix
 _PART_SIGNS = "#?|@"  # what is behind them names a part of a document
+_PART = re.compile(r"[\W_]+[^\W\d]*\d*")  # an affix such as `#3`, `-chunk12`, `.txt`
+_MAX_PARTS = 3  # of an id, such as `d_1_7`
 _MIN_WORDS, _MIN_LONG_WORDS = 5, 8  # of a sentence, and of a text without a full stop
 
 
@@ -205,9 +207,19 @@ class _Extension(NamedTuple):
         return self.pair.judged_doc if self.side == "run" else self.pair.run_doc
 
     @property
+    def is_in_number(self) -> bool:
+        """Whether the affix is a number, or begins or ends within one."""
+        ends = self.short_doc[-1] + self.affix[0]
+        if self.position == "before":
+            ends = self.affix[-1] + self.short_doc[0]
+        return ends.isdigit() or self.affix.isdigit()
+
+    @property
     def shape(self) -> str:
-        """The affix with its numbers as 0, as parts are numbered; or the sign of a part."""
-        is_part = self.position == "behind" and self.affix[0] in _PART_SIGNS
+        """The affix; behind an id, with its numbers as 0, as parts have; or the sign of a part."""
+        if self.position == "before" or self.affix == ".0":
+            return self.affix
+        is_part = self.affix[0] in _PART_SIGNS
         return self.affix[0] if is_part else re.sub(r"\d+", "0", self.affix)
 
 
@@ -240,7 +252,7 @@ def _find_affixes(sides: _Sides) -> Iterator[Lookalikes]:
     extensions_of_length = defaultdict[tuple[str, int], list[_Extension]](list)
     for extension in _list_extensions(sides.sketches):
         side, position = extension.side, extension.position
-        if not extension.affix.isdigit():
+        if not extension.is_in_number:
             extensions_of_shape[side, position, extension.shape].append(extension)
         if position == "behind":
             extensions_of_length[side, len(extension.short_doc)].append(extension)
@@ -251,9 +263,11 @@ def _find_affixes(sides: _Sides) -> Iterator[Lookalikes]:
     for (side, length), extensions in extensions_of_length.items():
         short_side = "qrels" if side == "run" else "run"
         min_length, min_pairs = _MIN_CUT_LENGTH, _MIN_PAIRS
-        if any(pair.affix[0].isdigit() and pair.short_doc[-1].isdigit() for pair in extensions):
+        if 2 * sum(extension.is_in_number for extension in extensions) > len(extensions):
             min_length, min_pairs = _MIN_CUT_NUMBER_LENGTH, _MIN_LETTER_PAIRS
-        is_cut = length >= min_length and max(map(len, sides.ids[short_side])) == length
+        are_parts = all(_PART.fullmatch(extension.affix) for extension in extensions)
+        is_longest = max(map(len, sides.ids[short_side])) == length
+        is_cut = length >= min_length and is_longest and not are_parts
         if len(extensions) >= min_pairs and is_cut:
             difference = (
                 f"ids match except that those of the {short_side} are cut at {length} characters"
@@ -274,42 +288,43 @@ def _may_be_cut(extensions: Sequence[_Extension]) -> bool:
 def _find_affix(sides: _Sides, extensions: Sequence[_Extension]) -> Iterator[Lookalikes]:
     """Yield the ids of one side with an affix of one shape.
 
-    Not if some ids of either side have it: then it may be a part of other ids. An affix of letters
-    alone must be frequent.
+    Not if some ids of both sides have it: then it is a part of them. Where other ids have such
+    parts, too, as `d_1` has beside `d_1_7`, the longer ids must have one more. An affix that begins
+    with a letter must be frequent.
     """
     _, side, position, affix = extensions[0]
-    shape, n = extensions[0].shape, len(extensions)
-    is_part = position == "behind" and shape in _PART_SIGNS
-    pattern = re.sub(r"\\([#\-/:&~ ])", r"\1", re.escape(affix if affix == ".0" else shape))
-    if affix != ".0":
-        pattern = pattern.replace("0", r"\d+")
-    pattern = f"{pattern}.*" if is_part else pattern
-    search = re.compile(f"{pattern}$" if position == "behind" else f"^{pattern}").search
-    n_with_affix = {name: sum(map(bool, map(search, ids))) for name, ids in sides.ids.items()}
-    n_long, n_short = n_with_affix.pop(side), *n_with_affix.values()
+    shape, n, is_behind = extensions[0].shape, len(extensions), position == "behind"
+    is_part = is_behind and shape in _PART_SIGNS
+    part = re.sub(r"\\([#\-/:&~ ])", r"\1", re.escape(shape))
+    if is_behind and affix != ".0":
+        part = f"{part}.*" if is_part else part.replace("0", r"\d+")
     short_side = "qrels" if side == "run" else "run"
+    for n_parts in range(1, _MAX_PARTS + 1):
+        search = re.compile(f"{part * n_parts}$" if is_behind else f"^{part * n_parts}").search
+        if 10 * sum(search(extension.short_doc) is not None for extension in extensions) <= n:
+            break
+    pairs = [extension.pair for extension in extensions]
+    n_long, n_short = (sum(map(bool, map(search, sides.ids[name]))) for name in (side, short_side))
     all_have = 50 * n_long >= 49 * len(sides.ids[side])
     none_has = 50 * n_short <= len(sides.ids[short_side])
-    if (affix[0] if position == "behind" else affix[-1]).isalnum():
-        is_certain = n_short == 0 and n >= (_MIN_PAIRS if all_have else _MIN_LETTER_PAIRS)
-    else:
-        is_certain = (all_have or none_has) and (n > 1 or n == len(sides.ids[side]))
-    if not is_certain:
+    has_part = [search(pair.run_doc if side == "run" else pair.judged_doc) for pair in pairs]
+    is_certain = (all_have or none_has) and (n > 1 or n == len(sides.ids[side])) and any(has_part)
+    if n_parts > 1 or (affix[0] if is_behind else affix[-1]).isalnum():
+        min_pairs = _MIN_LETTER_PAIRS if not all_have else _MIN_PAIRS if n_parts == 1 else 1
+        is_certain = is_certain and n_short == 0 and n >= min_pairs
+    if not is_certain or n_parts > (_MAX_PARTS if is_behind else 1):
         return
-    is_nested = any(search(extension.short_doc) for extension in extensions)
-    if is_part and not is_nested:
-        pattern = prefix_pattern(shape)
-    elif position == "behind":
-        pattern = f"^(.*){pattern}$" if is_nested else f"^(.*?)(?:{pattern})?$"
+    if is_part:
+        pattern = prefix_pattern(shape) if n_parts == 1 else f"^(.*){re.escape(shape)}"
+    elif is_behind:
+        inner_parts = f"(?:{part}){{0,{n_parts - 1}}}" if n_parts > 1 else ""
+        pattern = f"^(.*?{inner_parts})(?:{part})?$"
     else:
-        pattern = f"^{pattern}(.*)$" if is_nested else f"^(?:{pattern})?(.*)$"
+        pattern = f"^(?:{part})?(.*)$"
     purpose = "take it off" if affix == ".0" or not affix[-1].isdigit() else "make documents"
-    remedy = f"To {purpose}: Qrels.map_docs({pattern!r})."
-    if side == "run" or not is_nested:
-        judged_have = side == "qrels" or (n_short > 0 and not is_nested)
-        remedy = _state_remedy(purpose, pattern, maps_qrels=judged_have)
+    remedy = _state_remedy(purpose, pattern, maps_qrels=side == "qrels" or n_short > 0)
     difference = f"ids match except for {affix!r:.40} {position} those of the {side}"
-    yield Lookalikes("affix", [extension.pair for extension in extensions], difference, remedy)
+    yield Lookalikes("affix", pairs, difference, remedy)
 
 
 # ---- texts --------------------------------------------------------------------------------------
