@@ -22,7 +22,8 @@ _MIN_LETTER_PAIRS = 5  # affixes of letters alone, and cut numbers
 _MIN_CUT_LENGTH, _MIN_CUT_NUMBER_LENGTH = 6, 12  # characters
 _MAX_ID_LENGTH = 200  # characters of an id that may have an affix
 _PART_SIGNS = "#?|@"  # what is behind them names a part of a document
-_PART = re.compile(r"[\W_]+[^\W\d]*\d*")  # an affix such as `#3`, `-chunk12`, `.txt`
+_PART = re.compile(r"[\W_]+[^\W\d]*[\W_]*\d*")  # an affix such as `#3`, `-chunk12`, `.txt`
+_FIND_ALL = re.compile("").search
 _MAX_PARTS = 3  # of an id, such as `d_1_7`
 _MIN_WORDS, _MIN_LONG_WORDS = 5, 8  # of a sentence, and of a text without a full stop
 
@@ -87,11 +88,11 @@ def find_lookalikes(sketches: Sequence[QuerySketch]) -> list[Lookalikes]:
         return []
     kinds = [*_find_respelled(sides), *_find_affixes(sides), *_find_texts(sides)]
     lookalikes, explained_docs = [], set[tuple[str, str]]()
-    for kind in sorted(kinds, key=lambda kind: -len(kind.pairs)):
-        pairs = [pair for pair in kind.pairs if pair[::2] not in explained_docs]
-        if pairs and (not sides.n_hits or sides.is_sizeable(len(pairs))):
-            lookalikes.append(kind._replace(pairs=pairs))
-            explained_docs |= {pair[::2] for pair in pairs}
+    for kind in sorted(kinds, key=lambda kind: -len({pair[::2] for pair in kind.pairs})):
+        pair_of_doc = {pair[::2]: pair for pair in kind.pairs if pair[::2] not in explained_docs}
+        if pair_of_doc and (not sides.n_hits or sides.is_sizeable(len(pair_of_doc))):
+            lookalikes.append(kind._replace(pairs=[*pair_of_doc.values()]))
+            explained_docs.update(pair_of_doc)
     return lookalikes
 
 
@@ -256,33 +257,35 @@ def _find_affixes(sides: _Sides) -> Iterator[Lookalikes]:
             extensions_of_shape[side, position, extension.shape].append(extension)
         if position == "behind":
             extensions_of_length[side, len(extension.short_doc)].append(extension)
-    shape_groups = [*extensions_of_shape.values()]
-    for extensions in shape_groups:
-        if not _may_be_cut(extensions):
-            yield from _find_affix(sides, extensions)
     for (side, length), extensions in extensions_of_length.items():
-        short_side = "qrels" if side == "run" else "run"
-        min_length, min_pairs = _MIN_CUT_LENGTH, _MIN_PAIRS
-        if 2 * sum(extension.is_in_number for extension in extensions) > len(extensions):
-            min_length, min_pairs = _MIN_CUT_NUMBER_LENGTH, _MIN_LETTER_PAIRS
-        are_parts = all(_PART.fullmatch(extension.affix) for extension in extensions)
-        is_longest = max(map(len, sides.ids[short_side])) == length
-        is_cut = length >= min_length and is_longest and not are_parts
-        if len(extensions) >= min_pairs and is_cut:
-            difference = (
-                f"ids match except that those of the {short_side} are cut at {length} characters"
-            )
-            pairs = [extension.pair for extension in extensions]
-            remedy = _state_remedy("cut all", f"^(.{{1,{length}}})", maps_qrels=side == "qrels")
-            yield Lookalikes("affix", pairs, difference, remedy)
-    for extensions in filter(_may_be_cut, shape_groups):
+        yield from _find_cut(sides, side, length, extensions)
+    for extensions in extensions_of_shape.values():
         yield from _find_affix(sides, extensions)
 
 
-def _may_be_cut(extensions: Sequence[_Extension]) -> bool:
-    """Tell whether the affixes differ and begin with a letter, as where ids were cut."""
-    are_behind = extensions[0].position == "behind" and extensions[0].affix[0].isalnum()
-    return are_behind and len({extension.affix for extension in extensions}) > 1
+def _find_cut(
+    sides: _Sides, side: str, length: int, extensions: Sequence[_Extension]
+) -> Iterator[Lookalikes]:
+    """Yield the ids of one side that were cut at a length, which no id of that side exceeds.
+
+    Some may, where many have just this length, as where ids are read in two ways.
+    """
+    short_side, n = "qrels" if side == "run" else "run", len(extensions)
+    affixes = [extension.affix for extension in extensions]
+    signs = {affix[0] for affix in affixes}
+    is_longest = max(map(len, sides.ids[short_side])) == length
+    are_affixes = len(set(affixes)) == 1 or 2 * sum(map(bool, map(_PART.fullmatch, affixes))) > n
+    are_affixes |= not (is_longest or len(signs) > 1 or max(signs).isalnum())
+    are_numbers = 2 * sum(extension.is_in_number for extension in extensions) > n
+    if are_numbers or not is_longest:
+        is_cut = length >= _MIN_CUT_NUMBER_LENGTH and n >= _MIN_LETTER_PAIRS
+    else:
+        is_cut = length >= _MIN_CUT_LENGTH and n >= _MIN_PAIRS
+    if is_cut and not are_affixes:
+        maps_qrels = side == "qrels" or not is_longest
+        remedy = _state_remedy("cut all", f"^(.{{1,{length}}})", maps_qrels=maps_qrels)
+        text = f"ids match except that those of the {short_side} are cut at {length} characters"
+        yield Lookalikes("affix", [extension.pair for extension in extensions], text, remedy)
 
 
 def _find_affix(sides: _Sides, extensions: Sequence[_Extension]) -> Iterator[Lookalikes]:
@@ -293,38 +296,40 @@ def _find_affix(sides: _Sides, extensions: Sequence[_Extension]) -> Iterator[Loo
     with a letter must be frequent.
     """
     _, side, position, affix = extensions[0]
-    shape, n, is_behind = extensions[0].shape, len(extensions), position == "behind"
-    is_part = is_behind and shape in _PART_SIGNS
+    shape, is_behind = extensions[0].shape, position == "behind"
     part = re.sub(r"\\([#\-/:&~ ])", r"\1", re.escape(shape))
-    if is_behind and affix != ".0":
-        part = f"{part}.*" if is_part else part.replace("0", r"\d+")
-    short_side = "qrels" if side == "run" else "run"
-    for n_parts in range(1, _MAX_PARTS + 1):
+    is_sign, is_numbered = is_behind and shape in _PART_SIGNS, is_behind and affix != ".0"
+    if is_numbered:
+        part = f"{part}.*" if is_sign else part.replace("0", r"\d+")
+    short_docs = {extension.short_doc for extension in extensions}
+    n, n_parts, search = len({extension.pair.judged_doc for extension in extensions}), 0, _FIND_ALL
+    while n_parts < _MAX_PARTS and 10 * sum(map(bool, map(search, short_docs))) > len(short_docs):
+        n_parts += 1
         search = re.compile(f"{part * n_parts}$" if is_behind else f"^{part * n_parts}").search
-        if 10 * sum(search(extension.short_doc) is not None for extension in extensions) <= n:
-            break
-    pairs = [extension.pair for extension in extensions]
+    short_side = "qrels" if side == "run" else "run"
     n_long, n_short = (sum(map(bool, map(search, sides.ids[name]))) for name in (side, short_side))
     all_have = 50 * n_long >= 49 * len(sides.ids[side])
     none_has = 50 * n_short <= len(sides.ids[short_side])
-    has_part = [search(pair.run_doc if side == "run" else pair.judged_doc) for pair in pairs]
-    is_certain = (all_have or none_has) and (n > 1 or n == len(sides.ids[side])) and any(has_part)
-    if n_parts > 1 or (affix[0] if is_behind else affix[-1]).isalnum():
-        min_pairs = _MIN_LETTER_PAIRS if not all_have else _MIN_PAIRS if n_parts == 1 else 1
+    is_letter = (affix[0] if is_behind else affix[-1]).isalnum()
+    is_certain = (all_have or none_has) and n_long > 0 and (n > 1 or n == len(sides.ids[side]))
+    if is_letter:
+        min_pairs = _MIN_PAIRS if all_have else _MIN_LETTER_PAIRS
         is_certain = is_certain and n_short == 0 and n >= min_pairs
-    if not is_certain or n_parts > (_MAX_PARTS if is_behind else 1):
+    if n_parts > 1:
+        is_repeated = not is_letter and is_numbered and part != re.escape(affix)
+        is_certain = is_repeated and none_has and (all_have or (n_long >= n and not is_sign))
+    if not is_certain:
         return
-    if is_part:
+    pattern = f"^(?:{part})?(.*)$"
+    if is_sign:
         pattern = prefix_pattern(shape) if n_parts == 1 else f"^(.*){re.escape(shape)}"
     elif is_behind:
-        inner_parts = f"(?:{part}){{0,{n_parts - 1}}}" if n_parts > 1 else ""
-        pattern = f"^(.*?{inner_parts})(?:{part})?$"
-    else:
-        pattern = f"^(?:{part})?(.*)$"
-    purpose = "take it off" if affix == ".0" or not affix[-1].isdigit() else "make documents"
+        own_parts = f"(?:{part}){{0,{n_parts - 1}}}" if n_parts > 1 else ""
+        pattern = f"^(.*?{own_parts})(?:{part})?$"
+    purpose = "make documents" if is_numbered and affix[-1].isdigit() else "take it off"
     remedy = _state_remedy(purpose, pattern, maps_qrels=side == "qrels" or n_short > 0)
-    difference = f"ids match except for {affix!r:.40} {position} those of the {side}"
-    yield Lookalikes("affix", pairs, difference, remedy)
+    text = f"ids match except for {affix!r:.40} {position} those of the {side}"
+    yield Lookalikes("affix", [extension.pair for extension in extensions], text, remedy)
 
 
 # ---- texts --------------------------------------------------------------------------------------
