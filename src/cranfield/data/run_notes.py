@@ -157,10 +157,7 @@ def select_list_notes(notes: Iterable[Note]) -> Iterator[Note]:
 
 
 def self_retrieval_notes(
-    sketches: Sequence[QuerySketch],
-    n_own_ids: int,
-    n_queries: int,
-    severity: Severity = "warning",
+    sketches: Sequence[QuerySketch], n_own_ids: int, n_queries: int
 ) -> Iterator[Note]:
     """Yield a note if many of n queries retrieve an unjudged document of their own id.
 
@@ -178,13 +175,14 @@ def self_retrieval_notes(
         n_other += len(query_ids.intersection(docs)) - has_own_id
         n_first += has_own_id and 50 * len(query_ids.intersection(docs_above)) <= len(query_ids)
     is_chance = n_own * (len(query_ids) - 1) < 3 * n_other
-    if (10 * n_first >= 9 * n_own) if is_chance else (2 * n_first > n_own):
+    is_first = (10 * n_first >= 9 * n_own) if is_chance else (2 * n_first > n_own)
+    if is_first and 2 * n_own * n_queries >= n_own_ids * len(query_ids):
         text = (
             f"{n_own_ids:,} of {format_query_count(n_queries)} retrieve the document of their own "
             "id, which is not judged for them: if the queries are documents themselves, "
             "identical_ids='drop' (--identical-ids drop) leaves these out before ranking"
         )
-        yield Note("self-retrieval", severity, text, n_own_ids, count=n_own_ids)
+        yield Note("self-retrieval", "warning", text, n_own_ids, count=n_own_ids)
 
 
 def distance_note(column: str) -> Note:

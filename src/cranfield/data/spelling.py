@@ -97,10 +97,7 @@ def find_lookalikes(sketches: Sequence[QuerySketch]) -> list[Lookalikes]:
 
 
 def lookalike_notes(
-    sketches: Sequence[QuerySketch],
-    n_queries: int,
-    severity: Severity = "warning",
-    n_examples: int = 2,
+    sketches: Sequence[QuerySketch], n_queries: int, n_examples: int = 2
 ) -> Iterator[Note]:
     """Yield a note for each way in which ids differ; `n_queries` are those with an answer."""
     n_missed = sum(len(sketch.missed) for sketch in sketches)
@@ -114,7 +111,7 @@ def lookalike_notes(
             f"may have other ids there: {kind.describe(n_examples)}"
         )
         query_id = kind.pairs[0].query_id
-        yield Note("doc-spelling", severity, text, n_pair_queries, count=n, query_id=query_id)
+        yield Note("doc-spelling", "warning", text, n_pair_queries, count=n, query_id=query_id)
 
 
 def no_judged_doc_note(

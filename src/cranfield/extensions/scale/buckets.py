@@ -340,7 +340,8 @@ class _JoinedRun(JudgedRun):
         """What notes depend on."""
         facts = reduce(RunFacts.add, [part.facts for part in self._part_scores])
         # The rows of every part were put together, whether they were apart or not.
-        return facts._replace(left_out=self._run.left_out + facts.left_out, is_regrouped=False)
+        left_out, sketches = self._run.left_out + facts.left_out, sorted(facts.query_sketches)
+        return facts._replace(left_out=left_out, is_regrouped=False, query_sketches=sketches)
 
     @property
     def counts(self) -> Counts:
