@@ -255,8 +255,18 @@ def normalize_id(text: str) -> str:
             with contextlib.suppress(UnicodeError):
                 text = text.encode(misread_as).decode()
         text = unicodedata.normalize("NFC", text)
-    text = " ".join(text.casefold().split())
-    if "0" in text:
-        text = re.sub(r"(?<![\d.])0+(?=\d)", "", text)
-    number = re.fullmatch(r"(\d+)\.0*", text) if "." in text else None
-    return number[1] if number else text
+    return _normalize_lines(" ".join(text.split()))
+
+
+def normalize_ids(ids: Sequence[str]) -> list[str]:
+    """Return ids as `normalize_id` does; all at once, if they are plain ASCII."""
+    text = "\n".join(ids)
+    if text.isascii() and len(text.split()) == len(ids) and text.count("\n") == len(ids) - 1:
+        return _normalize_lines(text).split("\n")
+    return [*map(normalize_id, ids)]
+
+
+def _normalize_lines(text: str) -> str:
+    """Return lines, each an id, without capitals, leading zeros and a decimal point."""
+    text = re.sub(r"0(?<![\d.]0)0*(?=\d)", "", text.casefold())
+    return re.sub(r"^(\d+)\.0*$", r"\1", text, flags=re.M) if "." in text else text

@@ -8,19 +8,19 @@ import numpy as np
 
 from cranfield.arrays.byte_strings import pair_keys
 from cranfield.arrays.ids import Ids, decode
-from cranfield.arrays.ranked import Ints
+from cranfield.arrays.ranked import Bools, Ints
 from cranfield.arrays.rows import consecutive_numbers
 from cranfield.data.order import GroupedBlock
 from cranfield.data.qrels import Qrels
 from cranfield.formats.objects import DocsOfQuery
 
-_MAX_DOCS = 50  # documents of a query, on either side
-_BUDGET = 4_000  # documents of a run
+_MAX_DOCS = 40  # documents of a query, on either side
+_BUDGET = 2_000  # documents of a run
 _LARGE_BLOCK = 50_000  # rows: there may be many such blocks
 _LARGE_BLOCK_BUDGET = 400  # documents of a large block
 _FIRST_ROWS = 20  # rows of a query of a large block, where its own id is looked for
 _FIRST_BLOCKS, _BLOCK_STEP = 4, 16  # blocks that are looked at: the first, and every so many
-
+_NO_ROWS = np.zeros(0, np.int64)
 
 #: {position of a query in the qrels: the first unjudged documents that a run has for it}
 UnjudgedDocs = dict[int, Sequence[Any]]
@@ -105,21 +105,31 @@ def sketch_queries(qrels: Qrels, hit_rows: Ints, unjudged_docs: UnjudgedDocs) ->
     """Return the sketches of queries; `hit_rows` are the rows of the qrels that were retrieved."""
     codes = sorted(unjudged_docs)
     codes = codes[:: -(-sum(map(len, unjudged_docs.values())) // _BUDGET) or 1]
-    starts, grade, query_sketches = qrels.starts, qrels.grade, []
     is_hit = np.zeros(len(qrels), np.bool_)
     is_hit[hit_rows] = True
-    for code in codes:
-        first, end = int(starts[code]), int(starts[code + 1])
-        is_missed = ~is_hit[first:end] & (grade[first:end] > 0)
-        doc_lists: list[list[str]] = []
-        for is_selected in (is_missed, is_hit[first:end]):
-            rows = is_selected.nonzero()[0][:_MAX_DOCS]
-            if isinstance(qrels.documents, Ids):
-                doc_lists.append(qrels.documents.take(rows + first).to_texts())
-            else:
-                doc_lists.append([qrels.documents[code][row] for row in rows.tolist()])
-        unjudged = [doc if isinstance(doc, str) else decode(doc) for doc in unjudged_docs[code]]
-        query_sketches.append(
-            QuerySketch(qrels.query_ids[code], doc_lists[0], doc_lists[1], unjudged)
-        )
-    return query_sketches
+    starts, is_missed = qrels.starts.tolist(), ~is_hit & (qrels.grade > 0)
+    bounds = [slice(starts[code], starts[code + 1]) for code in codes]
+    doc_lists = (_list_docs(qrels, mask, codes, bounds) for mask in (is_missed, is_hit))
+    unjudged = (
+        [doc if isinstance(doc, str) else decode(doc) for doc in unjudged_docs[code]]
+        for code in codes
+    )
+    query_ids = (qrels.query_ids[code] for code in codes)
+    return [*map(QuerySketch, query_ids, *doc_lists, unjudged)]
+
+
+def _list_docs(
+    qrels: Qrels, is_selected: Bools, codes: Sequence[int], bounds: Sequence[slice]
+) -> list[list[str]]:
+    """Return the first documents of some queries in a mask of judgments, (rows,).
+
+    `codes` are the positions of the queries, `bounds` the rows of each.
+    """
+    row_lists = [is_selected[rows].nonzero()[0][:_MAX_DOCS] for rows in bounds]
+    if not isinstance(qrels.documents, Ids):
+        lists = zip(map(qrels.documents.__getitem__, codes), row_lists, strict=True)
+        return [[docs[row] for row in rows.tolist()] for docs, rows in lists]
+    first_rows = zip(row_lists, bounds, strict=True)
+    all_rows = np.concatenate([_NO_ROWS, *(rows + bound.start for rows, bound in first_rows)])
+    docs = iter(qrels.documents.take(all_rows).to_texts())
+    return [list(islice(docs, len(rows))) for rows in row_lists]

@@ -10,7 +10,7 @@ from cranfield.arrays.ids import decode
 from cranfield.data.chunks import PLAIN, prefix_pattern
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
-from cranfield.data.run_notes import SPELLING, no_common_query_error, normalize_id
+from cranfield.data.run_notes import SPELLING, no_common_query_error, normalize_id, normalize_ids
 from cranfield.data.sketch import QuerySketch
 from cranfield.errors import InputError, NothingSharedError
 from cranfield.formats.block import FaultyRows
@@ -159,19 +159,17 @@ def _find_respelled(sides: _Sides) -> Iterator[Lookalikes]:
 
     Where one side writes an id in two ways, these may be two documents.
     """
-    plain_id = {doc: normalize_id(doc) for doc in chain(*sides.ids.values())}
-    distinct_ids = set[str]()
+    docs = list(dict.fromkeys(chain(*sides.ids.values())))
+    plain_id = dict(zip(docs, normalize_ids(docs), strict=True))
+    pairs, distinct_ids = [], set[str]()
     for ids in sides.ids.values():
         counts = Counter(map(plain_id.__getitem__, ids))
         distinct_ids |= {text for text, n in counts.items() if n > 1}
-    pairs = []
     for sketch in sides.sketches:
-        run_doc_of_plain_id = {plain_id[doc]: doc for doc in sketch.unjudged}
-        pairs += [
-            Pair(doc, run_doc_of_plain_id[plain_id[doc]], sketch.query_id)
-            for doc in sketch.missed
-            if plain_id[doc] in run_doc_of_plain_id.keys() - distinct_ids
-        ]
+        run_docs = {plain_id[doc]: doc for doc in sketch.unjudged}
+        for doc in sketch.missed:
+            if plain_id[doc] in run_docs and plain_id[doc] not in distinct_ids:
+                pairs.append(Pair(doc, run_docs[plain_id[doc]], sketch.query_id))
     if len(pairs) > len(distinct_ids):
         remedy = _state_remedy("write blanks, capitals, zeros and Unicode alike", PLAIN)
         yield Lookalikes("spelling", pairs, "ids match except for how they are written", remedy)
@@ -232,6 +230,11 @@ def _list_extensions(sketches: Iterable[QuerySketch]) -> Iterator[_Extension]:
                 for doc in docs
                 if len(doc) <= _MAX_ID_LENGTH
             )
+            begins_next = map(
+                str.startswith, (text for text, _ in texts[1:]), (t for t, _ in texts)
+            )
+            if not any(begins_next):
+                continue
             beginnings: list[tuple[str, str]] = []  # of the next text, the shortest first
             for text, side in texts:
                 while beginnings and not text.startswith(beginnings[-1][0]):
