@@ -14,11 +14,10 @@ from cranfield.arrays.rows import consecutive_numbers, group_sizes, mark_changes
 from cranfield.data.judging import Judging
 from cranfield.data.order import GroupedBlock, group_rows, leave_out_rows, sort_by_document
 from cranfield.data.relevance import Judgments, make_judgments
-from cranfield.data.run_notes import normalize_id
 from cranfield.errors import InputError, OptionError
 from cranfield.formats.block import Block, Errors, FaultyRows, Keep, Role
 from cranfield.formats.groups import GroupRows
-from cranfield.formats.identifiers import to_id_text, with_text_ids
+from cranfield.formats.identifiers import normalize_id, to_id_text, with_text_ids
 from cranfield.formats.source import describe_sources
 from cranfield.notes import Note
 from cranfield.render.numbers import format_count

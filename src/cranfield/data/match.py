@@ -1,8 +1,8 @@
 """Match: the rows of a run that are judged, and their ranks, for runs in blocks and in dicts."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import chain, groupby
+from dataclasses import dataclass, field
+from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -25,7 +25,7 @@ from cranfield.data.order import (
 )
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
-from cranfield.data.sketch import UnjudgedDocs, count_own_ids, sample_unjudged
+from cranfield.data.sketch import UnjudgedDocs, count_own_ids, sample_unjudged, sample_unjudged_dict
 from cranfield.errors import DuplicateError, OptionError
 from cranfield.formats.block import NO_FAULTY_ROWS, FaultyRows, Load
 from cranfield.formats.objects import DocsOfQuery
@@ -49,7 +49,7 @@ class Match:
     dropped_counts: DroppedCounts = (0, 0)
     is_in_order: bool = False  # whether the hits are in the order of query and rank
     n_own_ids: int = 0  # queries that retrieve an unjudged document of their own id
-    unjudged_docs: UnjudgedDocs | None = None  # of some queries; None: of a dict, not sampled
+    unjudged_docs: UnjudgedDocs = field(default_factory=dict)
 
 
 def _concatenate(column_list: Iterable[Ints]) -> Ints:
@@ -179,10 +179,8 @@ def _match_block(
     rows, judgments = (
         np.zeros((2, 0), np.int64) if comes_back else _find_hits(grouped_block, code, qrels)
     )
-    own_ids_and_sample = (
-        count_own_ids(grouped_block, code, rows),
-        sample_unjudged(grouped_block, number, code, rows),
-    )
+    n_own_ids = count_own_ids(grouped_block, code, rows)
+    unjudged_docs = sample_unjudged(grouped_block, number, code, rows)
     if grouped_block.uncounted_row is not None:
         is_counted = ~np.isin(rows, grouped_block.uncounted_row)
         rows, judgments = rows[is_counted], judgments[is_counted]
@@ -199,7 +197,8 @@ def _match_block(
         grouped_block.conversion_counts,
         _rank_costs(grouped_block, code, judging),
         grouped_block.dropped_counts,
-        *own_ids_and_sample,
+        n_own_ids,
+        unjudged_docs,
     )
 
 
@@ -247,9 +246,11 @@ def _join_matches(qrels: Qrels, block_matches: Sequence[_BlockMatch], is_regroup
         is_regrouped,
         _add_pairs(block_match.dropped_counts for block_match in block_matches),
         n_own_ids=sum(block_match.n_own_ids for block_match in block_matches),
-        unjudged_docs=dict(
-            chain.from_iterable(block_match.unjudged_docs.items() for block_match in block_matches)
-        ),
+        unjudged_docs={
+            code: docs
+            for block_match in block_matches
+            for code, docs in block_match.unjudged_docs.items()
+        },
     )
 
 
@@ -364,6 +365,7 @@ def _match_dicts(qrels: Qrels, run: Run, judging: Judging) -> Match:
         placement,
         dropped_counts=dropped_counts,
         n_own_ids=n_own_ids,
+        unjudged_docs=sample_unjudged_dict(qrels, docs_of_query, n_retrieved),
         is_in_order=not any(hits.has_tied_hit for hits in query_hits),
     )
 

@@ -25,7 +25,7 @@ from cranfield.data.run_notes import (
     holds_mostly,
     self_retrieval_notes,
 )
-from cranfield.data.sketch import QuerySketch, sample_unjudged_dict, sketch_queries
+from cranfield.data.sketch import QuerySketch, sketch_queries
 from cranfield.formats.block import Duplicates, FaultyRows, MemoryRows, Order, Role
 from cranfield.formats.objects import DocsOfQuery
 from cranfield.lazy import cached_property
@@ -181,22 +181,8 @@ class MatchedRun(JudgedRun):
             match.dropped_counts,
             match.is_regrouped,
             match.n_own_ids,
-            self._sketch_queries(),
+            sketch_queries(self.qrels, match.row, match.unjudged_docs),
         )
-
-    def _sketch_queries(self) -> list[QuerySketch]:
-        """Return ids of some queries that were retrieved or missed; none where ids are made up."""
-        qrels, docs_of_query, unjudged_docs = (
-            self.qrels,
-            self.run.docs_of_query,
-            self.match.unjudged_docs,
-        )
-        if qrels.spans is not None or qrels.list_kind == "grades":
-            return []
-        if unjudged_docs is None:
-            n_retrieved = self.match.n_retrieved
-            unjudged_docs = sample_unjudged_dict(qrels, docs_of_query or {}, n_retrieved)
-        return sketch_queries(qrels, self.match.row, unjudged_docs)
 
     def _count_copied(self) -> int:
         """Return the number of hits if the run is a copy of the judgments with grades; else 0."""
@@ -307,16 +293,13 @@ def find_other_ids(
         all_queries = judged_run.all_queries and judged_run.qrels.list_kind != "grades"
         yield no_judged_doc_note(sketches, severity, all_queries=all_queries)
     if judged_run.judge_whole is not None:
-        missed = [sketch._replace(hits=[]) for sketch in sketches]
-        is_suspect = facts.n_own_ids or find_lookalikes(missed)
-        if not is_suspect:
+        missed_sketches = [sketch._replace(hits=[]) for sketch in sketches]
+        if not (facts.n_own_ids or find_lookalikes(missed_sketches)):
             return
         facts = judged_run.judge_whole().facts
-        sketches = facts.query_sketches
-    n_queries = facts.n_answered
-    if facts.n_hits and (judged_run.all_queries or judged_run.judge_whole):
-        yield from lookalike_notes(sketches, n_queries, n_examples=n_examples)
-    yield from self_retrieval_notes(sketches, facts.n_own_ids, n_queries)
+    if facts.n_hits:
+        yield from lookalike_notes(facts.query_sketches, facts.n_answered, n_examples)
+    yield from self_retrieval_notes(facts.query_sketches, facts.n_own_ids, facts.n_answered)
 
 
 def _ranking_order(judged_run: JudgedRun) -> Order:

@@ -1,8 +1,5 @@
 """Notes on a run: faults of its ids or scores that make numbers misleading, found as it is read."""
 
-import contextlib
-import re
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass
 from itertools import pairwise
@@ -10,11 +7,11 @@ from operator import add
 
 import numpy as np
 
-from cranfield.arrays.ids import encode
 from cranfield.arrays.ranked import Floats, Ints
 from cranfield.data.sketch import QuerySketch
 from cranfield.errors import NothingSharedError, escape_unprintable
 from cranfield.formats.block import Duplicates, FaultyRows, Rows
+from cranfield.formats.identifiers import normalize_id
 from cranfield.notes import Note, Severity
 from cranfield.render.numbers import format_count, format_query_count
 
@@ -161,22 +158,23 @@ def self_retrieval_notes(
 ) -> Iterator[Note]:
     """Yield a note if many of n queries retrieve an unjudged document of their own id.
 
-    Where queries and documents are both numbered, such documents are retrieved by chance: then they
-    are ranked above few of the documents that have the id of another query.
+    Not where queries and documents are both numbered, so that they do so by chance: as often as
+    they retrieve the id of another query, which stands above their own in half of the cases.
     """
     if n_own_ids < _MIN_SELF_RETRIEVALS or 10 * n_own_ids < n_queries:
         return
     query_ids = {sketch.query_id for sketch in sketches}
-    n_own = n_other = n_first = 0  # queries that retrieve their own id, and those of others
+    n_own = n_other = n_beside = n_above = 0  # ids of queries; beside the own id, and above it
     for query_id, _, _, docs in sketches:
-        has_own_id = query_id in docs
-        docs_above = docs[: docs.index(query_id)] if has_own_id else docs
-        n_own += has_own_id
-        n_other += len(query_ids.intersection(docs)) - has_own_id
-        n_first += has_own_id and 50 * len(query_ids.intersection(docs_above)) <= len(query_ids)
-    is_chance = n_own * (len(query_ids) - 1) < 3 * n_other
-    is_first = (10 * n_first >= 9 * n_own) if is_chance else (2 * n_first > n_own)
-    if is_first and 2 * n_own * n_queries >= n_own_ids * len(query_ids):
+        other_ids = query_ids.intersection(docs) - {query_id}
+        n_other += len(other_ids)
+        if query_id in docs:
+            n_own += 1
+            n_beside += len(other_ids)
+            n_above += len(other_ids.intersection(docs[: docs.index(query_id)]))
+    is_rare = 5 * n_other <= n_own * (len(query_ids) - 1)
+    is_seen = 2 * n_own * n_queries >= n_own_ids * len(query_ids)  # in the sketches
+    if is_seen and (is_rare or 8 * n_above <= n_beside):
         text = (
             f"{n_own_ids:,} of {format_query_count(n_queries)} retrieve the document of their own "
             "id, which is not judged for them: if the queries are documents themselves, "
@@ -235,38 +233,3 @@ SPELLING = (
     "They differ only in blanks, capitals, Unicode, leading zeros or a decimal point: write them "
     "alike. (A column of numbers with gaps becomes 1.0, 2.0, ... in many tools.)"
 )
-
-
-def normalize_id(text: str) -> str:
-    r"""Return an id without capitals, leading zeros, a decimal point and blanks that are too many.
-
-    Its Unicode is in one form; UTF-8 that was read as Latin-1, or Latin-1 read as UTF-8, is mended.
-
-    >>> [normalize_id(text) for text in (" 007.0", "Doc_07", "Caf\xc3\xa9", "Cafe\u0301")]
-    ['7', 'doc_7', 'café', 'café']
-    """
-    if not text.isascii():
-        id_bytes = encode(text)
-        try:
-            text = id_bytes.decode()
-        except UnicodeError:
-            text = id_bytes.decode("latin-1")
-        for misread_as in ("cp1252", "latin-1"):
-            with contextlib.suppress(UnicodeError):
-                text = text.encode(misread_as).decode()
-        text = unicodedata.normalize("NFC", text)
-    return _normalize_lines(" ".join(text.split()))
-
-
-def normalize_ids(ids: Sequence[str]) -> list[str]:
-    """Return ids as `normalize_id` does; all at once, if they are plain ASCII."""
-    text = "\n".join(ids)
-    if text.isascii() and len(text.split()) == len(ids) and text.count("\n") == len(ids) - 1:
-        return _normalize_lines(text).split("\n")
-    return [*map(normalize_id, ids)]
-
-
-def _normalize_lines(text: str) -> str:
-    """Return lines, each an id, without capitals, leading zeros and a decimal point."""
-    text = re.sub(r"0(?<![\d.]0)0*(?=\d)", "", text.casefold())
-    return re.sub(r"^(\d+)\.0*$", r"\1", text, flags=re.M) if "." in text else text

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cranfield.arrays.byte_strings import pair_keys
 from cranfield.arrays.ids import Ids, decode
 from cranfield.arrays.ranked import Bools, Ints
 from cranfield.arrays.rows import consecutive_numbers
@@ -15,11 +14,9 @@ from cranfield.data.qrels import Qrels
 from cranfield.formats.objects import DocsOfQuery
 
 _MAX_DOCS = 40  # documents of a query, on either side
-_BUDGET = 2_000  # documents of a run
+_BUDGET = 2_000  # documents of a run; of one of its later blocks, a quarter
 _LARGE_BLOCK = 50_000  # rows: there may be many such blocks
-_LARGE_BLOCK_BUDGET = 400  # documents of a large block
 _FIRST_ROWS = 20  # rows of a query of a large block, where its own id is looked for
-_FIRST_BLOCKS, _BLOCK_STEP = 4, 16  # blocks that are looked at: the first, and every so many
 _NO_ROWS = np.zeros(0, np.int64)
 
 #: {position of a query in the qrels: the first unjudged documents that a run has for it}
@@ -41,58 +38,51 @@ def count_own_ids(block: GroupedBlock, code: Ints, hit_rows: Ints) -> int:
     `code` (groups,) is -1 for a query without judgments; `hit_rows` are judged rows of the block.
     In a large block, the first rows of each query are looked at.
     """
-    begins, counts = block.starts[:-1], np.diff(block.starts)
+    counts = np.diff(block.starts)
     if len(block.group) >= _LARGE_BLOCK:
         counts = np.minimum(counts, _FIRST_ROWS)
-    rows = consecutive_numbers(begins, counts)
-    own_keys = pair_keys(block.queries.hash(), np.arange(len(begins)))
-    rows = rows[block.keys[rows] == np.repeat(own_keys, counts)]
-    if not len(rows):
-        return 0
+    rows = consecutive_numbers(block.starts[:-1], counts)
     rows = rows[block.block.doc.equal(rows, block.queries, block.group[rows])]
-    own_groups = block.group[np.setdiff1d(rows, hit_rows)]
-    return len(np.unique(own_groups[code[own_groups] >= 0]))
+    own_groups = np.unique(block.group[np.setdiff1d(rows, hit_rows)])
+    return int(np.count_nonzero(code[own_groups] >= 0))
 
 
 def sample_unjudged(block: GroupedBlock, number: int, code: Ints, hit_rows: Ints) -> UnjudgedDocs:
     """Return the first unjudged documents of some judged queries of a block, as bytes.
 
-    `number` is that of the block in the run, from 0: of many blocks, some are looked at. `code`
-    (groups,) and `hit_rows` are those of `count_own_ids`.
+    Of the blocks of a run, numbered from 0, those of the numbers 0, 1, 2, 4, 8, ... are looked at.
+    `code` (groups,) and `hit_rows` are those of `count_own_ids`.
     """
-    if number >= _FIRST_BLOCKS and number % _BLOCK_STEP:
+    if number & (number - 1):
         return {}
-    counts = np.diff(block.starts)
-    budget = _BUDGET if len(block.group) < _LARGE_BLOCK else _LARGE_BLOCK_BUDGET
+    counts, budget = np.diff(block.starts), _BUDGET // 4 if number else _BUDGET
     groups = _choose_evenly(np.flatnonzero((code >= 0) & (counts > 0)), counts, budget)
     rows = consecutive_numbers(block.starts[groups], counts[groups])
-    scores = None if block.sort_score is None else block.sort_score[rows]
-    if scores is not None and (scores[1:] > scores[:-1])[np.diff(block.group[rows]) == 0].any():
-        rows = rows[np.lexsort((-scores, block.group[rows]))]
+    if block.sort_score is not None:
+        rows = rows[np.lexsort((-block.sort_score[rows], block.group[rows]))]
     rows = rows[consecutive_numbers(0, counts[groups]) < _MAX_DOCS]
     rows = rows[~np.isin(rows, hit_rows)]
-    docs, group = block.block.doc.take(rows).to_list(), block.group[rows]
-    bounds = zip(group.searchsorted(groups), group.searchsorted(groups, "right"), strict=True)
-    docs_of_groups = [docs[begin:end] for begin, end in bounds]
-    return dict(zip(code[groups].tolist(), docs_of_groups, strict=True))
+    docs = block.block.doc.take(rows).to_list()
+    bounds = np.searchsorted(block.group[rows], [groups, groups + 1]).T.tolist()
+    return {
+        group_code: docs[begin:end]
+        for group_code, (begin, end) in zip(code[groups].tolist(), bounds, strict=True)
+    }
 
 
-def _choose_evenly(positions: Ints, counts: Ints, budget: int) -> Ints:
+def _choose_evenly(positions: Ints, counts: Ints, budget: int = _BUDGET) -> Ints:
     """Return some positions, evenly spread, of as many documents as `budget`; `counts` has all."""
     n_docs = int(np.minimum(counts[positions], _MAX_DOCS).sum())
     return positions[:: -(-n_docs // budget) or 1]
 
 
-def sample_unjudged_dict(
-    qrels: Qrels, docs_of_query: DocsOfQuery, n_retrieved: Ints
-) -> UnjudgedDocs:
+def sample_unjudged_dict(qrels: Qrels, docs_of_query: DocsOfQuery, counts: Ints) -> UnjudgedDocs:
     """Return the first unjudged documents of some judged queries of a dict.
 
-    `n_retrieved` (n_queries,) counts the documents of each query of the qrels.
+    `counts` (n_queries,) are the numbers of documents of the queries of the qrels.
     """
-    codes = _choose_evenly(np.flatnonzero(n_retrieved), n_retrieved, _BUDGET)
     unjudged_docs: UnjudgedDocs = {}
-    for code in codes.tolist():
+    for code in _choose_evenly(np.flatnonzero(counts), counts).tolist():
         docs, judged = docs_of_query[qrels.query_ids[code]], set(qrels.doc_lists[code])
         ranking: Iterable[str] = docs  # of long rankings, the order of the dict will do
         if 1 < len(docs) <= _MAX_DOCS:
@@ -102,34 +92,37 @@ def sample_unjudged_dict(
 
 
 def sketch_queries(qrels: Qrels, hit_rows: Ints, unjudged_docs: UnjudgedDocs) -> list[QuerySketch]:
-    """Return the sketches of queries; `hit_rows` are the rows of the qrels that were retrieved."""
+    """Return the sketches of queries; `hit_rows` are the rows of the qrels that were retrieved.
+
+    There are none where ids are made up: of spans, and of lists of grades.
+    """
+    if qrels.spans is not None or qrels.list_kind == "grades":
+        return []
     codes = sorted(unjudged_docs)
     codes = codes[:: -(-sum(map(len, unjudged_docs.values())) // _BUDGET) or 1]
     is_hit = np.zeros(len(qrels), np.bool_)
     is_hit[hit_rows] = True
-    starts, is_missed = qrels.starts.tolist(), ~is_hit & (qrels.grade > 0)
-    bounds = [slice(starts[code], starts[code + 1]) for code in codes]
-    doc_lists = (_list_docs(qrels, mask, codes, bounds) for mask in (is_missed, is_hit))
+    doc_lists = (_list_docs(qrels, mask, codes) for mask in (~is_hit & (qrels.grade > 0), is_hit))
+    query_ids = (qrels.query_ids[code] for code in codes)
     unjudged = (
         [doc if isinstance(doc, str) else decode(doc) for doc in unjudged_docs[code]]
         for code in codes
     )
-    query_ids = (qrels.query_ids[code] for code in codes)
     return [*map(QuerySketch, query_ids, *doc_lists, unjudged)]
 
 
-def _list_docs(
-    qrels: Qrels, is_selected: Bools, codes: Sequence[int], bounds: Sequence[slice]
-) -> list[list[str]]:
-    """Return the first documents of some queries in a mask of judgments, (rows,).
-
-    `codes` are the positions of the queries, `bounds` the rows of each.
-    """
-    row_lists = [is_selected[rows].nonzero()[0][:_MAX_DOCS] for rows in bounds]
-    if not isinstance(qrels.documents, Ids):
-        lists = zip(map(qrels.documents.__getitem__, codes), row_lists, strict=True)
-        return [[docs[row] for row in rows.tolist()] for docs, rows in lists]
-    first_rows = zip(row_lists, bounds, strict=True)
-    all_rows = np.concatenate([_NO_ROWS, *(rows + bound.start for rows, bound in first_rows)])
-    docs = iter(qrels.documents.take(all_rows).to_texts())
-    return [list(islice(docs, len(rows))) for rows in row_lists]
+def _list_docs(qrels: Qrels, is_selected: Bools, codes: Sequence[int]) -> list[list[str]]:
+    """Return the first documents in a mask of judgments, (rows,), of each query in `codes`."""
+    starts = qrels.starts.tolist()
+    rows_of_queries = [
+        starts[code] + is_selected[starts[code] : starts[code + 1]].nonzero()[0][:_MAX_DOCS]
+        for code in codes
+    ]
+    if isinstance(qrels.documents, Ids):
+        all_rows = np.concatenate([_NO_ROWS, *rows_of_queries])
+        docs = iter(qrels.documents.take(all_rows).to_texts())
+        return [list(islice(docs, len(rows))) for rows in rows_of_queries]
+    return [
+        [qrels.documents[code][row] for row in (rows - starts[code]).tolist()]
+        for code, rows in zip(codes, rows_of_queries, strict=True)
+    ]
