@@ -9,9 +9,8 @@ import numpy as np
 
 from cranfield.arrays.ranked import Floats, Ints
 from cranfield.data.sketch import QuerySketch
-from cranfield.errors import NothingSharedError, escape_unprintable
+from cranfield.errors import escape_unprintable
 from cranfield.formats.block import Duplicates, FaultyRows, Rows
-from cranfield.formats.identifiers import normalize_id
 from cranfield.notes import Note, Severity
 from cranfield.render.numbers import format_count, format_query_count
 
@@ -205,31 +204,3 @@ def duplicates_note(side: str, repeats: FaultyRows, duplicates: Duplicates) -> N
         f"{action[duplicates]} (duplicates={duplicates!r}); the first: {example}"
     )
     return Note("duplicates", "info", text, count=repeats.count)
-
-
-def no_common_query_error(
-    run_name: str,
-    run_queries: Sequence[str],
-    source_name: str,
-    source_queries: Sequence[str],
-    source: str | None,
-) -> NothingSharedError:
-    """Return the error that a run and another collection, `source_name`, share no query."""
-    hint = "Are they of the same collection, and written in the same way?"
-    query_of_plain_id = {normalize_id(query): query for query in source_queries}
-    respelt_queries = (query for query in run_queries if normalize_id(query) in query_of_plain_id)
-    run_query, query = next(respelt_queries, run_queries[0]), source_queries[0]
-    if normalize_id(run_query) in query_of_plain_id:
-        query, hint = query_of_plain_id[normalize_id(run_query)], SPELLING
-    return NothingSharedError(
-        f"the run {run_name!r} and {source_name} share no query: the run has for instance "
-        f"{run_query!r}, {source_name} {query!r}",
-        source=source,
-        hint=hint,
-    )
-
-
-SPELLING = (
-    "They differ only in blanks, capitals, Unicode, leading zeros or a decimal point: write them "
-    "alike. (A column of numbers with gaps becomes 1.0, 2.0, ... in many tools.)"
-)

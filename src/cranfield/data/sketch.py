@@ -1,6 +1,6 @@
 """Sketch: a bounded sample of the ids that some queries of a run retrieve and miss, for notes."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -84,10 +84,8 @@ def sample_unjudged_dict(qrels: Qrels, docs_of_query: DocsOfQuery, counts: Ints)
     unjudged_docs: UnjudgedDocs = {}
     for code in _choose_evenly(np.flatnonzero(counts), counts).tolist():
         docs, judged = docs_of_query[qrels.query_ids[code]], set(qrels.doc_lists[code])
-        ranking: Iterable[str] = docs  # of long rankings, the order of the dict will do
-        if 1 < len(docs) <= _MAX_DOCS:
-            ranking = sorted(docs, key=docs.__getitem__, reverse=True)
-        unjudged_docs[code] = [doc for doc in islice(ranking, _MAX_DOCS) if doc not in judged]
+        ranking = sorted(docs, key=docs.__getitem__, reverse=True)[:_MAX_DOCS]
+        unjudged_docs[code] = [doc for doc in ranking if doc not in judged]
     return unjudged_docs
 
 
@@ -113,16 +111,15 @@ def sketch_queries(qrels: Qrels, hit_rows: Ints, unjudged_docs: UnjudgedDocs) ->
 
 def _list_docs(qrels: Qrels, is_selected: Bools, codes: Sequence[int]) -> list[list[str]]:
     """Return the first documents in a mask of judgments, (rows,), of each query in `codes`."""
-    starts = qrels.starts.tolist()
+    starts, docs = qrels.starts.tolist(), qrels.documents
     rows_of_queries = [
         starts[code] + is_selected[starts[code] : starts[code + 1]].nonzero()[0][:_MAX_DOCS]
         for code in codes
     ]
-    if isinstance(qrels.documents, Ids):
-        all_rows = np.concatenate([_NO_ROWS, *rows_of_queries])
-        docs = iter(qrels.documents.take(all_rows).to_texts())
-        return [list(islice(docs, len(rows))) for rows in rows_of_queries]
+    if isinstance(docs, Ids):
+        texts = iter(docs.take(np.concatenate([_NO_ROWS, *rows_of_queries])).to_texts())
+        return [list(islice(texts, len(rows))) for rows in rows_of_queries]
     return [
-        [qrels.documents[code][row] for row in (rows - starts[code]).tolist()]
+        [docs[code][row] for row in (rows - starts[code]).tolist()]
         for code, rows in zip(codes, rows_of_queries, strict=True)
     ]
