@@ -93,7 +93,7 @@ class JudgedRun:
     #: For one query: returns the notes of `find_order_notes` on the whole run; None: all queries.
     find_order_notes: Callable[[], Iterable[Note]] | None = None
     #: For one query: judges the whole run; None: all queries.
-    judge_whole: Callable[[], "JudgedRun"] | None = None
+    judge_run: Callable[[], "JudgedRun"] | None = None
 
     def count_queries(self, is_selected: Bools) -> Counts:
         """Count the selected queries, and how many have no results or no relevant document."""
@@ -292,11 +292,11 @@ def find_other_ids(
     if not facts.n_hits and facts.n_answered:
         all_queries = judged_run.all_queries and judged_run.qrels.list_kind != "grades"
         yield no_judged_doc_note(sketches, severity, all_queries=all_queries)
-    if judged_run.judge_whole is not None:
+    if judged_run.judge_run is not None:
         missed_sketches = [sketch._replace(hits=[]) for sketch in sketches]
         if not (facts.n_own_ids or find_lookalikes(missed_sketches)):
             return
-        facts = judged_run.judge_whole().facts
+        facts = judged_run.judge_run().facts
     if facts.n_hits:
         yield from lookalike_notes(facts.query_sketches, facts.n_answered, n_examples)
     yield from self_retrieval_notes(facts.query_sketches, facts.n_own_ids, facts.n_answered)

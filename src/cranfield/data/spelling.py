@@ -5,18 +5,20 @@ import shlex
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, repeat
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cranfield.arrays.ids import decode
 from cranfield.data.chunks import PLAIN, Chunks, prefix_pattern
-from cranfield.data.qrels import Qrels
-from cranfield.data.run import Run
 from cranfield.data.sketch import QuerySketch
 from cranfield.errors import InputError, NothingSharedError
 from cranfield.formats.block import FaultyRows
 from cranfield.formats.identifiers import normalize_ids
 from cranfield.notes import Note, Severity
 from cranfield.render.numbers import format_count, format_query_count
+
+if TYPE_CHECKING:
+    from cranfield.data.qrels import Qrels
+    from cranfield.data.run import Run
 
 _MIN_PAIRS = 3  # fewer may be so by chance, unless they are most documents that were missed
 _MIN_LETTER_PAIRS = 5  # affixes of letters alone, and cut numbers
@@ -120,11 +122,13 @@ def no_judged_doc_note(
         if missed and unjudged:
             text += f": {Pair(missed[0], unjudged[0], query_id).describe()}"
             break
-    text += ": are the ids of the same collection, and of documents, not of their parts?"
+    text += "; are the ids of the same collection, and of documents, not of their parts?"
     return Note(code, severity, text)
 
 
-def spelling_mismatch_error(sketches: Sequence[QuerySketch], run: Run) -> NothingSharedError | None:
+def spelling_mismatch_error(
+    sketches: Sequence[QuerySketch], run: "Run"
+) -> NothingSharedError | None:
     """Return the error if the run has the judged documents, but spelt otherwise; else None."""
     kinds = find_lookalikes(sketches)
     if not kinds or kinds[0].code != "spelling":
@@ -302,8 +306,9 @@ def _find_texts(sketches: Sequence[QuerySketch], ids: _Ids) -> Iterator[Lookalik
     difference = "retrieved texts hold the judged ones"
     remedy = "Run.map_docs takes a function, which may return the judged text in a retrieved one."
     if not all(has_texts.values()):
-        option = "--map-docs FILE --map-qrels" if has_texts["qrels"] else "--map-docs FILE"
-        difference = "one side has texts, the other one ids"
+        difference, option = "the run has texts, the qrels ids", "--map-docs FILE"
+        if has_texts["qrels"]:
+            difference, option = "the qrels have texts, the run ids", "--map-docs FILE --map-qrels"
         remedy = f"Give ids; or a table of all ids and texts, and the id of each ({option})."
     yield Lookalikes("affix", pairs, difference, remedy)
 
@@ -333,7 +338,7 @@ def query_spelling_notes(
 
 
 def no_shared_query_error(
-    qrels: Qrels, run: Run, unjudged_queries: Iterable[Any], left_out: FaultyRows
+    qrels: "Qrels", run: "Run", unjudged_queries: Iterable[Any], left_out: FaultyRows
 ) -> InputError:
     """Return the error of a run whose queries, `unjudged_queries`, are all unjudged.
 

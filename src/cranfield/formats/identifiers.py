@@ -95,7 +95,7 @@ def normalize_id(text: str) -> str:
 def normalize_ids(ids: Sequence[str]) -> list[str]:
     """Return ids as `normalize_id` does; all at once, if they are plain ASCII."""
     text = "\n".join(ids)
-    if text.isascii() and len(text.split()) == len(ids) == text.count("\n") + 1:
+    if text.isascii() and len(ids) == text.count("\n") + 1 and not re.search(r"[^\S\n]", text):
         return _normalize_lines(text).split("\n")
     return [*map(normalize_id, ids)]
 

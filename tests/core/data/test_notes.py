@@ -308,7 +308,7 @@ def test_scores_that_are_ranks() -> None:
         (["12", "34", "56"], ["123", "345", "567"], None),
         (["12", "34", "56"], ["012", "034", "056"], "how they are written"),
         ([], ["a"], None),
-        (["x" * 300], ["x" * 300 + ".md"], None),
+        (["x" * 300], ["x" * 300 + ".md"], "'.md' behind those of the run"),
     ],
 )
 def test_ids_that_match_but_for_an_affix(
