@@ -288,8 +288,9 @@ def _weigh_pattern(
 
 
 def _is_text(text: str) -> bool:
-    n_least = _MIN_WORDS if text[-1] in ".!?:;" else _MIN_LONG_WORDS
-    return text.count(" ") + 1 >= n_least or text[-1] == "。"
+    if " " not in text:
+        return text[-1] == "。"
+    return text.count(" ") + 1 >= (_MIN_WORDS if text[-1] in ".!?:;" else _MIN_LONG_WORDS)
 
 
 def _find_texts(sketches: Sequence[QuerySketch], ids: _Ids) -> Iterator[Lookalikes]:

@@ -1,5 +1,6 @@
 """Documents that the run has under other ids: said with the option that mends it, and no others."""
 
+import hashlib
 import json
 import random
 import re
@@ -21,6 +22,7 @@ DOCS = {
     "number": lambda i: f"{i}",
     "timestamp": lambda i: f"{i:04d}2084-2019-04-18T12:20:{i:02d}Z-{i:06d}",
     "part": lambda i: f"guide_{i}",
+    "hash": lambda i: hashlib.sha256(str(i).encode()).hexdigest(),
     "title": lambda i: f"The long  history {i}",
 }
 OTHER_IDS: dict[str, tuple[str, Callable[[str], str]]] = {
@@ -41,6 +43,12 @@ OTHER_IDS: dict[str, tuple[str, Callable[[str], str]]] = {
     "chunk": ("accent", lambda doc: f"{doc}#{len(doc) % 3}"),
     "chunk of a numbered document": ("part", lambda doc: f"{doc}_{int(doc[6:]) % 3}"),
     "anchor": ("number", lambda doc: f"{doc}#{'abc'[int(doc) % 3]}"),
+    "address": ("timestamp", lambda doc: f"https://a.org/{doc}"),
+    "language": ("part", lambda doc: f"{doc}-en"),
+    "page": ("number", lambda doc: f"{doc}?page={int(doc) % 4}"),
+    "named chunk": ("part", lambda doc: f"{doc}::chunk{int(doc[6:]) % 3}"),
+    "titles": ("part", str.title),
+    "cut hash": ("hash", lambda doc: doc[:12]),
     "blanks": ("title", lambda doc: f"{' '.join(doc.split())}"),
 }
 
@@ -169,6 +177,19 @@ def test_sentences_in_the_place_of_ids_are_said() -> None:
     doc_of_text = {"k#1": "k#1", "k#2": "k#2", "k#3": "k#3", sentence: "k#3", f"{sentence}y": "k#2"}
     qrels, run = Qrels(rows).map_docs(doc_of_text), Run(rows).map_docs(doc_of_text)
     assert evaluate(qrels, run, "RR")["RR"] == (1 + 1 + 1 / 2) / 3
+
+
+def test_retrieved_texts_in_the_place_of_ids_are_said() -> None:
+    qrels = {f"q{i}": {f"d{i}": 1} for i in range(12)}
+    texts = [f"The window of offer {i} is thirty days from delivery." for i in range(4)]
+    run = {query: [texts[i] if i < 4 else f"d{i}"] for i, query in enumerate(qrels)}
+    [note] = spelling_notes(evaluate(qrels, run, "RR").notes)
+    assert note.count == 4
+    assert "the run has texts, the qrels ids: the run has 'The window" in note.text
+    assert "(--map-docs FILE)" in note.text
+    doc_of_text = {text: f"d{i}" for i, text in enumerate(texts)}
+    doc_of_text |= {f"d{i}": f"d{i}" for i in range(12)}
+    assert evaluate(qrels, Run(run).map_docs(doc_of_text), "RR")["RR"] == 1
 
 
 def test_judged_texts_within_retrieved_ones_are_said() -> None:
