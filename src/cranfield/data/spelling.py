@@ -118,12 +118,13 @@ def no_judged_doc_note(
         return Note(kind.code, severity, f"{text}: {kind.describe(1)}")
     if not all_queries:
         return Note(code, "info", f"{text[0].upper()}{text[1:]}.")
-    for query_id, missed, _, unjudged in sketches:
-        if missed and unjudged:
-            text += f": {Pair(missed[0], unjudged[0], query_id).describe()}"
-            break
-    text += "; are the ids of the same collection, and of documents, not of their parts?"
-    return Note(code, severity, text)
+    examples = [
+        f"{Pair(missed[0], unjudged[0], query_id).describe()}; "
+        for query_id, missed, _, unjudged in sketches
+        if missed and unjudged
+    ]
+    question = "are the ids of the same collection, and of documents, not of their parts?"
+    return Note(code, severity, f"{text}: {''.join(examples[:1])}{question}")
 
 
 def spelling_mismatch_error(
@@ -188,7 +189,8 @@ def _list_extensions(sketches: Iterable[QuerySketch], step: int) -> Iterator[Pai
         beginnings: list[tuple[str, bool]] = []  # of the next text
         texts_of_sides = chain(zip(missed, repeat(False)), zip(unjudged, repeat(True)))
         for text, is_run_id in sorted((text[::step], side) for text, side in texts_of_sides):
-            beginnings = [beginning for beginning in beginnings if text.startswith(beginning[0])]
+            while beginnings and not text.startswith(beginnings[-1][0]):
+                beginnings.pop()
             for short_text, is_short_run_id in beginnings:
                 if is_short_run_id and not is_run_id:
                     yield Pair(text[::step], short_text[::step], query_id)
