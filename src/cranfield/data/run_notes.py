@@ -158,7 +158,7 @@ def self_retrieval_notes(
     """Yield a note if many of n queries retrieve an unjudged document of their own id.
 
     Not where queries and documents are both numbered, so that they do so by chance: as often as
-    they retrieve the id of another query, which stands above their own in half of the cases.
+    they retrieve the id of another query, which is above their own in half of the cases.
     """
     if n_own_ids < _MIN_SELF_RETRIEVALS or 10 * n_own_ids < n_queries:
         return

@@ -244,7 +244,7 @@ SCHEMES: dict[str, Callable[[int], str]] = {
 
 
 def draw_collections(scheme: str, n: int) -> Iterator[tuple[Any, Any]]:
-    """Yield judgments and runs of ids of one scheme, of which none is written otherwise."""
+    """Yield judgments and runs of ids of one scheme, all written in one way."""
     for seed in range(n):
         draw = random.Random(f"{scheme} {seed}")
         docs = list(dict.fromkeys(SCHEMES[scheme](i) for i in range(draw.choice([30, 200, 2000]))))
