@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from cranfield.arrays.byte_strings import pair_keys
 from cranfield.arrays.ids import Ids, decode
 from cranfield.arrays.ranked import Bools, Ints
 from cranfield.arrays.rows import consecutive_numbers
@@ -16,7 +17,7 @@ from cranfield.formats.objects import DocsOfQuery
 _MAX_DOCS = 40  # documents of a query, on either side
 _BUDGET = 2_000  # documents of a run; of one of its later blocks, a quarter
 _LARGE_BLOCK = 50_000  # rows: there may be many such blocks
-_FIRST_ROWS = 20  # rows of a query of a large block, where its own id is looked for
+_FIRST_ROWS = 10  # rows of a query of a large block, where its own id is looked for
 _NO_ROWS = np.zeros(0, np.int64)
 
 #: {position of a query in the qrels: the first unjudged documents that a run has for it}
@@ -42,6 +43,10 @@ def count_own_ids(block: GroupedBlock, code: Ints, hit_rows: Ints) -> int:
     if len(block.group) >= _LARGE_BLOCK:
         counts = np.minimum(counts, _FIRST_ROWS)
     rows = consecutive_numbers(block.starts[:-1], counts)
+    own_keys = pair_keys(block.queries.hash(), np.arange(len(counts)))
+    rows = rows[block.keys[rows] == np.repeat(own_keys, counts)]
+    if not len(rows):
+        return 0
     rows = rows[block.block.doc.equal(rows, block.queries, block.group[rows])]
     own_groups = np.unique(block.group[np.setdiff1d(rows, hit_rows)])
     return int(np.count_nonzero(code[own_groups] >= 0))
@@ -111,15 +116,16 @@ def sketch_queries(qrels: Qrels, hit_rows: Ints, unjudged_docs: UnjudgedDocs) ->
 
 def _list_docs(qrels: Qrels, is_selected: Bools, codes: Sequence[int]) -> list[list[str]]:
     """Return the first documents in a mask of judgments, (rows,), of each query in `codes`."""
-    starts, docs = qrels.starts.tolist(), qrels.documents
+    docs, begins = qrels.documents, [int(qrels.starts[code]) for code in codes]
+    ends = [int(qrels.starts[code + 1]) for code in codes]
     rows_of_queries = [
-        starts[code] + is_selected[starts[code] : starts[code + 1]].nonzero()[0][:_MAX_DOCS]
-        for code in codes
+        begin + is_selected[begin:end].nonzero()[0][:_MAX_DOCS]
+        for begin, end in zip(begins, ends, strict=True)
     ]
     if isinstance(docs, Ids):
         texts = iter(docs.take(np.concatenate([_NO_ROWS, *rows_of_queries])).to_texts())
         return [list(islice(texts, len(rows))) for rows in rows_of_queries]
     return [
-        [docs[code][row] for row in (rows - starts[code]).tolist()]
-        for code, rows in zip(codes, rows_of_queries, strict=True)
+        [docs[code][row] for row in (rows - begin).tolist()]
+        for code, begin, rows in zip(codes, begins, rows_of_queries, strict=True)
     ]
