@@ -24,8 +24,9 @@ from cranfield.data.run_notes import (
     duplicates_note,
     equal_scores_note,
     holds_mostly,
-    no_judged_doc_note,
+    self_retrieval_notes,
 )
+from cranfield.data.sketch import QuerySketch, sketch_queries
 from cranfield.formats.block import Duplicates, FaultyRows, MemoryRows, Order, Role
 from cranfield.formats.objects import DocsOfQuery
 from cranfield.lazy import cached_property
@@ -59,6 +60,8 @@ class RunFacts(NamedTuple):
     is_regrouped: bool
     n_rank_gaps: int  # as in `Match`
     n_queries_of_length: Counter[int]  # {ranked documents: averaged queries}
+    n_own_ids: int  # shared queries that retrieve an unjudged document of their own id
+    query_sketches: list[QuerySketch]  # of some shared queries with an answer
     tie_effects: Floats = np.zeros(())  # of a run in parts: see `weigh_ties`
 
     def add(self, second_facts: "RunFacts") -> "RunFacts":
@@ -94,6 +97,8 @@ class JudgedRun:
     has_relevant: Bools  # (n_queries,) whether a document has a grade above 0
     #: For one query: returns the notes of `find_order_notes` on the whole run; None: all queries.
     find_order_notes: Callable[[], Iterable[Note]] | None = None
+    #: For one query: judges the whole run; None: all queries.
+    judge_run: Callable[[], "JudgedRun"] | None = None
 
     def count_queries(self, is_selected: Bools) -> Counts:
         """Count the selected queries, and how many have no results or no relevant document."""
@@ -105,18 +110,6 @@ class JudgedRun:
             without_relevant=n - int(np.count_nonzero(has_relevant)),
             without_judgments=0,
         )
-
-    @property
-    def affix(self) -> str | None:
-        """A sentence on a prefix or suffix that the ids of one side have, and the other's lack.
-
-        None if there is no such affix, or documents are spans.
-        """
-        if self.qrels.spans is not None:
-            return None
-        from cranfield.data.spelling import find_affix
-
-        return find_affix(self.qrels, self.run)
 
     @cached_property
     def notes(self) -> tuple[Note, ...]:
@@ -196,6 +189,8 @@ class MatchedRun(JudgedRun):
             match.is_regrouped,
             match.n_rank_gaps,
             Counter(lengths[lengths > 0].tolist()),
+            match.n_own_ids,
+            sketch_queries(self.qrels, match.row, match.unjudged_docs),
         )
 
     def _count_copied(self) -> int:
@@ -290,9 +285,30 @@ def _suspect_misreading(judged_run: JudgedRun, order: Order) -> Iterator[Note]:
         from cranfield.data.spelling import query_spelling_notes
 
         yield from query_spelling_notes(missing_queries, judged_run.unjudged_queries)
+    yield from find_other_ids(judged_run)
+
+
+def find_other_ids(
+    judged_run: JudgedRun, severity: Severity = "warning", n_examples: int = 2
+) -> Iterator[Note]:
+    """Yield notes if documents seem to have other ids on both sides, or the ids of queries.
+
+    `severity`: of the note that no judged document was retrieved.
+    """
+    from cranfield.data.spelling import find_lookalikes, lookalike_notes, no_judged_doc_note
+
+    facts, sketches = judged_run.facts, judged_run.facts.query_sketches
     if not facts.n_hits and facts.n_answered:
-        all_queries = judged_run.all_queries and qrels.list_kind != "grades"
-        yield no_judged_doc_note(judged_run.affix, all_queries=all_queries)
+        all_queries = judged_run.all_queries and judged_run.qrels.list_kind != "grades"
+        yield no_judged_doc_note(sketches, severity, all_queries=all_queries)
+    if judged_run.judge_run is not None:
+        missed_sketches = [sketch._replace(hits=[]) for sketch in sketches]
+        if not (facts.n_own_ids or find_lookalikes(missed_sketches)):
+            return
+        facts = judged_run.judge_run().facts
+    if facts.n_hits:
+        yield from lookalike_notes(facts.query_sketches, facts.n_answered, n_examples)
+    yield from self_retrieval_notes(facts.query_sketches, facts.n_own_ids, facts.n_answered)
 
 
 def _ranking_order(judged_run: JudgedRun) -> Order:
@@ -337,12 +353,6 @@ def _describe_run(judged_run: JudgedRun, order: Order) -> Iterator[Note]:
     if facts.is_regrouped:
         text = "The run's queries are not in one piece: it was read into memory whole."
         yield Note("apart", "info", text)
-    if not judged_run.all_queries and not facts.n_hits:
-        from cranfield.data.spelling import spelling_mismatch_error
-
-        spelling_error = spelling_mismatch_error(qrels, run)
-        if spelling_error is not None:
-            yield Note("spelling", "warning", f"{spelling_error.problem}.", 1)
 
 
 def list_qrels_notes(qrels: Qrels) -> Iterator[Note]:

@@ -10,17 +10,16 @@ import numpy as np
 from cranfield.arrays.ranked import Bools, mean
 from cranfield.data.judge import judge
 from cranfield.data.judging import Judging
-from cranfield.data.meeting import MatchedRun, find_own_judgments
+from cranfield.data.meeting import MatchedRun, find_other_ids, find_own_judgments
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
 from cranfield.data.run_notes import (
     distance_note,
     equal_scores_note,
     holds_mostly,
-    no_judged_doc_note,
     select_list_notes,
 )
-from cranfield.data.spelling import find_affix, query_spelling_notes
+from cranfield.data.spelling import query_spelling_notes
 from cranfield.errors import InputError
 from cranfield.formats.block import FaultyRows
 from cranfield.formats.source import Source
@@ -34,6 +33,7 @@ from cranfield.scoring.scan import Scan, is_odd_id, is_odd_query, scan_run
 _MIN_HIT_SHARE = 0.05  # of the judged documents that a run's lists have room for
 _MIN_JUDGED_SHARE = 0.5  # of the first k documents
 _HIGH_GRADE = 10
+_MAX_EXAMPLES = 10  # documents that have other ids on both sides
 CHECK_JUDGING = Judging(duplicates="first")  # that a document occurs twice is a finding
 
 
@@ -226,8 +226,8 @@ def _judged_findings(
     yield from (note for note in matched_run.notes if note.code == "rank-gaps")
     yield from find_own_judgments(matched_run, "error")
     yield from _query_findings(matched_run)
+    yield from find_other_ids(matched_run, "error", n_examples=_MAX_EXAMPLES)
     if n_hits == 0:
-        yield no_judged_doc_note(find_affix(qrels, run), "error")
         return
     n_possible = int(np.minimum(np.diff(qrels.starts), judged.n_retrieved[:, 0]).sum())
     if n_hits / n_possible < _MIN_HIT_SHARE:

@@ -14,7 +14,9 @@ from helpers.noted import GRADES, qrels_csv
 
 import cranfield
 from cranfield import CranfieldWarning, Note, Run, check, compare, evaluate, explain, gate, grades
-from cranfield.data.run_notes import are_ranks, describe_affix, find_contradictions
+from cranfield.data.run_notes import are_ranks, find_contradictions
+from cranfield.data.sketch import QuerySketch
+from cranfield.data.spelling import find_lookalikes
 from cranfield.notes import format_notes, sort_by_severity, warn_about
 
 N = 12
@@ -307,16 +309,16 @@ def test_scores_that_are_ranks() -> None:
         (["1", "2"], ["1a", "2a"], None),
         (["pep8", "a"], ["pep8-naming", "b"], None),
         (["12", "34", "56"], ["123", "345", "567"], None),
-        (["12", "34", "56"], ["012", "034", "056"], None),
+        (["12", "34", "56"], ["012", "034", "056"], "how they are written"),
         ([], ["a"], None),
-        (["x" * 300], ["x" * 300 + ".md"], None),
+        (["x" * 300], ["x" * 300 + ".md"], "'.md' behind those of the run"),
     ],
 )
 def test_ids_that_match_but_for_an_affix(
-    judged: list[str], run_ids: list[str], message: str | None
+    judged: list[str], run_ids: list[str], message: Any
 ) -> None:
-    sentence = describe_affix(judged, run_ids)
-    assert (sentence is None) if message is None else (sentence is not None and message in sentence)
+    kinds = find_lookalikes([QuerySketch("q", judged, [], run_ids)])
+    assert [message in kind.describe(1) for kind in kinds] == [True] * (message is not None)
 
 
 def test_notes_are_shown_gravest_first() -> None:
