@@ -369,7 +369,7 @@ def _match_dicts(qrels: Qrels, run: Run, judging: Judging) -> Match:
         placement,
         dropped_counts=dropped_counts,
         n_own_ids=n_own_ids,
-        unjudged_docs=sample_unjudged_dict(qrels, docs_of_query, n_retrieved),
+        unjudged_docs=sample_unjudged_dict(qrels, docs_of_query, n_retrieved, n_own_ids),
         is_in_order=not any(hits.has_tied_hit for hits in query_hits),
     )
 

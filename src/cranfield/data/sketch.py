@@ -15,7 +15,9 @@ from cranfield.data.qrels import Qrels
 from cranfield.formats.objects import DocsOfQuery
 
 _MAX_DOCS = 40  # documents of a query, on either side
-_BUDGET = 2_000  # documents of a run; of one of its later blocks, a quarter
+_BUDGET = 2_000  # documents of a run at most; of one of its later blocks, a quarter
+_SHARE = 40  # of a dict, as a rule, one document of so many is looked at,
+_LEAST_BUDGET = 200  # but at least so many
 _LARGE_BLOCK = 50_000  # rows: there may be many such blocks
 _FIRST_ROWS = 10  # rows of a query of a large block, where its own id is looked for
 _NO_ROWS = np.zeros(0, np.int64)
@@ -81,13 +83,18 @@ def _choose_evenly(positions: Ints, counts: Ints, budget: int = _BUDGET) -> Ints
     return positions[:: -(-n_docs // budget) or 1]
 
 
-def sample_unjudged_dict(qrels: Qrels, docs_of_query: DocsOfQuery, counts: Ints) -> UnjudgedDocs:
+def sample_unjudged_dict(
+    qrels: Qrels, docs_of_query: DocsOfQuery, counts: Ints, n_own_ids: int
+) -> UnjudgedDocs:
     """Return the first unjudged documents of some judged queries of a dict.
 
-    `counts` (n_queries,) are the numbers of documents of the queries of the qrels.
+    `counts` (n_queries,) are the numbers of documents of the queries of the qrels. Where many
+    queries retrieve their own id, more are looked at, to tell whether that is chance.
     """
     unjudged_docs: UnjudgedDocs = {}
-    for code in _choose_evenly(np.flatnonzero(counts), counts).tolist():
+    share = 1 if 10 * n_own_ids >= np.count_nonzero(counts) else _SHARE
+    budget = max(_LEAST_BUDGET, min(_BUDGET, int(counts.sum()) // share))
+    for code in _choose_evenly(np.flatnonzero(counts), counts, budget).tolist():
         docs, judged = docs_of_query[qrels.query_ids[code]], set(qrels.doc_lists[code])
         ranking = sorted(docs, key=docs.__getitem__, reverse=True)[:_MAX_DOCS]
         unjudged_docs[code] = [doc for doc in ranking if doc not in judged]

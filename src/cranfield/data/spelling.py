@@ -5,6 +5,7 @@ import shlex
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, repeat
+from string import digits
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cranfield.arrays.ids import decode
@@ -232,6 +233,9 @@ def _list_patterns(pair: Pair) -> Iterator[str]:
 
 def _find_affixes(sketches: Sequence[QuerySketch], ids: _Ids) -> Iterator[Lookalikes]:
     """Yield the ids that have affixes of one pattern on one side, or were cut at one length."""
+    beginnings = {text.rstrip(digits) for text in chain.from_iterable(ids.values())}
+    if len(beginnings) == 1 and len({max(map(len, side_ids)) for side_ids in ids.values()}) == 1:
+        return  # numbers, which begin others by chance
     pairs_of_pattern = defaultdict[tuple[str, str], list[Pair]](list)
     for pair in chain(_list_extensions(sketches, 1), _list_extensions(sketches, -1)):
         side = "run" if len(pair.run_id) > len(pair.judged_id) else "qrels"
@@ -297,7 +301,11 @@ def _is_text(text: str) -> bool:
 
 def _find_texts(sketches: Sequence[QuerySketch], ids: _Ids) -> Iterator[Lookalikes]:
     """Yield the texts of one side where the other one has ids, or texts that hold them."""
-    pairs, has_texts = list[Pair](), {side: any(map(_is_text, ids[side])) for side in ids}
+    pairs = list[Pair]()
+    has_texts = {
+        side: not {" ", "。"}.isdisjoint("".join(ids[side])) and any(map(_is_text, ids[side]))
+        for side in ids
+    }
     for query_id, missed, _, unjudged in sketches if any(has_texts.values()) else ():
         judged_texts, run_texts = [*filter(_is_text, missed)], [*filter(_is_text, unjudged)]
         id_pairs = [(text, doc) for text in judged_texts for doc in run_texts if text in doc]
