@@ -29,6 +29,16 @@ OverPrecisions = Annotated[
 ]
 
 
+TieRank = Annotated[
+    str,
+    Parameter(
+        "where a relevant document counts that ties='expected' finds tied: at its 'own' rank, in "
+        "the mean over all orders; or at the 'last' rank of the tie, with all that are tied",
+        choice("own", "last"),
+    ),
+]
+
+
 def _ap_bounds(parameters: Parameters) -> BoundsMethod:
     method_of_over: dict[str, BoundsMethod] = {"retrieved": "attained", "cutoff": "retrieved"}
     return method_of_over.get(parameters["over"], "split")
@@ -57,13 +67,19 @@ _LONG_NAMES = ("average_precision", "mean_average_precision", "label_ranking_ave
     perfect_cut=_ap_perfect_cut,
 )
 def average_precision(
-    judged: Judged, k: Cutoff | None = None, *, over: OverPrecisions = "judged", rel: Rel = 1
+    judged: Judged,
+    k: Cutoff | None = None,
+    *,
+    over: OverPrecisions = "judged",
+    tie_rank: TieRank = "own",
+    rel: Rel = 1,
 ) -> Floats:
     """Average precision: the mean of the precision at the rank of each relevant document.
 
     A relevant document that was not retrieved (in the first k) has precision 0. The mean over
     queries is MAP. 0 for a query without relevant documents. Where every document is ranked it is
-    label ranking average precision, too (LRAP; there, equal scores have the lowest of their ranks).
+    label ranking average precision, too (LRAP). Tied documents all have the last of their ranks in
+    scikit-learn's functions of both names: tie_rank='last', with the option ties='expected'.
     Unjudged documents count as not relevant.
 
     Other tools divide by something else. over='reachable': min(R, k), R = the relevant documents,
@@ -86,8 +102,12 @@ def average_precision(
     # over the remaining places.
     places = judged.tie_places(judged.hits.grade >= rel, k)
     relevant_here = places.worth / places.size
-    tied_above = ratio((places.worth - 1) * (places.nth - 1), places.size - 1)
-    precision_ = (places.worth_above + 1 + tied_above) / places.ranked.rank
+    if tie_rank == "last":
+        last_rank = places.ranked.rank - places.nth + places.size
+        precision_ = (places.worth_above + places.worth) / last_rank
+    else:
+        tied_above = ratio((places.worth - 1) * (places.nth - 1), places.size - 1)
+        precision_ = (places.worth_above + 1 + tied_above) / places.ranked.rank
     found = places.ranked.total(relevant_here * precision_)
     return ratio(found, n_reachable(judged, k, over, rel))
 

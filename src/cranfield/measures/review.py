@@ -6,7 +6,9 @@ import numpy as np
 
 from cranfield.arrays.ranked import Floats, Ints, ratio
 from cranfield.data.judged import Judged
+from cranfield.errors import MeasureError
 from cranfield.measures.parameters import Cutoff, Parameter, RecallPoint, Rel, whole_between
+from cranfield.measures.precision import n_relevant_in_top
 from cranfield.measures.registry import measure
 from cranfield.measures.traits import BY_GRADE, Traits, depth_cut_reason
 
@@ -24,30 +26,46 @@ def _collection_size(judged: Judged, collection: int) -> Ints:
     return np.maximum(judged.n_retrieved, collection) if collection else judged.n_retrieved
 
 
-@measure("AUC", names=("AUROC", "ROC_AUC"))
+@measure(
+    "AUC",
+    names=("AUROC", "ROC_AUC"),
+    traits=Traits(by_grade=depth_cut_reason, averages_ties=True),
+)
 def area_under_curve(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) -> Floats:
     """Area under the ROC curve of the list retrieved: how often relevant is above nonrelevant.
 
     Of all pairs of a relevant and a nonrelevant document among those retrieved (in the first k).
     Unjudged documents count as nonrelevant; relevant ones that were not retrieved play no part. 1
-    where only relevant ones were retrieved, 0 where none was.
+    where only relevant ones were retrieved, 0 where none was. ties='expected' takes half of a tied
+    pair, as scikit-learn does.
 
     Formula: 1 - pairs of a nonrelevant document above a relevant one / pairs of a relevant and
         a nonrelevant document, among those retrieved
     Source: Hanley & McNeil, Radiology 1982; ir_measures Accuracy
     """
+    if (k is not None or judged.is_cut) and judged.ties in ("expected", "best", "worst"):
+        raise MeasureError(
+            f"AUC with ties={judged.ties!r}: which pairs a cutoff or a depth leaves depends on the "
+            "order of tied documents; leave both out"
+        )
     hits = judged.hits.relevant(rel).top(k)
     down_to = judged.n_retrieved if k is None else np.minimum(judged.n_retrieved, k)
     n_others = down_to - hits.count()
-    nonrelevant_above = hits.rank - hits.ordinal
-    above = hits.total(nonrelevant_above)
+    if judged.ties == "expected":  # a tied pair is in the wrong order in half of the orders
+        places = judged.tie_places(judged.hits.grade >= rel)
+        others_above = places.ranked.rank - places.nth - places.worth_above
+        wrong_pairs = others_above + (places.size - places.worth) / 2
+        above = places.ranked.total(wrong_pairs * places.worth / places.size)
+    else:
+        nonrelevant_above = hits.rank - hits.ordinal
+        above = hits.total(nonrelevant_above)
     return np.where(hits.count() > 0, 1 - ratio(above, hits.count() * n_others), 0)
 
 
 @measure(
     "FallOut",
     names=("fall_out", "false_positive_rate"),
-    traits=Traits(of_sets=True, by_grade=depth_cut_reason),
+    traits=Traits(of_sets=True, by_grade=depth_cut_reason, averages_ties=True),
     higher_is_better=False,
 )
 def fall_out(
@@ -64,10 +82,11 @@ def fall_out(
     hits = judged.hits.relevant(rel)
     down_to = judged.n_retrieved if k is None else np.minimum(judged.n_retrieved, k)
     n_relevant = judged.n_relevant(rel) if collection else hits.count()
-    n_others = np.maximum(
-        _collection_size(judged, collection) - n_relevant, down_to - hits.top(k).count()
-    )
-    return ratio(down_to - hits.top(k).count(), n_others)
+    if judged.ties == "expected" and judged.is_cut:
+        raise MeasureError(f"ties='expected', FallOut: {depth_cut_reason(judged)}")
+    found = hits.count() if k is None else n_relevant_in_top(judged, k, rel)
+    n_others = np.maximum(_collection_size(judged, collection) - n_relevant, down_to - found)
+    return ratio(down_to - found, n_others)
 
 
 @measure(

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 
 from cranfield.errors import OptionError, nearest_words
-from cranfield.extensions.tools.rule import Convention, rule
+from cranfield.extensions.tools.learning import LEARNING_CONVENTIONS
+from cranfield.extensions.tools.rule import Adjustment, Convention, rule
 
 _BINARY = {"gain": "binary"}
 _TREC_EVAL = (
@@ -17,8 +18,10 @@ _RULES_9 = (
     rule(_TREC_EVAL, judging=_JUDGING_9),
 )
 _RELEVANT = {"queries": "relevant"}
-_NONEMPTY = {"queries": "retrieved"}
-_BELOW = {"unretrieved": "below"}
+_MICRO_MEAN = Adjustment(
+    "a mean weighted by min(k, relevant)",
+    weight="IDCG(gain=('binary', {rel}), discount='none'){at}",
+)
 _ANSWERED_QUERIES = {"queries": "relevant-and-retrieved", "duplicates": "each"}
 _LLAMAINDEX_RULES = (
     rule("AP RR Success", judging=_ANSWERED_QUERIES, nDCG={"gain": "binary", "ideal": "uncut"}),
@@ -269,70 +272,22 @@ CONVENTIONS: Mapping[str, Convention] = {
             ),
         ),
         Convention(
-            "scikit-learn",
-            "scikit-learn 1.9.1, ndcg_score of all judged documents",
-            "sklearn/metrics/_ranking.py",
-            (rule("nDCG DCG", judging={**_BELOW, "ties": "expected"}),),
+            "implicit",
+            "implicit 0.7.3, ranking_metrics_at_k",
+            "implicit/evaluation.pyx",
             (
-                "Judged documents that were not retrieved fill the ranks below.",
-                "A negative grade, and a query of one document, are a ValueError.",
+                rule(judging=_RELEVANT, nDCG=_BINARY, AP={"over": "reachable"}),
+                rule(judging=_RELEVANT, adjustment=_MICRO_MEAN, P="RelP"),
+            ),
+            (
+                "Precision is the sum of hits over the sum of min(k, relevant), one quotient for "
+                "all users. A user's value is that of RelP times min(k, relevant), divided by the "
+                "mean of min(k, relevant): it may be above 1.",
+                "AUC takes the items that were not returned as ranked below, in any order, of a "
+                "catalogue of a known size: there is no such measure here.",
             ),
         ),
-        Convention(
-            "scikit-learn-retrieved",
-            "scikit-learn 1.9.1, ndcg_score of what was retrieved",
-            "sklearn/metrics/_ranking.py",
-            (rule("DCG", judging={**_NONEMPTY, "ties": "expected"}, nDCG={"ideal": "retrieved"}),),
-            ("It sees neither what was missed nor queries without results.",),
-        ),
-        Convention(
-            "torchmetrics",
-            "torchmetrics 1.9.0, of all judged documents, empty_target_action='neg'",
-            "torchmetrics/functional/retrieval",
-            (
-                rule("nDCG", judging={**_BELOW, "ties": "expected", "scores": "single"}),
-                rule("Success", judging={**_BELOW, "scores": "single"}),
-                rule(
-                    "P R RR",
-                    judging={"scores_above": 0, "scores": "single"},
-                    AP={"over": "retrieved"},
-                ),
-            ),
-            (
-                "Judged documents that were not retrieved fill the ranks below in nDCG and the hit "
-                "rate. Elsewhere what has a score of 0 or less counts as not relevant, and so do "
-                "they here; it depends on the scores that they are given.",
-                "Except for nDCG, an unstable sort permutes tied documents: no rule, not imitated.",
-                "Negative grades count as they are in nDCG: not imitated.",
-                "With empty_target_action='skip', add queries='relevant'.",
-            ),
-        ),
-        Convention(
-            "torchmetrics-retrieved",
-            "torchmetrics 1.9.0, of what was retrieved, empty_target_action='neg'",
-            "torchmetrics/functional/retrieval",
-            (
-                rule(
-                    judging={**_NONEMPTY, "ties": "expected", "scores": "single"},
-                    nDCG={"ideal": "retrieved"},
-                ),
-                rule("Success", judging={**_NONEMPTY, "scores": "single"}),
-                rule(
-                    "P RR",
-                    judging={**_NONEMPTY, "scores_above": 0, "scores": "single"},
-                    AP={"over": "retrieved"},
-                    R={"over": "retrieved"},
-                ),
-            ),
-            (
-                "It sees neither what was missed nor queries without results.",
-                "A query whose scores are all 0 or less counts 0 in P, R, AP and RR; here it is "
-                "left out of their mean. In R, and in P with adaptive_k, documents with such "
-                "scores still count in what is divided by; here they do not.",
-                "Except for nDCG, an unstable sort permutes tied documents: no rule, not imitated.",
-                "Negative grades count as they are in nDCG: not imitated.",
-            ),
-        ),
+        *LEARNING_CONVENTIONS,
         Convention(
             "ir_eval",
             "ir-evaluation 1.1.0, plurch's pure-Python library, of lists of ids",
@@ -401,6 +356,24 @@ CONVENTIONS: Mapping[str, Convention] = {
             was_run=False,
         ),
         Convention(
+            "elasticsearch",
+            "Elasticsearch and OpenSearch, _rank_eval; dcg with normalize",
+            "the documentation of the Ranking evaluation API",
+            (
+                rule(
+                    "R RR ERR",
+                    nDCG={"gain": "exp2", "ideal": "returned"},
+                    DCG={"gain": "exp2"},
+                    P={"over": "returned"},
+                ),
+            ),
+            (
+                "ERR takes maximum_relevance from the request: ERR(top=3).",
+                "With ignore_unlabeled, add judged_only=True to precision.",
+            ),
+            was_run=False,
+        ),
+        Convention(
             "gdeval",
             "gdeval.pl 1.2, as ir_measures 0.4.3 has it",
             "bin/gdeval.pl",
@@ -423,6 +396,8 @@ _ALIASES = {
     "llama-index": "llamaindex",
     "microsoft-recommenders": "recommenders",
     "replay-rec": "replay",
+    "opensearch": "elasticsearch",
+    "lgbm": "lightgbm",
 }
 
 

@@ -50,9 +50,9 @@ def join_scores(
     column_of_measure: dict[Measure, tuple[Measure, int | None, Any]] = {}
     for group, scores in zip(groups, group_scores, strict=True):
         rows = [row_of_query[query_id] for query_id in scores.query_ids]
-        for i, (named_measure, tool_measure) in enumerate(group.computed_measures.items()):
+        for named_measure, tool_measure in group.computed_measures.items():
             column = np.full(len(query_ids), np.nan, scores.values.dtype)
-            column[rows] = scores.values[:, i]
+            column[rows] = group.adjust_column(scores.values, tool_measure)
             column_of_measure[named_measure] = tool_measure, group.decimals, column
     # Two measures that are computed alike are one column.
     columns = [column_of_measure[measure] for measure in measures]

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from cranfield.data.judging import Judging
+from cranfield.data.qrels import Qrels
 from cranfield.errors import OptionError
 from cranfield.measures import Measure
 from cranfield.options import option
@@ -39,6 +40,11 @@ class Convening(ScoringOptions):
 
         (group,) = find_convention(self.convention).group_measures([measure], judging)
         (measure,) = group.measures
+        if words := group.adjustment.words:
+            raise OptionError(
+                f"convention={self.convention!r} changes values ({words}), which is not explained: "
+                "leave it out"
+            )
         return measure, group.judging
 
     def wrap(self, score: Scorer) -> Scorer:
@@ -57,10 +63,14 @@ def _score_by_convention(name: str, job: Job, score: Scorer) -> JobScores:
         raise OptionError(
             "bounds are known only for this package's definitions: leave out convention"
         )
+    if isinstance(job.judgments, Qrels):  # else they are read in parts
+        convention.check_grades(job.judgments)
     ((measures, judging),) = job.measure_groups
     supported = convention.select_supported(measures) if job.uses_default_measures else measures
     groups = convention.group_measures(supported, judging)
-    measure_groups = [MeasureGroup(tuple(group.measures), group.judging) for group in groups]
+    measure_groups = [
+        MeasureGroup(tuple(group.evaluated_measures), group.judging) for group in groups
+    ]
     job_scores = score(replace(job, measure_groups=measure_groups))
     systems = join_systems(convention, measures, supported, groups, job_scores.systems)
     return job_scores._replace(systems=[systems])

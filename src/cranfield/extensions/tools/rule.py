@@ -10,13 +10,57 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
+from cranfield.arrays.ranked import Floats
 from cranfield.data.judging import Judging
-from cranfield.errors import MeasureError
-from cranfield.measures import Measure
+from cranfield.data.qrels import Qrels
+from cranfield.errors import InputError, MeasureError
+from cranfield.measures import Measure, parse
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
 
 Parameters = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Adjustment:
+    """How a tool changes the values of queries before it averages them; `words` say so.
+
+    It reads other measures of the same ranking, each a template of a measure's text: "{rel}" and
+    "{gain}" are those of the adjusted measure, "{at}" is its cutoff. `where_zero` is ((template,
+    value of a query for which that measure is 0), ...); NaN leaves the query out of the mean. A
+    value is multiplied by `factor`, and by `weight` over the mean weight of the averaged queries:
+    so the mean of the values is the weighted mean.
+    """
+
+    words: str = ""
+    where_zero: tuple[tuple[str, float], ...] = ()
+    factor: str | None = None
+    weight: str | None = None
+
+    def list_helpers(self, measure: Measure) -> list[Measure]:
+        """Return the measures that the adjustment of a measure reads, in the order of `apply`."""
+        templates = [template for template, _ in self.where_zero]
+        templates += [template for template in (self.factor, self.weight) if template is not None]
+        at = "" if measure.cutoff is None else f"@{measure.cutoff}"
+        return [parse(template.format(**measure.parameters, at=at)) for template in templates]
+
+    def apply(self, values: Floats, helper_columns: Iterable[Floats]) -> Floats:
+        """Return the adjusted values of a measure, (n_queries,); so is each helper's column."""
+        columns = iter(helper_columns)
+        for _, number in self.where_zero:
+            values = np.where(next(columns) == 0, number, values)
+        if self.factor is not None:
+            values = values * next(columns)
+        if self.weight is not None:
+            weight = next(columns)
+            total_weight = weight[~np.isnan(values)].sum()
+            values = values * weight * (np.count_nonzero(~np.isnan(values)) / (total_weight or 1))
+        return values
+
+
+UNADJUSTED = Adjustment()
 
 
 @dataclass(frozen=True)
@@ -27,7 +71,8 @@ class Rule:
     measure that the tool computes}; `judging` has the options that differ. `has_cutoff`: the rule
     applies only to measures with a cutoff (True), or only to measures without (False). `decimals`:
     to how many the tool rounds the mean. `parameter_renames`: {measure: {parameter of the tool: the
-    parameter here that has its meaning, although another parameter has its name}}.
+    parameter here that has its meaning, although another parameter has its name}}. `adjustment`:
+    what becomes of the values before the mean is taken.
     """
 
     measures: Mapping[str, Parameters | str]
@@ -35,17 +80,26 @@ class Rule:
     has_cutoff: bool | None = None
     decimals: int | None = None
     parameter_renames: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    adjustment: Adjustment = UNADJUSTED
 
     def translate(self, measure: Measure) -> Measure | None:
         """Return a measure as the tool computes it; None if the rule does not apply to it.
 
-        Parameters that the user stated stay as they are.
+        Parameters that the user stated stay as they are; MeasureError if the measure that the tool
+        computes in its place has no such parameter.
         """
         definition = self.measures.get(measure.name)
         if definition is None or self.has_cutoff not in (None, measure.cutoff is not None):
             return None
         if isinstance(definition, str):
-            return Measure(definition, measure.cutoff)
+            other_measure = Measure(definition, measure.cutoff)
+            stated = {name: measure.parameters[name] for name in measure.stated}
+            if foreign_names := sorted(stated.keys() - other_measure.parameters.keys()):
+                raise MeasureError(
+                    f"{measure}: the tool computes {other_measure} in its place, which has no "
+                    f"{' or '.join(foreign_names)}: leave that out"
+                )
+            return other_measure.with_parameters(stated)
         parameters = {
             name: value for name, value in definition.items() if name not in measure.stated
         }
@@ -67,8 +121,9 @@ class Rule:
     @property
     def choices(self) -> list[str]:
         """The options that differ from the default, as text."""
-        rounding_texts = [] if self.decimals is None else [rounding_text(self.decimals)]
-        return [*(f"{name}={value!r}" for name, value in self.judging.items()), *rounding_texts]
+        texts = [f"{name}={value!r}" for name, value in self.judging.items()]
+        texts += [self.adjustment.words] if self.adjustment.words else []
+        return texts + ([] if self.decimals is None else [rounding_text(self.decimals)])
 
 
 def rounding_text(decimals: int) -> str:
@@ -84,11 +139,19 @@ def rule(
     decimals: int | None = None,
     judging: Mapping[str, Any] | None = None,
     parameter_renames: Mapping[str, Mapping[str, str]] | None = None,
+    adjustment: Adjustment = UNADJUSTED,
     **measures: Parameters | str,
 ) -> Rule:
     """Return a rule for the measures in `names`, and for the keywords' with their parameters."""
     parameters_of_measure = {**{name: {} for name in names.split()}, **measures}
-    return Rule(parameters_of_measure, judging or {}, has_cutoff, decimals, parameter_renames or {})
+    return Rule(
+        parameters_of_measure,
+        judging or {},
+        has_cutoff,
+        decimals,
+        parameter_renames or {},
+        adjustment,
+    )
 
 
 @dataclass(frozen=True)
@@ -98,7 +161,7 @@ class Convention:
     `tool` is the tool with its version and configuration, `source` where in it the rules are.
     `was_run`: its numbers were compared with those of the tool itself; if not, the rules were read
     in its source. `remarks` say where the tool raises, gives no number, or has a fault that is not
-    imitated here.
+    imitated here. `refuses_negative`: it raises for a grade below 0.
 
     >>> from cranfield import AP, nDCG
     >>> from cranfield.extensions.tools.conventions import find_convention
@@ -115,6 +178,16 @@ class Convention:
     rules: tuple[Rule, ...]
     remarks: tuple[str, ...] = ()
     was_run: bool = True
+    refuses_negative: bool = False
+
+    def check_grades(self, qrels: Qrels) -> None:
+        """Raise InputError where the tool refuses grades below 0 and the judgments have one."""
+        if self.refuses_negative and qrels.grade.min(initial=0) < 0:
+            raise InputError(
+                f"{self.name} refuses grades below 0, such as {qrels.grade.min():g}: no convention "
+                "has a number for it",
+                source=qrels.source,
+            )
 
     def translate(self, measure: Measure) -> Measure | None:
         """Return a measure as the tool computes it; None if it has no such measure."""
@@ -142,15 +215,14 @@ class Convention:
         Options of `judging` that differ from their defaults are kept. Raises MeasureError for a
         measure that the tool lacks.
         """
-        measures_of_group: dict[tuple[Judging, int | None], dict[Measure, Measure]] = {}
+        measures_of_group: dict[tuple[Judging, int | None, Adjustment], dict[Measure, Measure]] = {}
         for measure in measures:
             for rule in self.rules:
                 tool_measure = rule.translate(measure)
                 if tool_measure is not None:
                     rule_judging = replace(judging, **{**rule.judging, **judging.changed_options()})
-                    measures_of_group.setdefault((rule_judging, rule.decimals), {})[measure] = (
-                        tool_measure
-                    )
+                    group_key = rule_judging, rule.decimals, rule.adjustment
+                    measures_of_group.setdefault(group_key, {})[measure] = tool_measure
                     break
             else:
                 raise MeasureError(
@@ -158,8 +230,8 @@ class Convention:
                     f"the one here; it has {', '.join(self.measure_names())}"
                 )
         return [
-            Group(computed_measures, group_judging, decimals)
-            for (group_judging, decimals), computed_measures in measures_of_group.items()
+            Group(computed_measures, *group_key)
+            for group_key, computed_measures in measures_of_group.items()
         ]
 
 
@@ -170,11 +242,26 @@ class Group:
     computed_measures: Mapping[Measure, Measure]
     judging: Judging
     decimals: int | None
+    adjustment: Adjustment
 
     @property
     def measures(self) -> list[Measure]:
         """The measures as the tool computes them."""
         return list(self.computed_measures.values())
+
+    @property
+    def evaluated_measures(self) -> list[Measure]:
+        """The measures as the tool computes them, and those that the adjustment reads."""
+        helpers = [
+            helper for measure in self.measures for helper in self.adjustment.list_helpers(measure)
+        ]
+        return list(dict.fromkeys([*self.measures, *helpers]))
+
+    def adjust_column(self, values: Floats, measure: Measure) -> Floats:
+        """Return a measure's values, (n_queries,); `values` has a column of each evaluated one."""
+        columns = dict(zip(self.evaluated_measures, values.T, strict=True))
+        helpers = self.adjustment.list_helpers(measure)
+        return self.adjustment.apply(columns[measure], [columns[helper] for helper in helpers])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
