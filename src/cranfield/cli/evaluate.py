@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import click
@@ -149,6 +149,9 @@ def command(
     if alternative is not None:
         show(alternative.evaluate(inputs, level), form)
         return
+    for scoring_options in families:
+        names = map(scoring_options.translate_names, inputs.names)
+        inputs = replace(inputs, names=(*names,))
     inputs.check()
     if per_query:
         inputs.refuse_query_argument()

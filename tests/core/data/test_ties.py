@@ -185,7 +185,13 @@ def test_no_order_is_better_than_the_best_or_worse_than_the_worst(option: int) -
             assert abs(tie_value - extreme) <= 1e-15 * max(1, abs(extreme)), (measure, levels, ties)
             able_names.add(measure.name)
     has_depth = {"depth"} & OPTIONS[option].keys()
-    counts = {"NumNonRelRet", "FallOut", "LastRel", "AUC", *(name for name in NUMBERS if "Pref" in name)}
+    counts = {
+        "NumNonRelRet",
+        "FallOut",
+        "LastRel",
+        "AUC",
+        *(name for name in NUMBERS if "Pref" in name),
+    }
     depth_dependent = counts if has_depth else set()
     expected_names = {definition.name for definition in definitions() if definition.traits.by_grade}
     assert able_names == expected_names - depth_dependent
@@ -325,7 +331,7 @@ def test_pairs_of_tied_documents_are_half_in_order() -> None:
         options: Any = {"ties": ties}
         assert evaluate(qrels, run, "AUC", **options)["AUC"] == n_right / 4
         for name, cut in (("AUC@3", {}), ("AUC", {"depth": 3})):
-            with pytest.raises(MeasureError, match="depth|cutoff"):
+            with pytest.raises(MeasureError, match=r"depth|cutoff"):
                 evaluate(qrels, run, name, **options, **cut)
 
 

@@ -1,5 +1,6 @@
 """Conventions: other tools' rules, as data."""
 
+import math
 from collections.abc import Mapping
 
 from cranfield.errors import OptionError, nearest_words
@@ -21,6 +22,9 @@ _RELEVANT = {"queries": "relevant"}
 _MICRO_MEAN = Adjustment(
     "a mean weighted by min(k, relevant)",
     weight="IDCG(gain=('binary', {rel}), discount='none'){at}",
+)
+_FOUND = Adjustment(
+    "left out where no relevant document is in the first k", (("RR(rel={rel}){at}", math.nan),)
 )
 _ANSWERED_QUERIES = {"queries": "relevant-and-retrieved", "duplicates": "each"}
 _LLAMAINDEX_RULES = (
@@ -64,30 +68,66 @@ CONVENTIONS: Mapping[str, Convention] = {
             "ir_measures/providers/pytrec_eval_provider.py, msmarco_provider.py",
             (
                 rule("RR", has_cutoff=True, judging={"ties": "ascending"}),
+                rule("NumQ NumRel", judging=_SHARED_QUERIES),
                 rule(
-                    "nDCG AP P R RR Rprec Bpref infAP Success SetP SetR SetF SetAP NumQ NumRet "
-                    "NumRel",
+                    "nDCG AP P R RR Rprec Bpref infAP Success SetP SetRelP SetR SetF SetAP NumRet "
+                    "NumRelRet",
                     judging={"scores": "single"},
                     parameter_renames={"SetF": {"beta": "x"}},
                     IPrec={"version": 9},
                 ),
+                rule(has_cutoff=True, ERR={"top": 4}),
+                rule(
+                    "Judged alpha_nDCG alpha_DCG ERR_IA nERR_IA NRBP nNRBP AP_IA P_IA StRecall",
+                    judging={"ties": "ascending"},
+                ),
+                rule("RBP CWL", judging={"ties": "given"}),
+                rule("AUC", judging={"ties": "given"}, adjustment=_FOUND),
             ),
             (
                 "SetF(beta=b) means that beta^2 is b: SetF(x=b) here.",
-                "RR@k ranks equal scores by document id, ascending; RR, descending.",
-                "Measures that it takes from other tools (ERR, RBP, Compat) were not compared.",
+                "RR@k, Judged and the measures of subtopics rank equal scores by document id, "
+                "ascending; RR and the others of trec_eval, descending; RBP, BPM, SDCG, NERR, "
+                "INST, INSQ and Accuracy (AUC here) as given.",
+                "ERR and nDCG(dcg='exp-log2') are gdeval's: each query's value has five decimals.",
+                "Accuracy is a ZeroDivisionError where all documents are relevant, nNRBP NaN where "
+                "none is. RBP without rel is graded there: no rule.",
+                "Compat looks as deep as the longer of ranking and ideal, Compat(depth=...) here "
+                "equally deep in all queries: not imitated.",
             ),
         ),
         Convention(
             "ranx",
             "ranx 0.3.21, evaluate(..., make_comparable=True)",
             "ranx/meta/evaluate.py, ranx/metrics",
-            (rule("nDCG AP P R RR Success", judging={"ties": "given"}),),
+            (
+                rule(
+                    "nDCG AP P R RR Success F SetP SetR SetF Rprec Bpref DCG",
+                    judging={"ties": "given"},
+                ),
+                rule(
+                    judging={"ties": "given"},
+                    adjustment=Adjustment("times the query's highest grade", factor="IDCG@1"),
+                    excluded_parameters={"RBP": "rel"},
+                    RBP={"gain": "linear"},
+                ),
+            ),
             (
                 "Without make_comparable it refuses runs with other queries than the judgments'.",
                 "From 16 documents on, its order of tied documents is that of an unstable sort: no "
                 "rule, not imitated.",
+                "rbp adds up the grades themselves, and may be above 1.",
+                "bpref is NaN for a query without relevant, or without nonrelevant judgments; it "
+                "counts negative grades among these.",
             ),
+            names={
+                "precision": "SetP",
+                "recall": "SetR",
+                "f1": "SetF",
+                "hit_rate": "Success@1000000",
+                "hits": "DCG(gain='binary', discount='none')",
+                "hits@": "DCG(gain='binary', discount='none')",
+            },
         ),
         Convention(
             "beir",

@@ -98,9 +98,9 @@ def _torchmetrics(value: float) -> Convention:
             "Judged documents that were not retrieved fill the ranks below in nDCG, the hit rate, "
             "R-precision, fall-out and AUC. Elsewhere what has a score of 0 or less counts as not "
             "relevant, and so do they here; it depends on the scores that they are given.",
-            "RetrievalRecall() without top_k is SetR.",
             *_TORCHMETRICS_REMARKS,
         ),
+        names={"recall": "SetR", "retrievalrecall": "SetR"},
     )
 
 
@@ -108,7 +108,7 @@ def _torchmetrics_retrieved(value: float) -> Convention:
     """Return the convention of torchmetrics on what was retrieved; an empty query has `value`."""
     suffix, action = _SUFFIXES.get(value, ("-skip", "skip"))
     seen = {**_NONEMPTY, "scores": "single"}
-    empty = _count(value, "NumRelRet(rel={rel})", "without a relevant document retrieved")
+    empty = _count(value, "Success(rel={rel})@1000000", "without a relevant document retrieved")
     gainless = _count(
         value, "IDCG(gain={gain!r}, ideal='retrieved')", "without a relevant document retrieved"
     )
@@ -137,16 +137,16 @@ def _torchmetrics_retrieved(value: float) -> Convention:
                     value, "FallOut(rel={rel})@1000000", "of which all documents are relevant"
                 ),
             ),
-            *_area_rules(value, _NONEMPTY, "NumRelRet(rel={rel})"),
+            *_area_rules(value, _NONEMPTY, "Success(rel={rel})@1000000"),
         ),
         (
             "It sees neither what was missed nor queries without results.",
             "A query whose scores are all 0 or less counts 0 in P, R, AP and RR; here it is "
             "left out of their mean. In R, and in P with adaptive_k, documents with such "
             "scores still count in what is divided by; here they do not.",
-            "RetrievalPrecision() without top_k is SetP.",
             *_TORCHMETRICS_REMARKS,
         ),
+        names={"precision": "SetP", "retrievalprecision": "SetP"},
     )
 
 
@@ -172,6 +172,7 @@ LEARNING_CONVENTIONS: tuple[Convention, ...] = (
             "In ndcg_score, a query of one document is a ValueError; so is a negative grade.",
         ),
         refuses_negative=True,
+        names={"coverage_error": "LastRel"},
     ),
     Convention(
         "scikit-learn-retrieved",

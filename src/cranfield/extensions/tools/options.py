@@ -32,6 +32,14 @@ class Convening(ScoringOptions):
         "at their defaults, stay as they are.",
     )
 
+    def translate_names(self, names: str) -> str:
+        """Return the names of measures as they are here: the tool may have others."""
+        if self.convention is None:
+            return names
+        from cranfield.extensions.tools.conventions import find_convention
+
+        return find_convention(self.convention).translate_names(names)
+
     def adjust_measure(self, measure: Measure, judging: Judging) -> tuple[Measure, Judging]:
         """Return how the tool computes a measure, and how it judges runs."""
         if self.convention is None:

@@ -6,6 +6,7 @@ options and parameters of this package; a convention lists them under the name o
 that ranks documents differently for some measures has several rules, each an evaluation of its own.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -72,7 +73,8 @@ class Rule:
     applies only to measures with a cutoff (True), or only to measures without (False). `decimals`:
     to how many the tool rounds the mean. `parameter_renames`: {measure: {parameter of the tool: the
     parameter here that has its meaning, although another parameter has its name}}. `adjustment`:
-    what becomes of the values before the mean is taken.
+    what becomes of the values before the mean is taken. `excluded_parameters`: {measure: the one
+    that has no effect beside the rule's, and is refused}.
     """
 
     measures: Mapping[str, Parameters | str]
@@ -81,6 +83,7 @@ class Rule:
     decimals: int | None = None
     parameter_renames: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     adjustment: Adjustment = UNADJUSTED
+    excluded_parameters: Mapping[str, str] = field(default_factory=dict)
 
     def translate(self, measure: Measure) -> Measure | None:
         """Return a measure as the tool computes it; None if the rule does not apply to it.
@@ -100,6 +103,8 @@ class Rule:
                     f"{' or '.join(foreign_names)}: leave that out"
                 )
             return other_measure.with_parameters(stated)
+        if (excluded := self.excluded_parameters.get(measure.name)) in measure.stated:
+            raise MeasureError(f"{measure}: what the tool does with {excluded} is not known here")
         parameters = {
             name: value for name, value in definition.items() if name not in measure.stated
         }
@@ -140,6 +145,7 @@ def rule(
     judging: Mapping[str, Any] | None = None,
     parameter_renames: Mapping[str, Mapping[str, str]] | None = None,
     adjustment: Adjustment = UNADJUSTED,
+    excluded_parameters: Mapping[str, str] | None = None,
     **measures: Parameters | str,
 ) -> Rule:
     """Return a rule for the measures in `names`, and for the keywords' with their parameters."""
@@ -151,6 +157,7 @@ def rule(
         decimals,
         parameter_renames or {},
         adjustment,
+        excluded_parameters or {},
     )
 
 
@@ -161,7 +168,8 @@ class Convention:
     `tool` is the tool with its version and configuration, `source` where in it the rules are.
     `was_run`: its numbers were compared with those of the tool itself; if not, the rules were read
     in its source. `remarks` say where the tool raises, gives no number, or has a fault that is not
-    imitated here. `refuses_negative`: it raises for a grade below 0.
+    imitated here. `refuses_negative`: it raises for a grade below 0. `names` are {name that means
+    another measure here, or none: measure}, without a cutoff; "hits@" is the one with a cutoff.
 
     >>> from cranfield import AP, nDCG
     >>> from cranfield.extensions.tools.conventions import find_convention
@@ -179,6 +187,17 @@ class Convention:
     remarks: tuple[str, ...] = ()
     was_run: bool = True
     refuses_negative: bool = False
+    names: Mapping[str, str] = field(default_factory=dict)
+
+    def translate_names(self, text: str) -> str:
+        """Return the text of measures with the names that only the tool has as they are here."""
+
+        def translate_name(match: re.Match[str]) -> str:
+            name, cutoff_text = match[1], match[2] or ""
+            own_name = self.names.get(name.lower() + cutoff_text[:1])
+            return match[0] if own_name is None else own_name + cutoff_text
+
+        return re.sub(r"(?<![^\s,])(\w+)(@\w+)?(?![^\s,])", translate_name, text)
 
     def check_grades(self, qrels: Qrels) -> None:
         """Raise InputError where the tool refuses grades below 0 and the judgments have one."""

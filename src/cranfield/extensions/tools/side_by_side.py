@@ -1,10 +1,10 @@
 """conventions: one number under every convention, what differs, and which choice moves it most."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
-from typing import Any, NamedTuple, Unpack
+from typing import Any, Unpack
 
 from cranfield.data.judge import list_warnings
 from cranfield.data.judging import Judging
@@ -12,29 +12,24 @@ from cranfield.data.qrels import Qrels, QrelsLike
 from cranfield.data.run import Run, RunLike, SeveralRuns
 from cranfield.errors import CranfieldError, MeasureError, OptionError
 from cranfield.extensions import keywords
+from cranfield.extensions.tools.computations import Computation, Outcome, compute_values
 from cranfield.extensions.tools.conventions import CONVENTIONS
+from cranfield.extensions.tools.departures import search_departures
 from cranfield.extensions.tools.rule import Convention, Group, rounding_text
 from cranfield.lazy import cached_property
 from cranfield.measures import Measure
 from cranfield.notes import Note, warn_about
 from cranfield.options import finite_number, refuse_unknown_options, takes
-from cranfield.progress import Watching, add_progress, watch_steps
+from cranfield.progress import Watching, add_progress
 from cranfield.render.numbers import finite_or_none, format_count, format_number, format_signed
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
 from cranfield.scoring.arguments import Reading, arrange_arguments
-from cranfield.scoring.evaluate import list_measures, score_runs
+from cranfield.scoring.evaluate import list_measures
 
 _DEFAULT_MEASURE = "nDCG@10"
 _DEFAULT_CONVENTION = "cranfield"  # the name of what is computed without a convention
 _WHOLE_NUMBER_DECIMALS = 4  # to so many decimals a number without a point is compared
-
-
-class Computation(NamedTuple):
-    """How a number is computed: the measure, and how runs are judged for it."""
-
-    measure: Measure
-    judging: Judging
 
 
 @add_progress
@@ -118,7 +113,8 @@ class UnderConvention:
     """A number under one convention.
 
     `choices` are the options and parameters that differ from the default; `most` is the choice that
-    alone moves the number most, by `moves`. `problem` says why there is no value.
+    alone moves the number most, by `moves`. `problem` says why there is no value. `departure` is
+    the measure as it was tried, "AP(rel=2)", if that is not the measure as it was named.
     """
 
     convention: str
@@ -129,6 +125,7 @@ class UnderConvention:
     most: str | None = None
     moves: float | None = None
     problem: str | None = None
+    departure: str | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -149,6 +146,10 @@ class SideBySide(Shown):
     lacking: tuple[str, ...]  # conventions of tools that have no such measure
     wanted: Decimal | None
     run_warnings: tuple[Note, ...] = ()
+    # Where no convention gives the value: what gives it with another relevance level, another
+    # cutoff, or judged documents only, and a sentence on what was tried.
+    departures: tuple[UnderConvention, ...] = ()
+    search_text: str = ""
     header = (
         *("run", "measure", "convention", "tool", "computed", "value", "choices", "moves_most"),
         *("change", "problem", "is_same"),
@@ -161,33 +162,62 @@ class SideBySide(Shown):
         Raises the error of the default if no convention gives a number.
         """
         default = Computation(measure, Judging())
-        convention_groups = [
-            (convention, convention.group_measures([measure])[0])
-            for convention in CONVENTIONS.values()
-            if convention.translate(measure) is not None
-        ]
-        names = [convention.name for convention, _ in convention_groups]
-        lacking = tuple(name for name in CONVENTIONS if name not in names)
+        groups: dict[str, Group] = {}
+        problems: dict[str, CranfieldError] = {}
+        for convention in CONVENTIONS.values():
+            try:
+                if convention.translate(measure) is not None:
+                    convention.check_grades(qrels)
+                    (groups[convention.name],) = convention.group_measures([measure])
+            except CranfieldError as error:
+                problems[convention.name] = error
         computations = {default: None}
-        for _, group in convention_groups:
-            computation = _group_computation(group)
+        for group in groups.values():
+            computation = Computation.of_group(group)
             choices = dict(_list_choices(default, computation))
             computations |= dict.fromkeys([computation, *choices.values()])
-        outcomes = _compute_values(qrels, run, computations)
+        outcomes = compute_values(qrels, run, computations)
         default_outcome = outcomes[default]
         has_failed = [isinstance(outcome, CranfieldError) for outcome in outcomes.values()]
         if isinstance(default_outcome, CranfieldError) and all(has_failed):
             raise default_outcome
-        lines = [
-            _compute_line(convention, group, default, outcomes)
-            for convention, group in convention_groups
-        ]
-        line = UnderConvention(_DEFAULT_CONVENTION, "the default", str(measure), None)
+        lines = [UnderConvention(_DEFAULT_CONVENTION, "the default", str(measure), None)]
         if isinstance(default_outcome, CranfieldError):
-            line = replace(line, problem=str(default_outcome))
+            lines = [replace(lines[0], problem=str(default_outcome))]
         else:
-            line = replace(line, value=default_outcome)
-        return cls(measure, run.name, (line, *lines), lacking, target)
+            lines = [replace(lines[0], value=default_outcome)]
+        for name, convention in CONVENTIONS.items():
+            if name in groups:
+                lines.append(_compute_line(convention, groups[name], default, outcomes))
+            elif name in problems:
+                line = UnderConvention(name, convention.tool, str(measure), None)
+                lines.append(replace(line, problem=str(problems[name])))
+        names = [line.convention for line in lines]
+        lacking = tuple(name for name in CONVENTIONS if name not in names)
+        side_by_side = cls(measure, run.name, (*lines,), lacking, target)
+        if target is None or side_by_side.same:
+            return side_by_side
+        return side_by_side._search(qrels, run, [CONVENTIONS[name] for name in groups])
+
+    def _search(self, qrels: Qrels, run: Run, conventions: Sequence[Convention]) -> "SideBySide":
+        """Return the same, with the departures that give the value that was asked for."""
+        search = search_departures(qrels, run, self.measure, conventions, self._is_target)
+        lines = []
+        for trial, value in search.matches:
+            choices = [departure.text for departure in trial.departures]
+            line = self[trial.convention or _DEFAULT_CONVENTION]
+            measure_text = str(trial.computation.measure)
+            lines.append(
+                UnderConvention(
+                    line.convention,
+                    line.tool,
+                    measure_text,
+                    value,
+                    (*choices, *line.choices),
+                    departure=trial.name,
+                )
+            )
+        return replace(self, departures=(*lines,), search_text=search.describe())
 
     def __getitem__(self, name: str) -> UnderConvention:
         """Return the number under a convention."""
@@ -199,32 +229,82 @@ class SideBySide(Shown):
 
     def is_same(self, one: UnderConvention) -> bool:
         """Tell whether a convention's value is the value that was asked for, to its digits."""
-        target, number = self.wanted, one.value
-        if target is None or number is None:
+        return one.value is not None and self._is_target(one.value)
+
+    def _is_target(self, number: float) -> bool:
+        """Tell whether a number is the value that was asked for, to its digits."""
+        if self.wanted is None:
             return False
-        exponent = int(target.as_tuple().exponent)
-        exponent = exponent if exponent < 0 else -_WHOLE_NUMBER_DECIMALS
-        unit = Decimal(1).scaleb(exponent)
-        return abs(Decimal(number) - target) <= unit / 2 * Decimal("1.000001")
+        unit = Decimal(1).scaleb(-self._decimals)
+        return abs(Decimal(number) - self.wanted) <= unit / 2 * Decimal("1.000001")
+
+    @property
+    def _decimals(self) -> int:
+        """The number of decimals that are compared: as many as the value was typed with."""
+        exponent = 0 if self.wanted is None else int(self.wanted.as_tuple().exponent)
+        return -exponent if exponent < 0 else _WHOLE_NUMBER_DECIMALS
+
+    def _format(self, value: float | None) -> str:
+        """Return a value as text, with the decimals that are compared, four at least."""
+        return format_number(value, max(self._decimals, _WHOLE_NUMBER_DECIMALS))
 
     @cached_property
     def same(self) -> list[str]:
         """The conventions that give the value that was asked for."""
         return [line.convention for line in self.every if self.is_same(line)]
 
+    @cached_property
+    def _matches(self) -> dict[tuple[str, str], list[str]]:
+        """{(measure, value as text): names of the conventions with the value asked for}."""
+        names_of_match: dict[tuple[str, str], list[str]] = {}
+        for line in [*filter(self.is_same, self.every), *self.departures]:
+            match = line.departure or str(self.measure), self._format(line.value)
+            names_of_match.setdefault(match, []).append(line.convention)
+        return names_of_match
+
+    @property
+    def answer(self) -> str:
+        """What gives the value that was asked for, in a sentence; "" if none was asked for."""
+        if self.wanted is None:
+            return ""
+        if not self._matches:
+            nearest = min(self.every, key=self._distance)
+            return (
+                f"Nothing that was tried gives {self.wanted}. The nearest is {nearest.convention}, "
+                f"{self._format(nearest.value)}."
+            )
+        texts = []
+        value_texts = {value_text for _, value_text in self._matches}
+        for (measure_text, value_text), names in self._matches.items():
+            under = "" if _DEFAULT_CONVENTION in names else f" under {_join_names(names)}"
+            is_default = not under and measure_text == str(self.measure)
+            texts.append(measure_text + (" by default" if is_default else under))
+            texts[-1] += f" ({value_text})" if len(value_texts) > 1 else ""
+        first_text, *other_texts = texts
+        if not other_texts:
+            return f"{self.wanted} is {first_text}."
+        more = f", and {len(other_texts) - 2} more" if len(other_texts) > 2 else ""
+        return (
+            f"{self.wanted} is {first_text}. Several give it: also {'; '.join(other_texts[:2])}"
+            f"{more}."
+        )
+
     @property
     def notes(self) -> Sequence[Note]:
-        """Notes on the conventions that give the value that was asked for, or lack the measure."""
+        """Notes on what gives the value that was asked for, and on who lacks the measure."""
         notes, target, names = [*self.run_warnings], self.wanted, self.same
         if target is not None and names:
             text = f"{target} is the value under: {', '.join(names)}."
             notes.append(Note("same", "info", text, count=len(names)))
+        elif target is not None and self.departures:
+            text = f"No convention gives {target} for {self.measure} as named. {self.search_text}"
+            if len(self._matches) > 1:
+                text += " Of so many, some may give it by chance: more decimals would tell."
+            notes.append(Note("departures", "info", text, count=len(self.departures)))
         elif target is not None:
-            nearest = min(self.every, key=self._distance)
             text = (
-                f"No convention gives {target}. The nearest is {nearest.convention}, "
-                f"{format_number(nearest.value)}. Check that the run and the judgments are the "
-                "same."
+                f"{self.answer} {self.search_text} It may be another depth, other queries or "
+                "documents, or a tool that is not listed."
             )
             notes.append(Note("none-same", "info", text))
         if self.lacking:
@@ -233,26 +313,43 @@ class SideBySide(Shown):
         return notes
 
     def tables(self) -> list[Table]:
-        """Return the table, a row for each convention: the default, or the nearest value, first."""
-        rows = []
+        """Return the table: a row for each value, with the conventions that give it.
+
+        The default is first, or, where a value was asked for, what gives it or is nearest to it.
+        """
+        lines = sorted(self.every, key=self._distance) if self.wanted is not None else self.every
+        lines_of_row: dict[tuple[Any, ...], list[UnderConvention]] = {}
+        for line in (*self.departures, *lines):
+            problem = None if line.problem is None else line.problem.split("\n", 1)[0]
+            row_key = line.departure, self._format(line.value), problem, self.is_same(line)
+            lines_of_row.setdefault(row_key, []).append(line)
+        position_of_name = {line.convention: i for i, line in enumerate(self.every)}
+        rows: list[list[str]] = []
         strong_cells = set()
-        table_lines = list(self.every)
-        if self.wanted is not None:
-            table_lines.sort(key=self._distance)
-        for i, line in enumerate(table_lines):
-            if self.is_same(line):
-                strong_cells |= {(i, 0), (i, 1)}
+        for (_, value_text, problem, is_same), row_lines in lines_of_row.items():
+            if is_same:
+                strong_cells |= {(len(rows), 0), (len(rows), 1)}
+            row_lines.sort(key=lambda line: position_of_name[line.convention])
+            simplest = min(row_lines, key=lambda line: len(line.choices))
+            choices = [
+                choice
+                for choice in simplest.choices
+                if all(choice in line.choices for line in row_lines)
+            ]
             largest_effect = (
-                "" if line.most is None else f"{line.most}: {format_signed(line.moves)}"
+                "" if simplest.most is None else f"{simplest.most}: {format_signed(simplest.moves)}"
             )
-            choices = ", ".join(line.choices)
-            if line.problem is not None:
-                choices = line.problem.split("\n", 1)[0]
-            rows.append([line.convention, format_number(line.value), choices, largest_effect])
-        title = [f"{self.measure} of {self.run}, under {format_count(len(rows) - 1, 'convention')}"]
-        header = ["convention", "value", "differs in", "largest effect"]
-        lines = [str(note) for note in self.notes]
-        return [Table(header, rows, lines, 1, frozenset(strong_cells), title=title, n_sentences=2)]
+            names = ", ".join(line.convention for line in row_lines)
+            choices_text = problem or ", ".join(choices or simplest.choices)
+            rows.append([value_text, names, choices_text, largest_effect])
+        title = [
+            f"{self.measure} of {self.run}, under {format_count(len(lines) - 1, 'convention')}"
+        ]
+        title = [self.answer, *title] if self.answer else title
+        header = ["value", "conventions", "differs in", "largest effect"]
+        table_notes = [str(note) for note in self.notes if note.code != "same"]
+        cells = frozenset(strong_cells)
+        return [Table(header, rows, table_notes, 1, cells, title=title, n_sentences=3)]
 
     def _distance(self, line: UnderConvention) -> float:
         """Return how far a convention's value is from the value that was asked for."""
@@ -275,7 +372,7 @@ class SideBySide(Shown):
                 line.problem,
                 None if self.wanted is None else self.is_same(line),
             )
-            for line in self.every
+            for line in (*self.departures, *self.every)
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -288,25 +385,25 @@ class SideBySide(Shown):
                 {**vars(line), "choices": [*line.choices], "is_same": self.is_same(line)}
                 for line in self.every
             ],
+            "departures": [{**vars(line), "choices": [*line.choices]} for line in self.departures],
             "lacking": [*self.lacking],
             "notes": [note.to_dict() for note in self.notes],
         }
 
 
-def _group_computation(group: Group) -> Computation:
-    """Return how the one measure of a group is computed."""
-    (measure,) = group.measures
-    return Computation(measure, group.judging)
+def _join_names(names: Sequence[str]) -> str:
+    """Return names as text, the first three of many."""
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
 def _compute_line(
     convention: Convention,
     group: Group,
     default: Computation,
-    outcomes: Mapping[Computation, float | CranfieldError],
+    outcomes: Mapping[Computation, Outcome],
 ) -> UnderConvention:
     """Return the number under a convention; `outcomes` has the number of each computation."""
-    computation, default_outcome = _group_computation(group), outcomes[default]
+    computation, default_outcome = Computation.of_group(group), outcomes[default]
     outcome = outcomes[computation]
     computation_of_choice = dict(_list_choices(default, computation))
     choices = [
@@ -336,9 +433,12 @@ def _list_choices(
     default: Computation, computation: Computation
 ) -> Iterator[tuple[str, Computation]]:
     """Yield each choice that differs from the default, as text, and the default with it alone."""
-    (measure, judging), (tool_measure, tool_judging) = default, computation
+    measure, judging, _ = default
+    tool_measure, tool_judging, adjustment = computation
     for name, value in tool_judging.changed_options().items():
         yield f"{name}={value!r}", Computation(measure, replace(judging, **{name: value}))
+    if adjustment.words:
+        yield adjustment.words, Computation(measure, judging, adjustment)
     if tool_measure.name != measure.name:
         yield tool_measure.name, Computation(tool_measure, judging)
         return
@@ -346,25 +446,3 @@ def _list_choices(
         if measure.parameters[name] != value:
             changed_measure = measure.with_parameters({name: value})
             yield f"{name}={value!r}", Computation(changed_measure, judging)
-
-
-def _compute_values(
-    qrels: Qrels, run: Run, computations: Iterable[Computation]
-) -> dict[Computation, float | CranfieldError]:
-    """Return the number of each computation, or its error; measures judged alike go together."""
-    outcomes: dict[Computation, float | CranfieldError] = {}
-    measures_of_judging: dict[Judging, list[Measure]] = {}
-    for measure, judging in computations:
-        measures_of_judging.setdefault(judging, []).append(measure)
-    for judging, measures in watch_steps(measures_of_judging.items(), "conventions"):
-        try:
-            scores = score_runs(qrels, {run.name: run}, measures, judging)[run.name]
-            outcomes |= {Computation(measure, judging): scores[measure] for measure in measures}
-        except CranfieldError:
-            for measure in measures:
-                try:
-                    scores = score_runs(qrels, {run.name: run}, [measure], judging)[run.name]
-                    outcomes[Computation(measure, judging)] = scores[measure]
-                except CranfieldError as error:
-                    outcomes[Computation(measure, judging)] = error
-    return outcomes
