@@ -99,12 +99,9 @@ recip_rank)
     columns = Reading.of(judging).columns
     check_errors(errors)
     options = Judging.of(judging)
+    second_measure = None if query is None else measure
     judgments, all_runs, shifted_measure = arrange_arguments(
-        *(qrels, run, None if query is None else measure, None),
-        columns=columns,
-        errors=errors,
-        duplicates=options.duplicates,
-        verb=explain,
+        qrels, run, second_measure, None, columns, options.duplicates, errors, explain
     )
     if query is None and shifted_measure is not None:  # explain(rows, "AP", "q1")
         measure, query = shifted_measure, cast(Any, measure)

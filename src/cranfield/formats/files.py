@@ -320,7 +320,7 @@ def _refuse_non_text(source: Source, sample: bytes) -> None:
 
 
 def guess_side(path: Path) -> Side | None:
-    """Return what a file holds, by its columns, or else by its name; None if that is unclear."""
+    """Return what a file holds, by its name or columns; None if that is unclear, or for no file."""
     first = local_path(_expand_path(os.fspath(path), Side.QRELS)[0])
     if not os.path.isfile(first):
         return None  # a pipe is not read for this

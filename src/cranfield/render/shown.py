@@ -49,7 +49,8 @@ class Shown(ABC):
     >>> result = compare(scores)
     >>> [(row["system"], row["difference"]) for row in result.rows()]
     [('new', 0.25)]
-    >>> result.to_csv().splitlines()[1].startswith("score,,,1,new,old,2,0.625,0.375,difference")
+    >>> header, line = result.to_csv().splitlines()
+    >>> line.startswith("score,,,1,new,old,2,0.625,0.375,difference,0.25")
     True
     """
 
@@ -204,7 +205,10 @@ class Shown(ABC):
             return make(*args, **arguments)  # the rows of another result, which checks them
         for name in arguments:
             if name not in parameters:
-                hint = f"; it takes {', '.join(parameters)}" if parameters else ""
+                own_parameters = inspect.signature(getattr(self, form)).parameters
+                names = [*own_parameters, *parameters]
+                names = [known for known in names if known not in ("args", "arguments")]
+                hint = f"; it takes {', '.join(names)}" if names else ""
                 raise TypeError(
                     f"{type(self).__name__}.{form}() got an unexpected keyword argument "
                     f"{name!r}{hint}"

@@ -73,14 +73,9 @@ def conventions(
     """
     refuse_unknown_options(conventions, reading)
     target = None if value is None else _parse_value(value)
+    columns = Reading.of(reading).columns
     judgments, parsed_runs, measure_text = arrange_arguments(
-        qrels,
-        run,
-        measure,
-        _DEFAULT_MEASURE,
-        columns=Reading.of(reading).columns,
-        duplicates="refuse",
-        verb=conventions,
+        qrels, run, measure, _DEFAULT_MEASURE, columns, "refuse", verb=conventions
     )
     measures = list_measures(measure_text)
     if len(measures) > 1 or measures[0].definition.is_text:

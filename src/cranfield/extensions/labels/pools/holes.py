@@ -200,13 +200,7 @@ def holes(
     if measure.definition.aggregation != "mean":
         raise MeasureError(f"{measure}: is no mean over the queries")
     judgments, run_or_runs, _ = arrange_arguments(
-        qrels,
-        runs,
-        None,
-        None,
-        columns=Reading.of(options).columns,
-        duplicates=judging.duplicates,
-        verb=holes,
+        qrels, runs, None, None, Reading.of(options).columns, judging.duplicates, verb=holes
     )
     run_of_name = {run_or_runs.name: run_or_runs} if isinstance(run_or_runs, Run) else run_or_runs
     run_warnings = list_warnings(judgments, run_of_name.values())
@@ -256,10 +250,8 @@ def _leave_out_each(
         left_out = _mean_scores(
             judgments.select_rows(np.delete(all_rows, rows)), runs, measure, judging
         )
-        n_unjudged, n_first = (
-            len(unjudged_of_run.rank),
-            int(np.minimum(unjudged_of_run.n_retrieved, settings.k).sum()),
-        )
+        n_unjudged = len(unjudged_of_run.rank)
+        n_first = int(np.minimum(unjudged_of_run.n_retrieved, settings.k).sum())
         yield Hole(
             run=name,
             unjudged=n_unjudged,
