@@ -104,10 +104,10 @@ def test_implicit() -> None:
         likes = [chance.sample(range(20), chance.choice([0, 1, 2, 12])) for _ in range(8)]
         if not any(likes):
             continue
-        liked = sparse.lil_matrix((8, 20))
+        likes_matrix = sparse.lil_matrix((8, 20))
         for user, items in enumerate(likes):
-            liked[user, items] = 1
-        liked = sparse.csr_matrix(liked)
+            likes_matrix[user, items] = 1
+        likes_matrix = sparse.csr_matrix(likes_matrix)
         qrels = {
             str(user): dict.fromkeys(map(str, items), 1)
             for user, items in enumerate(likes)
@@ -116,7 +116,7 @@ def test_implicit() -> None:
         run = {str(user): [*map(str, items)] for user, items in enumerate(lists)}
         for k in CUTOFFS:
             theirs = evaluation.ranking_metrics_at_k(
-                Lists(lists), liked, liked, K=k, show_progress=False, num_threads=1
+                Lists(lists), likes_matrix, likes_matrix, K=k, show_progress=False, num_threads=1
             )
             own_names = {"precision": f"P@{k}", "map": f"AP@{k}", "ndcg": f"nDCG@{k}"}
             expected = {own_name: theirs[name] for name, own_name in own_names.items()}
@@ -168,7 +168,7 @@ NumQ NumRel NumRet NumRet(rel=1) IPrec@0.1 IPrec@0.2 Bpref Rprec infAP RR RR@3 A
 Success@3 SetP SetP(relative=True) SetR SetAP SetF(beta=2.0) nDCG@5
 """.split()  # noqa: SIM905 - as ir_measures writes them
 ANOTHER_ALPHA = ["alpha_nDCG(alpha=0.2)@10"]  # beside 0.5, it is 0 there
-ROUNDED = ["ERR@5", "ERR@10", "nDCG(dcg='exp-log2')@5"]
+FIVE_DECIMALS = ["ERR@5", "ERR@10", "nDCG(dcg='exp-log2')@5"]
 
 
 def test_ir_measures() -> None:
@@ -180,7 +180,7 @@ def test_ir_measures() -> None:
             )
             qrels |= {"8": {"d1": 1}}  # not retrieved
             run |= {"9": {"d1": 1.0}}  # without judgments
-            for names, tolerance in ((EXACT, 1e-7), (ANOTHER_ALPHA, 1e-7), (ROUNDED, 1e-5)):
+            for names, tolerance in ((EXACT, 1e-7), (ANOTHER_ALPHA, 1e-7), (FIVE_DECIMALS, 1e-5)):
                 measures = [ir_measures.parse_measure(name) for name in names]
                 values = ir_measures.calc_aggregate(measures, qrels, run)
                 theirs = {

@@ -16,7 +16,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 retrieval = pytest.importorskip("torchmetrics.retrieval", reason="torchmetrics is not installed")
 
 SEEDS = seeds(100)
-CUT: dict[str, Any] = {
+METRICS: dict[str, Any] = {
     "nDCG": retrieval.RetrievalNormalizedDCG,
     "AP": retrieval.RetrievalMAP,
     "P": retrieval.RetrievalPrecision,
@@ -48,7 +48,7 @@ def test_torchmetrics(name: str, action: str) -> None:
         for ties in (False, True):
             groups = make_groups(seed, ties=ties)
             theirs = {}
-            for measure, metric in CUT.items():
+            for measure, metric in METRICS.items():
                 for k in (1, 3, 10):
                     if not ties or measure == "nDCG":
                         theirs[f"{measure}@{k}"] = metric(top_k=k, empty_target_action=action)

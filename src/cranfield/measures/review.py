@@ -84,9 +84,9 @@ def fall_out(
     n_relevant = judged.n_relevant(rel) if collection else hits.count()
     if judged.ties == "expected" and judged.is_cut:
         raise MeasureError(f"ties='expected', FallOut: {depth_cut_reason(judged)}")
-    found = hits.count() if k is None else n_relevant_in_top(judged, k, rel)
-    n_others = np.maximum(_collection_size(judged, collection) - n_relevant, down_to - found)
-    return ratio(down_to - found, n_others)
+    n_hits = hits.count() if k is None else n_relevant_in_top(judged, k, rel)
+    n_others = np.maximum(_collection_size(judged, collection) - n_relevant, down_to - n_hits)
+    return ratio(down_to - n_hits, n_others)
 
 
 @measure(

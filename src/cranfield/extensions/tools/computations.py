@@ -9,7 +9,7 @@ from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
 from cranfield.errors import CranfieldError, MeasureError
-from cranfield.extensions.tools.rule import UNADJUSTED, Adjustment, Group
+from cranfield.extensions.tools.rule import NO_ADJUSTMENT, Adjustment, Group
 from cranfield.measures import Measure
 from cranfield.progress import watch_steps
 from cranfield.scoring.evaluate import score_runs
@@ -23,7 +23,7 @@ class Computation(NamedTuple):
 
     measure: Measure
     judging: Judging
-    adjustment: Adjustment = UNADJUSTED
+    adjustment: Adjustment = NO_ADJUSTMENT
 
     @classmethod
     def of_group(cls, group: Group) -> "Computation":

@@ -1,8 +1,8 @@
 """Departures: what else may be behind a number that no convention gives for a measure as named."""
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -52,47 +52,32 @@ def list_departures(qrels: Qrels, measure: Measure) -> list[Departure]:
         ]
     definition = measure.definition
     if definition.cutoff != "none" and definition.cutoff_kind != "recall":
-        cutoffs: list[int | None] = [*_CUTOFFS]
-        if definition.cutoff == "optional":
-            cutoffs.append(None)
-        departures += [
-            departure
-            for cutoff in cutoffs
-            if (departure := Departure("cutoff", f"@{cutoff}" if cutoff else "no cutoff", cutoff))
-            and departure.change(measure, Judging())[0] != measure
-        ]
+        cutoffs = [*_CUTOFFS, *([None] if definition.cutoff == "optional" else [])]
+        for cutoff in cutoffs:
+            departure = Departure("cutoff", f"@{cutoff}" if cutoff else "no cutoff", cutoff)
+            if departure.change(measure, Judging())[0] != measure:
+                departures.append(departure)
     return [*departures, Departure("judged_only", "judged_only=True", None)]
 
 
-@dataclass(frozen=True)
-class Trial:
-    """A measure as named with some departures, and how a convention (None: the default) has it."""
+class Trial(NamedTuple):
+    """A measure with some departures, as a convention (None: the default) computes it.
+
+    `name` is what was departed to, as in "AP(rel=2)@10, judged_only=True".
+    """
 
     departures: tuple[Departure, ...]
-    name: str  # of what was departed to, as in "AP(rel=2)@10, judged_only=True"
+    name: str
     convention: str | None
     computation: Computation
     decimals: int | None = None
 
-
-@dataclass(frozen=True)
-class Search:
-    """What a search over departures tried: the departures, the number of evaluations, matches."""
-
-    departures: Sequence[Departure]
-    n_evaluations: int
-    matches: Sequence[tuple[Trial, float]]
-
-    def describe(self) -> str:
-        """Return in a sentence what was tried, and how many evaluations that took."""
-        texts_of_kind: dict[str, list[str]] = {}
-        for kind, text, _ in self.departures:
-            texts_of_kind.setdefault(kind, []).append(text)
-        texts_of_kind["judged_only"] = ["judged documents alone (--judged-only)"]
-        texts = "; ".join(", ".join(texts) for texts in texts_of_kind.values())
-        alone = "" if len(texts_of_kind) == 1 else ", one at a time and two"
-        n_text = format_count(self.n_evaluations, "evaluation")
-        return f"Tried under each convention: {texts}{alone}: {n_text}."
+    def read_value(self, outcomes: Mapping[Computation, Outcome]) -> float | None:
+        """Return the number, as the tool rounds it; None for an error."""
+        outcome = outcomes[self.computation]
+        if isinstance(outcome, CranfieldError):
+            return None
+        return outcome if self.decimals is None else round(outcome, self.decimals)
 
 
 def search_departures(
@@ -100,53 +85,48 @@ def search_departures(
     run: Run,
     measure: Measure,
     conventions: Sequence[Convention],
-    is_value: Callable[[float], bool],
-) -> Search:
-    """Return what gives a value, with one departure or two, by default or under a convention.
+    is_target: Callable[[float], bool],
+) -> tuple[list[tuple[Trial, float]], str]:
+    """Return what gives a value with one departure or two, fewest first; and what was tried.
 
-    Two that give no other number than one of them alone are not named. Fewest departures first.
+    Two that give no other number than one of them alone are left out.
     """
     departures = list_departures(qrels, measure)
+    pairs = itertools.combinations(departures, 2)
+    combinations: list[tuple[Departure, ...]] = [(departure,) for departure in departures]
+    combinations += [pair for pair in pairs if pair[0].kind != pair[1].kind]
     trials = [
         trial
-        for departure_set in _combine(departures)
-        for trial in _list_trials(measure, departure_set, conventions)
+        for combination in combinations
+        for trial in _list_trials(measure, combination, conventions)
     ]
     outcomes = compute_values(qrels, run, dict.fromkeys(trial.computation for trial in trials))
-    values = {trial: _round(outcomes[trial.computation], trial.decimals) for trial in trials}
-    value_of_single = {
-        (trial.departures[0], trial.convention): value
-        for trial, value in values.items()
-        if len(trial.departures) == 1
-    }
-    matches = [
-        (trial, value)
-        for trial, value in values.items()
-        if value is not None
-        and is_value(value)
-        and (
-            len(trial.departures) == 1
-            or value
-            not in [
-                value_of_single.get((departure, trial.convention)) for departure in trial.departures
-            ]
-        )
-    ]
-    return Search(departures, len(outcomes), matches)
+    matches = []
+    value_of_single: dict[tuple[Departure, str | None], float | None] = {}
+    for trial in trials:
+        value = trial.read_value(outcomes)
+        keys = [(departure, trial.convention) for departure in trial.departures]
+        is_new = len(keys) == 1 or value not in [value_of_single.get(key) for key in keys]
+        if len(keys) == 1:
+            value_of_single[keys[0]] = value
+        if value is not None and is_target(value) and is_new:
+            matches.append((trial, value))
+    return matches, _describe_search(departures, len(outcomes))
 
 
-def _combine(departures: Sequence[Departure]) -> Iterator[tuple[Departure, ...]]:
-    """Yield each departure alone, then each pair of two kinds."""
-    yield from ((departure,) for departure in departures)
-    for pair in itertools.combinations(departures, 2):
-        if pair[0].kind != pair[1].kind:
-            yield pair
+def _describe_search(departures: Sequence[Departure], n_evaluations: int) -> str:
+    """Return in a sentence what was tried, and how many evaluations that took."""
+    *alternatives, _ = (departure.text for departure in departures)
+    texts = ", ".join([*alternatives, "judged documents only (--judged-only)"])
+    count = "one at a time and two" if alternatives else "alone"
+    evaluations = format_count(n_evaluations, "evaluation")
+    return f"Tried under each convention, {count}: {texts}; {evaluations}."
 
 
 def _list_trials(
     measure: Measure, departures: tuple[Departure, ...], conventions: Sequence[Convention]
 ) -> Iterator[Trial]:
-    """Yield the computation of a measure with some departures: the default, each convention's."""
+    """Yield a measure with some departures as it is computed by default and by each convention."""
     judging = Judging()
     for departure in departures:
         measure, judging = departure.change(measure, judging)
@@ -158,10 +138,3 @@ def _list_trials(
         except CranfieldError:  # no such measure, or not with these options
             continue
         yield Trial(departures, name, convention.name, Computation.of_group(group), group.decimals)
-
-
-def _round(outcome: Outcome, decimals: int | None) -> float | None:
-    """Return a number as a tool rounds it; None for an error."""
-    if isinstance(outcome, CranfieldError):
-        return None
-    return outcome if decimals is None else round(outcome, decimals)

@@ -2,7 +2,7 @@
 
 import math
 
-from cranfield.extensions.tools.rule import UNADJUSTED, Adjustment, Convention, Rule, rule
+from cranfield.extensions.tools.rule import NO_ADJUSTMENT, Adjustment, Convention, Rule, rule
 
 _NONEMPTY = {"queries": "retrieved"}
 _BELOW = {"unretrieved": "below"}
@@ -14,7 +14,7 @@ _REACHABLE = {"over": "reachable"}
 def _count(value: float, template: str, words: str) -> Adjustment:
     """Return what counts `value` (NaN: is left out) where the measure of a template is 0."""
     if value == 0:  # as in all measures here
-        return UNADJUSTED
+        return NO_ADJUSTMENT
     count_text = "left out" if math.isnan(value) else f"{value:g}"
     return Adjustment(f"{count_text} for a query {words}", ((template, value),))
 
@@ -54,15 +54,15 @@ _TORCHMETRICS_REMARKS = (
 _SUFFIXES = {0.0: ("", "neg"), 1.0: ("-pos", "pos")}  # of names, and empty_target_action
 
 
-def _area_rules(value: float, seen: dict[str, str], n_relevant: str) -> tuple[Rule, ...]:
+def _area_rules(value: float, judging_options: dict[str, str], n_relevant: str) -> tuple[Rule, ...]:
     """Return the rules of the area under the curve: 0 where documents of one kind were seen."""
     words = "0 for a query whose list has no other documents than relevant ones"
-    where_zero: tuple[tuple[str, float], ...] = (("FallOut(rel={rel}){at}", 0.0),)
+    zero_values: tuple[tuple[str, float], ...] = (("FallOut(rel={rel}){at}", 0.0),)
     if value != 0:
         empty = _count(value, n_relevant, "without a relevant document")
-        words, where_zero = f"{words}, {empty.words}", (*where_zero, *empty.where_zero)
-    adjustment = Adjustment(words, where_zero)
-    judging = {**seen, "scores": "single"}
+        words, zero_values = f"{words}, {empty.words}", (*zero_values, *empty.zero_values)
+    adjustment = Adjustment(words, zero_values)
+    judging = {**judging_options, "scores": "single"}
     return (
         rule("AUC", has_cutoff=True, judging=judging, adjustment=adjustment),
         rule("AUC", judging={**judging, "ties": "expected"}, adjustment=adjustment),
@@ -107,7 +107,7 @@ def _torchmetrics(value: float) -> Convention:
 def _torchmetrics_retrieved(value: float) -> Convention:
     """Return the convention of torchmetrics on what was retrieved; an empty query has `value`."""
     suffix, action = _SUFFIXES.get(value, ("-skip", "skip"))
-    seen = {**_NONEMPTY, "scores": "single"}
+    judging_options = {**_NONEMPTY, "scores": "single"}
     empty = _count(value, "Success(rel={rel})@1000000", "without a relevant document retrieved")
     gainless = _count(
         value, "IDCG(gain={gain!r}, ideal='retrieved')", "without a relevant document retrieved"
@@ -118,21 +118,21 @@ def _torchmetrics_retrieved(value: float) -> Convention:
         _TORCHMETRICS_SOURCE,
         (
             rule(
-                judging={**seen, "ties": "expected"},
+                judging={**judging_options, "ties": "expected"},
                 adjustment=gainless,
                 nDCG={"ideal": "retrieved"},
             ),
-            rule("Success", judging=seen, adjustment=empty),
+            rule("Success", judging=judging_options, adjustment=empty),
             rule(
                 "P RR SetP",
-                judging={**seen, "scores_above": 0},
+                judging={**judging_options, "scores_above": 0},
                 adjustment=empty,
                 AP={"over": "retrieved"},
                 R={"over": "retrieved"},
             ),
             rule(
                 "FallOut",
-                judging=seen,
+                judging=judging_options,
                 adjustment=_count(
                     value, "FallOut(rel={rel})@1000000", "of which all documents are relevant"
                 ),

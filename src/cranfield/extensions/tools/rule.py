@@ -29,20 +29,20 @@ class Adjustment:
     """How a tool changes the values of queries before it averages them; `words` say so.
 
     It reads other measures of the same ranking, each a template of a measure's text: "{rel}" and
-    "{gain}" are those of the adjusted measure, "{at}" is its cutoff. `where_zero` is ((template,
+    "{gain}" are those of the adjusted measure, "{at}" is its cutoff. `zero_values` is ((template,
     value of a query for which that measure is 0), ...); NaN leaves the query out of the mean. A
     value is multiplied by `factor`, and by `weight` over the mean weight of the averaged queries:
     so the mean of the values is the weighted mean.
     """
 
     words: str = ""
-    where_zero: tuple[tuple[str, float], ...] = ()
+    zero_values: tuple[tuple[str, float], ...] = ()
     factor: str | None = None
     weight: str | None = None
 
     def list_helpers(self, measure: Measure) -> list[Measure]:
         """Return the measures that the adjustment of a measure reads, in the order of `apply`."""
-        templates = [template for template, _ in self.where_zero]
+        templates = [template for template, _ in self.zero_values]
         templates += [template for template in (self.factor, self.weight) if template is not None]
         at = "" if measure.cutoff is None else f"@{measure.cutoff}"
         return [parse(template.format(**measure.parameters, at=at)) for template in templates]
@@ -50,7 +50,7 @@ class Adjustment:
     def apply(self, values: Floats, helper_columns: Iterable[Floats]) -> Floats:
         """Return the adjusted values of a measure, (n_queries,); so is each helper's column."""
         columns = iter(helper_columns)
-        for _, number in self.where_zero:
+        for _, number in self.zero_values:
             values = np.where(next(columns) == 0, number, values)
         if self.factor is not None:
             values = values * next(columns)
@@ -61,7 +61,7 @@ class Adjustment:
         return values
 
 
-UNADJUSTED = Adjustment()
+NO_ADJUSTMENT = Adjustment()
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Rule:
     has_cutoff: bool | None = None
     decimals: int | None = None
     parameter_renames: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    adjustment: Adjustment = UNADJUSTED
+    adjustment: Adjustment = NO_ADJUSTMENT
     excluded_parameters: Mapping[str, str] = field(default_factory=dict)
 
     def translate(self, measure: Measure) -> Measure | None:
@@ -96,15 +96,17 @@ class Rule:
             return None
         if isinstance(definition, str):
             other_measure = Measure(definition, measure.cutoff)
-            stated = {name: measure.parameters[name] for name in measure.stated}
-            if foreign_names := sorted(stated.keys() - other_measure.parameters.keys()):
+            parameters = {name: measure.parameters[name] for name in measure.stated}
+            if foreign_names := sorted(parameters.keys() - other_measure.parameters.keys()):
                 raise MeasureError(
                     f"{measure}: the tool computes {other_measure} in its place, which has no "
                     f"{' or '.join(foreign_names)}: leave that out"
                 )
-            return other_measure.with_parameters(stated)
-        if (excluded := self.excluded_parameters.get(measure.name)) in measure.stated:
-            raise MeasureError(f"{measure}: what the tool does with {excluded} is not known here")
+            return other_measure.with_parameters(parameters)
+        if (refused_name := self.excluded_parameters.get(measure.name)) in measure.stated:
+            raise MeasureError(
+                f"{measure}: what the tool does with {refused_name} is not known here"
+            )
         parameters = {
             name: value for name, value in definition.items() if name not in measure.stated
         }
@@ -144,7 +146,7 @@ def rule(
     decimals: int | None = None,
     judging: Mapping[str, Any] | None = None,
     parameter_renames: Mapping[str, Mapping[str, str]] | None = None,
-    adjustment: Adjustment = UNADJUSTED,
+    adjustment: Adjustment = NO_ADJUSTMENT,
     excluded_parameters: Mapping[str, str] | None = None,
     **measures: Parameters | str,
 ) -> Rule:

@@ -176,11 +176,11 @@ class SideBySide(Shown):
         has_failed = [isinstance(outcome, CranfieldError) for outcome in outcomes.values()]
         if isinstance(default_outcome, CranfieldError) and all(has_failed):
             raise default_outcome
-        lines = [UnderConvention(_DEFAULT_CONVENTION, "the default", str(measure), None)]
+        line = UnderConvention(_DEFAULT_CONVENTION, "the default", str(measure), None)
         if isinstance(default_outcome, CranfieldError):
-            lines = [replace(lines[0], problem=str(default_outcome))]
+            lines = [replace(line, problem=str(default_outcome))]
         else:
-            lines = [replace(lines[0], value=default_outcome)]
+            lines = [replace(line, value=default_outcome)]
         for name, convention in CONVENTIONS.items():
             if name in groups:
                 lines.append(_compute_line(convention, groups[name], default, outcomes))
@@ -196,23 +196,17 @@ class SideBySide(Shown):
 
     def _search(self, qrels: Qrels, run: Run, conventions: Sequence[Convention]) -> "SideBySide":
         """Return the same, with the departures that give the value that was asked for."""
-        search = search_departures(qrels, run, self.measure, conventions, self._is_target)
+        matches, search_text = search_departures(
+            qrels, run, self.measure, conventions, self._is_target
+        )
         lines = []
-        for trial, value in search.matches:
-            choices = [departure.text for departure in trial.departures]
+        for trial, value in matches:
             line = self[trial.convention or _DEFAULT_CONVENTION]
+            choices = *(departure.text for departure in trial.departures), *line.choices
             measure_text = str(trial.computation.measure)
-            lines.append(
-                UnderConvention(
-                    line.convention,
-                    line.tool,
-                    measure_text,
-                    value,
-                    (*choices, *line.choices),
-                    departure=trial.name,
-                )
-            )
-        return replace(self, departures=(*lines,), search_text=search.describe())
+            line = UnderConvention(line.convention, line.tool, measure_text, value, choices)
+            lines.append(replace(line, departure=trial.name))
+        return replace(self, departures=(*lines,), search_text=search_text)
 
     def __getitem__(self, name: str) -> UnderConvention:
         """Return the number under a convention."""
@@ -222,21 +216,26 @@ class SideBySide(Shown):
         names = ", ".join(line.convention for line in self.every)
         raise KeyError(f"{name!r:.80}: there are {names}")
 
-    def is_same(self, one: UnderConvention) -> bool:
+    def is_same(self, line: UnderConvention) -> bool:
         """Tell whether a convention's value is the value that was asked for, to its digits."""
-        return one.value is not None and self._is_target(one.value)
+        return line.value is not None and self._is_target(line.value)
 
     def _is_target(self, number: float) -> bool:
         """Tell whether a number is the value that was asked for, to its digits."""
-        if self.wanted is None:
+        if self._target is None:
             return False
         unit = Decimal(1).scaleb(-self._decimals)
-        return abs(Decimal(number) - self.wanted) <= unit / 2 * Decimal("1.000001")
+        return abs(Decimal(number) - self._target) <= unit / 2 * Decimal("1.000001")
+
+    @property
+    def _target(self) -> Decimal | None:
+        """The value that was asked for."""
+        return self.wanted
 
     @property
     def _decimals(self) -> int:
         """The number of decimals that are compared: as many as the value was typed with."""
-        exponent = 0 if self.wanted is None else int(self.wanted.as_tuple().exponent)
+        exponent = 0 if self._target is None else int(self._target.as_tuple().exponent)
         return -exponent if exponent < 0 else _WHOLE_NUMBER_DECIMALS
 
     def _format(self, value: float | None) -> str:
@@ -252,7 +251,9 @@ class SideBySide(Shown):
     def _matches(self) -> dict[tuple[str, str], list[str]]:
         """{(measure, value as text): names of the conventions with the value asked for}."""
         names_of_match: dict[tuple[str, str], list[str]] = {}
-        for line in [*filter(self.is_same, self.every), *self.departures]:
+        same_lines = sorted(filter(self.is_same, self.every), key=self._distance)
+        same_lines.sort(key=lambda line: line.convention != _DEFAULT_CONVENTION)
+        for line in [*same_lines, *self.departures]:
             match = line.departure or str(self.measure), self._format(line.value)
             names_of_match.setdefault(match, []).append(line.convention)
         return names_of_match
@@ -260,13 +261,13 @@ class SideBySide(Shown):
     @property
     def answer(self) -> str:
         """What gives the value that was asked for, in a sentence; "" if none was asked for."""
-        if self.wanted is None:
+        if self._target is None:
             return ""
         if not self._matches:
             nearest = min(self.every, key=self._distance)
             return (
-                f"Nothing that was tried gives {self.wanted}. The nearest is {nearest.convention}, "
-                f"{self._format(nearest.value)}."
+                f"Nothing that was tried gives {self._target}. The nearest is "
+                f"{nearest.convention}, {self._format(nearest.value)}."
             )
         texts = []
         value_texts = {value_text for _, value_text in self._matches}
@@ -277,17 +278,17 @@ class SideBySide(Shown):
             texts[-1] += f" ({value_text})" if len(value_texts) > 1 else ""
         first_text, *other_texts = texts
         if not other_texts:
-            return f"{self.wanted} is {first_text}."
-        more = f", and {len(other_texts) - 2} more" if len(other_texts) > 2 else ""
+            return f"{self._target} is {first_text}."
+        rest_text = f", and {len(other_texts) - 2} more" if len(other_texts) > 2 else ""
         return (
-            f"{self.wanted} is {first_text}. Several give it: also {'; '.join(other_texts[:2])}"
-            f"{more}."
+            f"{self._target} is {first_text}. Several give it: also {'; '.join(other_texts[:2])}"
+            f"{rest_text}."
         )
 
     @property
     def notes(self) -> Sequence[Note]:
         """Notes on what gives the value that was asked for, and on who lacks the measure."""
-        notes, target, names = [*self.run_warnings], self.wanted, self.same
+        notes, target, names = [*self.run_warnings], self._target, self.same
         if target is not None and names:
             text = f"{target} is the value under: {', '.join(names)}."
             notes.append(Note("same", "info", text, count=len(names)))
@@ -312,7 +313,7 @@ class SideBySide(Shown):
 
         The default is first, or, where a value was asked for, what gives it or is nearest to it.
         """
-        lines = sorted(self.every, key=self._distance) if self.wanted is not None else self.every
+        lines = sorted(self.every, key=self._distance) if self._target is not None else self.every
         lines_of_row: dict[tuple[Any, ...], list[UnderConvention]] = {}
         for line in (*self.departures, *lines):
             problem = None if line.problem is None else line.problem.split("\n", 1)[0]
@@ -321,8 +322,8 @@ class SideBySide(Shown):
         position_of_name = {line.convention: i for i, line in enumerate(self.every)}
         rows: list[list[str]] = []
         strong_cells = set()
-        for (_, value_text, problem, is_same), row_lines in lines_of_row.items():
-            if is_same:
+        for (_, value_text, problem, is_target), row_lines in lines_of_row.items():
+            if is_target:
                 strong_cells |= {(len(rows), 0), (len(rows), 1)}
             row_lines.sort(key=lambda line: position_of_name[line.convention])
             simplest = min(row_lines, key=lambda line: len(line.choices))
@@ -348,7 +349,7 @@ class SideBySide(Shown):
 
     def _distance(self, line: UnderConvention) -> float:
         """Return how far a convention's value is from the value that was asked for."""
-        target, number = self.wanted, line.value
+        target, number = self._target, line.value
         return math.inf if target is None or number is None else abs(number - float(target))
 
     def rows(self) -> list[dict[str, Any]]:
@@ -365,7 +366,7 @@ class SideBySide(Shown):
                 line.most,
                 line.moves,
                 line.problem,
-                None if self.wanted is None else self.is_same(line),
+                None if self._target is None else self.is_same(line),
             )
             for line in (*self.departures, *self.every)
         )
@@ -375,7 +376,7 @@ class SideBySide(Shown):
         return {
             "run": self.run,
             "measure": str(self.measure),
-            "value": None if self.wanted is None else str(self.wanted),
+            "value": None if self._target is None else str(self._target),
             "conventions": [
                 {**vars(line), "choices": [*line.choices], "is_same": self.is_same(line)}
                 for line in self.every
