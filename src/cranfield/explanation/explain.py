@@ -101,7 +101,14 @@ recip_rank)
     options = Judging.of(judging)
     second_measure = None if query is None else measure
     judgments, all_runs, shifted_measure = arrange_arguments(
-        qrels, run, second_measure, None, columns, options.duplicates, errors, explain
+        qrels,
+        run,
+        second_measure,
+        None,
+        columns=columns,
+        duplicates=options.duplicates,
+        errors=errors,
+        verb=explain,
     )
     if query is None and shifted_measure is not None:  # explain(rows, "AP", "q1")
         measure, query = shifted_measure, cast(Any, measure)

@@ -205,9 +205,13 @@ class Shown(ABC):
             return make(*args, **arguments)  # the rows of another result, which checks them
         for name in arguments:
             if name not in parameters:
-                own_parameters = inspect.signature(getattr(self, form)).parameters
-                names = [*own_parameters, *parameters]
-                names = [known for known in names if known not in ("args", "arguments")]
+                parameters_of_form = inspect.signature(getattr(self, form)).parameters
+                all_parameters = *parameters_of_form.values(), *parameters.values()
+                names = [
+                    p.name
+                    for p in all_parameters
+                    if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
+                ]
                 hint = f"; it takes {', '.join(names)}" if names else ""
                 raise TypeError(
                     f"{type(self).__name__}.{form}() got an unexpected keyword argument "

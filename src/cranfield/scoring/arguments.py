@@ -68,6 +68,7 @@ def arrange_arguments(
     runs: Any,
     measures: Any,
     default_measures: Any,
+    *,
     columns: ColumnsOfBoth | None,
     duplicates: Duplicates,
     errors: Errors = "strict",
@@ -75,7 +76,14 @@ def arrange_arguments(
 ) -> tuple[Qrels, Run | dict[str, Run], Any]:
     """Return what `open_arguments` does, with the judgments in memory."""
     judgments, run_or_runs, measures = open_arguments(
-        qrels, runs, measures, default_measures, columns, duplicates, errors, verb
+        qrels,
+        runs,
+        measures,
+        default_measures,
+        columns=columns,
+        duplicates=duplicates,
+        errors=errors,
+        verb=verb,
     )
     if isinstance(judgments, QrelsReader):
         judgments = judgments.read()
@@ -87,6 +95,7 @@ def open_arguments(
     runs: Any,
     measures: Any,
     default_measures: Any,
+    *,
     columns: ColumnsOfBoth | None,
     duplicates: Duplicates,
     errors: Errors = "strict",

@@ -134,9 +134,15 @@ def evaluate(
     judging_options = Judging.of(judging)
     families = [family.of(judging) for family in FAMILIES]
     with limit_threads(Threads.of(judging).threads):
-        duplicates = judging_options.duplicates
         judgments, run, names = open_arguments(
-            qrels, runs, measures, DEFAULT_MEASURES, columns, duplicates, errors, evaluate
+            qrels,
+            runs,
+            measures,
+            DEFAULT_MEASURES,
+            columns=columns,
+            duplicates=judging_options.duplicates,
+            errors=errors,
+            verb=evaluate,
         )
         run_of_name = {run.name: run} if isinstance(run, Run) else run
         if isinstance(judgments, QrelsReader) and not any(

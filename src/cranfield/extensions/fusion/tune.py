@@ -317,7 +317,13 @@ def tune(
     run_of_name = make_runs(runs, select_columns(reading.columns, Side.RUN))
     run_list = list(run_of_name.values())
     judgments, _, _ = arrange_arguments(
-        qrels, run_list, None, None, reading.columns, judging.duplicates, verb=tune
+        qrels,
+        run_list,
+        None,
+        None,
+        columns=reading.columns,
+        duplicates=judging.duplicates,
+        verb=tune,
     )
     over = tuning.over or ("weights" if METHODS[method].is_weighted else "parameter")
     settings, untuned_setting = list_settings(

@@ -75,7 +75,13 @@ def conventions(
     target = None if value is None else _parse_value(value)
     columns = Reading.of(reading).columns
     judgments, parsed_runs, measure_text = arrange_arguments(
-        qrels, run, measure, _DEFAULT_MEASURE, columns, "refuse", verb=conventions
+        qrels,
+        run,
+        measure,
+        _DEFAULT_MEASURE,
+        columns=columns,
+        duplicates="refuse",
+        verb=conventions,
     )
     measures = list_measures(measure_text)
     if len(measures) > 1 or measures[0].definition.is_text:

@@ -225,7 +225,14 @@ def joint_bounds(
     refuse_mapping(measures)
     columns, duplicates = Reading.of(judging).columns, judging_options.duplicates
     judgments, run_of_name, measures = arrange_arguments(
-        qrels, runs, measures, _DEFAULT_MEASURES, columns, duplicates, errors, joint_bounds
+        qrels,
+        runs,
+        measures,
+        _DEFAULT_MEASURES,
+        columns=columns,
+        duplicates=duplicates,
+        errors=errors,
+        verb=joint_bounds,
     )
     if isinstance(run_of_name, Run) or len(run_of_name) != 2:
         n = 1 if isinstance(run_of_name, Run) else len(run_of_name)

@@ -247,9 +247,9 @@ def _list_sources(labels: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _read_sources(sources: Mapping[str, Any]) -> tuple[list[Label], dict[str, None]]:
-    """Return the labels of all sources, and the names of assessors that the sources state.
+    """Return the labels of all sources, and the assessors that rows name.
 
-    They are those of rows, and those of files without any label.
+    A file without any label is an assessor, too.
     """
     all_labels: list[Label] = []
     named_assessors: dict[str, None] = {}

@@ -200,7 +200,13 @@ def holes(
     if measure.definition.aggregation != "mean":
         raise MeasureError(f"{measure}: is no mean over the queries")
     judgments, run_or_runs, _ = arrange_arguments(
-        qrels, runs, None, None, Reading.of(options).columns, judging.duplicates, verb=holes
+        qrels,
+        runs,
+        None,
+        None,
+        columns=Reading.of(options).columns,
+        duplicates=judging.duplicates,
+        verb=holes,
     )
     run_of_name = {run_or_runs.name: run_or_runs} if isinstance(run_or_runs, Run) else run_or_runs
     run_warnings = list_warnings(judgments, run_of_name.values())

@@ -92,7 +92,13 @@ def pool(
     refuse_unknown_options(pool, options)
     settings, judging = PoolSettings.of(options), Judging.of(options)
     judgments, run_or_runs, _ = arrange_arguments(
-        qrels, runs, None, None, Reading.of(options).columns, judging.duplicates, verb=pool
+        qrels,
+        runs,
+        None,
+        None,
+        columns=Reading.of(options).columns,
+        duplicates=judging.duplicates,
+        verb=pool,
     )
     run_of_name = {run_or_runs.name: run_or_runs} if isinstance(run_or_runs, Run) else run_or_runs
     warn_about(list_order_notes(run_of_name.values()))
