@@ -150,8 +150,7 @@ def command(
         show(alternative.evaluate(inputs, level), form)
         return
     for scoring_options in families:
-        names = map(scoring_options.translate_names, inputs.names)
-        inputs = replace(inputs, names=(*names,))
+        inputs = replace(inputs, names=(*map(scoring_options.translate_names, inputs.names),))
     inputs.check()
     if per_query:
         inputs.refuse_query_argument()

@@ -116,9 +116,6 @@ recip_rank)
         measure = shifted_measure
     if query is not None and not is_id(query):
         raise OptionError(f"query={query!r:.80}: a query id is a string or a whole number")
-    for family in FAMILIES:
-        if isinstance(measure, str):
-            measure = family.of(judging).translate_names(measure)
     try:
         measures = list_measures(_DEFAULT_MEASURE if measure is None else measure)
     except MeasureError as error:

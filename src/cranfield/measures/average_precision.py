@@ -32,8 +32,8 @@ OverPrecisions = Annotated[
 TieRank = Annotated[
     str,
     Parameter(
-        "where a relevant document counts that ties='expected' finds tied: at its 'own' rank, in "
-        "the mean over all orders; or at the 'last' rank of the tie, with all that are tied",
+        "with ties='expected', the rank of a tied document: its 'own', in the mean over all "
+        "orders, or the 'last' of the tie",
         choice("own", "last"),
     ),
 ]

@@ -40,7 +40,7 @@ Beta = Annotated[
 _FEW_RELEVANT = "with fewer than k relevant documents, even a perfect ranking has others"
 
 
-def n_relevant_in_top(judged: Judged, k: Cutoff, rel: float) -> Floats:
+def _n_relevant_in_top(judged: Judged, k: Cutoff, rel: float) -> Floats:
     """Return the number of relevant documents in the first k; of tied ones, the mean over orders.
 
     That is McSherry & Najork, ECIR 2008: what is linear in this count can be computed from it.
@@ -74,7 +74,7 @@ def precision(judged: Judged, k: Cutoff, *, over: OverRanks = "cutoff", rel: Rel
     Source: Cleverdon, Mills & Keen, Aslib Cranfield 1966; trec_eval P
     """
     n = k if over == "cutoff" else np.minimum(k, judged.n_retrieved)
-    return ratio(n_relevant_in_top(judged, k, rel), n)
+    return ratio(_n_relevant_in_top(judged, k, rel), n)
 
 
 OverRelevant = Annotated[
@@ -120,7 +120,7 @@ def recall(judged: Judged, k: Cutoff, *, over: OverRelevant = "judged", rel: Rel
     Formula: relevant documents in the first k / relevant documents
     Source: Cleverdon, Mills & Keen, Aslib Cranfield 1966; trec_eval recall
     """
-    found = n_relevant_in_top(judged, k, rel)
+    found = _n_relevant_in_top(judged, k, rel)
     if over != "retrieved":
         return ratio(found, n_reachable(judged, k, over, rel))
     if judged.is_cut and judged.ties == "expected":

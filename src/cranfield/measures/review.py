@@ -8,7 +8,6 @@ from cranfield.arrays.ranked import Floats, Ints, ratio
 from cranfield.data.judged import Judged
 from cranfield.errors import MeasureError
 from cranfield.measures.parameters import Cutoff, Parameter, RecallPoint, Rel, whole_between
-from cranfield.measures.precision import n_relevant_in_top
 from cranfield.measures.registry import measure
 from cranfield.measures.traits import BY_GRADE, Traits, depth_cut_reason
 
@@ -27,9 +26,7 @@ def _collection_size(judged: Judged, collection: int) -> Ints:
 
 
 @measure(
-    "AUC",
-    names=("AUROC", "ROC_AUC"),
-    traits=Traits(by_grade=depth_cut_reason, averages_ties=True),
+    "AUC", names=("AUROC", "ROC_AUC"), traits=Traits(by_grade=depth_cut_reason, averages_ties=True)
 )
 def area_under_curve(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) -> Floats:
     """Area under the ROC curve of the list retrieved: how often relevant is above nonrelevant.
@@ -51,21 +48,18 @@ def area_under_curve(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) -
     hits = judged.hits.relevant(rel).top(k)
     down_to = judged.n_retrieved if k is None else np.minimum(judged.n_retrieved, k)
     n_others = down_to - hits.count()
-    if judged.ties == "expected":  # a tied pair is in the wrong order in half of the orders
-        places = judged.tie_places(judged.hits.grade >= rel)
-        others_above = places.ranked.rank - places.nth - places.worth_above
-        wrong_pairs = others_above + (places.size - places.worth) / 2
-        above = places.ranked.total(wrong_pairs * places.worth / places.size)
-    else:
-        nonrelevant_above = hits.rank - hits.ordinal
-        above = hits.total(nonrelevant_above)
+    rank = hits.rank * 1.0
+    if judged.ties == "expected":  # in the mean, in the middle of the tie
+        rank = hits.columns["tie_first"] + (hits.columns["tie_size"] - 1) / 2
+    nonrelevant_above = rank - hits.ordinal
+    above = hits.total(nonrelevant_above)
     return np.where(hits.count() > 0, 1 - ratio(above, hits.count() * n_others), 0)
 
 
 @measure(
     "FallOut",
     names=("fall_out", "false_positive_rate"),
-    traits=Traits(of_sets=True, by_grade=depth_cut_reason, averages_ties=True),
+    traits=Traits(of_sets=True, by_grade=depth_cut_reason),
     higher_is_better=False,
 )
 def fall_out(
@@ -82,11 +76,10 @@ def fall_out(
     hits = judged.hits.relevant(rel)
     down_to = judged.n_retrieved if k is None else np.minimum(judged.n_retrieved, k)
     n_relevant = judged.n_relevant(rel) if collection else hits.count()
-    if judged.ties == "expected" and judged.is_cut:
-        raise MeasureError(f"ties='expected', FallOut: {depth_cut_reason(judged)}")
-    n_hits = hits.count() if k is None else n_relevant_in_top(judged, k, rel)
-    n_others = np.maximum(_collection_size(judged, collection) - n_relevant, down_to - n_hits)
-    return ratio(down_to - n_hits, n_others)
+    n_others = np.maximum(
+        _collection_size(judged, collection) - n_relevant, down_to - hits.top(k).count()
+    )
+    return ratio(down_to - hits.top(k).count(), n_others)
 
 
 @measure(

@@ -64,7 +64,7 @@ NOT_BY_GRADE = {
 WITH_A_FORMULA = {
     *("P", "R", "F", "RelP", "Success", "Rprec", "RR", "AP", "DCG", "nDCG", "IDCG", "Judged"),
     "MeanP",
-    *("AUC", "FallOut", "NumQ", "NumRet", "NumRel"),
+    *("AUC", "NumQ", "NumRet", "NumRel"),
 }
 
 NUMBERS = [definition.name for definition in definitions() if not definition.is_text]
@@ -170,7 +170,7 @@ def takes(measure: Measure, ties: str) -> bool:
     definition = measure.definition
     if ties == "expected":  # what was retrieved depends on what a depth keeps
         retrieved_options = {("ideal", "retrieved"), ("over", "retrieved")} & set(measure.given)
-        is_of_retrieved = retrieved_options or measure.name in ("AUC", "FallOut")
+        is_of_retrieved = retrieved_options or measure.name == "AUC"
         return definition.traits.averages_ties and not is_of_retrieved
     return definition.traits.by_grade is True
 
@@ -242,7 +242,7 @@ def test_the_expected_value_is_the_mean_over_all_orders(option: int) -> None:
             size = math.fsum(abs(order_values)) / len(order_values)
             assert abs(tie_value - mean) <= 1e-15 * size, (measure, levels)
             able_names.add(measure.name)
-    refused_names = {"AUC", "FallOut"} if "depth" in OPTIONS[option] else set()
+    refused_names = {"AUC"} if "depth" in OPTIONS[option] else set()
     assert able_names == WITH_A_FORMULA - refused_names
     assert able_names | refused_names == {
         definition.name for definition in definitions() if definition.traits.averages_ties

@@ -286,16 +286,6 @@ def test_what_an_adjustment_changes_is_not_explained() -> None:
         explain(LTR_QRELS, LTR_RUN, "nDCG@10", convention="lightgbm")
 
 
-def test_a_grade_that_a_tool_refuses() -> None:
-    qrels = {"q": {"a": -2, "b": 1}}
-    for name in ("scikit-learn", "lightgbm", "xgboost"):
-        with pytest.raises(InputError, match=f"{name} refuses grades below 0, such as -2"):
-            evaluate(qrels, {"q": ["a", "b"]}, "nDCG@5", convention=name)
-    numbers = conventions(qrels, {"q": ["a", "b"]}, "nDCG@5")
-    assert "refuses grades" in (numbers["scikit-learn"].problem or "")
-    assert numbers["trec_eval"].value == 1 / math.log2(3)
-
-
 # ---- names and parameters that a tool has --------------------------------------------------------
 
 
@@ -319,7 +309,6 @@ def test_names_of_a_tool_without_a_cutoff() -> None:
     assert mean == {"SetP": pytest.approx((2 / 4 + 0) / 2)}
     with pytest.raises(MeasureError, match="needs a cutoff"):
         evaluate(QRELS, run, "precision")
-    assert explain(QRELS, run, "recall", "q1", convention="ranx").value == pytest.approx(2 / 3)
 
 
 def test_names_of_a_tool_on_the_command_line(tmp_path: Path) -> None:
@@ -338,15 +327,13 @@ def test_the_sum_of_grades_of_ranx() -> None:
     for text in ("rbp.50", "RBP(p=0.5)"):
         (mean,) = evaluate(QRELS, run, text, convention="ranx").means().values()
         assert mean == pytest.approx(expected / 4)
-    with pytest.raises(MeasureError, match="what the tool does with rel is not known"):
-        evaluate(QRELS, run, "RBP(rel=2)", convention="ranx")
 
 
 def test_what_was_stated_of_another_measure_is_kept_or_refused() -> None:
     assert str(find_convention("elliot").translate(parse("AP(rel=2)@5"))) == "MeanP(rel=2)@5"
     assert str(find_convention("implicit").translate(parse("P(rel=2)@5"))) == "RelP(rel=2)@5"
     for name, text in (("elliot", "AP(over='judged')@5"), ("implicit", "P(over='returned')@5")):
-        with pytest.raises(MeasureError, match=r"computes .* in its place, which has no over"):
+        with pytest.raises(MeasureError, match="the tool computes .*, which has no over"):
             evaluate(QRELS, RUN, text, convention=name)
         assert "has no over" in (conventions(QRELS, RUN, text)[name].problem or "")
 

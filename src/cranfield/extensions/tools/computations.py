@@ -1,16 +1,19 @@
-"""Computations: a measure as a tool computes it, and its mean over queries."""
+"""Computations: a measure as a tool computes it, and what becomes of its values."""
 
-from collections.abc import Iterable
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 
+from cranfield.arrays.ranked import Floats
 from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
 from cranfield.errors import CranfieldError, MeasureError
-from cranfield.extensions.tools.rule import NO_ADJUSTMENT, Adjustment, Group
-from cranfield.measures import Measure
+from cranfield.measures import Measure, parse
 from cranfield.progress import watch_steps
 from cranfield.scoring.evaluate import score_runs
 from cranfield.scoring.scores import Scores
@@ -18,33 +21,53 @@ from cranfield.scoring.scores import Scores
 Outcome = float | CranfieldError
 
 
+class Adjustment(NamedTuple):
+    """How a tool changes the values of queries before it averages them; `words` say so.
+
+    `change` returns the values, given them and those of another measure, `helper`, (n_queries,)
+    each. The text of the helper takes {rel}, {gain} and {k} from the measure that is adjusted.
+    """
+
+    words: str
+    helper: str
+    change: Callable[[Floats, Floats], Floats]
+
+
+def count_where(level: float, number: float, helper: str, words: str) -> Adjustment:
+    """Return what counts `number` (NaN: leaves the query out) where the helper is `level`."""
+    text = f"{'left out' if math.isnan(number) else f'{number:g}'} {words}"
+    return Adjustment(
+        text, helper, lambda values, levels: np.where(levels == level, number, values)
+    )
+
+
 class Computation(NamedTuple):
     """How a number is computed: the measure, how runs are judged, what becomes of its values."""
 
     measure: Measure
     judging: Judging
-    adjustment: Adjustment = NO_ADJUSTMENT
-
-    @classmethod
-    def of_group(cls, group: Group) -> "Computation":
-        """Return how the one measure of a group is computed."""
-        (measure,) = group.measures
-        return cls(measure, group.judging, group.adjustment)
+    adjustments: tuple[Adjustment, ...] = ()
+    decimals: int | None = None
 
     @property
     def evaluated_measures(self) -> list[Measure]:
-        """The measure, and those that the adjustment reads."""
-        return [self.measure, *self.adjustment.list_helpers(self.measure)]
+        """The measure, and those that the adjustments read."""
+        parameters = {**self.measure.parameters, "k": self.measure.cutoff or 1_000_000}
+        helpers = [adjustment.helper.format(**parameters) for adjustment in self.adjustments]
+        return [self.measure, *map(parse, helpers)]
 
-    def average(self, scores: Scores) -> float:
-        """Return the value over all queries; `scores` has the evaluated measures."""
-        columns = dict(zip(scores.measures, scores.values.T, strict=True))
-        values, *helpers = (columns[measure] for measure in self.evaluated_measures)
-        values = self.adjustment.apply(values, helpers)
-        values = values[~np.isnan(values)]
-        if not len(values):
-            raise MeasureError(f"{self.measure}: every query is left out of the mean")
-        return self.measure.aggregate(values)
+    def adjust_values(self, scores: Scores) -> Floats:
+        """Return the values of the queries; `scores` has the evaluated measures."""
+        values, *helpers = (scores.columns[str(measure)][1] for measure in self.evaluated_measures)
+        for adjustment, helper in zip(self.adjustments, helpers, strict=True):
+            values = adjustment.change(values, helper)
+        return values
+
+
+def list_evaluated_measures(computations: Iterable[Computation]) -> tuple[Measure, ...]:
+    """Return the measures of computations, and those that their adjustments read, once each."""
+    measures = (computation.evaluated_measures for computation in computations)
+    return (*dict.fromkeys(chain.from_iterable(measures)),)
 
 
 def compute_values(
@@ -69,10 +92,15 @@ def compute_values(
 
 def _average_alike(
     qrels: Qrels, run: Run, computations: list[Computation]
-) -> dict[Computation, float]:
+) -> dict[Computation, Outcome]:
     """Return the number of each computation; all of them judge runs alike."""
-    measures = dict.fromkeys(
-        measure for computation in computations for measure in computation.evaluated_measures
-    )
+    measures = list_evaluated_measures(computations)
     scores = score_runs(qrels, {run.name: run}, measures, computations[0].judging)[run.name]
-    return {computation: computation.average(scores) for computation in computations}
+    outcomes: dict[Computation, Outcome] = {}
+    for computation in computations:
+        measure, values = computation.measure, computation.adjust_values(scores)[:, None]
+        decimals = (computation.decimals,)
+        number = replace(scores, measures=(measure,), values=values, decimals=decimals)[measure]
+        left_out_error = MeasureError(f"{measure}: every query is left out of the mean")
+        outcomes[computation] = left_out_error if math.isnan(number) else number
+    return outcomes

@@ -1,12 +1,13 @@
 """Conventions: other tools' rules, as data."""
 
 import math
+import operator
 from collections.abc import Mapping
 
 from cranfield.errors import OptionError, nearest_words
+from cranfield.extensions.tools.computations import Adjustment, count_where
 from cranfield.extensions.tools.learning import LEARNING_CONVENTIONS
-from cranfield.extensions.tools.recommending import RECOMMENDER_CONVENTIONS
-from cranfield.extensions.tools.rule import Adjustment, Convention, rule
+from cranfield.extensions.tools.rule import Convention, rule
 
 _BINARY = {"gain": "binary"}
 _TREC_EVAL = (
@@ -20,9 +21,9 @@ _RULES_9 = (
     rule(_TREC_EVAL, judging=_JUDGING_9),
 )
 _RELEVANT = {"queries": "relevant"}
-_FOUND = Adjustment(
-    "left out where no relevant document is in the first k", (("RR(rel={rel}){at}", math.nan),)
-)
+_GIVEN, _ASCENDING = {"ties": "given"}, {"ties": "ascending"}
+_FOUND = count_where(0, math.nan, "RR(rel={rel})@{k}", "for a query without a hit in the first k")
+_TIMES_TOP = Adjustment("times the query's highest grade", "IDCG@1", operator.mul)
 _ANSWERED_QUERIES = {"queries": "relevant-and-retrieved", "duplicates": "each"}
 _LLAMAINDEX_RULES = (
     rule("AP RR Success", judging=_ANSWERED_QUERIES, nDCG={"gain": "binary", "ideal": "uncut"}),
@@ -64,7 +65,7 @@ CONVENTIONS: Mapping[str, Convention] = {
             "ir_measures 0.4.3, calc_aggregate",
             "ir_measures/providers/pytrec_eval_provider.py, msmarco_provider.py",
             (
-                rule("RR", has_cutoff=True, judging={"ties": "ascending"}),
+                rule("RR", has_cutoff=True, judging=_ASCENDING),
                 rule("NumQ NumRel", judging=_SHARED_QUERIES),
                 rule(
                     "nDCG AP P R RR Rprec Bpref infAP Success SetP SetRelP SetR SetF SetAP NumRet "
@@ -76,21 +77,20 @@ CONVENTIONS: Mapping[str, Convention] = {
                 rule(has_cutoff=True, ERR={"top": 4}),
                 rule(
                     "Judged alpha_nDCG alpha_DCG ERR_IA nERR_IA NRBP nNRBP AP_IA P_IA StRecall",
-                    judging={"ties": "ascending"},
+                    judging=_ASCENDING,
                 ),
-                rule("RBP CWL", judging={"ties": "given"}),
-                rule("AUC", judging={"ties": "given"}, adjustment=_FOUND),
+                rule("RBP CWL", judging=_GIVEN),
+                rule("AUC", judging=_GIVEN, adjustments=[_FOUND]),
             ),
             (
                 "SetF(beta=b) means that beta^2 is b: SetF(x=b) here.",
                 "RR@k, Judged and the measures of subtopics rank equal scores by document id, "
-                "ascending; RR and the others of trec_eval, descending; RBP, BPM, SDCG, NERR, "
-                "INST, INSQ and Accuracy (AUC here) as given.",
+                "ascending; RR and the others of trec_eval, descending; Accuracy (AUC here) and "
+                "those of cwl_eval as given.",
                 "ERR and nDCG(dcg='exp-log2') are gdeval's: each query's value has five decimals.",
                 "Accuracy is a ZeroDivisionError where all documents are relevant, nNRBP NaN where "
-                "no document is relevant. RBP without rel is graded there: no rule.",
-                "Compat looks as deep as the longer of ranking and ideal, Compat(depth=...) here "
-                "equally deep in all queries: not imitated.",
+                "none is. RBP without rel is graded there, and Compat cut at another depth: no "
+                "rule.",
             ),
         ),
         Convention(
@@ -98,24 +98,15 @@ CONVENTIONS: Mapping[str, Convention] = {
             "ranx 0.3.21, evaluate(..., make_comparable=True)",
             "ranx/meta/evaluate.py, ranx/metrics",
             (
-                rule(
-                    "nDCG AP P R RR Success F SetP SetR SetF Rprec Bpref DCG",
-                    judging={"ties": "given"},
-                ),
-                rule(
-                    judging={"ties": "given"},
-                    adjustment=Adjustment("times the query's highest grade", factor="IDCG@1"),
-                    excluded_parameters={"RBP": "rel"},
-                    RBP={"gain": "linear"},
-                ),
+                rule("nDCG AP P R RR Success F SetP SetR SetF Rprec Bpref DCG", judging=_GIVEN),
+                rule(judging=_GIVEN, adjustments=[_TIMES_TOP], RBP={"gain": "linear"}),
             ),
             (
                 "Without make_comparable it refuses runs with other queries than the judgments'.",
                 "From 16 documents on, its order of tied documents is that of an unstable sort: no "
                 "rule, not imitated.",
-                "rbp adds up the grades themselves, and may be above 1.",
-                "bpref is NaN for a query without relevant, or without nonrelevant judgments; it "
-                "counts negative grades among these.",
+                "rbp adds up the grades themselves; bpref is NaN for a query without relevant, or "
+                "without other judgments.",
             ),
             names={
                 "precision": "SetP",
@@ -123,7 +114,7 @@ CONVENTIONS: Mapping[str, Convention] = {
                 "f1": "SetF",
                 "hit_rate": "Success@1000000",
                 "hits": "DCG(gain='binary', discount='none')",
-                "hits@": "DCG(gain='binary', discount='none')",
+                "hits@": "DCG(gain='binary', discount='none')@",
             },
         ),
         Convention(
@@ -235,7 +226,79 @@ CONVENTIONS: Mapping[str, Convention] = {
                 _CUT_REMARK,
             ),
         ),
-        *RECOMMENDER_CONVENTIONS,
+        Convention(
+            "rectools",
+            "rectools 0.19.0",
+            "rectools/metrics/ranking.py, classification.py",
+            (
+                rule(
+                    "AP P R RR Success",
+                    judging={**_RELEVANT, "duplicates": "joined"},
+                    nDCG={"gain": "binary", "ideal": "top"},
+                ),
+            ),
+            (
+                "nDCG with divide_by_achievable=True is nDCG(ideal='judged'), MAP with "
+                "divide_by_k=True is AP(over='cutoff').",
+            ),
+        ),
+        Convention(
+            "replay",
+            "replay-rec 0.22.0, on pandas or polars",
+            "replay/metrics",
+            (
+                rule(
+                    "RR Success",
+                    judging={**_RELEVANT, "duplicates": "each"},
+                    nDCG=_BINARY,
+                    AP={"over": "reachable"},
+                ),
+                rule("P R", judging={**_RELEVANT, "duplicates": "once"}),
+            ),
+            ("On dicts, equal scores keep their order, and a query with an empty truth counts 0.",),
+        ),
+        Convention(
+            "lenskit",
+            "lenskit 2025.8.1, lists of users with test items",
+            "lenskit/metrics/ranking",
+            (
+                rule(
+                    "RR Success",
+                    judging={"queries": "relevant-and-both", "duplicates": "each"},
+                    nDCG={"gain": "binary", "discount": "jk"},
+                    AP={"over": "returned"},
+                    P={"over": "returned"},
+                    R={"over": "reachable"},
+                ),
+            ),
+            (
+                "An empty list is NaN alone, and 0 in the summary.",
+                "A list without test items counts 0 if it is there, and is a ZeroDivisionError in "
+                "average precision.",
+            ),
+        ),
+        Convention(
+            "recommenders",
+            "recommenders 1.2.1, python_evaluation",
+            "recommenders/evaluation/python_evaluation.py",
+            (
+                rule(
+                    "AP P R",
+                    judging={
+                        "queries": "relevant-and-retrieved",
+                        "duplicates": "each",
+                        "ties": "given",
+                    },
+                ),
+                rule(judging={**_RELEVANT, "duplicates": "each", "ties": "given"}, nDCG=_BINARY),
+            ),
+            (
+                "map_at_k is AP(over='reachable'); ndcg_at_k with relevancy 'raw' or 'exp' is "
+                "nDCG(gain='linear') or nDCG(gain='exp2').",
+                "In nDCG an item that is returned m times weighs m at each occurrence, in the "
+                "ideal, too: not imitated.",
+            ),
+        ),
         *LEARNING_CONVENTIONS,
         Convention(
             "ir_eval",
@@ -316,10 +379,7 @@ CONVENTIONS: Mapping[str, Convention] = {
                     P={"over": "returned"},
                 ),
             ),
-            (
-                "ERR takes maximum_relevance from the request: ERR(top=3).",
-                "With ignore_unlabeled, add judged_only=True to precision.",
-            ),
+            ("ERR(top=3) is maximum_relevance 3; ignore_unlabeled is judged_only=True.",),
             was_run=False,
         ),
         Convention(

@@ -1,9 +1,9 @@
 """Departures: what else may be behind a number that no convention gives for a measure as named."""
 
-import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from itertools import combinations, product
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
 from cranfield.errors import CranfieldError
-from cranfield.extensions.tools.computations import Computation, Outcome, compute_values
+from cranfield.extensions.tools.computations import Computation, compute_values
 from cranfield.extensions.tools.rule import Convention
 from cranfield.measures import Measure
 from cranfield.render.numbers import format_count
@@ -21,43 +21,15 @@ _MAX_LEVELS = 10  # of judgments by fractions, the lowest so many are tried
 
 
 class Departure(NamedTuple):
-    """Another relevance level, another cutoff, or judged documents only.
+    """Another value of "rel" or "cutoff" of a measure, or of the option "judged_only"."""
 
-    `kind` is "rel", "cutoff" or "judged_only"; `text` is how it is written.
-    """
+    name: str
+    value: Any
 
-    kind: str
-    text: str
-    number: float | None
-
-    def change(self, measure: Measure, judging: Judging) -> tuple[Measure, Judging]:
-        """Return the measure and the judging with this departure."""
-        if self.kind == "rel":
-            return measure.with_parameters({"rel": self.number}), judging
-        if self.kind == "cutoff":
-            bare_measure = replace(measure, cutoff=None)
-            return bare_measure if self.number is None else bare_measure @ self.number, judging
-        return measure, replace(judging, judged_only=True)
-
-
-def list_departures(qrels: Qrels, measure: Measure) -> list[Departure]:
-    """Return the departures that a measure allows."""
-    departures = []
-    if "rel" in measure.parameters:
-        levels = np.unique(qrels.grade[qrels.grade > 0])[:_MAX_LEVELS].tolist()
-        departures += [
-            Departure("rel", f"rel={level:g}", level)
-            for level in levels
-            if level != measure.parameters["rel"]
-        ]
-    definition = measure.definition
-    if definition.cutoff != "none" and definition.cutoff_kind != "recall":
-        cutoffs = [*_CUTOFFS, *([None] if definition.cutoff == "optional" else [])]
-        for cutoff in cutoffs:
-            departure = Departure("cutoff", f"@{cutoff}" if cutoff else "no cutoff", cutoff)
-            if departure.change(measure, Judging())[0] != measure:
-                departures.append(departure)
-    return [*departures, Departure("judged_only", "judged_only=True", None)]
+    def __str__(self) -> str:
+        if self.name == "cutoff":
+            return "no cutoff" if self.value is None else f"@{self.value}"
+        return f"{self.name}={self.value:g}" if self.name == "rel" else f"{self.name}=True"
 
 
 class Trial(NamedTuple):
@@ -70,14 +42,20 @@ class Trial(NamedTuple):
     name: str
     convention: str | None
     computation: Computation
-    decimals: int | None = None
 
-    def read_value(self, outcomes: Mapping[Computation, Outcome]) -> float | None:
-        """Return the number, as the tool rounds it; None for an error."""
-        outcome = outcomes[self.computation]
-        if isinstance(outcome, CranfieldError):
-            return None
-        return outcome if self.decimals is None else round(outcome, self.decimals)
+
+def list_departures(qrels: Qrels, measure: Measure) -> list[list[Departure]]:
+    """Return the departures that a measure allows: of each kind the alternatives."""
+    definition, levels, cutoffs = measure.definition, list[float](), list[int | None]()
+    if "rel" in measure.parameters:
+        levels = np.unique(qrels.grade[qrels.grade > 0])[:_MAX_LEVELS].tolist()
+    if definition.cutoff != "none" and definition.cutoff_kind != "recall":
+        cutoffs = [*_CUTOFFS, *([None] if definition.cutoff == "optional" else [])]
+    return [
+        [Departure("rel", level) for level in levels if level != measure.parameters["rel"]],
+        [Departure("cutoff", cutoff) for cutoff in cutoffs if cutoff != measure.cutoff],
+        [Departure("judged_only", True)],
+    ]
 
 
 def search_departures(
@@ -91,36 +69,32 @@ def search_departures(
 
     Two that give no other number than one of them alone are left out.
     """
-    departures = list_departures(qrels, measure)
-    pairs = itertools.combinations(departures, 2)
-    combinations: list[tuple[Departure, ...]] = [(departure,) for departure in departures]
-    combinations += [pair for pair in pairs if pair[0].kind != pair[1].kind]
+    kinds = list_departures(qrels, measure)
+    departure_sets: list[tuple[Departure, ...]]
+    departure_sets = [(departure,) for departures in kinds for departure in departures]
+    departure_sets += [pair for kind_pair in combinations(kinds, 2) for pair in product(*kind_pair)]
     trials = [
         trial
-        for combination in combinations
-        for trial in _list_trials(measure, combination, conventions)
+        for departures in departure_sets
+        for trial in _list_trials(measure, departures, conventions)
     ]
     outcomes = compute_values(qrels, run, dict.fromkeys(trial.computation for trial in trials))
+    numbers = {
+        (trial.departures, trial.convention): outcomes[trial.computation] for trial in trials
+    }
     matches = []
-    value_of_single: dict[tuple[Departure, str | None], float | None] = {}
     for trial in trials:
-        value = trial.read_value(outcomes)
-        keys = [(departure, trial.convention) for departure in trial.departures]
-        is_new = len(keys) == 1 or value not in [value_of_single.get(key) for key in keys]
-        if len(keys) == 1:
-            value_of_single[keys[0]] = value
-        if value is not None and is_target(value) and is_new:
-            matches.append((trial, value))
-    return matches, _describe_search(departures, len(outcomes))
-
-
-def _describe_search(departures: Sequence[Departure], n_evaluations: int) -> str:
-    """Return in a sentence what was tried, and how many evaluations that took."""
-    *alternatives, _ = (departure.text for departure in departures)
+        number = numbers[trial.departures, trial.convention]
+        if isinstance(number, CranfieldError) or not is_target(number):
+            continue
+        parts = [((departure,), trial.convention) for departure in trial.departures]
+        if len(parts) == 1 or number not in map(numbers.get, parts):
+            matches.append((trial, number))
+    *alternatives, _ = (str(departure) for departures in kinds for departure in departures)
     texts = ", ".join([*alternatives, "judged documents only (--judged-only)"])
     count = "one at a time and two" if alternatives else "alone"
-    evaluations = format_count(n_evaluations, "evaluation")
-    return f"Tried under each convention, {count}: {texts}; {evaluations}."
+    evaluations = format_count(len(outcomes), "evaluation")
+    return matches, f"Tried under each convention, {count}: {texts}; {evaluations}."
 
 
 def _list_trials(
@@ -129,12 +103,18 @@ def _list_trials(
     """Yield a measure with some departures as it is computed by default and by each convention."""
     judging = Judging()
     for departure in departures:
-        measure, judging = departure.change(measure, judging)
-    name = f"{measure}, judged_only=True" if judging.judged_only else str(measure)
+        if departure.name == "rel":
+            measure = measure.with_parameters({"rel": departure.value})
+        elif departure.name == "cutoff":
+            bare_measure = replace(measure, cutoff=None)
+            measure = bare_measure if departure.value is None else bare_measure @ departure.value
+        else:
+            judging = replace(judging, judged_only=True)
+    name = f"{measure}, judged_only=True" if judging.judged_only else f"{measure}"
     yield Trial(departures, name, None, Computation(measure, judging))
     for convention in conventions:
         try:
-            (group,) = convention.group_measures([measure], judging)
+            computation = convention.find_computation(measure, judging)
         except CranfieldError:  # no such measure, or not with these options
             continue
-        yield Trial(departures, name, convention.name, Computation.of_group(group), group.decimals)
+        yield Trial(departures, name, convention.name, computation)

@@ -1,6 +1,6 @@
 """Joins the scores of measures for which a tool ranks documents differently."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -8,7 +8,8 @@ import numpy as np
 
 from cranfield.arrays.ids import encode
 from cranfield.data.counts import Counts
-from cranfield.extensions.tools.rule import Convention, Group
+from cranfield.extensions.tools.computations import Computation
+from cranfield.extensions.tools.rule import Convention
 from cranfield.measures import Measure
 from cranfield.notes import Note, merge_notes
 from cranfield.scoring.scores import Scores, Systems
@@ -18,7 +19,7 @@ def join_systems(
     convention: Convention,
     measures: Sequence[Measure],
     supported: Sequence[Measure],
-    groups: Sequence[Group],
+    groups: Sequence[Mapping[Measure, Computation]],
     group_systems: Sequence[Systems],
 ) -> Systems:
     """Join systems' scores by each group of a convention; a note names measures that it lacks."""
@@ -35,7 +36,7 @@ def join_systems(
 def join_scores(
     convention: Convention,
     measures: Sequence[Measure],
-    groups: Sequence[Group],
+    groups: Sequence[Mapping[Measure, Computation]],
     group_scores: Sequence[Scores],
 ) -> Scores:
     """Return the scores of one run under a convention: `group_scores` has the scores of each group.
@@ -50,10 +51,10 @@ def join_scores(
     column_of_measure: dict[Measure, tuple[Measure, int | None, Any]] = {}
     for group, scores in zip(groups, group_scores, strict=True):
         rows = [row_of_query[query_id] for query_id in scores.query_ids]
-        for named_measure, tool_measure in group.computed_measures.items():
+        for named_measure, computation in group.items():
             column = np.full(len(query_ids), np.nan, scores.values.dtype)
-            column[rows] = group.adjust_column(scores.values, tool_measure)
-            column_of_measure[named_measure] = tool_measure, group.decimals, column
+            column[rows] = computation.adjust_values(scores)
+            column_of_measure[named_measure] = computation.measure, computation.decimals, column
     # Two measures that are computed alike are one column.
     columns = [column_of_measure[measure] for measure in measures]
     columns = [*{column[0]: column for column in columns}.values()]
@@ -62,7 +63,9 @@ def join_scores(
     for label, name in dict.fromkeys(key[:2] for scores in group_scores for key in scores.slices):
         slice_scores = [_find_slice(scores, label, name) for scores in group_scores]
         slices.append((label, name, join_scores(convention, measures, groups, slice_scores)))
-    group_names = [", ".join(map(str, group.measures)) for group in groups]
+    group_names = [
+        ", ".join(str(computation.measure) for computation in group.values()) for group in groups
+    ]
     notes = merge_notes(
         (
             (name, note)

@@ -4,7 +4,6 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from cranfield.data.judging import Judging
-from cranfield.data.qrels import Qrels
 from cranfield.errors import OptionError
 from cranfield.measures import Measure
 from cranfield.options import option
@@ -46,14 +45,13 @@ class Convening(ScoringOptions):
             return measure, judging
         from cranfield.extensions.tools.conventions import find_convention
 
-        (group,) = find_convention(self.convention).group_measures([measure], judging)
-        (measure,) = group.measures
-        if words := group.adjustment.words:
+        computation = find_convention(self.convention).find_computation(measure, judging)
+        if computation.adjustments:
             raise OptionError(
-                f"convention={self.convention!r} changes values ({words}), which is not explained: "
-                "leave it out"
+                f"convention={self.convention!r} changes values "
+                f"({computation.adjustments[0].words}), which is not explained: leave it out"
             )
-        return measure, group.judging
+        return computation.measure, computation.judging
 
     def wrap(self, score: Scorer) -> Scorer:
         """Score by each rule of the convention, and join the scores."""
@@ -63,6 +61,7 @@ class Convening(ScoringOptions):
 
 def _score_by_convention(name: str, job: Job, score: Scorer) -> JobScores:
     """Score a job by each rule of a convention, and join the scores."""
+    from cranfield.extensions.tools.computations import Computation, list_evaluated_measures
     from cranfield.extensions.tools.conventions import find_convention
     from cranfield.extensions.tools.join import join_systems
 
@@ -71,14 +70,17 @@ def _score_by_convention(name: str, job: Job, score: Scorer) -> JobScores:
         raise OptionError(
             "bounds are known only for this package's definitions: leave out convention"
         )
-    if isinstance(job.judgments, Qrels):  # else they are read in parts
-        convention.check_grades(job.judgments)
     ((measures, judging),) = job.measure_groups
     supported = convention.select_supported(measures) if job.uses_default_measures else measures
-    groups = convention.group_measures(supported, judging)
+    groups: dict[Judging, dict[Measure, Computation]] = {}
+    for measure in supported:
+        computation = convention.find_computation(measure, judging)
+        groups.setdefault(computation.judging, {})[measure] = computation
     measure_groups = [
-        MeasureGroup(tuple(group.evaluated_measures), group.judging) for group in groups
+        MeasureGroup(list_evaluated_measures(group.values()), group_judging)
+        for group_judging, group in groups.items()
     ]
     job_scores = score(replace(job, measure_groups=measure_groups))
-    systems = join_systems(convention, measures, supported, groups, job_scores.systems)
+    group_list = [*groups.values()]
+    systems = join_systems(convention, measures, supported, group_list, job_scores.systems)
     return job_scores._replace(systems=[systems])

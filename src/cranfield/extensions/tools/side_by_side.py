@@ -15,7 +15,7 @@ from cranfield.extensions import keywords
 from cranfield.extensions.tools.computations import Computation, Outcome, compute_values
 from cranfield.extensions.tools.conventions import CONVENTIONS
 from cranfield.extensions.tools.departures import search_departures
-from cranfield.extensions.tools.rule import Convention, Group, rounding_text
+from cranfield.extensions.tools.rule import rounding_text
 from cranfield.lazy import cached_property
 from cranfield.measures import Measure
 from cranfield.notes import Note, warn_about
@@ -163,55 +163,61 @@ class SideBySide(Shown):
         Raises the error of the default if no convention gives a number.
         """
         default = Computation(measure, Judging())
-        groups: dict[str, Group] = {}
-        problems: dict[str, CranfieldError] = {}
-        for convention in CONVENTIONS.values():
+        computations, problems = {_DEFAULT_CONVENTION: default}, dict[str, CranfieldError]()
+        for name, convention in CONVENTIONS.items():
             try:
                 if convention.translate(measure) is not None:
-                    convention.check_grades(qrels)
-                    (groups[convention.name],) = convention.group_measures([measure])
+                    computations[name] = convention.find_computation(measure)
             except CranfieldError as error:
-                problems[convention.name] = error
-        computations = {default: None}
-        for group in groups.values():
-            computation = Computation.of_group(group)
-            choices = dict(_list_choices(default, computation))
-            computations |= dict.fromkeys([computation, *choices.values()])
-        outcomes = compute_values(qrels, run, computations)
+                problems[name] = error
+        choices = {
+            name: dict(_list_choices(default, computation))
+            for name, computation in computations.items()
+        }
+        all_computations = [*computations.values()]
+        for computation_of_choice in choices.values():
+            all_computations += computation_of_choice.values()
+        outcomes = compute_values(qrels, run, dict.fromkeys(all_computations))
         default_outcome = outcomes[default]
         has_failed = [isinstance(outcome, CranfieldError) for outcome in outcomes.values()]
         if isinstance(default_outcome, CranfieldError) and all(has_failed):
             raise default_outcome
-        line = UnderConvention(_DEFAULT_CONVENTION, "the default", str(measure), None)
-        if isinstance(default_outcome, CranfieldError):
-            lines = [replace(line, problem=str(default_outcome))]
-        else:
-            lines = [replace(line, value=default_outcome)]
-        for name, convention in CONVENTIONS.items():
-            if name in groups:
-                lines.append(_compute_line(convention, groups[name], default, outcomes))
+        lines = []
+        for name in [_DEFAULT_CONVENTION, *CONVENTIONS]:
+            tool = CONVENTIONS[name].tool if name in CONVENTIONS else "the default"
+            line = UnderConvention(name, tool, str(measure), None)
+            if name in computations:
+                lines.append(
+                    _fill_line(line, computations[name], choices[name], outcomes, default_outcome)
+                )
             elif name in problems:
-                line = UnderConvention(name, convention.tool, str(measure), None)
                 lines.append(replace(line, problem=str(problems[name])))
         names = [line.convention for line in lines]
         lacking = tuple(name for name in CONVENTIONS if name not in names)
         side_by_side = cls(measure, run.name, (*lines,), lacking, target)
         if target is None or side_by_side.same:
             return side_by_side
-        return side_by_side._search(qrels, run, [CONVENTIONS[name] for name in groups])
+        return side_by_side._search(qrels, run)
 
-    def _search(self, qrels: Qrels, run: Run, conventions: Sequence[Convention]) -> "SideBySide":
+    def _search(self, qrels: Qrels, run: Run) -> "SideBySide":
         """Return the same, with the departures that give the value that was asked for."""
+        names = [line.convention for line in self.every if line.convention in CONVENTIONS]
         matches, search_text = search_departures(
-            qrels, run, self.measure, conventions, self._is_target
+            *(qrels, run, self.measure, [CONVENTIONS[name] for name in names], self._is_target)
         )
         lines = []
         for trial, value in matches:
             line = self[trial.convention or _DEFAULT_CONVENTION]
-            choices = *(departure.text for departure in trial.departures), *line.choices
-            measure_text = str(trial.computation.measure)
-            line = UnderConvention(line.convention, line.tool, measure_text, value, choices)
-            lines.append(replace(line, departure=trial.name))
+            lines.append(
+                UnderConvention(
+                    line.convention,
+                    line.tool,
+                    str(trial.computation.measure),
+                    value,
+                    (*map(str, trial.departures), *line.choices),
+                    departure=trial.name,
+                )
+            )
         return replace(self, departures=(*lines,), search_text=search_text)
 
     def __getitem__(self, name: str) -> UnderConvention:
@@ -228,20 +234,15 @@ class SideBySide(Shown):
 
     def _is_target(self, number: float) -> bool:
         """Tell whether a number is the value that was asked for, to its digits."""
-        if self._target is None:
+        if self.wanted is None:
             return False
         unit = Decimal(1).scaleb(-self._decimals)
-        return abs(Decimal(number) - self._target) <= unit / 2 * Decimal("1.000001")
-
-    @property
-    def _target(self) -> Decimal | None:
-        """The value that was asked for."""
-        return self.wanted
+        return abs(Decimal(number) - self.wanted) <= unit / 2 * Decimal("1.000001")
 
     @property
     def _decimals(self) -> int:
         """The number of decimals that are compared: as many as the value was typed with."""
-        exponent = 0 if self._target is None else int(self._target.as_tuple().exponent)
+        exponent = 0 if self.wanted is None else int(self.wanted.as_tuple().exponent)
         return -exponent if exponent < 0 else _WHOLE_NUMBER_DECIMALS
 
     def _format(self, value: float | None) -> str:
@@ -258,7 +259,6 @@ class SideBySide(Shown):
         """{(measure, value as text): names of the conventions with the value asked for}."""
         names_of_match: dict[tuple[str, str], list[str]] = {}
         same_lines = sorted(filter(self.is_same, self.every), key=self._distance)
-        same_lines.sort(key=lambda line: line.convention != _DEFAULT_CONVENTION)
         for line in [*same_lines, *self.departures]:
             match = line.departure or str(self.measure), self._format(line.value)
             names_of_match.setdefault(match, []).append(line.convention)
@@ -267,34 +267,36 @@ class SideBySide(Shown):
     @property
     def answer(self) -> str:
         """What gives the value that was asked for, in a sentence; "" if none was asked for."""
-        if self._target is None:
+        if self.wanted is None:
             return ""
         if not self._matches:
             nearest = min(self.every, key=self._distance)
             return (
-                f"Nothing that was tried gives {self._target}. The nearest is "
+                f"Nothing that was tried gives {self.wanted}. The nearest is "
                 f"{nearest.convention}, {self._format(nearest.value)}."
             )
         texts = []
-        value_texts = {value_text for _, value_text in self._matches}
-        for (measure_text, value_text), names in self._matches.items():
-            under = "" if _DEFAULT_CONVENTION in names else f" under {_join_names(names)}"
-            is_default = not under and measure_text == str(self.measure)
-            texts.append(measure_text + (" by default" if is_default else under))
-            texts[-1] += f" ({value_text})" if len(value_texts) > 1 else ""
+        for (text, value_text), names in self._matches.items():
+            if _DEFAULT_CONVENTION not in names:
+                text += f" under {', '.join(names[:3])}"
+                text += f" and {len(names) - 3} more" if len(names) > 3 else ""
+            elif text == str(self.measure):
+                text += " by default"
+            has_values = len({number for _, number in self._matches}) > 1
+            texts.append(text + f" ({value_text})" * has_values)
         first_text, *other_texts = texts
         if not other_texts:
-            return f"{self._target} is {first_text}."
+            return f"{self.wanted} is {first_text}."
         rest_text = f", and {len(other_texts) - 2} more" if len(other_texts) > 2 else ""
         return (
-            f"{self._target} is {first_text}. Several give it: also {'; '.join(other_texts[:2])}"
+            f"{self.wanted} is {first_text}. Several give it: also {'; '.join(other_texts[:2])}"
             f"{rest_text}."
         )
 
     @property
     def notes(self) -> Sequence[Note]:
         """Notes on what gives the value that was asked for, and on who lacks the measure."""
-        notes, target, names = [*self.run_warnings], self._target, self.same
+        notes, target, names = [*self.run_warnings], self.wanted, self.same
         if target is not None and names:
             text = f"{target} is the value under: {', '.join(names)}."
             notes.append(Note("same", "info", text, count=len(names)))
@@ -319,44 +321,39 @@ class SideBySide(Shown):
 
         The default is first, or, where a value was asked for, what gives it or is nearest to it.
         """
-        lines = sorted(self.every, key=self._distance) if self._target is not None else self.every
+        lines = sorted(self.every, key=self._distance) if self.wanted is not None else self.every
         lines_of_row: dict[tuple[Any, ...], list[UnderConvention]] = {}
         for line in (*self.departures, *lines):
             problem = None if line.problem is None else line.problem.split("\n", 1)[0]
             row_key = line.departure, self._format(line.value), problem, self.is_same(line)
             lines_of_row.setdefault(row_key, []).append(line)
-        position_of_name = {line.convention: i for i, line in enumerate(self.every)}
         rows: list[list[str]] = []
         strong_cells = set()
         for (_, value_text, problem, is_target), row_lines in lines_of_row.items():
             if is_target:
                 strong_cells |= {(len(rows), 0), (len(rows), 1)}
-            row_lines.sort(key=lambda line: position_of_name[line.convention])
             simplest = min(row_lines, key=lambda line: len(line.choices))
-            choices = [
-                choice
-                for choice in simplest.choices
-                if all(choice in line.choices for line in row_lines)
-            ]
+            shared = set(simplest.choices).intersection(*(line.choices for line in row_lines))
+            choices = [choice for choice in simplest.choices if choice in shared or not shared]
             largest_effect = (
                 "" if simplest.most is None else f"{simplest.most}: {format_signed(simplest.moves)}"
             )
             names = ", ".join(line.convention for line in row_lines)
-            choices_text = problem or ", ".join(choices or simplest.choices)
-            rows.append([value_text, names, choices_text, largest_effect])
-        title = [
-            f"{self.measure} of {self.run}, under {format_count(len(lines) - 1, 'convention')}"
-        ]
-        title = [self.answer, *title] if self.answer else title
+            rows.append([value_text, names, problem or ", ".join(choices), largest_effect])
+        answers = [self.answer] if self.answer else []
+        count = format_count(len(lines) - 1, "convention")
+        title = [*answers, f"{self.measure} of {self.run}, under {count}"]
         header = ["value", "conventions", "differs in", "largest effect"]
         table_notes = [str(note) for note in self.notes if note.code != "same"]
         cells = frozenset(strong_cells)
         return [Table(header, rows, table_notes, 1, cells, title=title, n_sentences=3)]
 
     def _distance(self, line: UnderConvention) -> float:
-        """Return how far a convention's value is from the value that was asked for."""
-        target, number = self._target, line.value
-        return math.inf if target is None or number is None else abs(number - float(target))
+        """Return how far a convention's value is from the value asked for, to twelve decimals."""
+        target, number = self.wanted, line.value
+        return (
+            math.inf if target is None or number is None else round(abs(number - float(target)), 12)
+        )
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a row for each convention; `choices` are separated by blanks."""
@@ -372,7 +369,7 @@ class SideBySide(Shown):
                 line.most,
                 line.moves,
                 line.problem,
-                None if self._target is None else self.is_same(line),
+                None if self.wanted is None else self.is_same(line),
             )
             for line in (*self.departures, *self.every)
         )
@@ -382,7 +379,7 @@ class SideBySide(Shown):
         return {
             "run": self.run,
             "measure": str(self.measure),
-            "value": None if self._target is None else str(self._target),
+            "value": None if self.wanted is None else str(self.wanted),
             "conventions": [
                 {**vars(line), "choices": [*line.choices], "is_same": self.is_same(line)}
                 for line in self.every
@@ -393,32 +390,20 @@ class SideBySide(Shown):
         }
 
 
-def _join_names(names: Sequence[str]) -> str:
-    """Return names as text, the first three of many."""
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-
-
-def _compute_line(
-    convention: Convention,
-    group: Group,
-    default: Computation,
+def _fill_line(
+    line: UnderConvention,
+    computation: Computation,
+    computation_of_choice: Mapping[str, Computation],
     outcomes: Mapping[Computation, Outcome],
+    default_outcome: Outcome,
 ) -> UnderConvention:
-    """Return the number under a convention; `outcomes` has the number of each computation."""
-    computation, default_outcome = Computation.of_group(group), outcomes[default]
-    outcome = outcomes[computation]
-    computation_of_choice = dict(_list_choices(default, computation))
-    choices = [
-        *computation_of_choice,
-        *([] if group.decimals is None else [rounding_text(group.decimals)]),
-    ]
-    measure = str(computation.measure)
-    line = UnderConvention(convention.name, convention.tool, measure, None, (*choices,))
+    """Return a line with its number and choices; `outcomes` has each computation's number."""
+    decimals, outcome = computation.decimals, outcomes[computation]
+    choices = (*computation_of_choice, *([] if decimals is None else [rounding_text(decimals)]))
+    line = replace(line, measure=str(computation.measure), choices=choices)
     if isinstance(outcome, CranfieldError):
         return replace(line, problem=str(outcome))
-    line = replace(
-        line, value=outcome if group.decimals is None else round(outcome, group.decimals)
-    )
+    line = replace(line, value=outcome)
     if isinstance(default_outcome, CranfieldError):
         return line
     moves = {
@@ -435,12 +420,12 @@ def _list_choices(
     default: Computation, computation: Computation
 ) -> Iterator[tuple[str, Computation]]:
     """Yield each choice that differs from the default, as text, and the default with it alone."""
-    measure, judging, _ = default
-    tool_measure, tool_judging, adjustment = computation
+    measure, judging, *_ = default
+    tool_measure, tool_judging, adjustments, _ = computation
     for name, value in tool_judging.changed_options().items():
         yield f"{name}={value!r}", Computation(measure, replace(judging, **{name: value}))
-    if adjustment.words:
-        yield adjustment.words, Computation(measure, judging, adjustment)
+    for adjustment in adjustments:
+        yield adjustment.words, Computation(measure, judging, (adjustment,))
     if tool_measure.name != measure.name:
         yield tool_measure.name, Computation(tool_measure, judging)
         return
