@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import click
@@ -149,8 +149,6 @@ def command(
     if alternative is not None:
         show(alternative.evaluate(inputs, level), form)
         return
-    for scoring_options in families:
-        inputs = replace(inputs, names=(*map(scoring_options.translate_names, inputs.names),))
     inputs.check()
     if per_query:
         inputs.refuse_query_argument()

@@ -32,8 +32,7 @@ OverPrecisions = Annotated[
 TieRank = Annotated[
     str,
     Parameter(
-        "with ties='expected', the rank of a tied document: its 'own', in the mean over all "
-        "orders, or the 'last' of the tie",
+        "with ties='expected', where a tied document counts: at its 'own' or the tie's 'last' rank",
         choice("own", "last"),
     ),
 ]
@@ -78,9 +77,8 @@ def average_precision(
 
     A relevant document that was not retrieved (in the first k) has precision 0. The mean over
     queries is MAP. 0 for a query without relevant documents. Where every document is ranked it is
-    label ranking average precision, too (LRAP). Tied documents all have the last of their ranks in
-    scikit-learn's functions of both names: tie_rank='last', with the option ties='expected'.
-    Unjudged documents count as not relevant.
+    label ranking average precision, too (LRAP; scikit-learn's is tie_rank='last' with the option
+    ties='expected'). Unjudged documents count as not relevant.
 
     Other tools divide by something else. over='reachable': min(R, k), R = the relevant documents,
     so that a perfect first k has 1 (sentence-transformers, RePlay). over='returned': min(R, n, k),
@@ -102,12 +100,9 @@ def average_precision(
     # over the remaining places.
     places = judged.tie_places(judged.hits.grade >= rel, k)
     relevant_here = places.worth / places.size
-    if tie_rank == "last":
-        last_rank = places.ranked.rank - places.nth + places.size
-        precision_ = (places.worth_above + places.worth) / last_rank
-    else:
-        tied_above = ratio((places.worth - 1) * (places.nth - 1), places.size - 1)
-        precision_ = (places.worth_above + 1 + tied_above) / places.ranked.rank
+    nth = places.size if tie_rank == "last" else places.nth
+    tied_above = ratio((places.worth - 1) * (nth - 1), places.size - 1)
+    precision_ = (places.worth_above + 1 + tied_above) / (places.ranked.rank - places.nth + nth)
     found = places.ranked.total(relevant_here * precision_)
     return ratio(found, n_reachable(judged, k, over, rel))
 

@@ -41,10 +41,7 @@ def area_under_curve(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) -
     Source: Hanley & McNeil, Radiology 1982; ir_measures Accuracy
     """
     if (k is not None or judged.is_cut) and judged.ties in ("expected", "best", "worst"):
-        raise MeasureError(
-            f"AUC with ties={judged.ties!r}: which pairs a cutoff or a depth leaves depends on the "
-            "order of tied documents; leave both out"
-        )
+        raise MeasureError(f"AUC with ties={judged.ties!r}: leave out the cutoff and the depth")
     hits = judged.hits.relevant(rel).top(k)
     down_to = judged.n_retrieved if k is None else np.minimum(judged.n_retrieved, k)
     n_others = down_to - hits.count()

@@ -152,8 +152,6 @@ def evaluate(
         uses_default_measures = names is DEFAULT_MEASURES
         if uses_default_measures:
             names = choose_default_measures(judgments)
-        for family in families:
-            names = family.translate_names(names) if isinstance(names, str) else names
         measure_group = MeasureGroup(list_measures(names), judging_options)
         labels = None if slices is None else _read_labels(slices)
         wants_digest = check_option("fingerprints", fingerprints, check_flag)

@@ -59,10 +59,6 @@ Scorer = Callable[[Job], JobScores]
 class ScoringOptions(Options):
     """Options that change how runs are scored: a family of an extension."""
 
-    def translate_names(self, names: str) -> str:
-        """Return the names of measures as they are here; an option may know those of others."""
-        return names
-
     def adjust_measure(self, measure: Measure, judging: Judging) -> tuple[Measure, Judging]:
         """Return how one measure is computed, and how runs are judged for it."""
         return measure, judging

@@ -223,7 +223,6 @@ GROUPS = [
     ("lightgbm", "AP@10", ((1 / 1 + 2 / 3) / 2 + 1 + (1 / 1 + 2 / 4) / 2) / 3),
     ("xgboost", "nDCG@10", (EXP2_0 + 1 + EXP2_2) / 3),
     ("xgboost", "P@10", (2 / 3 + 0 + 2 / 4) / 3),
-    ("xgboost-minus", "nDCG@10", (EXP2_0 + 0 + EXP2_2) / 3),
     ("implicit", "P@2", (1 + 1) / (2 + 2)),
     ("elasticsearch", "nDCG@10", (EXP2_0 + 0 + EXP2_2) / 3),
     ("scikit-learn", "AP", ((1 / 1 + 2 / 3) / 2 + 1 + (1 / 1 + 2 / 4) / 2) / 3),
@@ -240,7 +239,7 @@ def test_what_a_group_without_relevant_documents_counts(
     (mean,) = scores.means().values()
     assert sum(scores.per_query(measure).values()) / len(scores.per_query(measure)) == mean
     assert measure not in ("nDCG@10",) or scores.per_query(measure)["1"] == (
-        0 if name in ("xgboost-minus", "elasticsearch") else 1
+        0 if name == "elasticsearch" else 1
     )
     assert conventions(LTR_QRELS, LTR_RUN, measure, value=round(value, 6))[name].value == mean
     assert name in conventions(LTR_QRELS, LTR_RUN, measure, value=round(value, 6)).same
@@ -289,35 +288,16 @@ def test_what_an_adjustment_changes_is_not_explained() -> None:
 # ---- names and parameters that a tool has --------------------------------------------------------
 
 
-def test_names_of_a_tool_without_a_cutoff() -> None:
+def test_measures_of_whole_lists_of_ranx() -> None:
     run = {"q1": ["a", "x", "b", "y"], "q2": ["x"], "q4": []}
-    text = "precision, recall f1 hit_rate hits hits@2 precision@2"
-    scores = evaluate(QRELS, run, text, convention="ranx")
+    scores = evaluate(QRELS, run, "SetP SetR SetF F@2 Rprec", convention="ranx")
     assert [*scores.means().values()] == [
         (2 / 4) / 4,
         pytest.approx((2 / 3) / 4, rel=1e-15),
         pytest.approx((2 * 2 / (4 + 3)) / 4, rel=1e-15),
-        1 / 4,
-        2 / 4,
-        1 / 4,
-        (1 / 2) / 4,
+        pytest.approx((2 * 1 / (2 + 3)) / 4, rel=1e-15),
+        pytest.approx((2 / 3) / 4, rel=1e-15),
     ]
-    scored_run = {"q1": {"a": 4.0, "x": 3.0, "b": 2.0, "y": 1.0}, "q2": {"x": 1.0}}
-    mean = evaluate(
-        QRELS, scored_run, "RetrievalPrecision", convention="torchmetrics-retrieved"
-    ).means()
-    assert mean == {"SetP": pytest.approx((2 / 4 + 0) / 2)}
-    with pytest.raises(MeasureError, match="needs a cutoff"):
-        evaluate(QRELS, run, "precision")
-
-
-def test_names_of_a_tool_on_the_command_line(tmp_path: Path) -> None:
-    for name, sides in (("a.json", QRELS), ("b.json", RUN)):
-        (tmp_path / name).write_text(json.dumps(sides))
-    files = [str(tmp_path / name) for name in ("a.json", "b.json")]
-    outcome = invoke("evaluate", *files, "-m", "hit_rate", "--convention", "ranx")
-    assert outcome.exit_code == 0, outcome.output
-    assert invoke("evaluate", *files, "-m", "hit_rate").exit_code == 2
 
 
 def test_the_sum_of_grades_of_ranx() -> None:
@@ -333,9 +313,9 @@ def test_what_was_stated_of_another_measure_is_kept_or_refused() -> None:
     assert str(find_convention("elliot").translate(parse("AP(rel=2)@5"))) == "MeanP(rel=2)@5"
     assert str(find_convention("implicit").translate(parse("P(rel=2)@5"))) == "RelP(rel=2)@5"
     for name, text in (("elliot", "AP(over='judged')@5"), ("implicit", "P(over='returned')@5")):
-        with pytest.raises(MeasureError, match="the tool computes .*, which has no over"):
+        with pytest.raises(MeasureError, match=r"the tool computes .*, which has no over"):
             evaluate(QRELS, RUN, text, convention=name)
-        assert "has no over" in (conventions(QRELS, RUN, text)[name].problem or "")
+        assert name in conventions(QRELS, RUN, text).lacking
 
 
 def test_accuracy_of_queries_in_which_something_was_found() -> None:
@@ -367,7 +347,6 @@ def test_a_relevance_level_that_gives_the_value() -> None:
     assert str(numbers).splitlines()[0] == numbers.answer
     assert "departures" in codes(numbers.notes)
     assert "rel=2, rel=3, @5, @10" in sentence(numbers.notes, "departures")
-    assert re.search(r"[\d,]+ evaluations", sentence(numbers.notes, "departures"))
     document = json.loads(numbers.to_json())
     assert document["departures"][0]["departure"] == "AP(rel=2)"
     assert numbers.rows()[0]["computed"] == "AP(rel=2)"
@@ -405,7 +384,7 @@ def test_several_that_give_a_value_are_said() -> None:
     assert numbers.answer == "1 is SetP, judged_only=True."
     qrels, run = {"q": {"a": 2, "b": 1}}, {"q": ["x", "a", "y", "z"]}
     numbers = conventions(qrels, run, "AP", value="0.5")  # to its one decimal
-    assert numbers.answer.startswith("0.5 is AP under ir_eval (0.5000). Several give it: also AP")
+    assert numbers.answer == "0.5 is AP under ir_eval, scikit-learn."  # which give 0.5 and 0.45
     numbers = conventions(DEEP, LONG, "RR", value="1")
     assert numbers.answer == "1 is RR, judged_only=True."
 
@@ -425,7 +404,7 @@ def test_nothing_gives_a_value() -> None:
     assert numbers.departures == ()
     text = sentence(numbers.notes, "none-same")
     assert text.startswith("Nothing that was tried gives 0.98765. The nearest is ")
-    assert "a tool that is not listed" in text
+    assert "other queries or documents, or another tool" in text
     assert "Check that" not in text
     assert str(numbers).splitlines()[0].startswith("Nothing that was tried gives 0.98765.")
 

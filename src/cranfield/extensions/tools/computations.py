@@ -70,36 +70,40 @@ def list_evaluated_measures(computations: Iterable[Computation]) -> tuple[Measur
     return (*dict.fromkeys(chain.from_iterable(measures)),)
 
 
+def group_alike(computations: Iterable[Computation]) -> list[list[Computation]]:
+    """Return computations, once each, in groups that judge runs alike."""
+    groups: dict[Judging, list[Computation]] = {}
+    for computation in dict.fromkeys(computations):
+        groups.setdefault(computation.judging, []).append(computation)
+    return [*groups.values()]
+
+
 def compute_values(
     qrels: Qrels, run: Run, computations: Iterable[Computation]
 ) -> dict[Computation, Outcome]:
     """Return the number of each computation, or its error; measures judged alike go together."""
     outcomes: dict[Computation, Outcome] = {}
-    computations_of_judging: dict[Judging, list[Computation]] = {}
-    for computation in computations:
-        computations_of_judging.setdefault(computation.judging, []).append(computation)
-    for alike in watch_steps(computations_of_judging.values(), "conventions"):
-        try:
-            outcomes |= _average_alike(qrels, run, alike)
-        except CranfieldError:
-            for computation in alike:
-                try:
-                    outcomes |= _average_alike(qrels, run, [computation])
-                except CranfieldError as error:
-                    outcomes[computation] = error
+    for group in watch_steps(group_alike(computations), "conventions"):
+        outcomes |= _average_alike(qrels, run, group)
     return outcomes
 
 
 def _average_alike(
     qrels: Qrels, run: Run, computations: list[Computation]
 ) -> dict[Computation, Outcome]:
-    """Return the number of each computation; all of them judge runs alike."""
-    measures = list_evaluated_measures(computations)
-    scores = score_runs(qrels, {run.name: run}, measures, computations[0].judging)[run.name]
-    outcomes: dict[Computation, Outcome] = {}
+    """Return the number of each computation, or its error; all of them judge runs alike."""
+    measures, outcomes = list_evaluated_measures(computations), dict[Computation, Outcome]()
+    try:
+        scores = score_runs(qrels, {run.name: run}, measures, computations[0].judging)[run.name]
+    except CranfieldError as error:
+        if len(computations) == 1:
+            return {computations[0]: error}
+        for computation in computations:
+            outcomes |= _average_alike(qrels, run, [computation])
+        return outcomes
     for computation in computations:
-        measure, values = computation.measure, computation.adjust_values(scores)[:, None]
-        decimals = (computation.decimals,)
+        values, decimals = computation.adjust_values(scores)[:, None], (computation.decimals,)
+        measure = computation.measure
         number = replace(scores, measures=(measure,), values=values, decimals=decimals)[measure]
         left_out_error = MeasureError(f"{measure}: every query is left out of the mean")
         outcomes[computation] = left_out_error if math.isnan(number) else number

@@ -108,14 +108,6 @@ CONVENTIONS: Mapping[str, Convention] = {
                 "rbp adds up the grades themselves; bpref is NaN for a query without relevant, or "
                 "without other judgments.",
             ),
-            names={
-                "precision": "SetP",
-                "recall": "SetR",
-                "f1": "SetF",
-                "hit_rate": "Success@1000000",
-                "hits": "DCG(gain='binary', discount='none')",
-                "hits@": "DCG(gain='binary', discount='none')@",
-            },
         ),
         Convention(
             "beir",
@@ -406,7 +398,6 @@ _ALIASES = {
     "microsoft-recommenders": "recommenders",
     "replay-rec": "replay",
     "opensearch": "elasticsearch",
-    "lgbm": "lightgbm",
 }
 
 

@@ -1,66 +1,60 @@
 """Conventions of libraries of machine learning, which are given scores and grades in groups."""
 
 import math
+from typing import Any
 
 from cranfield.extensions.tools.computations import Adjustment, count_where
 from cranfield.extensions.tools.rule import Convention, Rule, rule
 
-_NONEMPTY = {"queries": "retrieved"}
+_NONEMPTY, _RELEVANT = {"queries": "retrieved"}, {"queries": "relevant"}
 _BELOW = {"unretrieved": "below"}
 _N_RELEVANT = "NumRel(rel={rel})"
 _EMPTY = "for a query without a relevant document"
-# What torchmetrics is given: the options, those of measures that read the sign of a score, what
-# says whether a query is empty, the measures, a remark.
-_SCOPES = {
-    "all judged documents": (
-        *(_BELOW, {}, {}, {}, _N_RELEVANT, "Success Rprec", "P RR SetR"),
+# Of torchmetrics: what it is given, as options; those of measures that read the sign of a score;
+# what tells an empty query; parameters of nDCG and R; more measures; a remark.
+_TORCHMETRICS: dict[str, tuple[Any, ...]] = {
+    "torchmetrics": (
+        *("all judged documents", _BELOW, {}, _N_RELEVANT, {}, {}, "Success Rprec", "P RR SetR"),
         "Judged documents that were not retrieved fill the ranks below, but for P, R, RR and AP. "
         "There what has a score of 0 or less counts as not relevant: it depends on the scores.",
     ),
-    "what was retrieved": (
-        *(_NONEMPTY, _NONEMPTY, {"ideal": "retrieved"}, {"over": "retrieved"}),
-        *("Success(rel={rel})@1000000", "Success", "P RR SetP"),
+    "torchmetrics-retrieved": (
+        *("what was retrieved", _NONEMPTY, _NONEMPTY, "Success(rel={rel})@1000000"),
+        *({"ideal": "retrieved"}, {"over": "retrieved"}, "Success", "P RR SetP"),
         "It sees neither what was missed nor queries without results. A query whose scores are all "
         "0 or less counts 0 in P, R, AP and RR; here it is left out of their mean. In R, and in P "
-        "with adaptive_k, documents with such scores still count in what is divided by; here they "
-        "do not.",
+        "with adaptive_k, such documents count in what is divided by; here they do not.",
     ),
 }
 
 
-def _torchmetrics(name: str, scope: str, action: str, number: float) -> Convention:
+def _torchmetrics(name: str, action: str, number: float) -> Convention:
     """Return the convention of torchmetrics that counts an empty query as a number (NaN: not)."""
-    base, above, ideal, over, n_relevant, ranked, scored, remark = _SCOPES[scope]
-    judging, expected = (
-        {**base, "scores": "single"},
-        {**base, "scores": "single", "ties": "expected"},
-    )
-    share, full = (
-        "P(over='returned', rel={rel})@1000000",
-        "for a query with relevant documents only",
-    )
+    scope, base, above, n_relevant, ideal, over, ranked, scored, remark = _TORCHMETRICS[name]
+    judging = {**base, "scores": "single"}
+    expected = {**judging, "ties": "expected"}
+    gain = "IDCG(gain={gain!r}, ideal='retrieved')" if ideal else "IDCG(gain={gain!r})"
+    share, full = "P(over='returned', rel={rel})@", "for a query with relevant documents only"
 
     def count_empty(helper: str, level: float = 0, words: str = _EMPTY) -> tuple[Adjustment, ...]:
         return () if action == "neg" else (count_where(level, number, helper, words),)
 
-    empty = count_empty(n_relevant)
-    gainless = count_empty(f"IDCG(gain={{gain!r}}, ideal={ideal.get('ideal', 'judged')!r})")
-    one_kind = count_where(1, 0, share, full), *empty
+    one_kind = count_where(1, 0, share + "{k}", full), *count_empty(n_relevant)
     return Convention(
         name if action == "neg" else f"{name}-{action}",
         f"torchmetrics 1.9.0, of {scope}, empty_target_action={action!r}",
         "torchmetrics/functional/retrieval",
         (
-            rule(judging=expected, adjustments=gainless, nDCG=ideal),
-            rule(ranked, judging=judging, adjustments=empty),
+            rule(judging=expected, adjustments=count_empty(gain), nDCG=ideal),
+            rule(ranked, judging=judging, adjustments=count_empty(n_relevant)),
             rule(
                 scored,
                 judging={**above, "scores": "single", "scores_above": 0},
-                adjustments=empty,
+                adjustments=count_empty(n_relevant),
                 AP={"over": "retrieved"},
                 R=over,
             ),
-            rule("FallOut", judging=judging, adjustments=count_empty(share, 1, full)),
+            rule("FallOut", judging=judging, adjustments=count_empty(f"{share}1000000", 1, full)),
             rule("AUC", has_cutoff=True, judging=judging, adjustments=one_kind),
             rule("AUC", judging=expected, adjustments=one_kind),
         ),
@@ -69,33 +63,27 @@ def _torchmetrics(name: str, scope: str, action: str, number: float) -> Conventi
             "Except for nDCG and AUC, an unstable sort permutes tied documents: no rule, not "
             "imitated. Negative grades count as they are in nDCG: not imitated.",
         ),
-        names={"precision": "SetP", "recall": "SetR"},
     )
 
 
-def _boosting_rules(number: float, judging: dict[str, str]) -> tuple[Rule, ...]:
-    """Return the rules of tools that count a group without relevant documents as a number."""
-    gainless = count_where(0, number, "IDCG(gain={gain!r})", _EMPTY)
-    irrelevant = count_where(0, number, _N_RELEVANT, _EMPTY)
+_COUNTS_1 = count_where(0, 1, _N_RELEVANT, _EMPTY)
+_GAINLESS_COUNTS_1 = count_where(0, 1, "IDCG(gain={gain!r})", _EMPTY)
+
+
+def _boosting_rules(judging: dict[str, str]) -> tuple[Rule, ...]:
+    """Return the rules of tools that count a group without relevant documents as 1."""
     return (
-        rule(judging=judging, adjustments=[gainless] * bool(number), nDCG={"gain": "exp2"}),
-        rule(judging=judging, adjustments=[irrelevant] * bool(number), AP={"over": "reachable"}),
+        rule(judging=judging, adjustments=[_GAINLESS_COUNTS_1], nDCG={"gain": "exp2"}),
+        rule(judging=judging, adjustments=[_COUNTS_1], AP={"over": "reachable"}),
     )
 
 
 _SINGLE_GIVEN = {"ties": "given", "scores": "single"}
-_XGBOOST_SOURCE = "src/metric/rank_metric.cc, src/common/ranking_utils.h"
-_XGBOOST_REMARKS = (
-    "With ndcg_exp_gain=False, nDCG(gain='linear'). It adds up floats of 32 bits.",
-    "A grade below 0, or above 31, is an error; other than 0 and 1 in map and pre, too.",
-)
-_RELEVANT = {"queries": "relevant"}
 _MICRO_MEAN = Adjustment(
     "a mean weighted by min(k, relevant)",
     "IDCG(gain=('binary', {rel}), discount='none')@{k}",
     lambda values, weights: values * weights * (len(weights) / (weights.sum() or 1)),
 )
-_LRAP = count_where(0, 1, _N_RELEVANT, _EMPTY)
 
 LEARNING_CONVENTIONS: tuple[Convention, ...] = (
     Convention(
@@ -106,11 +94,11 @@ LEARNING_CONVENTIONS: tuple[Convention, ...] = (
             rule("nDCG DCG", judging={**_BELOW, "ties": "expected"}),
             rule(
                 judging={**_BELOW, "ties": "expected"},
-                adjustments=[_LRAP],
+                adjustments=[_COUNTS_1],
                 AP={"tie_rank": "last"},
             ),
             rule("LastRel", judging={**_BELOW, "ties": "worst"}),
-            rule("AUC", judging={**_BELOW, "ties": "worst"}, adjustments=[_LRAP]),
+            rule("AUC", judging={**_BELOW, "ties": "worst"}, adjustments=[_COUNTS_1]),
         ),
         (
             "Judged documents that were not retrieved fill the ranks below.",
@@ -127,30 +115,27 @@ LEARNING_CONVENTIONS: tuple[Convention, ...] = (
         ("It sees neither what was missed nor queries without results.",),
     ),
     *(
-        _torchmetrics(name, scope, action, number)
-        for name, scope in zip(("torchmetrics", "torchmetrics-retrieved"), _SCOPES, strict=True)
+        _torchmetrics(name, action, number)
+        for name in _TORCHMETRICS
         for action, number in (("neg", 0), ("pos", 1), ("skip", math.nan))
     ),
     Convention(
         "lightgbm",
         "LightGBM 4.7.0, metric ndcg and map",
         "src/metric/rank_metric.hpp, map_metric.hpp, dcg_calculator.cpp",
-        _boosting_rules(1, {"ties": "given"}),
+        _boosting_rules({"ties": "given"}),
         ("With label_gain=[0, 1, 3], nDCG(gain={1: 1, 2: 3}). A grade below 0 is an error.",),
     ),
     Convention(
         "xgboost",
         "XGBoost 3.2.0, eval_metric ndcg, map and pre",
-        _XGBOOST_SOURCE,
-        (*_boosting_rules(1, _SINGLE_GIVEN), rule(judging=_SINGLE_GIVEN, P={"over": "returned"})),
-        _XGBOOST_REMARKS,
-    ),
-    Convention(
-        "xgboost-minus",
-        "XGBoost 3.2.0, eval_metric ndcg- and map-, as in ndcg@10-",
-        _XGBOOST_SOURCE,
-        _boosting_rules(0, _SINGLE_GIVEN),
-        _XGBOOST_REMARKS,
+        "src/metric/rank_metric.cc, src/common/ranking_utils.h",
+        (*_boosting_rules(_SINGLE_GIVEN), rule(judging=_SINGLE_GIVEN, P={"over": "returned"})),
+        (
+            "ndcg@k- and map@k- count 0 for a query without a relevant document.",
+            "With ndcg_exp_gain=False, nDCG(gain='linear'). It adds up floats of 32 bits.",
+            "A grade below 0, or above 31, is an error; other than 0 and 1 in map and pre, too.",
+        ),
     ),
     Convention(
         "implicit",
@@ -163,7 +148,6 @@ LEARNING_CONVENTIONS: tuple[Convention, ...] = (
         (
             "Precision is one quotient for all users, of the sum of hits and that of min(k, "
             "relevant). What a user adds to it may be above 1.",
-            "AUC is of a whole catalogue, of items in any order: there is no such measure here.",
         ),
     ),
 )

@@ -31,14 +31,6 @@ class Convening(ScoringOptions):
         "at their defaults, stay as they are.",
     )
 
-    def translate_names(self, names: str) -> str:
-        """Return the names of measures as they are here: the tool may have others."""
-        if self.convention is None:
-            return names
-        from cranfield.extensions.tools.conventions import find_convention
-
-        return find_convention(self.convention).translate_names(names)
-
     def adjust_measure(self, measure: Measure, judging: Judging) -> tuple[Measure, Judging]:
         """Return how the tool computes a measure, and how it judges runs."""
         if self.convention is None:
@@ -46,11 +38,9 @@ class Convening(ScoringOptions):
         from cranfield.extensions.tools.conventions import find_convention
 
         computation = find_convention(self.convention).find_computation(measure, judging)
-        if computation.adjustments:
-            raise OptionError(
-                f"convention={self.convention!r} changes values "
-                f"({computation.adjustments[0].words}), which is not explained: leave it out"
-            )
+        for adjustment in computation.adjustments:
+            reason = f"{self.convention} changes values ({adjustment.words})"
+            raise OptionError(f"{reason}, which is not explained: leave convention out")
         return computation.measure, computation.judging
 
     def wrap(self, score: Scorer) -> Scorer:
@@ -61,7 +51,7 @@ class Convening(ScoringOptions):
 
 def _score_by_convention(name: str, job: Job, score: Scorer) -> JobScores:
     """Score a job by each rule of a convention, and join the scores."""
-    from cranfield.extensions.tools.computations import Computation, list_evaluated_measures
+    from cranfield.extensions.tools.computations import group_alike, list_evaluated_measures
     from cranfield.extensions.tools.conventions import find_convention
     from cranfield.extensions.tools.join import join_systems
 
@@ -72,15 +62,11 @@ def _score_by_convention(name: str, job: Job, score: Scorer) -> JobScores:
         )
     ((measures, judging),) = job.measure_groups
     supported = convention.select_supported(measures) if job.uses_default_measures else measures
-    groups: dict[Judging, dict[Measure, Computation]] = {}
-    for measure in supported:
-        computation = convention.find_computation(measure, judging)
-        groups.setdefault(computation.judging, {})[measure] = computation
+    computations = {measure: convention.find_computation(measure, judging) for measure in supported}
+    groups = group_alike(computations.values())
     measure_groups = [
-        MeasureGroup(list_evaluated_measures(group.values()), group_judging)
-        for group_judging, group in groups.items()
+        MeasureGroup(list_evaluated_measures(group), group[0].judging) for group in groups
     ]
     job_scores = score(replace(job, measure_groups=measure_groups))
-    group_list = [*groups.values()]
-    systems = join_systems(convention, measures, supported, group_list, job_scores.systems)
+    systems = join_systems(convention, measures, computations, groups, job_scores.systems)
     return job_scores._replace(systems=[systems])

@@ -6,7 +6,6 @@ options and parameters of this package; a convention lists them under the name o
 that ranks documents differently for some measures has several rules, each an evaluation of its own.
 """
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -118,8 +117,7 @@ class Convention:
     `tool` is the tool with its version and configuration, `source` where in it the rules are.
     `was_run`: its numbers were compared with those of the tool itself; if not, the rules were read
     in its source. `remarks` say where the tool raises, gives no number, or has a fault that is not
-    imitated here. `names` are {name that means another measure
-    here, or none: that measure}; "hits@" is the name before a cutoff.
+    imitated here.
 
     >>> from cranfield import AP, nDCG
     >>> from cranfield.extensions.tools.conventions import find_convention
@@ -135,12 +133,6 @@ class Convention:
     rules: tuple[Rule, ...]
     remarks: tuple[str, ...] = ()
     was_run: bool = True
-    names: Mapping[str, str] = field(default_factory=dict)
-
-    def translate_names(self, text: str) -> str:
-        """Return the text of measures with the names that only the tool has as they are here."""
-        names = re.split(r"([\s,]+|(?<=@))", text)
-        return "".join(self.names.get(name.lower(), name) for name in names)
 
     def translate(self, measure: Measure) -> Measure | None:
         """Return a measure as the tool computes it; None if it has no such measure."""

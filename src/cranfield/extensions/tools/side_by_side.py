@@ -1,20 +1,21 @@
 """conventions: one number under every convention, what differs, and which choice moves it most."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
+from itertools import chain
 from typing import Any, Unpack
 
 from cranfield.data.judge import list_warnings
-from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels, QrelsLike
 from cranfield.data.run import Run, RunLike, SeveralRuns
 from cranfield.errors import CranfieldError, MeasureError, OptionError
 from cranfield.extensions import keywords
-from cranfield.extensions.tools.computations import Computation, Outcome, compute_values
+from cranfield.extensions.tools.computations import Computation, compute_values
 from cranfield.extensions.tools.conventions import CONVENTIONS
-from cranfield.extensions.tools.departures import search_departures
+from cranfield.extensions.tools.departures import Variant, list_variants
 from cranfield.extensions.tools.rule import rounding_text
 from cranfield.lazy import cached_property
 from cranfield.measures import Measure
@@ -147,10 +148,9 @@ class SideBySide(Shown):
     lacking: tuple[str, ...]  # conventions of tools that have no such measure
     wanted: Decimal | None
     run_warnings: tuple[Note, ...] = ()
-    # Where no convention gives the value: what gives it with another relevance level, another
-    # cutoff, or judged documents only, and a sentence on what was tried.
+    # Where no convention gives the value: what gives it with departures, and those that were tried.
     departures: tuple[UnderConvention, ...] = ()
-    search_text: str = ""
+    tried: tuple[str, ...] = ()
     header = (
         *("run", "measure", "convention", "tool", "computed", "value", "choices", "moves_most"),
         *("change", "problem", "is_same"),
@@ -158,67 +158,21 @@ class SideBySide(Shown):
 
     @classmethod
     def of(cls, qrels: Qrels, run: Run, measure: Measure, target: Decimal | None) -> "SideBySide":
-        """Compute a measure of a run under every convention that has it.
-
-        Raises the error of the default if no convention gives a number.
-        """
-        default = Computation(measure, Judging())
-        computations, problems = {_DEFAULT_CONVENTION: default}, dict[str, CranfieldError]()
-        for name, convention in CONVENTIONS.items():
-            try:
-                if convention.translate(measure) is not None:
-                    computations[name] = convention.find_computation(measure)
-            except CranfieldError as error:
-                problems[name] = error
-        choices = {
-            name: dict(_list_choices(default, computation))
-            for name, computation in computations.items()
-        }
-        all_computations = [*computations.values()]
-        for computation_of_choice in choices.values():
-            all_computations += computation_of_choice.values()
-        outcomes = compute_values(qrels, run, dict.fromkeys(all_computations))
-        default_outcome = outcomes[default]
-        has_failed = [isinstance(outcome, CranfieldError) for outcome in outcomes.values()]
-        if isinstance(default_outcome, CranfieldError) and all(has_failed):
-            raise default_outcome
-        lines = []
-        for name in [_DEFAULT_CONVENTION, *CONVENTIONS]:
-            tool = CONVENTIONS[name].tool if name in CONVENTIONS else "the default"
-            line = UnderConvention(name, tool, str(measure), None)
-            if name in computations:
-                lines.append(
-                    _fill_line(line, computations[name], choices[name], outcomes, default_outcome)
-                )
-            elif name in problems:
-                lines.append(replace(line, problem=str(problems[name])))
+        """Compute a measure of a run under every convention that has it."""
+        lines = [*_compute_lines(qrels, run, [Variant(measure)]).values()]
         names = [line.convention for line in lines]
         lacking = tuple(name for name in CONVENTIONS if name not in names)
         side_by_side = cls(measure, run.name, (*lines,), lacking, target)
         if target is None or side_by_side.same:
             return side_by_side
-        return side_by_side._search(qrels, run)
-
-    def _search(self, qrels: Qrels, run: Run) -> "SideBySide":
-        """Return the same, with the departures that give the value that was asked for."""
-        names = [line.convention for line in self.every if line.convention in CONVENTIONS]
-        matches, search_text = search_departures(
-            *(qrels, run, self.measure, [CONVENTIONS[name] for name in names], self._is_target)
-        )
-        lines = []
-        for trial, value in matches:
-            line = self[trial.convention or _DEFAULT_CONVENTION]
-            lines.append(
-                UnderConvention(
-                    line.convention,
-                    line.tool,
-                    str(trial.computation.measure),
-                    value,
-                    (*map(str, trial.departures), *line.choices),
-                    departure=trial.name,
-                )
-            )
-        return replace(self, departures=(*lines,), search_text=search_text)
+        variants = list_variants(qrels, measure)
+        matches: dict[tuple[tuple[str, ...], str], UnderConvention] = {}
+        for (variant, name), line in _compute_lines(qrels, run, variants).items():
+            parts = {((departure,), name) for departure in variant.departures}
+            if side_by_side.is_same(line) and not matches.keys() & parts:
+                matches[variant.departures, name] = line
+        tried = [variant.departures[0] for variant in variants if len(variant.departures) == 1]
+        return replace(side_by_side, departures=(*matches.values(),), tried=(*tried,))
 
     def __getitem__(self, name: str) -> UnderConvention:
         """Return the number under a convention."""
@@ -230,14 +184,10 @@ class SideBySide(Shown):
 
     def is_same(self, line: UnderConvention) -> bool:
         """Tell whether a convention's value is the value that was asked for, to its digits."""
-        return line.value is not None and self._is_target(line.value)
-
-    def _is_target(self, number: float) -> bool:
-        """Tell whether a number is the value that was asked for, to its digits."""
-        if self.wanted is None:
+        if self.wanted is None or line.value is None:
             return False
         unit = Decimal(1).scaleb(-self._decimals)
-        return abs(Decimal(number) - self.wanted) <= unit / 2 * Decimal("1.000001")
+        return abs(Decimal(line.value) - self.wanted) <= unit / 2 * Decimal("1.000001")
 
     @property
     def _decimals(self) -> int:
@@ -254,63 +204,45 @@ class SideBySide(Shown):
         """The conventions that give the value that was asked for."""
         return [line.convention for line in self.every if self.is_same(line)]
 
-    @cached_property
-    def _matches(self) -> dict[tuple[str, str], list[str]]:
-        """{(measure, value as text): names of the conventions with the value asked for}."""
-        names_of_match: dict[tuple[str, str], list[str]] = {}
-        same_lines = sorted(filter(self.is_same, self.every), key=self._distance)
-        for line in [*same_lines, *self.departures]:
-            match = line.departure or str(self.measure), self._format(line.value)
-            names_of_match.setdefault(match, []).append(line.convention)
-        return names_of_match
-
     @property
     def answer(self) -> str:
         """What gives the value that was asked for, in a sentence; "" if none was asked for."""
         if self.wanted is None:
             return ""
-        if not self._matches:
+        names_of_measure: dict[str, list[str]] = {}
+        same_lines = sorted(filter(self.is_same, self.every), key=self._distance)
+        for line in [*same_lines, *self.departures]:
+            names = names_of_measure.setdefault(line.departure or f"{self.measure}", [])
+            names.append(line.convention)
+        if not names_of_measure:
             nearest = min(self.every, key=self._distance)
-            return (
-                f"Nothing that was tried gives {self.wanted}. The nearest is "
-                f"{nearest.convention}, {self._format(nearest.value)}."
-            )
+            number_text = f"{nearest.convention}, {self._format(nearest.value)}"
+            return f"Nothing that was tried gives {self.wanted}. The nearest is {number_text}."
         texts = []
-        for (text, value_text), names in self._matches.items():
-            if _DEFAULT_CONVENTION not in names:
-                text += f" under {', '.join(names[:3])}"
-                text += f" and {len(names) - 3} more" if len(names) > 3 else ""
-            elif text == str(self.measure):
-                text += " by default"
-            has_values = len({number for _, number in self._matches}) > 1
-            texts.append(text + f" ({value_text})" * has_values)
-        first_text, *other_texts = texts
-        if not other_texts:
-            return f"{self.wanted} is {first_text}."
-        rest_text = f", and {len(other_texts) - 2} more" if len(other_texts) > 2 else ""
-        return (
-            f"{self.wanted} is {first_text}. Several give it: also {'; '.join(other_texts[:2])}"
-            f"{rest_text}."
-        )
+        for text, names in names_of_measure.items():
+            more_text = f" and {len(names) - 3} more" if len(names) > 3 else ""
+            under_text = f" under {', '.join(names[:3])}{more_text}"
+            if _DEFAULT_CONVENTION in names:
+                under_text = " by default" if text == f"{self.measure}" else ""
+            texts.append(text + under_text)
+        several_text = f" Several give it: also {'; '.join(texts[1:3])}" if texts[1:] else ""
+        several_text += f", and {len(texts) - 3} more" if len(texts) > 3 else ""
+        return f"{self.wanted} is {texts[0]}.{several_text and several_text + '.'}"
 
     @property
     def notes(self) -> Sequence[Note]:
         """Notes on what gives the value that was asked for, and on who lacks the measure."""
-        notes, target, names = [*self.run_warnings], self.wanted, self.same
-        if target is not None and names:
-            text = f"{target} is the value under: {', '.join(names)}."
-            notes.append(Note("same", "info", text, count=len(names)))
-        elif target is not None and self.departures:
-            text = f"No convention gives {target} for {self.measure} as named. {self.search_text}"
-            if len(self._matches) > 1:
+        notes = [*self.run_warnings]
+        if self.wanted is not None and self.same:
+            notes.append(Note("same", "info", self.answer, count=len(self.same)))
+        elif self.wanted is not None:
+            text = f"{self.answer} Tried, one at a time and two: {', '.join(self.tried)}."
+            if not self.departures:
+                text += " It may be another depth, other queries or documents, or another tool."
+            elif "Several give it" in self.answer:
                 text += " Of so many, some may give it by chance: more decimals would tell."
-            notes.append(Note("departures", "info", text, count=len(self.departures)))
-        elif target is not None:
-            text = (
-                f"{self.answer} {self.search_text} It may be another depth, other queries or "
-                "documents, or a tool that is not listed."
-            )
-            notes.append(Note("none-same", "info", text))
+            code = "departures" if self.departures else "none-same"
+            notes.append(Note(code, "info", text, count=len(self.departures) or None))
         if self.lacking:
             text = f"No such measure under {', '.join(self.lacking)}."
             notes.append(Note("lacking", "info", text, count=len(self.lacking)))
@@ -325,35 +257,31 @@ class SideBySide(Shown):
         lines_of_row: dict[tuple[Any, ...], list[UnderConvention]] = {}
         for line in (*self.departures, *lines):
             problem = None if line.problem is None else line.problem.split("\n", 1)[0]
-            row_key = line.departure, self._format(line.value), problem, self.is_same(line)
+            row_key = self._format(line.value), line.departure, problem
             lines_of_row.setdefault(row_key, []).append(line)
         rows: list[list[str]] = []
         strong_cells = set()
-        for (_, value_text, problem, is_target), row_lines in lines_of_row.items():
-            if is_target:
+        for (value_text, _, problem), row_lines in lines_of_row.items():
+            if self.is_same(row_lines[0]):
                 strong_cells |= {(len(rows), 0), (len(rows), 1)}
-            simplest = min(row_lines, key=lambda line: len(line.choices))
-            shared = set(simplest.choices).intersection(*(line.choices for line in row_lines))
-            choices = [choice for choice in simplest.choices if choice in shared or not shared]
+            line = min(row_lines, key=lambda line: len(line.choices))
             largest_effect = (
-                "" if simplest.most is None else f"{simplest.most}: {format_signed(simplest.moves)}"
+                "" if line.most is None else f"{line.most}: {format_signed(line.moves)}"
             )
             names = ", ".join(line.convention for line in row_lines)
-            rows.append([value_text, names, problem or ", ".join(choices), largest_effect])
-        answers = [self.answer] if self.answer else []
+            rows.append([value_text, names, problem or ", ".join(line.choices), largest_effect])
         count = format_count(len(lines) - 1, "convention")
-        title = [*answers, f"{self.measure} of {self.run}, under {count}"]
+        title = [*filter(None, [self.answer]), f"{self.measure} of {self.run}, under {count}"]
         header = ["value", "conventions", "differs in", "largest effect"]
-        table_notes = [str(note) for note in self.notes if note.code != "same"]
+        texts = [str(note).removeprefix(self.answer).strip() for note in self.notes]
         cells = frozenset(strong_cells)
-        return [Table(header, rows, table_notes, 1, cells, title=title, n_sentences=3)]
+        return [Table(header, rows, [*filter(None, texts)], 1, cells, title=title, n_sentences=3)]
 
     def _distance(self, line: UnderConvention) -> float:
         """Return how far a convention's value is from the value asked for, to twelve decimals."""
-        target, number = self.wanted, line.value
-        return (
-            math.inf if target is None or number is None else round(abs(number - float(target)), 12)
-        )
+        if self.wanted is None or line.value is None:
+            return math.inf
+        return round(abs(line.value - float(self.wanted)), 12)
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a row for each convention; `choices` are separated by blanks."""
@@ -390,30 +318,58 @@ class SideBySide(Shown):
         }
 
 
-def _fill_line(
-    line: UnderConvention,
-    computation: Computation,
-    computation_of_choice: Mapping[str, Computation],
-    outcomes: Mapping[Computation, Outcome],
-    default_outcome: Outcome,
-) -> UnderConvention:
-    """Return a line with its number and choices; `outcomes` has each computation's number."""
-    decimals, outcome = computation.decimals, outcomes[computation]
-    choices = (*computation_of_choice, *([] if decimals is None else [rounding_text(decimals)]))
-    line = replace(line, measure=str(computation.measure), choices=choices)
-    if isinstance(outcome, CranfieldError):
-        return replace(line, problem=str(outcome))
-    line = replace(line, value=outcome)
-    if isinstance(default_outcome, CranfieldError):
-        return line
-    moves = {
-        name: choice_outcome - default_outcome
-        for name, choice in computation_of_choice.items()
-        if not isinstance(choice_outcome := outcomes[choice], CranfieldError)
-        and choice_outcome != default_outcome
-    }
-    largest = max(moves, key=lambda name: abs(moves[name]), default=None)
-    return line if largest is None else replace(line, most=largest, moves=moves[largest])
+def _compute_lines(
+    qrels: Qrels, run: Run, variants: Sequence[Variant]
+) -> dict[tuple[Variant, str], UnderConvention]:
+    """Return the number of each variant by default, and under each convention that has it.
+
+    Which choice moves a number most is looked for where there are no departures. Raises the error
+    of the default if nothing gives a number.
+    """
+    computations: dict[tuple[Variant, str], Computation] = {}
+    choices: dict[tuple[Variant, str], dict[str, Computation]] = {}
+    for variant in variants:
+        default = Computation(variant.measure, variant.judging)
+        computations[variant, _DEFAULT_CONVENTION] = default
+        for name, convention in CONVENTIONS.items():
+            with suppress(MeasureError):  # no such measure, or not with these parameters
+                computations[variant, name] = convention.find_computation(*variant[:2])
+        for key in computations.keys() - choices.keys():
+            choices[key] = dict(_list_choices(default, computations[key]))
+    choice_computations = chain.from_iterable(by_name.values() for by_name in choices.values())
+    tried = [*computations.values(), *(() if variants[0].departures else choice_computations)]
+    outcomes = compute_values(qrels, run, tried)
+    errors = [outcome for outcome in outcomes.values() if isinstance(outcome, CranfieldError)]
+    if len(errors) == len(outcomes) and not variants[0].departures:
+        raise errors[0]
+    lines = {}
+    for (variant, name), computation in computations.items():
+        default_outcome = outcomes[computations[variant, _DEFAULT_CONVENTION]]
+        outcome, decimals = outcomes[computation], computation.decimals
+        value = None if isinstance(outcome, CranfieldError) else outcome
+        moves = {
+            choice: choice_outcome - default_outcome
+            for choice, choice_computation in choices[variant, name].items()
+            if value is not None
+            and isinstance(default_outcome, float)
+            and isinstance(choice_outcome := outcomes.get(choice_computation), float)
+            and choice_outcome != default_outcome
+        }
+        largest = max(moves, key=lambda choice: abs(moves[choice]), default=None)
+        judged_only_text = ", judged_only=True" * variant.judging.judged_only
+        rounding_texts = [] if decimals is None else [rounding_text(decimals)]
+        lines[variant, name] = UnderConvention(
+            name,
+            CONVENTIONS[name].tool if name in CONVENTIONS else "the default",
+            str(computation.measure),
+            value,
+            (*variant.departures, *choices[variant, name], *rounding_texts),
+            largest,
+            None if largest is None else moves[largest],
+            str(outcome) if value is None else None,
+            f"{variant.measure}{judged_only_text}" if variant.departures else None,
+        )
+    return lines
 
 
 def _list_choices(
