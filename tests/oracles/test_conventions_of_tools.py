@@ -25,7 +25,7 @@ from cranfield import evaluate
 
 pytestmark = pytest.mark.more
 
-SEEDS = seeds(200)
+SEEDS = seeds(100)
 CUTOFFS = (1, 3, 5, 10)
 
 
