@@ -24,15 +24,15 @@ def make_groups(seed: int, *, grades: tuple[int, ...] = (0, 0, 1, 2, 3), ties: b
     return groups[:1] * chance.randint(0, 1) + groups[1:2] * chance.randint(0, 1) + groups[2:]
 
 
-def split_sides(groups: Groups, *, retrieved: float = 1, seed: int = 0) -> tuple[Any, Any]:
-    """Return the judgments and the run of some groups, of which a share was retrieved."""
+def split_sides(groups: Groups, *, share_retrieved: float = 1, seed: int = 0) -> tuple[Any, Any]:
+    """Return the judgments and the run of some groups, of which a share was share_retrieved."""
     chance = random.Random(seed)
     qrels: dict[str, dict[str, int]] = {}
     run: dict[str, dict[str, float]] = {}
     for i, group in enumerate(groups):
         for j, (grade, score) in enumerate(group):
             qrels.setdefault(str(i), {})[f"d{j}"] = grade
-            if chance.random() < retrieved:
+            if chance.random() < share_retrieved:
                 run.setdefault(str(i), {})[f"d{j}"] = score
     return qrels, run
 
@@ -46,11 +46,16 @@ def score(qrels: Any, run: Any, measures: list[str], convention: str) -> dict[st
 
 
 def assert_equal(
-    ours: dict[str, float], theirs: dict[str, float], where: object, tolerance: float = 1e-9
+    values: dict[str, float], tool_values: dict[str, float], case: object, tolerance: float = 1e-9
 ) -> None:
     """Compare values by measure."""
-    for name, value in theirs.items():
-        assert math.isclose(ours[name], value, abs_tol=tolerance), (where, name, ours[name], value)
+    for name, value in tool_values.items():
+        assert math.isclose(values[name], value, abs_tol=tolerance), (
+            case,
+            name,
+            values[name],
+            value,
+        )
 
 
 def flatten_groups(groups: Groups) -> tuple[list[int], list[float], list[int]]:

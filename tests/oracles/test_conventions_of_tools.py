@@ -141,7 +141,7 @@ def test_ranx() -> None:
     own_names = [*foreign_names.values(), *shared_names.split()]
     for seed in SEEDS:
         for ties in (False, True):
-            qrels, run = split_sides(make_groups(seed, ties=ties), retrieved=0.7, seed=seed)
+            qrels, run = split_sides(make_groups(seed, ties=ties), share_retrieved=0.7, seed=seed)
             run["9"] = {"d1": 1.0}  # without judgments
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # numba's
@@ -159,7 +159,7 @@ def test_ranx_bpref() -> None:
         groups = [
             group for group in make_groups(seed, ties=True) if len({g > 0 for g, _ in group}) > 1
         ]
-        qrels, run = split_sides(groups, retrieved=0.7, seed=seed)
+        qrels, run = split_sides(groups, share_retrieved=0.7, seed=seed)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # numba's
             theirs = ranx.evaluate(ranx.Qrels(qrels), ranx.Run(run), "bpref", make_comparable=True)
@@ -184,7 +184,7 @@ def test_ir_measures() -> None:
     for seed in SEEDS:
         for ties in (False, True):
             qrels, run = split_sides(
-                make_groups(seed, grades=(0, 0, 1, 2, 4), ties=ties), retrieved=0.7, seed=seed
+                make_groups(seed, grades=(0, 0, 1, 2, 4), ties=ties), share_retrieved=0.7, seed=seed
             )
             qrels |= {"8": {"d1": 1}}  # not retrieved
             run |= {"9": {"d1": 1.0}}  # without judgments
@@ -204,7 +204,7 @@ def test_accuracy_of_ir_measures() -> None:
     n_compared = 0
     for seed in SEEDS:
         for name in ("Accuracy", "Accuracy@3", "Accuracy(rel=2)"):
-            qrels, run = split_sides(make_groups(seed, ties=True), retrieved=0.7, seed=seed)
+            qrels, run = split_sides(make_groups(seed, ties=True), share_retrieved=0.7, seed=seed)
             measure = ir_measures.parse_measure(name)
             try:
                 theirs = ir_measures.calc_aggregate([measure], qrels, run)[measure]

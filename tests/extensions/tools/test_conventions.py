@@ -270,8 +270,8 @@ def test_a_micro_mean_of_the_slices_is_their_own() -> None:
     )
     pair = compare(systems)["RelP@5"]["b"]
     assert pair.difference == pytest.approx((0 + 1) / (1 + 5) - (1 + 2) / (1 + 5))
-    nothing = evaluate({"1": {"a": 1}}, {"1": ["x"]}, "P@5", convention="implicit")
-    assert nothing["P@5"] == 0
+    scores = evaluate({"1": {"a": 1}}, {"1": ["x"]}, "P@5", convention="implicit")
+    assert scores["P@5"] == 0
 
 
 def test_the_ideal_is_cut_where_the_list_ends() -> None:
@@ -395,8 +395,8 @@ def test_a_match_among_many_may_be_one_by_chance(value: str) -> None:
     note_codes = codes(numbers.notes)
     n_answers = len({(line.departure, round(line.value or 0, 4)) for line in numbers.departures})
     if "departures" in note_codes:
-        says_so = "by chance" in sentence(numbers.notes, "departures")
-        assert says_so == (n_answers > 1) == ("Several give it" in numbers.answer)
+        has_sentence = "by chance" in sentence(numbers.notes, "departures")
+        assert has_sentence == (n_answers > 1) == ("Several give it" in numbers.answer)
 
 
 def test_nothing_gives_a_value() -> None:
@@ -433,9 +433,8 @@ def test_the_numbers_of_the_demonstration(
     value: str, departure: str, demo_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(demo_folder)
-    outcome = invoke(
-        *("conventions", "demo/qrels.txt", "demo/bm25.run", "-m", "AP", "--value", value)
-    )
+    arguments = ["conventions", "demo/qrels.txt", "demo/bm25.run", "-m", "AP", "--value", value]
+    outcome = invoke(*arguments)
     assert outcome.stdout.splitlines()[0] == f"{value} is {departure}."
 
 

@@ -49,9 +49,12 @@ def normalized_gain(target: Target, k: int) -> float:
 
 def area(target: Target, k: int) -> float:
     """Pairs in order; 0 where the list has documents of one kind only."""
-    seen = [grade > 0 for grade in target[:k]]
+    is_relevant = [grade > 0 for grade in target[:k]]
     pairs = [
-        (i, j) for i, above in enumerate(seen) for j, below in enumerate(seen) if above > below
+        (i, j)
+        for i, above in enumerate(is_relevant)
+        for j, below in enumerate(is_relevant)
+        if above > below
     ]
     return sum(i < j for i, j in pairs) / (len(pairs) or 1)
 
@@ -77,7 +80,7 @@ def test_what_a_query_without_a_relevant_document_counts(name: str, suffix: str)
         groups = make_groups(seed, ties=False)
         qrels, run = split_sides(groups)
         for k in (1, 3, 10):
-            theirs: dict[str, float] = {}
+            expected: dict[str, float] = {}
             for measure, compute in MEASURES.items():
                 values: list[Any] = []
                 for group in groups:
@@ -87,8 +90,8 @@ def test_what_a_query_without_a_relevant_document_counts(name: str, suffix: str)
                     )
                     values.append(compute(target, k) if is_full else EMPTY[suffix])
                 numbers = [value for value in values if value is not None]
-                theirs[f"{measure}@{k}"] = sum(numbers) / len(numbers)
-            assert_equal(score(qrels, run, [*theirs], name + suffix), theirs, (seed, k), 1e-12)
+                expected[f"{measure}@{k}"] = sum(numbers) / len(numbers)
+            assert_equal(score(qrels, run, [*expected], name + suffix), expected, (seed, k), 1e-12)
 
 
 def test_what_was_not_retrieved() -> None:

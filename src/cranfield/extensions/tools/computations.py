@@ -33,7 +33,7 @@ class Adjustment(NamedTuple):
     change: Callable[[Floats, Floats], Floats]
 
 
-def count_where(level: float, number: float, helper: str, words: str) -> Adjustment:
+def adjust_level(level: float, number: float, helper: str, words: str) -> Adjustment:
     """Return what counts `number` (NaN: leaves the query out) where the helper is `level`."""
     text = f"{'left out' if math.isnan(number) else f'{number:g}'} {words}"
     return Adjustment(

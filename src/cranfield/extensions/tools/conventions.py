@@ -5,7 +5,7 @@ import operator
 from collections.abc import Mapping
 
 from cranfield.errors import OptionError, nearest_words
-from cranfield.extensions.tools.computations import Adjustment, count_where
+from cranfield.extensions.tools.computations import Adjustment, adjust_level
 from cranfield.extensions.tools.learning import LEARNING_CONVENTIONS
 from cranfield.extensions.tools.rule import Convention, rule
 
@@ -22,7 +22,7 @@ _RULES_9 = (
 )
 _RELEVANT = {"queries": "relevant"}
 _GIVEN, _ASCENDING = {"ties": "given"}, {"ties": "ascending"}
-_FOUND = count_where(0, math.nan, "RR(rel={rel})@{k}", "for a query without a hit in the first k")
+_FOUND = adjust_level(0, math.nan, "RR(rel={rel})@{k}", "for a query without a hit in the first k")
 _TIMES_TOP = Adjustment("times the query's highest grade", "IDCG@1", operator.mul)
 _ANSWERED_QUERIES = {"queries": "relevant-and-retrieved", "duplicates": "each"}
 _LLAMAINDEX_RULES = (
@@ -88,9 +88,8 @@ CONVENTIONS: Mapping[str, Convention] = {
                 "ascending; RR and the others of trec_eval, descending; Accuracy (AUC here) and "
                 "those of cwl_eval as given.",
                 "ERR and nDCG(dcg='exp-log2') are gdeval's: each query's value has five decimals.",
-                "Accuracy is a ZeroDivisionError where all documents are relevant, nNRBP NaN where "
-                "none is. RBP without rel is graded there, and Compat cut at another depth: no "
-                "rule.",
+                "Accuracy is a ZeroDivisionError where all documents are relevant. RBP without rel "
+                "is graded there, and Compat cut at another depth: no rule.",
             ),
         ),
         Convention(

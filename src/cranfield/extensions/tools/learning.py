@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from cranfield.extensions.tools.computations import Adjustment, count_where
+from cranfield.extensions.tools.computations import Adjustment, adjust_level
 from cranfield.extensions.tools.rule import Convention, Rule, rule
 
 _NONEMPTY, _RELEVANT = {"queries": "retrieved"}, {"queries": "relevant"}
@@ -15,7 +15,7 @@ _EMPTY = "for a query without a relevant document"
 _TORCHMETRICS: dict[str, tuple[Any, ...]] = {
     "torchmetrics": (
         *("all judged documents", _BELOW, {}, _N_RELEVANT, {}, {}, "Success Rprec", "P RR SetR"),
-        "Judged documents that were not retrieved fill the ranks below, but for P, R, RR and AP. "
+        "Judged documents that were not retrieved fill the ranks below, except in P, R, RR and AP. "
         "There what has a score of 0 or less counts as not relevant: it depends on the scores.",
     ),
     "torchmetrics-retrieved": (
@@ -30,25 +30,27 @@ _TORCHMETRICS: dict[str, tuple[Any, ...]] = {
 
 def _torchmetrics(name: str, action: str, number: float) -> Convention:
     """Return the convention of torchmetrics that counts an empty query as a number (NaN: not)."""
-    scope, base, above, n_relevant, ideal, over, ranked, scored, remark = _TORCHMETRICS[name]
+    scope, base, above, n_relevant, ideal, over, rank_names, score_names, remark = _TORCHMETRICS[
+        name
+    ]
     judging = {**base, "scores": "single"}
     expected = {**judging, "ties": "expected"}
     gain = "IDCG(gain={gain!r}, ideal='retrieved')" if ideal else "IDCG(gain={gain!r})"
     share, full = "P(over='returned', rel={rel})@", "for a query with relevant documents only"
 
     def count_empty(helper: str, level: float = 0, words: str = _EMPTY) -> tuple[Adjustment, ...]:
-        return () if action == "neg" else (count_where(level, number, helper, words),)
+        return () if action == "neg" else (adjust_level(level, number, helper, words),)
 
-    one_kind = count_where(1, 0, share + "{k}", full), *count_empty(n_relevant)
+    one_kind = adjust_level(1, 0, share + "{k}", full), *count_empty(n_relevant)
     return Convention(
         name if action == "neg" else f"{name}-{action}",
         f"torchmetrics 1.9.0, of {scope}, empty_target_action={action!r}",
         "torchmetrics/functional/retrieval",
         (
             rule(judging=expected, adjustments=count_empty(gain), nDCG=ideal),
-            rule(ranked, judging=judging, adjustments=count_empty(n_relevant)),
+            rule(rank_names, judging=judging, adjustments=count_empty(n_relevant)),
             rule(
-                scored,
+                score_names,
                 judging={**above, "scores": "single", "scores_above": 0},
                 adjustments=count_empty(n_relevant),
                 AP={"over": "retrieved"},
@@ -66,8 +68,8 @@ def _torchmetrics(name: str, action: str, number: float) -> Convention:
     )
 
 
-_COUNTS_1 = count_where(0, 1, _N_RELEVANT, _EMPTY)
-_GAINLESS_COUNTS_1 = count_where(0, 1, "IDCG(gain={gain!r})", _EMPTY)
+_COUNTS_1 = adjust_level(0, 1, _N_RELEVANT, _EMPTY)
+_GAINLESS_COUNTS_1 = adjust_level(0, 1, "IDCG(gain={gain!r})", _EMPTY)
 
 
 def _boosting_rules(judging: dict[str, str]) -> tuple[Rule, ...]:

@@ -54,8 +54,8 @@ class Rule:
                 raise MeasureError(
                     f"{measure}: the tool computes {definition}, which has no {foreign_names[0]}"
                 )
-            stated = {name: measure.parameters[name] for name in measure.stated}
-            return tool_measure.with_parameters(stated)
+            stated_parameters = {name: measure.parameters[name] for name in measure.stated}
+            return tool_measure.with_parameters(stated_parameters)
         parameters = {
             name: value for name, value in definition.items() if name not in measure.stated
         }

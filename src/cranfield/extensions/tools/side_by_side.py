@@ -150,7 +150,7 @@ class SideBySide(Shown):
     run_warnings: tuple[Note, ...] = ()
     # Where no convention gives the value: what gives it with departures, and those that were tried.
     departures: tuple[UnderConvention, ...] = ()
-    tried: tuple[str, ...] = ()
+    departure_texts: tuple[str, ...] = ()
     header = (
         *("run", "measure", "convention", "tool", "computed", "value", "choices", "moves_most"),
         *("change", "problem", "is_same"),
@@ -171,8 +171,8 @@ class SideBySide(Shown):
             parts = {((departure,), name) for departure in variant.departures}
             if side_by_side.is_same(line) and not matches.keys() & parts:
                 matches[variant.departures, name] = line
-        tried = [variant.departures[0] for variant in variants if len(variant.departures) == 1]
-        return replace(side_by_side, departures=(*matches.values(),), tried=(*tried,))
+        texts = tuple(variant.departures[0] for variant in variants if len(variant.departures) == 1)
+        return replace(side_by_side, departures=(*matches.values(),), departure_texts=texts)
 
     def __getitem__(self, name: str) -> UnderConvention:
         """Return the number under a convention."""
@@ -184,15 +184,20 @@ class SideBySide(Shown):
 
     def is_same(self, line: UnderConvention) -> bool:
         """Tell whether a convention's value is the value that was asked for, to its digits."""
-        if self.wanted is None or line.value is None:
+        if self._target is None or line.value is None:
             return False
         unit = Decimal(1).scaleb(-self._decimals)
-        return abs(Decimal(line.value) - self.wanted) <= unit / 2 * Decimal("1.000001")
+        return abs(Decimal(line.value) - self._target) <= unit / 2 * Decimal("1.000001")
+
+    @property
+    def _target(self) -> Decimal | None:
+        """The value that was asked for."""
+        return self.wanted
 
     @property
     def _decimals(self) -> int:
         """The number of decimals that are compared: as many as the value was typed with."""
-        exponent = 0 if self.wanted is None else int(self.wanted.as_tuple().exponent)
+        exponent = 0 if self._target is None else int(self._target.as_tuple().exponent)
         return -exponent if exponent < 0 else _WHOLE_NUMBER_DECIMALS
 
     def _format(self, value: float | None) -> str:
@@ -207,7 +212,7 @@ class SideBySide(Shown):
     @property
     def answer(self) -> str:
         """What gives the value that was asked for, in a sentence; "" if none was asked for."""
-        if self.wanted is None:
+        if self._target is None:
             return ""
         names_of_measure: dict[str, list[str]] = {}
         same_lines = sorted(filter(self.is_same, self.every), key=self._distance)
@@ -217,7 +222,7 @@ class SideBySide(Shown):
         if not names_of_measure:
             nearest = min(self.every, key=self._distance)
             number_text = f"{nearest.convention}, {self._format(nearest.value)}"
-            return f"Nothing that was tried gives {self.wanted}. The nearest is {number_text}."
+            return f"Nothing that was tried gives {self._target}. The nearest is {number_text}."
         texts = []
         for text, names in names_of_measure.items():
             more_text = f" and {len(names) - 3} more" if len(names) > 3 else ""
@@ -225,18 +230,18 @@ class SideBySide(Shown):
             if _DEFAULT_CONVENTION in names:
                 under_text = " by default" if text == f"{self.measure}" else ""
             texts.append(text + under_text)
-        several_text = f" Several give it: also {'; '.join(texts[1:3])}" if texts[1:] else ""
-        several_text += f", and {len(texts) - 3} more" if len(texts) > 3 else ""
-        return f"{self.wanted} is {texts[0]}.{several_text and several_text + '.'}"
+        further_text = f" Several give it: also {'; '.join(texts[1:3])}" if texts[1:] else ""
+        further_text += f", and {len(texts) - 3} more" if len(texts) > 3 else ""
+        return f"{self._target} is {texts[0]}.{further_text and further_text + '.'}"
 
     @property
     def notes(self) -> Sequence[Note]:
         """Notes on what gives the value that was asked for, and on who lacks the measure."""
         notes = [*self.run_warnings]
-        if self.wanted is not None and self.same:
+        if self._target is not None and self.same:
             notes.append(Note("same", "info", self.answer, count=len(self.same)))
-        elif self.wanted is not None:
-            text = f"{self.answer} Tried, one at a time and two: {', '.join(self.tried)}."
+        elif self._target is not None:
+            text = f"{self.answer} Tried, one at a time and two: {', '.join(self.departure_texts)}."
             if not self.departures:
                 text += " It may be another depth, other queries or documents, or another tool."
             elif "Several give it" in self.answer:
@@ -253,7 +258,7 @@ class SideBySide(Shown):
 
         The default is first, or, where a value was asked for, what gives it or is nearest to it.
         """
-        lines = sorted(self.every, key=self._distance) if self.wanted is not None else self.every
+        lines = sorted(self.every, key=self._distance) if self._target is not None else self.every
         lines_of_row: dict[tuple[Any, ...], list[UnderConvention]] = {}
         for line in (*self.departures, *lines):
             problem = None if line.problem is None else line.problem.split("\n", 1)[0]
@@ -265,11 +270,13 @@ class SideBySide(Shown):
             if self.is_same(row_lines[0]):
                 strong_cells |= {(len(rows), 0), (len(rows), 1)}
             line = min(row_lines, key=lambda line: len(line.choices))
+            shared = set(line.choices).intersection(*(line.choices for line in row_lines))
+            choices = [choice for choice in line.choices if choice in shared or not shared]
             largest_effect = (
                 "" if line.most is None else f"{line.most}: {format_signed(line.moves)}"
             )
             names = ", ".join(line.convention for line in row_lines)
-            rows.append([value_text, names, problem or ", ".join(line.choices), largest_effect])
+            rows.append([value_text, names, problem or ", ".join(choices), largest_effect])
         count = format_count(len(lines) - 1, "convention")
         title = [*filter(None, [self.answer]), f"{self.measure} of {self.run}, under {count}"]
         header = ["value", "conventions", "differs in", "largest effect"]
@@ -279,9 +286,9 @@ class SideBySide(Shown):
 
     def _distance(self, line: UnderConvention) -> float:
         """Return how far a convention's value is from the value asked for, to twelve decimals."""
-        if self.wanted is None or line.value is None:
+        if self._target is None or line.value is None:
             return math.inf
-        return round(abs(line.value - float(self.wanted)), 12)
+        return round(abs(line.value - float(self._target)), 12)
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a row for each convention; `choices` are separated by blanks."""
@@ -297,7 +304,7 @@ class SideBySide(Shown):
                 line.most,
                 line.moves,
                 line.problem,
-                None if self.wanted is None else self.is_same(line),
+                None if self._target is None else self.is_same(line),
             )
             for line in (*self.departures, *self.every)
         )
@@ -307,7 +314,7 @@ class SideBySide(Shown):
         return {
             "run": self.run,
             "measure": str(self.measure),
-            "value": None if self.wanted is None else str(self.wanted),
+            "value": None if self._target is None else str(self._target),
             "conventions": [
                 {**vars(line), "choices": [*line.choices], "is_same": self.is_same(line)}
                 for line in self.every
@@ -337,8 +344,11 @@ def _compute_lines(
         for key in computations.keys() - choices.keys():
             choices[key] = dict(_list_choices(default, computations[key]))
     choice_computations = chain.from_iterable(by_name.values() for by_name in choices.values())
-    tried = [*computations.values(), *(() if variants[0].departures else choice_computations)]
-    outcomes = compute_values(qrels, run, tried)
+    all_computations = [
+        *computations.values(),
+        *(() if variants[0].departures else choice_computations),
+    ]
+    outcomes = compute_values(qrels, run, all_computations)
     errors = [outcome for outcome in outcomes.values() if isinstance(outcome, CranfieldError)]
     if len(errors) == len(outcomes) and not variants[0].departures:
         raise errors[0]
