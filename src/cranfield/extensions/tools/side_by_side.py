@@ -271,18 +271,19 @@ class SideBySide(Shown):
                 strong_cells |= {(len(rows), 0), (len(rows), 1)}
             line = min(row_lines, key=lambda line: len(line.choices))
             shared = set(line.choices).intersection(*(line.choices for line in row_lines))
-            choices = [choice for choice in line.choices if choice in shared or not shared]
-            largest_effect = (
-                "" if line.most is None else f"{line.most}: {format_signed(line.moves)}"
-            )
+            choices = [
+                f"{choice} ({format_signed(line.moves)})" if choice == line.most else choice
+                for choice in line.choices
+                if choice in shared or not shared
+            ]
             names = ", ".join(line.convention for line in row_lines)
-            rows.append([value_text, names, problem or ", ".join(choices), largest_effect])
+            rows.append([value_text, names, problem or ", ".join(choices)])
         count = format_count(len(lines) - 1, "convention")
         title = [*filter(None, [self.answer]), f"{self.measure} of {self.run}, under {count}"]
-        header = ["value", "conventions", "differs in", "largest effect"]
+        header = ["value", "conventions", "differs in (largest effect)"]
         texts = [str(note).removeprefix(self.answer).strip() for note in self.notes]
         cells = frozenset(strong_cells)
-        return [Table(header, rows, [*filter(None, texts)], 1, cells, title=title, n_sentences=3)]
+        return [Table(header, rows, [*filter(None, texts)], 1, cells, title=title, n_sentences=2)]
 
     def _distance(self, line: UnderConvention) -> float:
         """Return how far a convention's value is from the value asked for, to twelve decimals."""
