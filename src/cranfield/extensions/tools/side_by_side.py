@@ -186,8 +186,7 @@ class SideBySide(Shown):
         """Tell whether a convention's value is the value that was asked for, to its digits."""
         if self._target is None or line.value is None:
             return False
-        unit = Decimal(1).scaleb(-self._decimals)
-        return abs(Decimal(line.value) - self._target) <= unit / 2 * Decimal("1.000001")
+        return abs(Decimal(line.value) - self._target) <= self._unit / 2 * Decimal("1.000001")
 
     @property
     def _target(self) -> Decimal | None:
@@ -195,14 +194,15 @@ class SideBySide(Shown):
         return self.wanted
 
     @property
-    def _decimals(self) -> int:
-        """The number of decimals that are compared: as many as the value was typed with."""
+    def _unit(self) -> Decimal:
+        """One in the last decimal that is compared: as many as the value was typed with."""
         exponent = 0 if self._target is None else int(self._target.as_tuple().exponent)
-        return -exponent if exponent < 0 else _WHOLE_NUMBER_DECIMALS
+        return Decimal(1).scaleb(exponent if exponent < 0 else -_WHOLE_NUMBER_DECIMALS)
 
-    def _format(self, value: float | None) -> str:
-        """Return a value as text, with the decimals that are compared, four at least."""
-        return format_number(value, max(self._decimals, _WHOLE_NUMBER_DECIMALS))
+    @property
+    def _decimals(self) -> int:
+        """The number of decimals that are shown: those that are compared, four at least."""
+        return max(-int(self._unit.as_tuple().exponent), _WHOLE_NUMBER_DECIMALS)
 
     @cached_property
     def same(self) -> list[str]:
@@ -221,7 +221,7 @@ class SideBySide(Shown):
             names.append(line.convention)
         if not names_of_measure:
             nearest = min(self.every, key=self._distance)
-            number_text = f"{nearest.convention}, {self._format(nearest.value)}"
+            number_text = f"{nearest.convention}, {format_number(nearest.value, self._decimals)}"
             return f"Nothing that was tried gives {self._target}. The nearest is {number_text}."
         texts = []
         for text, names in names_of_measure.items():
@@ -262,7 +262,7 @@ class SideBySide(Shown):
         lines_of_row: dict[tuple[Any, ...], list[UnderConvention]] = {}
         for line in (*self.departures, *lines):
             problem = None if line.problem is None else line.problem.split("\n", 1)[0]
-            row_key = self._format(line.value), line.departure, problem
+            row_key = format_number(line.value, self._decimals), line.departure, problem
             lines_of_row.setdefault(row_key, []).append(line)
         rows: list[list[str]] = []
         strong_cells = set()
@@ -286,10 +286,10 @@ class SideBySide(Shown):
         return [Table(header, rows, [*filter(None, texts)], 1, cells, title=title, n_sentences=2)]
 
     def _distance(self, line: UnderConvention) -> float:
-        """Return how far a convention's value is from the value asked for, to twelve decimals."""
+        """Return how far a convention's value, as it is shown, is from the value asked for."""
         if self._target is None or line.value is None:
             return math.inf
-        return round(abs(line.value - float(self._target)), 12)
+        return abs(round(line.value, self._decimals) - float(self._target))
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a row for each convention; `choices` are separated by blanks."""
