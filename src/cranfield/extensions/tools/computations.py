@@ -82,10 +82,8 @@ def compute_values(
     qrels: Qrels, run: Run, computations: Iterable[Computation]
 ) -> dict[Computation, Outcome]:
     """Return the number of each computation, or its error; measures judged alike go together."""
-    outcomes: dict[Computation, Outcome] = {}
-    for group in watch_steps(group_alike(computations), "conventions"):
-        outcomes |= _average_alike(qrels, run, group)
-    return outcomes
+    groups = watch_steps(group_alike(computations), "conventions")
+    return dict(chain.from_iterable(_average_alike(qrels, run, group).items() for group in groups))
 
 
 def _average_alike(

@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 from cranfield.extensions.tools.computations import Adjustment, adjust_level
-from cranfield.extensions.tools.rule import Convention, Rule, rule
+from cranfield.extensions.tools.rule import Convention, rule
 
 _NONEMPTY, _RELEVANT = {"queries": "retrieved"}, {"queries": "relevant"}
 _BELOW = {"unretrieved": "below"}
@@ -68,19 +68,10 @@ def _torchmetrics(name: str, action: str, number: float) -> Convention:
     )
 
 
-_COUNTS_1 = adjust_level(0, 1, _N_RELEVANT, _EMPTY)
-_GAINLESS_COUNTS_1 = adjust_level(0, 1, "IDCG(gain={gain!r})", _EMPTY)
-
-
-def _boosting_rules(judging: dict[str, str]) -> tuple[Rule, ...]:
-    """Return the rules of tools that count a group without relevant documents as 1."""
-    return (
-        rule(judging=judging, adjustments=[_GAINLESS_COUNTS_1], nDCG={"gain": "exp2"}),
-        rule(judging=judging, adjustments=[_COUNTS_1], AP={"over": "reachable"}),
-    )
-
-
-_SINGLE_GIVEN = {"ties": "given", "scores": "single"}
+_EMPTY_IS_1 = [adjust_level(0, 1, _N_RELEVANT, _EMPTY)]
+_GAINLESS_IS_1 = [adjust_level(0, 1, "IDCG(gain={gain!r})", _EMPTY)]
+_GIVEN, _SINGLE = {"ties": "given"}, {"ties": "given", "scores": "single"}
+_EXPECTED = {**_BELOW, "ties": "expected"}
 _MICRO_MEAN = Adjustment(
     "a mean weighted by min(k, relevant)",
     "IDCG(gain=('binary', {rel}), discount='none')@{k}",
@@ -93,14 +84,10 @@ LEARNING_CONVENTIONS: tuple[Convention, ...] = (
         "scikit-learn 1.9.1, of all judged documents",
         "sklearn/metrics/_ranking.py",
         (
-            rule("nDCG DCG", judging={**_BELOW, "ties": "expected"}),
-            rule(
-                judging={**_BELOW, "ties": "expected"},
-                adjustments=[_COUNTS_1],
-                AP={"tie_rank": "last"},
-            ),
+            rule("nDCG DCG", judging=_EXPECTED),
+            rule(judging=_EXPECTED, adjustments=_EMPTY_IS_1, AP={"tie_rank": "last"}),
             rule("LastRel", judging={**_BELOW, "ties": "worst"}),
-            rule("AUC", judging={**_BELOW, "ties": "worst"}, adjustments=[_COUNTS_1]),
+            rule("AUC", judging={**_BELOW, "ties": "worst"}, adjustments=_EMPTY_IS_1),
         ),
         (
             "Judged documents that were not retrieved fill the ranks below.",
@@ -125,14 +112,21 @@ LEARNING_CONVENTIONS: tuple[Convention, ...] = (
         "lightgbm",
         "LightGBM 4.7.0, metric ndcg and map",
         "src/metric/rank_metric.hpp, map_metric.hpp, dcg_calculator.cpp",
-        _boosting_rules({"ties": "given"}),
+        (
+            rule(judging=_GIVEN, adjustments=_GAINLESS_IS_1, nDCG={"gain": "exp2"}),
+            rule(judging=_GIVEN, adjustments=_EMPTY_IS_1, AP={"over": "reachable"}),
+        ),
         ("With label_gain=[0, 1, 3], nDCG(gain={1: 1, 2: 3}). A grade below 0 is an error.",),
     ),
     Convention(
         "xgboost",
         "XGBoost 3.2.0, eval_metric ndcg, map and pre",
         "src/metric/rank_metric.cc, src/common/ranking_utils.h",
-        (*_boosting_rules(_SINGLE_GIVEN), rule(judging=_SINGLE_GIVEN, P={"over": "returned"})),
+        (
+            rule(judging=_SINGLE, adjustments=_GAINLESS_IS_1, nDCG={"gain": "exp2"}),
+            rule(judging=_SINGLE, adjustments=_EMPTY_IS_1, AP={"over": "reachable"}),
+            rule(judging=_SINGLE, P={"over": "returned"}),
+        ),
         (
             "ndcg@k- and map@k- count 0 for a query without a relevant document.",
             "With ndcg_exp_gain=False, nDCG(gain='linear'). It adds up floats of 32 bits.",

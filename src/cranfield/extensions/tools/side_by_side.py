@@ -1,7 +1,7 @@
 """conventions: one number under every convention, what differs, and which choice moves it most."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
@@ -9,13 +9,14 @@ from itertools import chain
 from typing import Any, Unpack
 
 from cranfield.data.judge import list_warnings
+from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels, QrelsLike
 from cranfield.data.run import Run, RunLike, SeveralRuns
 from cranfield.errors import CranfieldError, MeasureError, OptionError
 from cranfield.extensions import keywords
 from cranfield.extensions.tools.computations import Computation, compute_values
 from cranfield.extensions.tools.conventions import CONVENTIONS
-from cranfield.extensions.tools.departures import Variant, list_variants
+from cranfield.extensions.tools.departures import list_departures
 from cranfield.extensions.tools.rule import rounding_text
 from cranfield.lazy import cached_property
 from cranfield.measures import Measure
@@ -159,20 +160,21 @@ class SideBySide(Shown):
     @classmethod
     def of(cls, qrels: Qrels, run: Run, measure: Measure, target: Decimal | None) -> "SideBySide":
         """Compute a measure of a run under every convention that has it."""
-        lines = [*_compute_lines(qrels, run, [Variant(measure)]).values()]
+        lines = [*_compute_lines(qrels, run, {Computation(measure, Judging()): ()}).values()]
         names = [line.convention for line in lines]
         lacking = tuple(name for name in CONVENTIONS if name not in names)
         side_by_side = cls(measure, run.name, (*lines,), lacking, target)
         if target is None or side_by_side.same:
             return side_by_side
-        variants = list_variants(qrels, measure)
+        departures_of_variant = list_departures(qrels, measure)
         matches: dict[tuple[tuple[str, ...], str], UnderConvention] = {}
-        for (variant, name), line in _compute_lines(qrels, run, variants).items():
-            parts = {((departure,), name) for departure in variant.departures}
+        for (variant, name), line in _compute_lines(qrels, run, departures_of_variant).items():
+            departures = departures_of_variant[variant]
+            parts = {((departure,), name) for departure in departures}
             if side_by_side.is_same(line) and not matches.keys() & parts:
-                matches[variant.departures, name] = line
-        texts = tuple(variant.departures[0] for variant in variants if len(variant.departures) == 1)
-        return replace(side_by_side, departures=(*matches.values(),), departure_texts=texts)
+                matches[departures, name] = line
+        texts = [names[0] for names in departures_of_variant.values() if len(names) == 1]
+        return replace(side_by_side, departures=(*matches.values(),), departure_texts=(*texts,))
 
     def __getitem__(self, name: str) -> UnderConvention:
         """Return the number under a convention."""
@@ -327,35 +329,35 @@ class SideBySide(Shown):
 
 
 def _compute_lines(
-    qrels: Qrels, run: Run, variants: Sequence[Variant]
-) -> dict[tuple[Variant, str], UnderConvention]:
+    qrels: Qrels, run: Run, departures_of_variant: Mapping[Computation, tuple[str, ...]]
+) -> dict[tuple[Computation, str], UnderConvention]:
     """Return the number of each variant by default, and under each convention that has it.
 
-    Which choice moves a number most is looked for where there are no departures. Raises the error
-    of the default if nothing gives a number.
+    Which choice moves a number most is looked for where there are no departures; then, too, the
+    error of the default is raised if nothing gives a number.
     """
-    computations: dict[tuple[Variant, str], Computation] = {}
-    choices: dict[tuple[Variant, str], dict[str, Computation]] = {}
-    for variant in variants:
-        default = Computation(variant.measure, variant.judging)
-        computations[variant, _DEFAULT_CONVENTION] = default
+    computations: dict[tuple[Computation, str], Computation] = {}
+    choices: dict[tuple[Computation, str], dict[str, Computation]] = {}
+    for variant in departures_of_variant:
+        computations[variant, _DEFAULT_CONVENTION] = variant
         for name, convention in CONVENTIONS.items():
             with suppress(MeasureError):  # no such measure, or not with these parameters
                 computations[variant, name] = convention.find_computation(*variant[:2])
         for key in computations.keys() - choices.keys():
-            choices[key] = dict(_list_choices(default, computations[key]))
+            choices[key] = dict(_list_choices(variant, computations[key]))
+    has_departures = any(departures_of_variant.values())
     choice_computations = chain.from_iterable(by_name.values() for by_name in choices.values())
     all_computations = [
         *computations.values(),
-        *(() if variants[0].departures else choice_computations),
+        *(() if has_departures else choice_computations),
     ]
     outcomes = compute_values(qrels, run, all_computations)
     errors = [outcome for outcome in outcomes.values() if isinstance(outcome, CranfieldError)]
-    if len(errors) == len(outcomes) and not variants[0].departures:
+    if len(errors) == len(outcomes) and not has_departures:
         raise errors[0]
     lines = {}
     for (variant, name), computation in computations.items():
-        default_outcome = outcomes[computations[variant, _DEFAULT_CONVENTION]]
+        default_outcome, departures = outcomes[variant], departures_of_variant[variant]
         outcome, decimals = outcomes[computation], computation.decimals
         value = None if isinstance(outcome, CranfieldError) else outcome
         moves = {
@@ -374,11 +376,11 @@ def _compute_lines(
             CONVENTIONS[name].tool if name in CONVENTIONS else "the default",
             str(computation.measure),
             value,
-            (*variant.departures, *choices[variant, name], *rounding_texts),
+            (*departures, *choices[variant, name], *rounding_texts),
             largest,
             None if largest is None else moves[largest],
             str(outcome) if value is None else None,
-            f"{variant.measure}{judged_only_text}" if variant.departures else None,
+            f"{variant.measure}{judged_only_text}" if departures else None,
         )
     return lines
 
