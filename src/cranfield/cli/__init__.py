@@ -92,15 +92,15 @@ class Refusal(click.ClickException):
         super().__init__("\n".join(map(escape_unprintable, message.split("\n"))))
 
 
+def _option_names(command: click.Command) -> set[str]:
+    """Return the names of a command's options, short and long."""
+    return {option_name for parameter in command.params for option_name in parameter.opts}
+
+
 def name_errors_option(command: click.Command | None, text: str) -> str:
     """Return an error's text; where the command has no option --errors, evaluate's is named."""
-    option_names = {
-        option_name
-        for parameter in (command.params if command else [])
-        for option_name in parameter.opts
-    }
     elsewhere = text.replace("(--errors skip)", "(cranfield evaluate --errors skip)")
-    return text if "--errors" in option_names else elsewhere
+    return text if command and "--errors" in _option_names(command) else elsewhere
 
 
 _UNDONE_TEXT = "what was not finished is undone."
@@ -118,53 +118,20 @@ def printable_error(error: click.UsageError) -> click.UsageError:
     return click.UsageError(escape_unprintable(error.format_message()), error.ctx)
 
 
-# An option that people type -> the option of some commands that they mean.
-_MEANT_OPTIONS = {"-q": "--query", "--rows": "--limit", "--columns": "--layout"}
-_MEANT_OPTIONS |= dict.fromkeys(("--min", "--minimum", "--threshold", "--atleast"), "--at-least")
-# Options that people type to see the worst queries; the hints say which command lists them.
-_WORST_OPTIONS = ("-q", "--per-query", "--sort", "--sort-by", "--worst", "--bottom", "--changes")
-_TWO_RUNS_HINT = (
-    "`cranfield explain` with the same files, two of them runs, lists the queries that got worse "
-    "or better, the worst first; so does --changes N here."
-)
-_WORST_QUERIES_HINTS = {
-    "evaluate": "`cranfield explain` with the same files lists the queries of one run, the worst "
-    "first, or of two runs those that changed; -q shows all queries here.",
-    "compare": _TWO_RUNS_HINT,
-    "gate": _TWO_RUNS_HINT,
-}
-_SAVE_FIRST_HINT = (
-    "Save the scores first: cranfield evaluate QRELS RUN... --convention NAME -q -o scores.json; "
-    "then --saved scores.json."
-)
-_SAME_QUERIES_HINT = (
-    "Systems are compared over the same queries: --missing drop leaves out those that one of them "
-    "has not answered."
-)
-_MEANT_OPTIONS |= {"--doc-map": "--map-docs", "--collapse": "--map-docs-keep"}
-
-
 def _no_option_error(error: click.NoSuchOption) -> click.UsageError:
-    """Return the error on an unknown option, with the option that the user may mean."""
-    typed_option = error.option_name.partition("=")[0]
-    option_names = {
-        option_name
-        for parameter in (error.ctx.command.params if error.ctx else [])
-        for option_name in parameter.opts
-    }
-    if typed_option == "--convention" and "--saved" in option_names:
-        return click.UsageError(f"{error.message} {_SAVE_FIRST_HINT}", error.ctx)
-    if typed_option == "--queries" and "--missing" in option_names:
-        return click.UsageError(f"{error.message.split(' (')[0]} {_SAME_QUERIES_HINT}", error.ctx)
-    meant_option = _MEANT_OPTIONS.get(typed_option)
-    if meant_option not in option_names:
-        command = error.ctx.info_name if error.ctx else None
-        if typed_option in _WORST_OPTIONS and command in ("evaluate", "compare", "gate"):
-            return click.UsageError(
-                f"{error.message.split(' (')[0]} {_WORST_QUERIES_HINTS[command]}", error.ctx
-            )
+    """Return the error on an unknown option, with what to type in its place if that is known."""
+    option = error.option_name.partition("=")[0]
+    ctx = error.ctx
+    if ctx is None:
         return error
-    return click.UsageError(f"{error.message} Did you mean '{meant_option}'?", error.ctx)
+    words = ctx.meta.get(TYPED_KEY, [])
+    if isinstance(ctx.command, _Commands):
+        answer = answer_without_command(words, COMMANDS, _option_names(load_command("evaluate")))
+    else:
+        answer = answer_option(option, ctx.info_name, _option_names(ctx.command), words)
+    if answer is None:
+        return error
+    return click.UsageError(f"{error.message.split(' (')[0]} {answer}", ctx)
 
 
 class _Commands(click.Group):
@@ -196,7 +163,11 @@ class _Commands(click.Group):
                 args = ["--help"] if names == ["help"] else [*names, "--help"]
             case ["version"]:
                 args = ["--version"]
-        return super().parse_args(ctx, args)
+        ctx.meta[TYPED_KEY] = [*args]
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            raise printable_error(_no_option_error(error)) from None
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         name = args[0]
@@ -204,8 +175,11 @@ class _Commands(click.Group):
             import difflib
 
             close_names = difflib.get_close_matches(name, COMMANDS, 1)
-            guess_phrase = f" Did you mean {close_names[0]!r}?" if close_names else ""
-            ctx.fail(f"No such command {name!r}.{guess_phrase}")
+            answer = f"Did you mean {close_names[0]!r}?" if close_names else ""
+            if os.path.isfile(name):
+                options = _option_names(load_command("evaluate"))
+                answer = answer_without_command(args, COMMANDS, options) or answer
+            ctx.fail(f"No such command {name!r}. {answer}".rstrip())
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
