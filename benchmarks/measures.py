@@ -70,7 +70,7 @@ def time_all_measures(repeats: int) -> None:
 
     def judge_runs() -> list[Judged]:
         matched_runs = judge_all(judgments, [Run(run) for run in runs])
-        return [meeting.judged for meeting in matched_runs]
+        return [matched_run.judged for matched_run in matched_runs]
 
     def time_plan(plan_measures: list[Measure]) -> Callable[[], float]:
         def time_values() -> float:

@@ -102,7 +102,7 @@ def measure_load(page: Page) -> tuple[float, float, float]:
     paint = page.evaluate(
         'performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? NaN'
     )
-    return paint, page.evaluate("watched.unwritten_piece"), max(page.long_tasks(), default=0)
+    return paint, page.evaluate("watched.ready"), max(page.long_tasks(), default=0)
 
 
 def scroll(page: Page) -> None:

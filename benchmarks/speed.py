@@ -124,7 +124,8 @@ def print_costs(
 ) -> None:
     """Print the costs of each side, and their ratio to cranfield's.
 
-    The bars: the other side takes at least `times` as long, cranfield at most `memory` (MB).
+    The bars: the other side takes at least `least_ratio` times as long, cranfield at most
+    `max_memory` (MB).
     """
     print(f"\n{title}")
     cranfield_cost = costs["cranfield"]

@@ -156,7 +156,7 @@ def folders() -> list[str]:
 
 
 def main() -> None:
-    """Print the places, or write plain_levels.toml."""
+    """Print the places, or with --rates how many there are for 1,000 lines."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("paths", nargs="*", type=Path, help="files or folders; all by default")
     parser.add_argument("--rates", action="store_true", help="the places for 1,000 lines")

@@ -107,8 +107,8 @@ class Variant:
     """One way to call a tool, and the corresponding measures of cranfield.
 
     `measures` maps the driver's name of a measure, without its cutoff, to cranfield's name, or to
-    "CONVENTION: MEASURE" for another convention; "" if there is none. `apart` tells which values
-    follow no known rule: they are counted, not compared.
+    "CONVENTION: MEASURE" for another convention; "" if there is none. `has_no_rule` tells which
+    values follow no known rule: they are counted, not compared.
     """
 
     convention: str | None = None  # None: no convention has these numbers

@@ -23,7 +23,8 @@ _NAMES = {
     "comparison.compare": "compare",
     "comparison.comparison": "Comparison",
     "comparison.gate": "gate",
-    "extensions.report.paper_table": "PaperTable paper_table",
+    "extensions.report.paper_result": "PaperTable",
+    "extensions.report.paper_table": "paper_table",
     "extensions.labels.human.human_labels": "prediction_powered",
     "comparison.intervals": "Intervals intervals",
     "extensions.collections.macro": "CollectionComparison compare_collections",
@@ -151,7 +152,7 @@ if TYPE_CHECKING:  # "as" says to type checkers that a name is public
     from cranfield.extensions.power.power import power as power
     from cranfield.extensions.power.power import queries_needed as queries_needed
     from cranfield.extensions.power.power import seeds_needed as seeds_needed
-    from cranfield.extensions.report.paper_table import PaperTable as PaperTable
+    from cranfield.extensions.report.paper_result import PaperTable as PaperTable
     from cranfield.extensions.report.paper_table import paper_table as paper_table
     from cranfield.extensions.report.report import Report as Report
     from cranfield.extensions.report.report import report as report

@@ -72,9 +72,8 @@ class WithTexts(Shown):
     plain_result: Shown
     sources: Mapping[str, TextsLike]  # {heading of a column of ids: texts}
     table_options: Mapping[str, Any]
-    _text_of_id: dict[str, dict[str, str | None]] = field(
-        default_factory=dict
-    )  # {heading: {id: text}}; None: the id has no text
+    # {heading: {id: text}}; None: the id has no text.
+    _text_of_id: dict[str, dict[str, str | None]] = field(default_factory=dict)
 
     @property
     def forms(self) -> Mapping[str, str]:  # type: ignore[override] # those of the result

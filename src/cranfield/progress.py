@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from time import monotonic
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 from cranfield.errors import escape_unprintable
 from cranfield.options import Options, check_option, option
@@ -102,9 +102,8 @@ class Watch:
         """Begin a stage within the stages that have not ended, and return it."""
         if not self.stages:
             self._began = monotonic()
-            self._next_draw = (
-                self._began + SHOW_AFTER if self._next_draw is None else self._next_draw
-            )
+            if self._next_draw is None:
+                self._next_draw = self._began + SHOW_AFTER
         self.stages.append(stage := Stage(self, activity, total, unit))
         self.redraw()
         return stage
@@ -136,11 +135,9 @@ class Watch:
             for open_stage in reversed(self.stages)
             if open_stage.n_done or open_stage.unit != "bytes"
         )
-        shown_stage = next(shown_stages, self.stages[-1])
         seconds_left = (now - self._began) * (1 - share) / share if share else None
-        self._bar.draw(
-            shown_stage.activity, share, (shown_stage.n_done, shown_stage.unit), seconds_left
-        )
+        stage = next(shown_stages, self.stages[-1])
+        self._bar.draw(Status(stage.activity, share, stage.n_done, stage.unit, seconds_left))
 
     def close(self) -> None:
         """Remove the bar."""
@@ -303,20 +300,28 @@ def _shorten_activity(activity: str) -> str:
     return f"\N{HORIZONTAL ELLIPSIS}{text[1 - _MAX_ACTIVITY_LENGTH :]}"
 
 
-def _describe_progress(
-    share: float | None, done_count: tuple[int, str], seconds_left: float | None
-) -> str:
-    """Return the share done and the time left, in words: "45 %, 0:12 left"."""
-    n, unit = done_count
-    if share is None:
-        return f"{n / 1e6:,.0f} MB" if unit == "bytes" else f"{n:,} {unit}"
-    if seconds_left is None:
-        return f"{share:.0%}"
-    minutes, seconds = divmod(round(seconds_left), 60)
-    clock = f"{minutes}:{seconds:02}"
-    if minutes >= 60:
-        clock = f"{minutes // 60}:{minutes % 60:02}:{seconds:02}"
-    return f"{share:.0%}, {clock} left"
+class Status(NamedTuple):
+    """How far a call is."""
+
+    activity: str
+    share: float | None  # done, 0 to 1; None: not known, as of the seconds
+    n_done: int
+    unit: str
+    seconds_left: float | None
+
+    def describe(self) -> str:
+        """Return the share done and the time left, in words: "45 %, 0:12 left"."""
+        if self.share is None and self.unit == "bytes":
+            return f"{self.n_done / 1e6:,.0f} MB"
+        if self.share is None:
+            return f"{self.n_done:,} {self.unit}"
+        if self.seconds_left is None:
+            return f"{self.share:.0%}"
+        minutes, seconds = divmod(round(self.seconds_left), 60)
+        clock = f"{minutes}:{seconds:02}"
+        if minutes >= 60:
+            clock = f"{minutes // 60}:{minutes % 60:02}:{seconds:02}"
+        return f"{self.share:.0%}, {clock} left"
 
 
 class _TerminalBar:
@@ -338,20 +343,14 @@ class _TerminalBar:
         )
         self._task = self._lines.add_task("", total=None, far="")
 
-    def draw(
-        self,
-        activity: str,
-        share: float | None,
-        done_count: tuple[int, str],
-        seconds_left: float | None,
-    ) -> None:
-        """Show an activity, its share, 0 to 1, and the seconds left; None: not known."""
+    def draw(self, status: Status) -> None:
+        """Show an activity, and how far it is."""
         self._lines.update(
             self._task,
-            description=_shorten_activity(activity),
-            total=None if share is None else 1.0,
-            completed=share or 0.0,
-            far=_describe_progress(share, done_count, seconds_left),
+            description=_shorten_activity(status.activity),
+            total=None if status.share is None else 1.0,
+            completed=status.share or 0.0,
+            far=status.describe(),
         )
         if self._lines.live.is_started:
             self._lines.refresh()
@@ -369,23 +368,12 @@ class _NotebookBar:
     def __init__(self) -> None:
         self._handle: Any = None
 
-    def draw(
-        self,
-        activity: str,
-        share: float | None,
-        done_count: tuple[int, str],
-        seconds_left: float | None,
-    ) -> None:
-        """Show an activity, its share and the time left below the cell."""
-        words, far = (
-            html.escape(_shorten_activity(activity)),
-            html.escape(_describe_progress(share, done_count, seconds_left)),
-        )
-        value_attribute = "" if share is None else f' value="{share:.3f}"'
-        self._show(
-            f"{words} <progress{value_attribute}></progress> {far}",
-            f"{_shorten_activity(activity)} {far}",
-        )
+    def draw(self, status: Status) -> None:
+        """Show an activity, and how far it is, below the cell."""
+        activity, far = _shorten_activity(status.activity), html.escape(status.describe())
+        value_attribute = "" if status.share is None else f' value="{status.share:.3f}"'
+        bar = f"<progress{value_attribute}></progress>"
+        self._show(f"{html.escape(activity)} {bar} {far}", f"{activity} {far}")
 
     def close(self) -> None:
         """Show nothing in the place of the bar."""

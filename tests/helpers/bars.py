@@ -15,15 +15,9 @@ class Bar:
         self.drawings: list[tuple[str, float | None, tuple[int, str]]] = []
         self.n_closed = 0
 
-    def draw(
-        self,
-        activity: str,
-        share: float | None,
-        done_count: tuple[int, str],
-        seconds_left: float | None,
-    ) -> None:
-        assert seconds_left is None or seconds_left >= 0
-        self.drawings.append((activity, share, done_count))
+    def draw(self, status: progress.Status) -> None:
+        assert status.seconds_left is None or status.seconds_left >= 0
+        self.drawings.append((status.activity, status.share, (status.n_done, status.unit)))
 
     def close(self) -> None:
         self.n_closed += 1

@@ -22,6 +22,7 @@ import pytest
 
 from cranfield import (
     AP,
+    Comparison,
     InputError,
     Qrels,
     Run,
@@ -31,6 +32,7 @@ from cranfield import (
     correlate,
     evaluate,
     explain,
+    figures,
     gate,
     joint_bounds,
     nDCG,
@@ -245,6 +247,12 @@ def test_the_standard_input_is_read_to_be_sent(monkeypatch: pytest.MonkeyPatch) 
     assert evaluate_all(Qrels({"q1": {"d1": 1}}), run)["q1"]["AP"] == 1 / 2, "and here it still is"
 
 
+def judge_and_return(comparison: Comparison) -> Comparison:
+    """Return a comparison after a figure's points were computed, for which its runs are judged."""
+    figures.judged_by_rank(comparison, 5)
+    return comparison
+
+
 RESULTS: dict[str, Callable[[Any, Any, Any], Any]] = {
     "qrels": lambda qrels, a, b: qrels,
     "run": lambda qrels, a, b: a,
@@ -252,6 +260,7 @@ RESULTS: dict[str, Callable[[Any, Any, Any], Any]] = {
     "scores": lambda qrels, a, b: evaluate(qrels, a, MEASURES, bounds=True),
     "systems": lambda qrels, a, b: evaluate(qrels, [a, b], MEASURES),
     "comparison": lambda qrels, a, b: compare(qrels, [a, b], MEASURES),
+    "comparison that was drawn": lambda qrels, a, b: judge_and_return(compare(qrels, [a, b], "AP")),
     "gate": lambda qrels, a, b: gate(qrels, [a, b], MEASURES, baseline="bm25", margin=0.01),
     "explanation": lambda qrels, a, b: explain(qrels, a, nDCG @ 10, "q01"),
     "mean": lambda qrels, a, b: explain(qrels, a, nDCG @ 10),

@@ -36,6 +36,21 @@ def test_an_unknown_argument_is_one_of_the_form(result: Shown, method: str) -> N
         getattr(result, method)(per_qery=True)
 
 
+def test_the_name_of_before_leads_to_the_name_of_today() -> None:
+    message = r"keyword argument 'whole'; it takes full_page, means, changes$"
+    with pytest.raises(TypeError, match=message):
+        compare(SYSTEMS).to_html(whole=True)
+
+
+def test_the_options_of_a_form_are_named_beside_those_of_its_tables() -> None:
+    with pytest.raises(TypeError, match=r"'whole'; it takes full_page, per_query$"):
+        SYSTEMS.to_html(whole=True)
+    with pytest.raises(TypeError, match=r"'widht'; it takes width, color, per_query$"):
+        SYSTEMS.to_text(widht=40)
+    with pytest.raises(TypeError, match=r"'formula'; it takes formulas, per_query$"):
+        SYSTEMS["old"].to_csv(formula="quoted")
+
+
 def test_what_a_table_of_scores_does_not_take() -> None:
     """It has a row for each query in any case."""
     for method in ("to_pandas", "to_polars"):

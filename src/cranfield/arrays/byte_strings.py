@@ -262,12 +262,10 @@ class ByteStrings:
         return np.flatnonzero(np.append(True, differs))
 
     def equal(self, rows: Ints, second_ids: Self, second_rows: Ints) -> Bools:
-        """Tell for each pair of `rows` and `other_rows` whether the ids are equal: (pairs,)."""
-        length, start, second_start = (
-            self.length[rows],
-            self._start[rows],
-            second_ids._start[second_rows],
-        )
+        """Tell for each pair of `rows` and `second_rows` whether the ids are equal: (pairs,)."""
+        length = self.length[rows]
+        start = self._start[rows]
+        second_start = second_ids._start[second_rows]
         differs = length != second_ids.length[second_rows]
         words, second_words = self._word_at_byte, second_ids._word_at_byte
         last, second_last = len(words) - 1, len(second_words) - 1
@@ -399,9 +397,8 @@ def find_repeated_keys(keys: Words) -> Ints:
     rows = np.flatnonzero(shares_slot)
     sorted_keys = np.sort(keys[rows])
     repeated_keys = sorted_keys[1:][sorted_keys[1:] == sorted_keys[:-1]]
-    if (
-        len(repeated_keys) == 0
-    ):  # as most often; of no rows, np.isin imports numpy.ma, which takes long
+    # As most often; of no rows, np.isin imports numpy.ma, which takes long.
+    if len(repeated_keys) == 0:
         return rows[:0]
     repeated_rows: Ints = rows[np.isin(keys[rows], repeated_keys, kind="sort")]
     return repeated_rows

@@ -42,8 +42,8 @@ def count_units(numbers: Floats) -> int:
 def count_square_units(numbers: Floats) -> int:
     """Return the sum of the squares of doubles, (n,), as a whole number of units.
 
-    Each square is taken as two doubles whose sum it is (Dekker 1971). That is exact for values
-    that are 0 or between 1e-140 and 1e150.
+    Each square is taken as two doubles whose sum it is (Dekker 1971). That is exact for numbers
+    that are 0, or of a size between 1e-140 and 1e150.
     """
     squares = numbers * numbers
     upper = _SPLIT * numbers
@@ -91,7 +91,7 @@ def units_to_text(n_units: int) -> str:
 
 
 def text_to_units(text: str) -> int:
-    """Return the units in a text of `units_to_text`; ValueError for any other text."""
+    """Return the units in a text of `units_to_text`; ValueError for a text of another form."""
     digits, _, power = text.partition("p")
     return int(digits, 16) << (int(power) + UNIT)
 
@@ -142,6 +142,6 @@ class Sums(NamedTuple):
 
     @classmethod
     def of_texts(cls, texts: Sequence[int | str]) -> "Sums":
-        """Return the sums in a list of `to_texts`; ValueError or TypeError for any other list."""
+        """Return the sums in a list of `to_texts`; ValueError or TypeError for another form."""
         n, units_text, squares_text = texts
         return cls(int(n), text_to_units(str(units_text)), text_to_units(str(squares_text)))

@@ -40,8 +40,8 @@ def widen_grades(grades: NDArray[Any]) -> NDArray[Any]:
 def grade_levels(*columns: NDArray[Any]) -> list[NDArray[Any]]:
     """Return columns of whole numbers that compare as the grades of all columns do.
 
-    Whole grades are returned as they are; a fraction becomes its position among the distinct
-    grades of all columns.
+    If all columns have whole grades, they are returned; else each grade becomes its position among
+    the distinct grades of all columns.
 
     >>> grade_levels(np.array([0.5, 0.1]), np.array([0.9]))
     [array([1, 0]), array([2])]

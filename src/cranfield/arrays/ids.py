@@ -156,10 +156,8 @@ class Ids(ByteStrings):
     @classmethod
     def of_packed(cls, packed_ids: "PackedIds") -> "Ids":
         """Make a column of packed ids, or of a part of them."""
-        id_bytes, length = (
-            packed_ids.text_bytes,
-            packed_ids.length.astype(np.int32),
-        )  # with a sign, to compute with
+        # With a sign, to compute with.
+        id_bytes, length = packed_ids.text_bytes, packed_ids.length.astype(np.int32)
         start = np.cumsum(length, dtype=np.int64) - length
         return cls(np.append(id_bytes, np.zeros(8, np.uint8)), start, length, is_adjacent=True)
 
@@ -347,10 +345,8 @@ class IdIndex:
             candidate = self._order[position]
             is_match = ids.compare(rows, self.ids, candidate) == 0
             row_of_id[rows[is_match]] = candidate[is_match]
-            rows, position = (
-                rows[~is_match],
-                position[~is_match] + 1,
-            )  # the next may have the same hash
+            # The next may have the same hash.
+            rows, position = rows[~is_match], position[~is_match] + 1
         return row_of_id
 
 

@@ -18,7 +18,7 @@ BLOCK_CELLS = 1_000_000  # numbers of a block: 8 MB
 
 
 def block_slices(n: int, cells_per_row: int, n_blocks: int = 1) -> Iterator[slice]:
-    """Yield slices of 0 to n, each of which takes up to `n_blocks` times BLOCK_CELLS cells.
+    """Yield slices of 0 to n, of up to `n_blocks` times BLOCK_CELLS cells, or of a single row.
 
     >>> list(block_slices(5, 400_000))
     [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]

@@ -111,11 +111,7 @@ class Ranked(Recordable):
         columns = {name: column[rows] for name, column in self.columns.items()}
         n_queries = min(end, self.n_queries) - begin
         return Ranked(
-            n_queries,
-            self.query[rows] - begin,
-            self.rank[rows],
-            self.grade[rows],
-            columns=columns,
+            n_queries, self.query[rows] - begin, self.rank[rows], self.grade[rows], columns=columns
         )
 
     @step_method()

@@ -98,9 +98,8 @@ class TracedArray(np.ndarray[Any, np.dtype[Any]]):  # NDArray is no class from n
                 self.mark_incomplete()
             if ufunc not in _DECISION_UFUNCS or isinstance(numbers, np.bool_):
                 return numbers
-            return TracedArray.of(
-                numbers, Step(UNKNOWN), Record()
-            )  # for decisions, not for numbers
+            # For decisions, not for numbers.
+            return TracedArray.of(numbers, Step(UNKNOWN), Record())
         if "out" in options:
             return self._note_overwriting(options["out"], numbers)
         op = ufunc if method == "__call__" else getattr(ufunc, method)
@@ -407,9 +406,8 @@ def name_variables(is_measure_file: Callable[[str], bool]) -> Iterator[None]:
         yield
     finally:
         sys.setprofile(outer_profile if callable(outer_profile) else None)
-        if hasattr(
-            outer_profile, "enable"
-        ):  # a profiler such as Python's own, which is no function
+        # A profiler such as Python's own, which is no function.
+        if hasattr(outer_profile, "enable"):
             outer_profile.enable()
 
 

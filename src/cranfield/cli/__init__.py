@@ -283,9 +283,8 @@ def main() -> None:
             message = "Interrupted" if signal_error.number == signal.SIGINT else "Ended by a signal"
             with contextlib.suppress(OSError):
                 click.echo(f"{message}: {_UNDONE_TEXT}", err=True)
-        status = (
-            128 + signal_error.number
-        )  # the status that a shell gives a process that a signal ended
+        # The status that a shell gives a process that a signal ended.
+        status = 128 + signal_error.number
         old_handlers.pop(signal_error.number, None)
         signal.signal(signal_error.number, signal.SIG_DFL)
         signal.raise_signal(signal_error.number)

@@ -150,10 +150,7 @@ def _shorten(sentence: str) -> str:
 
 
 def command(
-    name: str,
-    group: click.Group | None = None,
-    cls: type[click.Command] = Command,
-    **attrs: Any,
+    name: str, group: click.Group | None = None, cls: type[click.Command] = Command, **attrs: Any
 ) -> Callable[[Callable[..., None]], click.Command]:
     """Return a decorator that makes a function a command, and adds it to a group, if any."""
 

@@ -51,7 +51,7 @@ def _read_range(value: str) -> tuple[float, float]:
 
 
 def _find_baseline_file(baseline: str, system_files: SystemFiles) -> str | None:
-    """Return the file of the baseline, named by its path or its run; None for a saved system."""
+    """Return the file of the baseline, named by its path or its run; None if no file is named."""
     files = system_files.files
     if find_position(baseline, files) is not None or is_file(baseline):
         return baseline

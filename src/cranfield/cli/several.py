@@ -61,11 +61,9 @@ class SystemFiles:
     @property
     def files(self) -> list[str]:
         """The files of systems: scores if these were saved, else runs."""
-        return (
-            [self.qrels, *self.runs]
-            if self.are_scores or self.holds_both_sides
-            else list(self.runs)
-        )
+        if self.are_scores or self.holds_both_sides:
+            return [self.qrels, *self.runs]
+        return list(self.runs)
 
     @cached_property
     def holds_both_sides(self) -> bool:
@@ -254,9 +252,8 @@ def add_group_members(
 ) -> tuple[str, ...]:
     """Return the files of runs, with the files that only options of extensions name."""
     patterns = [name for family in families for name in family.run_names()]
-    run_names = [
-        stem_of(Source(run)) for run in runs
-    ]  # a pattern of names looks for no other files
+    # A pattern of names looks for no other files.
+    run_names = [stem_of(Source(run)) for run in runs]
     patterns = [pattern for pattern in patterns if not fnmatch.filter(run_names, pattern)]
     extra_files = dict.fromkeys(path for pattern in patterns for path in _find_files(pattern))
     return (*runs, *(path for path in extra_files if find_position(path, [qrels, *runs]) is None))
@@ -264,11 +261,9 @@ def add_group_members(
 
 def _find_files(path_or_pattern: str) -> list[str]:
     """Return the files that a path or a pattern matches."""
-    return (
-        [path_or_pattern]
-        if os.path.isfile(path_or_pattern)
-        else sorted(filter(os.path.isfile, glob(path_or_pattern)))
-    )
+    if os.path.isfile(path_or_pattern):
+        return [path_or_pattern]
+    return sorted(filter(os.path.isfile, glob(path_or_pattern)))
 
 
 def find_position(path: str, paths: Sequence[str]) -> int | None:

@@ -131,9 +131,8 @@ def form_of(path: str, forms: Mapping[str, str]) -> str:
     root, suffix = Source(path).name_parts
     name = f"{root}{suffix}".lower()
     for form, suffix_of_form in sorted(forms.items(), key=lambda form: -len(form[1])):
-        if (
-            name.endswith(suffix_of_form) and name != suffix_of_form
-        ):  # of .label-studio.json and .json, the longer one
+        # Of .label-studio.json and .json, the longer one.
+        if name.endswith(suffix_of_form) and name != suffix_of_form:
             return form
     raise OptionError(
         f"-o {escape_unprintable(path)}: the suffix says how a result is written; choose one of "

@@ -1,14 +1,13 @@
-"""Alignment: the scores of several systems, for the same queries in the same order.
+"""Alignment: brings the scores of several systems to the same queries, in the same order.
 
 Scores are paired by the query's id, never by its position. Every system and every measure has the
 same queries. `compare` and `gate` take AlignedScores from here.
 """
 
 import contextlib
-import hashlib
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -16,9 +15,9 @@ import numpy as np
 
 from cranfield.arrays.ids import encode
 from cranfield.arrays.ranked import Floats, Ints
+from cranfield.comparison.aligned_scores import AlignedScores, EvaluatedRuns
 from cranfield.comparison.comparing import ComparingOptions
-from cranfield.comparison.extra_columns import ExtraColumns
-from cranfield.comparison.scale import find_outside, possible_range
+from cranfield.comparison.scale import possible_range
 from cranfield.comparison.score_columns import (
     Columns,
     canonical_names,
@@ -28,10 +27,7 @@ from cranfield.comparison.score_columns import (
     system_columns,
 )
 from cranfield.comparison.settings import Alignment, Missing
-from cranfield.comparison.significance import AddedVariance
-from cranfield.comparison.units import EACH_QUERY, Units, find_units
-from cranfield.data.judge import judge_all
-from cranfield.data.judged import Judged
+from cranfield.comparison.units import find_units
 from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
@@ -43,7 +39,6 @@ from cranfield.errors import (
     escape_unprintable,
 )
 from cranfield.formats.small.score_files import GREATEST_SCORE, not_a_score_error
-from cranfield.lazy import cached_property
 from cranfield.measures import Measure
 from cranfield.measures.parameters import Depth
 from cranfield.notes import Note
@@ -51,143 +46,10 @@ from cranfield.render.numbers import format_names
 from cranfield.scoring.arguments import Reading, arrange_arguments, check_scores
 from cranfield.scoring.assembly import option_notes
 from cranfield.scoring.evaluate import MeasuresLike, list_measures, refuse_mapping, score_runs
-from cranfield.scoring.scores import Systems
 from cranfield.scoring.sides import are_same_two_sided_table, find_two_sided_tables
 from cranfield.version import __version__
 
 DEFAULT_MEASURES = "nDCG@10"
-
-
-@dataclass(frozen=True, eq=False)
-class EvaluatedRuns:
-    """The judgments and runs that scores were computed from.
-
-    The first measures of `systems` are the measures of the aligned scores.
-    """
-
-    qrels: Qrels
-    runs: Mapping[str, Run]
-    systems: Systems
-
-    @property
-    def judging(self) -> Judging:
-        """How the runs were judged."""
-        return Judging.of(next(iter(self.systems.values())).recipe)
-
-    @cached_property
-    def judged_runs(self) -> Sequence[tuple[Sequence[str], Judged]]:
-        """(query ids, judged run) of each run, for measures that are computed later.
-
-        The first access reads the runs again and judges them with the same options.
-        """
-        costs = any(measure.definition.traits.takes_cost for measure in self.systems.measures)
-        runs = list(self.runs.values())
-        judged_runs = judge_all(self.qrels, runs, self.judging, costs=costs)
-        return [(run.query_ids, run.judged) for run in judged_runs]
-
-
-@dataclass(frozen=True, eq=False)
-class AlignedScores:
-    """Several systems' scores for the same queries.
-
-    `scores` is (n_measures, n_queries, n_systems), without a NaN. `query_ids` are sorted by their
-    bytes. A measure has its canonical text as its name; an unknown measure keeps its name in the
-    file.
-    """
-
-    system_names: tuple[str, ...]
-    measures: tuple[str, ...]
-    query_ids: tuple[str, ...]
-    scores: Floats
-    notes: tuple[Note, ...]  # on the data
-    recipe: Mapping[str, Any]
-    evaluated_runs: EvaluatedRuns | None = None  # None: the scores existed already
-    # The share of judged documents among those that a measure looks at, with the shape of
-    # `scores`; None if it is not known, and for judgments in groups.
-    judged_share: Floats | None = None
-    units: Units = EACH_QUERY  # what tests take as independent
-    extra_columns: tuple[ExtraColumns, ...] = ()  # what extensions add
-    # {measure: what extensions add to the variances of the systems' means}
-    added_variances: Mapping[str, AddedVariance] = field(default_factory=dict)
-
-    def find_measure(self, measure: str) -> Measure | None:
-        """Return the Measure with this name; None if it is unknown."""
-        return find_measure(measure)
-
-    def is_higher_better(self, measure: str) -> bool:
-        """Return whether higher is better, as is assumed of an unknown measure."""
-        parsed_measure = find_measure(measure)
-        falls = parsed_measure is not None and parsed_measure.definition.higher_is_better is False
-        return not falls and measure not in self.recipe.get("less_is_better", ())
-
-    def measure_scores(self, measure: str) -> Floats:
-        """Return the scores under one measure: (n_queries, n_systems)."""
-        measure_scores: Floats = self.scores[self.measures.index(measure)]
-        return measure_scores
-
-    def check_range(
-        self,
-        measure: str,
-        score_range: tuple[float, float],
-        hint: str | None,
-        file_of_system: Mapping[str, str],
-    ) -> None:
-        """Raise InputError for a score outside of its range; the error names the system's file."""
-        scores = self.measure_scores(measure)
-        for query_index, system_index in find_outside(scores, *score_range)[:1].tolist():
-            name, query_id = self.system_names[system_index], self.query_ids[query_index]
-            raise InputError(
-                f"{name}: {measure} of query {query_id!r:.80} is "
-                f"{scores[query_index, system_index]:.10g}: "
-                f"expected a score from {score_range[0]:g} to {score_range[1]:g}",
-                source=file_of_system.get(name),
-                hint=hint,
-                query_id=query_id,
-            )
-
-    def select_variances(self, measure: str, *systems: Sequence[int]) -> tuple[AddedVariance, ...]:
-        """Return what extensions add to the variances of these systems' means; () for nothing.
-
-        Each of `systems` is a list of columns of the scores.
-        """
-        variance = self.added_variances.get(measure)
-        return (
-            () if variance is None else tuple(variance.select_systems(places) for places in systems)
-        )
-
-    def find_baseline(self, name: object) -> str:
-        """Return the name of the baseline system, given its name or the path of its run.
-
-        Raises InputError if no system has this name or path.
-        """
-        hint = f"The systems are {', '.join(map(escape_unprintable, self.system_names))}."
-        if not isinstance(name, str | os.PathLike):
-            message = f"the baseline must be the name of a system, not a {type(name).__name__}"
-            hint_to_add = (
-                "Add the data to the systems under a name, as in {'old': ..., 'new': ...}."
-            )
-            raise InputError(message, hint=f"{hint_to_add} {hint}")
-        name_or_path = os.fspath(name)
-        if name_or_path in self.system_names:
-            return name_or_path
-        for system, run in () if self.evaluated_runs is None else self.evaluated_runs.runs.items():
-            if os.path.realpath(name_or_path) in [
-                os.path.realpath(source.path) for source in run.sources
-            ]:
-                return system
-        if os.path.exists(name_or_path):
-            message = "the baseline must be one of the systems, and this file is not"
-            hint_to_add = f"Add it to them, as in [{name_or_path!r}, ...]."
-            raise InputError(message, source=name_or_path, hint=f"{hint_to_add} {hint}")
-        if os.path.splitext(name_or_path)[1] or os.path.dirname(name_or_path):  # a file's name
-            message = "cannot be read: no such file, and no system of this name"
-            raise InputError(message, source=name_or_path, hint=hint)
-        raise InputError(f"there is no system {name_or_path!r:.80} to be the baseline", hint=hint)
-
-
-def hash_query_ids(query_ids: Iterable[str]) -> str:
-    """Return a hash of query ids: comparisons on the same queries have the same hash."""
-    return hashlib.sha256(b"\0".join(map(encode, query_ids))).hexdigest()
 
 
 def align(
@@ -217,7 +79,8 @@ def align(
         InputError: a score is missing, not a number, or not in the range of its measure; there is
             no system, or no query.
         MeasureError: a measure without scores, or with texts as values.
-        OptionError: options of reading or judging, with scores that exist already.
+        OptionError: options of reading or judging, with scores that exist already; options of
+            scores, with judgments and runs.
 
     """
     scores = _align_scores(qrels, runs, measures, alignment, judging, reading)
@@ -241,9 +104,13 @@ def _align_scores(
     if runs is not None and are_same_two_sided_table(qrels, runs, reading.columns):
         qrels, runs = [qrels, runs], None  # two systems, as a table and its copy are
     if runs is not None:
-        stated_columns, duplicates = reading.columns, judging.duplicates
         judgments, named_runs, measures = arrange_arguments(
-            qrels, runs, measures, None, columns=stated_columns, duplicates=duplicates
+            qrels,
+            runs,
+            measures,
+            None,
+            columns=reading.columns,
+            duplicates=judging.duplicates,
         )
         qrels_and_runs = judgments, named_runs
     elif not _is_read_once(qrels):
@@ -481,6 +348,6 @@ def _choose_queries(
 def judged_share_measure(measure: Measure) -> Measure:
     """Return the measure of the judged share of the documents that a measure looks at.
 
-    It is Judged@10 for nDCG@10, and Judged for a measure without a cutoff.
+    It is Judged@10 for nDCG@10, and Judged for a measure whose cutoff is no rank.
     """
     return Measure("Judged", measure.cutoff if isinstance(measure.cutoff, Depth) else None)

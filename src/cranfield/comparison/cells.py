@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cranfield.arrays.ranked import Bools, Floats, Ints, mean
-from cranfield.comparison.alignment import AlignedScores, hash_query_ids
+from cranfield.comparison.aligned_scores import AlignedScores, hash_query_ids
 from cranfield.comparison.effects import (
     FEW_UNITS,
     Doubt,
@@ -217,7 +217,7 @@ def _difference_columns(cell: Cell, tests: PairTests) -> dict[str, Any]:
 
 
 def _percent_change(difference: float | None, mean: float, ratio: float | None) -> float | None:
-    """Return a difference in percent of a mean; None if the mean is 0."""
+    """Return a difference in percent of a mean; None if the mean is 0, or without a difference."""
     if ratio is not None:
         return 100 * (ratio - 1)
     return finite_or_none(100 * (difference / mean)) if mean and difference is not None else None

@@ -8,7 +8,8 @@ from typing import Any, Never, Unpack
 import numpy as np
 
 from cranfield.arrays.ranked import Floats, Ints
-from cranfield.comparison.alignment import AlignedScores, align
+from cranfield.comparison.aligned_scores import AlignedScores
+from cranfield.comparison.alignment import align
 from cranfield.comparison.anova import randomised_tukey, tukey
 from cranfield.comparison.cells import (
     Cell,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 from cranfield.options import Options
 
 if TYPE_CHECKING:
-    from cranfield.comparison.alignment import AlignedScores
+    from cranfield.comparison.aligned_scores import AlignedScores
     from cranfield.comparison.settings import GateSettings
     from cranfield.comparison.units import Units
     from cranfield.notes import Note

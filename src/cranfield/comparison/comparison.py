@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from cranfield.comparison.alignment import AlignedScores
+from cranfield.comparison.aligned_scores import AlignedScores
 from cranfield.comparison.extra_columns import join_columns
 from cranfield.comparison.result import Change, Pair, Result
 from cranfield.comparison.scale import to_compared_unit
@@ -116,7 +116,7 @@ class Comparison(Shown):
         return {change.query_id: change.score - change.other_score for change in changes}
 
     def _list_changes(self, result: Result, system: str, other: str) -> list[tuple[Change, float]]:
-        """Return (change, gain) of each query on which two systems differ, the largest gains first.
+        """Return (change, gain) of each query on which two systems differ, largest changes first.
 
         The gain is by how much `system` is better, in the unit in which scores are compared.
         """

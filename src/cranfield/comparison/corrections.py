@@ -56,7 +56,7 @@ def benjamini_yekutieli(p: Floats) -> Floats:
 
 
 def _step_up(p: Floats, factor: float) -> Floats:
-    """Return p * factor / rank, each at most the adjusted p-values of the ranks above it."""
+    """Return p * factor / rank, at least p, and at most the adjusted p of greater p-values."""
     order = np.argsort(p, kind="stable")
     scaled_p = np.maximum(p[order] * factor / np.arange(1, len(p) + 1), p[order])
     return _restore_order(order, np.minimum.accumulate(scaled_p[::-1])[::-1])

@@ -54,9 +54,7 @@ def cliffs_delta(pairs: PairedScores, tie: float = TIE) -> Floats:
     sorted_scores, n = np.sort(pairs.scores, axis=0), pairs.n_units
     deltas = []
     for left_scores, right_scores in zip(
-        sorted_scores.T[pairs.left_column],
-        sorted_scores.T[pairs.right_column],
-        strict=True,
+        sorted_scores.T[pairs.left_column], sorted_scores.T[pairs.right_column], strict=True
     ):
         n_below = np.searchsorted(right_scores, left_scores - tie).sum()
         n_above = n * n - np.searchsorted(right_scores, left_scores + tie, side="right").sum()

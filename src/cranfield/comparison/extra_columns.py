@@ -12,7 +12,7 @@ from cranfield.notes import Note
 from cranfield.render.table import Table
 
 if TYPE_CHECKING:
-    from cranfield.comparison.alignment import AlignedScores
+    from cranfield.comparison.aligned_scores import AlignedScores
     from cranfield.comparison.cells import Cell
     from cranfield.comparison.result import Result
     from cranfield.comparison.settings import Settings

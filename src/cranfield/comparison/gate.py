@@ -15,36 +15,29 @@ A threshold is a number that a mean must reach, without a baseline.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Never, Unpack
 
 import numpy as np
 
-from cranfield.comparison.alignment import DEFAULT_MEASURES, AlignedScores, align, hash_query_ids
+from cranfield.comparison.aligned_scores import AlignedScores, hash_query_ids
+from cranfield.comparison.alignment import DEFAULT_MEASURES, align
 from cranfield.comparison.comparing import ComparingOptions
-from cranfield.comparison.effects import FEW_UNITS, find_doubt, skewness
-from cranfield.comparison.flips import MANY_UNITS
-from cranfield.comparison.margins import (
-    Contrast,
-    StatedMargin,
-    aggregate_scores,
-    build_contrast,
-    exceeds,
-)
+from cranfield.comparison.effects import FEW_UNITS
+from cranfield.comparison.gate_notes import note_student, note_verdicts
+from cranfield.comparison.margins import Contrast, StatedMargin, aggregate_scores, build_contrast
 from cranfield.comparison.noninferiority import (
     GainTests,
     decide_outcome,
     find_n_to_pass,
-    find_n_unchanged,
     run_gain_tests,
 )
-from cranfield.comparison.remarks import note_sum_measure, unlike_share_text
 from cranfield.comparison.result import column_to_list
 from cranfield.comparison.scale import clip_ends, is_geometric
 from cranfield.comparison.score_columns import canonical_names
 from cranfield.comparison.settings import Alignment, GateSettings
-from cranfield.comparison.significance import TIE, Moments
-from cranfield.comparison.thresholds import N_WORST, Threshold, judge_thresholds, resolve_at_least
+from cranfield.comparison.significance import TIE
+from cranfield.comparison.thresholds import N_WORST, judge_thresholds, resolve_at_least
 from cranfield.comparison.verdict import Change, Gate, Verdict
 from cranfield.data.judging import Judging
 from cranfield.errors import InputError, OptionError
@@ -52,7 +45,7 @@ from cranfield.extensions import load_families
 from cranfield.notes import Note, warn_about
 from cranfield.options import keywords, refuse_unknown_options, takes
 from cranfield.progress import Watching, add_progress
-from cranfield.render.numbers import finite_or_none, format_count, format_query_count
+from cranfield.render.numbers import finite_or_none
 from cranfield.scoring.arguments import Reading, could_be_measures
 from cranfield.scoring.evaluate import MeasuresLike, refuse_mapping
 from cranfield.scoring.sides import hold_both_sides
@@ -143,18 +136,11 @@ def gate(
         measures, runs = runs, None  # a table of both sides needs no run beside it
     goals = resolve_at_least(settings.at_least)
     stated_margin = _read_margin(baseline, margin, measures, goals)
-    compared_measures: list[str] | None = []  # None: all measures that were saved
-    if stated_margin is not None and (measures is not None or (runs is not None and goals)):
-        compared_measures = canonical_names(DEFAULT_MEASURES if measures is None else measures)
-    elif stated_margin is not None:
-        compared_measures = None
-    all_measures = None
-    if compared_measures is not None:
-        all_measures = list(dict.fromkeys([*compared_measures, *goals]))
+    compared_measures = _choose_compared(stated_margin, measures, runs, goals)
     aligned_scores = align(
         qrels,
         runs,
-        all_measures,
+        None if compared_measures is None else [*dict.fromkeys([*compared_measures, *goals])],
         Alignment.of(options),
         Judging.of(options),
         Reading.of(options),
@@ -174,17 +160,15 @@ def gate(
         if not judged_systems:
             raise InputError(f"the baseline {baseline} is the only system: add one to judge")
         contrasts = [
-            build_contrast(
-                aligned_scores, measure, baseline, stated_margin, settings.range, settings.gate_test
-            )
+            build_contrast(aligned_scores, measure, baseline, stated_margin, settings)
             for measure in aligned_scores.measures
             if compared_measures is None or measure in compared_measures
         ]
         verdicts = _judge_systems(contrasts, judged_systems, settings, aligned_scores.query_ids)
-        notes += _note_verdicts(verdicts, baseline, contrasts, settings)
+        notes += note_verdicts(verdicts, baseline, contrasts, settings)
     thresholds, threshold_notes = judge_thresholds(aligned_scores, goals, judged_systems, settings)
     notes += [note for note in threshold_notes if note not in notes]
-    notes += [*_note_student(verdicts, thresholds), *aligned_scores.notes]
+    notes += [*note_student(verdicts, thresholds), *aligned_scores.notes]
     warn_about(notes)
     recipe = {"margin": margin, "at_least": goals}
     recipe |= _recipe(aligned_scores, settings, families, contrasts)
@@ -222,12 +206,9 @@ def _recipe(
 
 
 def _read_margin(
-    baseline: str | None,
-    margin: object,
-    measures: MeasuresLike | None,
-    goals: Mapping[str, float],
+    baseline: str | None, margin: object, measures: MeasuresLike | None, goals: Mapping[str, float]
 ) -> StatedMargin | None:
-    """Return the margin, None without a baseline; raise OptionError for one without the other."""
+    """Return the margin, None for goals alone; OptionError for a baseline or a margin alone."""
     if baseline is not None:
         if margin is None:
             raise OptionError(
@@ -250,6 +231,20 @@ def _read_margin(
             "baseline and a margin"
         )
     return None
+
+
+def _choose_compared(
+    margin: StatedMargin | None,
+    measures: MeasuresLike | None,
+    runs: Any,
+    goals: Mapping[str, float],
+) -> list[str] | None:
+    """Return the names of the measures to judge by the margin; None for all that were saved."""
+    if margin is None:
+        return []
+    if measures is None and (runs is None or not goals):
+        return None
+    return canonical_names(DEFAULT_MEASURES if measures is None else measures)
 
 
 def _judge_systems(
@@ -360,139 +355,3 @@ def _list_changes(
     difference = (new_scores - old_scores) * (1 if contrast.higher_is_better else -1)
     rows = zip(order, old_scores.tolist(), new_scores.tolist(), difference.tolist(), strict=True)
     return tuple(Change(query_ids[q], *numbers) for q, *numbers in rows)
-
-
-# ---- notes --------------------------------------------------------------------------------------
-
-
-def _note_verdicts(
-    verdicts: Sequence[Verdict],
-    baseline: str,
-    contrasts: Sequence[Contrast],
-    settings: GateSettings,
-) -> Iterator[Note]:
-    """Yield notes on the verdicts, and on each measure's contrast with the baseline."""
-    contrast_of_measure = {contrast.measure: contrast for contrast in contrasts}
-    for verdict in verdicts:
-        yield from _note_verdict(verdict, contrast_of_measure[verdict.measure], settings)
-    for contrast in contrasts:
-        measure_verdicts = [verdict for verdict in verdicts if verdict.measure == contrast.measure]
-        if not settings.gate_test.holds_always:
-            yield from _note_shape(contrast, measure_verdicts, settings)
-        mean, measure, margin = contrast.baseline_mean, contrast.measure, contrast.stated_margin
-        has_negative = min(contrast.baseline_scores.min(), contrast.scores.min()) < 0
-        is_unbounded = contrast.range is None and contrast.higher_is_better and not has_negative
-        if contrast.is_at_worst:
-            if any(verdict.changed for verdict in measure_verdicts):
-                score = contrast.baseline_scores[0]
-                message = f"every {measure} is {score:g}, the worst possible: no system can fail."
-                yield Note("baseline-at-worst", "warning", message, source=baseline)
-        elif is_unbounded and not margin.is_share and exceeds(margin.size, mean):
-            message = (
-                f"{measure} of {baseline} is {mean:.4g}: if no score can be below 0, a "
-                f"margin of {margin.statement} lets every system "
-                f"pass{margin.percent_hint or '.'}"
-            )
-            yield Note("wide-margin", "warning", message)
-        yield from note_sum_measure(contrast.parsed_measure)
-
-
-def _note_student(verdicts: Sequence[Verdict], thresholds: Sequence[Threshold]) -> Iterator[Note]:
-    """Yield a note if limits of the randomization test were computed by Student's t."""
-    methods = {verdict.method for verdict in verdicts}
-    if "t" in methods | {threshold.method for threshold in thresholds}:
-        text = (
-            f"More than {MANY_UNITS:,} queries: limits and p by Student's t. Its limits differ "
-            "from those of all flips by less than 0.0001 and a hundredth of their distance."
-        )
-        yield Note("t-interval", "info", text)
-
-
-def _note_verdict(verdict: Verdict, contrast: Contrast, settings: GateSettings) -> Iterator[Note]:
-    """Yield notes on one verdict."""
-    name = f"{verdict.system} ({verdict.measure})"
-    if not verdict.changed and contrast.is_at_worst:
-        message = (
-            f"every score is {contrast.baseline_scores[0]:g}, also the baseline's: nothing is "
-            "shown, so it is UNDECIDED. Do the judgments match the runs? See `cranfield check`."
-        )
-        yield Note("nothing-shown", "warning", message, verdict.n, name)
-        return
-    if not verdict.changed:
-        message = f"identical on {'all ' * (verdict.n > 1)}{format_query_count(verdict.n)}."
-        largest = contrast.largest_difference
-        if verdict.margin < largest < math.inf and not settings.gate_test.holds_always:
-            n_unchanged = find_n_unchanged(settings.alpha, verdict.margin, largest)
-            count_phrase = "are that many" if verdict.n >= n_unchanged else f"are {verdict.n:,}"
-            loss_phrase = f"lose as much as {largest:.4g}"
-            margin_phrase = f"a mean loss of {verdict.margin:.4g}"
-            if verdict.scale == "ratio":
-                loss_phrase = f"fall to one in {math.exp(largest):,.0f}"
-                margin_phrase = f"a ratio of {math.exp(-verdict.margin):.4g}"
-            message += (
-                f" If a query may {loss_phrase}, it takes {n_unchanged:,} queries without a change "
-                f"to rule out {margin_phrase}; these {count_phrase}."
-            )
-        yield Note("identical", "info", message, verdict.n, name)
-    elif verdict.changed_units < FEW_UNITS and not settings.gate_test.holds_always:
-        n_changed = verdict.changed_units
-        differ_verb = "differs" if n_changed == 1 else "differ"
-        rare_event = "difference" if settings.equivalence else "loss"
-        units = contrast.units
-        n_units = units.n_groups or verdict.n
-        of_all = format_count(n_units, units.unit_word, units.unit_words)
-        message = f"only {n_changed} of {of_all} {differ_verb}"
-        if verdict.outcome == "PASS":
-            mean = "the same" if settings.equivalence else "not lower"
-            message += (
-                f": it passes as its mean is {mean}, but a rare, large {rare_event} is not ruled "
-                "out."
-            )
-        elif verdict.outcome == "FAIL":
-            message += ", which is few for limits of a mean."
-        else:
-            message += (
-                f", too few for limits of a mean: a rare, large {rare_event} is not ruled out."
-            )
-        yield Note("few-changes", "warning", message, n_changed, name)
-    n_needed = verdict.queries_needed
-    if verdict.outcome == "UNDECIDED" and contrast.added_variances and n_needed is None:
-        message = (
-            "with so few runs of each system, no number of queries is enough to pass with a "
-            "chance of 80%: add runs with other seeds."
-        )
-        yield Note("few-runs", "warning", message, verdict.n, name)
-    if n_needed is not None and n_needed <= verdict.n:
-        message = "has as many queries as needed: the true difference may be near the margin."
-        yield Note("near-margin", "info", message, verdict.n, name)
-
-
-def _note_shape(
-    contrast: Contrast, verdicts: Sequence[Verdict], settings: GateSettings
-) -> Iterator[Note]:
-    """Yield a note on each system that has one difference on all queries, or skewed ones."""
-    weights = contrast.weights
-    if weights is None:
-        weights = np.ones(len(contrast.baseline_scores))
-    margin_gains = contrast.pair_gains(contrast.gains + contrast.margin * weights[:, None])
-    units = contrast.units.unit_words
-    skews = skewness(margin_gains, Moments.of(margin_gains))
-    for verdict, skew in zip(verdicts, skews.tolist(), strict=True):
-        doubt = find_doubt(margin_gains.n_units, verdict.changed_units, skew)
-        if doubt == "constant":
-            n = margin_gains.n_units
-            message = (
-                f"the same difference on all {n:,} {units}, so that the limits have no width; of "
-                f"other {units}, {unlike_share_text(n, settings.alpha)} may have another."
-            )
-            yield Note(
-                "constant", "warning", message, verdict.n, f"{verdict.system} ({verdict.measure})"
-            )
-        if doubt == "skewed":
-            message = (
-                f"a few large differences to one side (skewness {skew:+.1f}) make the limits too "
-                f"narrow; {math.ceil(25 * skew**2):,} {units} would be enough."
-            )
-            yield Note(
-                "skewed", "warning", message, verdict.n, f"{verdict.system} ({verdict.measure})"
-            )

@@ -44,7 +44,7 @@ class GateTest:
         """Return the limits of mean gains, and p-values; None: sign flips or t give them.
 
         `gains` are (n_queries, n_systems), `bounds` (n_bounds, n_systems), `weights` (n_queries,),
-        as `randomization.one_sided_tests` takes them; `test_range` is what `find_test_range` gave.
+        as `randomization.one_sided_tests` takes them; `test_range` is what a function above gave.
         """
         return None
 

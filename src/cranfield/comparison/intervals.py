@@ -108,8 +108,8 @@ def intervals(scores: Scores | Systems, **options: "Unpack[keywords.Intervals]")
         Intervals, which print as a table; `means` has a MeanWithInterval for each number.
 
     Raises:
-        InputError: anything but scores, none of which has a mean; labels of clusters that cannot be
-            used.
+        InputError: anything but scores; no measure that has a mean; labels of clusters that cannot
+            be used.
         OptionError: an option with an impossible value.
 
     >>> from cranfield import evaluate

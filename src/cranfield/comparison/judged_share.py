@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from cranfield.arrays.ranked import Bools, mean
-from cranfield.comparison.alignment import AlignedScores
+from cranfield.comparison.aligned_scores import AlignedScores
 from cranfield.comparison.result import Result
 from cranfield.comparison.score_columns import find_measure
 from cranfield.comparison.settings import Settings

@@ -43,17 +43,15 @@ def assign_letters(n_systems: int, differing_pairs: Iterable[tuple[int, int]]) -
 def _grow_groups(alike_sets: list[int]) -> list[int]:
     """Return sets of alike systems that together hold every pair of alike systems."""
     groups = []
-    uncovered_sets = list(
-        alike_sets
-    )  # of each system: the alike systems with which it shares no letter
+    # Of each system: the alike systems with which it shares no letter.
+    uncovered_sets = list(alike_sets)
     for i, alike_systems in enumerate(alike_sets):
         if not alike_systems:
             groups.append(1 << i)
         while uncovered_sets[i]:
             group, candidates = 1 << i, alike_sets[i]
-            next_system = (
-                uncovered_sets[i].bit_length() - 1
-            )  # the farthest: systems between are often alike, too
+            # The farthest: systems between are often alike, too.
+            next_system = uncovered_sets[i].bit_length() - 1
             while True:
                 group |= 1 << next_system
                 candidates &= alike_sets[next_system]

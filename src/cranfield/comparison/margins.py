@@ -7,8 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cranfield.arrays.ranked import Floats, mean
-from cranfield.comparison.alignment import AlignedScores
-from cranfield.comparison.gate_tests import GateTest
+from cranfield.comparison.aligned_scores import AlignedScores
 from cranfield.comparison.noninferiority import GainSample
 from cranfield.comparison.scale import (
     compared_range,
@@ -16,6 +15,7 @@ from cranfield.comparison.scale import (
     possible_range,
     to_compared_unit,
 )
+from cranfield.comparison.settings import GateSettings
 from cranfield.errors import OptionError
 from cranfield.lazy import cached_property
 from cranfield.measures import Measure
@@ -112,11 +112,9 @@ def exceeds(margin: float, largest_difference: float) -> bool:
 
 def aggregate_scores(parsed_measure: Measure | None, scores: Floats) -> float:
     """Return the mean of scores (n_queries,), geometric for a measure with a geometric mean."""
-    return (
-        parsed_measure.aggregate(scores)
-        if parsed_measure and is_geometric(parsed_measure)
-        else mean(scores)
-    )
+    if parsed_measure and is_geometric(parsed_measure):
+        return parsed_measure.aggregate(scores)
+    return mean(scores)
 
 
 def build_contrast(
@@ -124,20 +122,18 @@ def build_contrast(
     measure: str,
     baseline: str,
     margin: StatedMargin,
-    stated_range: tuple[float, float] | None,
-    test: GateTest,
+    settings: GateSettings,
 ) -> Contrast:
     """Return the contrast of all systems with the baseline under one measure.
 
-    `stated_range` is the range of scores that an option states, if any. Raises OptionError for a
-    margin that has no meaning here, or that is larger than any possible loss; InputError for a
-    score that is out of the range.
+    Raises OptionError for a margin that has no meaning here, or that is larger than any possible
+    loss; InputError for a score that is out of the range.
     """
     baseline_column = aligned_scores.system_names.index(baseline)
     scores = aligned_scores.measure_scores(measure)
     parsed_measure = aligned_scores.find_measure(measure)
     higher_is_better = aligned_scores.is_higher_better(measure)
-    score_range = find_score_range(aligned_scores, measure, stated_range, test)
+    score_range = find_score_range(aligned_scores, measure, settings)
     compared_scores = to_compared_unit(parsed_measure, scores)
     gains = (
         np.delete(compared_scores, baseline_column, axis=1) - compared_scores[:, [baseline_column]]
@@ -166,7 +162,7 @@ def build_contrast(
         range=score_range,
     )
     _refuse_excessive(contrast, baseline)
-    return replace(contrast, test_range=test.find_test_range(contrast))
+    return replace(contrast, test_range=settings.gate_test.find_test_range(contrast))
 
 
 def _compute_margin(
@@ -201,13 +197,14 @@ def _compute_margin(
 
 
 def find_score_range(
-    aligned_scores: AlignedScores,
-    measure: str,
-    stated_range: tuple[float, float] | None,
-    test: GateTest,
+    aligned_scores: AlignedScores, measure: str, settings: GateSettings
 ) -> tuple[float, float] | None:
-    """Return the least and the greatest score that a query may have; None if they are not known."""
-    low, high = stated_range or possible_range(aligned_scores.find_measure(measure))
+    """Return the least and the greatest score that a query may have; None if not known.
+
+    Raises OptionError if the test needs them, InputError for a score outside.
+    """
+    test = settings.gate_test
+    low, high = settings.range or possible_range(aligned_scores.find_measure(measure))
     if not math.isfinite(high - low):
         if test.needs_range:
             raise OptionError(

@@ -82,10 +82,8 @@ def mark_condition(result: Result, settings: Settings) -> str:
 
 def deciding_p_name(result: Result, settings: Settings) -> str:
     """Return the name of the p-value that decides whether a pair differs: "p" if uncorrected."""
-    uses_all_systems = settings.correction in (
-        "tukey",
-        "rtukey",
-    )  # from all systems, never the same as p
+    # From all systems, never the same as p.
+    uses_all_systems = settings.correction in ("tukey", "rtukey")
     if settings.correction == "none" or (result.comparisons <= 1 and not uses_all_systems):
         return "p"
     return f"p {CORRECTIONS[settings.correction]}"

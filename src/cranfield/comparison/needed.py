@@ -150,10 +150,7 @@ class EstimatedMean(NamedTuple):
 
 
 def estimate_mean(
-    n: int,
-    sd: float | None = None,
-    cluster_sd: float = 1.0,
-    added_variances: AddedVariances = (),
+    n: int, sd: float | None = None, cluster_sd: float = 1.0, added_variances: AddedVariances = ()
 ) -> EstimatedMean:
     """Return the mean of n queries, or clusters, with variances that are added to its variance.
 

@@ -24,9 +24,8 @@ class Origin:
     path: str
     recipe: Mapping[str, Any]
     doc_sketches: Mapping[str | None, str]  # {system: sketch of the documents that it retrieved}
-    doc_conversions: Mapping[
-        str | None, str
-    ]  # {system: what these documents were made of}, if mapped
+    # {system: what these documents were made of}, if mapped.
+    doc_conversions: Mapping[str | None, str]
 
     @classmethod
     def of(cls, path: str, rows: ScoreRows) -> "Origin":
@@ -82,9 +81,8 @@ def compare_origins(origins: Sequence[Origin], alignment: Alignment) -> Iterator
 def _list_differences(first: Origin, other: Origin) -> list[str]:
     """Return texts on what differs in how two files were made, as far as both files say."""
     shared_options = [name for name in first.recipe if name in other.recipe]
-    if (
-        shared_options and "convention" not in shared_options
-    ):  # a recipe that does not name it had no convention
+    # A recipe that does not name it had no convention.
+    if shared_options and "convention" not in shared_options:
         shared_options.append("convention")
     differences = [
         f"{name}={other.recipe.get(name)}, not {first.recipe.get(name)}"
@@ -103,7 +101,7 @@ def _list_differences(first: Origin, other: Origin) -> list[str]:
 def _maps_differ(first: Origin, other: Origin) -> bool:
     """Tell whether the documents of two files were mapped from chunks in two ways.
 
-    If only one file maps, few documents must be the same in both, too.
+    If only one file maps, few documents must be the same in both, too. False without a recipe.
     """
     if not first.recipe or not other.recipe:
         return False

@@ -60,11 +60,6 @@ class PairSample(NamedTuple):
     moments: Moments
     flips: Flips
 
-    @property
-    def pairs(self) -> Bools:
-        """True for each pair: (n_pairs,)."""
-        return np.ones(len(self.paired_scores.left_column), np.bool_)
-
 
 class PairTests(NamedTuple):
     """The tests of pairs, (n_pairs,) each, uncorrected; NaN where there is no test."""
@@ -82,8 +77,9 @@ def run_pair_tests(
 ) -> list[list[PairTests]]:
     """Return the tests of each slice's samples: (slices, measures).
 
-    `slices` has a sample for each measure; the first slice has all queries. Slices of more than
-    `units_limit` queries share their flips.
+    `slices` has a sample for each measure; the first slice has all queries. In slices of more than
+    `units_limit` queries (not clusters), a test draws no more flips than p needs, and randomization
+    tests share them.
     """
     flip_tests = {"randomization": _test_differences, "wilcoxon": _test_ranks}
     test_with_flips = flip_tests.get(settings.test)
@@ -99,39 +95,39 @@ def run_pair_tests(
     next_tests, steps = iter(tests_of_large), zip(slices, is_large, strict=True)
     return [
         next(next_tests)
-        if shares_flips
-        else [_test_slice(sample, settings) for sample in watch_steps(samples, "comparing")]
-        for samples, shares_flips in watch_steps(steps, "comparing", len(slices))
+        if is_large_slice
+        else [_test_sample(sample, settings) for sample in watch_steps(samples, "comparing")]
+        for samples, is_large_slice in watch_steps(steps, "comparing", len(slices))
     ]
 
 
-def _test_slice(sample: PairSample, settings: Settings) -> PairTests:
-    """Return the tests of a sample that shares no flips with other slices."""
-    _, pairs, moments, flips = sample
-    n_pairs = len(pairs.left_column)
+def _test_sample(sample: PairSample, settings: Settings) -> PairTests:
+    """Return the tests of a sample by all its flips, which it shares with no other slice."""
+    _, paired_scores, moments, flips = sample
+    n_pairs = len(paired_scores.left_column)
     nan = np.full(n_pairs, np.nan)
-    if pairs.n_units < 2:
+    if paired_scores.n_units < 2:
         return PairTests(nan, nan, nan, ["none"] * n_pairs, nan, [None] * n_pairs)
     low, high = t_interval(moments, settings.alpha)
     interval, n_drawn = "t", flips.n_drawn
     method: Method | None = None
     match settings.test:
         case "randomization":
-            p, low, high = invert_sign_flips(pairs, flips, settings.alpha)
+            p, low, high = invert_sign_flips(paired_scores, flips, settings.alpha)
             interval, method = "randomization", "exact" if flips.is_exact else "drawn"
         case "bootstrap":
-            p = bootstrap_test(pairs, moments, resamples=n_drawn, seed=flips.seed)
+            p = bootstrap_test(paired_scores, moments, resamples=n_drawn, seed=flips.seed)
             low, high = bca_interval(
-                pairs, moments, settings.alpha, resamples=n_drawn, seed=flips.seed
+                paired_scores, moments, settings.alpha, resamples=n_drawn, seed=flips.seed
             )
             interval, method = "bca", "drawn"
         case "t":
             p = t_test(moments)
         case "wilcoxon":
-            p = wilcoxon(pairs, flips, settings.tie)
+            p = wilcoxon(paired_scores, flips, settings.tie)
             method = "exact" if flips.is_exact else "drawn"
         case "sign":
-            p = sign_test(pairs, settings.tie)
+            p = sign_test(paired_scores, settings.tie)
         case _:
             p = nan
     error = np.sqrt(p * (1 - p) / n_drawn) if method == "drawn" else np.where(np.isnan(p), p, 0.0)
@@ -187,11 +183,7 @@ def _find_p_values(pairs: PairedScores, flips: Flips) -> _PValues:
     bound = bound_p_values(pairs)
     is_every_unit = np.ones(pairs.n_units, np.bool_)
     [[tests]] = run_sequential_tests(
-        [is_every_unit],
-        [[pairs]],
-        [[bound >= CLEAR]],
-        n_drawn=flips.n_drawn,
-        seed=flips.seed,
+        [is_every_unit], [[pairs]], [[bound >= CLEAR]], n_drawn=flips.n_drawn, seed=flips.seed
     )
     return _choose_p_values(tests, bound)
 
@@ -229,7 +221,7 @@ def _choose_p_values(tests: SequentialTests, bound: Floats) -> _PValues:
 def _add_intervals(
     sample: PairSample, p_values: _PValues, student: _StudentIntervals, settings: Settings
 ) -> PairTests:
-    """Return tests with intervals: both p and interval by all flips where Student's disagrees."""
+    """Return tests; where Student's interval disagrees, all flips make it, and p if not clear."""
     (p, error, method), (low, high, agrees) = p_values, student
     far = np.flatnonzero(~agrees)  # pairs
     if len(far):

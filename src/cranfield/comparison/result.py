@@ -26,9 +26,8 @@ else:
 # How p was found: by all possible flips; by as many drawn flips as asked for; by fewer, as p was
 # known; or without flips, as an upper bound.
 Method = Literal["exact", "drawn", "sequential", "bound"]
-_EXTENSION_VALUES = frozenset(
-    chain.from_iterable(PAIR_VALUES.values())
-)  # names of extensions' values
+# Names of extensions' values.
+_EXTENSION_VALUES = frozenset(chain.from_iterable(PAIR_VALUES.values()))
 Scale = Literal["difference", "ratio"]
 
 
@@ -99,9 +98,8 @@ _NESTED_FIELD_OF = {
     for field_name, dataclass_type in _NESTED_CLASSES.items()
     for name in field_names(dataclass_type)
 }
-_FIRST_SHARE = field_names(Effects).index(
-    "cliff"
-)  # this effect and those after it are exported later
+# This effect and those after it are exported later.
+_FIRST_SHARE = field_names(Effects).index("cliff")
 _EXPORTED_AFTER = {
     "skewness": field_names(Effects)[:_FIRST_SHARE],
     "losses": [*field_names(Effects)[_FIRST_SHARE:], *field_names(Beliefs)],
@@ -160,7 +158,7 @@ class Pair(PairValues):
     p_error: float | None  # the standard error of p, from drawing flips; 0 if no flips are drawn
     exact: bool  # whether all flips were tried
     method: Method | None  # how p was found; None for a test without flips
-    verdict: Outcome | None  # if p_adjusted is at most alpha
+    verdict: Outcome | None  # if p_adjusted is at most alpha; with "bayes", by the beliefs
     sd: float | None  # of the queries' differences
     skewness: float | None
     changed: int  # queries on which the two differ, by more than rounding
@@ -289,7 +287,7 @@ def find_verdicts(
 
 
 def column_to_list(column: Any, n_rows: int = 0) -> list[Any]:
-    """Return a column as a list, with None for NaN; a single value is repeated `n_rows` times."""
+    """Return a column as a list, None where not finite; one value is repeated `n_rows` times."""
     if not isinstance(column, np.ndarray):
         return column if isinstance(column, list) else [column] * n_rows
     column_list: list[Any] = column.tolist()

@@ -103,7 +103,7 @@ def run_sequential_tests(
         for all_scores, masks in zip(scores[0], needs_column, strict=True)
     ]
     starts = np.cumsum([0, *(basis.columns.shape[1] for basis in bases)]).tolist()
-    counts_slice_scoress = [
+    counts_by_slice = [
         [
             _PairCounts(measure_scores, is_open, basis, start)
             for measure_scores, is_open, basis, start in zip(
@@ -116,11 +116,11 @@ def run_sequential_tests(
     groups = list(_group_queries(slices, columns))
     with stage("flips", n_drawn, "flips") as report_done:
         for begin in range(0, n_drawn, _FLIPS):
-            all_counts = chain(*counts_slice_scoress)
+            all_counts = chain(*counts_by_slice)
             used_columns = sorted({c for counts in all_counts for c in counts.needed_columns()})
             open_slices = {
                 i
-                for i, slice_counts in enumerate(counts_slice_scoress)
+                for i, slice_counts in enumerate(counts_by_slice)
                 if any(counts.open_pairs for counts in slice_counts)
             }
             if not open_slices:
@@ -131,10 +131,10 @@ def run_sequential_tests(
             row_of_column = np.zeros(columns.shape[1], np.int64)
             row_of_column[used_columns] = np.arange(len(used_columns))
             for i in open_slices:
-                for counts in counts_slice_scoress[i]:
+                for counts in counts_by_slice[i]:
                     counts.count_sums(sums[i], row_of_column, begin, n_large_to_stop)
             report_done(flips.end - begin)
-    return [[counts.finish(n_drawn) for counts in row] for row in counts_slice_scoress]
+    return [[counts.finish(n_drawn) for counts in row] for row in counts_by_slice]
 
 
 class _PairCounts:

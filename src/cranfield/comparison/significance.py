@@ -145,9 +145,9 @@ def t_interval_ends(
 
 
 class CombinedError(NamedTuple):
-    """The error of a sum of independent means: (n_pairs,) each; NaN where a mean has one unit."""
+    """The error of a sum of independent means: (n_pairs,) each."""
 
-    error: Floats  # the standard error
+    error: Floats  # the standard error; NaN where a mean has one unit
     degrees: Floats  # of freedom
 
 
@@ -317,9 +317,8 @@ def accelerations(deviations: Floats) -> Floats:
     `deviations` (n_queries, n_pairs) are differences minus their mean, in no column all 0. This is
     the jackknife's estimate, which needs no resamples for a mean (Efron, JASA 1987).
     """
-    scaled_deviations = deviations / np.abs(deviations).max(
-        axis=0
-    )  # so that powers do not underflow
+    # So that powers do not underflow.
+    scaled_deviations = deviations / np.abs(deviations).max(axis=0)
     acceleration: Floats = (scaled_deviations**3).sum(axis=0) / (
         6 * (scaled_deviations**2).sum(axis=0) ** 1.5
     )

@@ -352,7 +352,7 @@ def _power_sentences(results: Sequence[Result], settings: Settings) -> Iterator[
 
 
 def differences_table(result: Result, settings: Settings) -> Table | None:
-    """Return the table of differences of each system to each better one; None for many."""
+    """Return the differences of each system to each better one; None for many, or a baseline."""
     systems = result.ranked_systems
     if settings.baseline is not None or not 1 < len(systems) <= _WIDEST_MATRIX:
         return None

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cranfield.arrays.ranked import Floats, Ints
-from cranfield.comparison.alignment import AlignedScores
+from cranfield.comparison.aligned_scores import AlignedScores
 from cranfield.comparison.effects import FEW_UNITS, count_uncommon, find_doubt, skewness
 from cranfield.comparison.margins import aggregate_scores, find_score_range
 from cranfield.comparison.noninferiority import (
@@ -177,7 +177,7 @@ def _build_requirement(
     parsed_measure = aligned_scores.find_measure(measure)
     scores = aligned_scores.measure_scores(measure)[:, system_columns]
     unknown_range = -math.inf, math.inf
-    score_range = find_score_range(aligned_scores, measure, settings.range, settings.gate_test)
+    score_range = find_score_range(aligned_scores, measure, settings)
     low, high = score_range or unknown_range
     _refuse_impossible(aligned_scores, measure, goal, low, high)
     compared_goal = float(to_compared_unit(parsed_measure, np.array([goal]))[0])
@@ -195,7 +195,7 @@ def _build_requirement(
 def _refuse_impossible(
     aligned_scores: AlignedScores, measure: str, goal: float, low: float, high: float
 ) -> None:
-    """Raise OptionError for a number that every system reaches, or that no system can reach."""
+    """Raise OptionError for a number that all systems reach, or none can; or if less is better."""
     option = f"at_least={measure}={goal:g}"
     if not aligned_scores.is_higher_better(measure):
         raise OptionError(
@@ -216,7 +216,7 @@ def _judge_threshold(
     settings: GateSettings,
     query_ids: Sequence[str],
 ) -> Threshold:
-    """Return whether the system in column i of the scores meets a requirement."""
+    """Judge whether the system in column i of the scores meets a requirement."""
     scores, goal = need.scores[:, i], need.at_least
     mean = aggregate_scores(need.parsed_measure, scores)
     is_reached = mean >= goal or math.isclose(mean, goal, rel_tol=1e-12)

@@ -358,7 +358,7 @@ def removal_note(n_before: int, n_left: int, *, is_empty_selection: bool = False
 
 
 def _describe_selection(selection: Any) -> Any:
-    """Return a description of a selection, for the recipe: its type, and its length if known."""
+    """Return a selection's description for the recipe: path, origin, or type and known length."""
     if selection is None or isinstance(selection, str | os.PathLike):
         return selection if selection is None else escape_unprintable(str(selection))
     if isinstance(selection, RunOperations):

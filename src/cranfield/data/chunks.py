@@ -115,7 +115,7 @@ class Chunks:
     def convert(
         self, grouped_block: GroupedBlock, errors: Errors, judging: Judging
     ) -> GroupedBlock:
-        """Return a run's block of documents, each ranked in the place of one of its chunks.
+        """Return a run's block of documents, each ranked by one of its chunks, or by their sum.
 
         Raises InputError for a chunk without a document, or leaves it out.
         """
@@ -180,7 +180,7 @@ def map_judgments(judgments: Judgments, chunks: Chunks, errors: Errors) -> Judgm
     """Return the judgments of documents: each has the highest grade of its judged chunks.
 
     Raises InputError for a chunk without a document, or leaves it out; OptionError for judgments
-    that are a sample.
+    that are a sample, or of spans.
     """
     if judgments.columns:
         raise OptionError(

@@ -46,13 +46,7 @@ def merge_judgments(
                 f"{describe_sources(judgments.sources) or 'the qrels'}, are not merged: others do "
                 "not have it"
             )
-    ids = [encode_ids(judgments.query_ids) for judgments in judgments_list]
-    queries = Ids.concatenate(ids)
-    queries = queries.take(queries.sort_keys().argsort(kind="stable"))
-    queries = queries.take(queries.find_changes()).compact()
-    query_index = IdIndex(queries)
-    columns = zip(ids, query_columns, strict=True)
-    group = np.concatenate([query_index.find_rows(own_ids)[query] for own_ids, query in columns])
+    queries, group = _unite_queries(judgments_list, query_columns)
     all_docs = Ids.concatenate(list(doc_columns))
     grade_columns = [np.asarray(judgments.grade, np.float64) for judgments in judgments_list]
     grade = np.concatenate(grade_columns)
@@ -66,14 +60,8 @@ def merge_judgments(
     differing_pairs = np.flatnonzero(lowest != highest)
     if len(differing_pairs) and differing == "refuse":
         row = int(first[differing_pairs].min())
-        pair_number = pair[row]
-        grades_text = ", ".join(map(format_shortest, grade[pair == pair_number].tolist()))
-        raise InputError(
-            f"query {decode(queries[int(group[row])])!r:.80}, document "
-            f"{decode(all_docs[row])!r:.80}: has the grades {grades_text}, and so differ the "
-            f"grades of {format_count(len(differing_pairs), 'document')}",
-            hint="differing= says which counts: 'latest', 'highest' or 'majority' (--differing).",
-        )
+        query, doc = decode(queries[int(group[row])]), decode(all_docs[row])
+        raise _differing_error(query, doc, grade[pair == pair[row]], len(differing_pairs))
     choose_grades = {"latest": _latest_grades, "majority": _majority_grades}.get(differing)
     chosen_grade = highest if choose_grades is None else choose_grades(pair, grade, n_pairs)
     order = np.lexsort((first, group[first]))
@@ -102,6 +90,34 @@ def merge_judgments(
     )
 
 
+def _unite_queries(
+    judgments_list: Sequence[Judgments], query_columns: Sequence[Ints]
+) -> tuple[Ids, Ints]:
+    """Return the ids of all queries, by their bytes, and the position in them of each row: (rows,).
+
+    `query_columns` are those of `merge_judgments`.
+    """
+    ids = [encode_ids(judgments.query_ids) for judgments in judgments_list]
+    queries = Ids.concatenate(ids)
+    queries = queries.take(queries.sort_keys().argsort(kind="stable"))
+    queries = queries.take(queries.find_changes()).compact()
+    query_index = IdIndex(queries)
+    columns = zip(ids, query_columns, strict=True)
+    return queries, np.concatenate(
+        [query_index.find_rows(own_ids)[query] for own_ids, query in columns]
+    )
+
+
+def _differing_error(query: str, doc: str, grade: Floats, n_differing: int) -> InputError:
+    """Return the error for a document with several grades, one of `n_differing` documents."""
+    grades_text = ", ".join(map(format_shortest, grade.tolist()))
+    return InputError(
+        f"query {query!r:.80}, document {doc!r:.80}: has the grades {grades_text}, and so differ "
+        f"the grades of {format_count(n_differing, 'document')}",
+        hint="differing= says which counts: 'latest', 'highest' or 'majority' (--differing).",
+    )
+
+
 def _stated_top_grade(judgments_list: Sequence[Judgments]) -> float | None:
     """Return the highest grade, if any judgments state their scale; else None."""
     top_grades = [judgments.stated_top_grade for judgments in judgments_list]
@@ -125,9 +141,8 @@ def _majority_grades(pair: Ints, grade: Floats, n: int) -> Floats:
     pair_of_grade, distinct_grade = pair[order[first_rows]], grade[order[first_rows]]
     order_by_count = np.lexsort((distinct_grade, counts, pair_of_grade))
     majority_grade = np.empty(n)
-    majority_grade[pair_of_grade[order_by_count]] = distinct_grade[
-        order_by_count
-    ]  # the last of a pair is the most frequent
+    # The last of a pair is the most frequent.
+    majority_grade[pair_of_grade[order_by_count]] = distinct_grade[order_by_count]
     return majority_grade
 
 

@@ -106,11 +106,9 @@ def estimate_overlap(sketch: str, second_sketch: str) -> float:
     """
     hashes, second_hashes = _split_hashes(sketch), _split_hashes(second_sketch)
     least_hashes = sorted(hashes | second_hashes)[:SKETCH_SIZE]
-    return (
-        len(hashes.intersection(second_hashes, least_hashes)) / len(least_hashes)
-        if least_hashes
-        else 1.0
-    )
+    if least_hashes:
+        return len(hashes.intersection(second_hashes, least_hashes)) / len(least_hashes)
+    return 1.0
 
 
 def _split_hashes(sketch: str) -> set[str]:

@@ -51,11 +51,10 @@ class Judged(Recordable):
     n_retrieved: Ints
     top_grade: float
     has_groups: bool = False  # then a grade in hits and ideal is the document's best in any group
-    _rank_levels: Callable[[], "RankedLevels"] = (
-        _refuse_levels  # of groups and preferences; `judge` gives it
-    )
+    # The levels of groups and preferences; `judge` states the function.
+    _rank_levels: Callable[[], "RankedLevels"] = _refuse_levels
     cost: Floats | None = None  # of every retrieved document, query after query, best rank first
-    ties: Ties = "document"  # how equal scores were ranked; "expected": hits have tie_first, _size
+    ties: Ties = "document"  # how ties were ranked; "expected": hits have tie_first, tie_size
     is_cut: bool = False  # whether the documents of each query were cut at a depth
 
     @cached_property

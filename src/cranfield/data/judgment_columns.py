@@ -82,7 +82,7 @@ class JudgmentColumns(Judgments):
 
     @cached_property
     def top_grade(self) -> float:
-        """The highest grade that any document of the collection has."""
+        """The highest grade of the collection, as stated, or of these documents; 0 at least."""
         stated_grade = self.stated_top_grade
         top_grade: float = (
             np.maximum.reduce(self.grade, initial=0).item()

@@ -9,10 +9,10 @@ from cranfield.data.run import Run
 from cranfield.errors import InputError, OptionError
 from cranfield.formats.block import LARGEST_GRADE
 from cranfield.formats.columns import Side
+from cranfield.formats.dict_rows import NestedRows
 from cranfield.formats.identifiers import with_text_ids
 from cranfield.formats.objects import (
     LIST_DESCRIPTIONS,
-    NestedRows,
     is_sequence,
     read_grade_list,
     to_list,

@@ -1,8 +1,8 @@
 """Match: the rows of a run that are judged, and their ranks, for runs in blocks and in dicts."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import compress, groupby, repeat
+from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -15,23 +15,19 @@ from cranfield.arrays.rows import consecutive_numbers
 from cranfield.arrays.slots import PairIndex
 from cranfield.arrays.threads import map_in_threads
 from cranfield.data.judging import Judging
+from cranfield.data.lookup import QueryHits, drop_documents, look_up_judged
 from cranfield.data.order import (
-    LARGEST_SINGLE,
     DroppedCounts,
     GroupedBlock,
     Placement,
     has_split_query,
-    is_above_threshold,
     rank_documents,
-    tie_sort_keys,
-    to_single,
 )
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
 from cranfield.errors import DuplicateError, OptionError
 from cranfield.formats.block import NO_FAULTY_ROWS, FaultyRows, Load
-from cranfield.formats.objects import DocsOfQuery, score_by_position
-from cranfield.formats.values import pack_doubles, to_scores
+from cranfield.formats.objects import DocsOfQuery
 from cranfield.progress import watch_files, watch_steps
 
 
@@ -56,11 +52,9 @@ class Match:
 def _concatenate(column_list: Iterable[Ints]) -> Ints:
     """Return several columns, or none, as one column."""
     column_list = list(column_list)
-    return (
-        column_list[0]
-        if len(column_list) == 1
-        else np.concatenate([*column_list, np.zeros(0, np.int64)])
-    )
+    if len(column_list) == 1:
+        return column_list[0]
+    return np.concatenate([*column_list, np.zeros(0, np.int64)])
 
 
 # ---- runs in blocks -------------------------------------------------------------------------
@@ -68,9 +62,8 @@ def _concatenate(column_list: Iterable[Ints]) -> Ints:
 
 def match_runs(qrels: Qrels, runs: Sequence[Run], judging: Judging, costs: bool) -> Iterator[Match]:
     """Yield the match of each run. The blocks of all runs go through the same threads, in order."""
-    if None not in [
-        run.docs_of_query for run in runs
-    ]:  # no threads: Python does not let go of them
+    # No threads: Python does not let go of them.
+    if None not in [run.docs_of_query for run in runs]:
         for run in watch_steps(runs, "scoring"):
             yield _match_dicts(qrels, run, judging)
         return
@@ -88,9 +81,8 @@ class _RepeatError(Exception):
 def _match_blocks(
     qrels: Qrels, runs: Sequence[Run], judging: Judging, costs: bool
 ) -> Iterator[Match]:
-    apart: set[int] = (
-        set()
-    )  # runs with a query in several places: their other blocks need not be read
+    # Runs with a query in several places: their other blocks need not be read.
+    apart: set[int] = set()
 
     def tasks() -> Iterator[tuple[int, Load]]:
         with watch_files([source for run in runs for source in run.sources]):
@@ -168,10 +160,8 @@ def _match_block(qrels: Qrels, run: Run, judging: Judging, load: Load) -> _Block
         queries = Ids.concatenate([queries, Ids.of(block.empty_queries)])
     codes = qrels.find_codes(queries)
     code = codes[: len(grouped_block.queries)]
-    judged_codes, unknown = (
-        np.sort(codes[codes >= 0]),
-        queries.take(np.flatnonzero(codes < 0)).to_list(),
-    )
+    judged_codes = np.sort(codes[codes >= 0])
+    unknown = queries.take(np.flatnonzero(codes < 0)).to_list()
     # Where a query comes back in the block, it is read once more, in whole queries: to match its
     # rows now would take as many steps as all judgments of a query, for each of its pieces.
     comes_back = bool((judged_codes[1:] == judged_codes[:-1]).any()) or len(set(unknown)) < len(
@@ -266,7 +256,7 @@ def _add_pairs(pairs: Iterable[tuple[int, int]]) -> tuple[int, int]:
 
 
 def _rank_costs(grouped_block: GroupedBlock, code: Ints, judging: Judging) -> Floats | None:
-    """Return the costs of the judged queries' documents, (documents,), best rank first."""
+    """Return the costs of judged queries' documents by query and rank: (documents,), or None."""
     cost = grouped_block.block.columns.get("cost")
     if cost is None:
         return None
@@ -288,22 +278,22 @@ def _rank_costs(grouped_block: GroupedBlock, code: Ints, judging: Judging) -> Fl
 _MIN_COST, _MAX_COST = 1e-9, 1e15  # so that they can be added up, and divided by
 
 
-def _find_hits(block: GroupedBlock, code: Ints, qrels: Qrels) -> tuple[Ints, Ints]:
+def _find_hits(grouped_block: GroupedBlock, code: Ints, qrels: Qrels) -> tuple[Ints, Ints]:
     """Return the block's rows that are judged, (hits,), and the rows of their judgments, (hits,).
 
     Documents are looked up among the judgments of the block's queries; or, where these are most
     judgments, among all: the index of all judgments is made once, for all runs.
     """
-    query_codes = code[code >= 0]
+    docs, group, query_codes = grouped_block.block.doc, grouped_block.group, code[code >= 0]
     counts = qrels.starts[query_codes + 1] - qrels.starts[query_codes]
     if 2 * counts.sum() > len(qrels):
         slots: PairIndex = qrels.pair_index
-        codes = code[block.group]  # in place of the groups, in the keys, too
-        return slots.find(codes, block.block.doc, pair_keys(block.keys, codes - block.group))
+        codes = code[group]  # in place of the groups, in the keys, too
+        return slots.find(codes, docs, pair_keys(grouped_block.keys, codes - group))
     judgments = consecutive_numbers(qrels.starts[query_codes], counts)
     groups = np.repeat(np.flatnonzero(code >= 0), counts)
     slots = PairIndex(groups, qrels.docs.take(judgments))
-    rows, position = slots.find(block.group, block.block.doc, block.keys)
+    rows, position = slots.find(group, docs, grouped_block.keys)
     return rows, judgments[position]
 
 
@@ -320,17 +310,17 @@ def _match_dicts(qrels: Qrels, run: Run, judging: Judging) -> Match:
         raise OptionError("order='rank': a run in memory has no rank column")
     docs_of_query, dropped_counts = run.docs_of_query or {}, (0, 0)
     if judging.drops_documents:
-        docs_of_query, dropped_counts = _drop_documents(docs_of_query, judging)
+        docs_of_query, dropped_counts = drop_documents(docs_of_query, judging)
     n_queries = len(qrels.query_ids)
     n_retrieved, is_in_run = np.zeros(n_queries, np.int64), np.zeros(n_queries, np.bool_)
-    query_hits: list[_QueryHits] = []
+    query_hits: list[QueryHits] = []
     judged = zip(qrels.query_ids, qrels.doc_lists, qrels.starts.tolist(), strict=False)
     for code, (query, judged_docs, first_row) in enumerate(judged):
         ranking = docs_of_query.get(query)
         if ranking is not None:
             is_in_run[code], n_retrieved[code] = True, len(ranking)
         if ranking:
-            query_hits.append(_look_up_judged(query, ranking, judged_docs, first_row, judging))
+            query_hits.append(look_up_judged(query, ranking, judged_docs, first_row, judging))
     unjudged_queries = {}
     if np.count_nonzero(is_in_run) < len(docs_of_query):
         unjudged_queries = _count_unjudged(docs_of_query, qrels)
@@ -357,123 +347,8 @@ def _match_dicts(qrels: Qrels, run: Run, judging: Judging) -> Match:
     )
 
 
-_NO_HITS = np.zeros(0, np.int64)
-
-
-class _QueryHits(NamedTuple):
-    """The judged documents in one query's dict, best first, and counts of its ties."""
-
-    n_tied: int  # documents that share their score
-    is_all_tied: bool  # whether there are several documents, all of the same score
-    row: Ints = _NO_HITS  # (hits,) in the qrels
-    rank: Ints = _NO_HITS  # (hits,)
-    tie_first: Ints = _NO_HITS  # (hits,) as in `Placement`
-    tie_size: Ints = _NO_HITS  # (hits,)
-    has_tied_hit: bool = False  # whether a hit shares its score
-
-
-def _look_up_judged(
-    query: str, docs: Mapping[str, Any], judged_docs: list[str], first_row: int, judging: Judging
-) -> _QueryHits:
-    """Return the hits in `docs`, {doc: score}; the query's judgments begin at `first_row`."""
-    if judging.order == "given":
-        docs = score_by_position(query, list(docs))
-    ranking = dict(docs)  # which reads the ids as they lie in memory, in half the time
-    score, sorted_score = to_scores(query, ranking)
-    hit_score = pack_doubles(map(ranking.get, judged_docs, repeat(np.nan)), len(judged_docs))
-    assert hit_score is not None  # noqa: S101 - the scores are numbers, all of them
-    row = (hit_score == hit_score).nonzero()[0]
-    hit_score = hit_score[row]
-    if judging.scores == "single":
-        highest, lowest = sorted_score.item(-1), sorted_score.item(0)
-        may_overflow = highest > LARGEST_SINGLE or lowest < -LARGEST_SINGLE
-        score, sorted_score, hit_score = (
-            to_single(column, may_overflow) for column in (score, sorted_score, hit_score)
-        )
-    is_equal = sorted_score[1:] == sorted_score[:-1]
-    n_equal_pairs, n_tied = int(np.count_nonzero(is_equal)), 0
-    if n_equal_pairs:  # of n equal scores in a row, n - 1 follow an equal score
-        n_tied = int(n_equal_pairs + is_equal[0] + np.count_nonzero(is_equal[1:] > is_equal[:-1]))
-    is_all_tied = n_equal_pairs > 0 and n_equal_pairs == len(is_equal)
-    if len(row) == 0:
-        return _QueryHits(n_tied, is_all_tied)
-    best_first = hit_score.argsort()[::-1]
-    hit_score, row = hit_score[best_first], row[best_first]
-    end = sorted_score.searchsorted(hit_score, "right")
-    tie_first = len(sorted_score) + 1 - end
-    if not n_equal_pairs:
-        tie_size = np.ones_like(tie_first)
-        return _QueryHits(n_tied, is_all_tied, row + first_row, tie_first, tie_first, tie_size)
-    tie_size = end - sorted_score.searchsorted(hit_score, "left")
-    rank, tied_hits = tie_first.copy(), (tie_size > 1).nonzero()[0]
-    if len(tied_hits):
-        tied_docs = [judged_docs[i] for i in row[tied_hits].tolist()]
-        tied_score = hit_score[tied_hits]
-        rank[tied_hits] += _count_tied_above(ranking, score, tied_docs, tied_score, judging)
-    row = row + first_row
-    return _QueryHits(n_tied, is_all_tied, row, rank, tie_first, tie_size, len(tied_hits) > 0)
-
-
 def _count_unjudged(docs_of_query: DocsOfQuery, qrels: Qrels) -> dict[Any, int]:
     """Return {query without judgments: number of documents}."""
     return {
         query: len(docs_of_query[query]) for query in docs_of_query.keys() - set(qrels.query_ids)
     }
-
-
-def _drop_documents(
-    docs_of_query: DocsOfQuery, judging: Judging
-) -> tuple[DocsOfQuery, DroppedCounts]:
-    """Return the documents that `judging` keeps, and how many it drops: see `group_rows`."""
-    remaining_docs_of_query: DocsOfQuery = {}
-    n_identical = n_low = 0
-    for query, docs in docs_of_query.items():
-        remaining_docs = docs
-        if judging.identical_ids == "drop" and query in docs:
-            remaining_docs = {doc: score for doc, score in docs.items() if doc != query}
-        n_same_id = len(docs) - len(remaining_docs)
-        if judging.scores_above is not None and remaining_docs:
-            is_above = is_above_threshold(to_scores(query, remaining_docs)[0], judging)
-            remaining_docs = dict(compress(remaining_docs.items(), is_above.tolist()))
-        remaining_docs_of_query[query] = remaining_docs
-        n_identical, n_low = (
-            n_identical + n_same_id,
-            n_low + len(docs) - n_same_id - len(remaining_docs),
-        )
-    return remaining_docs_of_query, (n_identical, n_low)
-
-
-def _count_tied_above(
-    ranking: Iterable[str],
-    all_scores: Floats,
-    hit_docs: list[str],
-    hit_scores: Floats,
-    judging: Judging,
-) -> Ints:
-    """Count, for each hit, the documents of the same score that are ranked above it: (hits,).
-
-    `all_scores` are the scores of `ranking`; `hit_docs` and `hit_scores` (hits,) are the hits and
-    their scores; another document has the same score.
-    """
-    sorted_hit_scores = np.sort(hit_scores)
-    is_tied = (
-        sorted_hit_scores[
-            np.minimum(sorted_hit_scores.searchsorted(all_scores), len(sorted_hit_scores) - 1)
-        ]
-        == all_scores
-    )
-    tied_docs = [*compress(ranking, is_tied)]
-    if judging.ties == "given":
-        position_of_doc = {doc: i for i, doc in enumerate(tied_docs)}
-        sort_key = np.array([*range(len(tied_docs)), *map(position_of_doc.__getitem__, hit_docs)])
-    else:
-        sort_key = tie_sort_keys(Ids.of_texts([*tied_docs, *hit_docs]), judging)
-    tied_key, hit_key = sort_key[: len(tied_docs)], sort_key[len(tied_docs) :]
-    if sorted_hit_scores[0] == sorted_hit_scores[-1]:
-        return np.sort(tied_key).searchsorted(hit_key)
-    scores = np.concatenate((all_scores[is_tied], hit_scores))
-    order = np.lexsort((sort_key, scores))  # each hit comes after the same document among the tied
-    is_first = order < len(tied_docs)
-    n_before = np.empty_like(order)
-    n_before[order] = np.cumsum(is_first)
-    return n_before[len(tied_docs) :] - 1 - scores[order[is_first]].searchsorted(hit_scores)

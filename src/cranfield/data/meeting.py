@@ -46,9 +46,8 @@ class RunFacts(NamedTuple):
     n_unsorted: int
     n_appended: int  # documents that were not retrieved, and are ranked below those that were
     n_copied: int  # documents of the run, if these and their scores are the judgments; else 0
-    list_counts: tuple[
-        int, int
-    ]  # queries of several judged documents; of these: with just these rows
+    # Queries of several judged documents; of these: with just these rows.
+    list_counts: tuple[int, int]
     n_unjudged: int  # documents that were dropped as unjudged, or of a negative grade
     left_out: FaultyRows  # left_out to is_regrouped as in `Match`
     repeats: FaultyRows
@@ -235,18 +234,18 @@ def find_own_judgments(judged_run: JudgedRun, severity: Severity = "warning") ->
     qrels, facts = judged_run.qrels, judged_run.facts
     if not facts.n_hits or qrels.has_groups or qrels.list_kind == "grades":
         return
-    n_lists, n_copied = facts.list_counts
-    are_copied = n_lists >= _MIN_LISTS and 20 * n_copied >= 19 * n_lists
+    n_lists, n_same_lists = facts.list_counts
+    are_copied = n_lists >= _MIN_LISTS and 20 * n_same_lists >= 19 * n_lists
     is_long = facts.n_hits >= _MIN_LISTS and facts.n_multi_doc > 0
     if facts.n_copied == facts.n_hits and _ranking_order(judged_run) == "score":
         if is_long or qrels.grade.min() < qrels.grade.max():
             text = "its documents are the same, its numbers grades"
             yield Note("qrels-as-run", severity, f"{_JUDGMENTS_AS_RUN}: {text}", count=facts.n_hits)
     elif are_copied and qrels.grade.min() == qrels.grade.max():
-        queries = f"in {n_copied:,} of {format_query_count(n_lists)}"
+        queries = f"in {n_same_lists:,} of {format_query_count(n_lists)}"
         text = f"{queries} with several expected documents, just these were retrieved"
         text = f"{_JUDGMENTS_AS_RUN}: {text}"
-        yield Note("qrels-as-run", severity, text, n_copied, count=n_copied)
+        yield Note("qrels-as-run", severity, text, n_same_lists, count=n_same_lists)
 
 
 _JUDGMENTS_AS_RUN = "the judgments seem to be given as a run"

@@ -1,8 +1,8 @@
 """Ranking: groups rows by query, finds duplicates, ranks documents. The only sort and rule.
 
-Score descending, compared as doubles; equal scores by document id, descending, compared as bytes
-(trec_eval's rule) or ascending, or in the order of the rows. Or the order given, or the rank
-column. The caller gets a `Placement`: the ranks of documents and of their ties.
+Score descending, compared as doubles or as 32-bit floats; equal scores by document id, descending,
+compared as bytes (trec_eval's rule) or ascending, or in the order of the rows. Or the order given,
+or the rank column. The caller gets a `Placement`: the ranks of documents and of their ties.
 """
 
 from collections.abc import Callable
@@ -44,10 +44,10 @@ class GroupedBlock(NamedTuple):
     keys: Words  # (rows,) of (group, document)
     sort_score: Floats | None  # (rows,) ranks rows, highest first; None: rows are in order
     repeats: FaultyRows = FaultyRows()  # rows that repeat a document of their group
-    uncounted_row: Ints | None = (
-        None  # rows that repeat a document and have a rank, but do not count
-    )
-    conversion_counts: tuple[int, int] = (0, 0)  # for `make_note` of `Chunks` or `Spans`
+    # Rows that repeat a document and have a rank, but do not count.
+    uncounted_row: Ints | None = None
+    # Of `Chunks`: chunks, documents; of `Spans`: spans that met a judged one, those too late.
+    conversion_counts: tuple[int, int] = (0, 0)
     tie_ids: Ids | None = None  # (rows,) ids that order equal scores; None: the documents'
     dropped_counts: "DroppedCounts" = (0, 0)
 
@@ -67,9 +67,8 @@ def group_rows(block: Block, judging: Judging = Judging()) -> GroupedBlock:
     starts = np.append(block.query.find_changes(), len(block))
     group = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
     keys = pair_keys(block.doc.hash(), group)
-    suspect_rows = find_repeated_keys(
-        keys
-    )  # rows of one document, or, hardly ever, of two documents with the same key
+    # Rows of one document, or, hardly ever, of two documents with the same key.
+    suspect_rows = find_repeated_keys(keys)
     sort_score, repeats, uncounted_row = _ranking_scores(block, judging), FaultyRows(), None
     if len(suspect_rows):
         repeat_rows = _find_repeats(block, group, suspect_rows)
@@ -111,7 +110,7 @@ def has_split_query(block: Block) -> bool:
     return register_queries(queries, set())
 
 
-_N_FIRST_ROWS = 4096  # of rows in any order, two have the same query, even of ten million queries
+_N_FIRST_ROWS = 4096  # of rows in any order, two have the same query, even of a million queries
 
 
 def _find_repeats(block: Block, group: Ints, rows: Ints, sort_score: Floats | None = None) -> Ints:
@@ -190,7 +189,7 @@ def _drop_documents(
 
 
 def is_above_threshold(scores: Floats, judging: Judging) -> Bools:
-    """Tell which scores are above `judging.scores_above`, compared with `judging.scores` bits."""
+    """Tell which scores are above `judging.scores_above`, in the precision of `judging.scores`."""
     threshold = np.array([judging.scores_above], np.float64)
     if judging.scores == "single":
         scores, threshold = to_single(scores), to_single(threshold)
@@ -307,15 +306,16 @@ def _sort_rows(
     if begins_tie.all():
         return ranked_rows, ranked_rows[:0]
     tied_positions = np.flatnonzero(~(begins_tie & np.append(begins_tie[1:], True)))
-    doc_key = ranked_rows[tied_positions]
+    tied_rows = ranked_rows[tied_positions]
+    tie_key = tied_rows
     if judging.ties != "given":
-        doc_key = tie_sort_keys(grouped_block.ids_for_ties.take(doc_key), judging)
-    sort_keys: tuple[Ints, ...] = (doc_key, np.cumsum(begins_tie)[tied_positions])
+        tie_key = tie_sort_keys(grouped_block.ids_for_ties.take(tied_rows), judging)
+    sort_keys: tuple[Ints, ...] = (tie_key, np.cumsum(begins_tie)[tied_positions])
     if grouped_block.uncounted_row is not None:  # a document's first row counts, and comes first
-        sort_keys = (ranked_rows[tied_positions], *sort_keys)
-    order = np.lexsort(sort_keys)
-    ranked_rows[tied_positions] = ranked_rows[tied_positions][order]
-    return ranked_rows, ranked_rows[tied_positions]
+        sort_keys = (tied_rows, *sort_keys)
+    tied_rows = tied_rows[np.lexsort(sort_keys)]
+    ranked_rows[tied_positions] = tied_rows
+    return ranked_rows, tied_rows
 
 
 def _sort_by_score(scores: Floats, group: Ints, rows: Ints) -> Ints:
@@ -350,9 +350,10 @@ def tie_sort_keys(docs: Ids, judging: Judging) -> Ints:
 def to_single(scores: Floats, may_overflow: bool = True) -> Floats:
     """Return scores as 32-bit floats; False for `may_overflow`: all are within the range."""
     if may_overflow:
-        scores = np.where(np.abs(scores) > LARGEST_SINGLE, np.copysign(np.inf, scores), scores)
+        is_infinite = np.abs(scores) > LARGEST_FINITE_AS_SINGLE
+        scores = np.where(is_infinite, np.copysign(np.inf, scores), scores)
     return scores.astype(np.float32)
 
 
-# What is greater is infinite as a 32-bit float: the largest of them, and half the step beyond.
-LARGEST_SINGLE = float.fromhex("0x1.fffffefffffffp127")
+# The largest double that is finite as a 32-bit float, rounded to the nearest of them.
+LARGEST_FINITE_AS_SINGLE = float.fromhex("0x1.fffffefffffffp127")

@@ -10,6 +10,7 @@ is above the other), and fulfilled if the better document is above.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Literal
 
 import numpy as np
@@ -137,7 +138,7 @@ def match_preferences(n_queries: int, levels: Levels, rank: Ints) -> Preferences
     Documents of a negative level are not judged. Raises Contradiction if a group's subgroups
     contradict each other.
     """
-    orders = [order for query in _split_queries(n_queries, levels, rank) for order in query]
+    orders = [*chain.from_iterable(_split_queries(n_queries, levels, rank))]
     document_counts = np.array([order.count_documents() for order in orders]).reshape(-1, 5)
 
     def make_counts(rows: Iterable[list[float]]) -> PreferenceCounts:
@@ -227,10 +228,8 @@ class _GroupOrder:
     def count_documents(self) -> tuple[int, int, int, int, int]:
         """Count the documents, as the last fields of Preferences do."""
         n_docs, n_retrieved = len(self.is_relevant), self.n_retrieved
-        n_relevant, n_relevant_retrieved = (
-            int(self.is_relevant.sum()),
-            int(self.is_relevant[:n_retrieved].sum()),
-        )
+        n_relevant = int(self.is_relevant.sum())
+        n_relevant_retrieved = int(self.is_relevant[:n_retrieved].sum())
         is_ordered = int(self._is_preferred is None)
         return (
             n_relevant,

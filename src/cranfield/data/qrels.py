@@ -179,8 +179,8 @@ class Qrels(JudgmentColumns):
 
         `mapping` is as in `Run.map_docs`. A document has the highest grade of its judged chunks;
         results say how many chunks became how many documents. A chunk without a document raises
-        InputError, or is left out and counted with `errors="skip"`; judgments that are a sample
-        raise OptionError.
+        InputError, or is left out and counted with `errors="skip"`; judgments that are a sample, or
+        of spans, raise OptionError.
 
         >>> Qrels({"q1": {"d1#0": 1, "d1#1": 3, "d2#0": 0}}).map_docs("(.*)#").to_dict()
         {'q1': {'d1': 3, 'd2': 0}}

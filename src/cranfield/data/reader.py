@@ -11,8 +11,8 @@ from cranfield.errors import DuplicateError
 from cranfield.formats import read_rows
 from cranfield.formats.block import Duplicates, Errors, FaultyRows, Rows
 from cranfield.formats.columns import ColumnsLike, Side
+from cranfield.formats.dict_rows import NestedRows
 from cranfield.formats.groups import GroupRows
-from cranfield.formats.objects import NestedRows
 from cranfield.notes import Note
 
 if TYPE_CHECKING:
@@ -63,11 +63,9 @@ class QrelsReader:
         if self.duplicates in ("first", "best"):
             return error
         repeats = sum((self.read_part(part, "first").repeats for part in row_parts), FaultyRows())
-        return (
-            repeated_judgments_error(repeats, self.rows, self.duplicates)
-            if repeats.count
-            else error
-        )
+        if repeats.count:
+            return repeated_judgments_error(repeats, self.rows, self.duplicates)
+        return error
 
 
 def open_qrels(
@@ -79,7 +77,7 @@ def open_qrels(
 ) -> Qrels | QrelsReader:
     """Return a reader of judgments; judgments that are in memory already are returned as Qrels.
 
-    `data` is what `read_qrels` and `Qrels` take.
+    `qrels` is what `read_qrels` and `Qrels` take.
     """
     if isinstance(qrels, Qrels | QrelsReader):
         return qrels

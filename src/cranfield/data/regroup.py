@@ -141,9 +141,8 @@ def _join_buckets(
     records = Records.concatenate(
         [block.records.take(rows) for block, rows in zip(blocks, block_rows, strict=True)]
     )
-    firsts = np.cumsum(
-        [0, *(len(block.records) for block in blocks)]
-    )  # the first joint row of each block
+    # The first joint row of each block.
+    firsts = np.cumsum([0, *(len(block.records) for block in blocks)])
     counts = [rows.stop - rows.start for rows in block_rows]
     position = records.position + np.repeat(firsts[:-1], counts)
     order = _sort_by_query(records.query)

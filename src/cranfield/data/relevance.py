@@ -30,8 +30,8 @@ from cranfield.formats.block import (
     Rows,
 )
 from cranfield.formats.columns import sort_roles
+from cranfield.formats.dict_rows import NestedRows
 from cranfield.formats.groups import GroupRows, read_group_rows
-from cranfield.formats.objects import NestedRows
 from cranfield.formats.source import Source, describe_sources
 from cranfield.formats.values import to_grades, unify_grades
 from cranfield.lazy import MAX_CACHED_ROWS
@@ -48,16 +48,15 @@ class Judgments:
     query_ids: Sequence[str]  # in the order of their bytes
     starts: Ints  # (n_queries + 1,) the row where each query's judgments begin
     documents: Ids | list[list[str]]  # of each row, or a list for each query
-    # (rows,) in their one form (`graded`), maybe narrowed; of judgments in groups, the best level
+    # (rows,) as `unify_grades` has them, maybe narrowed; of judgments in groups, the best level
     grade: Numbers
     # Of judgments that are a sample: the columns "stratum" and "probability", as they came. Of
     # spans, whose names are the documents (see `spans.py`): "start" and "end".
     columns: Mapping[Role, Any] = field(default_factory=dict)
     groups: GroupRows | None = None  # judgments in groups, as they were given
     group_levels: Levels | None = None  # the groups in columns
-    stated_top_grade: float | None = (
-        None  # the highest grade of the collection; None: the highest here
-    )
+    # The highest grade of the collection; None: the highest here.
+    stated_top_grade: float | None = None
     description: str = "dict of dicts"  # what the data were understood to be
     list_kind: ListKind | None = None  # if they came as lists alone: see `Rows.list_kind`
     sources: Sequence[Source] = ()  # the files that they were read from

@@ -63,11 +63,11 @@ def break_ties(run: _Run, ordering_run: _Run) -> _Run:
 
     def order_block(grouped_block: GroupedBlock) -> Block:
         placement = rank_documents(grouped_block, judging, with_ties=True)
-        tie_rank = ordering_docs.find_rows(grouped_block)
-        shares_doc.append(bool((tie_rank >= 0).any()))
+        ordering_row = ordering_docs.find_rows(grouped_block)
+        shares_doc.append(bool((ordering_row >= 0).any()))
+        tie_rank = np.full(len(ordering_row), len(ordering_rank) + 1)
         if len(ordering_rank):
-            last_rank = len(ordering_rank) + 1
-            tie_rank = np.where(tie_rank >= 0, ordering_rank[tie_rank], last_rank)
+            tie_rank = np.where(ordering_row >= 0, ordering_rank[ordering_row], tie_rank)
         rows = np.lexsort((placement.rank, tie_rank, placement.tie_first, grouped_block.group))
         rank = consecutive_numbers(1, np.diff(grouped_block.starts))
         return _replace_ranking_column(grouped_block.block, rows, "rank", rank)
@@ -100,7 +100,10 @@ def _replace_ranking_column(block: Block, rows: Ints, role: Role, column: Floats
 
 
 def _fill_scores_below(score: Floats, grouped_block: GroupedBlock, rank: Ints) -> Floats:
-    """Fill missing scores, NaN, with scores below the lowest score of their query: (rows,)."""
+    """Fill missing scores, NaN, below the lowest of their query, in the order of `rank`: (rows,).
+
+    A query without scores has 0 as its lowest.
+    """
     group = grouped_block.group
     lowest = np.full(len(grouped_block.starts) - 1, np.inf)
     np.fmin.at(lowest, group, np.where(np.isnan(score), np.inf, score))

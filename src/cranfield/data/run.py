@@ -33,8 +33,8 @@ from cranfield.formats.block import (
     join_blocks,
 )
 from cranfield.formats.columns import ColumnsLike, Side, describe_names, may_be_distance, sort_roles
+from cranfield.formats.dict_rows import NestedRows
 from cranfield.formats.frames import ArrowTable, LazyTable, Sparse
-from cranfield.formats.objects import NestedRows
 from cranfield.formats.source import Path, Source, describe_sources
 from cranfield.formats.trec import TREC_RUN, run_tag
 from cranfield.progress import ProgressLike

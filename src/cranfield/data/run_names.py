@@ -7,7 +7,8 @@ from typing import Any
 from cranfield.data.run import Run, make_run
 from cranfield.formats.block import Errors
 from cranfield.formats.columns import ColumnsLike, Side
-from cranfield.formats.frames import is_row, is_sparse, is_table
+from cranfield.formats.frames import is_sparse, is_table
+from cranfield.formats.object_rows import is_row
 from cranfield.formats.objects import MAPPINGS, refuse_lists_of_ids
 
 

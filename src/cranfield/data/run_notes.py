@@ -269,10 +269,8 @@ def _chunks_hint(document: str, affix: str) -> str:
     else:
         sign = affix[0]
         pattern = f"^(.*){re.escape(sign)}" if sign in document else prefix_pattern(sign)
-        python_call, command_option = (
-            f"Run.map_docs({pattern!r})",
-            f"--map-docs-pattern '{pattern}'",
-        )
+        python_call = f"Run.map_docs({pattern!r})"
+        command_option = f"--map-docs-pattern '{pattern}'"
     return f"; if these are chunks, {python_call} ({command_option}) makes documents of them"
 
 

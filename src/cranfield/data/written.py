@@ -43,9 +43,8 @@ def write_run(
     stored_roles = column_room.select_roles(run.extra_roles)
     ranking_role = run.resolve_order("score")
     needs_rank = column_room.needs_rank or "score" not in run.extra_roles
-    roles = sort_roles(
-        stored_roles | {ranking_role} if needs_rank else stored_roles
-    )  # ranks are computed from it
+    # Ranks are computed from the role that ranks.
+    roles = sort_roles(stored_roles | {ranking_role} if needs_rank else stored_roles)
     tag = (run.tag if form.name == "trec" else None) or run.name
     target = OutputFile(os.fspath(path), Side.RUN, tag)
     block_counts: list[tuple[int, FaultyRows, FaultyRows, int]] = []

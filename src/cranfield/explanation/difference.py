@@ -134,7 +134,7 @@ class Difference(Shown):
         parts.sort(key=lambda part: -abs(part.change))
         first_docs = _first_documents(left_scene, right_scene, measure)
         scenes = zip(names, (left_scene, right_scene), strict=True)
-        named_notes = ((name, note) for name, scene in scenes for note in scene.meeting.notes)
+        named_notes = ((name, note) for name, scene in scenes for note in scene.matched_run.notes)
         return cls(
             query=left_scene.query,
             names=(names[0], names[1]),

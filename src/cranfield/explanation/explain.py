@@ -99,11 +99,15 @@ recip_rank)
     columns = Reading.of(judging).columns
     check_errors(errors)
     options = Judging.of(judging)
+    second_measure = None if query is None else measure
     judgments, all_runs, shifted_measure = arrange_arguments(
-        *(qrels, run, None if query is None else measure, None),
+        qrels,
+        run,
+        second_measure,
+        None,
         columns=columns,
-        errors=errors,
         duplicates=options.duplicates,
+        errors=errors,
         verb=explain,
     )
     if query is None and shifted_measure is not None:  # explain(rows, "AP", "q1")

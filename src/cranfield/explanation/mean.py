@@ -127,13 +127,8 @@ class MeanExplanation(Shown):
             n_relevant = np.array([count_columns[1][query_id] for query_id in scores.query_ids])
             is_hopeless = (n_relevant == 0) & (values == 0)
             order = order[np.argsort(is_hopeless[order], kind="stable")]
-        ordered_parts = parts[order]
-        parts_sum = total(ordered_parts)
-        shares: Sequence[Sequence[float | None]] = [[None] * len(values)] * 2
-        if kind in ("missing", "sum") and parts_sum != 0:
-            sums = np.cumsum(ordered_parts)
-            shares = [(ordered_parts / parts_sum).tolist(), (sums / parts_sum).tolist()]
         queries = []
+        shares = _compute_shares(kind, parts[order])
         for row, share, running_share in zip(order.tolist(), *shares, strict=True):
             query_id = scores.query_ids[row]
             counts = [int(column[query_id]) if column else None for column in count_columns]
@@ -345,6 +340,17 @@ def _compute_parts(
 
 
 _REL = find_definition("NumRel").parameters["rel"]
+
+
+def _compute_shares(kind: Kind, part: Floats) -> Sequence[Sequence[float | None]]:
+    """Return the share of each part in their sum, and that of all parts down to it: (2, n_queries).
+
+    Without a sum to have a share in, all are None.
+    """
+    parts_sum = total(part)
+    if kind not in ("missing", "sum") or parts_sum == 0:
+        return [[None] * len(part)] * 2
+    return [(part / parts_sum).tolist(), (np.cumsum(part) / parts_sum).tolist()]
 
 
 def _relevance_level(measure: Measure, lowest_grade: float) -> float:

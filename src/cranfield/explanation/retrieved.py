@@ -47,8 +47,8 @@ def add_unjudged(sheet: Worksheet, measure: Measure, scene: Scene, k: int) -> Wo
     grade = np.append(top_ranks.grade, lower_hits.grade)
     columns = {"known": is_judged}
     wider_hits = Ranked(1, np.zeros(len(rank), np.int64), rank, grade, columns=columns)
-    meeting = replace(scene.meeting, judged=replace(judged, hits=wider_hits))
-    value = trace_value(measure, replace(scene, meeting=meeting))
+    matched_run = replace(scene.matched_run, judged=replace(judged, hits=wider_hits))
+    value = trace_value(measure, replace(scene, matched_run=matched_run))
     wider_sheet = write_worksheet(str(measure), value)
     sections, old_sections = wider_sheet.sections, sheet.sections
     if wider_sheet.is_incomplete or len(sections) != len(old_sections):

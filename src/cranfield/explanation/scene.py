@@ -70,7 +70,7 @@ class Scene:
     run_name: str
     qrels: Qrels  # of this query alone
     judging: Judging
-    meeting: MatchedRun
+    matched_run: MatchedRun
     measured_ranking: Ranking  # as a measure sees it
     ranking: Ranking  # as retrieved, before anything was dropped; cut at `depth`
     full_ranking: Ranking  # not cut, except where `unretrieved_docs` come after the cut
@@ -85,7 +85,7 @@ class Scene:
     @property
     def judged(self) -> Judged:
         """What a measure receives: the query is the only one."""
-        return self.meeting.judged
+        return self.matched_run.judged
 
     def value(self, measure: Measure) -> float:
         """Return the query's value, a number."""
@@ -150,11 +150,11 @@ class Scene:
         for query in queries:
             query_qrels, query_run = qrels.select_queries([query]), runs[query]
             # A query without judged documents is accepted: other queries may have some.
-            meeting = judge(query_qrels, query_run, judging, costs=costs, all_queries=False)
-            meeting.find_order_notes = notes_of_run
+            matched_run = judge(query_qrels, query_run, judging, costs=costs, all_queries=False)
+            matched_run.find_order_notes = notes_of_run
             ranking = query_run.read_ranking(judging, costs=costs)
             rankings = SceneRankings.of(query_qrels, ranking, judging)
-            yield cls(query, run.name, query_qrels, judging, meeting, *rankings)
+            yield cls(query, run.name, query_qrels, judging, matched_run, *rankings)
 
     def relevance_level(self, measure: Measure) -> float:
         """Return the lowest grade that the measure counts as relevant; by default, any above 0."""

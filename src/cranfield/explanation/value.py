@@ -98,14 +98,14 @@ class QueryValue(RemarkValues):
             n_relevant=len(relevant_docs),
             missing=[(doc, grades[doc]) for doc in relevant_docs if doc in missing_docs],
             options=scene.judging.changed_options(),
-            notes=[*scene.meeting.notes, *ideal_ranking_notes([measure], scene.qrels)],
+            notes=[*scene.matched_run.notes, *ideal_ranking_notes([measure], scene.qrels)],
             cutoff=cutoff,
             remarks=[kind.of(scene, measure) for kind in load_entries("remark of explain")],
         )
 
 
 def last_rank(scene: Scene, measure: Measure) -> int | None:
-    """Return the last rank that counts, of any group; None if all ranks do."""
+    """Return the last rank that counts, of any group; None if every rank may."""
     if not isinstance(measure.cutoff, Depth):
         return None
     if scene.judged.has_groups:

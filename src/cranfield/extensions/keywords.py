@@ -10,7 +10,7 @@ from cranfield.extensions.fusion.fusing import Absent, Norm
 from cranfield.extensions.fusion.trials import TuningTarget
 from cranfield.extensions.labels.pools.draw import Strata
 from cranfield.extensions.labels.pools.options import DrawUnit, Likelihood, PoolMethod
-from cranfield.extensions.report.paper_table import Marks
+from cranfield.extensions.report.paper_result import Marks
 from cranfield.formats.block import Duplicates, Errors, Order
 from cranfield.keywords import Alignment, Goal, Judging, Reading, Watching
 

@@ -5,8 +5,11 @@ that are averaged, no ranking, no Qrels and no Run, which `data` makes of `Rows`
 reads or writes data; small tables, read whole, have a folder of their own.
 """
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from cranfield.errors import DuplicateError, InputError
 from cranfield.formats.block import Errors, Rows, check_errors
@@ -18,18 +21,23 @@ from cranfield.formats.columns import (
     describe_names,
     plain_name,
 )
+from cranfield.formats.dict_rows import ListDictRows, NestedRows
 from cranfield.formats.fields import query_row
-from cranfield.formats.frames import arrow_table, is_sparse, is_stream, table_rows
+from cranfield.formats.frames import (
+    TableRows,
+    array_rows,
+    arrow_table,
+    is_sparse,
+    is_stream,
+    is_table,
+    refuse_sets,
+    sparse_rows,
+)
 from cranfield.formats.groups import read_group_dict
 from cranfield.formats.header import NO_IDS
 from cranfield.formats.list_cells import to_document_rows
-from cranfield.formats.objects import (
-    LIST_DESCRIPTIONS,
-    MAPPINGS,
-    ListDictRows,
-    NestedRows,
-    to_nested,
-)
+from cranfield.formats.object_rows import list_rows
+from cranfield.formats.objects import LIST_DESCRIPTIONS, MAPPINGS, READ_ONCE_HINT, to_nested
 from cranfield.formats.source import describe_sources
 from cranfield.formats.stated_columns import select_columns, select_side_columns
 
@@ -62,7 +70,7 @@ def read_rows(
             return groups
         if side is Side.RUN and _are_objects(data):
             query_rows = [query_row(query, documents) for query, documents in data.items()]
-            table = to_document_rows(table_rows(query_rows, side, columns, errors), side, columns)
+            table = to_document_rows(_table_rows(query_rows, side, columns, errors), side, columns)
             table.column_names = ()  # it is no table, whose columns can be stated
             return table
         has_numbers = isinstance(next(iter(data.values()), {}), MAPPINGS)
@@ -72,12 +80,38 @@ def read_rows(
             rows.is_ranking = not has_numbers
             return rows
         except DuplicateError:
-            list_rows = ListDictRows(data, side)
-            list_rows.has_grades = has_grades
-            return list_rows
+            list_dict_rows = ListDictRows(data, side)
+            list_dict_rows.has_grades = has_grades
+            return list_dict_rows
     if isinstance(data, Rows):
         return data
-    return to_document_rows(table_rows(data, side, columns, errors), side, columns)
+    return to_document_rows(_table_rows(data, side, columns, errors), side, columns)
+
+
+def _table_rows(data: Any, side: Side, user_columns: ColumnsLike | None, errors: Errors) -> Rows:
+    """Return the rows of a table in memory, of any kind."""
+    if is_table(data):
+        library = type(data).__module__.partition(".")[0]
+        table = arrow_table(data, side.name_in_errors)
+        if len(table) == 0 and is_stream(data):
+            raise InputError("holds no rows", source=side.name_in_errors, hint=READ_ONCE_HINT)
+        rows = TableRows(table, side, user_columns, f"{library} table")
+        # Arrow turns sets into lists.
+        if rows.list_columns and side is Side.RUN and library == "pandas":
+            refuse_sets(data, rows.list_columns["doc"], side)
+        return rows
+    if isinstance(data, np.ndarray) and data.dtype.names:
+        return array_rows(data, side, user_columns, errors)
+    if is_sparse(data):
+        return sparse_rows(data, side)
+    if isinstance(data, Iterable) and not isinstance(data, str | bytes | np.ndarray):
+        return list_rows(data, side, user_columns, errors)
+    is_path = isinstance(data, str | os.PathLike)
+    raise InputError(
+        f"expected {side.name_in_errors} as a dict of dicts, a table, a list of rows, a structured "
+        f"array or a sparse matrix, got {type(data).__name__}",
+        hint=f"A file is read by read_{side.word}({str(data)!r:.80})." if is_path else None,
+    )
 
 
 def _are_objects(data: Mapping[Any, Any]) -> bool:
@@ -159,7 +193,7 @@ def read_both_sides(
 
 
 def _have_own_columns(qrels_columns: Mapping[str, str], run_columns: Mapping[str, str]) -> bool:
-    """Tell whether judgments and a run have different columns."""
+    """Tell whether judgments and a run have different columns of documents, or of numbers."""
     if not qrels_columns or not run_columns:
         return False
     if qrels_columns["doc"] != run_columns["doc"]:

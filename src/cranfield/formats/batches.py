@@ -132,10 +132,10 @@ class ArrowRows(Rows):
         yield partial(load, first_row, pending)
 
     def _load(
-        self, roles: Sequence[Role], errors: Errors, first_row: int, rows: "pa.Table"
+        self, roles: Sequence[Role], errors: Errors, first_row: int, table: "pa.Table"
     ) -> Block:
-        """Return the block of adjacent rows, the first of which has the number `first_row`."""
-        arrow_columns = list(map(_join_chunks, rows.columns))
+        """Return the block of a table of adjacent rows; the first has the number `first_row`."""
+        arrow_columns = list(map(_join_chunks, table.columns))
         faults = FaultLog(errors)
         is_bad = np.zeros(len(arrow_columns[0]), np.bool_)  # rows with a fault
         columns: dict[Role, Any] = {}

@@ -164,7 +164,7 @@ class Block:
     source: str | Callable[[int], str | None] | None = None  # the file's name, or {row: name}
     find_line: FindLine = _unknown_line
     left_out: FaultyRows = field(default_factory=FaultyRows)
-    empty_queries: Sequence[bytes] = ()  # queries without rows; only JSON can have them
+    empty_queries: Sequence[bytes] = ()  # queries without rows, as JSON, lists and selections have
     input_row: Ints | None = None  # (rows,) the rows' numbers before they were reordered
 
     def __len__(self) -> int:
@@ -413,11 +413,9 @@ class DistanceRows(Rows):
         self.extra_roles = rows.extra_roles - {"distance"} | {"score"}
         self.description, self.sources, self.is_text = rows.description, rows.sources, rows.is_text
         self.column_names, self.list_columns = rows.column_names, rows.list_columns
-        self.n_rows, self.left_out, self.duplicate_reason = (
-            rows.n_rows,
-            rows.left_out,
-            rows.duplicate_reason,
-        )
+        self.n_rows = rows.n_rows
+        self.left_out = rows.left_out
+        self.duplicate_reason = rows.duplicate_reason
 
     def read_side(self, side: Any, user_columns: Any) -> Rows:
         """Return the rows of the same table with other columns."""

@@ -24,7 +24,7 @@ def detect_compression(start: bytes) -> str | None:
 
 
 class Unclosable(io.RawIOBase):
-    """A file that its reader or writer cannot close; calls `hear` with the bytes of each read."""
+    """A file that its reader or writer cannot close; reports the number of bytes of each read."""
 
     def __init__(
         self, file: IO[bytes], report_bytes: Callable[[int], None] = lambda n: None

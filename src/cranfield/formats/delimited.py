@@ -187,7 +187,7 @@ class DelimitedLines(Lines):
     def read_tables(
         self, raw: Bytes, type_of_position: "dict[int, pa.DataType]"
     ) -> Iterator["list[pa.Array] | None"]:
-        """Yield the columns as Arrow reads them, the block as it is, and cleaned in two ways."""
+        """Yield the columns as Arrow reads them, the block as it is, and cleaned if it can be."""
         yield self._read_table(raw, type_of_position)
         if (raw == _RETURN).any():
             raw = np.frombuffer(raw.tobytes().replace(b"\r\n", b"\n"), np.uint8)
@@ -199,7 +199,7 @@ class DelimitedLines(Lines):
     def _read_table(
         self, raw: Bytes, type_of_position: "dict[int, pa.DataType]"
     ) -> "list[pa.Array] | None":
-        """Return the columns as Arrow reads them; None if the block is not clean."""
+        """Return the columns as Arrow reads them; None if that cannot be relied on."""
         if len(raw) and raw[-1] != NEWLINE:
             raw = np.append(raw, np.uint8(NEWLINE))
         text = raw.tobytes()
@@ -261,7 +261,7 @@ def _split_tsv_line(line: bytes, n_columns: int) -> list[bytes]:
 
 
 def _remove_quotes(raw: Bytes, separator: bytes) -> Bytes | None:
-    """Return the text without quotation marks, None if they are needed.
+    """Return the text without quotation marks, None if they are needed, or there are none.
 
     They are not needed if each mark that opens a field is followed by a mark that closes it,
     without a line end or separator in between.

@@ -39,14 +39,14 @@ class Field(NamedTuple):
         """
         if not isinstance(cell, list | tuple):
             return cell
-        for element in cell:
-            if not isinstance(element, Mapping):
+        for document in cell:
+            if not isinstance(document, Mapping):
                 raise InputError(
                     f"expected an object with {self.name!r} in column {self.column!r}, got "
-                    f"{element!r:.80}",
+                    f"{document!r:.80}",
                     kind="columns",
                 )
-        return [element.get(self.name) for element in cell]
+        return [document.get(self.name) for document in cell]
 
 
 Fields = Mapping[str, Field]  # by the public name
@@ -126,7 +126,7 @@ def _choose_column(
     doc_column: str | int | None,
     side: Side,
 ) -> str | None:
-    """Return the column whose objects are documents with their numbers; None without one."""
+    """Return the column whose objects are documents with their numbers; None if not just one."""
     if isinstance(doc_column, int):
         doc_column = names[doc_column - 1] if doc_column <= len(names) else None
     if doc_column is not None:

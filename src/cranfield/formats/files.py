@@ -241,7 +241,7 @@ def _expand_path(path: str, side: Side) -> list[str]:
 
 def _list_folder(path: str, side: Side) -> list[str]:
     """Return the paths of a BEIR folder's judgments, or of the parts of a table."""
-    file_names = sorted(name for name in os.listdir(path) if not name.startswith((".", "_")))
+    file_names = _select_visible(os.listdir(path))
     qrels_folder = os.path.join(path, "qrels")
     if side is not Side.RUN and "qrels" in file_names and os.path.isdir(qrels_folder):
         return _list_folder(qrels_folder, side)
@@ -249,14 +249,13 @@ def _list_folder(path: str, side: Side) -> list[str]:
     test_files = [root + suffix for root, suffix in roots if root == "test" and suffix]
     if side is not Side.RUN and len(test_files) == 1:
         return [os.path.join(path, test_files[0])]
-    parquet_paths = sorted(
-        os.path.join(folder, name)
-        for folder, _, files in os.walk(path)
-        for name in files
-        if name.lower().endswith((".parquet", ".pq")) and not name.startswith((".", "_"))
-    )
+    parquet_paths = []
+    for folder, subfolders, names in os.walk(path):
+        subfolders[:] = _select_visible(subfolders)  # which `os.walk` looks into
+        file_paths = (os.path.join(folder, name) for name in _select_visible(names))
+        parquet_paths += [file for file in file_paths if file.lower().endswith(_PARQUET_SUFFIXES)]
     if parquet_paths:
-        return parquet_paths
+        return sorted(parquet_paths)
     qrels_files = [name for name in file_names if name.endswith((".tsv", ".jsonl"))]
     if side is not Side.RUN and len(qrels_files) == 1:
         return [os.path.join(path, qrels_files[0])]
@@ -267,6 +266,14 @@ def _list_folder(path: str, side: Side) -> list[str]:
         hint="In a BEIR folder, qrels/test.tsv is read; in any other, the Parquet files, as one "
         "table. Name the file, or several files by a glob in quotation marks.",
     )
+
+
+_PARQUET_SUFFIXES = ".parquet", ".pq"
+
+
+def _select_visible(names: Iterable[str]) -> list[str]:
+    """Return the names of data in a folder, sorted: others begin with . or _, as logs of tables."""
+    return sorted(name for name in names if not name.startswith((".", "_")))
 
 
 def _recognize_rows(
@@ -320,7 +327,7 @@ def _refuse_non_text(source: Source, sample: bytes) -> None:
 
 
 def guess_side(path: Path) -> Side | None:
-    """Return what a file holds, by its columns, or else by its name; None if that is unclear."""
+    """Return what a file holds, by its name or columns; None if that is unclear, or for no file."""
     first = local_path(_expand_path(os.fspath(path), Side.QRELS)[0])
     if not os.path.isfile(first):
         return None  # a pipe is not read for this

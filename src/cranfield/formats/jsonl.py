@@ -83,7 +83,7 @@ class JsonLines(Lines):
         return repr(self.name_of_role[role])
 
     def find_query(self, line: bytes) -> bytes | None:
-        """Return a line's query, None for a line without data."""
+        """Return a line's query, or the line if that has a fault; None for a line without data."""
         if not line.strip():
             return None
         try:

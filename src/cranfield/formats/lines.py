@@ -54,7 +54,7 @@ _WHOLE_DECIMAL = re.compile(rb"([+-]?0{0,80}\d{1,10})\.0*")
 class DataLine:
     """A line of data: its number within the block, from 0, its text, and the fields of its columns.
 
-    `fault` says why it cannot be a row; then there are no fields.
+    `fault` says why it cannot be a row; then the fields do not count.
     """
 
     index: int
@@ -99,7 +99,7 @@ class Lines(Rows):
     ) -> Iterator["list[pa.Array] | None"]:
         """Yield the columns, {position: type}, of a block as Arrow reads it, in several ways.
 
-        None where the block is not clean; the first list of arrays is used.
+        None where the block is not clean; the first list whose numbers can be read is used.
         """
 
     def cells(self) -> Iterator[Cells]:

@@ -169,13 +169,13 @@ class ListRows(Rows):
     def _flatten_column(self, cells: Cells, role: Role) -> tuple[Any, Ints] | None:
         """Return the elements of all cells of a column, (elements,), and how many each cell has.
 
-        None if a cell is empty, or does not hold a list.
+        None if the cells must be read one by one: some are empty, or do not hold lists.
         """
         column, name = cells.columns[role], self.list_columns[role]
         if not isinstance(column, list):
             flat_lists = flatten_lists(column)
-            is_empty = role == "doc" and self._side is Side.QRELS  # for judgments, that is a fault
-            if flat_lists is None or (is_empty and flat_lists.is_null is not None):
+            refuses_null = role == "doc" and self._side is Side.QRELS  # an empty cell is a fault
+            if flat_lists is None or (refuses_null and flat_lists.is_null is not None):
                 return None
             return flat_lists.elements, flat_lists.n_elements
         is_ranked = role != "doc" or self._side is Side.RUN
@@ -254,7 +254,7 @@ class ListRows(Rows):
                 "the mean is over fewer queries.",
                 kind="id",
             )
-        docs = [_parse_id(element, name) for element in elements or ()]
+        docs = [_parse_id(doc_id, name) for doc_id in elements or ()]
         numbers = {role: self._read_numbers(role, cell_of_role[role], docs) for role in roles}
         return query, docs, numbers
 
@@ -271,9 +271,9 @@ class ListRows(Rows):
             )
         numbers = _to_numbers(elements, role)
         if numbers is None:
-            bad_cell = next(element for element in elements if _to_numbers([element], role) is None)
+            bad_number = next(number for number in elements if _to_numbers([number], role) is None)
             expected = f"expected a {COLUMNS[role].kind} as the {role} in column {name!r}"
-            raise InputError(f"{expected}, got {bad_cell!r:.80}", kind="number")
+            raise InputError(f"{expected}, got {bad_number!r:.80}", kind="number")
         return numbers
 
     def _list_elements(self, cell: Any, name: str, *, is_ranked: bool) -> list[Any] | None:
@@ -411,7 +411,7 @@ def _parse_id(cell: Any, name: str) -> bytes:
 
 
 def _parse_number(cell: Any) -> Any:
-    """Return the number in a cell, which may be a text; a text without one, else None."""
+    """Return the number in a cell, which may be a text; without one, the text itself, or None."""
     if isinstance(cell, str):
         text = cell.strip()
         if _INTEGER.fullmatch(text):

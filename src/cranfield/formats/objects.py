@@ -1,33 +1,19 @@
-"""Dicts as rows: judgments and runs as {query: {document: number}}, and as similar objects."""
+"""Objects: judgments and runs as dicts and lists, checked, as {query: {document: number}}."""
 
 import math
 import sys
 from collections import Counter, OrderedDict, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import replace
-from functools import partial
+from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from itertools import chain
 from typing import Any
 
 import numpy as np
 
-from cranfield.arrays.ids import Ids, encode
 from cranfield.errors import DuplicateError, InputError
-from cranfield.formats.block import (
-    LARGEST_GRADE,
-    SIZES,
-    Block,
-    Errors,
-    FaultLog,
-    ListKind,
-    Load,
-    Role,
-    Rows,
-    duplicate_hint,
-)
+from cranfield.formats.block import LARGEST_GRADE, ListKind, duplicate_hint
 from cranfield.formats.columns import NAMES, Side, plain_name
-from cranfield.formats.identifiers import are_ids, to_id_text, with_text_ids
-from cranfield.formats.values import to_grades, to_numbers, to_scores, unify_grades
+from cranfield.formats.identifiers import are_ids, with_text_ids
+from cranfield.formats.values import to_grades
 from cranfield.options import is_whole_number
 
 DocsOfQuery = dict[str, dict[str, Any]]
@@ -54,11 +40,8 @@ def as_lists_of_ids(data: Any) -> list[Any] | None:
         data = data.tolist()
     if not isinstance(data, list):
         return None
-    lists = [
-        element.tolist() if isinstance(element, np.ndarray) and element.ndim else element
-        for element in data
-    ]
-    if not lists or not all(isinstance(element, list | Set) for element in lists):
+    lists = [ids.tolist() if isinstance(ids, np.ndarray) and ids.ndim else ids for ids in data]
+    if not lists or not all(isinstance(ids, list | Set) for ids in lists):
         return None
     types = set(map(type, chain.from_iterable(lists)))
     if types <= {int} or types <= {str}:  # the usual case
@@ -167,10 +150,10 @@ def _to_dicts(data: Mapping[Any, Any], side: Side) -> Mapping[Any, Any]:
 
 def grade_by_one(docs: object, location: str = "") -> dict[Any, int]:
     """Return {document: 1} for a set or list of relevant documents."""
-    return dict.fromkeys(_score_positions(_check_relevant(docs, location), "grade", location), 1)
+    return dict.fromkeys(_score_positions(check_relevant(docs, location), "grade", location), 1)
 
 
-def _check_relevant(docs: object, location: str = "") -> Iterable[Any]:
+def check_relevant(docs: object, location: str = "") -> Iterable[Any]:
     """Return the relevant documents of a query; InputError if they are not an iterable."""
     if isinstance(docs, str | bytes) or not isinstance(docs, Iterable):
         raise InputError(
@@ -182,10 +165,10 @@ def _check_relevant(docs: object, location: str = "") -> Iterable[Any]:
 
 def score_by_position(query: object, ranking: object) -> dict[Any, float]:
     """Return {document: score} for a list, best first: scores that fall with the position."""
-    return _score_positions(_check_ranking(query, ranking), "score", f"query {query!r}: ")
+    return _score_positions(check_ranking(query, ranking), "score", f"query {query!r}: ")
 
 
-def _check_ranking(query: object, ranking: object) -> Iterable[Any]:
+def check_ranking(query: object, ranking: object) -> Iterable[Any]:
     """Return the ranking of a query; InputError if it is not an iterable with an order."""
     if isinstance(ranking, Set):
         raise InputError(
@@ -203,11 +186,11 @@ def _check_ranking(query: object, ranking: object) -> Iterable[Any]:
 
 def _score_positions(ids: Iterable[Any], number: str, location: str) -> dict[Any, float]:
     """Return {document: minus its position}; DuplicateError for an id that occurs twice."""
-    docs = _check_ids(ids, number, location)
+    docs = check_ids(ids, number, location)
     score_of_doc = {doc: -float(i) for i, doc in enumerate(docs)}
     if len(score_of_doc) < len(docs):
         repeated_doc = next(doc for doc in score_of_doc if docs.count(doc) > 1)
-        hints = [_GRADES_HINT] if number == "grade" and all(map(is_whole_number, docs)) else []
+        hints = [GRADES_HINT] if number == "grade" and all(map(is_whole_number, docs)) else []
         raise DuplicateError(
             f"{location}the document {repeated_doc!r} occurs twice in {ids!r:.80}",
             hint=duplicate_hint(repeated_doc, *hints),
@@ -215,10 +198,10 @@ def _score_positions(ids: Iterable[Any], number: str, location: str) -> dict[Any
     return score_of_doc
 
 
-_GRADES_HINT = "For lists of grades, write cranfield.grades(...)."
+GRADES_HINT = "For lists of grades, write cranfield.grades(...)."
 
 
-def _check_ids(ids: Iterable[Any], number: str, location: str) -> list[Any]:
+def check_ids(ids: Iterable[Any], number: str, location: str) -> list[Any]:
     """Return the ids in a list; InputError for values that cannot be ids.
 
     A mixture of texts and whole numbers may be a document and its number, or a row.
@@ -336,136 +319,3 @@ def read_grade_list(grades: Any, location: str) -> tuple[dict[str, float], list[
             )
         grade_of_doc[doc] = single_grade[0].item()
     return grade_of_doc, ranking
-
-
-class NestedRows(Rows):
-    """The rows of a dict of dicts {query: {document: number}} with text ids.
-
-    With errors="skip", documents without a number are left out.
-    """
-
-    description = "dict of dicts"
-
-    def __init__(
-        self, data: DocsOfQuery, side: Side, errors: Errors = "strict", has_grades: bool = True
-    ) -> None:
-        self._side, self.has_grades = side, has_grades
-        self.extra_roles = frozenset([side.role])
-        self.data = self._drop_faults(data) if errors == "skip" else data
-
-    def with_data(self, data: DocsOfQuery, errors: Errors = "strict") -> "NestedRows":
-        """Return the rows of other data in the same form."""
-        rows = NestedRows(data, self._side, errors, self.has_grades)
-        rows.description, rows.list_kind = self.description, self.list_kind
-        rows.is_ranking = self.is_ranking
-        return rows
-
-    def _drop_faults(self, data: DocsOfQuery) -> DocsOfQuery:
-        """Return the documents whose number is a score, or a grade; count the others."""
-        faults, side = FaultLog("skip"), self._side
-        good_docs: DocsOfQuery = {query: {} for query in data}
-        for query, docs in data.items():
-            for doc, number in docs.items():
-                if to_numbers(side.role, [number]) is not None:
-                    good_docs[query][doc] = number
-                    continue
-                subject = f"query {query!r}, document {doc!r}"
-                problem = f"{subject}: expected a {side.expected_number}, got {number!r:.80}"
-                make_error = partial(InputError, problem, source=side.name_in_errors, kind="number")
-                faults.add("number", make_error)
-        self.left_out = faults.left_out
-        return good_docs
-
-    def blocks(self, roles: Iterable[Role], errors: Errors) -> Iterator[Load]:
-        """Yield the rows in blocks of whole queries."""
-        queries: list[str] = []
-        n_rows = 0
-        for query, docs in self.data.items():
-            queries.append(query)
-            n_rows += len(docs)
-            if n_rows >= SIZES.rows:
-                yield partial(self._build_block, queries)
-                queries, n_rows = [], 0
-        if queries:
-            yield partial(self._build_block, queries)
-
-    def _build_block(self, queries: list[str]) -> Block:
-        """Return the block of the documents of some queries."""
-        lengths = [len(self.data[query]) for query in queries]
-        docs = [doc for query in queries for doc in self.data[query]]
-        numbers = [to_scores(query, self.data[query])[0] for query in queries if self.data[query]]
-        position = np.repeat(np.arange(len(queries)), lengths)  # (rows,) of each row's query
-
-        def find_line(row: int) -> tuple[None, str]:
-            return None, f"query {queries[position[row]]!r}, document {docs[row]!r}"
-
-        column = np.concatenate([*numbers, np.zeros(0)])
-        grades = unify_grades(column) if self._side is Side.QRELS else None
-        return Block(
-            Ids.of_texts(queries).take(position),
-            Ids.of_texts(docs),
-            {self._side.role: column if grades is None else grades},
-            self._side.name_in_errors,
-            find_line,
-            empty_queries=[encode(query) for query in queries if not self.data[query]],
-        )
-
-
-class ListDictRows(Rows):
-    """The rows of a dict of lists, {query: [document, ...]}, where a list has a document twice.
-
-    A dict of dicts cannot hold such a list; `duplicates` is applied where its query is ranked.
-    """
-
-    description = "dict of lists"
-
-    def __init__(self, data: Mapping[Any, Any], side: Side) -> None:
-        self.is_ranking = side is Side.RUN
-        self.extra_roles = frozenset(() if self.is_ranking else (side.role,))
-        queries: list[str] = []  # of each row
-        docs: list[str] = []
-        grades: list[Any] = []
-        empty_queries: list[bytes] = []
-        for query, query_docs in with_text_ids(data, side.name_in_errors).items():
-            location = f"{side.name_in_errors}: query {query!r}"
-            if isinstance(query_docs, Mapping) and not self.is_ranking:
-                ids = list(query_docs)
-                grades += query_docs.values()
-            else:
-                check = partial(_check_ranking, query) if self.is_ranking else _check_relevant
-                ids = _check_ids(check(query_docs), side.role, f"{location}: ")
-                grades += [1] * len(ids)
-                if not self.is_ranking and all(map(is_whole_number, ids)):
-                    self.duplicate_reason = _GRADES_HINT
-            docs += [to_id_text(doc, location) for doc in ids]
-            queries += [query] * len(ids)
-            empty_queries += [] if ids else [encode(query)]
-
-        def find_line(row: int) -> tuple[None, str]:
-            return None, f"query {queries[row]!r}, document {docs[row]!r}"
-
-        self._block = Block(
-            Ids.of_texts(queries),
-            Ids.of_texts(docs),
-            {} if self.is_ranking else {side.role: _check_grades(grades, side)},
-            side.name_in_errors,
-            find_line,
-            empty_queries=empty_queries,
-        )
-        self.n_rows = len(docs)
-
-    def blocks(self, roles: Iterable[Role], errors: Errors) -> Iterator[Load]:
-        """Yield the rows as one block."""
-        columns = {role: self._block.columns[role] for role in roles}
-        yield partial(replace, self._block, columns=columns)
-
-
-def _check_grades(grades: Sequence[Any], side: Side) -> Any:
-    """Return grades as an array, (rows,); InputError for a value that is not a grade."""
-    good_grades = to_grades(grades)
-    if good_grades is None:
-        bad_grade = next(grade for grade in grades if to_grades([grade]) is None)
-        raise InputError(
-            f"expected a {side.expected_number}, got {bad_grade!r:.80}", source=side.name_in_errors
-        )
-    return good_grades

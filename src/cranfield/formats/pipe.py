@@ -67,7 +67,7 @@ class Pipe:
         return self._n_copied
 
     def read_into(self, buffer: memoryview, offset: int) -> int:
-        """Read from byte `at` on; return how many bytes were read, 0 only at the end."""
+        """Read from byte `offset` on; return how many bytes were read, 0 only at the end."""
         self._copy_until(offset + len(buffer))
         n = max(0, min(len(buffer), self._n_copied - offset))
         if n == 0 or self._file is None:

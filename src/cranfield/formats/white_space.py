@@ -33,8 +33,8 @@ ROLE_OF_NAME: Mapping[str, Role] = {
 class WhiteSpaceLines(Lines):
     """Lines of fields with white space between them, as TREC's.
 
-    `names` lists the columns: "query_id doc_id". Columns that have no role are skipped.
-    `allows_more`: further columns may follow the last.
+    `names` lists the columns: "query_id doc_id". Columns that have no role are skipped. `title` is
+    the format's name, for `description`. `allows_more`: further columns may follow the last.
     """
 
     allows_decimals = True
@@ -46,7 +46,8 @@ class WhiteSpaceLines(Lines):
         position_of_role = {
             ROLE_OF_NAME[name]: i for i, name in enumerate(column_names) if name in ROLE_OF_NAME
         }
-        super().__init__(source, side, 0, position_of_role, f"{title}: {names}")
+        first_byte = 0
+        super().__init__(source, side, first_byte, position_of_role, f"{title}: {names}")
         self._n_columns = len(column_names)
         self._expected = f"{len(column_names)} columns: {names}"
         self._allows_more = allows_more
@@ -99,11 +100,11 @@ class WhiteSpaceLines(Lines):
     def _read_table(
         self, raw: Bytes, type_of_position: "dict[int, pa.DataType]"
     ) -> "list[pa.Array] | None":
-        """Return the columns as Arrow reads them; None if the block is not clean."""
+        """Return the columns as Arrow reads them; None if that cannot be relied on."""
         if len(raw) == 0:
             return None
         first_line = _first_line(raw)
-        if first_line != b" ".join(first_line.split()):  # then the other lines are not clean either
+        if first_line != b" ".join(first_line.split()):  # then Arrow need not read the others
             return None
         n_columns = first_line.count(b" ") + 1
         if n_columns < self._n_columns or (n_columns > self._n_columns and not self._allows_more):
@@ -127,7 +128,7 @@ class WhiteSpaceLines(Lines):
         return bool((text == HASH).any()) and Ids.of_arrow(query).any_begins_with(HASH)
 
     def _is_hash_row(self, line: bytes) -> bool:
-        """Tell whether a line begins with # and no blank, and has the columns of a row."""
+        """Tell whether a line that begins with #word has a row's columns, and is not ignored."""
         if self.ignores_hash_rows or not _HASH_WORD.match(line):
             return False
         fields = line.split(None, self._n_columns)
@@ -143,7 +144,7 @@ class WhiteSpaceLines(Lines):
         return InputError(problem, hint=hint, kind="columns")
 
     def _other_file_hint(self, fields: list[bytes]) -> str | None:
-        """Return a guess at what the file is instead, from the fields of its first line."""
+        """Return a guess at what the file is instead, from a line's first fields; None without."""
         if self.side is Side.QRELS and len(fields) == 3 and INTEGER.fullmatch(fields[2]):
             hint = column_numbers_hint(Side.QRELS)
             return f"If these are query, document and grade, state it: {hint}."
@@ -164,7 +165,7 @@ def _end_with_newline(raw: Bytes) -> Bytes:
 
 
 def _replace_blanks(raw: Bytes) -> Bytes:
-    """Return a block with line feeds and spaces for other line ends and blanks."""
+    """Return a block with a line feed for CR LF, and spaces for other blanks."""
     text = raw.tobytes().replace(b"\r\n", b"\n").translate(_TO_SPACES)
     return _end_with_newline(np.frombuffer(text, np.uint8))
 

@@ -155,7 +155,7 @@ def inferred_ap(judged: Judged, *, rel: Rel = 1) -> Floats:
     hits = judged.hits
     relevant = hits.grade >= rel
     relevant_above = hits.so_far(relevant)
-    # Above, too: only relevant rows are added up.
+    # At a relevant row, the others so far are above it; no other row is added up.
     others_so_far = hits.running((hits.grade >= 0) & ~relevant)
     unjudged_so_far = hits.running(hits.grade < 0)
     judged_above = relevant_above + others_so_far

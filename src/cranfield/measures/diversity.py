@@ -68,6 +68,7 @@ def _rank_biased_worth(alpha: float, beta: float) -> Worth:
 def _sum_worth(
     groups: Groups, ranked: Ranked, k: Cutoff | None, rel: float, worth: Worth
 ) -> Floats:
+    """Return the weighted mean over subtopics of what documents of rank <= k are worth to them."""
     rows = ranked.top(groups.spread(k))
     return groups.weighted_mean(rows.total(worth(rows)), rel)
 
@@ -104,11 +105,12 @@ def alpha_ndcg(
 ) -> Floats:
     """Discounted gain of new information, as a share of what the ideal ranking has.
 
-    A document gains, for each subtopic that it is relevant to (grade `rel` or more), 1 - alpha for
-    every document above it that is relevant to the same. The ideal ranking is greedy, as in ndeval:
-    at each rank the judged document that gains most, retrieved or not; of equal ones, the one with
-    the greater id. As that need not be the very best, a ranking may gain more, and be above 1.
-    Unjudged documents gain nothing. 0 for a query without relevant documents.
+    A document gains, for each subtopic that it is relevant to (grade `rel` or more), the subtopic's
+    weight times 1 - alpha for every document above it that is relevant to the same. The ideal
+    ranking is greedy, as in ndeval: at each rank the judged document that gains most, retrieved or
+    not; of equal ones, the one with the greater id. As that need not be the very best, a ranking
+    may gain more, and be above 1. Unjudged documents gain nothing. 0 for a query without relevant
+    documents.
 
     Formula: alpha_DCG@k / alpha_DCG@k of the greedy ideal ranking
     Source: Clarke, Kolla, Cormack, Vechtomova, Ashkan, Büttcher & MacKinnon, SIGIR 2008;

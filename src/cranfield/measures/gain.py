@@ -241,7 +241,7 @@ def _bounds_method(parameters: Parameters) -> BoundsMethod:
 
 
 def _linearity(parameters: Parameters) -> Linearity:
-    """Return "exact" for the ideal of the top grade, which depends on no judgment."""
+    """Return "exact" for the ideal of the top grade, "ratio" for the judged one, else "no"."""
     linearity_of_ideal: dict[str, Linearity] = {"judged": "ratio", "top": "exact"}
     return linearity_of_ideal.get(parameters["ideal"], "no")
 

@@ -29,7 +29,7 @@ Beta = Annotated[
 ]
 
 
-_NOT_BY_GRADE = Traits(fractions="taken")
+_NOT_BY_GRADE = Traits(fractions="taken")  # ties by falling grade need not have the best value
 
 
 def _relevant_hits(judged: Judged, gain: Gain) -> Ranked:
@@ -119,9 +119,9 @@ def p_plus(judged: Judged, *, beta: Beta = 1.0, gain: Gain = "linear") -> Floats
     Source: Sakai, AIRS 2006; Sakai, IPSJ TOD 2007; NTCIREVAL P-plus
     """
     hits = _relevant_hits(judged, gain)
-    is_above = hits.rank <= hits.spread(_preferred_rank(judged, hits, gain))
-    counted = np.where(is_above, _compute_blended_ratio(judged, hits, gain, beta), 0)
-    return ratio(hits.total(counted), hits.total(is_above * 1))
+    is_counted = hits.rank <= hits.spread(_preferred_rank(judged, hits, gain))
+    counted = np.where(is_counted, _compute_blended_ratio(judged, hits, gain, beta), 0)
+    return ratio(hits.total(counted), hits.total(is_counted * 1))
 
 
 _check_weights = word_or_mapping(

@@ -102,7 +102,7 @@ class Measure:
 
     @property
     def linear(self) -> Linearity:
-        """Whether documents add to it one by one, with these parameters and this cutoff."""
+        """How documents add to it, with these parameters and this cutoff: see `Traits.linear`."""
         linearity = self.definition.traits.linear
         if isinstance(self.cutoff, Depth) and self.cutoff.at_relevant:  # which depends on grades
             return "no"
@@ -195,8 +195,8 @@ class Measure:
         self.check_complete()
         # The run has the query even if nothing was retrieved for it.
         grade_of_doc, score_of_doc = truth_and_ranking
-        meeting = judge(Qrels({"the list": grade_of_doc}), Run({"the list": score_of_doc}))
-        value = self.values(meeting.judged)[0, 0]
+        matched_run = judge(Qrels({"the list": grade_of_doc}), Run({"the list": score_of_doc}))
+        value = self.values(matched_run.judged)[0, 0]
         return value if self.definition.is_text else float(value)
 
     def with_parameters(self, parameters: Mapping[str, Any]) -> "Measure":

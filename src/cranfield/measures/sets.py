@@ -52,7 +52,7 @@ def _translate_relative(name: str, parameters: Parameters) -> tuple[str, Paramet
 
 
 def _translate_beta(name: str, parameters: Parameters) -> tuple[str, Parameters]:
-    """Translate x, the square of beta, to beta if that has at most three decimals."""
+    """Translate x to beta if beta has at most three decimals, and x is its square as doubles."""
     x = parameters.get("x")
     if x is None:
         return name, {**parameters, "x": None} if "beta" in parameters else parameters
@@ -157,6 +157,7 @@ def set_relative_precision(judged: Judged, *, rel: Rel = 1) -> Floats:
 
 
 def _weights_reason(judged: Judged, *, weights: tuple[float, ...], **_: Any) -> str:
+    """Return why grades do not rank ties from best to worst (`Traits.by_grade`), or ""."""
     relevant_weight, nonrelevant_weight, missed_weight, nonrelevant_missed_weight = weights
     finding_pays = relevant_weight + nonrelevant_missed_weight >= nonrelevant_weight + missed_weight
     return "" if finding_pays else depth_cut_reason(judged)

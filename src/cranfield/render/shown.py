@@ -49,7 +49,8 @@ class Shown(ABC):
     >>> result = compare(scores)
     >>> [(row["system"], row["difference"]) for row in result.rows()]
     [('new', 0.25)]
-    >>> result.to_csv().splitlines()[1].startswith("score,,,1,new,old,2,0.625,0.375,difference")
+    >>> header, line = result.to_csv().splitlines()
+    >>> line.startswith("score,,,1,new,old,2,0.625,0.375,difference,0.25")
     True
     """
 
@@ -204,7 +205,14 @@ class Shown(ABC):
             return make(*args, **arguments)  # the rows of another result, which checks them
         for name in arguments:
             if name not in parameters:
-                hint = f"; it takes {', '.join(parameters)}" if parameters else ""
+                parameters_of_form = inspect.signature(getattr(self, form)).parameters
+                all_parameters = *parameters_of_form.values(), *parameters.values()
+                names = [
+                    p.name
+                    for p in all_parameters
+                    if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
+                ]
+                hint = f"; it takes {', '.join(names)}" if names else ""
                 raise TypeError(
                     f"{type(self).__name__}.{form}() got an unexpected keyword argument "
                     f"{name!r}{hint}"

@@ -5,7 +5,7 @@ import inspect
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, overload
+from typing import Any
 
 import numpy as np
 
@@ -63,51 +63,50 @@ class Threads(Options):
     )
 
 
-@overload
 def arrange_arguments(
     qrels: Any,
     runs: Any,
     measures: Any,
     default_measures: Any,
     *,
-    columns: ColumnsOfBoth | None = None,
+    columns: ColumnsOfBoth | None,
+    duplicates: Duplicates,
     errors: Errors = "strict",
-    duplicates: Duplicates = "refuse",
     verb: Callable[..., Any] | None = None,
-    read: Literal[True] = True,
-) -> tuple[Qrels, Run | dict[str, Run], Any]: ...
-@overload
-def arrange_arguments(
+) -> tuple[Qrels, Run | dict[str, Run], Any]:
+    """Return what `open_arguments` does, with the judgments in memory."""
+    judgments, run_or_runs, measures = open_arguments(
+        qrels,
+        runs,
+        measures,
+        default_measures,
+        columns=columns,
+        duplicates=duplicates,
+        errors=errors,
+        verb=verb,
+    )
+    if isinstance(judgments, QrelsReader):
+        judgments = judgments.read()
+    return judgments, run_or_runs, measures
+
+
+def open_arguments(
     qrels: Any,
     runs: Any,
     measures: Any,
     default_measures: Any,
     *,
-    columns: ColumnsOfBoth | None = None,
+    columns: ColumnsOfBoth | None,
+    duplicates: Duplicates,
     errors: Errors = "strict",
-    duplicates: Duplicates = "refuse",
     verb: Callable[..., Any] | None = None,
-    read: Literal[False],
-) -> tuple[Qrels | QrelsReader, Run | dict[str, Run], Any]: ...
-def arrange_arguments(
-    qrels: Any,
-    runs: Any,
-    measures: Any,
-    default_measures: Any,
-    *,
-    columns: ColumnsOfBoth | None = None,
-    errors: Errors = "strict",
-    duplicates: Duplicates = "refuse",
-    verb: Callable[..., Any] | None = None,
-    read: bool = True,
 ) -> tuple[Qrels | QrelsReader, Run | dict[str, Run], Any]:
     """Return the judgments, the run or {name: run}, and the measures that a verb was given.
 
     Where `qrels` hold both sides, no runs are given, and the measures may be given instead of the
     runs; where the runs hold both sides, too, each table is a system. `default_measures` are the
-    verb's default. `verb` is as in `check_qrels_and_runs`. Without `read`, the caller reads the
-    judgments that are not in memory. Raises InputError, which says what to write, for an argument
-    out of place.
+    verb's default. `verb` is as in `check_qrels_and_runs`. Raises InputError, which says what to
+    write, for an argument out of place.
     """
     if columns is None and type(runs) in _RUN_TYPES and type(qrels) in _QRELS_TYPES:
         judgments = qrels if type(qrels) is Qrels else make_qrels(qrels, errors, None, duplicates)
@@ -127,7 +126,7 @@ def arrange_arguments(
         if sides is not None:
             reader, run_or_runs = sides.open(errors, duplicates)
             measures = runs if runs_are_measures else measures
-            return _read_judgments(reader, read), run_or_runs, measures
+            return reader, run_or_runs, measures
     elif (table_pair := open_table_pair(qrels, runs, columns, errors)) is not None:
         return *table_pair.read(errors, duplicates), measures
     if runs is None:
@@ -140,12 +139,7 @@ def arrange_arguments(
     run_columns = select(columns, Side.RUN)
     runs_by_name = make_several_runs(runs, errors, run_columns)
     run_or_runs = make_run(runs, errors, run_columns) if runs_by_name is None else runs_by_name
-    return _read_judgments(reader, read), run_or_runs, measures
-
-
-def _read_judgments(judgments: Qrels | QrelsReader, read: bool) -> Qrels | QrelsReader:
-    """Return judgments, in memory if `read`."""
-    return judgments.read() if read and isinstance(judgments, QrelsReader) else judgments
+    return reader, run_or_runs, measures
 
 
 def check_columns(columns: ColumnsOfBoth | None, *data: Any) -> None:
@@ -155,7 +149,7 @@ def check_columns(columns: ColumnsOfBoth | None, *data: Any) -> None:
 
 
 def _are_read(data: Any) -> bool:
-    """Tell whether the data are judgments, a run, or dicts, which have no columns."""
+    """Tell whether the data are judgments, runs, or a dict without files and tables."""
     if isinstance(data, list | tuple):
         return len(data) > 0 and all(isinstance(run, Run) for run in data)
     if isinstance(data, Mapping):
@@ -166,7 +160,7 @@ def _are_read(data: Any) -> bool:
 
 
 def could_be_measures(runs: Any) -> bool:
-    """Tell whether `runs` are measures, or a string that is no file, glob or URL."""
+    """Tell whether `runs` are measures, or a string that is no file, glob, path or URL."""
     if isinstance(runs, str) and not os.path.exists(runs):
         return not glob.has_magic(runs) and "://" not in runs and not os.path.dirname(runs)
     return isinstance(runs, Measure | list | tuple) and _are_measures(runs)
@@ -176,7 +170,7 @@ def check_qrels_and_runs(qrels: Any, runs: Any, verb: Callable[..., Any] | None 
     """Raise InputError, which says what to write, unless these may be judgments and runs.
 
     `verb` is the function whose first arguments they are; None for a function that takes scores in
-    their place, as `compare` does. The data are not read: only their types are checked.
+    their place, as `compare` does. No file is read: types are checked, and what texts may name.
 
     >>> check_qrels_and_runs({"q1": {"d1": 1}}, "nDCG@10")
     Traceback (most recent call last):
@@ -306,13 +300,17 @@ def _refuse_pair(data: Any, names: Sequence[str]) -> None:
 
 
 def _are_ids(data: Any) -> bool:
-    """Tell whether the data are one list of ids or grades: whole numbers or texts, and no files."""
+    """Tell whether the data are one list of ids or grades: integers, or texts unlike a file's."""
     if not isinstance(data, list | tuple | np.ndarray) or len(data) == 0:
         return False
     return all(
-        is_whole_number(element)
-        or (isinstance(element, str) and "." not in element and not os.path.exists(element))
-        for element in data
+        is_whole_number(id_or_grade)
+        or (
+            isinstance(id_or_grade, str)
+            and "." not in id_or_grade
+            and not os.path.exists(id_or_grade)
+        )
+        for id_or_grade in data
     )
 
 
@@ -321,7 +319,9 @@ def _are_grades(data: Any) -> bool:
     if not is_sequence(data) or isinstance(data, Qrels | Run):
         return False
     grades = [
-        grade for element in data for grade in (element if isinstance(element, list) else [element])
+        grade
+        for query_grades in data
+        for grade in (query_grades if isinstance(query_grades, list) else [query_grades])
     ]
     return bool(grades) and all(grade is None or is_whole_number(grade) for grade in grades)
 

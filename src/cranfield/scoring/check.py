@@ -223,8 +223,17 @@ def _read_judgments_and_runs(
             return sides.read("skip", CHECK_JUDGING.duplicates)
         qrels_columns = select_columns(columns, Side.QRELS)
         return make_qrels(qrels, "skip", qrels_columns, CHECK_JUDGING.duplicates), {}
-    reading: Any = {"errors": "skip", "duplicates": CHECK_JUDGING.duplicates, "verb": check}
-    return arrange_arguments(qrels, runs, (), None, columns=columns, **reading)[:2]
+    judgments, run_or_runs, _ = arrange_arguments(
+        qrels,
+        runs,
+        (),
+        None,
+        columns=columns,
+        duplicates=CHECK_JUDGING.duplicates,
+        errors="skip",
+        verb=check,
+    )
+    return judgments, run_or_runs
 
 
 def unreadable_check(name: str, error: InputError) -> Check:

@@ -20,7 +20,7 @@ from cranfield.measures import Measure, find_plan, parse_all
 from cranfield.notes import warn_about
 from cranfield.options import check_flag, check_option, keywords, refuse_unknown_options, takes
 from cranfield.progress import Watching, add_progress
-from cranfield.scoring.arguments import Reading, Threads, arrange_arguments
+from cranfield.scoring.arguments import Reading, Threads, open_arguments
 from cranfield.scoring.assembly import Assembly
 from cranfield.scoring.ends import NO_ENDS, EndsOptions
 from cranfield.scoring.job import Job, JobScores, MeasureGroup
@@ -134,16 +134,15 @@ def evaluate(
     judging_options = Judging.of(judging)
     families = [family.of(judging) for family in FAMILIES]
     with limit_threads(Threads.of(judging).threads):
-        judgments, run, names = arrange_arguments(
+        judgments, run, names = open_arguments(
             qrels,
             runs,
             measures,
             DEFAULT_MEASURES,
             columns=columns,
-            errors=errors,
             duplicates=judging_options.duplicates,
+            errors=errors,
             verb=evaluate,
-            read=False,
         )
         run_of_name = {run.name: run} if isinstance(run, Run) else run
         if isinstance(judgments, QrelsReader) and not any(
@@ -228,14 +227,14 @@ def score_runs(
     if ends is not None:
         ends.check(measures, judging)
     assembly = Assembly(measures, qrels, judging, slices)
-    meetings = judge_all(qrels, list(runs.values()), judging, costs=plan.takes_cost)
+    matched_runs = judge_all(qrels, list(runs.values()), judging, costs=plan.takes_cost)
     scores = []
-    for name, meeting in zip(runs, meetings, strict=True):
-        values = plan.values(meeting.judged)
-        run_ends = NO_ENDS if ends is None else ends.find_ends(measures, meeting.judged)
+    for name, matched_run in zip(runs, matched_runs, strict=True):
+        values = plan.values(matched_run.judged)
+        run_ends = NO_ENDS if ends is None else ends.find_ends(measures, matched_run.judged)
         scores.append(
             assembly.build_scores(
-                name, meeting, meeting.query_ids, values, meeting.counts, run_ends
+                name, matched_run, matched_run.query_ids, values, matched_run.counts, run_ends
             )
         )
     return Systems(scores)

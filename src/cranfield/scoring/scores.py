@@ -281,7 +281,7 @@ class Scores(_ScoresTable):
         return name
 
     def __getitem__(self, measure: Measure | str) -> float:
-        """Return the value of one measure over all queries; KeyError if it was not evaluated."""
+        """Return the value of one measure over all queries; MeasureError if not evaluated."""
         return self._aggregate(self._find_column(measure))
 
     def keys(self) -> list[str]:

@@ -15,7 +15,8 @@ from cranfield.errors import InputError
 from cranfield.formats import read_both_sides
 from cranfield.formats.block import Duplicates, Errors, Rows
 from cranfield.formats.columns import ColumnsOfBoth
-from cranfield.formats.frames import is_row, is_stream, is_table
+from cranfield.formats.frames import is_stream, is_table
+from cranfield.formats.object_rows import is_row
 from cranfield.formats.objects import refuse_columns
 from cranfield.formats.source import Source
 from cranfield.notes import Note
@@ -113,8 +114,8 @@ def open_table_pair(
 ) -> TwoSidedTables | None:
     """Return both sides of tables that are given as judgments and as runs, if all hold both sides.
 
-    They are as many systems, as tables in one list are. None if a table holds one side, if
-    `columns` are stated for each side, or if `runs` are the table that `qrels` are.
+    They are as many systems, as tables in one list are. None if they are no tables, if one holds
+    one side, if `columns` are stated for each side, or if `runs` are the table that `qrels` are.
     """
     if not _is_table(qrels) or _states_sides(columns):
         return None

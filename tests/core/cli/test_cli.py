@@ -154,7 +154,7 @@ MISTAKES = {
     ("evaluate", "{run}", "{qrels}"): "bm25.run:1: expected 4 columns: query_id iteration doc_id "
     "grade; got 6\n    q1 Q0 b 1 2.0 t\nThis looks like a run.",
     ("evaluate", "{qrels}", "{qrels}"): "This looks like qrels",
-    ("evaluate", "{qrels}", "."): "is a directory",
+    ("evaluate", "{qrels}", "{folder}"): "is a directory",
     (
         "evaluate",
         "{qrels}",
@@ -181,8 +181,8 @@ MISTAKES = {
 def test_mistakes_are_answered_with_what_to_do(
     arguments: tuple[str, ...], message: str, files: tuple[str, str]
 ) -> None:
-    filled_arguments = [part.format(qrels=files[0], run=files[1]) for part in arguments]
-    outcome = run_command(*filled_arguments)
+    paths = {"qrels": files[0], "run": files[1], "folder": os.path.dirname(files[0])}
+    outcome = run_command(*(part.format(**paths) for part in arguments))
     assert outcome.returncode == 2
     assert outcome.stdout == ""
     assert message in outcome.stderr

@@ -33,7 +33,7 @@ def greater_than_0(pairs: PairedScores, flips: Flips) -> Floats:
 
 
 def invert_ends(pairs: PairedScores, flips: Flips, alpha: float) -> tuple[Floats, Floats]:
-    """Return the intervals, if the p-values that come with them are those of `sign_flip`."""
+    """Return the intervals, if the p-values that come with them are `sign_flip_p_values`."""
     p, low, high = randomization.invert_sign_flips(pairs, flips, alpha)
     assert p.tolist() == sign_flip_p_values(pairs, flips).tolist()
     return low, high

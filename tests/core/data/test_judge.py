@@ -43,18 +43,18 @@ def columns(data: Any, value: str) -> dict[str, list[Any]]:
     }
 
 
-def flat(meeting: MatchedRun) -> Any:
+def flat(matched_run: MatchedRun) -> Any:
     def to_rows(ranked: Ranked) -> list[list[int]]:
         return [ranked.query.tolist(), ranked.rank.tolist(), ranked.grade.tolist()]
 
-    judged = meeting.judged
+    judged = matched_run.judged
     return (
-        list(meeting.query_ids),
+        list(matched_run.query_ids),
         to_rows(judged.hits),
         to_rows(judged.ideal),
         judged.n_retrieved.tolist(),
         judged.top_grade,
-        meeting.counts,
+        matched_run.counts,
     )
 
 

@@ -903,7 +903,10 @@ def test_the_parquet_files_of_a_folder_are_one_table(tmp_path: Path) -> None:
     for i in range(3):
         table = pa.table({"qid": ["q"], "docno": [f"d{i}"], "score": [float(i)]})
         parquet.write_table(table, tmp_path / f"part-{i}.parquet")
-    (tmp_path / "_SUCCESS_NAMES").write_text("")
+    (tmp_path / "_SUCCESS").write_text("")
+    for folder in ("_delta_log", ".venv/lib", "language=de/_temporary"):
+        (tmp_path / folder).mkdir(parents=True)
+        parquet.write_table(pa.table({"version": [1]}), tmp_path / folder / "part-0.parquet")
     assert run_of(str(tmp_path)) == {"q": {"d0": 0, "d1": 1, "d2": 2}}
 
 

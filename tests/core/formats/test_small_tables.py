@@ -84,7 +84,7 @@ def test_a_line_below_very_many_blank_ones_has_its_number(tmp_path: Path) -> Non
 
 # Some, as each unpacks megabytes.
 @pytest.mark.parametrize(
-    ("name", "read_file", "begin", "second_line"),
+    ("name", "read_file", "begin", "filler"),
     sample_cases(
         [
             ("a.csv", read_chunks, "c1,d1\n", f"{'c' * 999},d1\n"),
@@ -99,9 +99,9 @@ def test_a_line_below_very_many_blank_ones_has_its_number(tmp_path: Path) -> Non
     ),
 )
 def test_a_small_file_that_would_fill_the_memory_is_refused(
-    name: str, read_file: Callable[[str], Any], begin: str, second_line: str, tmp_path: Path
+    name: str, read_file: Callable[[str], Any], begin: str, filler: str, tmp_path: Path
 ) -> None:
-    check_bomb(name, read_file, begin, second_line, tmp_path)
+    check_bomb(name, read_file, begin, filler, tmp_path)
 
 
 def test_a_compressed_table_of_different_rows_is_read(tmp_path: Path) -> None:

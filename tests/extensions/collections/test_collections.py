@@ -254,6 +254,8 @@ def test_a_measure_of_which_less_is_better_turns_the_verdicts() -> None:
     (macro_result,) = compare_collections(scores_of_collection).results
     pair = macro_result["new"]
     assert not macro_result.higher_is_better
+    assert list(macro_result.to_dict()) == ["measure", "rising", "systems", "pairs"]
+    assert macro_result.to_dict()["rising"] is False
     assert pair.difference < 0
     assert (pair.verdict, pair.others_verdict) == ("better", "better")
     assert (pair.wins, pair.losses) == (7, 0)
@@ -499,6 +501,7 @@ def test_a_folder_of_collections_and_a_table_of_files_are_the_same(tmp_path: Pat
             *("--format", "json"),
         ).stdout
     )
+    assert [*report["results"][0]] == ["measure", "rising", "systems", "pairs"]
     assert report["results"][0]["pairs"][0]["p"] == row["p"]
     assert [*report["collections"]] == ["fiqa", "nq", "touche"]
 

@@ -8,7 +8,7 @@ from helpers.commands import invoke, run_bytes, run_command
 from transcripts import remove_colours, run_on_pty
 
 import cranfield
-from cranfield import demo, evaluate
+from cranfield import OptionError, demo, evaluate
 
 
 def test_the_demonstration_is_saved_by_a_file_url(tmp_path: Path) -> None:
@@ -39,6 +39,11 @@ def test_the_demonstration(tmp_path: Path) -> None:
     assert refusal.stderr == f"Error: {place}: cannot be written: it is a directory\n"
     refusal = run_command("demo", "--save", os.path.join("file", "folder"), cwd=tmp_path)
     assert refusal.stderr.startswith(f"Error: {os.path.join('file', 'folder')}: cannot read or")
+
+
+def test_rows_of_an_unknown_system_are_refused() -> None:
+    with pytest.raises(OptionError, match=r"bm52.*choose one of 'bm25', 'tfidf'"):
+        demo.rows("bm52")
 
 
 def test_the_demonstration_collection_is_sound() -> None:

@@ -14,12 +14,8 @@ from scipy import stats
 
 from cranfield import InputError, MeasureError, OptionError, evaluate, rbo, reproduce
 from cranfield.comparison.alignment import align
-from cranfield.extensions.orderings.reproduce import (
-    _estimate_effects,
-    _estimate_errors,
-    _RunPair,
-    kendall_union,
-)
+from cranfield.extensions.orderings.estimates import RunPair, estimate_effects, estimate_errors
+from cranfield.extensions.orderings.reproduce import kendall_union
 from cranfield.extensions.orderings.reproduction import Estimate
 
 pytestmark = pytest.mark.filterwarnings("ignore::cranfield.CranfieldWarning")
@@ -167,8 +163,8 @@ def count_covered(n: int, trials: int, *, shared: bool) -> tuple[int, int]:
         base_copy, new_reproduced = (
             level + copy_difficulty + generator.normal(0, 0.05, n) for level in (0.4, 0.48)
         )
-        original, replica = _RunPair(base, new), _RunPair(base_copy, new_reproduced)
-        estimates = _estimate_effects(original, replica, 0.05, same_queries=shared)
+        original, replica = RunPair(base, new), RunPair(base_copy, new_reproduced)
+        estimates = estimate_effects(original, replica, 0.05, same_queries=shared)
         ratio += holds(estimates["effect_ratio"], 0.08 / 0.1)
         delta += holds(estimates["delta_improvement"], 0.1 / 0.4 - 0.08 / 0.4)
     return ratio, delta
@@ -194,7 +190,7 @@ def test_the_interval_of_rmse_holds_as_the_note_says(data: Path) -> None:
             for x, y in combinations(measure_scores.T, 2):
                 truth = sqrt(np.mean((x - y) ** 2))
                 holds_of_samples += [
-                    holds(_estimate_errors(x[rows], y[rows], 0, 1, 0.05)["rmse"], truth)
+                    holds(estimate_errors(x[rows], y[rows], 0, 1, 0.05)["rmse"], truth)
                     for rows in generator.integers(0, len(x), (20, n))
                 ]
         assert round(mean(holds_of_samples), 2) == pytest.approx(share, abs=0.015)

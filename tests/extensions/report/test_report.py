@@ -707,9 +707,19 @@ def test_a_notebook_shows_it_in_a_frame(report_page: Report) -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{"depth": 0}, {"depth": 101}, {"worksheets": -1}, {"budget": "much"}]
+    "options",
+    [
+        {"depth": 0},
+        {"depth": 101},
+        {"worksheets": -1},
+        {"budget": "much"},
+        {"title": 5},
+        {"command": ["cranfield", "report"]},
+    ],
 )
-def test_numbers_out_of_range(comparison: Comparison, options: dict[str, Any]) -> None:
+def test_options_of_a_report_that_are_refused(
+    comparison: Comparison, options: dict[str, Any]
+) -> None:
     with pytest.raises(OptionError, match=next(iter(options))):
         report(comparison, **options)
 

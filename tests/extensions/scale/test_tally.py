@@ -297,6 +297,16 @@ def test_what_cannot_be_merged_or_read_is_refused() -> None:
             Tally.from_json(wrong)
 
 
+def test_a_slice_that_is_missing_is_named() -> None:
+    tally = Tally("AP")
+    tally.update({"q": {"a": 1}}, {"q": ["a"]})
+    with pytest.raises(KeyError, match="short: there are none: update"):
+        tally.result().means("short")
+    tally.update({"r": {"a": 1}}, {"r": ["a"]}, slices={"r": "long"})
+    with pytest.raises(KeyError, match="short: there are long"):
+        tally.result().means("short")
+
+
 def test_a_tally_is_small() -> None:
     qrels, run = collection(300, 9)
     tally = tally_parts("AP nDCG@10 P@5 RR", qrels, run)

@@ -75,7 +75,7 @@ def brute(top: int) -> tuple[Judged, np.ndarray, Judged]:
 
 
 def bound_by_completions(measures: list[Measure], top: int) -> tuple[Floats, Floats, Bounds]:
-    """Return the lowest and highest values of each case, of all completions; and bounds_of()."""
+    """Return the lowest and highest values of each case, of all completions; and the bounds."""
     completed_judged, owner, judged = brute(top)
     values = Plan(measures).values(completed_judged)
     shape = len(SEEDS) + 1, len(measures)

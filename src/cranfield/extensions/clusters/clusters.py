@@ -18,10 +18,8 @@ from cranfield.formats.small.labels import read_cluster_labels
 from cranfield.notes import Note
 from cranfield.render.numbers import format_count, format_number
 
-_MIN_CLUSTERS, _MAX_CLUSTER_SIZE = (
-    5,
-    50,
-)  # what looks like clusters: so many groups at least, of so many ids at most
+# What looks like clusters: so many groups at least, of so many ids at most.
+_MIN_CLUSTERS, _MAX_CLUSTER_SIZE = 5, 50
 # q1-a, q1b. (Where a dot is no line feed, an id that ends in one is searched again and again.)
 _ID_PARTS = re.compile(r"(.*[^-_.:/#])[-_.:/#]+(.+)|(.*\d)([A-Za-z])", re.DOTALL)
 
@@ -35,8 +33,8 @@ def find_clusters(
     label is a cluster of its own. A note tells of clusters so unequal that their effective number,
     (sum of sizes)^2 / (sum of squared sizes), is less than half of theirs (Carter, Schnepel &
     Steigerwald, Review of Economics and Statistics 2017, where all of a cluster are alike). Raises
-    InputError if no query has a label, or if all are in one cluster, and what `cluster_labels`
-    raises.
+    InputError if no query has a label, or if all are in one cluster, and what
+    `read_cluster_labels` raises.
     """
     if clusters is None:
         return EACH_QUERY, [*_id_pattern_notes(query_ids)]

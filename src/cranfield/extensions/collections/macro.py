@@ -8,12 +8,13 @@ like these depends on which collections there are: then each is one observation 
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import Any, Never, Unpack
 
 import numpy as np
 
-from cranfield.comparison.alignment import DEFAULT_MEASURES, AlignedScores, align
+from cranfield.comparison.aligned_scores import AlignedScores
+from cranfield.comparison.alignment import DEFAULT_MEASURES, align
 from cranfield.comparison.compare import compare_scores
 from cranfield.comparison.comparison import Comparison
 from cranfield.comparison.corrections import correct_p_values
@@ -67,11 +68,11 @@ class CollectionComparison(Shown):
 
     def __getitem__(self, measure: str | Measure) -> MacroResult:
         """Return the result of one measure."""
-        result_of_measure = {result.measure: result for result in self.results}
-        measure_name = canonical_name(measure, result_of_measure)
-        if measure_name not in result_of_measure:
-            raise KeyError(f"{measure}: there are {', '.join(result_of_measure)}")
-        return result_of_measure[measure_name]
+        averages_of_measure = {averages.measure: averages for averages in self.results}
+        measure_name = canonical_name(measure, averages_of_measure)
+        if measure_name not in averages_of_measure:
+            raise KeyError(f"{measure}: there are {', '.join(averages_of_measure)}")
+        return averages_of_measure[measure_name]
 
     @property
     def n_queries(self) -> int:
@@ -124,9 +125,9 @@ class CollectionComparison(Shown):
     def rows(self) -> list[dict[str, Any]]:
         """Return a row for each measure and pair; what does not exist is None."""
         return self._rows_as_dicts(
-            (result.measure, *(getattr(pair, name) for name in self.header[1:]))
-            for result in self.results
-            for pair in result.pairs
+            (averages.measure, *(getattr(pair, name) for name in self.header[1:]))
+            for averages in self.results
+            for pair in averages.pairs
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -136,7 +137,7 @@ class CollectionComparison(Shown):
             "collections": {
                 name: comparison.to_dict() for name, comparison in self.comparisons.items()
             },
-            "results": [asdict(result) for result in self.results],
+            "results": [averages.to_dict() for averages in self.results],
             "notes": [note.to_dict() for note in self.notes],
         }
 
@@ -378,14 +379,14 @@ def _far_apart_notes(
     from scipy.special import stdtrit
 
     ratio_of_pair = {}
-    for result in results:
-        for pair in result.pairs:
+    for averages in results:
+        for pair in averages.pairs:
             if pair.low is None or pair.high is None or not pair.error or pair.df is None:
                 continue
             width = 2 * pair.error * float(stdtrit(pair.df, 1 - settings.alpha / 2))
             if pair.high - pair.low > _MAX_WIDTH_RATIO * width:
                 systems = map(escape_unprintable, (pair.system, pair.other))
-                pair_name = f"{' - '.join(systems)} ({result.measure})"
+                pair_name = f"{' - '.join(systems)} ({averages.measure})"
                 ratio_of_pair[pair_name] = (pair.high - pair.low) / width
     if ratio_of_pair:
         text = (
@@ -407,7 +408,7 @@ def _doubt_notes(
 ) -> Iterator[Note]:
     """Yield notes on what the number of collections, or of queries of one, cannot show."""
     n_collections, alpha = len(aligned_scores), settings.alpha
-    n_comparisons = max(len(result.pairs) for result in results)
+    n_comparisons = max(len(averages.pairs) for averages in results)
     if settings.test == "randomization":
         yield from _far_apart_notes(results, settings)
     if settings.test == "t":

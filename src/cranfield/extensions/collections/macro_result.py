@@ -1,12 +1,13 @@
 """Results over several collections: systems, and pairs of them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 
 from cranfield.arrays.ranked import Floats
-from cranfield.comparison.alignment import AlignedScores
+from cranfield.comparison.aligned_scores import AlignedScores
 from cranfield.comparison.result import Method, Outcome, Pairs, column_to_list
 from cranfield.comparison.scale import clip_ends, score_range
 from cranfield.extensions.collections.options import CollectionSettings
@@ -73,6 +74,15 @@ class MacroResult(Pairs[MacroPair]):
     def ranked_systems(self) -> Sequence[MacroSystem]:
         """Return the systems, the best first."""
         return sorted(self.systems, key=lambda system: system.mean, reverse=self.higher_is_better)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the comparison as plain values; "rising" tells whether higher is better."""
+        return {
+            "measure": self.measure,
+            "rising": self.higher_is_better,
+            "systems": [asdict(system) for system in self.systems],
+            "pairs": [asdict(pair) for pair in self.pairs],
+        }
 
 
 def compare_averages(

@@ -30,19 +30,19 @@ def make_macro_tables(
 ) -> list[Table]:
     """Return, for each measure, a table of the collections, and one for each question."""
     tables: list[Table] = []
-    for measure_index, result in enumerate(results):
+    for measure_index, averages in enumerate(results):
         tables += [
             _make_collections_table(
-                result, measure_index, comparisons, settings, () if tables else notes
+                averages, measure_index, comparisons, settings, () if tables else notes
             ),
-            _make_averages_table(result, comparisons, settings, by_collections=False),
-            _make_averages_table(result, comparisons, settings, by_collections=True),
+            _make_averages_table(averages, comparisons, settings, by_collections=False),
+            _make_averages_table(averages, comparisons, settings, by_collections=True),
         ]
     return tables
 
 
 def _make_collections_table(
-    result: MacroResult,
+    averages: MacroResult,
     measure_index: int,
     comparisons: Mapping[str, Comparison],
     settings: CollectionSettings,
@@ -52,7 +52,7 @@ def _make_collections_table(
     system_names = dict.fromkeys(
         name for comparison in comparisons.values() for name in comparison.aligned.system_names
     )
-    mean_of_system = {system.name: system.mean for system in result.systems}
+    mean_of_system = {system.name: system.mean for system in averages.systems}
     rows, best_cells = [], set()
     measure_of_collection = {
         name: comparison.aligned.measures[measure_index] for name, comparison in comparisons.items()
@@ -79,8 +79,8 @@ def _make_collections_table(
     ]
     n_queries = sum(len(comparison.aligned.query_ids) for comparison in comparisons.values())
     rows.append(["average", *[""] * has_own_measures, f"{n_queries:,}", *average_cells])
-    if result.ranked_systems:
-        best_system = [*system_names].index(result.ranked_systems[0].name)
+    if averages.ranked_systems:
+        best_system = [*system_names].index(averages.ranked_systems[0].name)
         best_cells.add((len(comparisons), 2 + has_own_measures + best_system))
     captions = ["average: the mean of the collections, each of which counts the same."]
     if settings.all_pairs is False:
@@ -99,7 +99,7 @@ def _make_collections_table(
         1 + has_own_measures,
         frozenset(best_cells),
         frozenset({len(comparisons)}),
-        title=[f"{result.measure}   {format_count(len(comparisons), 'collection')}"],
+        title=[f"{averages.measure}   {format_count(len(comparisons), 'collection')}"],
     )
 
 
@@ -111,7 +111,7 @@ class _TableLine(NamedTuple):
 
 
 def _make_averages_table(
-    result: MacroResult,
+    averages: MacroResult,
     comparisons: Mapping[str, Comparison],
     settings: CollectionSettings,
     *,
@@ -119,15 +119,18 @@ def _make_averages_table(
 ) -> Table:
     """Return a table of systems, or of pairs: tested on these collections, or for others."""
     baseline = next(iter(comparisons.values())).settings.baseline
-    system_of_name = {system.name: system for system in result.systems}
-    lines = [_TableLine(system_of_name[pair.system], pair) for pair in result.pairs]
+    system_of_name = {system.name: system for system in averages.systems}
+    lines = [_TableLine(system_of_name[pair.system], pair) for pair in averages.pairs]
     if baseline is not None:
-        pair_of_system = {pair.system: pair for pair in result.pairs}
+        pair_of_system = {pair.system: pair for pair in averages.pairs}
         lines = [
-            _TableLine(system, pair_of_system.get(system.name)) for system in result.ranked_systems
+            _TableLine(system, pair_of_system.get(system.name))
+            for system in averages.ranked_systems
         ]
         lines.sort(key=lambda line: line.system.name != baseline)
-    columns = select_shown(_list_columns(result, settings, baseline, by_collections=by_collections))
+    columns = select_shown(
+        _list_columns(averages, settings, baseline, by_collections=by_collections)
+    )
     scope = "other collections like these" if by_collections else "these collections"
     rivals = "all pairs" if baseline is None else f"baseline {baseline}"
     n_labels = 1 + (baseline is None)
@@ -137,38 +140,42 @@ def _make_averages_table(
         legend(columns),
         n_labels,
         title=[
-            f"{result.measure}   {scope}   {rivals}",
-            _describe_test(result, settings, by_collections=by_collections),
+            f"{averages.measure}   {scope}   {rivals}",
+            _describe_test(averages, settings, by_collections=by_collections),
         ],
     )
 
 
 def _describe_test(
-    result: MacroResult, settings: CollectionSettings, *, by_collections: bool
+    averages: MacroResult, settings: CollectionSettings, *, by_collections: bool
 ) -> str:
     """Return a text on how the pairs were tested."""
-    n_collections = len(result.systems[0].means)
+    n_collections = len(averages.systems[0].means)
     unit = "collections" if by_collections else "queries"
     test_text = f"{_TESTS[settings.test]}, two-sided"
-    if settings.test == "randomization" and (by_collections or result.pairs[0].method == "exact"):
+    if settings.test == "randomization" and (by_collections or averages.pairs[0].method == "exact"):
         is_exact = not by_collections or n_collections <= 20
         sample_text = f"{settings.flips:,} flips, seed {settings.seed}"
         test_text += f", {'all flips' if is_exact else sample_text} of {unit}"
     elif settings.test == "randomization":
-        prefix = "up to " if result.pairs[0].method == "sequential" else ""
+        prefix = "up to " if averages.pairs[0].method == "sequential" else ""
         test_text += f", {prefix}{settings.flips:,} flips of {unit}, seed {settings.seed}"
-    comparisons_text = format_count(len(result.pairs), "comparison")
+    comparisons_text = format_count(len(averages.pairs), "comparison")
     correction = CORRECTIONS.get(settings.correction)
     test_text += (
         f"; {correction} over {comparisons_text}"
-        if correction and len(result.pairs) > 1
+        if correction and len(averages.pairs) > 1
         else f"; {comparisons_text}"
     )
     return f"{test_text}; alpha {settings.alpha:g}"
 
 
 def _list_columns(
-    result: MacroResult, settings: CollectionSettings, baseline: str | None, *, by_collections: bool
+    averages: MacroResult,
+    settings: CollectionSettings,
+    baseline: str | None,
+    *,
+    by_collections: bool,
 ) -> Iterator[Column]:
     """Yield the columns of the averages: a cell shows a _TableLine."""
     prefix = "others_" if by_collections else ""
@@ -190,7 +197,7 @@ def _list_columns(
         return f"{format_signed(pair.difference)} {MARKS[verdict]}"
 
     mark_meaning = f"^ better, v worse{f' than {baseline}' if baseline else ' than the other'}: "
-    mark_meaning += f"{_p_name(result, settings)} at most {settings.alpha:g}."
+    mark_meaning += f"{_p_name(averages, settings)} at most {settings.alpha:g}."
     yield Column("system", lambda line: line.system.name)
     yield make_column("minus", lambda pair: pair.other, "", baseline is None)
     yield Column(
@@ -210,10 +217,10 @@ def _list_columns(
     )
     yield make_column("p", lambda pair: format_p(pair_number(pair, "p")))
     yield make_column(
-        _p_name(result, settings),
+        _p_name(averages, settings),
         lambda pair: format_p(pair_number(pair, "p_adjusted")),
-        f"{_p_name(result, settings)}: corrected for all comparisons.",
-        _p_name(result, settings) != "p",
+        f"{_p_name(averages, settings)}: corrected for all comparisons.",
+        _p_name(averages, settings) != "p",
     )
     yield make_column(
         "W/T/L",
@@ -223,7 +230,7 @@ def _list_columns(
     )
 
 
-def _p_name(result: MacroResult, settings: CollectionSettings) -> str:
+def _p_name(averages: MacroResult, settings: CollectionSettings) -> str:
     """Return the name of the p-value that decides."""
     correction = CORRECTIONS.get(settings.correction)
-    return f"p {correction}" if correction and len(result.pairs) > 1 else "p"
+    return f"p {correction}" if correction and len(averages.pairs) > 1 else "p"

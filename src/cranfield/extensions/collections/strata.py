@@ -155,10 +155,8 @@ def compare_by_collections(
     Each collection is one observation.
     """
     paired_scores = PairedScores(means, left_column, right_column)
-    moments, flips = (
-        Moments.of(paired_scores),
-        Flips(paired_scores.n_units, settings.flips, settings.seed),
-    )
+    moments = Moments.of(paired_scores)
+    flips = Flips(paired_scores.n_units, settings.flips, settings.seed)
     by_t = t_test(moments)
     if settings.test == "t":
         p, (low, high) = by_t, t_interval(moments, settings.alpha)

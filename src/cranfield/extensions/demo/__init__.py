@@ -9,6 +9,7 @@ import os
 import sysconfig
 from pathlib import Path
 
+from cranfield.errors import check_choice
 from cranfield.formats.source import open_to_write
 from cranfield.formats.url import local_path
 
@@ -63,6 +64,7 @@ def rows(system: str, k: int = 5) -> list[dict[str, object]]:
     ['expected_ids', 'question', 'retrieved_ids']
 
     """
+    check_choice("system", system, [path.stem for path in RUNS])
     expected_ids: dict[str, list[str]] = {}
     for query, _, doc, grade in map(str.split, QRELS.read_text("utf-8").splitlines()):
         if int(grade) >= 2:

@@ -139,11 +139,9 @@ def fuse(
 
 def _format_option(option_value: Any) -> str:
     """Return an option's value as text; of weights, the first few."""
-    return (
-        format_names([f"{number:g}" for number in option_value])
-        if isinstance(option_value, list)
-        else f"{option_value}"
-    )
+    if isinstance(option_value, list):
+        return format_names([f"{number:g}" for number in option_value])
+    return f"{option_value}"
 
 
 def _check_distances(run: Run) -> None:

@@ -36,10 +36,8 @@ def none(lists: RunLists, fusing: Fusing, n_candidates: Floats) -> Floats:
 
 def min_max(lists: RunLists, fusing: Fusing, n_candidates: Floats) -> Floats:
     """Return scores from 0, the list's lowest, to 1, its highest."""
-    half_score, half_lowest = (
-        lists.score / 2,
-        lists.lowest / 2,
-    )  # halved, so that no difference is too large
+    # Halved, so that no difference is too large.
+    half_score, half_lowest = lists.score / 2, lists.lowest / 2
     return _divide(half_score - half_lowest, lists.highest / 2 - half_lowest)
 
 
@@ -60,9 +58,8 @@ def share_of_sum(lists: RunLists, fusing: Fusing, n_candidates: Floats) -> Float
 def zmuv(lists: RunLists, fusing: Fusing, n_candidates: Floats) -> Floats:
     """Return standard deviations from the list's mean (zero mean, unit variance)."""
     deviation = lists.score - lists.total(lists.score) / lists.length
-    deviation = _divide(
-        deviation, lists.greatest_size(deviation)
-    )  # so that no square is too large, or too small
+    # So that no square is too large, or too small.
+    deviation = _divide(deviation, lists.greatest_size(deviation))
     sd = np.sqrt(lists.total(deviation * deviation) / lists.length)
     return _divide(deviation, np.where(lists.highest > lists.lowest, sd, 0.0))
 
@@ -248,12 +245,7 @@ def fuse_lists(
 
 
 def _add_absent(
-    doc_values: DocumentValues,
-    lists: RunLists,
-    weights: Floats,
-    fusing: Fusing,
-    *,
-    is_norm: bool,
+    doc_values: DocumentValues, lists: RunLists, weights: Floats, fusing: Fusing, *, is_norm: bool
 ) -> DocumentValues:
     """Add a row for each document and each run that did not return it.
 

@@ -72,9 +72,8 @@ class DocumentValues:
     doc: Ints  # numbered from 0
     value: Floats
     weight: Floats  # of the run
-    is_returned: (
-        Bools  # whether the run returned the document; else the value is that of an absent one
-    )
+    # Whether the run returned the document; else the value is that of an absent one.
+    is_returned: Bools
 
     def total(self, values: Floats) -> Floats:
         """Return each document's sum, rounded once: (rows,) to (n,)."""

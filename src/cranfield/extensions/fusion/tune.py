@@ -315,9 +315,10 @@ def tune(
     if aim.definition.aggregation != "mean":
         raise MeasureError(f"{aim}: is no mean over the queries, so no fold has a part of it")
     run_of_name = make_runs(runs, select_columns(reading.columns, Side.RUN))
+    run_list = list(run_of_name.values())
     judgments, _, _ = arrange_arguments(
         qrels,
-        list(run_of_name.values()),
+        run_list,
         None,
         None,
         columns=reading.columns,

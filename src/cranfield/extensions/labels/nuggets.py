@@ -170,10 +170,8 @@ def nugget_recall(
 
     def share(weight: Floats, nugget_weight: Floats, support: Floats) -> Floats:
         """Return the weighted mean of support over each query's nuggets: (answers, queries)."""
-        cell, n_cells = (
-            answer_row * len(row_of_query) + query_row,
-            len(row_of_answer) * len(row_of_query),
-        )
+        cell = answer_row * len(row_of_query) + query_row
+        n_cells = len(row_of_answer) * len(row_of_query)
         support_sum = np.bincount(cell, weight * support, n_cells).reshape(len(row_of_answer), -1)
         return ratio(support_sum, np.bincount(nugget_query_row, nugget_weight, len(row_of_query)))
 

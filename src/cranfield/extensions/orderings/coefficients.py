@@ -223,10 +223,8 @@ def spearman(x: ScoreSequence, y: ScoreSequence) -> float | None:
     0.5
     """
     x, y = _check_scores(x, y)
-    a, b = (
-        _pair_signs(x).sum(axis=1),
-        _pair_signs(y).sum(axis=1),
-    )  # twice the ranks, less their mean
+    # Twice the ranks, less their mean.
+    a, b = _pair_signs(x).sum(axis=1), _pair_signs(y).sum(axis=1)
     squared_norm = float((a * a).sum()) * float((b * b).sum())
     return float((a * b).sum()) / math.sqrt(squared_norm) if squared_norm else None
 

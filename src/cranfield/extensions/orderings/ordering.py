@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from cranfield.arrays.ranked import Floats, Ints, mean
-from cranfield.comparison.alignment import AlignedScores, align
+from cranfield.comparison.aligned_scores import AlignedScores
+from cranfield.comparison.alignment import align
 from cranfield.comparison.flips import MANY_UNITS, Flips, PairedScores
 from cranfield.comparison.pair_tests import p_values
 from cranfield.comparison.scale import is_geometric, to_compared_unit
@@ -29,9 +30,9 @@ from cranfield.scoring.scores import Systems
 class Ordering:
     """Several systems by what they scored under one measure and one set of judgments.
 
-    `scores` (n_systems,) are the values over all queries. `values` (n_queries, n_systems) are
-    turned where less is better, and logarithms where the mean is geometric, so that the system
-    with the greatest mean is the best.
+    `scores` (n_systems,) are the values over all queries. `query_merits` (n_queries, n_systems) are
+    the queries' values, turned where less is better, and logarithms where the mean is geometric, so
+    that the system with the greatest mean is the best.
     """
 
     label: str
@@ -51,7 +52,7 @@ class Ordering:
     def p_values(self, left: Ints, right: Ints, settings: SignFlips) -> Floats | None:
         """Return the two-sided sign-flip test's p-values of pairs of systems; None for one query.
 
-        The systems are columns of `values`: (n_pairs,) of them to the left and to the right.
+        The systems are columns of `query_merits`: (n_pairs,) of them to the left and to the right.
         """
         if len(self.query_ids) < 2:
             return None
@@ -115,10 +116,8 @@ def _make_ordering(
     parsed_measure = aligned_scores.find_measure(measure)
     aggregate = parsed_measure.aggregate if parsed_measure else mean
     scores = np.array([aggregate(column) for column in query_scores.T])
-    rises, merits = (
-        aligned_scores.is_higher_better(measure),
-        to_compared_unit(parsed_measure, query_scores),
-    )
+    rises = aligned_scores.is_higher_better(measure)
+    merits = to_compared_unit(parsed_measure, query_scores)
     query_ids, recipe = aligned_scores.query_ids, aligned_scores.recipe
     return Ordering(
         label, source, measure, rises, query_ids, scores, merits if rises else -merits, recipe

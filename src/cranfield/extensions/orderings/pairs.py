@@ -50,8 +50,8 @@ class OrderingPair:
     """How alike two orderings are, of which the first is the reference.
 
     `tau_ap` is None where there are ties, `tau_ap_a` where the reference has some. `interval` is
-    that of tau-b, over `resamples` of the queries: those in which it has a value. It is None where
-    the orderings are not of the same queries, or of one only.
+    that of tau-b, over `resamples` of the queries: those in which it has a value. It is None
+    without any of these, and where the orderings are not of the same queries, or of one only.
 
     >>> from cranfield import correlate
     >>> runs = ["demo/bm25.run", "demo/tfidf.run", "demo/dense.run"]
@@ -156,7 +156,7 @@ class Correlation(Shown):
         sentences: Iterable[str] = (),
         notes: Sequence[Note] = (),
     ) -> Table:
-        """Return a row for each pair of orderings."""
+        """Return a table with a row for each pair of orderings."""
         columns = [Column("reference ~ other", lambda pair: pair.label), *columns]
         if any(column.cell(pair) == "-" for column in columns for pair in self.pairs):
             no_value = "-: has no value, for want of systems, of queries, or of differences."
@@ -258,7 +258,7 @@ class Correlation(Shown):
         ]
 
     def _pair_sentences(self) -> Iterator[str]:
-        """Yield sentences on each pair of orderings: its interval, and systems that it swaps."""
+        """Yield sentences on pairs of orderings: what intervals lack, and the swapped systems."""
         for pair in self.pairs:
             if not pair.same_queries:
                 yield f"{pair.label}: no interval, as the two are not of the same queries."

@@ -1,26 +1,19 @@
 """reproduce: how near a second experiment came to a first one, query by query and as a whole."""
 
-import math
 from bisect import bisect
 from collections.abc import Hashable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from itertools import compress
-from typing import Any, NamedTuple, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 
-from cranfield.arrays.ranked import Floats, mean
-from cranfield.comparison.alignment import AlignedScores, EvaluatedRuns, align
-from cranfield.comparison.flips import PairedScores
+from cranfield.arrays.ranked import mean
+from cranfield.comparison.aligned_scores import AlignedScores, EvaluatedRuns
+from cranfield.comparison.alignment import align
 from cranfield.comparison.remarks import note_few_queries
 from cranfield.comparison.scale import score_range
 from cranfield.comparison.settings import Alignment
-from cranfield.comparison.significance import (
-    Moments,
-    combine_errors,
-    fieller_interval,
-    t_interval_ends,
-)
 from cranfield.data.judging import Judging
 from cranfield.data.ranking import Rankings
 from cranfield.errors import (
@@ -31,19 +24,24 @@ from cranfield.errors import (
     escape_unprintable,
 )
 from cranfield.extensions import keywords
+from cranfield.extensions.orderings.estimates import (
+    RunPair,
+    estimate_effects,
+    estimate_errors,
+    estimate_mean,
+)
 from cranfield.extensions.orderings.options import ReproductionSettings
 from cranfield.extensions.orderings.rbo import rbo
 from cranfield.extensions.orderings.reproduction import Estimate, ReproducedRun, Reproduction
 from cranfield.notes import Note, merge_notes, warn_about
 from cranfield.options import refuse_unknown_options, takes
 from cranfield.progress import Watching, add_progress, watch_steps
-from cranfield.render.numbers import finite_or_none, format_count
+from cranfield.render.numbers import format_count
 from cranfield.scoring.arguments import Reading
 from cranfield.scoring.evaluate import MeasuresLike
 
-_MIN_RELIABLE_QUERIES = (
-    97  # in trials, intervals of RMSE held about as often as they say with so many
-)
+# In trials, intervals of RMSE held about as often as they say with so many.
+_MIN_RELIABLE_QUERIES = 97
 
 
 @add_progress
@@ -112,24 +110,9 @@ def reproduce(
         else align(judgments, runs, measures, alignment, judging, reading)
         for judgments, runs in ((qrels, original), (replica_qrels, reproduced))
     )
-    if len(original_scores.system_names) != len(replica_scores.system_names):
-        raise InputError(
-            f"there are {format_count(len(original_scores.system_names), 'original run')} and "
-            f"{format_count(len(replica_scores.system_names), 'reproduced run')}",
-            hint="Each original run needs its reproduction, in the same order.",
-        )
-    if other_qrels is not None and len(original_scores.system_names) < 2:
-        raise InputError(
-            "one original run, and other judgments for its reproduction: between two collections "
-            "only the gain over a baseline is compared",
-            hint="Give the baseline before it, on both sides.",
-        )
-    sides = ("original", original_scores), ("reproduced", replica_scores)
-    notes = merge_notes(
-        [(name, note) for name, scores in sides for note in scores.notes], n_sources=2
-    )
     same_queries = other_qrels is None
-    notes += _pairing_warnings(original_scores, replica_scores, same_queries=same_queries)
+    _check_run_counts(original_scores, replica_scores, same_queries=same_queries)
+    notes = [*_note_sides(original_scores, replica_scores, same_queries=same_queries)]
     ranking_estimates: list[dict[str, Estimate]] = [{} for _ in original_scores.system_names]
     if same_queries:
         original_scores, replica_scores, shared_notes = _select_shared_queries(
@@ -166,10 +149,32 @@ def reproduce(
     )
 
 
-def _pairing_warnings(
+def _check_run_counts(
+    original: AlignedScores, replica: AlignedScores, *, same_queries: bool
+) -> None:
+    """Raise InputError for too few runs, or other numbers of original and of reproduced runs."""
+    n_runs, n_replicas = len(original.system_names), len(replica.system_names)
+    if n_runs != n_replicas:
+        raise InputError(
+            f"there are {format_count(n_runs, 'original run')} and "
+            f"{format_count(n_replicas, 'reproduced run')}",
+            hint="Each original run needs its reproduction, in the same order.",
+        )
+    if not same_queries and n_runs < 2:
+        raise InputError(
+            "one original run, and other judgments for its reproduction: between two collections "
+            "only the gain over a baseline is compared",
+            hint="Give the baseline before it, on both sides.",
+        )
+
+
+def _note_sides(
     original: AlignedScores, replica: AlignedScores, *, same_queries: bool
 ) -> Iterator[Note]:
-    """Yield warnings where names or query ids suggest that runs are paired wrongly."""
+    """Yield the notes of both sides, and warnings where runs seem to be paired wrongly."""
+    sides = ("original", original), ("reproduced", replica)
+    named_notes = [(name, note) for name, scores in sides for note in scores.notes]
+    yield from merge_notes(named_notes, n_sources=2)
     if (
         set(original.system_names) == set(replica.system_names)
         and original.system_names != replica.system_names
@@ -244,127 +249,16 @@ def _compare_runs(
         if same_queries:
             lowest, highest = score_range(parsed_measure, np.stack((x, y)))
             estimates |= {
-                **_estimate_errors(column, replica_column, lowest, highest, alpha),
+                **estimate_errors(column, replica_column, lowest, highest, alpha),
                 **ranking_estimates[i],
             }
         if i:
-            base_pair, replica_pair = _RunPair(x[:, 0], column), _RunPair(y[:, 0], replica_column)
-            estimates |= _estimate_effects(
-                base_pair, replica_pair, alpha, same_queries=same_queries
-            )
+            base_pair, replica_pair = RunPair(x[:, 0], column), RunPair(y[:, 0], replica_column)
+            estimates |= estimate_effects(base_pair, replica_pair, alpha, same_queries=same_queries)
         runs[name] = ReproducedRun(
             name, replica_name, mean(column), mean(replica_column), **estimates
         )
     return runs
-
-
-def _estimate_errors(
-    x: Floats, y: Floats, lowest: float, highest: float, alpha: float
-) -> dict[str, Estimate]:
-    """Return RMSE, and nRMSE for scores (n_queries,) from `lowest` to `highest`."""
-    error = (x - y) ** 2
-    max_error = np.maximum(x - lowest, highest - x) ** 2  # infinite without a highest score
-    estimates = {"rmse": _estimate_root_ratio(error, np.ones(len(x)), highest - lowest, alpha)}
-    if np.isfinite(max_error).all():
-        estimates["nrmse"] = _estimate_root_ratio(error, max_error, 1.0, alpha)
-    return estimates
-
-
-def _estimate_root_ratio(
-    numerator: Floats, denominator: Floats, upper_limit: float, alpha: float
-) -> Estimate:
-    """Return the root of a ratio of two means, with an interval on the scale of logarithms."""
-    ratio = mean(numerator) / mean(denominator)
-    half_width = _half_width(alpha, (numerator - ratio * denominator) / mean(denominator))
-    if half_width is None or not ratio:
-        return Estimate(math.sqrt(ratio), None, None)
-    factor = math.exp(half_width / (2 * ratio))
-    return Estimate(
-        math.sqrt(ratio), math.sqrt(ratio) / factor, min(math.sqrt(ratio) * factor, upper_limit)
-    )
-
-
-class _RunPair(NamedTuple):
-    """The scores of the baseline and of another run of an experiment: (n_queries,) each."""
-
-    base: Floats
-    run: Floats
-
-
-def _estimate_effects(
-    original: _RunPair, replica: _RunPair, alpha: float, *, same_queries: bool
-) -> dict[str, Estimate | float]:
-    """Return the effect ratio and the improvements, where they exist."""
-    estimates: dict[str, Estimate | float] = {}
-    gains = [
-        PairedScores(np.stack((pair.run, pair.base), axis=1), np.array([0]), np.array([1]))
-        for pair in (original, replica)
-    ]
-    gain, replica_gain = (paired_scores.differences[:, 0] for paired_scores in gains)
-    if gains[0].means[0]:  # not only rounding
-        estimates["effect_ratio"] = Estimate(
-            mean(replica_gain) / mean(gain),
-            *_fieller_interval(replica_gain, gain, alpha, same_queries=same_queries),
-        )
-    if not (mean(original.base) and mean(replica.base)):
-        return estimates
-    improvements, influences = [], []
-    for base, run in original, replica:
-        ratio = mean(run) / mean(base)
-        improvements.append((mean(run) - mean(base)) / mean(base))
-        influences.append((run - ratio * base) / mean(base))  # what each query adds to the ratio
-    estimates["improvement"], estimates["reproduced_improvement"] = improvements
-    samples = [influences[0] - influences[1]] if same_queries else influences
-    half = _half_width(alpha, *samples)
-    delta = improvements[0] - improvements[1]
-    interval_ends = (None, None) if half is None else (delta - half, delta + half)
-    estimates["delta_improvement"] = Estimate(delta, *interval_ends)
-    return estimates
-
-
-def _half_width(alpha: float, *samples: Floats) -> float | None:
-    """Return half the width of the interval of a sum of means of independent samples.
-
-    By Student's t; None if a sample has one value only.
-    """
-    if min(map(len, samples)) < 2:
-        return None
-    error, degrees = combine_errors(
-        [Moments.of(PairedScores.from_differences(sample[:, None])) for sample in samples]
-    )
-    return float(t_interval_ends(np.zeros(1), error, degrees, alpha)[1][0])
-
-
-def _fieller_interval(
-    numerator: Floats, denominator: Floats, alpha: float, *, same_queries: bool
-) -> tuple[float | None, float | None]:
-    """Return the ends of the interval of mean(numerator) / mean(denominator); None: no end.
-
-    There are ends if the mean of the denominator is itself clear of 0. `same_queries`: whether both
-    have the same queries; else the smaller sample gives the degrees of freedom.
-    """
-    from scipy.special import stdtrit
-
-    n_smaller = min(len(numerator), len(denominator))
-    if n_smaller < 2:
-        return None, None
-    t_quantile = float(stdtrit(n_smaller - 1, 1 - alpha / 2))
-    numerator_variance, denominator_variance = (
-        sample.var(ddof=1, keepdims=True) / len(sample) for sample in (numerator, denominator)
-    )
-    a, b, covariance = mean(numerator), mean(denominator), np.zeros(1)
-    error_variance = numerator_variance + (a / b) ** 2 * denominator_variance
-    if same_queries:
-        covariance[0] = float(np.cov(numerator, denominator)[0, 1]) / n_smaller
-        error_variance = (numerator - a / b * denominator).var(ddof=1, keepdims=True) / n_smaller
-    low, high = fieller_interval(
-        np.array([a]),
-        b,
-        (numerator_variance, denominator_variance, covariance),
-        error_variance,
-        t_quantile,
-    )
-    return finite_or_none(low[0]), finite_or_none(high[0])
 
 
 def _compare_rankings(
@@ -397,9 +291,9 @@ def _compare_rankings(
             overlaps += [rbo(a, b, settings.rbo_p).ext] if a or b else []
         estimates = {}
         if taus:
-            estimates["kendall_union"] = _estimate_mean(taus, -1.0, settings.alpha)
+            estimates["kendall_union"] = estimate_mean(taus, -1.0, settings.alpha)
         if overlaps:
-            estimates["rbo"] = _estimate_mean(overlaps, 0.0, settings.alpha)
+            estimates["rbo"] = estimate_mean(overlaps, 0.0, settings.alpha)
         estimates_of_runs.append(estimates)
     notes = []
     if n_short:
@@ -451,15 +345,6 @@ def kendall_union(a: Sequence[Hashable], b: Sequence[Hashable]) -> float | None:
         n_swapped += i - position
         sorted_places.insert(position, place)
     return 1 - 4 * n_swapped / (n * (n - 1))
-
-
-def _estimate_mean(values: Sequence[float], lowest: float, alpha: float) -> Estimate:
-    """Return the mean of numbers from `lowest` to 1, one of each query, with its interval by t."""
-    column = np.array(values)
-    half_width, average = _half_width(alpha, column), mean(column)
-    if half_width is None:
-        return Estimate(average, None, None)
-    return Estimate(average, max(average - half_width, lowest), min(average + half_width, 1.0))
 
 
 def _list_remarks(

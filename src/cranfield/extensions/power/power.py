@@ -344,10 +344,8 @@ def seeds_needed(n_queries: int, **options: "Unpack[keywords.Design]") -> int:
 
 def _find_n_seeds(design: Design, n_queries: int) -> int | None:
     """Return the smallest number of runs of each system for a design; None if there is none."""
-    reaches_goal, n_clusters = (
-        make_goal_test(design, design.cluster_sd),
-        design.count_clusters(n_queries),
-    )
+    reaches_goal = make_goal_test(design, design.cluster_sd)
+    n_clusters = design.count_clusters(n_queries)
     if not reaches_goal(n_clusters, ()):
         return None
     return find_least(

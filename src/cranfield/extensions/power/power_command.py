@@ -55,10 +55,8 @@ def command(
     if design.seed_sd is not None and design.seeds is None:
         rows, meaning = _plan_seeds(design, inputs, goal, n_queries)
     elif n_queries is None:
-        rows, meaning = (
-            [{**inputs, "queries": queries_needed(**design.changed_options())}],
-            _MEANING_OF_GOAL[goal],
-        )
+        rows = [{**inputs, "queries": queries_needed(**design.changed_options())}]
+        meaning = _MEANING_OF_GOAL[goal]
         if goal != "width":
             rows[0]["power"] = design.power
     else:

@@ -1,1 +1,4 @@
-"""The report: one page with everything that a comparison has."""
+"""The report: one page with everything that a comparison has.
+
+Not here: results as tables of text (render), and how their numbers are computed (comparison).
+"""

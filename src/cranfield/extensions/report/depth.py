@@ -45,7 +45,7 @@ def tabulate_recall(comparison: Comparison) -> dict[str, Any] | None:
 
 
 def tabulate_judged(comparison: Comparison, depth: int) -> dict[str, Any] | None:
-    """Return the share of documents judged at each rank; None if the judgments do not tell."""
+    """Return the share of documents judged at each rank; None if runs or judgments cannot tell."""
     source = comparison.aligned.evaluated_runs
     if source is None or comparison.aligned.judged_share is None:
         return None

@@ -81,11 +81,9 @@ def _name_systems(systems: list[System]) -> Markup:
     n_more = len(systems) - _MAX_NAMED_SYSTEMS
     if n_more > 0:
         return join_markup([join_markup(names, ", "), f" and {n_more:,} more"])
-    return (
-        join_markup(names, " and ")
-        if len(names) < 3
-        else join_markup([join_markup(names[:2], ", "), " and ", names[2]])
-    )
+    if len(names) < 3:
+        return join_markup(names, " and ")
+    return join_markup([join_markup(names[:2], ", "), " and ", names[2]])
 
 
 def _mean_element(system: System) -> Markup:

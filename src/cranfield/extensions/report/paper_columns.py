@@ -35,14 +35,14 @@ class MeasureColumn:
 
     @cached_property
     def is_percent(self) -> bool:
-        """Whether the column is in percent: the measure, or its scores, lie between 0 and 1."""
+        """Whether the column is in percent, as stated: if it, or its scores, are from 0 to 1."""
         scores = self.comparison.aligned.measure_scores(self.result.measure)
         measure = self.comparison.aligned.find_measure(self.result.measure)
         ends = score_range(measure, scores) if measure is not None else (scores.min(), scores.max())
         return self.percent and ends[0] >= 0 and ends[1] <= 1
 
     def verdict(self, system: str, rival: str) -> Outcome | None:
-        """Return whether a system is better, or worse, than a rival; None if neither is shown."""
+        """Return whether a system is better, or worse, than a rival; None if it is not shown."""
         if rival not in self.systems or system not in self.systems or system == rival:
             return None
         if self.result.letters is None and rival != self.comparison.settings.baseline:
@@ -79,7 +79,7 @@ class MeasureColumn:
 class AverageColumn(MeasureColumn):
     """A column of the averages over all collections, under one measure."""
 
-    macro: MacroResult
+    averages: MacroResult
     averaged_columns: Sequence[MeasureColumn]  # what is averaged
 
     @property
@@ -92,7 +92,7 @@ class AverageColumn(MeasureColumn):
         """The systems with their averages, by name."""
         return {
             system.name: System(system.name, system.mean, None, None, None, False)
-            for system in self.macro.systems
+            for system in self.averages.systems
         }
 
     @cached_property
@@ -101,7 +101,7 @@ class AverageColumn(MeasureColumn):
         return all(column.is_percent for column in self.averaged_columns)
 
     def verdict(self, system: str, other: str) -> Outcome | None:
-        """Return whether a system's average is better, or worse, than a rival's, or None."""
-        if {(system, other), (other, system)}.isdisjoint(self.macro.pair_of_names):
+        """Return whether a system's average is better, or worse; None if they were not compared."""
+        if {(system, other), (other, system)}.isdisjoint(self.averages.pair_of_names):
             return None
-        return self.macro.between(system, other)[1]
+        return self.averages.between(system, other)[1]

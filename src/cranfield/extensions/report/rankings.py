@@ -10,7 +10,7 @@ import numpy as np
 from cranfield.arrays.ids import Ids, encode_ids
 from cranfield.arrays.ranked import Ints
 from cranfield.captions import missing_text_notes
-from cranfield.comparison.alignment import AlignedScores, EvaluatedRuns
+from cranfield.comparison.aligned_scores import AlignedScores, EvaluatedRuns
 from cranfield.data.qrels import Qrels
 from cranfield.data.ranking import Rankings
 from cranfield.explanation.scene import SceneRankings

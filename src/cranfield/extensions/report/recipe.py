@@ -19,7 +19,7 @@ from cranfield.render.numbers import format_count
 from cranfield.version import __version__
 
 if TYPE_CHECKING:
-    from cranfield.comparison.alignment import EvaluatedRuns
+    from cranfield.comparison.aligned_scores import EvaluatedRuns
 
 
 def write_recipe(evidence: Evidence) -> Markup:
@@ -68,10 +68,10 @@ def _describe_method(comparison: Comparison) -> str:
     )
 
 
-def _input_terms(source: "EvaluatedRuns") -> Iterator[tuple[str, Markup]]:
+def _input_terms(evaluated_runs: "EvaluatedRuns") -> Iterator[tuple[str, Markup]]:
     """Yield the judgments and the runs, with the hashes of their files."""
-    yield "Judgments", _list_files(source.qrels.sources)
-    for name, run in watch_steps(source.runs.items(), "hashes"):
+    yield "Judgments", _list_files(evaluated_runs.qrels.sources)
+    for name, run in watch_steps(evaluated_runs.runs.items(), "hashes"):
         yield "Run", join_markup([name_element(name), " ", _list_files(run.sources)])
 
 
@@ -85,7 +85,7 @@ def _list_files(sources: Sequence[Source]) -> Markup:
 
 
 def _file_hash(source: Source) -> Markup:
-    """Return the hash of a file as it is stored, if it can be read again."""
+    """Return the hash of a file as it is stored, or why there is none: it cannot be read again."""
     try:
         digest = source.digest()
     except InputError:

@@ -7,6 +7,7 @@ from typing import Any, Unpack
 from cranfield.captions import missing_text_notes
 from cranfield.comparison.compare import compare, compare_all_pairs
 from cranfield.comparison.comparison import Comparison
+from cranfield.errors import OptionError
 from cranfield.extensions.report.blob import safe_json
 from cranfield.extensions.report.board import Board
 from cranfield.extensions.report.content import make_content
@@ -126,7 +127,7 @@ def report(
 
     Raises:
         InputError: texts or runs that cannot be read; what `compare` raises for scores.
-        OptionError: a number out of its range.
+        OptionError: a number out of its range, or a title or command that is no text.
 
     >>> from cranfield import compare
     >>> half = {"old": {"q1": 0.5, "q2": 0.25}, "new": {"q1": 0.5, "q2": 0.75}}
@@ -141,6 +142,9 @@ def report(
         "worksheets": check_option("worksheets", worksheets, whole_check(0)),
         "budget": check_option("budget", budget, whole_check(0)),
     }
+    for name, text in (("title", title), ("command", command)):
+        if not isinstance(text, str | None):
+            raise OptionError(f"{name}={text!r:.80}: expected a text")
     comparison = comparison if isinstance(comparison, Comparison) else compare(comparison)
     provenance = Provenance(command, [Source(path) for path in inputs])
     evidence = _collect_evidence(comparison, title, provenance, query_texts, doc_texts, **limits)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cranfield.arrays.ranked import Floats
-from cranfield.comparison.alignment import AlignedScores
+from cranfield.comparison.aligned_scores import AlignedScores
 from cranfield.extensions.report.blob import pack_bytes
 
 MAX_EXACT_BYTES = 300_000  # bytes: all scores stay doubles up to this size

@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from cranfield.comparison.alignment import EvaluatedRuns
+from cranfield.comparison.aligned_scores import EvaluatedRuns
 from cranfield.comparison.comparison import Comparison
 from cranfield.data.judging import Judging
 from cranfield.explanation.explain import explain_queries
@@ -36,7 +36,7 @@ def make_sheets(comparison: Comparison, n_queries: int = SHEET_QUERIES) -> Sheet
     """Return worksheets of the best system and of the baseline, or of the best two.
 
     They are those of all queries, or of the `n_queries` on which scores differ most. None for
-    precomputed scores. Each of the two runs is read once.
+    precomputed scores or no queries. Each of the two runs is read once.
     """
     aligned_scores, source = comparison.aligned, comparison.aligned.evaluated_runs
     if source is None or n_queries == 0:

@@ -8,7 +8,8 @@ from cranfield.cli.several import ComparisonOptions, comparison_options, find_po
 from cranfield.cli.terminal import Format, format_option, print_notes, show
 from cranfield.errors import OptionError
 from cranfield.extensions.collections.way import CollectionSource, compare_collection_files
-from cranfield.extensions.report.paper_table import Paper, paper_table
+from cranfield.extensions.report.paper_result import Paper
+from cranfield.extensions.report.paper_table import paper_table
 from cranfield.render.shown import ROW_FORMS
 
 

@@ -38,7 +38,7 @@ from cranfield.extensions.scale.collection import (
 from cranfield.extensions.scale.deal import BucketStore, GradeFacts
 from cranfield.extensions.scale.spill import Spill
 from cranfield.formats.block import FaultyRows, Role
-from cranfield.formats.objects import NestedRows
+from cranfield.formats.dict_rows import NestedRows
 from cranfield.lazy import cached_property
 from cranfield.notes import Note
 from cranfield.progress import watch_files, watch_steps

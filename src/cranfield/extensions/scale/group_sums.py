@@ -105,7 +105,7 @@ def _read_sums(
 
 
 def merge_sums(groups: Sequence[str], batches: Batches) -> Batches:
-    """Merge the sums of each group, in a partition that has all of them."""
+    """Yield the merged sums of each group, of a partition that has all of them."""
     group_sums, column_types = GroupSums({}), None
     for batch in batches:
         column_types = column_types or [batch.schema.field(name).type for name in groups]
@@ -187,14 +187,14 @@ def sum_scores(
     return _sum_columns(groups, read_columns, batches)
 
 
-def _check_single_rows(batch: "pa.RecordBatch", system: str) -> None:
+def _check_single_rows(batch: "pa.RecordBatch", system_column: str) -> None:
     """Raise InputError for a query of which a system, or the baseline, has several rows."""
     for name in (ROW_COUNT, BASELINE_PREFIX + ROW_COUNT):
         n_rows = _read_scores(batch, name)
         if (n_rows > 1).any():
             row = int(np.argmax(n_rows > 1))
             query = batch.column(QUERY)[row].as_py()
-            system_name = f"{batch.column(system)[row].as_py()!r:.80}"
+            system_name = f"{batch.column(system_column)[row].as_py()!r:.80}"
             owner = system_name if name == ROW_COUNT else "the baseline"
             raise InputError(
                 f"query {query!r:.80} has {int(n_rows[row])} rows of scores of {owner}: a table "
@@ -206,18 +206,18 @@ def _check_single_rows(batch: "pa.RecordBatch", system: str) -> None:
 def sum_pairs(
     groups: Sequence[str],
     score_columns: Sequence[ScoreColumn],
-    system: str,
+    system_column: str,
     cluster_column: str | None,
     batches: Batches,
 ) -> Batches:
-    """Yield the sums of each group of a partition: of both systems, of differences, of wins.
+    """Yield the sums of each group of a partition: both systems', of gains, of wins, of losses.
 
-    Raises InputError for a query of which a system has several rows.
+    Raises InputError for a query of which a system, or the baseline, has several rows.
     """
     import pyarrow as pa
 
     def read_columns(batch: "pa.RecordBatch") -> tuple[list[Floats], Ints]:
-        _check_single_rows(batch, system)
+        _check_single_rows(batch, system_column)
         columns = []
         for column in score_columns:
             score = _read_scores(batch, column.name)
@@ -354,7 +354,7 @@ def _t_interval(
 
 
 def _t_test_p(mean: float, error: float | None, df: int) -> float | None:
-    """Return the p-value of the t-test of a mean of 0, two-sided; None where nothing varies."""
+    """Return the p-value of the t-test of a mean of 0, two-sided; None without an error above 0."""
     if not error:
         return None
     from scipy.special import stdtr
@@ -369,7 +369,10 @@ def _exp_or_none(log_mean: float | None) -> float | None:
 def _relative_difference(
     pairs: Sequence[tuple[Sums, Sums]], aggregation: Aggregation, ci: float
 ) -> list[float | None]:
-    """Return the relative difference of two means, and its interval by the jackknife."""
+    """Return the relative difference of two means, and its interval by the jackknife.
+
+    None where the mean of the baseline is 0; no interval for fewer than two clusters.
+    """
     system_sum, baseline_sum = (reduce(Sums.plus, sums) for sums in zip(*pairs, strict=True))
 
     def gain_without(left_out_pair: tuple[Sums, Sums] | None = None) -> float | None:

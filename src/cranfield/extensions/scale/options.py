@@ -94,7 +94,7 @@ _TEXT_ROW_BYTES, _PACKED_ROW_BYTES = 24, 5  # of a row as text; compressed, or i
 
 
 def _estimate_rows(rows: Rows) -> float:
-    """Return the number of rows, estimated by the sizes of their files; 0 if no size is known."""
+    """Return the number of rows, estimated by the sizes of files; 0 if small, or not known."""
     if rows.n_rows is not None:
         return rows.n_rows
     size_of_source = {source: source.size or 0 for source in rows.sources}

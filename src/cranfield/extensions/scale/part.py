@@ -5,7 +5,7 @@ from cranfield.data.judging import Judging
 from cranfield.data.meeting import MatchedRun
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
-from cranfield.formats.objects import NestedRows
+from cranfield.formats.dict_rows import NestedRows
 from cranfield.measures import Plan
 
 

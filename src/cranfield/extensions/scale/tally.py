@@ -29,7 +29,7 @@ from cranfield.version import __version__
 Labels = Mapping[str, str] | Mapping[str, Mapping[str, str]]
 _JSON_VERSION = 1  # of to_json
 _ALL_QUERIES = ("", "")
-_UNNAMED_KIND = "slice"  # the name of labels without a name
+_UNNAMED_KIND = "slice"  # of slices without a kind
 # Judgments, and all orders of some documents: where a measure depends on the highest grade of the
 # collection, its value of one of them does, no matter which ranks it looks at.
 _RANKINGS = {"".join(order): list(order) for order in permutations("abcx")}
@@ -112,7 +112,8 @@ class Tally:
         Args:
             qrels: the judgments of these queries, as `evaluate` takes them, or None.
             run: what was retrieved for them, or None.
-            slices: `{query_id: label}` or `{name: {query_id: label}}`, of these queries at least.
+            slices: `{query_id: slice}` or `{kind: {query_id: slice}}`; other queries are in no
+                slice.
 
         Raises:
             InputError: what cannot be read, or a grade above `top_grade`.
@@ -153,7 +154,7 @@ class Tally:
     def merge(self, other: "Tally") -> "Tally":
         """Add what another tally has to this one, and return this one; the other is not changed.
 
-        Raises OptionError if it has other measures or options, or was made by another version.
+        Raises OptionError if it is no tally, or has other measures, options or `top_grade`.
         """
         if not isinstance(other, Tally):
             raise OptionError(f"a tally is merged with a tally, not with a {type(other).__name__}")
@@ -170,14 +171,10 @@ class Tally:
     @property
     def _shared_settings(self) -> dict[str, Any]:
         """The settings that two tallies must share to be merged: {name: setting}."""
-        return {
-            "measures": self.measures,
-            "options": self.judging,
-            "top_grade": self.top_grade,
-        }
+        return {"measures": self.measures, "options": self.judging, "top_grade": self.top_grade}
 
     def result(self) -> "Totals":
-        """Return the values over all queries so far, and over those of each label.
+        """Return the values over all queries so far, and over those of each slice.
 
         Raises InputError if no query was averaged, or none of a run has judgments.
         """
@@ -193,8 +190,8 @@ class Tally:
     def to_json(self) -> str:
         """Return all of it as JSON, some 200 bytes for each measure and slice."""
         sums = [
-            [label, name, [total.to_texts() for total in sums]]
-            for (label, name), sums in self._sums.items()
+            [kind, name, [total.to_texts() for total in sums]]
+            for (kind, name), sums in self._sums.items()
         ]
         return json.dumps(
             {
@@ -232,8 +229,8 @@ class Tally:
             )
             tally._n_shared = int(state["shared"])
             tally._sums = {
-                (str(label), str(name)): [Sums.of_texts(texts) for texts in sums]
-                for label, name, sums in state["sums"]
+                (str(kind), str(name)): [Sums.of_texts(texts) for texts in sums]
+                for kind, name, sums in state["sums"]
             }
         except (ValueError, KeyError, TypeError) as error:
             if isinstance(error, InputError):
@@ -244,7 +241,7 @@ class Tally:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Totals(Shown):
-    """The values over all queries of a `Tally`, and over those of each label.
+    """The values over all queries of a `Tally`, and over those of each slice.
 
     `rows` has one for each measure and slice: the value, over how many queries, and the standard
     error of the mean (of the logarithms, for a geometric mean; None for sums and single queries).
@@ -284,19 +281,20 @@ class Totals(Shown):
                     )
                     for measure, total in zip(self.measures, sums, strict=True)
                 }
-        raise KeyError(name)
+        names = ", ".join(slice_name for _, slice_name in sorted(self.sums.keys() - {_ALL_QUERIES}))
+        raise KeyError(f"{name}: there are {names or 'none: update(..., slices=) makes them'}")
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a row for each slice and measure, all queries first."""
         return self._rows_as_dicts(self._rows())
 
     def _rows(self) -> Iterator[tuple[Any, ...]]:
-        for label, name in [_ALL_QUERIES, *sorted(self.sums.keys() - {_ALL_QUERIES})]:
-            for measure, total in zip(self.measures, self.sums[label, name], strict=True):
-                kind = measure.definition.aggregation
-                error = total.std_error if kind != "sum" else None
-                value = aggregate_exact_sum(kind, total.n_units, total.n)
-                yield str(measure), label or None, name or None, total.n, value, error
+        for kind, name in [_ALL_QUERIES, *sorted(self.sums.keys() - {_ALL_QUERIES})]:
+            for measure, total in zip(self.measures, self.sums[kind, name], strict=True):
+                aggregation = measure.definition.aggregation
+                error = total.std_error if aggregation != "sum" else None
+                value = aggregate_exact_sum(aggregation, total.n_units, total.n)
+                yield str(measure), kind or None, name or None, total.n, value, error
 
     def tables(self) -> list[Table]:
         """Return the values as a table, four decimals each."""
@@ -324,17 +322,17 @@ def depends_on_top_grade(measure: Measure) -> bool:
 def _rows_of_slices(
     slices: Labels | None, query_ids: Sequence[str]
 ) -> Iterator[tuple[tuple[str, str], Ints]]:
-    """Yield each label with the queries that have it: (kind, label), their numbers."""
+    """Yield each slice with its queries: (kind, name), the queries' numbers."""
     if not slices:
         return
     has_kinds = all(isinstance(labels, Mapping) for labels in slices.values())
     kinds: Any = slices if has_kinds else {_UNNAMED_KIND: slices}
-    for kind, label_of_query in kinds.items():
-        rows_of_label: dict[str, list[int]] = {}
+    for kind, name_of_query in kinds.items():
+        rows_of_name: dict[str, list[int]] = {}
         for i, query in enumerate(query_ids):
-            if query in label_of_query:
-                rows_of_label.setdefault(str(label_of_query[query]), []).append(i)
-        for name, rows in rows_of_label.items():
+            if query in name_of_query:
+                rows_of_name.setdefault(str(name_of_query[query]), []).append(i)
+        for name, rows in rows_of_name.items():
             yield (str(kind), name), np.array(rows)
 
 

@@ -1,1 +1,4 @@
-"""Seeds: comparison of systems that have several runs, trained with different seeds."""
+"""Seeds: comparison of systems that have several runs, trained with different seeds.
+
+Not here: how many seeds an experiment needs (power).
+"""

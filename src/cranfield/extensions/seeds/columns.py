@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from cranfield.arrays.ranked import Ints, mean
-from cranfield.comparison.alignment import AlignedScores
+from cranfield.comparison.aligned_scores import AlignedScores
 from cranfield.comparison.cells import Cell
 from cranfield.comparison.extra_columns import ExtraColumns, ValueColumns
 from cranfield.comparison.result import Result, find_verdicts

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from cranfield.comparison.alignment import AlignedScores
+from cranfield.comparison.aligned_scores import AlignedScores
 from cranfield.extensions.seeds.columns import SeedColumns
 from cranfield.extensions.seeds.seeds import SeedGroup, average_runs, find_groups, list_notes
 

@@ -11,14 +11,15 @@ from cranfield.extensions.seeds.seeds import TEMPLATE
 from cranfield.options import option
 
 if TYPE_CHECKING:
-    from cranfield.comparison.alignment import AlignedScores
+    from cranfield.comparison.aligned_scores import AlignedScores
     from cranfield.comparison.settings import GateSettings
 
 
 def read_groups(groups: Any) -> dict[str, tuple[str, ...]] | None:
     """Return {system: runs}; templates, which stand for several systems, have the key "{}".
 
-    Texts are taken as NAME=RUN,RUN, or as a template. Raises ValueError for anything else.
+    Texts are taken as NAME=RUN,RUN, or as a template; None without any. Raises ValueError for
+    anything else.
 
     >>> read_groups({"new": ["new-s1", "new-s2"]}), read_groups(["old=a,b", "{}-s*"])
     ({'new': ('new-s1', 'new-s2')}, {'old': ('a', 'b'), '{}': ('{}-s*',)})
@@ -46,7 +47,7 @@ def read_groups(groups: Any) -> dict[str, tuple[str, ...]] | None:
 
 
 def _read_group(text: str) -> tuple[str, tuple[str, ...]]:
-    """Return the system and the runs of NAME=RUN,RUN or of a template."""
+    """Return the system and the runs of NAME=RUN,RUN or of a template; "" without a name."""
     name, separator, runs = text.partition("=")
     if TEMPLATE in text and not separator:
         return TEMPLATE, (text,)
@@ -108,7 +109,7 @@ class Grouping(ComparingOptions):
         return replace(self, groups=groups or None)
 
     def join_runs(self, aligned_scores: "AlignedScores") -> "AlignedScores":
-        """Return the scores of systems, of each the mean of the scores of its runs."""
+        """Return the scores of systems, each the mean of its runs; unchanged without groups."""
         if self.groups is None:
             return aligned_scores
         from cranfield.extensions.seeds.grouped import average_groups
@@ -148,5 +149,5 @@ class Retraining(ComparingOptions):
         return note_models(aligned_scores)
 
     def gate_recipe(self) -> dict[str, Any]:
-        """Return whether systems were judged as trained again."""
+        """Return the recipe's part: whether systems were judged as trained again."""
         return self.to_dict()

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from cranfield.comparison.alignment import AlignedScores
+from cranfield.comparison.aligned_scores import AlignedScores
 from cranfield.errors import OptionError
 from cranfield.extensions.seeds.columns import SeedColumns
 from cranfield.extensions.seeds.seeds import seed_variance

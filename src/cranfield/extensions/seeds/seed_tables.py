@@ -116,9 +116,8 @@ def _list_columns(
         "if they were trained again? Queries and seeds are crossed random effects; Student's t "
         "with Satterthwaite's degrees of freedom, df.",
     )
-    correction = (
-        str(settings.correction) if settings.correction in OF_P else "holm"
-    )  # as `correct_tests` does
+    # As `correct_tests` does.
+    correction = str(settings.correction) if settings.correction in OF_P else "holm"
     has_corrected_p = any(pair.training_p != pair.training_p_adjusted for pair in result.pairs)
     p_corrected = f"p {CORRECTIONS[correction]}" if has_corrected_p else "p"
     yield make_column("p", lambda pair: format_p(pair.training_p))

@@ -100,10 +100,10 @@ def find_groups(
 
 
 def _expand_templates(
-    groups: Mapping[str, Sequence[str]], run_names: Sequence[str]
+    patterns_of_group: Mapping[str, Sequence[str]], run_names: Sequence[str]
 ) -> Iterator[tuple[str, Sequence[str]]]:
     """Yield each group and the patterns of its runs; a template makes a group of each match."""
-    for group, patterns in groups.items():
+    for group, patterns in patterns_of_group.items():
         if group != TEMPLATE:
             yield group, patterns
             continue

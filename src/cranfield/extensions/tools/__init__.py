@@ -1,1 +1,4 @@
-"""Other tools: numbers as they compute them, and stand-ins for their commands and functions."""
+"""Other tools: numbers as they compute them, and stand-ins for their commands and functions.
+
+Not here: the formats of other tools' files (formats).
+"""

@@ -78,12 +78,13 @@ def conventions(
     """
     refuse_unknown_options(conventions, reading)
     target = None if value is None else _parse_value(value)
+    columns = Reading.of(reading).columns
     judgments, parsed_runs, measure_text = arrange_arguments(
         qrels,
         run,
         measure,
         _DEFAULT_MEASURE,
-        columns=Reading.of(reading).columns,
+        columns=columns,
         duplicates="refuse",
         verb=conventions,
     )

@@ -111,7 +111,7 @@ class Bounds(Ends):
         )
 
     def notes(self, measures: Sequence[Measure]) -> list[Note]:
-        """Return notes on the bounds of the measures, one for each column."""
+        """Return notes: what was graded, which measures have bounds, which values are attained."""
         n_unjudged = self.n_retrieved - self.n_judged
         range_text = (
             f"[low, high]: over every way to grade the {n_unjudged:,} unjudged of the "
@@ -179,7 +179,7 @@ def check_bounded(measures: Iterable[Measure], judging: Judging) -> None:
 
 
 def find_bounds(measures: Sequence[Measure], judged: Judged) -> Bounds:
-    """Return the bounds of each query's value of each measure."""
+    """Return the bounds of each query's value of each measure; OptionError for a run with costs."""
     if judged.cost is not None:
         cost_measures = [
             str(measure) for measure in measures if measure.definition.traits.takes_cost

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from cranfield.arrays.ranked import Ints
-from cranfield.comparison.alignment import AlignedScores
+from cranfield.comparison.aligned_scores import AlignedScores
 from cranfield.comparison.cells import Cell
 from cranfield.comparison.extra_columns import ExtraColumns, ValueColumns
 from cranfield.comparison.judged_share import judged_shares
@@ -44,12 +44,12 @@ class UnjudgedColumns(ExtraColumns):
         ]
 
 
-def _list_columns(bounds: PairBounds) -> ValueColumns:
+def _list_columns(pair_bounds: PairBounds) -> ValueColumns:
     return {
-        "unjudged_low": bounds.low.tolist(),  # some may be infinite
-        "unjudged_high": bounds.high.tolist(),
-        "unjudged_method": bounds.method,
-        "unjudged_robust": bounds.robust,
+        "unjudged_low": pair_bounds.low.tolist(),  # some may be infinite
+        "unjudged_high": pair_bounds.high.tolist(),
+        "unjudged_method": pair_bounds.method,
+        "unjudged_robust": pair_bounds.robust,
     }
 
 

@@ -223,14 +223,15 @@ def joint_bounds(
     refuse_unknown_options(joint_bounds, judging)
     judging_options = Judging.of(judging)
     refuse_mapping(measures)
+    columns, duplicates = Reading.of(judging).columns, judging_options.duplicates
     judgments, run_of_name, measures = arrange_arguments(
         qrels,
         runs,
         measures,
         _DEFAULT_MEASURES,
-        columns=Reading.of(judging).columns,
+        columns=columns,
+        duplicates=duplicates,
         errors=errors,
-        duplicates=judging_options.duplicates,
         verb=joint_bounds,
     )
     if isinstance(run_of_name, Run) or len(run_of_name) != 2:
@@ -242,7 +243,7 @@ def joint_bounds(
     left, right = run_of_name
     parsed_measures = list_measures(measures)
     check_choice("ties", judging_options.ties, ("document", "ascending", "given"))
-    check_choice("duplicates", judging_options.duplicates, ("refuse", "first", "best"))
+    check_choice("duplicates", duplicates, ("refuse", "first", "best"))
     check_choice("queries", judging_options.queries, ("judged", "both", "retrieved", "run"))
     systems = score_runs(judgments, run_of_name, parsed_measures, judging_options)
     query_ids = _list_shared_queries(systems)
@@ -251,13 +252,7 @@ def joint_bounds(
     bounds = pair_bounds(judgments, run_of_name, systems, np.array([0]), np.array([1]), query_ids)
     bounds_of_measure = [measure_bounds for measure_bounds in bounds if measure_bounds is not None]
     if len(bounds_of_measure) < len(bounds):
-        names = map(str, systems.measures)
-        unbounded_names = [name for name, bound in zip(names, bounds, strict=True) if bound is None]
-        raise MeasureError(
-            f"{', '.join(unbounded_names)}: there are no bounds of the difference; there are of P, "
-            "DCG, nDCG, RBP, SetP, Success, RR, ERR, and other measures that do not depend on "
-            "documents that the run did not retrieve"
-        )
+        raise _no_bounds_error(systems.measures, bounds)
     score = _stack_values(systems, query_ids).astype(np.float64)
     warn_about(systems.notes)
     return JointBounds(
@@ -272,6 +267,22 @@ def joint_bounds(
         find_reachable_grade(judgments),
         {**systems[left].recipe, "run": [scores.recipe["run"] for scores in systems.values()]},
         systems.notes,
+    )
+
+
+def _no_bounds_error(
+    measures: Sequence[Measure], bounds: Sequence[PairBounds | None]
+) -> MeasureError:
+    """Return the error for the measures that have no bounds: None in `bounds` (measures,)."""
+    unbounded_names = [
+        str(measure)
+        for measure, measure_bounds in zip(measures, bounds, strict=True)
+        if measure_bounds is None
+    ]
+    return MeasureError(
+        f"{', '.join(unbounded_names)}: there are no bounds of the difference; there are of P, "
+        "DCG, nDCG, RBP, SetP, Success, RR, ERR, and other measures that do not depend on "
+        "documents that the run did not retrieve"
     )
 
 
@@ -423,7 +434,7 @@ def _bound_separately(
     left_system: Ints,
     right_system: Ints,
 ) -> PairBounds | None:
-    """Return the differences of the runs' own bounds; None if these are not proved."""
+    """Return the differences of the runs' own bounds; None if not proved by what was retrieved."""
     cuts_at_relevant = isinstance(measure.cutoff, Depth) and measure.cutoff.at_relevant
     if measure.bounds != "retrieved" or cuts_at_relevant or measure.definition.traits.takes_groups:
         return None

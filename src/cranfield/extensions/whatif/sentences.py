@@ -37,7 +37,7 @@ class WhatIf:
     moved = staticmethod(swaps.measure_moves)
 
     def sentences(self, query_value: QueryValue) -> Iterator[str]:
-        """Yield the order of ties, the best swap and the best judgment."""
+        """Yield sentences on the order of ties, the best swap, and one more judgment."""
         yield from _tie_sentences(query_value)
         yield from _swap_sentences(query_value)
         yield from _judgment_sentences(query_value)

@@ -31,7 +31,7 @@ class UnjudgedDocuments:
     query: Ints  # (rows,)
     rank: Ints  # (rows,)
     document: Ints  # (rows,)
-    n_retrieved: Ints  # (n_queries,) of the whole run
+    n_retrieved: Ints  # (n_queries,) of the whole run, down to `Judging.depth`
 
     def cut_at(self, depth: int) -> "UnjudgedDocuments":
         """Return the documents of rank <= depth."""
@@ -44,14 +44,14 @@ class UnjudgedDocuments:
 def find_unjudged(
     qrels: Qrels, runs: Sequence[Run], depth: int, judging: Judging
 ) -> list[UnjudgedDocuments]:
-    """Return each run's unjudged documents, of rank <= depth; each run is read once."""
+    """Return each run's unjudged documents, of rank <= depth; a run is read once, or twice."""
     return find_unjudged_with_ids(qrels, runs, depth, judging)[0]
 
 
 def find_unjudged_with_ids(
     qrels: Qrels, runs: Sequence[Run], depth: int, judging: Judging
 ) -> tuple[list[UnjudgedDocuments], Ids]:
-    """Return each run's unjudged documents, and the document ids in the order of the numbers."""
+    """Return each run's unjudged documents, of rank <= depth, and the ids by document number."""
     runs = [run.resolve_spans(qrels.spans, judging.overlap) for run in runs]
     documents_of_run = [_rank_run(qrels, run, depth, judging) for run in runs]
     query = np.concatenate([qrels.query, *(documents.query for documents in documents_of_run)])
@@ -80,9 +80,8 @@ def _number_documents(query: Ints, docs: Ids) -> Ints:
     is_new = mark_changes(hash_key[order])
     repeat = np.flatnonzero(~is_new)
     a, b = order[repeat], order[repeat - 1]
-    if (
-        docs.compare(a, docs, b).any() or (query[a] != query[b]).any()
-    ):  # two documents of the same hash
+    # Two documents of the same hash.
+    if docs.compare(a, docs, b).any() or (query[a] != query[b]).any():
         doc_number = docs.sort_keys()
         order = np.lexsort((doc_number, query))
         is_new = mark_changes(doc_number[order], query[order])
@@ -101,7 +100,7 @@ class _RankedDocuments(NamedTuple):
     query: Ints  # (rows,)
     rank: Ints  # (rows,)
     docs: Ids
-    n_retrieved: Ints  # (n_queries,) at any depth
+    n_retrieved: Ints  # (n_queries,) below `depth`, too
 
 
 def _rank_run(qrels: Qrels, run: Run, depth: int, judging: Judging) -> _RankedDocuments:

@@ -66,8 +66,6 @@ def _find_positions(table: Table) -> tuple[int, int]:
     (other_position,) = (
         position for position in positions if position not in (chunk_position, doc_position)
     )
-    return (
-        (other_position, doc_position)
-        if doc_position is not None
-        else (positions[0] if chunk_position is None else chunk_position, other_position)
-    )
+    if doc_position is not None:
+        return other_position, doc_position
+    return positions[0] if chunk_position is None else chunk_position, other_position

@@ -62,8 +62,8 @@ _ScoreCell = tuple[int | None, System, Measure, Any, Any]  # the row, ..., the q
 class ScoreRows:
     """Scores by system and measure, with the file's names, and counts of what was left out.
 
-    `scores` is {(system, measure): {query: score}}; the system is None if it has no name, the
-    measure if the columns are systems. `summaries` counts the values over all queries, by the text
+    `scores` is {(system, measure): {query: score}}; the system and the measure are None if they
+    have no name. `summaries` counts the values over all queries, by the text
     instead of a query's id; `text_counts` counts the values that are not numbers, by measure;
     `n_missing` counts the empty cells. `recipe` is how the scores were computed;
     `retrieved_sketches` are, by system, sketches of the documents that were retrieved, and
@@ -82,7 +82,7 @@ class ScoreRows:
     warnings: Sequence[tuple[str, Note]] = ()
 
     def notes(self) -> list[Note]:
-        """Return notes on the values that were left out."""
+        """Return notes on the values that were left out, and the warnings."""
         notes = []
         for query, n in self.summaries.items():
             text = f"{n:,} of {query!r} left out: the value over all queries."
@@ -107,8 +107,8 @@ def read_scores(
 
     `is_measure` tells whether a text is the name of a measure: it decides which side of a file
     without names, or of a dict, is the measure, and which is the query. `layout` says whether the
-    columns of a table are measures or systems; also whether the outer names of a dict {system:
-    {query: value}} are.
+    columns of a table are measures or systems; "systems" makes the outer names of a dict systems,
+    too: {system: {query: value}}.
 
     Raises InputError for a value that is not a score, DuplicateError for a score that occurs twice.
     """
@@ -165,9 +165,11 @@ def read_system_scores(
 def _gather(
     cells: Iterable[_ScoreCell], origin: Origin, summary_names: Set[str] = SUMMARIES
 ) -> ScoreRows:
-    """Return the scores in cells; InputError for a cell that is no score, or comes twice.
+    """Return the scores in cells, without texts, summaries and empty cells, which are counted.
 
-    `summary_names` are written instead of a query's id for a value over all queries.
+    Raises InputError for a number that is not finite, a score that comes twice, a text beside
+    numbers, and where no score is left. `summary_names` are written instead of a query's id for a
+    value over all queries.
     """
     scores_of_column: dict[tuple[System, Measure], dict[str, float]] = {}
     text_columns: set[tuple[System, Measure]] = set()
@@ -205,18 +207,8 @@ def _gather(
                 f"got {value!r:.80}",
                 "For a query without a value, leave out the row, or the value: it is then missing.",
             )
-        elif query in scores and row is None:
-            raise origin.row_error(
-                None, f"the query {query!r:.80} occurs twice", kind=DuplicateError
-            )
         elif query in scores:
-            owner = " of ".join(repr(label) for label in (measure, system) if label is not None)
-            raise origin.row_error(
-                row,
-                f"a second {owner or 'score'} for query {query!r:.80}",
-                "Put each system's scores into its own file, or add a column `run`.",
-                DuplicateError,
-            )
+            raise _repeated_query_error(origin, row, system, measure, query)
         else:
             scores[query] = number + 0.0  # never -0
     scores_of_column = {key: values for key, values in scores_of_column.items() if values}
@@ -229,6 +221,21 @@ def _gather(
         no_scores = origin.row_error(None, "holds no scores: there is no query")
         raise next(iter(error_of_measure.values()), no_scores)
     return ScoreRows(origin.name, scores_of_column, dict(summaries), dict(text_counts), n_missing)
+
+
+def _repeated_query_error(
+    origin: Origin, row: int | None, system: System, measure: Measure, query: str
+) -> InputError:
+    """Return the error for a second score of a query, in a row of a table or in a nested object."""
+    if row is None:
+        return origin.row_error(None, f"the query {query!r:.80} occurs twice", kind=DuplicateError)
+    owner = " of ".join(repr(label) for label in (measure, system) if label is not None)
+    return origin.row_error(
+        row,
+        f"a second {owner or 'score'} for query {query!r:.80}",
+        "Put each system's scores into its own file, or add a column `run`.",
+        DuplicateError,
+    )
 
 
 def not_a_score_error(system: str, measure: Measure, query: str, value: object) -> InputError:
@@ -380,7 +387,10 @@ def _read_system(
     system: System,
     measures_first: bool | None = None,
 ) -> Iterator[_ScoreCell]:
-    """Yield the scores of a system in a dict of dicts; `measures_first` if no measure is known."""
+    """Yield the scores of a system in a dict of dicts.
+
+    `measures_first` says whether the outer names are measures where no measure is known.
+    """
     dicts = (inner for inner in source.members.values() if isinstance(inner, Mapping))
     outer_names, inner_names = list(map(str, source.members)), list(map(str, next(dicts, {})))
     are_first = _are_measures_first(outer_names, inner_names, is_measure)

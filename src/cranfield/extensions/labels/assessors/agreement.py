@@ -68,9 +68,9 @@ class Agreement(Shown):
     def tables(self, *, per_query: bool = False) -> list[Table]:
         """Return all tables, in the order in which they are to be read.
 
-        How far the two agree (`per_query`: on each query, too); how often each grade of A met each
-        of B; with runs, what each system scores, whether they are ordered alike, and the pairs
-        that change most.
+        How far the two agree (`per_query`: on each query, too); the coefficients of all assessors,
+        and each two of several; how often each grade of A met each of the other; with runs, what
+        each system scores, whether they are ordered alike, and the pairs that change most.
         """
         tables = [self._agreement_table(per_query)]
         tables += [self._coefficients_table()] if self.coefficients else []
@@ -126,7 +126,7 @@ class Agreement(Shown):
         return make_table(pair_rows, columns, title=title)
 
     def _agreement_table(self, per_query: bool) -> Table:
-        """Return the agreement on each query if wanted, the mean of these, and that on all."""
+        """Return a table of the agreement: on each query, if wanted; the queries' mean; on all."""
         n_queries, pooled = len(self.per_query), asdict(self.pooled)
         query_rows = (
             [(name, asdict(query_agreement)) for name, query_agreement in self.per_query.items()]
@@ -212,7 +212,7 @@ class Agreement(Shown):
         return self.to_dict()  # which has every query
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain values."""
+        """Return plain values, those of every query among them."""
         return {
             "recipe": dict(self.recipe),
             "pooled": asdict(self.pooled),
@@ -286,7 +286,7 @@ def _agreement_columns(rel: int) -> list[Column]:
 
 
 def _format_number(name: str, number_or_none: float | None) -> str:
-    """Return a number as text: a count whole, an expected count with one decimal."""
+    """Return the number called `name` as text: a count whole, an expected one with one decimal."""
     if number_or_none is None or not name.startswith(("both", "rel")):
         return format_number(number_or_none)
     return f"{number_or_none:,}" if isinstance(number_or_none, int) else f"{number_or_none:,.1f}"

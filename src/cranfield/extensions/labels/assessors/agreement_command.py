@@ -91,9 +91,10 @@ def command(
 
 
 def _name_files(paths: Sequence[str]) -> dict[str, str]:
-    """Return {name: path} of further assessors: a file's name without suffixes, if it is its own.
+    """Return {name: path} of further assessors; a name is the file's, without suffixes.
 
-    Raises OptionError for a path that is there twice.
+    It is the path where two files have that name, or where it is A or B. Raises OptionError for a
+    path that is there twice.
     """
     if len(set(paths)) < len(paths):
         raise OptionError("--qrels: a file is named twice")

@@ -81,9 +81,8 @@ class AgreementSums(NamedTuple):
     full: Floats  # (n,) documents judged by all assessors
     pair_agreement_full: Floats
     grade_shares_full: Floats  # (n, n_grades)
-    grade_pairs: (
-        Floats  # pairs of grades of two assessors, by the number of the others: (n, grades, grades)
-    )
+    # Pairs of grades of two assessors, by the number of the others: (n, grades, grades).
+    grade_pairs: Floats
 
     @property
     def overall(self) -> "AgreementSums":
@@ -198,9 +197,8 @@ class AgreementStatistic(NamedTuple):
     """A coefficient, and the documents whose grades count in it."""
 
     compute: Callable[[AgreementSums], Floats]
-    documents: Callable[[AgreementSums], Floats] = operator.attrgetter(
-        "documents"
-    )  # judged by two or more
+    # Judged by two or more.
+    documents: Callable[[AgreementSums], Floats] = operator.attrgetter("documents")
 
 
 FLEISS = "Fleiss' kappa"
@@ -234,9 +232,10 @@ def _jackknife_interval(
     from scipy.special import stdtrit
 
     estimate = float(statistic.compute(query_sums.overall)[0])
+    # Queries without such documents change nothing.
     leave_one_out_estimates = statistic.compute(query_sums.leave_one_out())[
         statistic.documents(query_sums) > 0
-    ]  # queries without such documents change nothing
+    ]
     n = len(leave_one_out_estimates)
     if n < 2 or np.isnan(leave_one_out_estimates).any() or np.isnan(estimate):
         return finite_or_none(estimate), None, None

@@ -86,10 +86,8 @@ def match_judgments(qrels: Sequence[Qrels]) -> MatchedJudgments:
         np.array([*map(position_of_query.get, source.query_ids)], np.int64)[source.query]
         for source in qrels
     ]
-    query, doc = (
-        np.concatenate(queries),
-        Ids.concatenate([source.docs for source in qrels]).sort_keys(),
-    )
+    query = np.concatenate(queries)
+    doc = Ids.concatenate([source.docs for source in qrels]).sort_keys()
     order = np.lexsort((doc, query))
     query, doc = query[order], doc[order]
     begins_doc = np.append(True, (query[1:] != query[:-1]) | (doc[1:] != doc[:-1]))[: len(order)]

@@ -53,11 +53,9 @@ def score_relabelled(
     judged_systems = [
         matched_run.judged for matched_run in judge_all(numbered_qrels, runs, judging, costs=costs)
     ]
-    plan, generator, true_grade = (
-        Plan(measures),
-        np.random.Generator(np.random.PCG64(seed)),
-        qrels.grade,
-    )
+    plan = Plan(measures)
+    generator = np.random.Generator(np.random.PCG64(seed))
+    true_grade = qrels.grade
 
     def score_system(system: Judged, ideal: Ranked, grades: Ints) -> Floats:
         """Return scores (n_qrels, n_queries, n_measures); `grades` is (n_qrels, rows)."""

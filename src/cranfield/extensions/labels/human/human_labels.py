@@ -5,7 +5,8 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from cranfield.comparison.alignment import AlignedScores, align
+from cranfield.comparison.aligned_scores import AlignedScores
+from cranfield.comparison.alignment import align
 from cranfield.comparison.corrections import holm
 from cranfield.comparison.result import Outcome
 from cranfield.comparison.scale import score_range
@@ -25,9 +26,8 @@ from cranfield.render.numbers import finite_or_none, format_shortest
 from cranfield.scoring.arguments import Reading
 from cranfield.scoring.evaluate import MeasuresLike
 
-MIN_RELIABLE_QUERIES = (
-    20  # with fewer labelled queries, intervals held less often than they say in trials
-)
+# With fewer labelled queries, intervals held less often than they say in trials.
+MIN_RELIABLE_QUERIES = 20
 
 
 @add_progress
@@ -195,10 +195,8 @@ def _make_powered_mean(
             return None, None
         moments = _moments(estimate_of_labels, sample)
         low, high = (float(end[0]) for end in t_interval(moments, settings.alpha))
-        lowest, highest = (
-            min(limits[0], estimate_of_labels.estimate),
-            max(limits[1], estimate_of_labels.estimate),
-        )
+        lowest = min(limits[0], estimate_of_labels.estimate)
+        highest = max(limits[1], estimate_of_labels.estimate)
         return max(low, lowest), min(high, highest)
 
     low, high = cut_interval(estimate)

@@ -12,7 +12,8 @@ import numpy as np
 
 from cranfield.arrays.ids import encode_ids
 from cranfield.arrays.ranked import Floats, Ints, means
-from cranfield.comparison.alignment import AlignedScores, EvaluatedRuns, align
+from cranfield.comparison.aligned_scores import AlignedScores, EvaluatedRuns
+from cranfield.comparison.alignment import align
 from cranfield.comparison.mean_interval import note_intervals
 from cranfield.comparison.settings import Alignment
 from cranfield.comparison.significance import TIE
@@ -44,11 +45,8 @@ from cranfield.scoring.arguments import Reading
 
 _MIN_EFFECTIVE_QUERIES = 20  # labelled queries, counted as equally likely ones
 _MIN_DIFFERING_QUERIES = 10  # queries on which two systems differ
-_REPEATED_NOTES = (
-    "without-score",
-    "dropped",
-    "percent",
-)  # codes of notes on human scores to repeat
+# Codes of notes on human scores to repeat.
+_REPEATED_NOTES = "without-score", "dropped", "percent"
 
 
 class LabelledQueries(Units):

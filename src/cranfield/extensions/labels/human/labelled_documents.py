@@ -7,7 +7,7 @@ import numpy as np
 
 from cranfield.arrays.ids import encode_ids
 from cranfield.arrays.ranked import Bools, Floats, Ints, means
-from cranfield.comparison.alignment import AlignedScores, EvaluatedRuns
+from cranfield.comparison.aligned_scores import AlignedScores, EvaluatedRuns
 from cranfield.data.judge import judge_all
 from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels

@@ -104,9 +104,8 @@ def _estimate_weighted(
         return average, weight * (values - average) * np.sqrt(n / (n - 1))
 
     (human, human_shares), (_, model_shares) = weighted_mean(y), weighted_mean(f)
-    shared_covariance = (
-        total(model_shares * (f - mean(all_scores))) / n_all
-    )  # as labelled queries are among all queries
+    # Labelled queries are among all queries.
+    shared_covariance = total(model_shares * (f - mean(all_scores))) / n_all
     spread = (
         total(model_shares * model_shares) - 2 * shared_covariance + _variance(all_scores) / n_all
     )
@@ -181,8 +180,9 @@ def deviation_from_chance(
 
     The distance is in standard errors, as if the labelled queries were drawn by chance. The error
     is known where all were as likely, since the model labels every query: p is by the normal
-    distribution, else by Student's. None if no score differs, or all queries are labelled. `f` and
-    `chance` (n,) belong to the labelled queries, `all_scores` (N,) are the model's of all queries.
+    distribution, else by Student's. None if scores do not differ, or all queries are labelled. `f`
+    and `chance` (n,) belong to the labelled queries, `all_scores` (N,) are the model's of all
+    queries.
 
     >>> all_scores = np.array([0.9, 1.0, 0.1, 0.2, 0.0, 0.1])
     >>> n_errors, p = deviation_from_chance(np.array([0.9, 1.0]), all_scores)
@@ -217,7 +217,7 @@ def _choose_lam(covariance: float, variance: float, stated_lam: float | None) ->
 
 
 def _worth(n: int, error_alone: float, error_together: float) -> float | None:
-    """Return how many labels by people alone have the error that n have with the model's."""
+    """Return how many labels by people alone equal n with the model's; None without an error."""
     return n * (error_alone / error_together) ** 2 if error_together > 0 else None
 
 

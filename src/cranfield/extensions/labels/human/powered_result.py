@@ -62,7 +62,7 @@ class PoweredMean:
 class _Line(NamedTuple):
     """A row of a table: a mean, or a difference, by one kind of labels."""
 
-    result: PoweredMean
+    powered_mean: PoweredMean
     labels: str  # "both", "human" or "model"
     estimate: float
     low: float | None
@@ -71,19 +71,19 @@ class _Line(NamedTuple):
 
     def show_estimate(self) -> str:
         """Return the number, and behind a difference its mark."""
-        if self.result.other is None:
+        if self.powered_mean.other is None:
             return format_number(self.estimate)
-        verdict = self.result.verdict if self.labels == "both" else None
+        verdict = self.powered_mean.verdict if self.labels == "both" else None
         return f"{format_signed(self.estimate)} {MARKS[verdict]}"
 
 
-def _list_lines(result: PoweredMean, n_model: str) -> list[_Line]:
+def _list_lines(mean: PoweredMean, n_model: str) -> list[_Line]:
     """Return the three rows of a mean; `n_model` is the text of how many labels the model gave."""
-    n_human = f"{result.labelled:,}"
+    n_human = f"{mean.labelled:,}"
     return [
-        _Line(result, "both", result.mean, result.low, result.high, format_number(result.worth, 1)),
-        _Line(result, "human", result.human, result.human_low, result.human_high, n_human),
-        _Line(result, "model", result.model, None, None, n_model),
+        _Line(mean, "both", mean.mean, mean.low, mean.high, format_number(mean.worth, 1)),
+        _Line(mean, "human", mean.human, mean.human_low, mean.human_high, n_human),
+        _Line(mean, "model", mean.model, None, None, n_model),
     ]
 
 
@@ -146,10 +146,10 @@ class PredictionPowered(Shown):
         return "queries" if self.unit == "query" else "documents"
 
     def _columns(self, is_difference: bool, *, has_several: bool) -> list[Column]:
-        """Return the columns of a table of means, or of differences; `several`: more than one."""
+        """Return the columns of a table of means, or of differences; `has_several`: of several."""
 
         def combined_cell(cell: Callable[[PoweredMean], str]) -> Callable[[_Line], str]:
-            return lambda line: cell(line.result) if line.labels == "both" else ""
+            return lambda line: cell(line.powered_mean) if line.labels == "both" else ""
 
         error = "an error as small" if self.unit == "query" else "as small an error from labelling"
         return [

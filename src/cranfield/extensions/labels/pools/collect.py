@@ -2,7 +2,7 @@
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -173,15 +173,7 @@ def collect(
     refuse_unknown_options(collect, options)
     settings = CollectSettings.of(options)
     sources = dict(_list_sources(labels))
-    all_labels: list[Label] = []
-    named_assessors: dict[str, None] = {}  # assessors of rows, and files without any label
-    for name, source in sources.items():
-        rows = read_labels(source)
-        names = [label.assessor for label in rows if label.assessor is not None]
-        named_assessors |= dict.fromkeys(names)
-        if not names and all(label.label is None for label in rows):
-            named_assessors[name] = None
-        all_labels += [label._replace(assessor=label.assessor or name) for label in rows]
+    all_labels, named_assessors = _read_sources(sources)
     requests = list_requests(all_labels, pool)
     check_drawing(all_labels if pool is None else requests.values())
     if not requests and pool is not None:
@@ -208,15 +200,7 @@ def collect(
     pairs = sorted(grade_of_document, key=lambda pair: (encode(pair[0]), encode(pair[1])))
     missing = [pair for pair in requests if pair not in grade_of_document]
     notes += _missing_notes(missing, sum(request.label is None for request in requests.values()))
-    if pool is not None and any(is_task(request) for request in requests.values()):
-        text = (
-            "The pool has tasks of a labelling tool, which do not tell how documents were drawn: "
-            "of a sample by chance, state the .csv that cranfield pool wrote beside it."
-        )
-        notes.append(Note("tasks", "warning", text))
-    if pool is None and not any(label.drawing for label in requests.values()):
-        text = "No pool is stated, to tell what is missing and how documents were drawn."
-        notes.append(Note("no-pool", "info", text))
+    notes += _drawing_notes(requests.values(), has_pool=pool is not None)
     assessors_of_pairs = (
         dict.fromkeys(str(label.assessor) for label, _ in labels_of_document.get(pair, ()))
         for pair in pairs
@@ -262,8 +246,38 @@ def _list_sources(labels: Any) -> Iterator[tuple[str, Any]]:
         yield (stem if stems.count(stem) == 1 else path), path
 
 
+def _read_sources(sources: Mapping[str, Any]) -> tuple[list[Label], dict[str, None]]:
+    """Return the labels of all sources, and the assessors that rows name.
+
+    A file without any label is an assessor, too.
+    """
+    all_labels: list[Label] = []
+    named_assessors: dict[str, None] = {}
+    for name, source in sources.items():
+        rows = read_labels(source)
+        names = [label.assessor for label in rows if label.assessor is not None]
+        named_assessors |= dict.fromkeys(names)
+        if not names and all(label.label is None for label in rows):
+            named_assessors[name] = None
+        all_labels += [label._replace(assessor=label.assessor or name) for label in rows]
+    return all_labels, named_assessors
+
+
+def _drawing_notes(requests: Collection[Label], *, has_pool: bool) -> Iterator[Note]:
+    """Yield a note if nothing tells how documents were drawn."""
+    if has_pool and any(is_task(request) for request in requests):
+        text = (
+            "The pool has tasks of a labelling tool, which do not tell how documents were drawn: "
+            "of a sample by chance, state the .csv that cranfield pool wrote beside it."
+        )
+        yield Note("tasks", "warning", text)
+    if not has_pool and not any(request.drawing for request in requests):
+        text = "No pool is stated, to tell what is missing and how documents were drawn."
+        yield Note("no-pool", "info", text)
+
+
 def _pool_name(pool: Any) -> str | None:
-    """Return how the recipe names a pool: its path, "in memory", or None."""
+    """Return how the recipe names a pool: its path, or "in memory"; None without a pool."""
     if pool is None:
         return None
     return os.fspath(pool) if isinstance(pool, str | os.PathLike) else "in memory"
@@ -364,8 +378,7 @@ def _collect_drawing(
 
 
 def _count_assessors(
-    labels_of_document: Mapping[QueryDoc, Sequence[GradedLabel]],
-    named_assessors: Iterable[str],
+    labels_of_document: Mapping[QueryDoc, Sequence[GradedLabel]], named_assessors: Iterable[str]
 ) -> Iterator[Assessor]:
     """Yield the counts of each assessor by name, also of assessors without a label."""
     labels, relevant, shared, differing = (Counter[str]() for _ in range(4))

@@ -87,9 +87,8 @@ def draw_rows(chance: Floats, generator: np.random.Generator) -> Bools:
     order = np.argsort(generator.random(len(chance)), kind="stable")
     cumulative_chances = np.cumsum(chance[order])
     if len(cumulative_chances):
-        cumulative_chances *= (
-            round(float(cumulative_chances[-1])) / cumulative_chances[-1]
-        )  # whole again, so that rounding changes no count
+        # Whole again, so that rounding changes no count.
+        cumulative_chances *= round(float(cumulative_chances[-1])) / cumulative_chances[-1]
     n_passed = np.floor(cumulative_chances + generator.random())
     is_drawn = np.zeros(len(chance), np.bool_)
     is_drawn[order] = np.diff(n_passed, prepend=0) > 0

@@ -256,10 +256,8 @@ def _leave_out_each(
         left_out = _mean_scores(
             judgments.select_rows(np.delete(all_rows, rows)), runs, measure, judging
         )
-        n_unjudged, n_first = (
-            len(unjudged_of_run.rank),
-            int(np.minimum(unjudged_of_run.n_retrieved, settings.k).sum()),
-        )
+        n_unjudged = len(unjudged_of_run.rank)
+        n_first = int(np.minimum(unjudged_of_run.n_retrieved, settings.k).sum())
         yield Hole(
             run=name,
             unjudged=n_unjudged,

@@ -17,7 +17,7 @@ from cranfield.notes import Note
 from cranfield.render.numbers import format_count as count_of
 
 QueryDoc = tuple[str, str]  # (query, document)
-N_SHOWN = 3  # documents that a note names
+N_SHOWN = 3  # examples that a note names
 _WORDS_HINT = (
     "Say which grade a word is: grades_of={'no': 0, 'yes': 1} (--grades-of 'no=0,yes=1'); "
     "errors='skip' (--errors skip) leaves such labels out."
@@ -35,7 +35,7 @@ class GradedLabel(NamedTuple):
 
 
 def list_requests(labels: Sequence[Label], pool: Any) -> dict[QueryDoc, Label]:
-    """Return {(query, document): request} of the pool, or else of all documents with a label.
+    """Return {(query, document): request} of the pool, or else of all documents of `labels`.
 
     A request with a label was not drawn, and needs none.
     """
@@ -66,7 +66,7 @@ def is_task(label: Label) -> bool:
 
 
 def check_drawing(labels: Iterable[Label]) -> None:
-    """Raise InputError where rows tell in different ways how they were drawn, or not at all."""
+    """Raise InputError where rows differ in what they say of drawing, or a cell is no number."""
     first_label: Label | None = None
     drawing_of_document: dict[QueryDoc, Mapping[Role, Any]] = {}
     for label in labels:

@@ -5,9 +5,10 @@ the extra `plot` it is drawn by Altair, without a browser, as SVG, PNG, PDF or V
 """
 
 from cranfield.extensions.report.figures.boxes import spread
+from cranfield.extensions.report.figures.collection_forest import by_collection
 from cranfield.extensions.report.figures.curves import by_cutoff, precision_recall
 from cranfield.extensions.report.figures.figure import Figure
-from cranfield.extensions.report.figures.forest import by_collection, by_slice, leaderboard
+from cranfield.extensions.report.figures.forest import by_slice, leaderboard
 from cranfield.extensions.report.figures.matrix import judged_by_rank, pair_matrix
 from cranfield.extensions.report.figures.relevant_counts import by_relevant
 from cranfield.extensions.report.figures.two_systems import differences, scatter

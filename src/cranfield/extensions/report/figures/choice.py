@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 
-from cranfield.comparison.alignment import EvaluatedRuns
+from cranfield.comparison.aligned_scores import EvaluatedRuns
 from cranfield.comparison.compare import compare_all_pairs
 from cranfield.comparison.comparison import Comparison
 from cranfield.comparison.result import Outcome, Pair, Result
@@ -188,7 +188,7 @@ def find_pair(comparison: Comparison, result: Result, system: str, other: str) -
 def select_best(
     best_first: Sequence[str], n_most: int, required_names: Iterable[str | None] = ()
 ) -> tuple[list[str], list[str]]:
-    """Return `n_most` systems, the best and the `required`, and a sentence on the other systems."""
+    """Return `n_most` systems, the best and the required ones, and a sentence on the others."""
     if len(best_first) <= n_most:
         return [*best_first], []
     required_systems = {system for system in required_names if system in best_first}

@@ -37,11 +37,8 @@ DEPTH = 20
 _MAX_DEPTH = 100
 _MAX_NUMBERED_SYSTEMS = 12  # systems, up to which cells have room for a number
 _MAX_NUMBERED_RANKS = 20  # ranks, up to which cells have room for a number
-_JUDGED_COLOUR, _PALEST_SHARE, _COLOUR_POWER = (
-    "#1d4568",
-    0.06,
-    1.5,
-)  # the colour where all are judged; how pale where none are
+# The colour where all are judged; how pale where none are.
+_JUDGED_COLOUR, _PALEST_SHARE, _COLOUR_POWER = "#1d4568", 0.06, 1.5
 
 
 def pair_matrix(

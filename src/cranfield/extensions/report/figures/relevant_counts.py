@@ -7,7 +7,7 @@ import numpy as np
 
 from cranfield.arrays.grades import SMALLEST_POSITIVE, are_whole_grades
 from cranfield.arrays.ranked import Ints
-from cranfield.comparison.alignment import EvaluatedRuns
+from cranfield.comparison.aligned_scores import EvaluatedRuns
 from cranfield.comparison.comparison import Comparison
 from cranfield.comparison.mean_interval import mean_intervals
 from cranfield.extensions.report.figures.choice import find_source, list_doubts, read_stated_rel

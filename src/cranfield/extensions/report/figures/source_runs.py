@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cranfield.arrays.ranked import Floats, Ints
-from cranfield.comparison.alignment import EvaluatedRuns
+from cranfield.comparison.aligned_scores import EvaluatedRuns
 from cranfield.comparison.comparison import Comparison
 from cranfield.data.judged import Judged
 from cranfield.measures import Measure, find_plan
@@ -16,9 +16,9 @@ from cranfield.measures import Measure, find_plan
 class RunStatistics:
     """Scores and counts of a comparison's runs, judged once more.
 
-    `scores` (n_measures, n_queries, n_systems) are the scores of some measures. `n_judged` (depth,
-    n_systems) is the number of documents at each rank, 1, 2, ..., that are judged; `n_retrieved`,
-    of the same shape, the number of queries that have the rank.
+    `scores` (n_measures, n_queries, n_systems) are the scores of some measures. `n_judged` is the
+    number of documents at each rank, 1, 2, ..., that are judged, `n_retrieved` the number of
+    queries that have the rank: both (depth, n_systems), empty without a depth.
     """
 
     scores: Floats
@@ -62,9 +62,8 @@ def _count_judged(judged: Judged, ranks: Ints) -> Floats:
 
 def _locate_queries(query_ids: Sequence[str], run_query_ids: Sequence[str]) -> Ints | slice:
     """Return the row of each query of a comparison among a run's, which are usually the same."""
-    if len(query_ids) == len(
-        run_query_ids
-    ):  # both are in the order of their bytes, and the run has all
+    # Both are in the order of their bytes, and the run has all.
+    if len(query_ids) == len(run_query_ids):
         return slice(None)
     index_of_query = {query: i for i, query in enumerate(run_query_ids)}
     return np.array([index_of_query[query] for query in query_ids])

@@ -20,7 +20,7 @@ from cranfield.extensions.report.figures.choice import (
     find_result,
     list_doubts,
 )
-from cranfield.extensions.report.figures.figure import Draw, Figure
+from cranfield.extensions.report.figures.figure import Draw, Figure, Points
 from cranfield.extensions.report.figures.marks import (
     Channel,
     Rows,
@@ -40,6 +40,7 @@ from cranfield.extensions.report.figures.phrases import (
     interval_name,
 )
 from cranfield.extensions.report.figures.style import GREY, LINE2, A, B, Drawing, Style, StyleName
+from cranfield.lazy import cached_property
 from cranfield.measures import Measure
 from cranfield.render.numbers import format_count
 
@@ -102,15 +103,19 @@ class TwoSystems:
         )
         return [_KINDS[0 if gain > tie_limit else 2 if gain < -tie_limit else 1] for gain in gains]
 
-    @property
-    def title(self) -> str:
-        """The title of a picture of both systems."""
-        return f"{self.result.measure}: {format_name(self.system)} and {format_name(self.other)}"
+    @cached_property
+    def pair(self) -> OrderedPair:
+        """How the two systems differ over all queries."""
+        return find_pair(self.comparison, self.result, self.system, self.other)
 
-    def describe(self, pair: OrderedPair) -> str:
-        """Return in words how the two systems differ over all queries."""
-        difference = describe_difference(pair, self.comparison.settings)
-        return f"{difference}; {format_name(self.system)} is {describe_counts(pair)}"
+    def make_figure(self, points: Points, draw: Draw, style: StyleName) -> Figure:
+        """Return a picture of points, with how the two systems differ in words."""
+        name = format_name(self.system)
+        difference = describe_difference(self.pair, self.comparison.settings)
+        doubts = list_doubts(self.comparison, self.result)
+        title = f"{self.result.measure}: {name} and {format_name(self.other)}"
+        text = f"{difference}; {name} is {describe_counts(self.pair)}"
+        return Figure(points, title, text, draw, style, doubts)
 
 
 def choose_two_systems(
@@ -164,15 +169,12 @@ def differences(
 
     """
     two = choose_two_systems("differences", found, system, other, measure)
-    points, pair = two.list_points(), find_pair(two.comparison, two.result, two.system, two.other)
-    draw = _draw_differences(two, points, pair)
-    return Figure(
-        points, two.title, two.describe(pair), draw, style, list_doubts(two.comparison, two.result)
-    )
+    points = two.list_points()
+    return two.make_figure(points, _draw_differences(two, points), style)
 
 
-def _draw_differences(two: TwoSystems, points: Rows, pair: OrderedPair) -> Draw:
-    by_ratio = two.result.by_ratio
+def _draw_differences(two: TwoSystems, points: Rows) -> Draw:
+    pair, by_ratio = two.pair, two.result.by_ratio
     field = "ratio" if by_ratio else "difference"
 
     def draw(style: Style) -> Drawing:
@@ -275,11 +277,8 @@ def scatter(
 
     """
     two = choose_two_systems("scatter", found, system, other, measure)
-    points, pair = two.list_points(), find_pair(two.comparison, two.result, two.system, two.other)
-    draw = _draw_scatter(two, points)
-    return Figure(
-        points, two.title, two.describe(pair), draw, style, list_doubts(two.comparison, two.result)
-    )
+    points = two.list_points()
+    return two.make_figure(points, _draw_scatter(two, points), style)
 
 
 def _draw_scatter(two: TwoSystems, points: Rows) -> Draw:

@@ -116,10 +116,8 @@ def _unknown_message(name: str, valid_names: Sequence[str]) -> str:
     return f"-m {name or repr('')}: trec_eval has no such measure.{guess}"
 
 
-_CUTOFFS = {
-    "P": TREC_CUTOFFS,
-    "success": (1, 5, 10),
-}  # for names that mean one measure in `evaluate`
+# For names that mean one measure in `evaluate`.
+_CUTOFFS = {"P": TREC_CUTOFFS, "success": (1, 5, 10)}
 _DEFAULT_LENGTH = 10  # of relstring
 
 

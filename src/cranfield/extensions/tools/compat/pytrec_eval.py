@@ -164,9 +164,8 @@ class RelevanceEvaluator:
         columns = _list_columns(_read_requests(measures), int(level))
         self._column_names = [name for name, _ in columns]
         text_columns = [i for i, (_, measure) in enumerate(columns) if measure is None]
-        self._text_positions = [
-            i - n for n, i in enumerate(text_columns)
-        ]  # the number that each text precedes
+        # The number that each text precedes.
+        self._text_positions = [i - n for n, i in enumerate(text_columns)]
         number_measures = [measure for _, measure in columns if measure is not None]
         self._plan = Plan(number_measures)
         self._logarithm_columns = [
@@ -201,15 +200,15 @@ class RelevanceEvaluator:
             else self._qrels.select_queries(named_run)
         )
         try:
-            meeting = judge(qrels, Run(named_run), self._judging)
+            matched_run = judge(qrels, Run(named_run), self._judging)
         except InputError as error:
             raise TypeError(str(error)) from None
-        values = self._plan.values(meeting.judged)
+        values = self._plan.values(matched_run.judged)
         for i in self._logarithm_columns:
             values[:, i] = floored_log(values[:, i])
         if self._text_positions:
             values = np.insert(values, self._text_positions, 0.0, axis=1)
-        rows = dict(zip(meeting.query_ids, values.tolist(), strict=True))
+        rows = dict(zip(matched_run.query_ids, values.tolist(), strict=True))
         names = self._column_names
         return {query: dict(zip(names, rows[query or _EMPTY_ID], strict=True)) for query in run}
 

@@ -115,16 +115,16 @@ def trec_eval(qrels: str, run: str, options: TrecEvalOptions = TrecEvalOptions()
         judged_only=options.judged_only,
     )
     try:
-        meeting = judge(judgments, ranking, judging)
+        matched_run = judge(judgments, ranking, judging)
     except NothingSharedError as error:
         refuses_missing = not options.version_9 and not options.complete
         status = CALCULATION if refuses_missing else NO_TOPICS
         raise TrecEvalError(status, str(error)) from None
-    is_averaged, is_printed = _choose_topics(meeting, options)
-    values = _column_values(meeting, columns, zscores, options)
+    is_averaged, is_printed = _choose_topics(matched_run, options)
+    values = _column_values(matched_run, columns, zscores, options)
     tag = run_tag(ranking.sources[-1])  # always read: an error if it is missing
     run_lines = [f"{'runid':<22}\tall\t{tag or ''}\n"] if "runid" in requests else []
-    return _format_lines(run_lines, meeting, columns, values, is_averaged, is_printed, options)
+    return _format_lines(run_lines, matched_run, columns, values, is_averaged, is_printed, options)
 
 
 def _list_columns(requests: Mapping[str, str | None], options: TrecEvalOptions) -> list[Column]:
@@ -149,12 +149,12 @@ def _list_columns(requests: Mapping[str, str | None], options: TrecEvalOptions) 
     return columns
 
 
-def _choose_topics(meeting: MatchedRun, options: TrecEvalOptions) -> tuple[Bools, Bools]:
+def _choose_topics(matched_run: MatchedRun, options: TrecEvalOptions) -> tuple[Bools, Bools]:
     """Return which judged topics are averaged, and which are printed: a mask (n_queries,) each."""
-    is_answered = meeting.is_in_run
+    is_answered = matched_run.is_in_run
     is_counted = np.ones(len(is_answered), np.bool_)
     if options.topic is not None:
-        is_counted = np.array([query == options.topic for query in meeting.query_ids])
+        is_counted = np.array([query == options.topic for query in matched_run.query_ids])
         if not is_counted.any():
             raise TrecEvalError(NO_TOPICS, f"-D: the qrels hold no topic {options.topic!r}")
     is_shared = is_answered & is_counted
@@ -162,7 +162,7 @@ def _choose_topics(meeting: MatchedRun, options: TrecEvalOptions) -> tuple[Bools
         # Version 9 also averages over topics without results, but does not print them.
         return is_counted, is_shared if options.version_9 else is_counted
     missing_topics = [
-        meeting.query_ids[i] for i in np.flatnonzero(is_counted & ~is_answered).tolist()
+        matched_run.query_ids[i] for i in np.flatnonzero(is_counted & ~is_answered).tolist()
     ]
     if missing_topics and not options.version_9:
         rest_text = (
@@ -179,30 +179,30 @@ def _choose_topics(meeting: MatchedRun, options: TrecEvalOptions) -> tuple[Bools
 
 
 def _column_values(
-    meeting: MatchedRun,
+    matched_run: MatchedRun,
     columns: Sequence[Column],
     zscores: Mapping[tuple[str, str], tuple[float, float]] | None,
     options: TrecEvalOptions,
 ) -> list[Any]:
     """Return each column's value for every judged topic: a list of (n_queries,)."""
-    matrix = Plan([column.measure for column in columns]).values(meeting.judged)
+    matrix = Plan([column.measure for column in columns]).values(matched_run.judged)
     values = []
     for column, value in zip(columns, matrix.T, strict=True):
         if column.measure.definition.is_text:
             if column.name != column.root and not options.judged_only:
                 # trec_eval replaces an empty ranking by one unjudged document, and counts it here.
-                value = np.where(meeting.is_in_run, value, "-")
+                value = np.where(matched_run.is_in_run, value, "-")
             values.append(value)
             continue
         value = value.astype(np.float64)
         # Version 9 counts a topic without results as 0 in all measures, version 10 in utility.
         # Otherwise a measure has its value for an empty ranking, which is also 0, except for yaap.
         if options.version_9 or column.root == "utility":
-            value = np.where(meeting.is_in_run, value, 0.0)
+            value = np.where(matched_run.is_in_run, value, 0.0)
         if column.measure.definition.aggregation == "geometric":
             value = floored_log(value)
         if zscores is not None:
-            value = _standardize(column, value, meeting.query_ids, zscores)
+            value = _standardize(column, value, matched_run.query_ids, zscores)
         values.append(value)
     return values
 
@@ -229,7 +229,7 @@ MISSING_ZSCORE = -1000000.0
 
 def _format_lines(
     run_lines: Iterable[str],
-    meeting: MatchedRun,
+    matched_run: MatchedRun,
     columns: Sequence[Column],
     values: Sequence[Any],
     is_averaged: Bools,
@@ -256,7 +256,7 @@ def _format_lines(
         ]
         for i in np.flatnonzero(is_printed).tolist():
             for column, value in topic_values:
-                yield format_line(column, meeting.query_ids[i], value[i])
+                yield format_line(column, matched_run.query_ids[i], value[i])
     if options.no_summary:
         return
     yield from run_lines
@@ -266,7 +266,7 @@ def _format_lines(
             continue
         if column.name == "num_rel" and options.complete:
             # trec_eval counts again here, regardless of -l.
-            averaged_value = meeting.judged.n_relevant(1)[is_averaged, 0] * 1.0
+            averaged_value = matched_run.judged.n_relevant(1)[is_averaged, 0] * 1.0
         if column.name == "num_q":
             summary = float(len(averaged_value))
         else:

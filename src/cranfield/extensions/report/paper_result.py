@@ -1,0 +1,399 @@
+"""PaperTable: the result of `paper_table`, with its caption, rows, and options."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from string import ascii_lowercase
+from typing import Any, Literal
+
+from cranfield.comparison.comparison import Comparison
+from cranfield.comparison.method import CORRECTIONS, describe_test
+from cranfield.comparison.settings import Settings
+from cranfield.extensions.collections.macro import CollectionComparison
+from cranfield.extensions.report.paper_columns import ABSENT, AverageColumn, MeasureColumn
+from cranfield.lazy import cached_property
+from cranfield.notes import Note
+from cranfield.options import Options, option, whole_check
+from cranfield.render.numbers import format_count, format_query_count
+from cranfield.render.plain import to_text
+from cranfield.render.shown import Shown
+from cranfield.render.table import Table
+
+Marks = Literal["letters", "daggers", "none"]
+_BETTER, _WORSE = "\N{DAGGER}", "\N{DOUBLE DAGGER}"
+_MAX_NAMED_COLLECTIONS = 6  # of more collections, a caption does not tell the queries of each
+_MAX_LEVEL_HEADINGS = 8  # columns: with more, LaTeX's headings are turned
+
+
+def _check_text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError("a string")
+    return value
+
+
+def _check_label(value: Any) -> str:
+    if not isinstance(value, str) or not re.fullmatch(r"[A-Za-z0-9:._/-]+", value):
+        raise ValueError("letters, digits, and any of : . _ / -, as in tab:main")
+    return value
+
+
+@dataclass(frozen=True, kw_only=True)
+class Paper(Options):
+    """How the table of a paper looks."""
+
+    marks: Marks | None = option(
+        None,
+        'How significance is marked. "letters": each system has one, and superscripts name the '
+        'systems that a value is significantly better than; "daggers": on what differs from the '
+        'baseline; or "none". [default: letters if all pairs were compared, else daggers]',
+    )
+    sort: bool = option(
+        False, "The best system first, by the first measure, below a baseline; else as given."
+    )
+    digits: int | None = option(
+        None, "Digits after the decimal point. [default: 3; 1 for percent]", whole_check(0, 15)
+    )
+    percent: bool = option(False, "Measures between 0 and 1 in percent: 51.2 for 0.512.")
+    caption: str | None = option(
+        None, "What the caption says first, before the number of queries and the test.", _check_text
+    )
+    label: str | None = option(None, r"LaTeX's \label, as in tab:main.", _check_label)
+    wide: bool = option(False, "In LaTeX, across both columns of a page: table*.")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PaperTable(Shown):
+    """Systems by measures, as `paper_table` makes them: a row for each system.
+
+    `rows` has one for each number, with every digit: `place` is 1 for the best, by the digits
+    shown; `marks` is the superscript; `low` and `high` are the ends of the mean's own interval.
+
+    >>> from cranfield import compare, paper_table
+    >>> half = {f"q{i}": i / 20 for i in range(10)}
+    >>> table = paper_table(compare({"half": half, "all": {q: 2 * x for q, x in half.items()}}))
+    >>> [(row["system"], round(row["mean"], 4), row["marks"]) for row in table.rows()]
+    [('half', 0.225, ''), ('all', 0.45, '\u2020')]
+    >>> table.caption[0]
+    'Means over 10 queries; best bold.'
+    """
+
+    header = (
+        *("collection", "measure", "queries", "system", "letter"),
+        *("mean", "low", "high", "place", "marks"),
+    )
+
+    found: Mapping[str | None, Comparison]  # by collection; None: there is only one
+    style: Paper
+    marks: Marks
+    over: CollectionComparison | None = None  # the averages over the collections
+
+    @property
+    def _settings(self) -> Settings:
+        return next(iter(self.found.values())).settings
+
+    @cached_property
+    def _columns(self) -> Sequence[MeasureColumn]:
+        return [*self._measure_columns, *self._average_columns]
+
+    @cached_property
+    def _measure_columns(self) -> Sequence[MeasureColumn]:
+        return [
+            MeasureColumn(
+                name, comparison, comparison[measure], self.style.digits, self.style.percent
+            )
+            for name, comparison in self.found.items()
+            for measure in comparison.aligned.measures
+        ]
+
+    @cached_property
+    def _average_columns(self) -> Sequence[AverageColumn]:
+        """The columns of averages: of all collections' first measures, second measures, ..."""
+        if self.over is None:
+            return ()
+        n_measures, style, average_columns = len(self.over.results), self.style, []
+        for i, averages in enumerate(self.over.results):
+            columns = self._measure_columns[i::n_measures]
+            comparison, result = columns[0].comparison, columns[0].result
+            average_columns.append(
+                AverageColumn(
+                    "average", comparison, result, style.digits, style.percent, averages, columns
+                )
+            )
+        return average_columns
+
+    @cached_property
+    def systems(self) -> Sequence[str]:
+        """The names of the systems, in the order of the rows."""
+        all_names = (
+            name for comparison in self.found.values() for name in comparison.aligned.system_names
+        )
+        names = list(dict.fromkeys(all_names))
+        if self.style.sort:
+            ranked_names = [system.name for system in self._columns[0].result.ranked_systems]
+            names = [*ranked_names, *(name for name in names if name not in ranked_names)]
+            names.sort(key=lambda name: self.marks == "daggers" and name != self._settings.baseline)
+        return names
+
+    @cached_property
+    def letters(self) -> Mapping[str, str]:
+        """The letter by which superscripts name each system; with more than 26, its number."""
+        names = self.systems
+        signs = ascii_lowercase if len(names) <= 26 else [str(i + 1) for i in range(len(names))]
+        return dict(zip(names, signs, strict=False)) if self.marks == "letters" else {}
+
+    def _superscript(self, column: MeasureColumn, system: str) -> str:
+        """Return the superscript of a system's mean."""
+        if self.marks == "none" or system not in column.systems:
+            return ""
+        if self.marks == "daggers":
+            verdict = column.verdict(system, str(self._settings.baseline))
+            return {None: "", "better": _BETTER, "worse": _WORSE}[verdict]
+        worse_letters = [
+            self.letters[name] for name in self.systems if column.verdict(system, name) == "better"
+        ]
+        if len(self.systems) <= 26:
+            return "".join(worse_letters)
+        return _format_ranges(list(map(int, worse_letters)))
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """The notes of each comparison, and on systems that a collection lacks."""
+        if self.over is not None:
+            return self.over.notes
+        notes: list[Note] = []
+        for name, comparison in self.found.items():
+            notes += (
+                comparison.notes
+                if name is None
+                else [note.add_source(name) for note in comparison.notes]
+            )
+            missing_systems = [
+                system for system in self.systems if system not in comparison.aligned.system_names
+            ]
+            if missing_systems:
+                text = f"no run of {', '.join(missing_systems)}: the cells have a dash."
+                notes.append(Note("no-run", "info", text, source=name, count=len(missing_systems)))
+        return tuple(notes)
+
+    @property
+    def _has_one_measure(self) -> bool:
+        """Whether several collections have one measure, the same on each; higher is better."""
+        measures = {column.result.measure for column in self._measure_columns}
+        return (
+            len(self.found) > 1
+            and len(measures) == 1
+            and self._measure_columns[0].result.higher_is_better
+        )
+
+    @property
+    def caption(self) -> Sequence[str]:
+        """The lines of the caption: over which queries, and what the marks say."""
+        opening = (self.style.caption or "").strip()
+        opening += "." * bool(re.search(r"[^.!?:]$", opening))
+        return [f"{opening} {self._describe_means()}".lstrip(), *self._describe_marks()]
+
+    def _describe_means(self) -> str:
+        """Return the caption's sentence on the means, and on how the best are marked."""
+        counts = {
+            name: len(comparison.aligned.query_ids) for name, comparison in self.found.items()
+        }
+        queries_text = ", ".join(
+            f"{format_query_count(n)} of {name}" if name else format_query_count(n)
+            for name, n in counts.items()
+        )
+        if len(counts) > _MAX_NAMED_COLLECTIONS:
+            fewest_queries, most_queries = min(counts.values()), max(counts.values())
+            queries_text = f"{fewest_queries:,} to {format_query_count(most_queries)} of each of "
+            queries_text += f"{len(counts)} collections"
+        percent_columns = [column for column in self._columns if column.is_percent]
+        percent_measures = ", ".join(
+            dict.fromkeys(column.result.measure for column in percent_columns)
+        )
+        unit = f" ({percent_measures} in percent)" if percent_columns else ""
+        unit = " in percent" if percent_columns == self._columns else unit
+        has_best, has_second = (
+            any(column.systems_at_place(place) for column in self._columns) for place in (1, 2)
+        )
+        subject = (
+            f"Mean {self._measure_columns[0].result.measure}" if self._has_one_measure else "Means"
+        )
+        sentence = f"{subject}{unit} over {queries_text}"
+        sentence += f"; best bold{', second underlined' if has_second else ''}" if has_best else ""
+        seeds = {system.seeds for column in self._columns for system in column.systems.values()}
+        if max(seeds) > 1:
+            fewest_runs, most_runs = min(seeds - {1}), max(seeds)
+            runs = f"{fewest_runs} to {most_runs}" if fewest_runs < most_runs else f"{most_runs}"
+            sentence += f"; {'some of ' * (1 in seeds)}the systems are means of {runs} runs"
+        is_incomplete = any(
+            name not in column.systems for column in self._measure_columns for name in self.systems
+        )
+        if is_incomplete:
+            sentence += f"; {ABSENT} not run{' on all collections' * bool(self._average_columns)}"
+        return f"{sentence}."
+
+    def _describe_marks(self) -> Iterator[str]:
+        """Yield the caption's sentences on the superscripts, and on their test."""
+        if self.marks == "none" or len(self.systems) == 1:
+            return
+        marks = {
+            self._superscript(column, name) for column in self._columns for name in self.systems
+        } - {""}
+        baseline = self._settings.baseline
+        if self.marks == "letters":
+            kind = "letter" if len(self.systems) <= 26 else "number"
+            sentence = f"Superscripts: significantly better than the systems of these {kind}s"
+            sentence = sentence if marks else "No two systems differ significantly"
+        elif len(marks) == 2:
+            sentence = f"{_BETTER} significantly better, {_WORSE} worse than {baseline}"
+        elif marks:
+            (mark,) = marks
+            word = "better" if mark == _BETTER else "worse"
+            sentence = f"{mark} significantly {word} than {baseline}"
+        else:
+            sentence = f"No system differs significantly from {baseline}"
+        yield f"{sentence} ({'; '.join(self._describe_test())})."
+        if self._average_columns:
+            test_text = "a t-test that adds the variances of the collections (Welch)"
+            if self._settings.test == "randomization":
+                test_text = (
+                    "flips of the signs of all queries, each collection with the same weight"
+                )
+            yield f"Average: the mean of the collections; its marks are by {test_text}."
+
+    def _describe_test(self) -> Iterator[str]:
+        """Yield the test, the correction with its family, and the level."""
+        settings = self._settings
+        paired_word = "paired " if settings.test in ("randomization", "t") else ""
+        yield paired_word + describe_test(
+            [column.result for column in self._measure_columns], settings
+        )
+        if settings.test == "bayes":
+            yield f"with a probability of at least {settings.decisive_probability:g}"
+            return
+        n_comparisons = {
+            column.collection: column.result.comparisons for column in self._measure_columns
+        }
+        comparisons_text = format_count(max(n_comparisons.values()), "comparison")
+        scope = "all measures" if settings.family == "all" else "each measure"
+        scope = f" of {scope}" if len(self._measure_columns) > len(self.found) else ""
+        if len({*n_comparisons.values()}) > 1:
+            comparisons_text = (
+                " and ".join(f"{n:,} ({name})" for name, n in n_comparisons.items())
+                + " comparisons"
+            )
+        elif len(n_comparisons) > 1:
+            scope += " on each collection"
+        correction = CORRECTIONS.get(settings.correction, "uncorrected")
+        if {*n_comparisons.values()} != {1}:
+            yield (
+                f"{correction}, {comparisons_text}{scope}"
+                if correction == "uncorrected"
+                else f"{correction} over {comparisons_text}{scope}"
+            )
+        yield f"p \N{LESS-THAN OR EQUAL TO} {settings.alpha:g}"
+
+    def tables(self) -> list[Table]:
+        """Return the table: a row for each system, a column for each measure."""
+        labels = [[self.letters[name], name] if self.letters else [name] for name in self.systems]
+        n_labels, columns = len(labels[0]), self._columns
+        falling = " \N{DOWNWARDS ARROW}"  # less is better
+        headings = [
+            column.result.measure + falling * (not column.result.higher_is_better)
+            for column in columns
+        ]
+        groups = [column.collection or "" for column in columns]
+        if self._has_one_measure:  # the caption names it
+            headings, groups = groups, []
+        cells = {
+            (r, c): (column, name)
+            for c, column in enumerate(columns, n_labels)
+            for r, name in enumerate(self.systems)
+        }
+        marks = {place: self._superscript(*cell) for place, cell in cells.items()}
+        best, second = (
+            frozenset(
+                place
+                for place, (column, name) in cells.items()
+                if name in column.systems_at_place(rank)
+            )
+            for rank in (1, 2)
+        )
+        begins_with_baseline = (
+            self.marks == "daggers" and self.systems[0] == self._settings.baseline
+        )
+        return [
+            Table(
+                [*[""] * (n_labels - 1), "System", *headings],
+                [
+                    [*label, *(column.format_mean(name) for column in columns)]
+                    for label, name in zip(labels, self.systems, strict=True)
+                ],
+                (),
+                n_labels,
+                best,
+                frozenset({1} if begins_with_baseline and len(labels) > 2 else ()),
+                self.caption,
+                underlined_cells=second,
+                superscripts={place: mark for place, mark in marks.items() if mark},
+                group_headings=[*[""] * n_labels, *groups] if groups else (),
+                label=self.style.label or "",
+                wide=self.style.wide,
+                upright=self._has_one_measure and len(columns) > _MAX_LEVEL_HEADINGS,
+            )
+        ]
+
+    def _draw_table(self, table: Table, width: int | None, color: bool) -> str:
+        return to_text(table, width=width, color=color, signs=not color)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row for each collection, measure and system; a missing number is None."""
+        return self._rows_as_dicts(
+            (
+                column.collection,
+                column.result.measure,
+                column.n_queries,
+                name,
+                self.letters.get(name),
+                *((system.mean, system.low, system.high) if system else (None,) * 3),
+                column.place_of_system.get(name),
+                self._superscript(column, name),
+            )
+            for column in self._columns
+            for name in self.systems
+            for system in [column.systems.get(name)]
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain values, as for JSON, with how it was made."""
+        return {
+            "caption": list(self.caption),
+            "marks": self.marks,
+            "systems": list(self.systems),
+            "letters": dict(self.letters),
+            "collections": [
+                {
+                    "name": name,
+                    "queries": len(comparison.aligned.query_ids),
+                    "settings": comparison.settings.to_dict(),
+                    "recipe": dict(comparison.aligned.recipe),
+                }
+                for name, comparison in self.found.items()
+            ],
+            "rows": self.rows(),
+            "notes": [note.to_dict() for note in self.notes],
+        }
+
+
+def _format_ranges(numbers: Sequence[int]) -> str:
+    """Return numbers as text, with consecutive numbers as ranges.
+
+    >>> _format_ranges([1, 2, 3, 5, 6])
+    '1\u20133,5,6'
+    """
+    parts: list[str] = []
+    for _, run in groupby(enumerate(numbers), lambda pair: pair[1] - pair[0]):
+        texts = [str(n) for _, n in run]
+        is_long = len(texts) > 2
+        parts += [f"{texts[0]}\N{EN DASH}{texts[-1]}"] if is_long else texts
+    return ",".join(parts)

@@ -1,0 +1,184 @@
+"""Lists of rows: tuples, dicts, and objects with named fields, for judgments and runs."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from functools import partial
+from operator import attrgetter, itemgetter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cranfield.errors import InputError
+from cranfield.formats.block import SIZES, Cells, Errors, Load, Role, Rows
+from cranfield.formats.columns import COLUMNS, ColumnsLike, Side
+from cranfield.formats.fields import choose_fields, find_objects
+from cranfield.formats.frames import is_table, list_to_arrow, make_table_rows, read_each_row
+from cranfield.formats.header import list_columns, take_columns
+from cranfield.formats.list_cells import holds_lists
+from cranfield.formats.objects import READ_ONCE_HINT, refuse_lists_of_ids
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def is_row(data: object) -> bool:
+    """Tell whether the object is a row: (query, document), with a number, or has named fields."""
+    if isinstance(data, Mapping):
+        return any(
+            not isinstance(value, Mapping | list | tuple | Set) for value in data.values()
+        ) and all(isinstance(name, str) for name in data)
+    if hasattr(data, "_fields") or (hasattr(data, "query_id") and not is_table(data)):
+        return True  # a table has its columns as attributes
+    return (
+        isinstance(data, tuple | list)
+        and len(data) in (2, 3)
+        and all(isinstance(cell, str | int | float | np.generic) for cell in data)
+        and not all(isinstance(cell, float) for cell in data)
+    )
+
+
+def list_rows(
+    data: Iterable[Any], side: Side, user_columns: ColumnsLike | None, errors: Errors
+) -> Rows:
+    """Return the rows in a list of tuples (query, document, number), named tuples, or dicts.
+
+    A run's rows of two values, (query, document), are in the order of the ranking.
+    """
+    hint = READ_ONCE_HINT if isinstance(data, Iterator) else None
+    rows = list(data)
+    if not user_columns:
+        refuse_lists_of_ids(rows, side)
+    if not rows:
+        raise InputError("holds no rows", source=side.name_in_errors, hint=hint)
+    names, make_reader = _find_fields(rows[0], side, user_columns)
+    object_rows = ObjectRows(rows, names, make_reader, side, user_columns)
+    if object_rows.list_columns and holds_lists(object_rows, user_columns):
+        return object_rows
+    are_plain = make_reader is itemgetter and not isinstance(rows[0], Mapping)  # read by position
+    if are_plain:
+        n = len(names)
+
+        def check_row(row: Any) -> Any:
+            if isinstance(row, tuple | list) and len(row) == n:
+                return row
+            raise InputError(f"expected {n} values, as in the first row, got {row!r:.80}")
+
+        rows = read_each_row(rows, check_row, [None] * n, "columns", side, errors)
+
+    def convert_column(role: Role, position: int, errors: Errors) -> "pa.Array":
+        name = names[position]
+        read_field = _make_field_reader(make_reader(position if are_plain else name), name)
+        cells = read_each_row(rows, read_field, None, "columns", side, errors)
+        return list_to_arrow(cells, name, role, side, errors)
+
+    is_ranking = are_plain and len(names) == 2
+    return make_table_rows(names, convert_column, side, user_columns, errors, "rows", is_ranking)
+
+
+class ObjectRows(Rows):
+    """The rows of dicts, or of objects with named fields, whose cells hold several documents.
+
+    `make_reader` takes the name of a field and returns a function that reads it from a row.
+    """
+
+    def __init__(
+        self,
+        rows: Sequence[Any],
+        column_names: Sequence[str],
+        make_reader: Callable[[Any], Callable[[Any], Any]],
+        side: Side,
+        user_columns: ColumnsLike | None,
+    ) -> None:
+        self._objects, self._make_reader = rows, make_reader
+        fields_of_column = find_objects(row for row in rows if isinstance(row, Mapping))
+        self._fields, user_columns = choose_fields(
+            column_names, fields_of_column, side, user_columns
+        )
+        self.column_names = all_names = [*column_names, *self._fields]
+
+        def first_cell(position: int) -> Any:
+            name = all_names[position]
+            return [] if name in self._fields else _read_or_none(make_reader(name), rows[0])
+
+        positions = take_columns(all_names, side, user_columns, side.name_in_errors, first_cell)
+        self.list_columns = list_columns(all_names, positions, side, user_columns, first_cell)
+        self.description, self.name = "rows with lists", side.name_in_errors
+
+    def cells(self) -> Iterator[Cells]:
+        """Yield the cells of `list_columns`; None for a field that a row lacks."""
+
+        def find_line(first_row: int, row: int) -> tuple[None, str]:
+            """Return no line number, and the text of the row."""
+            return None, f"row {first_row + row}: {self._objects[first_row + row]!r:.120}"
+
+        readers = list(map(self._make_cell_reader, self.list_columns.values()))
+        for begin in range(0, len(self._objects), SIZES.lists):
+            rows = self._objects[begin : begin + SIZES.lists]
+            cells = [_read_cells(readers, row) for row in rows]
+            yield Cells.from_rows(self.list_columns, cells, partial(find_line, begin))
+
+    def _make_cell_reader(self, name: str) -> Callable[[Any], Any]:
+        """Return a function that reads a column, or a field of the objects in its lists."""
+        field = self._fields.get(name)
+        if field is None:
+            return partial(_read_or_none, self._make_reader(name))
+        read_column = self._make_reader(field.column)
+        return lambda row: field.read_cell(_read_or_none(read_column, row))
+
+    def read_side(self, side: Side, user_columns: ColumnsLike) -> Rows:
+        """Return the rows of the same objects as judgments, or as a run, with stated columns."""
+        return list_rows(self._objects, side, user_columns, "skip")
+
+    def blocks(self, roles: Iterable[Role], errors: Errors) -> Iterator[Load]:
+        """Raise an error: these rows are read as cells."""
+        raise NotImplementedError
+
+
+def _read_cells(readers: Sequence[Callable[[Any], Any]], row: Any) -> Sequence[Any] | InputError:
+    """Return the cells that the readers find in a row, or the error of the first that fails."""
+    try:
+        return [read(row) for read in readers]
+    except InputError as error:
+        return error
+
+
+def _read_or_none(read: Callable[[Any], Any], row: Any) -> Any:
+    """Return what a reader finds in a row; None for a row without the field."""
+    try:
+        return read(row)
+    except (AttributeError, KeyError, TypeError, IndexError):
+        return None
+
+
+def _find_fields(
+    row: Any, side: Side, user_columns: ColumnsLike | None
+) -> tuple[list[str], Callable[[Any], Callable[[Any], Any]]]:
+    """Return the names of a row's fields, and a function that makes a reader of a field."""
+    default_names = ["query_id", "doc_id", side.number_name]
+    if isinstance(row, Mapping):
+        return list(row), itemgetter
+    if hasattr(row, "_fields"):
+        return list(row._fields), attrgetter
+    if hasattr(row, "query_id"):
+        public_names = [column.public for column in COLUMNS.values() if side in column.sides]
+        return [name for name in public_names if hasattr(row, name)], attrgetter
+    if isinstance(row, tuple | list):
+        if any(isinstance(column, int) for column in (user_columns or {}).values()):
+            return [f"column {i}" for i in range(1, len(row) + 1)], itemgetter
+        return default_names[: len(row)], itemgetter
+    raise InputError(
+        f"row 0: expected ({', '.join(default_names)}), got {row!r:.80}",
+        source=side.name_in_errors,
+        kind="columns",
+    )
+
+
+def _make_field_reader(read: Callable[[Any], Any], name: str) -> Callable[[Any], Any]:
+    """Return a reader of a field that raises InputError for a row without the field."""
+
+    def read_field(row: Any) -> Any:
+        try:
+            return read(row)
+        except (AttributeError, KeyError, TypeError):
+            raise InputError(f"has no {name!r}: {row!r:.80}") from None
+
+    return read_field
