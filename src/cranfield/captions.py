@@ -118,6 +118,10 @@ class WithTexts(Shown):
             tables[-1] = replace(tables[-1], notes=[*missing, *tables[-1].notes])
         return tables
 
+    @property
+    def _measure_names(self) -> Iterable[str]:
+        return self.plain_result._measure_names
+
     def _draw_table(self, table: Table, width: int | None, color: bool) -> str:
         return self.plain_result._draw_table(table, width, color)
 

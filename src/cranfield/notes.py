@@ -1,9 +1,10 @@
 """Notes: remarks beside numbers, each with a code and a severity."""
 
 import os
+import re
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, get_args
 
@@ -99,26 +100,25 @@ def lines_below_table(legend: Iterable[str], notes: Iterable[Note]) -> list[str]
     ]
 
 
-_MAX_NAMED = 10  # sources that are all named
-_N_FIRST_NAMED = 3
+def join_names(names: Sequence[str], max_names: int = 3) -> str:
+    """Return the first `max_names` names, and how many more there are.
 
-
-def _join_names(names: Sequence[str]) -> str:
-    if len(names) <= _MAX_NAMED:
-        return ", ".join(names)
-    return f"{', '.join(names[:_N_FIRST_NAMED])} and {len(names) - _N_FIRST_NAMED:,} more"
+    >>> join_names(["a", "b", "c"], 2)
+    'a, b, and 1 more'
+    """
+    ending = f", and {len(names) - max_names:,} more" if len(names) > max_names else ""
+    return ", ".join(names[:max_names]) + ending
 
 
 def merge_notes(
     notes_with_source: Iterable[tuple[str, Note]],
     n_sources: int | None = None,
-    join_names: Callable[[Sequence[str]], str] = _join_names,
 ) -> list[Note]:
     """Return each note once, with the sources that it applies to.
 
     `notes_with_source` has (source, note); a source without a name is not mentioned, nor are the
-    sources of a note that applies to all `n_sources`. `join_names` makes one text of names; of
-    more than ten, the first three are named, and the others counted.
+    sources of a note that applies to all `n_sources`. Of more than three, the others are counted.
+    Notes on ties become one.
 
     >>> note = Note("ties", "info", "2 documents are tied.")
     >>> [str(merged) for merged in merge_notes([("a", note), ("b", note)])]
@@ -129,10 +129,40 @@ def merge_notes(
     sources: dict[Note, list[str]] = {}
     for source, note in notes_with_source:
         sources.setdefault(note, []).append(source)
-    return [
+    ties = [note for note in sources if not note.is_grave and re.fullmatch(_TIES, note.text)]
+    is_joint = dict.fromkeys(sources, False)
+    if sum(len(sources[note]) for note in ties) > 1:
+        is_joint |= dict.fromkeys(ties, True)
+    merged_notes = [
         note.add_source(join_names(names)) if any(names) and len(names) != n_sources else note
         for note, names in sources.items()
+        if not is_joint[note]
     ]
+    return [*merged_notes, *_join_ties((sources[note], note) for note in sources if is_joint[note])]
+
+
+RANK_ORDERS_TIES = "--order rank takes the rank column."
+_TIES = r"[\d,]+ documents are tied(.*?): (.*?)(?:, descending)?\.( --.*)?"
+MAX_WIDTH = 80  # characters of a line, where possible
+
+
+def _join_ties(names_and_notes: Iterable[tuple[Sequence[str], Note]]) -> Iterator[Note]:
+    """Yield one note for all notes on ties with the same rule, the sources with most ties first."""
+    counts_of_rule: dict[str, dict[str, int]] = {}
+    remedy_of_rule: dict[str, str] = {}
+    for names, note in names_and_notes:
+        place, rule, remedy = re.sub(_TIES, r"\1\n\2\n\3", note.text).split("\n")
+        lead = f"Ties{place}, {rule}"
+        counts_of_rule.setdefault(lead, {}).update(dict.fromkeys(names, note.count or 0))
+        remedy_of_rule[lead] = remedy_of_rule.get(lead) or remedy
+    for lead, count_of_name in counts_of_rule.items():
+        counts = sorted(count_of_name.items(), key=lambda pair: (-pair[1], pair[0]))
+        (name, n), *other_counts = counts
+        parts = [f"{name} {n:,} documents", *(f"{name} {n:,}" for name, n in other_counts)]
+        lines = [f"{lead}: {join_names(parts, n_names)}." for n_names in (3, 2, 1)]
+        line = next((line for line in lines if len(line) <= MAX_WIDTH), lines[-1])
+        total = sum(count_of_name.values())
+        yield Note("ties", "info", line + remedy_of_rule[lead], count=total)
 
 
 def warn_about(notes: Iterable[Note]) -> None:

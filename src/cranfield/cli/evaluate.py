@@ -20,7 +20,7 @@ from cranfield.cli.data import (
     open_inputs,
     threads_options,
 )
-from cranfield.cli.terminal import Format, piped_format_option, print_note, query_texts_option, show
+from cranfield.cli.terminal import Format, format_option, print_note, query_texts_option, show
 from cranfield.cli.way import Way, choose_alternative
 from cranfield.comparison.comparing import ComparingOptions
 from cranfield.comparison.level import Level
@@ -122,7 +122,7 @@ def command(
     level: Level = flags.family_options(Level, group="Statistics"),
     of_intervals: Sequence[ComparingOptions] = flags.added_options("intervals"),
     threads: Threads = threads_options,
-    form: Format = piped_format_option,
+    form: Format = format_option,
 ) -> None:
     """Score runs against judgments.
 

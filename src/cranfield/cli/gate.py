@@ -121,7 +121,7 @@ def command(
     query_texts: str | None = query_texts_option,
     judging: Judging = judging_options,
     data: DataOptions = data_options,
-    form: Format = format_options("table", Gate.forms),
+    form: Format = format_options(Gate.forms),
 ) -> None:
     """Fail if a run is worse than the baseline by a margin, or not good enough.
 
@@ -149,9 +149,10 @@ def command(
     options |= system_files.extension_options(families)
     # Without margins, at_least names the measures.
     measures = system_files.measures(DEFAULT_MEASURES) if names or baseline is not None else None
-    if settings.at_least is not None and not saved:  # --rel is for these measures, too
+    if settings.at_least is not None and rel is not None and not saved:  # it is for these, too
         options["at_least"] = resolve_at_least(
-            settings.at_least, lambda text: flags.parse_measures([text], DEFAULT_MEASURES, rel)
+            settings.at_least,
+            lambda text: map(str, flags.parse_measures([text], DEFAULT_MEASURES, rel)),
         )
     judgments, opened_runs = system_files.read(files)
     if baseline_file is not None:

@@ -165,11 +165,8 @@ def refuse_outputs(outputs: Sequence[str]) -> None:
             )
 
 
-def format_options(default: str | None, forms: Mapping[str, str] = FORMS) -> Any:
-    """Declare `--format`, `--formulas` and `-o` as one parameter, a Format.
-
-    Without a default, it is a table on a terminal, else tsv. `forms` are those of the result.
-    """
+def format_options(forms: Mapping[str, str] = FORMS) -> Any:
+    """Declare `--format`, `--formulas` and `-o` as one parameter, a Format among `forms`."""
 
     def check_paths(
         _: click.Context, __: click.Parameter, paths: tuple[str, ...]
@@ -178,28 +175,24 @@ def format_options(default: str | None, forms: Mapping[str, str] = FORMS) -> Any
             form_of(path, forms)  # raises OptionError before data is read
         return paths
 
-    def make_format(
-        form: str | None, formulas: Formulas | None, outputs: tuple[str, ...]
-    ) -> Format:
-        name = form or default or ("table" if is_terminal() else "tsv")
+    def make_format(form: str, formulas: Formulas | None, outputs: tuple[str, ...]) -> Format:
         if formulas is not None and not {"csv", "tsv"} & {
-            name,
+            form,
             *(form_of(path, forms) for path in outputs),
         }:
-            raise OptionError(f"--formulas is for --format csv and tsv: this prints {name}")
+            raise OptionError(f"--formulas is for --format csv and tsv: this prints {form}")
         refuse_outputs(outputs)
-        return Format(name, formulas or "plain", outputs)
+        return Format(form, formulas or "plain", outputs)
 
     options = {
         "form": flags.option(
             "--format",
             group="Output",
             type=click.Choice(list(forms)),
-            default=default,
-            show_default=default is not None,
+            default="table",
+            show_default=True,
             help="How to print. csv, tsv and jsonl are rows for programs, with notes on the "
-            "standard error; json has everything."
-            + ("" if default else "  [default: table on a terminal, else tsv]"),
+            "standard error; json has everything.",
         ),
         "formulas": flags.option(
             group="Output",
@@ -221,8 +214,7 @@ def format_options(default: str | None, forms: Mapping[str, str] = FORMS) -> Any
     return flags.combined_options(make_format, options)
 
 
-format_option = format_options("table")
-piped_format_option = format_options(None)
+format_option = format_options()
 
 
 query_texts_option = flags.option(

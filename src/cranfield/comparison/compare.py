@@ -123,6 +123,7 @@ def compare_scores(
     extensions add columns that take long.
     """
     names, query_ids = aligned_scores.system_names, aligned_scores.query_ids
+    has_first_baseline = settings.baseline is None and not settings.all_pairs and len(names) > 1
     if not settings.all_pairs:
         baseline = names[0] if settings.baseline is None else settings.baseline
         settings = replace(settings, baseline=aligned_scores.find_baseline(baseline))
@@ -159,7 +160,8 @@ def compare_scores(
         if cells is all_cells[0]:
             notes += _note_families(cells, tests, [p for p, _ in corrections])
     notes += [note for block in blocks for note in block.notes()]
-    return Comparison(aligned_scores, settings, tuple(results), (*aligned_scores.notes, *notes))
+    all_notes = (*aligned_scores.notes, *notes)
+    return Comparison(aligned_scores, settings, tuple(results), all_notes, has_first_baseline)
 
 
 MANY_DIFFERENCES = 2_000_000  # pairs x queries: more are compared without flips
@@ -217,15 +219,12 @@ def _note_families(
     n = sum(map(len, adjusted_p))
     if len(cells) == 1 or settings.family == "all" or settings.correction == "none" or not n:
         return
-    text = (
-        "Each measure is corrected separately; family='all' (--family all) corrects over all "
-        f"{n:,} comparisons"
-    )
+    text = f"Corrected for each measure; --family all: over all {n:,}"
     is_marked = np.concatenate(adjusted_p) <= settings.alpha
     if settings.correction in CORRECTIONS and is_marked.any():
         family_p = np.concatenate([p for p, _ in _correct_family(cells, tests)])
         n_left = int(np.count_nonzero(is_marked & (family_p <= settings.alpha)))
-        text += f", and keeps {n_left:,} of {int(np.count_nonzero(is_marked)):,} marks"
+        text += f", which keeps {n_left:,} of {int(np.count_nonzero(is_marked)):,} marks"
     yield Note("family", "info", f"{text}.", count=n)
 
 

@@ -1,13 +1,15 @@
 """Comparison: the result of `compare`, as tables, rows and plain values."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 
 from cranfield.comparison.aligned_scores import AlignedScores
 from cranfield.comparison.extra_columns import join_columns
+from cranfield.comparison.judged_share import judged_legend
 from cranfield.comparison.result import Change, Pair, Result
 from cranfield.comparison.scale import to_compared_unit
 from cranfield.comparison.score_columns import canonical_name
@@ -17,16 +19,17 @@ from cranfield.comparison.tables import (
     changes_table,
     comparison_table,
     differences_table,
+    mark_legend,
     means_table,
 )
 from cranfield.errors import check_choice
 from cranfield.measures import Measure
-from cranfield.notes import Note, merge_notes
+from cranfield.notes import Note, lines_below_table, merge_notes
 from cranfield.options import check_option, whole_check
-from cranfield.render.numbers import format_names
 from cranfield.render.shown import Shown
-from cranfield.render.table import Table
+from cranfield.render.table import Table, put_lines_last
 
+_ALL_MARKS_STAY = r"keeps (\S+) of \1 marks"  # of a note that tables leave out
 _COLUMNS = [name for name in Pair.names() if name != "changes"]
 
 
@@ -52,6 +55,7 @@ class Comparison(Shown):
     settings: Settings
     results: Sequence[Result]
     data_notes: tuple[Note, ...]
+    has_first_baseline: bool = False  # whether the baseline is the first system, as none was named
 
     def __getitem__(self, measure: str | Measure) -> Result:
         """Return the result of one measure on all queries."""
@@ -60,12 +64,25 @@ class Comparison(Shown):
     @property
     def notes(self) -> tuple[Note, ...]:
         """The notes on each result, with its measure, and on the data."""
-        named_notes = (
-            (" of ".join(filter(None, (result.measure, result.slice_label))), note)
-            for result in self.results
-            for note in result.notes
-        )
-        return (*merge_notes(named_notes, join_names=format_names), *self.data_notes)
+        return (*self._merge_result_notes(), *self.data_notes)
+
+    def _merge_result_notes(self, n_results: int | None = None) -> list[Note]:
+        """Return each note on results once, with the results that it applies to, unless to all.
+
+        Of `n_results`, the number of all, the measure is not named if it is the only one.
+        """
+        names_measures = n_results is None or len(self.aligned.measures) > 1
+        named_notes = []
+        for result in self.results:
+            for note in result.notes:
+                is_named = n_results and note.text.startswith(f"{result.measure}:")
+                measure = result.measure if names_measures and not is_named else ""
+                named_notes.append((" of ".join(filter(None, (measure, result.slice_label))), note))
+        return merge_notes(named_notes, n_results)
+
+    @property
+    def _measure_names(self) -> Sequence[str]:
+        return self.aligned.measures
 
     def slice(self, measure: str | Measure, name: str | None, label: str | None = None) -> Result:
         """Return the result of one measure on the queries of one slice of one label.
@@ -135,42 +152,74 @@ class Comparison(Shown):
     def tables(self, *, means: bool = False, changes: int = 0) -> list[Table]:
         """Return a table for each measure; then, if there are slices, one for each label.
 
+        The lines that explain all of them are below the last.
+
         `means` adds each system's mean with its own interval. `changes` is how many queries of each
         pair to list on which the system is worse, the worst first, and how many on which it is
         better. Raises OptionError if it is not a count.
         """
         n_changes = check_option("changes", changes, whole_check(0))
+        measures = self.aligned.measures
         tables: list[Table] = []
-        labels = dict.fromkeys(result.label for result in self.results)
-        for measure in self.aligned.measures:
-            for label in labels:
-                key = measure, label
-                label_results = [
-                    result for result in self.results if (result.measure, result.label) == key
-                ]
-                notes = () if tables else self.data_notes  # once
-                tables.append(comparison_table(label_results, self.settings, notes))
-                for block in self.aligned.extra_columns if label is None else ():
-                    tables += block.tables(label_results[0], self.settings)
-                if label is None:
-                    differences = differences_table(label_results[0], self.settings)
-                    tables += [] if differences is None else [differences]
-            result = self[measure]
-            if means and len(result.systems) > 1:
-                tables.append(means_table(result, self.settings))
-            if n_changes and result.pairs:
-                tables.append(changes_table(result, self._most_changed(result, n_changes)))
+        named_legends: list[tuple[str, Note]] = []
+        for measure in measures:
+            measure_tables = self._list_tables(measure, means=means, n_changes=n_changes)
+            lines = dict.fromkeys(line for table in measure_tables for line in table.notes)
+            named_legends += [
+                ("" if measure in line else measure, Note("legend", "info", line)) for line in lines
+            ]
+            if tables and tables[0].title[1:] == measure_tables[0].title[1:]:
+                first_table = replace(measure_tables[0], title=measure_tables[0].title[:1])
+                measure_tables = [first_table, *measure_tables[1:]]
+            tables += measure_tables
+        legend_lines = [
+            *mark_legend(self.results, self.settings),
+            *map(str, merge_notes(named_legends, len(measures))),
+            *judged_legend(self.results),
+        ]
+        result_notes = self._merge_result_notes(len(self.results))
+        notes = [
+            note
+            for note in (*result_notes, *self.data_notes)
+            if not re.search(_ALL_MARKS_STAY, note.text)
+        ]
+        if self.has_first_baseline:
+            names = self.aligned.system_names
+            text = f"Baseline: {names[0]}, the first of {len(names):,}."
+            notes.append(Note("baseline", "info", text))
+        return put_lines_last(tables, lines_below_table(legend_lines, notes))
+
+    def _list_tables(self, measure: str, *, means: bool, n_changes: int) -> list[Table]:
+        """Return the tables of a measure, each with the legend of its columns below."""
+        tables = []
+        result = self[measure]
+        for label in dict.fromkeys(result.label for result in self.results):
+            key = measure, label
+            label_results = [
+                result for result in self.results if (result.measure, result.label) == key
+            ]
+            tables.append(comparison_table(label_results, self.settings))
+            for block in self.aligned.extra_columns if label is None else ():
+                tables += block.tables(label_results[0], self.settings)
+            differences = None if label else differences_table(result, self.settings)
+            tables += [] if differences is None else [differences]
+        if means and len(result.systems) > 1:
+            tables.append(means_table(result, self.settings))
+        if n_changes and result.pairs:
+            tables.append(changes_table(result, [*self._most_changed(result, n_changes)]))
         return tables
 
-    def _most_changed(self, result: Result, n: int) -> list[tuple[Pair, Change]]:
-        """Return of each pair the n changes that lose most, then the n changes that gain most."""
-        most_changed: list[tuple[Pair, Change]] = []
+    def _most_changed(
+        self, result: Result, n: int
+    ) -> Iterator[tuple[Pair, list[Change], list[Change]]]:
+        """Yield of each pair the n changes that lose most, and the n changes that gain most."""
         for pair in result.pairs:
             changes = self._list_changes(result, pair.system, pair.other)
-            for is_better in (False, True):
-                side_changes = [change for change, gain in changes if (gain > 0) == is_better]
-                most_changed += [(pair, change) for change in side_changes[:n]]
-        return most_changed
+            losses, gains = (
+                [change for change, gain in changes if (gain > 0) == is_better][:n]
+                for is_better in (False, True)
+            )
+            yield pair, losses, gains
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a row for each measure, slice and pair; what does not exist is None.

@@ -42,8 +42,8 @@ def describe_test(results: Sequence[Result], settings: Settings) -> str:
     return test
 
 
-def describe_method(results: Sequence[Result], settings: Settings) -> list[str]:
-    """Return the line that names the test, the correction and alpha, for a table of results."""
+def describe_method(results: Sequence[Result], settings: Settings) -> str:
+    """Return the line that names the test and the correction, for a table of results."""
     first = results[0]
     phrases = [describe_test(results, settings)]
     if settings.test == "bayes" or settings.rope is not None:
@@ -64,8 +64,7 @@ def describe_method(results: Sequence[Result], settings: Settings) -> list[str]:
                 if correction
                 else f"uncorrected, {comparisons_phrase}"
             )
-    phrases.append(f"alpha {settings.alpha:g}")
-    return ["; ".join(phrases)]
+    return "; ".join(phrases)
 
 
 def describe_marking_test(result: Result, settings: Settings) -> str:

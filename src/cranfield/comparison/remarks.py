@@ -250,13 +250,8 @@ def _note_doubts(
         text = f"{subject_phrase}{': ' * bool(change_texts)}{', '.join(change_texts)}. {_SO_FEW}."
         yield Note("few-changes", "warning", text, n_changed, _pair_name(pair, settings))
     if skewed_pairs := pairs_of_doubt.get("skewed"):
-        text = (
-            "Skewed differences (a few large ones to one side): "
-            f"{format_names([_pair_name(pair, settings) for pair in skewed_pairs])}. {n_units:,} "
-            f"{unit_words} are few for these: every test then gives more false alarms, and every "
-            "interval misses more often, than alpha says. Look at the large ones (compare "
-            "--changes 5); do not rely on a p near alpha; more queries help."
-        )
+        pair_names = format_names([_pair_name(pair, settings) for pair in skewed_pairs])
+        text = f"Skewed differences: {pair_names}. Trust no p near {settings.alpha:g}."
         yield Note("skewed", "warning", text, n_units, count=len(skewed_pairs))
 
 

@@ -5,15 +5,13 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from cranfield.comparison.effects import FEW_UNITS
-from cranfield.comparison.judged_share import judged_share_sentences, unjudged_legend
+from cranfield.comparison.judged_share import unjudged_legend
 from cranfield.comparison.method import deciding_p_name, describe_method, mark_condition
 from cranfield.comparison.result import Change, Outcome, Pair, Result, System
 from cranfield.comparison.sequential import CLEAR
 from cranfield.comparison.settings import Settings
 from cranfield.explanation.pointer import explain_hint
-from cranfield.measures import Measure, parse
-from cranfield.measures.parameters import Depth
-from cranfield.notes import Note, lines_below_table, merge_notes
+from cranfield.notes import MAX_WIDTH
 from cranfield.render.numbers import (
     format_interval,
     format_names,
@@ -27,10 +25,11 @@ from cranfield.render.table import Column, Table, legend, select_shown
 
 MARKS = {"better": "^", "worse": "v", None: " "}
 _WIDEST_MATRIX = 12  # systems
+_MAX_NAMED = 3  # systems in a sentence
 _INTERVALS = {
     "randomization": "the values that the test does not reject",
-    "t": "by Student's t",
-    "bca": "by the BCa bootstrap",
+    "t": "its interval by Student's t",
+    "bca": "its interval by the BCa bootstrap",
 }
 
 
@@ -43,22 +42,16 @@ class _SystemRow(NamedTuple):
     pair: Pair | None = None
 
 
-def comparison_table(
-    results: Sequence[Result], settings: Settings, notes: Sequence[Note] = ()
-) -> Table:
+def comparison_table(results: Sequence[Result], settings: Settings) -> Table:
     """Return the table of one measure: on all queries, or on each slice of one label.
 
     With a baseline, it has a row for the baseline and then for each pair; of all pairs, or of one
-    system, it has a row for each system.
+    system, it has a row for each system. Its lines below are the legend of its columns.
     """
     first = results[0]
     rows = [line for result in results for line in _list_rows(result, settings)]
     columns = select_shown(_columns(results, settings))
     n_labels = [column.heading for column in columns].index("mean")
-    named_notes = ((result.slice_label, note) for result in results for note in result.notes)
-    result_notes = merge_notes(named_notes, join_names=format_names)
-    legend_lines = [*_mark_legend(results, settings), *legend(columns)]
-    legend_lines += judged_share_sentences(results, settings)
     rankings = [row.result.ranked_systems for row in rows]
     best_and_worst = [(systems[0].mean, systems[-1].mean) for systems in rankings]
     best_rows = (
@@ -68,7 +61,7 @@ def comparison_table(
     return Table(
         [column.heading for column in columns],
         [[column.cell(row) for column in columns] for row in rows],
-        lines_below_table(legend_lines, [*result_notes, *notes]),
+        legend(columns),
         n_labels,
         frozenset((i, n_labels) for i in best_rows),
         frozenset(first_rows) - {0},
@@ -110,21 +103,21 @@ def _columns(results: Sequence[Result], settings: Settings) -> Iterator[Column]:
     yield Column(
         f"{format_percent(1 - settings.alpha)} interval",
         lambda row: format_interval(row.system.low, row.system.high, signs=False),
-        "One system: there is nothing to compare it with. The interval is that of its mean "
+        "One system: there is nothing to compare it with. Interval: of its mean "
         f"({first.units.error_method}).",
         not has_several_systems,
     )
     yield Column(
         "letters",
         lambda row: row.result.letters[row.result.systems.index(row.system)],
-        "letters: systems that share a letter do not differ significantly.",
+        "letters: systems that share a letter are not shown to differ.",
         all_pairs,
     )
     yield Column(
         "better than",
         lambda row: _count_verdicts(row, "better"),
-        "better than, worse than: the number of systems that it differs from significantly, by "
-        f"{mark_condition(first, settings)}.",
+        "better than, worse than: how many systems it differs from "
+        f"({mark_condition(first, settings)}).",
         all_pairs,
     )
     yield Column(
@@ -136,15 +129,7 @@ def _columns(results: Sequence[Result], settings: Settings) -> Iterator[Column]:
     if settings.baseline is not None and has_several_systems:
         yield from _test_columns(results, settings)
         yield from _effect_columns(results, settings)
-    if first.systems[0].judged is not None:
-        cutoff = parse(first.measure).cutoff
-        name = str(Measure("Judged", cutoff))
-        documents_phrase = f"first {cutoff}" if isinstance(cutoff, Depth) else "documents"
-        yield Column(
-            name,
-            _format_judged,
-            f"{name}: share of the system's {documents_phrase} that is judged.",
-        )
+    yield Column("Judged", _format_judged, is_shown=first.systems[0].judged is not None)
 
 
 # What a test compares, of the tests that are not about the mean.
@@ -171,19 +156,14 @@ def _test_columns(results: Sequence[Result], settings: Settings) -> Iterator[Col
     heading = "ratio" if results[0].by_ratio else "diff"
     yield _baseline_column(heading, _format_difference, _difference_legend(results, settings))
     yield _baseline_column(f"{format_percent(1 - settings.alpha)} interval", _format_interval)
-    yield _baseline_column(
-        "p",
-        lambda pair: _format_p(pair, pair.p),
-        f"p: how often chance alone gives {_AS_LARGE.get(settings.test, 'a difference')} as large, "
-        "in either direction.",
-        has_p,
-    )
+    event = f"gives {_AS_LARGE[settings.test]} as large" if settings.test in _AS_LARGE else ""
+    correction = f", corrected for {results[0].comparisons:,} comparisons"
     yield _baseline_column(
         p_corrected,
         lambda pair: _format_p(pair, pair.p_adjusted),
-        f"{p_corrected}: corrected for all comparisons.",
-        has_p and p_corrected != "p",
-        True,  # on the line of p
+        f"{p_corrected}: how often chance alone {event or 'does as much'}"
+        f"{correction * (p_corrected != 'p')}.",
+        has_p,
     )
     has_rope = not has_p or settings.rope is not None
     same_phrase = f"within {settings.rope:g} of 0" if settings.rope else "0"
@@ -206,14 +186,9 @@ def _effect_columns(results: Sequence[Result], settings: Settings) -> Iterator[C
     """Yield the columns of a pair's effect size, and of the numbers of queries that differ."""
     first, pairs = results[0], [pair for result in results for pair in result.pairs]
     yield _baseline_column(
-        "d_z",
-        lambda pair: format_number(pair.d_z, 2),
-        "d_z: the mean difference divided by the standard deviation of the queries' differences.",
-    )
-    yield _baseline_column(
         "deff",
         lambda pair: format_number(pair.design_effect, 2),
-        "deff: the design effect, by which the clusters change the variance of the difference.",
+        "deff: the design effect, by which clusters change the difference's variance.",
         first.units.n_groups is not None,
     )
     yield _baseline_column(
@@ -226,7 +201,7 @@ def _effect_columns(results: Sequence[Result], settings: Settings) -> Iterator[C
     yield _baseline_column(
         "W/T/L",
         lambda pair: f"{pair.wins}/{pair.ties}/{pair.losses}",
-        "W/T/L: queries on which the system is better, the same, worse.",
+        f"W/T/L: queries on which it is better, the same, worse than {settings.baseline}.",
     )
     yield _baseline_column(
         "unjudged",
@@ -273,7 +248,7 @@ def _title(results: Sequence[Result], settings: Settings) -> list[str]:
     baseline_phrase = "all pairs" if settings.baseline is None else f"baseline {settings.baseline}"
     if len(first.systems) == 1:
         return [heading]
-    return [f"{heading}   {baseline_phrase}", *describe_method(results, settings)]
+    return [f"{heading}   {baseline_phrase}", describe_method(results, settings)]
 
 
 def _query_counts(result: Result) -> str:
@@ -283,69 +258,62 @@ def _query_counts(result: Result) -> str:
 
 def _difference_legend(results: Sequence[Result], settings: Settings) -> str:
     """Return the legend of the difference to the baseline, and of its interval."""
-    first, level = results[0], format_percent(1 - settings.alpha)
     kinds = dict.fromkeys(pair.interval for result in results for pair in result.pairs)
-    kinds_phrase = " or ".join(_INTERVALS[kind] for kind in kinds if kind in _INTERVALS)
-    difference_phrase = "diff: mean difference to"
-    interval_phrase = f"its {level} interval{f' ({kinds_phrase})' if kinds_phrase else ''}"
+    interval_phrase = " or ".join(_INTERVALS[kind] for kind in kinds if kind in _INTERVALS)
     if settings.test == "bayes":
-        interval_phrase = f"its {level} credible interval"
-    if first.by_ratio:
-        difference_phrase = f"ratio: {first.measure}, a geometric mean, divided by that of"
-        interval_phrase += "; differences of the queries' logarithms are tested"
-    legend_text = f"{difference_phrase} {settings.baseline}, and {interval_phrase}."
-    if deciding_p_name(first, settings) != "p":
-        no_difference = "1" if first.by_ratio else "0"
-        legend_text += (
-            f" Each interval is for one pair, uncorrected: it may exclude {no_difference} although "
-            "the pair has no mark."
-        )
-    return legend_text
+        interval_phrase = f"its {format_percent(1 - settings.alpha)} credible interval"
+    subject = "ratio: of the geometric means" if results[0].by_ratio else "diff: mean difference"
+    return f"{subject}; in brackets, {interval_phrase}." if interval_phrase else f"{subject}."
 
 
-def _mark_legend(results: Sequence[Result], settings: Settings) -> Iterator[str]:
-    """Yield sentences on the marks ^ and v, and on rows without a mark."""
-    verdicts = [pair.verdict for result in results for pair in result.pairs]
+def mark_legend(results: Sequence[Result], settings: Settings) -> Iterator[str]:
+    """Yield sentences on the marks ^ and v, and on rows without a mark, of all measures."""
+    pairs = [pair for result in results for pair in result.pairs]
+    verdicts = [pair.verdict for pair in pairs]
+    condition = mark_condition(results[0], settings)
     if settings.baseline is not None and any(verdicts):
-        yield f"^ better, v worse than {settings.baseline}: {mark_condition(results[0], settings)}."
-    if None in verdicts:
-        no_mark_phrase = "No mark" if any(verdicts) else "No system is marked"
-        no_mark_phrase = "Not found to differ" if settings.baseline is None else no_mark_phrase
-        yield (
-            f"{no_mark_phrase}: no evidence of a difference, which is not evidence that there is "
-            "none."
-        )
-        yield from _power_sentences(results, settings)
+        no_mark_sentence = " No mark: not shown to differ." if None in verdicts else ""
+        line = f"^ better, v worse than {settings.baseline} ({condition}).{no_mark_sentence}"
+        yield line if len(line) <= MAX_WIDTH else line.replace(f" than {settings.baseline}", "", 1)
+    elif settings.baseline is not None and verdicts:
+        yield f"No mark: not shown to differ from {settings.baseline} ({condition})."
+    if settings.baseline is not None and any(
+        pair.verdict is None and pair.low is not None and (pair.low > 0 or (pair.high or 0) < 0)
+        for pair in pairs
+    ):
+        yield "Intervals are uncorrected, each of one pair: some exclude 0 without a mark."
+    yield from _power_sentences(results, settings)
 
 
 def _power_sentences(results: Sequence[Result], settings: Settings) -> Iterator[str]:
     """Yield a sentence on the differences that pairs without a mark may have."""
-    first = results[0]
-    detectable_sizes = [
-        (pair.system, math.exp(pair.detectable) if first.by_ratio else pair.detectable)
-        for pair in first.pairs
-        if pair.verdict is None and pair.detectable
-    ]
-    is_hopeless = any(note.code == "none-significant" for note in first.notes)  # any is missed
-    if first.label is not None or not detectable_sizes or is_hopeless or settings.test in _AS_LARGE:
-        return
-    is_level_corrected = first.comparisons == 1 or settings.correction in (
+    limits: list[tuple[Result, list[str], str]] = []
+    for result in results:
+        pairs = [pair for pair in result.pairs if pair.verdict is None and pair.detectable]
+        is_hopeless = any(note.code == "none-significant" for note in result.notes)
+        if result.label is None and pairs and not is_hopeless and settings.test not in _AS_LARGE:
+            sizes = sorted(pair.detectable or 0.0 for pair in pairs)
+            ends = [format_number(math.exp(size) if result.by_ratio else size) for size in sizes]
+            limit = ends[0] if ends[0] == ends[-1] else f"{ends[0]} to {ends[-1]}"
+            limit = f"nearer to 1 than {limit}" if result.by_ratio else f"below {limit}"
+            limits.append((result, [pair.system for pair in pairs], limit))
+    is_level_corrected = results[0].comparisons == 1 or settings.correction in (
         "none",
         "holm",
         "bonferroni",
     )
-    difference_phrase = "difference smaller than this"
-    if first.by_ratio:
-        difference_phrase = "ratio between 1 and this, or 1 and 1 / this,"
-    sizes_phrase = ", ".join(f"{name} {format_number(size)}" for name, size in detectable_sizes)
-    if len(detectable_sizes) > 6 or first.letters is not None:
-        sizes = [size for _, size in detectable_sizes]
-        smallest, largest = format_number(min(sizes)), format_number(max(sizes))
-        sizes_phrase = smallest if smallest == largest else f"{smallest} to {largest}, by the pair"
-    yield (
-        f"With {_query_counts(first)}, a true {difference_phrase} is missed in over 20% of cases"
-        f"{'' if is_level_corrected else ', before correction'}: {sizes_phrase}."
-    )
+    missed_phrase = f"often missed{'' if is_level_corrected else ', before correction'}"
+    if len(limits) > 1:
+        phrases = format_names([f"{result.measure} {limit}" for result, _, limit in limits])
+        yield f"Differences {missed_phrase}: {phrases}."
+    elif limits:
+        ((result, names, limit),) = limits
+        subject = "" if result.letters or len(names) > _MAX_NAMED else f"{', '.join(names)}: "
+        if len({result.measure for result in results}) > 1:
+            subject = f"{result.measure}: {subject}"
+        kind = "ratio" if result.by_ratio else "difference"
+        sentence = f"{subject}on {_query_counts(result)} a {kind} {limit} is {missed_phrase}."
+        yield sentence if subject else sentence.capitalize()
 
 
 # ---- other tables -------------------------------------------------------------------------------
@@ -370,12 +338,9 @@ def differences_table(result: Result, settings: Settings) -> Table | None:
         rows.append([f"{n_better + 1}", *cells, *[""] * (len(systems) - 1 - n_better)])
     header = ["", *(f"- {rank}" for rank in range(1, len(systems)))]
     operation = "divided by" if result.by_ratio else "minus"
-    title = f"{result.measure}   {'ratios' if result.by_ratio else 'differences'}"
-    note = (
-        f"The mean of the row's system {operation} that of the column's, numbered as above. "
-        f"^ better, v worse: {deciding_p_name(result, settings)} at most {settings.alpha:g}."
-    )
-    return Table(header, rows, [note], title=[title])
+    kind = "ratios" if result.by_ratio else "differences"
+    note = f"{kind}: row {operation} column, numbered as above; ^ better, v worse."
+    return Table(header, rows, [note], title=[f"{result.measure}   {kind}"])
 
 
 def means_table(result: Result, settings: Settings) -> Table:
@@ -388,11 +353,8 @@ def means_table(result: Result, settings: Settings) -> Table:
         ]
         for system in result.systems
     ]
-    level = format_percent(1 - settings.alpha)
-    note = (
-        f"Each interval belongs to one system's mean ({result.units.error_method}). Systems whose "
-        "intervals overlap may still differ: see the comparison."
-    )
+    level, method = format_percent(1 - settings.alpha), result.units.error_method
+    note = f"each mean: its own interval ({method}); where two overlap, systems may still differ."
     return Table(
         ["system", "mean", f"{level} interval"],
         rows,
@@ -401,25 +363,30 @@ def means_table(result: Result, settings: Settings) -> Table:
     )
 
 
-def changes_table(result: Result, changes: Sequence[tuple[Pair, Change]]) -> Table:
-    """Return the table of the queries of each pair that get worse, and of those that get better."""
-    rows = [
-        [
-            pair.system,
-            change.query_id,
-            format_number(change.other_score),
-            format_number(change.score),
-            format_signed(change.score - change.other_score),
+def changes_table(
+    result: Result, changes: Sequence[tuple[Pair, Sequence[Change], Sequence[Change]]]
+) -> Table:
+    """Return the table of the queries of each pair that got worse, and of those that got better."""
+    rows: list[list[str]] = []
+    rules = set()
+    for pair, worse_changes, better_changes in changes:
+        rules.add(len(rows))
+        rows += [
+            [
+                pair.system,
+                change.query_id,
+                format_number(change.other_score),
+                format_number(change.score),
+                format_signed(change.score - change.other_score),
+            ]
+            for change in (*worse_changes, *better_changes)
         ]
-        for pair, change in changes
-    ]
-    pairs = [pair for pair, _ in changes]
-    rules = frozenset(i for i in range(1, len(pairs)) if pairs[i] is not pairs[i - 1])
-    other, *other_systems = {pair.other for pair in pairs} or {"other"}
+    other, *other_systems = {pair.other for pair in result.pairs}
     header = ["system", "query_id", "other" if other_systems else other, "score", "diff"]
-    heading = "the queries that get worse most, the worst first, then those that get better most"
-    notes = ["No query changes."]
-    if changes:
-        pair, change = changes[0]
-        notes = [explain_hint(result.measure, change.query_id, [pair.other, pair.system])]
-    return Table(header, rows, notes, 2, ruled_rows=rules, title=[f"{result.measure}   {heading}"])
+    title = [f"{result.measure}   the queries that got worse most, then those that got better most"]
+    for outcome, side in (("worse", 1), ("better", 2)):
+        if names := [sides[0].system for sides in changes if not sides[side]]:
+            title.append(f"{format_names(names)}: none got {outcome}")
+    notes = [explain_hint(result.measure, row[1], [other, row[0]]) for row in rows[:1]]
+    ruled_rows = frozenset(rules - {0, len(rows)})
+    return Table(header, rows, notes, 2, ruled_rows=ruled_rows, title=title)

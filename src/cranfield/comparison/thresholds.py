@@ -99,7 +99,7 @@ class Threshold:
 
 def resolve_at_least(
     at_least: Mapping[str, float] | None,
-    parse_names: Callable[[str], Iterable[object]] = canonical_names,
+    parse_names: Callable[[str], Iterable[str]] = canonical_names,
 ) -> dict[str, float]:
     """Return {canonical measure: number to reach}, given {text: number to reach}.
 
@@ -108,7 +108,7 @@ def resolve_at_least(
     """
     goal_of_measure: dict[str, float] = {}
     for text, goal in (at_least or {}).items():
-        for measure in map(str, parse_names(text)):
+        for measure in parse_names(text):
             if goal_of_measure.setdefault(measure, goal) != goal:
                 first = goal_of_measure[measure]
                 raise OptionError(f"at_least: {measure} has two numbers, {first:g} and {goal:g}")

@@ -118,9 +118,9 @@ def grades(
 
     >>> from cranfield import evaluate
     >>> print(evaluate(*grades([5, 2, 4, 0, 1]), "nDCG@5 P@5"), end="")
-     run      nDCG@5      P@5
-     ────────────────────────
-     grades   0.9659   0.8000
+     run     nDCG@5     P@5
+     ──────────────────────
+     grades  0.9659  0.8000
     <BLANKLINE>
     1 query averaged.
     Judged: these grades, and nothing else.

@@ -28,7 +28,7 @@ from cranfield.data.run_notes import (
 from cranfield.formats.block import Duplicates, FaultyRows, MemoryRows, Order, Role
 from cranfield.formats.objects import DocsOfQuery
 from cranfield.lazy import cached_property
-from cranfield.notes import Note, Severity
+from cranfield.notes import RANK_ORDERS_TIES, Note, Severity
 from cranfield.progress import hide_progress
 from cranfield.render.numbers import format_count, format_query_count, format_short
 
@@ -41,6 +41,7 @@ class RunFacts(NamedTuple):
     n_answered: int  # of the shared queries: the run has a document
     n_multi_doc: int  # of the shared queries: the run has several documents
     n_hits: int
+    n_retrieved: int  # documents, of the shared queries
     n_tied: int  # n_tied, n_all_tied and n_unsorted as in `Placement`
     n_all_tied: int
     n_unsorted: int
@@ -173,6 +174,7 @@ class MatchedRun(JudgedRun):
             int(np.count_nonzero(match.n_retrieved)),
             int(np.count_nonzero(match.n_retrieved > 1)),
             self.n_hits,
+            int(match.n_retrieved.sum()),
             placement.n_tied,
             placement.n_all_tied,
             placement.n_unsorted,
@@ -313,6 +315,8 @@ def _describe_run(judged_run: JudgedRun, order: Order) -> Iterator[Note]:
     if n_tied := facts.n_tied:
         by_rank = " in rank" if order == "rank" else ""
         text = f"{n_tied:,} documents are tied{by_rank}: {judging.tie_rule}."
+        if order == "score" and "rank" in run.extra_roles and 10 * n_tied > facts.n_retrieved:
+            text += f" {RANK_ORDERS_TIES}"
         yield Note("ties", "info", text, count=n_tied)
     if judging.drops_documents or facts.n_appended or facts.n_unjudged:
         yield from _describe_changes(judged_run)

@@ -74,17 +74,17 @@ def explain(
 recip_rank)
     Documents retrieved
     <BLANKLINE>
-     rank   document   grade
-     ───────────────────────
-     1      b              1
-     2      x              -
-     3      a              2
+     rank  document  grade
+     ─────────────────────
+     1     b             1
+     2     x             -
+     3     a             2
     <BLANKLINE>
     Judged documents retrieved, of grade 2 or more
     <BLANKLINE>
-     rank   document   grade   1 / rank
-     ──────────────────────────────────
-     3      a              2   0.333333
+     rank  document  grade  1 / rank
+     ───────────────────────────────
+     3     a             2  0.333333
     <BLANKLINE>
     A = 1 / rank in the first row, 0 if there is none = 0.333333
     Unjudged: 1 of the 3 documents retrieved, at rank 2 (x).

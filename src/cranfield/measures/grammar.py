@@ -15,6 +15,7 @@ RBP(p=0.9, gain='linear') here.
 import ast
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -29,6 +30,7 @@ from cranfield.measures.registry import (
     definitions,
     find_variant,
 )
+from cranfield.render.typed_names import TypedName, as_typed
 
 _MAX_LENGTH = 10_000
 _MAX_CUTOFFS = 10_000
@@ -43,7 +45,8 @@ _PAIR = rf"(?:[0-9]{{1,15}}|[a-z]+)=-?{NUMBER}"
 _PAIRS = rf"{_PAIR}(?:,{_PAIR})*"
 # P_5, iprec_at_recall_0.10, set_F_2.0; ndcg_at_10; P.5,10, ndcg.1=3,2=9, set_F.2
 _NAME_AND_VALUES = rf"(?P<name>.+?)(?:_(?:at_)?|\.)(?P<values>{_NUMBERS}|{_PAIRS})"
-_NAME_AND_CUTOFFS = r"(?P<name>.*[A-Za-z])(?P<cutoffs>[0-9]{1,9}(?:,[0-9]{1,9})*)"  # ndcg10, P5,10
+_NAME_AND_CUTOFFS = r"(?P<name>.*[A-Za-z])(?P<values>[0-9]{1,9}(?:,[0-9]{1,9})*)"  # ndcg10, P5,10
+_LISTS_OF_CUTOFFS = (r"(?s)[^@]*@(?P<values>.+)", _NAME_AND_VALUES, _NAME_AND_CUTOFFS)
 _NAME_AND_DECIMALS = r"(?P<name>[A-Za-z]+)(?P<decimals>\.[0-9]{1,9})"  # rbp.95
 # What goes on after a comma: nDCG@5,10; P@5,R; ndcg.1=3,2=9; and not AP,P@10.
 _CONTINUATION = rf"-?{NUMBER}|{_PAIR}|{_RANGE}|[Rr]|min\(.*\)"
@@ -93,6 +96,7 @@ def parse_all(text: str, rel: float | None = None, *, glued: bool = True) -> lis
         raise MeasureError(f"expected the text of a measure, such as 'nDCG@10', got {text!r:.80}")
     if len(text) > _MAX_LENGTH:
         raise MeasureError(f"{text[:40]!r}...: measures of {len(text):,} characters")
+    text = as_typed(text) if glued else text
     if rel is None:
         return list(_parse_cached(text, glued, tuple(USER_DEFINITIONS.values())))
     return _parse_measures(text, rel, glued)
@@ -108,16 +112,33 @@ def _parse_measures(text: str, rel: float | None, glued: bool) -> list[Measure]:
     """Return the measures in a string, each once, with `rel` where it states none."""
     measures = []
     for word in _split_words(text):
-        for measure, parameters in _read_word(word, glued):
-            definition = measure.definition
+        name, bracket, ending = word.partition("(")
+        readings = _read_word(name.replace(" ", "_") + bracket + ending, glued)
+        for measure, parameters in readings:
+            definition, typed_measure = measure.definition, measure.with_parameters(parameters)
             if rel is not None and "rel" in definition.parameters and "rel" not in parameters:
                 parameters = {**parameters, "rel": rel}
             complete_measure = measure.with_parameters(parameters)
+            if complete_measure == typed_measure:
+                complete_measure = _add_typed_name(complete_measure, word, len(readings))
             complete_measure.check_complete()
             measures.append(complete_measure)
     if not measures:
         raise MeasureError("no measure is named; try nDCG@10")
     return list(dict.fromkeys(measures))
+
+
+def _add_typed_name(measure: Measure, word: str, n_measures: int) -> Measure:
+    """Return a measure with its name as typed, the word; of several, the word with its cutoff."""
+    if n_measures == 1:
+        name = str(measure)
+        return replace(measure, typed_name=None if word == name else TypedName(name, word))
+    matches = (re.fullmatch(pattern, word) for pattern in _LISTS_OF_CUTOFFS)
+    match = next(filter(None, matches), None)
+    own_word = f"{word[: match.start('values')]}{measure.cutoff}" if match else ""
+    own_measures = _parse_measures(own_word, None, True) if match and measure.cutoff else []
+    typed_name = own_measures[0].typed_name if own_measures == [measure] else None
+    return replace(measure, typed_name=typed_name)
 
 
 def _split_words(text: str) -> list[str]:
@@ -163,7 +184,7 @@ _CLOSING_BRACKET = {"(": ")", "[": "]", "{": "}"}
 
 
 def _join_names(words: list[str]) -> list[str]:
-    """Join words that are one name, such as mean average precision@10, by `_`."""
+    """Join words that are one name, such as mean average precision@10."""
     names, start = [], 0
     while start < len(words):
         end = start + 1
@@ -171,7 +192,7 @@ def _join_names(words: list[str]) -> list[str]:
             end += 1
         while end > start + 1 and not _are_name(words[start:end]):
             end -= 1
-        names.append("_".join(words[start:end]))
+        names.append(" ".join(words[start:end]))
         start = end
     return names
 
@@ -205,7 +226,7 @@ def _read_word(word: str, may_be_glued: bool) -> _Readings:
         readings = _read_values(value_match["name"], value_match["values"])
     cutoff_match = re.fullmatch(_NAME_AND_CUTOFFS, word) if may_be_glued and not readings else None
     if cutoff_match:
-        readings = _read_name_and_cutoffs(cutoff_match["name"], cutoff_match["cutoffs"])
+        readings = _read_name_and_cutoffs(cutoff_match["name"], cutoff_match["values"])
     if not readings and word.startswith("("):
         raise _misplaced_error(word, f"P{word}@5")
     if not readings:

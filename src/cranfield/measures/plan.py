@@ -23,6 +23,7 @@ from cranfield.measures.refusals import check_fractions, check_ties, groups_erro
 from cranfield.measures.registry import DEFINITIONS, USER_DEFINITIONS, Definition
 from cranfield.measures.traits import BoundsMethod, Linearity
 from cranfield.options import finite_number
+from cranfield.render.typed_names import TypedName
 
 
 class _Documentation:
@@ -67,6 +68,7 @@ class Measure:
     # What was stated, be it as the default: where grades are fractions, `rel` has to be; and a
     # convention leaves such parameters alone.
     stated: frozenset[str] = field(default=frozenset(), compare=False)
+    typed_name: TypedName | None = field(default=None, compare=False)  # while nothing is changed
 
     def __post_init__(self) -> None:
         if self.name not in DEFINITIONS:
@@ -82,7 +84,13 @@ class Measure:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle it with its definition: another process imports what declares it."""
-        return _make_measure, (self.definition, self.cutoff, self.given, self.stated)
+        return _make_measure, (
+            self.definition,
+            self.cutoff,
+            self.given,
+            self.stated,
+            self.typed_name,
+        )
 
     @property
     def definition(self) -> Definition:
@@ -128,7 +136,9 @@ class Measure:
         if isinstance(cutoff, float):
             cutoff = np.format_float_positional(cutoff, trim="-")
         cutoff_text = "" if cutoff is None else f"@{cutoff}"
-        return self.name + write_parameters(self.given, self.definition.names.unnamed) + cutoff_text
+        parameters_text = write_parameters(self.given, self.definition.names.unnamed)
+        text = self.name + parameters_text + cutoff_text
+        return self.typed_name if self.typed_name == text else text  # equal: it tells more
 
     __repr__ = __str__
 

@@ -3,6 +3,8 @@
 import math
 from collections.abc import Sequence
 
+from cranfield.notes import join_names
+
 
 def finite_or_none(value: float) -> float | None:
     """Return a finite number, or None for NaN and infinity; never a negative zero."""
@@ -117,14 +119,7 @@ def format_query_count(n: int, n_clusters: int | None = None) -> str:
     return f"{format_count(n, 'query', 'queries')}{within}"
 
 
-def format_names(names: Sequence[str], max_names: int = 5) -> str:
-    """Return the first `max_names` names, and how many more there are.
-
-    >>> format_names(["a", "b", "c"], 2)
-    'a, b and 1 more'
-    """
-    ending = f" and {len(names) - max_names:,} more" if len(names) > max_names else ""
-    return ", ".join(names[:max_names]) + ending
+format_names = join_names  # in a sentence
 
 
 def format_bytes(n: int) -> str:

@@ -10,7 +10,7 @@ from cranfield.render.table import Table, text_width
 _MIN_LABEL_WIDTH = 16  # columns of a terminal: labels are not folded below this width
 _MIN_SENTENCE_WIDTH = 36  # nor sentences below this one
 _MAX_HEADING_LINES = 3
-_COLUMN_GAPS = (3, 2)  # blanks between columns; the second where the first is too wide
+_COLUMN_GAP = 2  # blanks between columns
 _LINE_INDENT = "  "  # before the second and further lines of a folded text
 _SENTENCE_INDENT = "      "  # before sentences below their row
 
@@ -78,18 +78,15 @@ def _table_lines(table: Table, width: int | None, color: bool) -> list[str]:
     if width is None:
         return _draw_table(table, cells, _column_widths(cells), color)
     n_columns = len(table.header)
-    for gap in _COLUMN_GAPS:
-        widths = _fit_widths(table, cells, range(n_columns), width, gap)
-        if widths is not None:
-            return _draw_table(table, cells, widths, color, gap)
+    widths = _fit_widths(table, cells, range(n_columns), width)
+    if widths is not None:
+        return _draw_table(table, cells, widths, color)
     if table.n_sentences:
         return _draw_sentences_below(table, cells, width, color)
     if table.n_labels == 1:
         transposed = table.transpose()
         new_cells = _cell_texts(transposed)
-        widths = _fit_widths(
-            transposed, new_cells, range(len(new_cells[0])), width, _COLUMN_GAPS[0]
-        )
+        widths = _fit_widths(transposed, new_cells, range(len(new_cells[0])), width)
         if widths is not None:
             return _draw_table(transposed, new_cells, widths, color)
     return _draw_column_groups(table, cells, width, color)
@@ -101,11 +98,7 @@ def _draw_sentences_below(
     """Return the lines of a table, each row followed by its sentences."""
     n_columns = table.first_sentence_column
     head = table.select_columns(range(n_columns))
-    widths, gap = None, _COLUMN_GAPS[-1]
-    for gap in _COLUMN_GAPS:
-        widths = _fit_widths(head, cells, range(n_columns), width, gap)
-        if widths is not None:
-            break
+    widths = _fit_widths(head, cells, range(n_columns), width)
     if widths is None:
         return _draw_column_groups(table, cells, width, color)
     sentence_lines = [
@@ -118,7 +111,7 @@ def _draw_sentences_below(
         for row in cells
     ]
     sentence_lines[0] = []  # the headings
-    return _draw_table(head, cells, widths, color, gap, sentence_lines)
+    return _draw_table(head, cells, widths, color, sentence_lines)
 
 
 def _draw_column_groups(
@@ -131,7 +124,7 @@ def _draw_column_groups(
     while number_columns or not lines:
         for n in range(len(number_columns), -1, -1):
             columns = [*labels, *number_columns[:n]]
-            widths = _fit_widths(table, cells, columns, width, _COLUMN_GAPS[0])
+            widths = _fit_widths(table, cells, columns, width)
             if widths is not None or n <= 1:
                 break
         number_columns = number_columns[n:]
@@ -188,7 +181,7 @@ def _smallest_widths(
 
 
 def _fit_widths(
-    table: Table, cells: Sequence[Sequence[str]], columns: Sequence[int], width: int, gap: int
+    table: Table, cells: Sequence[Sequence[str]], columns: Sequence[int], width: int
 ) -> list[int] | None:
     """Return the widths of columns that fit into `width`; None if they cannot be so narrow.
 
@@ -196,7 +189,7 @@ def _fit_widths(
     """
     for n_lines in range(1, _MAX_HEADING_LINES + 1):
         widths = _smallest_widths(table, cells, columns, n_lines)
-        spare_width = width - 1 - sum(widths) - gap * (len(widths) - 1)
+        spare_width = width - 1 - sum(widths) - _COLUMN_GAP * (len(widths) - 1)
         if spare_width >= 0:
             break
     else:
@@ -223,16 +216,17 @@ def _draw_table(
     cells: Sequence[Sequence[str]],
     widths: Sequence[int],
     color: bool,
-    gap: int = _COLUMN_GAPS[0],
     lines_below: Sequence[Sequence[str]] = (),
 ) -> list[str]:
     """Return the lines of an aligned table; `lines_below` follow each row of cells."""
     styles = {(row + 1, column): 1 for row, column in table.bold_cells}
     styles |= {(row + 1, column): 4 for row, column in table.underlined_cells}
     styles |= {(0, column): 1 for column in range(len(widths))}
-    widths = _widen_groups(table, widths, gap)
-    rule = " " + "\N{BOX DRAWINGS LIGHT HORIZONTAL}" * (sum(widths) + gap * (len(widths) - 1))
-    lines = _draw_group_headings(table, widths, gap)
+    widths = _widen_groups(table, widths)
+    rule = " " + "\N{BOX DRAWINGS LIGHT HORIZONTAL}" * (
+        sum(widths) + _COLUMN_GAP * (len(widths) - 1)
+    )
+    lines = _draw_group_headings(table, widths)
     for r, row in enumerate(cells):
         cell_lines = [
             fold_line(cell, column_width) for cell, column_width in zip(row, widths, strict=False)
@@ -255,31 +249,33 @@ def _draw_table(
                 line_texts.append(
                     styled_text + padding if table.is_text(c) else padding + styled_text
                 )
-            lines.append(" " + (" " * gap).join(line_texts).rstrip())
+            lines.append(" " + (" " * _COLUMN_GAP).join(line_texts).rstrip())
         lines += lines_below[r] if lines_below else ()
     return lines if len(cells) > 1 else [*lines, rule]
 
 
-def _widen_groups(table: Table, widths: Sequence[int], gap: int) -> Sequence[int]:
+def _widen_groups(table: Table, widths: Sequence[int]) -> Sequence[int]:
     """Return the widths of columns; the last of a group is wider if its heading needs it."""
     new_widths, first = list(widths), 0
     for name, n in table.group_spans():
         if name:
-            span = sum(new_widths[first : first + n]) + gap * (n - 1)
+            span = sum(new_widths[first : first + n]) + _COLUMN_GAP * (n - 1)
             new_widths[first + n - 1] += max(0, text_width(escape_unprintable(name)) - span)
         first += n
     return new_widths
 
 
-def _draw_group_headings(table: Table, widths: Sequence[int], gap: int) -> list[str]:
+def _draw_group_headings(table: Table, widths: Sequence[int]) -> list[str]:
     """Return the line of the groups' headings, each across its columns; none without groups."""
     span_texts, first = [], 0
     for name, n in table.group_spans():
-        span = sum(widths[first : first + n]) + gap * (n - 1)
+        span = sum(widths[first : first + n]) + _COLUMN_GAP * (n - 1)
         heading = escape_unprintable(name)
         sign = "\N{BOX DRAWINGS LIGHT HORIZONTAL}" if name else " "
         heading = f" {heading} " if name and text_width(heading) + 1 < span else heading
         n_left = (span - text_width(heading)) // 2
         span_texts.append(sign * n_left + heading + sign * (span - text_width(heading) - n_left))
         first += n
-    return [(" " + (" " * gap).join(span_texts)).rstrip()] if any(table.group_headings) else []
+    return (
+        [(" " + (" " * _COLUMN_GAP).join(span_texts)).rstrip()] if any(table.group_headings) else []
+    )

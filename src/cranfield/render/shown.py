@@ -13,6 +13,7 @@ from cranfield.options import check_flag, check_option, whole_check
 from cranfield.render.latex import to_latex
 from cranfield.render.plain import to_text
 from cranfield.render.table import Formulas, Table, to_delimited, to_html, to_markdown, to_page
+from cranfield.render.typed_names import write_tables_as_typed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -96,8 +97,21 @@ class Shown(ABC):
         if width is not None:
             width = check_option("width", width, whole_check(1))
         use_color = check_option("color", color, check_flag)
-        tables = self._check_and_call("to_text", self.tables, arguments)
+        tables = self._typed_tables("to_text", arguments)
         return "\n".join(self._draw_table(table, width, use_color) for table in tables)
+
+    def _typed_tables(self, form: str, arguments: Mapping[str, Any]) -> list[Table]:
+        """Return the tables, in which measures are called as they were typed."""
+        tables = self._check_and_call(form, self.tables, arguments)
+        return write_tables_as_typed(tables, self._measure_names)
+
+    @property
+    def _measure_names(self) -> Iterable[str]:
+        """The names of the measures in the tables: attributes of the result, or in its rows."""
+        names = [*getattr(self, "measures", ()), getattr(self, "measure", "")]
+        if not any(names) and "measure" in self.header:
+            names = [row["measure"] for row in self.rows()]
+        return [name if isinstance(name, str) else str(name) for name in names]
 
     def _draw_table(self, table: Table, width: int | None, color: bool) -> str:
         """Return a table of the result as text."""
@@ -105,18 +119,16 @@ class Shown(ABC):
 
     def to_markdown(self, **arguments: Any) -> str:
         """Return the tables in GitHub's Markdown."""
-        return "\n".join(
-            map(to_markdown, self._check_and_call("to_markdown", self.tables, arguments))
-        )
+        return "\n".join(map(to_markdown, self._typed_tables("to_markdown", arguments)))
 
     def to_latex(self, **arguments: Any) -> str:
         r"""Return the tables as LaTeX, which needs \usepackage{booktabs}."""
-        return "\n".join(map(to_latex, self._check_and_call("to_latex", self.tables, arguments)))
+        return "\n".join(map(to_latex, self._typed_tables("to_latex", arguments)))
 
     def to_html(self, *, full_page: bool = False, **arguments: Any) -> str:
         """Return the tables as HTML: a part of a page, or with `full_page` a document in UTF-8."""
         full_page = check_option("full_page", full_page, check_flag)
-        tables = self._check_and_call("to_html", self.tables, arguments)
+        tables = self._typed_tables("to_html", arguments)
         body = "\n".join(map(to_html, tables))
         title = next((line for table in tables for line in table.title), self._page_title)
         return to_page(title, body) if full_page else body

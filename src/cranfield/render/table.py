@@ -171,6 +171,12 @@ def legend(columns: Iterable[Column]) -> list[str]:
     return lines
 
 
+def put_lines_last(tables: Sequence[Table], lines: Sequence[str]) -> list[Table]:
+    """Return tables with no lines below, but these lines below the last."""
+    plain_tables = [replace(table, notes=()) for table in tables]
+    return [*plain_tables[:-1], replace(plain_tables[-1], notes=lines)]
+
+
 def make_table(
     records: Iterable[object],
     columns: Iterable[Column],

@@ -63,7 +63,7 @@ def test_aligned_scores_give_what_compare_finds(options: dict[str, Any]) -> None
 
 
 def test_aligned_scores_are_compared_on_labelled_queries() -> None:
-    comparison = compare(*DEMO, "AP", slices=LABELS)
+    comparison = compare(*DEMO, "AP", baseline="bm25", slices=LABELS)
     assert is_same_comparison(
         compare_scores(comparison.aligned, comparison.settings, LABELS), comparison
     )

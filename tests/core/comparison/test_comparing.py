@@ -484,7 +484,7 @@ def test_one_query_has_a_difference_and_no_test() -> None:
     assert pair.difference == 0.25 - 0.5
     assert (pair.p, pair.p_adjusted, pair.low, pair.high) == (None,) * 4
     row = next(line for line in str(comparison).splitlines() if line.startswith(" b "))
-    assert row.split() == ["b", "0.2500", "-0.2500", "-", "-", "-", "1", "0/0/1"]
+    assert row.split() == ["b", "0.2500", "-0.2500", "-", "-", "1", "0/0/1"]
     assert "there is no test" in str(comparison)
     assert severities(comparison["score"]) == {"few-queries": "warning"}
 
@@ -818,7 +818,7 @@ def test_many_pairs_that_hardly_differ_are_not_listed_one_by_one() -> None:
     comparison = compare({"old": changing(30)["old"], **system_scores})
     (note,) = [note for note in comparison["score"].notes if note.code == "few-changes"]
     assert note.count == 4
-    assert "s0 (1), s1 (2), s2 (3), s3 (4)" in note.text
+    assert "s0 (1), s1 (2), s2 (3), and 1 more" in note.text
     assert "q0000" not in note.text
 
 
@@ -845,8 +845,16 @@ def test_notes_have_their_place() -> None:
         ("few-changes", "AP, RR: new"),
         ("identical", "AP of length=long, RR of length=long"),
     ]
-    (of_slices,) = [table for table in comparison.tables() if "by length" in table.title[0]][:1]
-    assert of_slices.notes[0].startswith("Warning: length=short: new: differs from ")
+    *first_tables, last_table = comparison.tables()
+    assert [table.notes for table in first_tables] == [()] * 3
+    lines = list(last_table.notes)
+    warnings = [line for line in lines if line.startswith("Warning: ")]
+    assert lines[: len(warnings)] == warnings  # then marks, columns and data, each once
+    assert sum(line.startswith("Warning: AP of length=short, RR of length=") for line in lines) == 1
+    assert lines[len(warnings)].startswith("No mark: not shown to differ from old")
+    assert sum(line.startswith("W/T/L: ") for line in lines) == 1
+    assert lines[-1] == "Baseline: old, the first of 2."
+    assert lines.index("length: 1 of 40 queries have no label.") > len(lines) - 4
 
 
 # ---- geometric means ----------------------------------------------------------------------------
@@ -913,11 +921,10 @@ def test_a_table_of_ratios_says_so() -> None:
     assert row["95% interval"] == f"[{pair.ratio_low:.4f}, {pair.ratio_high:.4f}]"
     assert "diff" not in row
     notes_text = "\n".join(table.notes)
-    assert (
-        "ratio: GMAP, a geometric mean, divided by that of old, and its 95% interval" in notes_text
-    )
+    assert "ratio: of the geometric means; in brackets, the values that the test " in notes_text
     assert pair.detectable is not None
-    assert f"missed in over 20% of cases: new {math.exp(pair.detectable):.4f}." in notes_text
+    least = f"{math.exp(pair.detectable):.4f}"
+    assert f"new: on 12 queries a ratio nearer to 1 than {least} is often missed." in notes_text
     assert "its logarithm within 0.05 of 0" in notes_text
     comparison_of_all = compare(
         gmap_scores(a=HARD, b=BETTER_BUT_FOR_ONE, c=HARD[::-1]), measures="GMAP", all_pairs=True
@@ -963,7 +970,9 @@ def test_of_however_many_queries_the_interval_goes_with_p() -> None:
     assert (pair.interval, t.interval) == ("randomization", "t")
     assert pair.p <= 0.05
     assert pair.low > 0 > t.low
-    assert "(the values that the test does not reject)" in str(compare(system_scores, flips=1000))
+    assert "in brackets, the values that the test does not reject." in str(
+        compare(system_scores, flips=1000)
+    )
 
 
 def test_the_queries_that_change_most() -> None:
@@ -982,11 +991,11 @@ def test_as_many_queries_that_get_worse_are_listed_as_of_those_that_get_better()
     table = comparison.tables(changes=3)[-1]
     assert [row[1] for row in table.rows] == ["q0004", "q0001", "q0000", "q0002", "q0003"]
     assert table.title == [
-        "score   the queries that get worse most, the worst first, then those that get better most"
+        "score   the queries that got worse most, then those that got better most"
     ]
     assert any("--query q0004" in note for note in table.notes)
     for text in (comparison.to_markdown(changes=1), comparison.to_latex(changes=1)):
-        (query_lines,) = (part for part in text.split("then those that get better most")[1:])
+        query_lines = text.split("then those that got better most")[1].partition("Warning")[0]
         assert [
             query for query in ("q0004", "q0001", "q0000", "q0002") if query in query_lines
         ] == [
@@ -1011,7 +1020,17 @@ def test_queries_that_do_not_change_are_left_out_and_worse_ones_come_first() -> 
     assert queries_of_n == {1: ["q0003", "q0000"], 2: [*worse, *better], 20: [*worse, *better]}
     with pytest.raises(OptionError, match="only='lost' is not known"):
         comparison.changes("new", only="lost")  # type: ignore[arg-type]
-    assert "No query changes." in str(compare(changing(12)).tables(changes=3)[-1].notes)
+    title = compare(changing(12)).tables(changes=3)[-1].title
+    assert title[1:] == ["new: none got worse", "new: none got better"]
+    gains = changing(20, 0.3, 0.2) | {"third": changing(20, -0.1, 0.3)["new"]}
+    tables = compare(gains).tables(changes=3)
+    assert tables[-1].title[1:] == ["new: none got worse"]
+    assert [row[:2] for row in tables[-1].rows] == [
+        ["new", "q0000"],
+        ["new", "q0001"],
+        ["third", "q0000"],
+        ["third", "q0001"],
+    ]
 
 
 def test_queries_that_change_go_by_what_is_better_and_by_what_is_compared() -> None:
@@ -1021,7 +1040,7 @@ def test_queries_that_change_go_by_what_is_better_and_by_what_is_compared() -> N
     assert list(compare(fewer).changes("new", only="worse")) == ["q0000"]
     table = compare(fewer).tables(changes=1)[-1]
     assert [(row[1], row[-1]) for row in table.rows] == [("q0000", "+0.3000"), ("q0001", "-0.1000")]
-    assert table.title[0].startswith("LastRel   the queries that get worse")
+    assert table.title[0].startswith("LastRel   the queries that got worse")
     # From 0.01 to 0.03 is a larger ratio than from 0.5 to 0.8.
     of_gmap = gmap_scores(old=[0.5, 0.01, *[0.4] * 10], new=[0.8, 0.03, *[0.4] * 10])
     assert list(compare(of_gmap).changes("new", measure="AP")) == ["q0000", "q0001"]
@@ -1140,16 +1159,18 @@ def test_no_mark_contradicts_the_p_values_beside_it(systems: int, correction: An
             assert is_marked == (float(row[column].lstrip("<")) <= 0.05)
             marks_seen.add(is_marked)
         legends = [note for note in table.notes if note.startswith("^ better")]
-        assert all(f": {table.header[column]} at most 0.05." in legend for legend in legends)
+        assert all(f" ({table.header[column]} at most 0.05)." in legend for legend in legends)
     assert marks_seen == {False, True}
 
 
-def test_tukeys_p_is_beside_the_plain_one_where_there_are_two_systems() -> None:
+def test_tukeys_p_stands_where_the_plain_one_would_where_there_are_two_systems() -> None:
     """It goes by another test than p, of as many comparisons: one."""
     system_scores = clearly_better(5)
-    table = compare(system_scores, correction="tukey").tables()[0]
+    comparison = compare(system_scores, correction="tukey")
+    table = comparison.tables()[0]
     row = dict(zip(table.header, table.rows[1], strict=True))
-    assert row["p"] == "0.0625"  # 2 / 2^5: no flips are fewer
+    assert comparison.rows()[0]["p"] == 2 / 2**5  # no flips are fewer
+    assert "p" not in row
     assert row["p Tukey"] == "<0.0001"
     assert row["diff"].endswith("^")
 
@@ -1166,22 +1187,28 @@ def test_a_probability_marks_as_many_as_a_test_does() -> None:
         pair.p_t is not None and pair.p_t <= 0.05 for pair in result.pairs
     ]
     assert {pair.verdict for pair in result.pairs} == {"better", "worse", None}
-    assert "with a probability of at least 0.975." in str(compare(system_scores, test="bayes"))
+    assert "(with a probability of at least 0.975)." in str(compare(system_scores, test="bayes"))
     assert severities(result)["correction"] == "info"
     with_rope = compare(system_scores, test="bayes", rope=0.1)
     for pair in with_rope["score"].pairs:
         largest_probability = max(pair.probability_better or 0, pair.probability_worse or 0)
         assert (pair.verdict is not None) == (largest_probability >= 0.95)
-    assert "with a probability of at least 0.95." in str(with_rope)
+    assert "(with a probability of at least 0.95)." in str(with_rope)
 
 
 def test_intervals_are_said_to_be_of_one_pair_by_itself() -> None:
-    system_scores = make_systems(30, 3, 2)
-    assert "it may exclude 0 although the pair has no mark" in str(compare(system_scores))
-    assert "although the pair has no mark" not in str(compare(system_scores, correction="none"))
-    assert "although the pair has no mark" not in str(
-        compare({name: system_scores[name] for name in ("s0", "s1")})
-    )
+    line = "Intervals are uncorrected, each of one pair: some exclude 0 without a mark."
+    n_lines = 0
+    for seed in range(20):
+        comparison = compare(make_systems(30, 6, seed), flips=999)
+        contradicts = any(
+            pair.verdict is None and (pair.low or 0) * (pair.high or 0) > 0
+            for pair in comparison["score"].pairs
+        )
+        assert (line in str(comparison)) == contradicts
+        n_lines += contradicts
+    assert 0 < n_lines < 20
+    assert line not in str(compare(make_systems(30, 6, 2), correction="none"))
 
 
 # ---- what so many queries find ------------------------------------------------------------------
@@ -1205,8 +1232,9 @@ def test_what_is_found_depends_on_the_correction(correction: Any, level: float) 
     assert pair.detectable == pytest.approx(
         find_least_effect(Goal(alpha=level), estimate_mean(43)) * pair.sd
     )
-    assert ("of cases, before correction: " in str(comparison)) == (correction in ("maxt", "bh"))
-    assert ("of cases: " in str(comparison)) == (correction not in ("maxt", "bh"))
+    is_before = correction in ("maxt", "bh")
+    assert ("is often missed, before correction." in str(comparison)) == is_before
+    assert ("is often missed." in str(comparison)) == (not is_before)
 
 
 def test_what_is_found_depends_on_what_holm_has_told_already() -> None:

@@ -551,7 +551,7 @@ def test_all_of_few_queries_are_shown_and_a_few_of_many() -> None:
         0.5,
         0.5 - 0.4,
     )
-    assert "q007       0.5000   0.1000      -0.4000" in str(gate_result)
+    assert "q007      0.5000  0.1000     -0.4000" in str(gate_result)
     document = json.loads(json.dumps(gate_result.to_dict()))["verdicts"][0]
     assert document["changed"] == 3
     assert [change["query_id"] for change in document["changes"]] == ["q007", "q030", "q009"]
@@ -1003,7 +1003,7 @@ def test_pytest_fails_where_a_gate_does_and_shows_the_numbers(tmp_path: Path) ->
     assert run.returncode == 1, run.stdout
     assert "2 failed" in run.stdout
     assert "GateFailed: new: FAIL" in run.stdout
-    assert "R@5       FAIL      0.5000        0.6" in run.stdout
+    assert "R@5      FAIL     0.5000       0.6" in run.stdout
     assert "Why: cranfield explain" in run.stdout
     failure_text = run.stdout.partition("_ test_required _")[2]
     assert failure_text
@@ -1051,11 +1051,11 @@ def test_saved_scores_may_come_through_a_pipe(tmp_path: Path) -> None:
 def test_queries_that_changed_are_listed_on_the_command_line() -> None:
     status, output, _ = run_gate(QRELS, TFIDF, "--baseline", DENSE, "--margin", "0.02")
     assert status == 1
-    assert output.count("tfidf    nDCG@10   q") == 5
+    assert output.count("tfidf   nDCG@10  q") == 5
     _, output, _ = run_gate(QRELS, TFIDF, "--baseline", DENSE, "--margin", "0.02", "--changes", "7")
-    assert output.count("tfidf    nDCG@10   q") == 7
+    assert output.count("tfidf   nDCG@10  q") == 7
     status, output, _ = run_gate(QRELS, DENSE, "--baseline", TFIDF, "--margin", "0.02")
-    assert (status, output.count("dense    nDCG@10   q")) == (0, 0)
+    assert (status, output.count("dense   nDCG@10  q")) == (0, 0)
 
 
 def test_a_margin_that_needs_more_queries_than_there_can_be_is_no_error() -> None:

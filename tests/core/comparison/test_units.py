@@ -227,7 +227,7 @@ def test_the_command_takes_names_of_which_less_is_better(tmp_path: Path) -> None
     assert invoke(*gate_arguments, *turn).exit_code == 1
     changes_text = invoke("compare", "--saved", old, new, *turn, "--changes", "1").stdout
     assert "0/0/40" in changes_text
-    assert "latency_ms   the queries that get worse most" in changes_text
+    assert "latency_ms   the queries that got worse most" in changes_text
     measure_refusal = invoke("compare", "--saved", old, new, "--less-is-better", "nDCG@10")
     assert measure_refusal.exit_code == 2
     assert "--less-is-better nDCG@10: expected a name in the scores" in measure_refusal.stderr

@@ -199,10 +199,12 @@ def test_a_note_on_many_runs_counts_them() -> None:
     tied_runs = {f"r{i:02}": {"q1": {"a": 1.0, "b": 1.0, "c": 0.5}} for i in range(N_RUNS)}
     systems = evaluate(qrels, {**tied_runs, "other": {"q1": {"a": 1.0}}}, "RR")
     (note,) = (candidate for candidate in systems.notes if candidate.code == "ties")
-    assert note.source == f"r00, r01, r02 and {N_RUNS - 3} more"
+    assert str(note) == (
+        f"Ties, ranked by document id: r00 2 documents, r01 2, r02 2, and {N_RUNS - 3} more."
+    )
     assert all("ties" in {run_note.code for run_note in systems[name].notes} for name in tied_runs)
     systems_of_three = evaluate(
         qrels, {name: tied_runs[name] for name in ("r00", "r01")} | {"o": {"q1": {"a": 1.0}}}, "RR"
     )
     (note,) = (candidate for candidate in systems_of_three.notes if candidate.code == "ties")
-    assert note.source == "r00, r01"
+    assert note.text == "Ties, ranked by document id: r00 2 documents, r01 2."

@@ -111,6 +111,7 @@ def test_warnings_are_above_the_other_notes(write: Any) -> None:
 def test_the_command_line_says_it_once(write: Any) -> None:
     files = write("qrels.txt", QRELS), write("run.txt", ODD["rank as score"][0])
     command = [sys.executable, "-W", "always", "-m", "cranfield", "evaluate", *files]
+    command += ["--format", "tsv"]
     process = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert process.stderr.count("the rank column contradicts the scores") == 1
     assert process.stderr.startswith("warning: in 3 of 3 queries")

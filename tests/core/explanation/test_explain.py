@@ -362,7 +362,7 @@ def test_what_was_not_judged() -> None:
         ("P@2", ["c", "d", "e"], "Unjudged: 2 of the 2 documents retrieved down to rank 2, at "
          "ranks 1 (c), 2 (d)."),
         ("AP", [f"u{i}" for i in range(1, 9)], "Unjudged: 8 of the 8 documents retrieved, at "
-         "ranks 1 (u1), 2 (u2), 3 (u3), 4 (u4), 5 (u5) and 3 more."),
+         "ranks 1 (u1), 2 (u2), 3 (u3), 4 (u4), 5 (u5), and 3 more."),
     ]  # fmt: skip
     for name, docs, phrase in sentences:
         explanation = explain_query(qrels, {"q": docs}, name, "q")

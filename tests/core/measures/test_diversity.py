@@ -383,6 +383,7 @@ def test_on_the_command_line(write: Write) -> None:
     qrels = write("diversity.qrels", lines)
     run = write("run", "1 Q0 a 1 3 tag\n1 Q0 x 2 2 tag\n1 Q0 b 3 1 tag\n")
     options = ["--qrels-format", "subtopics", "-m", "alpha-nDCG@3", "-m", "strec@1"]
+    options += ["--format", "tsv"]
     result = CliRunner().invoke(cli, ["evaluate", qrels, run, *options])
     value_of_name = {
         line.split("\t")[1]: line.split("\t")[3] for line in result.stdout.splitlines()[1:]

@@ -358,7 +358,8 @@ def test_lists_of_grades(tmp_path: Path) -> None:
     assert scores["nDCG"] == (0.5 + 1 / 2) / (1 + 0.5 / np.log2(3))
     stops = (2**0.5 - 1) / 2**2.5, (2**1 - 1) / 2**2.5
     assert scores["ERR"] == stops[0] + (1 - stops[0]) * stops[1] / 3
-    outcome = invoke("evaluate", "--grades", "0.5 - 1 .25", "-m", "DCG@2", "--top-grade", "3")
+    options = ("-m", "DCG@2", "--top-grade", "3", "--format", "tsv")
+    outcome = invoke("evaluate", "--grades", "0.5 - 1 .25", *options)
     assert (outcome.exit_code, outcome.stdout.split()[-1]) == (0, "0.5")
     outcome = invoke("evaluate", "--grades", "0.5 1", "-m", "AP", "--rel", "0.6")
     assert "AP(rel=0.6)" in outcome.stdout

@@ -241,9 +241,9 @@ def test_preferences_on_the_command_line(data: Path) -> None:
 
     folder = data / "trec_eval"
     files = [str(folder / "prefs.test"), str(folder / "prefs.results.test")]
-    result = CliRunner().invoke(
-        cli, ["evaluate", *files, "--qrels-format", "prefs", "-m", "prefs_simp", "-m", "NumPrefs"]
-    )
+    measures = ("-m", "prefs_simp", "-m", "NumPrefs")
+    options = ("--qrels-format", "prefs", "--format", "tsv", *measures)
+    result = CliRunner().invoke(cli, ["evaluate", *files, *options])
     lines = [line.split("\t") for line in (folder / "out.test.prefs").read_text().splitlines()]
     means = {name.strip(): value for name, topic, value in lines if topic == "all"}
     value_of_name = {

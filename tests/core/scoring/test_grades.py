@@ -191,7 +191,8 @@ def test_the_result_says_which_ideal_it_used() -> None:
     assert f"\n\n1 query averaged.\n{sentence(scores.notes, 'collection')}\n" in str(scores)
     json_notes = document("--grades", "1 0", "-m", "nDCG")["notes"]
     assert [note["code"] for note in json_notes] == ["queries", "grades", "ideal-sorted"]
-    assert f"note: {sentence(alone, 'grades')}\n" in invoke_evaluate("--grades", "1 0").stderr
+    outcome = invoke_evaluate("--grades", "1 0", "--format", "tsv")
+    assert f"note: {sentence(alone, 'grades')}\n" in outcome.stderr
 
 
 def test_the_names_of_documents_survive_every_form(write: Any) -> None:

@@ -536,7 +536,7 @@ def test_a_run_says_how_it_was_made() -> None:
     fused_many = fuse({f"r{i}": {"q": {"d": 1.0}} for i in range(40)})
     assert (
         fused_many.description
-        == "rrf of r0, r1, r2, r3, r4 and 35 more (norm none, absent left-out, k 60)"
+        == "rrf of r0, r1, r2, and 37 more (norm none, absent left-out, k 60)"
     )
     assert evaluate({"q": {"d": 1}}, fused_run, "RR").recipe["run"] == fused_run.description
     assert Run({"q": {"d": 1.0}}).recipe == {}

@@ -231,11 +231,11 @@ def test_rows_that_are_refused() -> None:
 
 def test_on_the_command_line(write: Write) -> None:
     path = write("n.csv", "\n".join([",".join(COLUMNS), *(",".join(row) for row in ROWS)]))
-    result = CliRunner().invoke(cli, ["nuggets", path, "-q"])
+    result = CliRunner().invoke(cli, ["nuggets", path, "-q", "--format", "tsv"])
     assert result.exit_code == 0
     assert "run\tvital\tq1\t0.75\n" in result.stdout
     assert "run\tvital\tall\t0.375\n" in result.stdout
-    text = CliRunner().invoke(cli, ["nuggets", path, "--format", "table"]).stdout
+    text = CliRunner().invoke(cli, ["nuggets", path]).stdout
     assert "0.8000" in text
     assert "2 queries averaged." in text
     lines = CliRunner().invoke(cli, ["nuggets", path, "--format", "jsonl"]).stdout.splitlines()

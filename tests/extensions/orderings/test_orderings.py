@@ -213,7 +213,7 @@ def test_pairs_of_which_both_are_sure_are_counted_and_named() -> None:
 def test_many_swapped_pairs_are_counted_and_not_all_named() -> None:
     values = np.arange(8.0) * np.ones((10, 1))
     text = str(correlate(scores_of({"one": values, "two": -values}), resamples=10))
-    assert "s1 above s0, s2 above s0, s2 above s1, s3 above s0, s3 above s1 and 23 more" in text
+    assert "s1 above s0, s2 above s0, s2 above s1, s3 above s0, s3 above s1, and 23 more" in text
 
 
 def test_another_system_changes_no_p_value() -> None:

@@ -304,7 +304,7 @@ def test_what_a_tool_lacks_is_refused(demo_folder: Path, monkeypatch: pytest.Mon
     assert {measure.name for measure in default.measures} == {"P", "R"}
     assert "nDCG@10, AP, RR, Judged@10" in sentence(default.notes, "lacking")
     outcome = invoke("evaluate", "demo/qrels.txt", "demo/bm25.run", "--convention", "ragas")
-    assert "nDCG@10, AP, RR, Judged@10" in outcome.stderr
+    assert "nDCG@10, AP, RR, Judged@10" in outcome.stdout
     with pytest.raises(MeasureError, match="gdeval has ERR, nDCG"):
         find_convention("gdeval").select_supported([AP])
 

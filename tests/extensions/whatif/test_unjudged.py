@@ -609,13 +609,12 @@ def test_joint_bounds_warn_once_and_say_so() -> None:
 
 
 @pytest.mark.parametrize("bounds", [False, True])
-def test_that_the_ideal_ranking_moves_is_printed_once(bounds: bool) -> None:
+def test_that_the_ideal_ranking_moves_is_printed_with_the_bounds(bounds: bool) -> None:
     qrels = {f"q{i:02}": {"a": 1, "b": i % 2} for i in range(12)}
     runs = [Run({query: list(docs) for query in qrels}, docs) for docs in ("ab", "ua")]
     text = str(compare(qrels, runs, "nDCG@2", bounds=bounds, test="t"))
-    assert "For any grades of the unjudged documents, diff is in: ua" in text
     assert ("unjudged: bounds of diff" in text) == bounds
-    assert text.count("New grades change the ideal ranking, and with it both means.") == 1
+    assert text.count("New grades change the ideal ranking, and with it both means.") == bounds
 
 
 def test_what_has_no_bounds_says_why_it_has_none() -> None:

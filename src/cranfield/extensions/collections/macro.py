@@ -90,7 +90,7 @@ class CollectionComparison(Shown):
             for name, comparison in self.comparisons.items()
             for note in comparison.data_notes
         )
-        collection_notes = merge_notes(named_notes, len(self.comparisons), format_names)
+        collection_notes = merge_notes(named_notes, len(self.comparisons))
         return (*self.data_notes, *self.own_notes, *collection_notes)
 
     def tables(self) -> list[Table]:
@@ -368,7 +368,8 @@ def _match_measures(aligned_scores: Mapping[str, AlignedScores]) -> list[tuple[s
                 f"of some of {', '.join(dict.fromkeys(columns))}, less is better, of others more: "
                 "these have no average"
             )
-        averages.append((", ".join(dict.fromkeys(columns)), columns))
+        names = list(dict.fromkeys(columns))
+        averages.append((names[0] if len(names) == 1 else ", ".join(names), columns))
     return averages
 
 

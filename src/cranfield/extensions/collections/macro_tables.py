@@ -17,7 +17,7 @@ from cranfield.render.numbers import (
     format_percent,
     format_signed,
 )
-from cranfield.render.table import Column, Table, legend, select_shown
+from cranfield.render.table import Column, Table, legend, put_lines_last, select_shown
 
 _TESTS = {"randomization": "randomization test", "t": "t-test"}
 
@@ -32,13 +32,12 @@ def make_macro_tables(
     tables: list[Table] = []
     for measure_index, averages in enumerate(results):
         tables += [
-            _make_collections_table(
-                averages, measure_index, comparisons, settings, () if tables else notes
-            ),
+            _make_collections_table(averages, measure_index, comparisons, settings),
             _make_averages_table(averages, comparisons, settings, by_collections=False),
             _make_averages_table(averages, comparisons, settings, by_collections=True),
         ]
-    return tables
+    legend_lines = dict.fromkeys(line for table in tables for line in table.notes)
+    return put_lines_last(tables, lines_below_table(legend_lines, notes))
 
 
 def _make_collections_table(
@@ -46,7 +45,6 @@ def _make_collections_table(
     measure_index: int,
     comparisons: Mapping[str, Comparison],
     settings: CollectionSettings,
-    notes: Sequence[Note],
 ) -> Table:
     """Return a row for each collection, and one of the averages: a column for each system."""
     system_names = dict.fromkeys(
@@ -85,17 +83,15 @@ def _make_collections_table(
     captions = ["average: the mean of the collections, each of which counts the same."]
     if settings.all_pairs is False:
         baseline = next(iter(comparisons.values())).settings.baseline
-        correction = CORRECTIONS.get(settings.correction)
-        test_name = f"{_TESTS[settings.test]}{f', {correction}' if correction else ''}"
-        captions.insert(
-            0,
-            f"^ better, v worse than {baseline} on that collection alone ({test_name}, alpha "
-            f"{settings.alpha:g}; not corrected for the number of collections).",
-        )
+        captions = [
+            _describe_marks(averages, settings, baseline),
+            "Marks of a collection are of it alone, uncorrected for their number.",
+            *captions,
+        ]
     return Table(
         ["collection", *["measure"] * has_own_measures, "queries", *system_names],
         rows,
-        lines_below_table(captions, notes),
+        captions,
         1 + has_own_measures,
         frozenset(best_cells),
         frozenset({len(comparisons)}),
@@ -167,7 +163,7 @@ def _describe_test(
         if correction and len(averages.pairs) > 1
         else f"; {comparisons_text}"
     )
-    return f"{test_text}; alpha {settings.alpha:g}"
+    return test_text
 
 
 def _list_columns(
@@ -196,8 +192,7 @@ def _list_columns(
         verdict = pair.others_verdict if by_collections else pair.verdict
         return f"{format_signed(pair.difference)} {MARKS[verdict]}"
 
-    mark_meaning = f"^ better, v worse{f' than {baseline}' if baseline else ' than the other'}: "
-    mark_meaning += f"{_p_name(averages, settings)} at most {settings.alpha:g}."
+    p_name = _p_name(averages, settings)
     yield Column("system", lambda line: line.system.name)
     yield make_column("minus", lambda pair: pair.other, "", baseline is None)
     yield Column(
@@ -206,28 +201,33 @@ def _list_columns(
         "mean: of the collections' means.",
         not by_collections and baseline is not None,
     )
-    yield make_column("diff", mark_difference, mark_meaning)
+    yield make_column("diff", mark_difference, _describe_marks(averages, settings, baseline))
     yield make_column(
         f"{level} interval",
         lambda pair: format_interval(pair_number(pair, "low"), pair_number(pair, "high")),
-        "The interval and p allow for other collections, each of which is one observation."
+        "Other collections: interval and p allow for these, each one observation."
         if by_collections
-        else "The interval and p allow for other queries of these collections; a collection with "
-        "few queries counts as much as one with many.",
+        else "These collections: interval and p allow for other queries of each.",
     )
-    yield make_column("p", lambda pair: format_p(pair_number(pair, "p")))
+    correction = f", corrected for {len(averages.pairs):,} comparisons" * (p_name != "p")
     yield make_column(
-        _p_name(averages, settings),
+        p_name,
         lambda pair: format_p(pair_number(pair, "p_adjusted")),
-        f"{_p_name(averages, settings)}: corrected for all comparisons.",
-        _p_name(averages, settings) != "p",
+        f"{p_name}: how often chance alone does as much{correction}.",
     )
     yield make_column(
         "W/T/L",
         lambda pair: f"{pair.wins}/{pair.ties}/{pair.losses}",
-        "W/T/L: collections on which the system is better, the same, worse.",
+        "W/T/L: collections on which it is better, the same, worse.",
         by_collections,
     )
+
+
+def _describe_marks(
+    averages: MacroResult, settings: CollectionSettings, baseline: str | None
+) -> str:
+    condition = f"{_p_name(averages, settings)} at most {settings.alpha:g}"
+    return f"^ better, v worse than {baseline or 'the other'} ({condition})."
 
 
 def _p_name(averages: MacroResult, settings: CollectionSettings) -> str:

@@ -1,7 +1,7 @@
 """`cranfield nuggets FILE`."""
 
 from cranfield.cli import flags
-from cranfield.cli.terminal import Format, piped_format_option, show
+from cranfield.cli.terminal import Format, format_option, show
 from cranfield.extensions.labels.nuggets import nugget_recall
 
 
@@ -9,7 +9,7 @@ from cranfield.extensions.labels.nuggets import nugget_recall
 def command(
     file: str = flags.argument(),
     per_query: bool = flags.per_query_option(),
-    form: Format = piped_format_option,
+    form: Format = format_option,
 ) -> None:
     """Score answers by the nuggets that they support.
 

@@ -20,6 +20,7 @@ from cranfield.render.numbers import (
 )
 from cranfield.render.shown import Shown
 from cranfield.render.table import Column, Table, make_table
+from cranfield.render.typed_names import write_as_typed
 from cranfield.version import __version__
 
 _MAX_NAMED_PAIRS = 5  # pairs of systems that a sentence names
@@ -137,6 +138,10 @@ class Correlation(Shown):
     settings: CorrelationSettings
     discrimination: Discrimination | None = None
 
+    @property
+    def _measure_names(self) -> list[str]:
+        return [ordering.measure for ordering in self.orderings]
+
     def tables(self) -> list[Table]:
         """Return tau-b of each two orderings, the other coefficients, and the discrimination."""
         tables = [
@@ -157,7 +162,9 @@ class Correlation(Shown):
         notes: Sequence[Note] = (),
     ) -> Table:
         """Return a table with a row for each pair of orderings."""
-        columns = [Column("reference ~ other", lambda pair: pair.label), *columns]
+        names = self._measure_names
+        label_column = Column("reference ~ other", lambda pair: write_as_typed(pair.label, names))
+        columns = [label_column, *columns]
         if any(column.cell(pair) == "-" for column in columns for pair in self.pairs):
             no_value = "-: has no value, for want of systems, of queries, or of differences."
             sentences = [no_value, *sentences]

@@ -134,9 +134,9 @@ class Experiment(Shown):
     `meaning` is a sentence on the computed number.
 
     >>> print(Experiment({"effect": 0.3, "queries": 50, "power": 0.5477}, "power: ..."), end="")
-     effect   queries    power
-     ─────────────────────────
-        0.3        50   0.5477
+     effect  queries   power
+     ───────────────────────
+        0.3       50  0.5477
     <BLANKLINE>
     power: ...
     """

@@ -22,6 +22,7 @@ from cranfield.extensions.report.element import (
 from cranfield.extensions.report.evidence import Evidence
 from cranfield.lazy import cached_property
 from cranfield.render.numbers import format_p, format_percent, format_share
+from cranfield.render.typed_names import as_typed
 
 _ROW_HEIGHT = 36  # pixels
 _MARKS = {
@@ -90,7 +91,7 @@ class Board:
         yield Heading("#", "n rank", "rank")
         yield Heading("System", "l", "name")
         yield Heading(self._tick_markup, "plot")
-        yield Heading(result.measure, "n", "mean")
+        yield Heading(as_typed(result.measure), "n", "mean")
         yield Heading(f"{level} interval", "n wide", "low")
         if baseline is not None:
             title = "compared with the baseline: difference, or ratio of geometric means"

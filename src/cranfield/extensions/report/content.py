@@ -23,6 +23,7 @@ from cranfield.extensions.report.headline import describe_families, describe_mea
 from cranfield.extensions.report.scores_block import ScoresBlock
 from cranfield.extensions.report.sheets import find_explain_command
 from cranfield.render.numbers import format_percent, format_query_count
+from cranfield.render.typed_names import as_typed, write_as_typed
 
 MAX_QUESTION_LETTERS = 300  # characters
 Point = Mapping[str, Any]
@@ -89,7 +90,7 @@ def _measure_object(evidence: Evidence, measure_index: int, scores: ScoresBlock)
     measure, column = aligned_scores.find_measure(name), aligned_scores.measure_scores(name)
     low, high = score_range(measure, column)
     return {
-        "name": name,
+        "name": as_typed(name),
         "rising": aligned_scores.is_higher_better(name),
         "scale": "ratio" if is_geometric(measure) else "difference",
         "low": low if abs(low) < float("inf") else column.min().item(),
@@ -97,7 +98,11 @@ def _measure_object(evidence: Evidence, measure_index: int, scores: ScoresBlock)
         "queries": scores.block_index[measure_index],
         "unit": scores.unit_steps[measure_index],
         "said": describe_means(evidence, name),
-        "doubts": [note.text for note in evidence.comparison[name].notes if note.is_grave],
+        "doubts": [
+            write_as_typed(note.text, [name])
+            for note in evidence.comparison[name].notes
+            if note.is_grave
+        ],
     }
 
 

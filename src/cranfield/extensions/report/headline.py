@@ -10,6 +10,7 @@ from cranfield.extensions.report.digits import format_change, format_digits, for
 from cranfield.extensions.report.element import Markup, element, escape, join_markup, name_element
 from cranfield.extensions.report.evidence import Evidence
 from cranfield.render.numbers import format_count, format_percent, format_query_count
+from cranfield.render.typed_names import as_typed
 
 _MAX_NAME_LETTERS = 120  # characters of a name in the headline
 _UP, _DOWN, _NEITHER = "▲▼○"  # the marks of a pair's verdict
@@ -57,7 +58,7 @@ def write_headline(evidence: Evidence) -> Markup:
     tied_systems = [system for system in rivals if system.mean == first.mean]
     if len(tied_systems) == len(rivals):
         subject = "Both systems have" if len(rivals) == 1 else f"All {len(rivals) + 1} systems have"
-        return join_markup([f"{subject} the same {measure}, ", _mean_element(first), "."])
+        return join_markup([f"{subject} the same {as_typed(measure)}, ", _mean_element(first), "."])
     extreme = "highest" if result.higher_is_better else "lowest"
     verb = f"score {extreme}" if tied_systems else f"scores {extreme}"
     direction_note = "" if result.higher_is_better else " (less is better)"
@@ -92,7 +93,7 @@ def _mean_element(system: System) -> Markup:
 
 def _mean_with_interval(measure: str, system: System) -> Iterator[Markup]:
     """Yield a measure's mean with its interval."""
-    yield join_markup([f"{measure} ", _mean_element(system)])
+    yield join_markup([f"{as_typed(measure)} ", _mean_element(system)])
     if system.low is not None and system.high is not None:
         ends = format_interval(system.low, system.high)
         yield join_markup([" ", element("span", f"({ends})", class_="iv")])
@@ -157,7 +158,7 @@ def describe_means(evidence: Evidence, measure: str) -> str:
     result, queries_text = evidence.comparison[measure], format_query_count(len(evidence.query_ids))
     has_geometric_mean = is_geometric(evidence.comparison.aligned.find_measure(measure))
     mean = ", the geometric mean over" if has_geometric_mean else " over"
-    sentence = f"{'' if has_geometric_mean else 'Mean '}{measure}{mean} {queries_text}"
+    sentence = f"{'' if has_geometric_mean else 'Mean '}{as_typed(measure)}{mean} {queries_text}"
     if any(system.low is not None for system in result.systems):  # one query has no interval
         sentence += f", with its {format_percent(1 - evidence.comparison.settings.alpha)} interval"
     return sentence + ("." if result.higher_is_better else "; less is better.")

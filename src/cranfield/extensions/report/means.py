@@ -3,6 +3,7 @@
 from cranfield.extensions.report.digits import format_digits
 from cranfield.extensions.report.element import Markup, element, name_element
 from cranfield.extensions.report.evidence import Evidence
+from cranfield.render.typed_names import as_typed
 
 
 def means_table(evidence: Evidence) -> Markup:
@@ -27,7 +28,7 @@ def means_table(evidence: Evidence) -> Markup:
             data_key=i,
         )
         for i, (name, rising) in enumerate(
-            (result.measure, result.higher_is_better) for result in results
+            (as_typed(result.measure), result.higher_is_better) for result in results
         )
     )
     head = element("tr", element("th", "System", scope="col", class_="l", data_key="name"), *heads)

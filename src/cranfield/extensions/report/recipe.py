@@ -63,9 +63,8 @@ def _recipe_terms(evidence: Evidence) -> Iterator[tuple[str, str | Markup]]:
 
 def _describe_method(comparison: Comparison) -> str:
     """Return how systems were tested, under the first measure."""
-    return " ".join(
-        describe_method([comparison[comparison.aligned.measures[0]]], comparison.settings)
-    )
+    result, settings = comparison[comparison.aligned.measures[0]], comparison.settings
+    return f"{describe_method([result], settings)}; alpha {settings.alpha:g}"
 
 
 def _input_terms(evaluated_runs: "EvaluatedRuns") -> Iterator[tuple[str, Markup]]:

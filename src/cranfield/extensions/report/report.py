@@ -33,7 +33,8 @@ from cranfield.formats.source import Path, Source, open_to_write
 from cranfield.notes import Note, merge_notes, sort_by_severity
 from cranfield.options import check_option, keywords, refuse_unknown_options, takes, whole_check
 from cranfield.progress import Watching, add_progress, stage
-from cranfield.render.numbers import format_count, format_names, format_query_count
+from cranfield.render.numbers import format_count, format_query_count
+from cranfield.render.typed_names import as_typed, describe_typed_names, write_as_typed
 
 MAX_DEPTH = 100  # ranks of each system
 MAX_VISIBLE_WARNINGS = 3  # warnings; others are a click away
@@ -200,7 +201,9 @@ def _compose_title(comparison: Comparison) -> str:
     aligned_scores = comparison.aligned
     names, measure = aligned_scores.system_names, aligned_scores.measures[0]
     systems_text = " and ".join(names) if len(names) < 3 else f"{len(names)} systems"
-    return f"{systems_text}, {measure}, {format_query_count(len(aligned_scores.query_ids))}"
+    return (
+        f"{systems_text}, {as_typed(measure)}, {format_query_count(len(aligned_scores.query_ids))}"
+    )
 
 
 def _compose_page(evidence: Evidence) -> str:
@@ -219,12 +222,16 @@ def _compose_page(evidence: Evidence) -> str:
         "MEANS": means_table(evidence),
         "GRAVE_OF_OTHERS": _warning_box(note for note in warnings if note in other_warnings),
         "RECIPE": write_recipe(evidence),
-        "NOTES": _note_items(note for note in evidence.notes if not note.is_grave),
+        "NOTES": _note_items([note for note in evidence.notes if not note.is_grave]),
         "DATA": safe_json(make_content(evidence, scores)),
         "SCORES": scores.archive,
         "LISTS": "" if evidence.rankings is None else evidence.rankings.archive,
         "SHEETS": "" if evidence.sheets is None else evidence.sheets.archive,
     }
+    for part in ("GRAVE", "GRAVE_OF_OTHERS", "NOTES"):
+        parts[part] = Markup(write_as_typed(parts[part], evidence.measures))
+    if names_line := describe_typed_names(evidence.measures):
+        parts["NOTES"] = join_markup([parts["NOTES"], element("li", names_line)])
     return fill_frame(parts)
 
 
@@ -254,4 +261,4 @@ def _list_other_warnings(comparison: Comparison) -> list[Note]:
         for note in result.notes
         if note.is_grave and note not in first_notes
     )
-    return merge_notes(other_notes, join_names=format_names)
+    return merge_notes(other_notes)

@@ -112,21 +112,14 @@ def _list_columns(
     yield make_column(
         f"{level} interval",
         _format_interval,
-        "The interval and p allow for other seeds as for other queries: would the systems differ "
-        "if they were trained again? Queries and seeds are crossed random effects; Student's t "
-        "with Satterthwaite's degrees of freedom, df.",
+        "training again: interval and p allow for other seeds as for other queries.\n"
+        "df: Satterthwaite's degrees of freedom, of crossed random effects.",
     )
     # As `correct_tests` does.
     correction = str(settings.correction) if settings.correction in OF_P else "holm"
     has_corrected_p = any(pair.training_p != pair.training_p_adjusted for pair in result.pairs)
     p_corrected = f"p {CORRECTIONS[correction]}" if has_corrected_p else "p"
-    yield make_column("p", lambda pair: format_p(pair.training_p))
-    yield make_column(
-        p_corrected,
-        lambda pair: format_p(pair.training_p_adjusted),
-        f"{p_corrected}: corrected for all comparisons that have a p.",
-        p_corrected != "p",
-    )
+    yield make_column(p_corrected, lambda pair: format_p(pair.training_p_adjusted))
     yield make_column("df", lambda pair: format_number(pair.training_df, 1))
 
 

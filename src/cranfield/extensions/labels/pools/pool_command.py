@@ -51,7 +51,7 @@ def command(
     query_texts: str | None = query_texts_option,
     doc_texts: str | None = doc_texts_option,
     data: DataOptions = data_options,
-    form: Format = format_options("table", Pool.forms),
+    form: Format = format_options(Pool.forms),
 ) -> None:
     """List what people should label: all of a pool, a part of it, or what is most useful.
 

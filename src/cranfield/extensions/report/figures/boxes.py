@@ -23,6 +23,7 @@ from cranfield.extensions.report.figures.phrases import axis_title
 from cranfield.extensions.report.figures.style import GREY, INK, A, Drawing, Style, StyleName
 from cranfield.measures import Measure
 from cranfield.render.numbers import format_query_count
+from cranfield.render.typed_names import as_typed
 
 _QUANTILES = {"least": 0.0, "q05": 0.05, "q25": 0.25, "median": 0.5, "q75": 0.75, "q95": 0.95}
 _QUANTILES |= {"greatest": 1.0}
@@ -72,7 +73,7 @@ def spread(
         )
     return Figure(
         points,
-        f"{result.measure} of each query",
+        f"{as_typed(result.measure)} of each query",
         f"{format_query_count(len(scores))}. The box holds the middle half of them, its line is "
         "the median, the whiskers end at the 5th and the 95th percentile",
         _draw_boxes(comparison, result, points),

@@ -20,6 +20,7 @@ from cranfield.extensions.report.figures.phrases import format_name
 from cranfield.extensions.report.figures.style import SHAPES, Drawing, Style, StyleName
 from cranfield.measures import Measure
 from cranfield.render.numbers import finite_or_none, format_count, format_percent
+from cranfield.render.typed_names import as_typed
 
 _MAX_DEFAULT_SYSTEMS = 4  # systems to draw unless some are named
 
@@ -100,7 +101,7 @@ def by_collection(
     interval_text = f"{format_percent(1 - found.settings.alpha)} interval"
     return Figure(
         points,
-        f"{averages.measure} on {format_count(len(found.comparisons), 'collection')}",
+        f"{as_typed(averages.measure)} on {format_count(len(found.comparisons), 'collection')}",
         f"Mean difference from {baseline}, and its {interval_text}; below, the mean of the "
         "collections",
         _draw_collections(points, averages, chosen_systems),
@@ -162,7 +163,9 @@ def _draw_collections(
             for point in points
         ]
         direction = "" if averages.higher_is_better else " (less is better)"
-        x = number_channel("difference", title=f"{averages.measure}, difference{direction}")
+        x = number_channel(
+            "difference", title=f"{as_typed(averages.measure)}, difference{direction}"
+        )
         zero = draw_dashed(make_chart([{"difference": 0.0}], x=x), style)
         row_labels, system_labels = [*labels.values()], [*names.values()]
         drawing = draw_intervals(rows, x, "collection", row_labels, system_labels, style)

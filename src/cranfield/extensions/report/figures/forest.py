@@ -40,6 +40,7 @@ from cranfield.extensions.report.figures.style import (
 from cranfield.measures import Measure
 from cranfield.render.numbers import format_count
 from cranfield.render.numbers import format_number as number_text
+from cranfield.render.typed_names import as_typed
 
 
 def _mean_point(system: System, pair: Pair | None) -> dict[str, Any]:
@@ -101,7 +102,7 @@ def leaderboard(
     means_text = describe_means(result, comparison.settings)
     return Figure(
         points,
-        f"{result.measure} of {systems_text}",
+        f"{as_typed(result.measure)} of {systems_text}",
         means_text,
         _draw_leaderboard(comparison, result),
         style,
@@ -242,7 +243,7 @@ def by_slice(
     slices_text = format_count(len(results), "slice")
     return Figure(
         points,
-        f"{overall.measure} on {slices_text} of the queries",
+        f"{as_typed(overall.measure)} on {slices_text} of the queries",
         describe_means(overall, comparison.settings, "each slice's queries"),
         _draw_slices([overall, *results], chosen_systems, comparison),
         style,

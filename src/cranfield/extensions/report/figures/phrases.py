@@ -12,6 +12,7 @@ from cranfield.render.numbers import (
     format_query_count,
     format_signed,
 )
+from cranfield.render.typed_names import as_typed
 
 
 def format_name(system: str) -> str:
@@ -21,7 +22,8 @@ def format_name(system: str) -> str:
 
 def axis_title(result: Result) -> str:
     """Return the title of an axis: the measure, and whether less is better."""
-    return result.measure if result.higher_is_better else f"{result.measure} (less is better)"
+    measure = as_typed(result.measure)
+    return measure if result.higher_is_better else f"{measure} (less is better)"
 
 
 def describe_means(result: Result, settings: Settings, queries: str | None = None) -> str:

@@ -30,6 +30,7 @@ from cranfield.extensions.report.figures.two_systems import (
 )
 from cranfield.measures import Measure
 from cranfield.render.numbers import format_count, format_shortest
+from cranfield.render.typed_names import as_typed
 
 _MAX_DOTS = 600  # of both systems, drawn with the means
 _MAX_GROUPS = 6  # of queries with about as many relevant documents
@@ -88,7 +89,7 @@ def by_relevant(
     level = "" if rel in (1, SMALLEST_POSITIVE) else f" (grade {format_shortest(rel)} or more)"
     return Figure(
         points,
-        f"{two.result.measure} by the number of relevant documents",
+        f"{as_typed(two.result.measure)} by the number of relevant documents",
         f"{format_name(two.system)} and {format_name(two.other)}",
         _draw_relevant(two, points, counts, level),
         style,

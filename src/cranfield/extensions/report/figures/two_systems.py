@@ -43,6 +43,7 @@ from cranfield.extensions.report.figures.style import GREY, LINE2, A, B, Drawing
 from cranfield.lazy import cached_property
 from cranfield.measures import Measure
 from cranfield.render.numbers import format_count
+from cranfield.render.typed_names import as_typed
 
 if TYPE_CHECKING:
     import altair as alt
@@ -113,7 +114,7 @@ class TwoSystems:
         name = format_name(self.system)
         difference = describe_difference(self.pair, self.comparison.settings)
         doubts = list_doubts(self.comparison, self.result)
-        title = f"{self.result.measure}: {name} and {format_name(self.other)}"
+        title = f"{as_typed(self.result.measure)}: {name} and {format_name(self.other)}"
         text = f"{difference}; {name} is {describe_counts(self.pair)}"
         return Figure(points, title, text, draw, style, doubts)
 
@@ -300,7 +301,7 @@ def _draw_scatter(two: TwoSystems, points: Rows) -> Draw:
         x, y = (
             number_channel(
                 field,
-                title=f"{two.result.measure}, {names[name]}",
+                title=f"{as_typed(two.result.measure)}, {names[name]}",
                 scale=scale,
                 axis={"tickCount": 6},
             )
