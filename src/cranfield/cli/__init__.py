@@ -14,12 +14,13 @@ import re
 import signal
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from typing import Any
 
 import click
 
+from cranfield.cli.habits import answer_option, answer_words, is_measure
 from cranfield.errors import (
     NO_DOCSTRINGS,
     CranfieldError,
@@ -118,20 +119,21 @@ def printable_error(error: click.UsageError) -> click.UsageError:
     return click.UsageError(escape_unprintable(error.format_message()), error.ctx)
 
 
-def _no_option_error(error: click.NoSuchOption) -> click.UsageError:
-    """Return the error on an unknown option, with what to type in its place if that is known."""
-    option = error.option_name.partition("=")[0]
-    ctx = error.ctx
-    if ctx is None:
-        return error
-    words = ctx.meta.get(TYPED_KEY, [])
-    if isinstance(ctx.command, _Commands):
-        answer = answer_without_command(words, COMMANDS, _option_names(load_command("evaluate")))
+def _no_option_error(
+    error: click.NoSuchOption, words: Sequence[str] | None = None
+) -> click.UsageError:
+    """Return the error on an unknown option, with what to type in its place if that is known.
+
+    `words` are all that was typed, where that begins with no command.
+    """
+    if words is None:
+        options = _option_names(error.ctx.command) if error.ctx else ()
+        answer = answer_option(error.option_name.partition("=")[0], options)
     else:
-        answer = answer_option(option, ctx.info_name, _option_names(ctx.command), words)
+        answer = answer_words(words, COMMANDS, _option_names(load_command("evaluate")))
     if answer is None:
         return error
-    return click.UsageError(f"{error.message.split(' (')[0]} {answer}", ctx)
+    return click.UsageError(f"{error.message.split(' (')[0]} {answer}", error.ctx)
 
 
 class _Commands(click.Group):
@@ -157,17 +159,17 @@ class _Commands(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         match args:
-            case ["help", name, *more] if name not in COMMANDS and _is_measure(name):
+            case ["help", name, *more] if name not in COMMANDS and is_measure(name):
                 args = ["measures", name, *more]
             case ["help", *names]:
                 args = ["--help"] if names == ["help"] else [*names, "--help"]
             case ["version"]:
                 args = ["--version"]
-        ctx.meta[TYPED_KEY] = [*args]
+        words = [*args]
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
-            raise printable_error(_no_option_error(error)) from None
+            raise printable_error(_no_option_error(error, words)) from None
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         name = args[0]
@@ -178,7 +180,7 @@ class _Commands(click.Group):
             answer = f"Did you mean {close_names[0]!r}?" if close_names else ""
             if os.path.isfile(name):
                 options = _option_names(load_command("evaluate"))
-                answer = answer_without_command(args, COMMANDS, options) or answer
+                answer = answer_words(args, COMMANDS, options) or answer
             ctx.fail(f"No such command {name!r}. {answer}".rstrip())
         return super().resolve_command(ctx, args)
 
@@ -215,16 +217,6 @@ class _Commands(click.Group):
                 # Not within a measure, as P(rel=2).
                 text = re.sub(rf"(?<![-\w(]){parameter.name}={value_pattern}", typed_form, text)
         return text
-
-
-def _is_measure(name: str) -> bool:
-    """Tell whether a text is the name of a measure, here or in other tools."""
-    from cranfield.measures import parse_all
-
-    try:
-        return bool(parse_all(name))
-    except CranfieldError:
-        return False
 
 
 def _usual_name(option: str) -> str:
