@@ -14,7 +14,7 @@ import re
 import signal
 import sys
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from importlib import import_module
 from typing import Any
 
@@ -119,21 +119,11 @@ def printable_error(error: click.UsageError) -> click.UsageError:
     return click.UsageError(escape_unprintable(error.format_message()), error.ctx)
 
 
-def _no_option_error(
-    error: click.NoSuchOption, words: Sequence[str] | None = None
-) -> click.UsageError:
-    """Return the error on an unknown option, with what to type in its place if that is known.
-
-    `words` are all that was typed, where that begins with no command.
-    """
-    if words is None:
-        options = _option_names(error.ctx.command) if error.ctx else ()
-        answer = answer_option(error.option_name.partition("=")[0], options)
-    else:
-        answer = answer_words(words, COMMANDS, _option_names(load_command("evaluate")))
-    if answer is None:
-        return error
-    return click.UsageError(f"{error.message.split(' (')[0]} {answer}", error.ctx)
+def _no_option_error(error: click.NoSuchOption) -> click.UsageError:
+    """Return the error on an unknown option, with what to type in its place if that is known."""
+    options = _option_names(error.ctx.command) if error.ctx else ()
+    answer = answer_option(error.option_name.partition("=")[0], options)
+    return click.UsageError(f"{error.message} {answer}", error.ctx) if answer else error
 
 
 class _Commands(click.Group):
@@ -169,7 +159,9 @@ class _Commands(click.Group):
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
-            raise printable_error(_no_option_error(error, words)) from None
+            answer = answer_words(words, COMMANDS, _option_names(load_command("evaluate")))
+            text = f"{error.message} {answer}" if answer else error.format_message()
+            raise printable_error(click.UsageError(text, ctx)) from None
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         name = args[0]
@@ -179,8 +171,7 @@ class _Commands(click.Group):
             close_names = difflib.get_close_matches(name, COMMANDS, 1)
             answer = f"Did you mean {close_names[0]!r}?" if close_names else ""
             if os.path.isfile(name):
-                options = _option_names(load_command("evaluate"))
-                answer = answer_words(args, COMMANDS, options) or answer
+                answer = answer_words(args, COMMANDS, _option_names(load_command("evaluate")))
             ctx.fail(f"No such command {name!r}. {answer}".rstrip())
         return super().resolve_command(ctx, args)
 

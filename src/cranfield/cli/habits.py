@@ -7,7 +7,7 @@ from cranfield.errors import CranfieldError
 
 _WORST_OPTIONS = "-q --per-query --sort --sort-by --worst --bottom --changes"
 _EXCLUDING_OPTIONS = "--exclude --drop --without --remove --filter --seen --train --exclude-seen"
-_TREC_EVAL_OPTIONS = "-n -N -R -T -Z -D -v"
+_TREC_EVAL_OPTIONS = "-n -N -R -T -Z -D"
 # Options that people type, the option here by which a command answers, and what it answers: that
 # the option here is meant, where the answer is empty. The first that fits is taken.
 HABITS = (
@@ -69,32 +69,25 @@ def answer_option(option: str, known_options: Collection[str]) -> str | None:
 
 
 def answer_words(
-    words: Sequence[str], commands: Collection[str], known_options: Collection[str]
-) -> str | None:
-    """Return what to type for words that begin with no command, None where that is not known.
-
-    `known_options` are those of evaluate.
-    """
+    words: Sequence[str], commands: Collection[str], evaluate_options: Collection[str]
+) -> str:
+    """Return what to type for words that begin with no command; "" where that is not known."""
     import shlex
 
     from cranfield.formats.url import without_secrets
 
-    options = {
-        word.partition("=")[0] if word[:2] == "--" else word[:2]
-        for word in words
-        if word[:1] == "-"
-    }
+    options = {word if word.startswith("--") else word[:2] for word in words if word[:1] == "-"}
     has_measures = all(is_measure(name) for option, name in pairwise(words) if option == "-m")
+    options_of_command = {
+        "evaluate": {*evaluate_options} if has_measures else set(),
+        "trec-eval": {*evaluate_options, "-c", "-J", "-M", *_TREC_EVAL_OPTIONS.split()},
+    }
     own_commands = [word for word in words if word in commands]
-    if not own_commands and options <= {*known_options} and has_measures:
-        own_commands = ["evaluate"]
-    elif options <= {*known_options, "-c", "-J", "-M", *_TREC_EVAL_OPTIONS.split()}:
-        own_commands = own_commands or ["trec-eval"]
+    own_commands += [command for command, known in options_of_command.items() if options <= known]
     if not own_commands:
-        return None
-    command, *_ = own_commands
-    words = ["cranfield", command, *(word for word in words if word != command)]
-    return f"A command comes first: `{shlex.join(map(without_secrets, words))}`."
+        return ""
+    rest = [without_secrets(word) for word in words if word != own_commands[0]]
+    return f"A command comes first: `{shlex.join(['cranfield', own_commands[0], *rest])}`."
 
 
 def is_measure(name: str) -> bool:
