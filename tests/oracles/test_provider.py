@@ -403,7 +403,9 @@ def test_the_example_runs(default_pipeline: list[Any]) -> None:
 
 def test_the_page_runs(default_pipeline: list[Any]) -> None:
     page = (DOCS / "how-to" / "adapters.md").read_text("utf-8")
-    code = page.partition("\n## ir_measures\n")[2].partition("```python\n")[2].partition("```")[0]
+    section = page.partition("\n## ir_measures\n")[2].partition("\n## ")[0]
     names: dict[str, Any] = {"qrels": {"q1": {"csv": 1}, "q2": {"argparse": 2}}}
-    exec(code, names)  # noqa: S102 - our own page
-    assert default_pipeline[0] is provider
+    for block in section.split("```python\n")[1:]:
+        exec(block.partition("```")[0], names)  # noqa: S102 - our own page
+    assert default_pipeline[1] is provider
+    assert not default_pipeline[0].supports(parse_measure("Compat"))
