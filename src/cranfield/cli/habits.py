@@ -60,10 +60,10 @@ HABITS = (
 )
 
 
-def answer_option(option: str, known_options: Collection[str]) -> str | None:
-    """Return the answer to an option that a command with `known_options` lacks, None without."""
+def answer_option(option: str, own_options: Collection[str]) -> str | None:
+    """Return the answer to an option that a command with `own_options` lacks, None without."""
     for options, own_option, answer in HABITS:
-        if option in options.split() and own_option in known_options:
+        if option in options.split() and own_option in own_options:
             return answer or f"Did you mean '{own_option}'?"
     return None
 
@@ -83,7 +83,9 @@ def answer_words(
         "trec-eval": {*evaluate_options, "-c", "-J", "-M", *_TREC_EVAL_OPTIONS.split()},
     }
     own_commands = [word for word in words if word in commands]
-    own_commands += [command for command, known in options_of_command.items() if options <= known]
+    own_commands += [
+        command for command, own_options in options_of_command.items() if options <= own_options
+    ]
     if not own_commands:
         return ""
     rest = [without_secrets(word) for word in words if word != own_commands[0]]

@@ -14,7 +14,6 @@ new - 0.98 * old.
 A threshold is a number that a mean must reach, without a baseline.
 """
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Never, Unpack
 
@@ -29,7 +28,7 @@ from cranfield.comparison.margins import Contrast, StatedMargin, aggregate_score
 from cranfield.comparison.noninferiority import (
     GainTests,
     decide_outcome,
-    find_n_to_pass,
+    find_n_to_decide,
     run_gain_tests,
 )
 from cranfield.comparison.result import column_to_list
@@ -291,7 +290,7 @@ def _judge_system(
         n_changes = 0 if outcome == "PASS" else N_WORST
     n_needed = None
     if outcome == "UNDECIDED":
-        n_needed = _find_queries_needed(tests, contrast, i, settings)
+        n_needed = find_n_to_decide(tests, i, settings, contrast.margin, contrast.added_variances)
     return Verdict(
         system=name,
         measure=contrast.measure,
@@ -319,29 +318,6 @@ def _judge_system(
             for name, column in columns.items()
         },
     )
-
-
-def _find_queries_needed(
-    tests: GainTests, contrast: Contrast, i: int, settings: GateSettings
-) -> int | None:
-    """Return how many queries a system as good as the baseline needs to pass, if that is known.
-
-    It is not known where no query differs, or for a test that holds for any number of differences.
-    """
-    n_units, n_changed = tests.unit_moments.n_units, int(tests.n_changed[i])
-    is_unknown = finite_or_none(tests.moments.sd[i]) is None or settings.gate_test.holds_always
-    if is_unknown or not contrast.is_changed[:, i].any():
-        return None
-    variances = [
-        (float(part.variance[i]), float(part.degrees[i])) for part in contrast.added_variances
-    ]
-    unit_sd = float(tests.unit_moments.sd[i])
-    n_needed = find_n_to_pass(settings, contrast.margin, unit_sd, variances)
-    if n_needed is None:
-        return None
-    if n_changed < FEW_UNITS:  # with fewer queries, fewer than FEW_UNITS would differ
-        n_needed = max(n_needed, math.ceil(FEW_UNITS * n_units / n_changed))
-    return math.ceil(n_needed * tests.moments.n_units / n_units)
 
 
 def _list_changes(

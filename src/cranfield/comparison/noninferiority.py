@@ -23,6 +23,7 @@ from cranfield.comparison.significance import (
     student_t,
 )
 from cranfield.comparison.units import EACH_QUERY, Units
+from cranfield.render.numbers import finite_or_none
 
 Outcome = Literal["PASS", "UNDECIDED", "FAIL"]
 # How the randomization test's limits and p-values were computed: by all possible flips, by all
@@ -203,6 +204,32 @@ def find_n_to_pass(
         return None
     # With fewer queries, even a single flip of all 2^n has a share above alpha.
     return n if settings.test == "t" else max(n, math.ceil(-math.log2(settings.alpha)))
+
+
+def find_n_to_decide(
+    tests: GainTests,
+    i: int,
+    settings: GateSettings,
+    margin: float,
+    added_variances: Sequence[AddedVariance] = (),
+) -> int | None:
+    """Return the number of queries that decides on column i, None if it is not known.
+
+    With it, a mean that is `margin` away from what is tested is told from it as often as
+    find_n_to_pass says. It is not known where no query differs, or for a test that holds for any
+    number of differences.
+    """
+    n_units, n_changed = tests.unit_moments.n_units, int(tests.n_changed[i])
+    is_unknown = finite_or_none(tests.moments.sd[i]) is None or settings.gate_test.holds_always
+    if is_unknown or not n_changed or not margin:
+        return None
+    variances = [(float(part.variance[i]), float(part.degrees[i])) for part in added_variances]
+    n_needed = find_n_to_pass(settings, margin, float(tests.unit_moments.sd[i]), variances)
+    if n_needed is None:
+        return None
+    if n_changed < FEW_UNITS:  # with fewer queries, fewer than FEW_UNITS would differ
+        n_needed = max(n_needed, math.ceil(FEW_UNITS * n_units / n_changed))
+    return math.ceil(n_needed * tests.moments.n_units / n_units)
 
 
 def find_n_unchanged(alpha: float, margin: float, largest_loss: float) -> int:

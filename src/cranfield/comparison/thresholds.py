@@ -8,7 +8,7 @@ assumes only that they have a least and a greatest value (Waudby-Smith & Ramdas,
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +22,7 @@ from cranfield.comparison.noninferiority import (
     GainTests,
     GateMethod,
     Outcome,
+    find_n_to_decide,
     run_gain_tests,
 )
 from cranfield.comparison.remarks import note_sum_measure
@@ -79,6 +80,7 @@ class Threshold:
     upper: float | None
     p: float | None
     method: GateMethod | None  # as of a Verdict
+    queries_needed: int | None = None  # if UNDECIDED: for a system with this true mean to be judged
     lowest: tuple[Low, ...] = ()
 
     def __str__(self) -> str:
@@ -91,10 +93,10 @@ class Threshold:
 
     @property
     def reason(self) -> str:
-        """The outcome, the mean and the number, in one line."""
-        limit_phrase = "" if self.lower is None else f", lower limit {format_number(self.lower)}"
-        mean_phrase = f"{self.measure} {format_number(self.mean)}{limit_phrase}"
-        return f"{self.outcome}: {mean_phrase}, must be at least {self.at_least:g}"
+        """The mean with its limits, and the number that it must reach."""
+        lower, upper = format_number(self.lower), format_number(self.upper)
+        limits = f" [{lower}, {upper}]" if (lower, upper) != ("-", "-") else ""
+        return f"{format_number(self.mean)}{limits}, at least {self.at_least:g}"
 
 
 def resolve_at_least(
@@ -221,7 +223,7 @@ def _judge_threshold(
     mean = aggregate_scores(need.parsed_measure, scores)
     is_reached = mean >= goal or math.isclose(mean, goal, rel_tol=1e-12)
     outcome: Outcome = "PASS" if is_reached else "FAIL"
-    lower = upper = p = None
+    lower = upper = p = n_needed = None
     if tests is not None:
         is_doubtful = not settings.gate_test.holds_always and need.n_uncommon[i] < FEW_UNITS
         outcome = "PASS" if tests.is_above[0, i] and not is_doubtful else "UNDECIDED"
@@ -230,6 +232,11 @@ def _judge_threshold(
         limits = (_mean_limit(need, end[i]) for end in (tests.lower, tests.upper))
         lower, upper = map(finite_or_none, limits)
         p = finite_or_none(tests.p_above[0, i])
+        if outcome == "UNDECIDED" and not is_doubtful:
+            distance = abs(float(tests.unit_moments.mean[i]))
+            one_sided = replace(settings, equivalence=False)
+            variances = need.sample.added_variances
+            n_needed = find_n_to_decide(tests, i, one_sided, distance, variances)
     default_n_lowest = 0 if outcome == "PASS" else N_WORST
     n_lowest = default_n_lowest if settings.changes is None else settings.changes
     order = scores.argsort(kind="stable")
@@ -245,6 +252,7 @@ def _judge_threshold(
         upper=upper,
         p=p,
         method=None if tests is None else tests.method[i],
+        queries_needed=n_needed,
         lowest=tuple(Low(query_ids[q], float(scores[q])) for q in lowest_rows),
     )
 
@@ -318,14 +326,13 @@ def thresholds_table(
     legend_lines = legend(columns)
     if outcomes:
         legend_lines.append("all: everything that the system is judged by must pass.")
-    title = f"Means of {format_query_count(thresholds[0].n)}, and what they must reach"
     return Table(
         [column.heading for column in columns],
         rows,
-        lines_below_table(legend_lines, notes),
+        [*lines_below_table(legend_lines, notes), *([test_description] if settings.limit else [])],
         3,
         ruled_rows=frozenset(rules - {0} if outcomes else ()),
-        title=[f"{title}, {test_description}" if settings.limit else title],
+        title=[f"Means of {format_query_count(thresholds[0].n)}, and what they must reach"],
     )
 
 

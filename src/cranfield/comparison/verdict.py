@@ -12,16 +12,15 @@ from cranfield.comparison.result import Scale
 from cranfield.comparison.settings import GateSettings
 from cranfield.comparison.thresholds import Threshold, lowest_table, thresholds_table
 from cranfield.comparison.verdict_tables import (
-    describe_limits,
-    format_difference,
+    describe_method,
     gate_changes_table,
+    headline,
     verdicts_table,
 )
-from cranfield.errors import escape_unprintable
 from cranfield.notes import Note
 from cranfield.render.junit import Case, to_junit
 from cranfield.render.junit import Outcome as CaseOutcome
-from cranfield.render.numbers import format_number, format_query_count
+from cranfield.render.numbers import format_query_count
 from cranfield.render.shown import FORMS, Shown
 from cranfield.render.table import Table
 
@@ -29,14 +28,14 @@ _WORST_LAST: tuple[Outcome, ...] = get_args(Outcome)
 
 
 class GateFailed(AssertionError):  # noqa: N818 - what pytest prints before the verdict
-    """A gate that did not pass: the text is the outcome of each system, and the gate's tables.
+    """A gate that did not pass: the text is its worst row in a line, and its tables.
 
     >>> from cranfield import GateFailed, gate
     >>> try:
     ...     found = gate({"new": {"q1": 0.5}}, at_least={"score": 0.75}).require()
     ... except GateFailed as failure:
     ...     print(str(failure).splitlines()[0])
-    new: FAIL
+    FAIL: new, score 0.5000, at least 0.75, 1 query
     """
 
 
@@ -177,14 +176,11 @@ class Gate(Shown):
         return self.passed
 
     def require(self) -> Self:
-        """Return the gate if it passed; raise GateFailed, with its verdicts and tables, if not."""
+        """Return the gate if it passed; raise GateFailed, with its tables, if not."""
         __tracebackhide__ = True  # pytest shows the line of the test
         if self.passed:
             return self
-        outcomes = (
-            f"{escape_unprintable(name)}: {outcome}" for name, outcome in self.outcomes.items()
-        )
-        raise GateFailed(f"{', '.join(outcomes)}\n\n{self}")
+        raise GateFailed(str(self))
 
     def takes(self, outcome: Outcome) -> Outcome:
         """Return the outcome, with UNDECIDED counted as the option `undecided` says."""
@@ -203,16 +199,21 @@ class Gate(Shown):
     def tables(self) -> list[Table]:
         """Return a row for each system and measure; then the queries that changed, if kept.
 
+        Above the first is the worst row in one line, which begins with the gate's outcome.
         Thresholds have their own table, before these queries, and their lowest scores after.
         """
         has_summary = len(self.verdicts) + len(self.thresholds) > len(self.outcomes)
         outcomes = self.outcomes if has_summary else {}
         tables = [verdicts_table(self)] if self.verdicts else []
         if self.thresholds:
-            method_phrase, notes = ", ".join(describe_limits(self)), () if tables else self.notes
+            notes = () if tables else self.notes
+            method_line = describe_method(self)
             tables.append(
-                thresholds_table(self.thresholds, self.settings, method_phrase, outcomes, notes)
+                thresholds_table(self.thresholds, self.settings, method_line, outcomes, notes)
             )
+        worst_decisions = [each for each in self._decisions if each.outcome == self.outcome]
+        lines_above = [*headline(self, worst_decisions), *tables[0].title]
+        tables[0] = replace(tables[0], title=lines_above)
         worst_tables = [gate_changes_table(self), lowest_table(self.thresholds)]
         return [*tables, *(table for table in worst_tables if table.rows)]
 
@@ -259,18 +260,12 @@ def _list_cases(gate: Gate, format_gate: Callable[[Gate], str]) -> Iterator[Case
     for decision in gate._decisions:
         if isinstance(decision, Verdict):
             case_name = decision.measure
-            difference = format_difference(decision, decision.difference)
-            lower = format_difference(decision, decision.lower)
-            message = (
-                f"{decision}: {decision.measure} {format_number(decision.mean)}, difference "
-                f"{difference} from {gate.baseline}, lower limit {lower}, margin "
-                f"{gate.recipe['margin']}"
-            )
             gate_of_one = replace(gate, verdicts=(decision,), thresholds=())
         else:
-            case_name, message = decision.stated, decision.reason
+            case_name = decision.stated
             gate_of_one = replace(gate, verdicts=(), thresholds=(decision,))
+        text = format_gate(gate_of_one)
         outcome: CaseOutcome = "passed" if gate.takes(decision.outcome) == "PASS" else "failed"
         if outcome == "passed" and decision.outcome == "UNDECIDED":
             outcome = "skipped"
-        yield Case(decision.system, case_name, outcome, message, format_gate(gate_of_one))
+        yield Case(decision.system, case_name, outcome, text.partition("\n")[0], text)

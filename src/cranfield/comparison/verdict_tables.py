@@ -1,13 +1,15 @@
 """Tables of the verdicts of a gate, and of the queries that changed."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from cranfield.comparison.effects import FEW_UNITS
+from cranfield.comparison.thresholds import Threshold
 from cranfield.explanation.pointer import explain_hint
 from cranfield.notes import lines_below_table
 from cranfield.render.numbers import (
+    format_count,
     format_number,
     format_p,
     format_percent,
@@ -42,10 +44,10 @@ def verdicts_table(gate: "Gate") -> Table:
     return Table(
         [column.heading for column in columns],
         rows,
-        lines_below_table(legend_lines, gate.notes),
+        [*lines_below_table(legend_lines, gate.notes), describe_method(gate)],
         3,
         ruled_rows=frozenset(rules - {0} if has_summary else ()),
-        title=_title(gate),
+        title=[_describe_baseline(gate)],
     )
 
 
@@ -197,33 +199,82 @@ def _no_limit(gate: "Gate") -> str:
     )
 
 
-def _title(gate: "Gate") -> list[str]:
-    """Return the lines above the table: the baseline, the test, and each measure's margin."""
+def headline(gate: "Gate", decisions: "Sequence[Verdict | Threshold]") -> list[str]:
+    """Return the lines above all tables: the worst row, and what would decide if it is UNDECIDED.
+
+    `decisions` are those with the gate's outcome. The worst is the one whose mean is least,
+    compared with what it must reach; for an equivalence, whose difference is furthest from 0.
+    """
+
+    def find_excess(decision: "Verdict | Threshold") -> float:
+        if isinstance(decision, Threshold):
+            return decision.mean - decision.at_least
+        is_two_sided = gate.settings.equivalence
+        difference = -abs(decision.difference) if is_two_sided else decision.difference
+        return difference + decision.margin
+
+    worst = min(decisions, key=find_excess)
+    outcome, counts_as = worst.outcome, gate.takes(worst.outcome)
+    verdict_phrase = outcome if outcome == counts_as else f"{outcome}, which counts as {counts_as}"
+    query_count = format_query_count(worst.n, gate.recipe["n_clusters"])
+    reason = worst.reason if isinstance(worst, Threshold) else _describe_difference(gate, worst)
+    line = f"{verdict_phrase}: {worst.system}, {worst.measure} {reason}, {query_count}"
+    n_others = len(decisions) - 1
+    if n_others:
+        line += f", and {format_count(n_others, 'more row')}"
+    return [line, *([_tell_what_decides(gate, worst)] if outcome == "UNDECIDED" else [])]
+
+
+def _describe_difference(gate: "Gate", verdict: "Verdict") -> str:
+    """Return the difference of a verdict with its limits, and the margin."""
+    lower, upper = (format_difference(verdict, limit) for limit in (verdict.lower, verdict.upper))
+    limits = f" [{lower}, {upper}]" if (lower, upper) != ("-", "-") else ""
+    difference = format_difference(verdict, verdict.difference)
+    return f"{difference}{limits}, {_describe_margin(gate, verdict)}"
+
+
+def _tell_what_decides(gate: "Gate", worst: "Verdict | Threshold") -> str:
+    """Return the line that tells what would decide on the worst row, which is undecided."""
+    n_needed, measure = worst.queries_needed, worst.measure
+    has_margin = not isinstance(worst, Threshold)
+    hint = f" --at-least {measure}=NUMBER needs no baseline." if has_margin else ""
+    if n_needed is None:
+        return f"No number of queries is known that would decide.{hint}"
+    if n_needed <= worst.n:
+        return f"The true mean may be near the bound: more queries may not decide.{hint}"
+    condition = f"if {worst.system} is as good as {gate.baseline}"
+    if not has_margin:
+        condition = f"if the true mean is {format_number(worst.mean)}"
+    return f"{n_needed:,} queries would decide with a chance of 80%, {condition}.{hint}"
+
+
+def _describe_baseline(gate: "Gate") -> str:
+    """Return the line above the table of verdicts: the baseline's means, and the margins."""
     recipe, settings = gate.recipe, gate.settings
-    margin = str(recipe["margin"]).strip()
-    query_counts = format_query_count(recipe["n_queries"], recipe["n_clusters"])
-    share_phrase = f" ({margin})" if margin.endswith("%") else ""
     margins = {}
     for verdict in gate.verdicts:
-        margin_phrase = f"{verdict.margin:.4g}"
-        if verdict.scale == "ratio":
-            margin_phrase = f"a ratio of {math.exp(-verdict.margin):g}"
         baseline_phrase = (
-            f"{verdict.measure} {format_number(verdict.baseline_mean)}, margin "
-            f"{margin_phrase}{share_phrase}"
+            f"{verdict.measure} {format_number(verdict.baseline_mean)}, "
+            f"{_describe_margin(gate, verdict)}"
         )
         if settings.gate_test.needs_range:
             low, high = recipe["ranges"][verdict.measure]
             baseline_phrase += f", scores from {low:g} to {high:g}"
         margins[verdict.measure] = baseline_phrase
-    return [
-        f"Differences from {gate.baseline}, {query_counts}, {', '.join(describe_limits(gate))}",
-        f"{gate.baseline}: {'; '.join(margins.values())}",
-    ]
+    return f"{gate.baseline}: {'; '.join(margins.values())}"
 
 
-def describe_limits(gate: "Gate") -> tuple[str, str]:
-    """Return the level of the limits, and the test."""
+def _describe_margin(gate: "Gate", verdict: "Verdict") -> str:
+    """Return the margin of a verdict in words, with the share that was stated, if one was."""
+    margin = f"{verdict.margin:.4g}"
+    if verdict.scale == "ratio":
+        margin = f"a ratio of {math.exp(-verdict.margin):g}"
+    stated_margin = str(gate.recipe["margin"]).strip()
+    return f"margin {margin}" + (f" ({stated_margin})" if stated_margin.endswith("%") else "")
+
+
+def describe_method(gate: "Gate") -> str:
+    """Return the line that names what was compared, the level of the limits, and the test."""
     settings = gate.settings
     test = settings.gate_test.title
     if settings.test == "t":
@@ -236,7 +287,10 @@ def describe_limits(gate: "Gate") -> tuple[str, str]:
         methods = {verdict.method for verdict in gate.verdicts}
         if methods | {threshold.method for threshold in gate.thresholds} == {"t"}:
             test = "randomization test, by Student's t"
-    return f"one-sided {format_percent(1 - settings.alpha)} limits", test
+    subject = f"Differences from {gate.baseline}" if gate.verdicts else "Means"
+    query_count = format_query_count(gate.recipe["n_queries"], gate.recipe["n_clusters"])
+    level = format_percent(1 - settings.alpha)
+    return f"{subject}, {query_count}, one-sided {level} limits, {test}"
 
 
 def format_difference(verdict: "Verdict", difference: float | None) -> str:

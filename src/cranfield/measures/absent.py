@@ -160,7 +160,7 @@ _ABSENT_MEASURES = (
         "`compare(..., slices=...)` shows the differences.",
     ),
     Absent(
-        "(mis)?calibration.*|kl(divergence)?|(jensenshannon|js)d?(divergence)?",
+        "(miscalibration|calibration).*|kl(divergence)?|(jensenshannon|js)d?(divergence)?",
         "how far the shares of categories in a list are from those in what the user liked",
         f"{_RELEVANCE_ALONE}; categories as judged subtopics: alpha_nDCG@k, StRecall@k.",
     ),

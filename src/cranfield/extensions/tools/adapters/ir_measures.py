@@ -91,7 +91,9 @@ class _Evaluator(Evaluator):
         for (judged_only, has_subtopics), foreign_measures in self._measures_of_call.items():
             qrels = self._qrels_by_subtopics[has_subtopics]
             scores = evaluate(
-                *(qrels, rows, [*foreign_measures]),
+                qrels,
+                rows,
+                [*foreign_measures],
                 judged_only=judged_only,
                 convention=self._convention,
                 ties="ascending" if has_subtopics else "document",
@@ -110,7 +112,7 @@ def _has_iterations(rows: Any) -> bool:
 def _parse_measure(measure: Any, convention: str | None) -> Measure:
     """Return cranfield's measure for a measure of ir_measures; raise MeasureError without one.
 
-    The measure is to be among those of the convention, if there is one.
+    A convention, if there is one, has to have the measure.
     """
     if runtime.supports(measure):
         raise MeasureError(f"{measure} is a function: its name does not say what it computes")
