@@ -83,9 +83,7 @@ def answer_words(
         "trec-eval": {*evaluate_options, "-c", "-J", "-M", *_TREC_EVAL_OPTIONS.split()},
     }
     own_commands = [word for word in words if word in commands]
-    own_commands += [
-        command for command, own_options in options_of_command.items() if options <= own_options
-    ]
+    own_commands += [name for name, letters in options_of_command.items() if options <= letters]
     if not own_commands:
         return ""
     rest = [without_secrets(word) for word in words if word != own_commands[0]]
