@@ -337,7 +337,7 @@ def open_to_write(path: Path) -> Iterator[IO[bytes]]:
 def _open_upload(url: str) -> Iterator[IO[bytes]]:
     """Open a file at a URL; Arrow's own compression by the suffix is off."""
     if WEB.match(url):
-        raise InputError("cannot be written: it is a web page", source=url)
+        raise InputError("cannot be written: it is a web page", source=without_secrets(url))
     system, path_in_system = file_system(url)
     with system.open_output_stream(path_in_system, compression=None) as stored_file:
         yield stored_file
