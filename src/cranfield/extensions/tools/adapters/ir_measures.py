@@ -126,8 +126,8 @@ def _parse_measure(measure: Any, convention: str | None) -> Measure:
         name: parameter for name, parameter in measure.params.items() if name != "judged_only"
     }
     own_measure = parse(str(type(measure)(**params)))
-    if convention is not None:
-        find_convention(convention).group_measures([own_measure])
+    if convention is not None and find_convention(convention).translate(own_measure) is None:
+        raise MeasureError(f"{measure}: {convention} has no such measure")
     # The providers of ir_measures 0.4.3 compute trec_eval 9.
     return own_measure.with_parameters({"version": 9}) if measure.NAME == "IPrec" else own_measure
 
