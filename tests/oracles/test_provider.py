@@ -204,7 +204,9 @@ def make_tied_collection(seed: int) -> tuple[list[Qrel], list[Qrel], list[Scored
     """
     chance = random.Random(seed)
     docs = [f"d{i}" for i in range(40)]
-    qrels, qrels_of_subtopics, run = [], [], []
+    qrels: list[Qrel] = []
+    qrels_of_subtopics: list[Qrel] = []
+    run: list[ScoredDoc] = []
     for i, query in enumerate(f"{seed}0{digit}" for digit in range(4)):  # gdeval takes numbers
         if i != 2:
             relevant_docs = chance.sample(docs, chance.randint(1, 30))
