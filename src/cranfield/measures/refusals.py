@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def _list_names(is_meant: Callable[[Definition], Any]) -> str:
-    """Return the names of the measures whose definition `is_meant`, joined by commas."""
+    """Return the names of the measures of whose definition `is_meant` is true, by commas."""
     return ", ".join(definition.name for definition in definitions() if is_meant(definition))
 
 
@@ -33,7 +33,10 @@ def groups_error(measure: "Measure") -> MeasureError:
 
 
 def check_fractions(measure: "Measure", depths: Iterable[Depth], judged: Judged) -> None:
-    """Raise MeasureError unless the measure has a meaning for grades that are not whole."""
+    """Raise MeasureError unless the measure has a meaning for the grades, which are not whole.
+
+    `depths` are its cutoffs: one at the number of relevant documents needs a parameter `rel`.
+    """
     reason, parameters, top_grade = measure.fractions, measure.parameters, judged.top_grade
     level = 1 if top_grade > 1 else 0.5 if top_grade >= 0.5 else float(f"{top_grade / 2:.1g}")
     binary = [name for name, value in parameters.items() if value == "binary"]
@@ -67,7 +70,7 @@ def check_fractions(measure: "Measure", depths: Iterable[Depth], judged: Judged)
 
 
 def check_ties(measure: "Measure", judged: Judged) -> None:
-    """Raise MeasureError unless the measure takes equal scores as they were ranked."""
+    """Raise MeasureError unless the measure goes with the order of equal scores, `judged.ties`."""
     traits = measure.definition.traits
     by_grade = traits.by_grade
     if judged.ties == "expected" and not traits.averages_ties:

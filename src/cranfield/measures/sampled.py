@@ -50,7 +50,10 @@ def extended_inferred_ap(judged: Judged, *, rel: Rel = 1) -> Floats:
         )
 
     def estimate_stratum(s: int) -> tuple[Floats, Floats]:
-        """Return a stratum's estimated number of relevant documents, and their mean precision."""
+        """Return a stratum's estimated number of relevant documents, and their mean precision.
+
+        Each is (n_queries, 1); the mean is over the judged ones, 0 where one was not retrieved.
+        """
         pool, is_counted = ideal.where(ideal.stratum == s), relevant & (hits.stratum == s)
         n_relevant = pool.relevant(rel).count()
         size = ratio(n_relevant, pool.relevant(0).count()) * pool.count()
@@ -102,6 +105,6 @@ def statistical_ap(
 
 
 def _weight(ranked: Ranked) -> Floats:
-    """Return 1 / probability of each judged document, (rows,): its weight in the sums."""
+    """Return 1 / probability of being judged, (rows,): the weight of a document in the sums."""
     weight = 1 / ranked.probability
     return weight
