@@ -41,7 +41,10 @@ class Clustering(ComparingOptions):
     def find_units(
         self, query_ids: Sequence[str], units: "Units"
     ) -> tuple["Units", Sequence["Note"]]:
-        """Return the clusters of some queries, `units` where there are no labels; and notes."""
+        """Return the clusters of some queries, and notes.
+
+        `units` are what is tested otherwise, such as single queries: returned without labels.
+        """
         from cranfield.extensions.clusters.clusters import find_clusters
 
         clusters, notes = find_clusters(self.clusters, self.cluster_by, query_ids)

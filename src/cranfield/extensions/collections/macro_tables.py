@@ -46,7 +46,7 @@ def _make_collections_table(
     comparisons: Mapping[str, Comparison],
     settings: CollectionSettings,
 ) -> Table:
-    """Return a row for each collection, and one of the averages: a column for each system."""
+    """Return a table with a row for each collection, one of averages, and a column per system."""
     system_names = dict.fromkeys(
         name for comparison in comparisons.values() for name in comparison.aligned.system_names
     )
