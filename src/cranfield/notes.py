@@ -62,9 +62,7 @@ class Note:
 
 
 def read_note(document: Any) -> Note | None:
-    """Return the code, severity, text and queries of a note that `to_dict` made, as a Note.
-
-    `document` was read from a file; None if it is no such dict.
+    """Return a Note with the code, severity, text and queries of a dict from `to_dict`; else None.
 
     >>> read_note(Note("ties", "info", "2 documents are tied.").to_dict()).code
     'ties'

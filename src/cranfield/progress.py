@@ -184,9 +184,7 @@ def stage(
 
 
 def watch_steps(inputs: Iterable[_In], activity: str, total: int | None = None) -> Iterable[_In]:
-    """Return the inputs, each of which is a step of an activity, to be looped over at once.
-
-    `total` is their number; None: their length, if they have one.
+    """Return the inputs, each a step of an activity, to be looped over at once; `total`: how many.
 
     >>> [*watch_steps("abc", "letters")]
     ['a', 'b', 'c']

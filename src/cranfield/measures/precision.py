@@ -38,7 +38,6 @@ Beta = Annotated[
 ]
 
 
-# Why a perfect ranking may have less than 1 (`perfect`).
 _FEW_RELEVANT = "with fewer than k relevant documents, even a perfect ranking has others"
 
 
@@ -132,10 +131,9 @@ def recall(judged: Judged, k: Cutoff, *, over: OverRelevant = "judged", rel: Rel
 
 
 def n_reachable(judged: Judged, k: Cutoff | None, over: str, rel: float) -> Ints:
-    """Return how many relevant documents could be there, as `over` says.
+    """Return how many relevant documents `over` says could be there.
 
-    Of R relevant ones: "cutoff", k; "judged", R; "returned", min(R, k, n) of n retrieved; else
-    min(R, k). Without a k, R or min(R, n). The shape broadcasts to (n_queries, n_cutoffs).
+    The shape broadcasts to (n_queries, n_cutoffs). Without k, nothing is cut.
     """
     if over == "cutoff" and k is not None:
         return k

@@ -216,10 +216,7 @@ USER_DEFINITIONS: dict[str, Definition] = {}  # which may be declared again
 
 
 def _find_definition(name: str, module: str) -> Definition:
-    """Return a definition that was pickled by name; if unknown, its module is imported first.
-
-    Raises MeasureError if that does not declare it.
-    """
+    """Return a definition that was pickled by name, importing its module; MeasureError if none."""
     if name not in DEFINITIONS:
         with suppress(ImportError):
             import_module(module)

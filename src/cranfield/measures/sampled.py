@@ -50,10 +50,7 @@ def extended_inferred_ap(judged: Judged, *, rel: Rel = 1) -> Floats:
         )
 
     def estimate_stratum(s: int) -> tuple[Floats, Floats]:
-        """Return a stratum's estimated number of relevant documents, and their mean precision.
-
-        Each is (n_queries, 1); the mean is over the judged ones, 0 where one was not retrieved.
-        """
+        """Return a stratum's estimated number of relevant documents, and their mean precision."""
         pool, is_counted = ideal.where(ideal.stratum == s), relevant & (hits.stratum == s)
         n_relevant = pool.relevant(rel).count()
         size = ratio(n_relevant, pool.relevant(0).count()) * pool.count()

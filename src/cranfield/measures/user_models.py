@@ -1,4 +1,4 @@
-"""User models of C/W/L: the probability that a user goes on from each rank, or looks at it."""
+"""User models, for `cwl`: the probability that a user goes on from each rank, or looks at it."""
 
 import math
 from collections.abc import Callable
@@ -181,7 +181,7 @@ def reciprocal_rank_user(view: RankingView) -> Numbers:
 
 @user_model("AP", gives_weights=True)
 def average_precision_user(view: RankingView) -> Numbers:
-    """Is as likely to stop at each document that gains something.
+    """Stops only at documents that gain something, as likely as their gain over their rank.
 
     EU is average precision divided by what was retrieved of the relevant documents, not by all:
     see TrAP, and AP. Where nothing gains, the user looks at the first document alone.

@@ -11,10 +11,7 @@ Outcome = Literal["passed", "failed", "skipped"]
 
 
 class Case(NamedTuple):
-    """A test case: its subject, its name, its outcome, the reason in one line, and the details.
-
-    Only a failed one shows its details, and a passed one no reason.
-    """
+    """A test case: subject, name, outcome; unless passed, a reason (a line); if failed, details."""
 
     subject: str
     name: str

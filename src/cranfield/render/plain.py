@@ -220,10 +220,7 @@ def _draw_table(
     color: bool,
     lines_below: Sequence[Sequence[str]] = (),
 ) -> list[str]:
-    """Return the lines of an aligned table; `lines_below` follow each row of `cells`, header first.
-
-    Headings are folded to `widths`, and so are texts.
-    """
+    """Return the lines of an aligned table; `lines_below` follow each row of `cells`."""
     # {(row, column): number of a terminal's style}: 1 is bold, 4 underlined.
     styles = {(row + 1, column): 1 for row, column in table.bold_cells}
     styles |= {(row + 1, column): 4 for row, column in table.underlined_cells}

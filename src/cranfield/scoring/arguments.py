@@ -290,10 +290,7 @@ def _order_hint(names: Sequence[str]) -> str:
 
 
 def _refuse_pair(data: Any, names: Sequence[str]) -> None:
-    """Raise InputError for a pair, unless of scores: it may be judgments and runs in one argument.
-
-    `names` are those of the arguments, this one first.
-    """
+    """Raise InputError for a pair, but of scores: it may be judgments and runs in one argument."""
     is_pair = isinstance(data, tuple) and len(data) == 2
     if is_pair and not isinstance(data[0], Scores | Systems):
         raise InputError(

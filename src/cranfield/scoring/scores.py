@@ -226,9 +226,7 @@ class Scores(_ScoresTable):
         return [self]
 
     def slice(self, name: str, label: str | None = None) -> "Scores":
-        """Return the scores of the queries that have the label `name`, of a kind `label` if stated.
-
-        Raises KeyError if no slice has it.
+        """Return the scores of the queries with label `name`, of kind `label` if any; or KeyError.
 
         >>> from cranfield import evaluate
         >>> judgments, run = {"q1": {"d1": 1}, "q2": {"d2": 1}}, {"q1": ["d1"], "q2": ["d3"]}
@@ -248,10 +246,7 @@ class Scores(_ScoresTable):
         return None if self.ends is NO_ENDS else self.ends
 
     def select_queries(self, is_selected: Bools, counts: Counts) -> "Scores":
-        """Return the scores of the selected queries; `is_selected` is a mask, (n_queries,).
-
-        `counts` are those of these queries, and the only notes are on them.
-        """
+        """Return the scores of the queries in a mask (n_queries,), with their `counts` and notes."""
         return replace(
             self,
             query_ids=[*compress(self.query_ids, is_selected.tolist())],
@@ -449,10 +444,7 @@ class Systems(_ScoresTable, Mapping[str, Scores]):
 
 
 def _find_best_cells(runs: Sequence[Scores], row: int, n_labels: int) -> frozenset[tuple[int, int]]:
-    """Return (row, column) of the best scores of each measure of which higher is better.
-
-    No cell is the best if all are equal. The first run is in this row; `n_labels` columns precede.
-    """
+    """Return (row, column) of the best of unequal scores if more is better, from `row` on."""
     best_cells = set()
     for column, measure in enumerate(runs[0].measures, n_labels):
         if measure.definition.is_text or not measure.definition.higher_is_better:

@@ -41,7 +41,7 @@ class DifferenceRange:
     target: float | None = None
 
     def find_ends(self, threshold: float) -> tuple[float, float]:
-        """Return the least and the greatest value that a difference minus a threshold may have."""
+        """Return the least and greatest difference minus its bound, on average `threshold`."""
         if self.target is not None:
             return self.low - self.target - threshold, self.high - self.target - threshold
         if self.baseline_mean is None:
@@ -136,10 +136,7 @@ class _CountedDifferences:
         return log_wealth(sign * (self.differences - threshold * self.weights), lowest, self.counts)
 
     def find_limit(self, sign: int, alpha: float) -> float:
-        """Return the farthest threshold from the mean that is not rejected, by bisection.
-
-        Below the mean, or above it (sign -1); infinite if it is too far away.
-        """
+        """Bisect to the lowest threshold (sign -1: highest) not rejected; infinite if too far."""
         log_threshold = -math.log(alpha)
         score_range = self.difference_range.high - self.difference_range.low
         # At the mean, no bet wins: a product of factors with mean 1 is at most 1.

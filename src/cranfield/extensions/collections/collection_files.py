@@ -68,11 +68,7 @@ def _search_folder(path: str) -> tuple[dict[str, CollectionFiles], list[Note]]:
 
 
 def _search_collection(name: str, folder: str) -> tuple[CollectionFiles, list[str]]:
-    """Return the judgments and runs in the folder of a collection, and its other files.
-
-    Runs may also be in a folder `runs`, judgments in a folder `qrels` if none are beside it; of
-    several there, those whose names begin with test.
-    """
+    """Return the judgments and runs in a collection's folder, its qrels/ and runs/; other files."""
     entries = sorted(entry for entry in os.listdir(folder) if not entry.startswith("."))
     file_names = [entry for entry in entries if os.path.isfile(os.path.join(folder, entry))]
     qrels_files = [file for file in file_names if _QRELS_NAME.fullmatch(file)]

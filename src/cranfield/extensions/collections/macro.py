@@ -179,8 +179,8 @@ def compare_collections(
         InputError: fewer than two collections, or than two systems on all of them; a baseline that
             one lacks; what `compare` raises.
         MeasureError: a measure with a geometric mean, such as GMAP, which has no macro average;
-            different numbers of measures; an average of some of which less is better, of others
-            more.
+            different numbers of measures; an average of measures of which some are better when
+            lower, others when higher.
         OptionError: an option with an unknown value.
 
     Sources: Demsar, JMLR 2006; Benavoli, Corani & Mangili, JMLR 2016; Welch, Biometrika 1947.

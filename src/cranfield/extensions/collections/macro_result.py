@@ -93,10 +93,10 @@ def compare_averages(
     measure: str,
     measure_names: Sequence[str],
 ) -> MacroResult:
-    """Return the comparison of macro averages under one measure.
+    """Return the comparison of macro averages under one measure, called `measure`.
 
-    `measure` is its name, `measure_names` that of each collection. The systems, which are on every
-    collection, are compared with `baseline`; None: each with each.
+    `measure_names` has that of each collection. The systems are on every collection; without a
+    `baseline`, all pairs are compared.
     """
     first_scores = next(iter(aligned_scores.values()))
     higher_is_better = first_scores.is_higher_better(measure_names[0])

@@ -150,7 +150,7 @@ def _describe_test(
     unit = "collections" if by_collections else "queries"
     test_text = f"{_TESTS[settings.test]}, two-sided"
     if settings.test == "randomization" and (by_collections or averages.pairs[0].method == "exact"):
-        is_exact = not by_collections or n_collections <= 20
+        is_exact = not by_collections or n_collections <= 20  # as `Flips.is_exact`
         sample_text = f"{settings.flips:,} flips, seed {settings.seed}"
         test_text += f", {'all flips' if is_exact else sample_text} of {unit}"
     elif settings.test == "randomization":

@@ -125,10 +125,10 @@ def compare_by_queries(
     else:
         p, low, high, method = flip_pairs(paired_scores, flips, settings.alpha)
     p_adjusted = _correct_p(p, paired_scores, flips, settings)
-    apart = strata.scores[:, left_column] - strata.scores[:, right_column]
+    differences = strata.scores[:, left_column] - strata.scores[:, right_column]
     return {
         "difference": paired_scores.means,
-        "micro": apart.mean(axis=0),
+        "micro": differences.mean(axis=0),
         "low": low,
         "high": high,
         "p": p,
