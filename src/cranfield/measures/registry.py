@@ -81,7 +81,7 @@ class Definition(Declaration):
     aggregation: Aggregation  # "none": the value of a query is a string
     range: tuple[float, float | None]  # of the value of a query; None: no upper end
     higher_is_better: bool | None  # of two systems, the one with the higher value; None: neither
-    perfect: Reason  # why a perfect ranking may have less than 1; empty: it has 1
+    perfect: Reason  # of values up to 1, why a perfect ranking may have less; empty: it has 1
     perfect_cut: Reason  # the same where the measure is cut
 
     def __copy__(self) -> "Definition":

@@ -160,7 +160,7 @@ def _are_read(data: Any) -> bool:
 
 
 def could_be_measures(runs: Any) -> bool:
-    """Tell whether `runs` are measures, or a string that is no file, glob, path or URL."""
+    """Tell whether `runs` begin with a measure, or are a string, but no file, glob, path or URL."""
     if isinstance(runs, str) and not os.path.exists(runs):
         return not glob.has_magic(runs) and "://" not in runs and not os.path.dirname(runs)
     return isinstance(runs, Measure | list | tuple) and _are_measures(runs)

@@ -246,7 +246,7 @@ class Scores(_ScoresTable):
         return None if self.ends is NO_ENDS else self.ends
 
     def select_queries(self, is_selected: Bools, counts: Counts) -> "Scores":
-        """Return the scores of the queries in a mask, (n_queries,), with `counts` and their notes."""
+        """Return the scores of the queries in a mask, (n_queries,), with `counts` and its notes."""
         return replace(
             self,
             query_ids=[*compress(self.query_ids, is_selected.tolist())],
