@@ -28,7 +28,7 @@ from cranfield.scoring.findings import CHECK_JUDGING, error_finding, find_in_qre
 from cranfield.scoring.measure_notes import compare_lengths
 from cranfield.scoring.sides import find_two_sided_tables
 
-_MANY_GRADES = 20  # are not shown one by one
+_MANY_GRADES = 20  # distinct grades; more are not shown one by one
 
 
 @dataclass(frozen=True, repr=False)
@@ -170,7 +170,8 @@ def check(
         errors="skip", to the end.
 
     Raises:
-        InputError: judgments that cannot be read at all. A run that cannot is a finding.
+        InputError: judgments that cannot be read at all, or an argument out of place. A run that
+            cannot be read is a finding.
 
     >>> report = check({"q1": {"d1": 1}}, {"q1": {"d1": 0.5, "d2": 0.5, "d3": 0.1}})
     >>> report.ok, [finding.code for finding in report.findings]
