@@ -27,7 +27,7 @@ class Coefficient:
     name: str
     of: str  # "relevance" (relevant or not) or "grade"
     left_out: str  # what the jackknife leaves out: "query", or "document" if there is one query
-    documents: int
+    documents: int  # judged by two or more assessors; of Fleiss' kappa, by all
     value: float | None
     low: float | None
     high: float | None
@@ -81,7 +81,7 @@ class AgreementSums(NamedTuple):
     full: Floats  # (n,) documents judged by all assessors
     pair_agreement_full: Floats
     grade_shares_full: Floats  # (n, n_grades)
-    # Pairs of grades of two assessors, by the number of the others: (n, grades, grades).
+    # Pairs of grades of two assessors, each by the number of other assessors: (n, grades, grades).
     grade_pairs: Floats
 
     @property
