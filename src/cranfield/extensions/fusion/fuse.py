@@ -50,8 +50,8 @@ def fuse(
     documents are still in the result. A query that some runs lack is fused from the others. Tied
     documents are ranked by id, and sums do not depend on the order of the runs.
 
-    Here, the first blocks of the runs are read at most: the rest is, some queries at a time,
-    whenever the result is. What is wrong with it is raised then.
+    At most the first blocks of the runs are read here: the runs are, some queries at a time,
+    whenever the result is. What is wrong in their rows is raised then.
 
     Args:
         runs: two runs or more, as a list or a dict {name: run}: files, dicts, tables, `Run`s.

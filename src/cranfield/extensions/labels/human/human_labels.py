@@ -70,8 +70,8 @@ def prediction_powered(
         PredictionPowered, which prints as tables.
 
     Warns:
-        CranfieldWarning: once, where what people labelled does not look drawn by chance, is not
-            enough or in part of no use, and where `compare` warns.
+        CranfieldWarning: once, where what people labelled does not look drawn by chance, is
+            too little, or was partly left out, and where `compare` warns.
 
     Raises:
         InputError: fewer than two labelled queries, or none that the model labelled, too; different

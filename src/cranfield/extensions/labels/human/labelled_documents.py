@@ -230,8 +230,8 @@ def _document_count_notes(scores: AlignedScores, contributions: _Contributions) 
         if n < _MIN_DOCUMENTS or n_relevant < _MIN_RELEVANT:
             text = (
                 f"{measure} looks at {format_count(n, 'labelled document')} of a run, of which "
-                f"{n_relevant:,} are relevant by either label: with fewer than {_MIN_DOCUMENTS}, or "
-                f"than {_MIN_RELEVANT} relevant ones, intervals hold less often than they say."
+                f"{n_relevant:,} are relevant by either label: with fewer than {_MIN_DOCUMENTS}, "
+                f"or than {_MIN_RELEVANT} relevant ones, intervals hold less often than they say."
             )
             yield Note("few-documents", "warning", text, count=n)
             return

@@ -179,11 +179,10 @@ def deviation_from_chance(
     """Return how far the model's mean on the labelled queries is from its mean, and a p-value.
 
     The distance is in standard errors, as if the labelled queries were drawn by chance. The error
-    is known where all were as likely (`chance` is None), since the model labels every query: p is by
-    the normal distribution, else by Student's. None if scores do not differ (with `chance`, those
-    of labelled queries), or all queries are labelled. `f`
-    and `chance` (n,) belong to the labelled queries, `all_scores` (N,) are the model's of all
-    queries.
+    is known where all were as likely (`chance` is None), since the model labels every query: p is
+    by the normal distribution, else by Student's. None if scores do not differ (with `chance`,
+    those of the labelled queries), or all queries are labelled. `f` and `chance` (n,) belong to the
+    labelled queries, `all_scores` (N,) are the model's of all queries.
 
     >>> all_scores = np.array([0.9, 1.0, 0.1, 0.2, 0.0, 0.1])
     >>> n_errors, p = deviation_from_chance(np.array([0.9, 1.0]), all_scores)

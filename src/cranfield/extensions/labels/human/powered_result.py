@@ -24,13 +24,13 @@ from cranfield.render.table import Column, Table, make_table
 class PoweredMean:
     """A mean, or a difference of two systems' means, by both kinds of labels and by each alone.
 
-    `[low, high]` is the 1 - alpha interval of `mean`, by Student's t, `error` its standard error; `human` is the mean by human
-    labels alone, with its own interval; `model` that by the model's labels alone. `lam` is how much
-    the model's labels count, from 0 to 1. `labelled` counts the queries, or documents, that people
-    labelled, `worth` how many of these human labels alone would need for an error as small. `p`,
-    for a difference, is that of the t-test, `p_adjusted` after Holm's correction, and `verdict`
-    says whether the system is better or worse, if that is at most alpha. What does not exist is
-    None.
+    `[low, high]` is the 1 - alpha interval of `mean`, by Student's t, and `error` the standard
+    error; `human` is the mean by human labels alone, with its own interval; `model` that by the
+    model's labels alone. `lam` is how much the model's labels count, from 0 to 1. `labelled` counts
+    the queries, or documents, that people labelled, `worth` how many of these human labels alone
+    would need for an error as small. `p`, for a difference, is that of the t-test, `p_adjusted`
+    after Holm's correction, and `verdict` says whether the system is better or worse, if that is at
+    most alpha. What does not exist is None.
 
     >>> from cranfield import prediction_powered
     >>> model = {"a": {f"q{i}": i / 20 for i in range(20)}}

@@ -50,7 +50,7 @@ def find_deciding(
     """Return the order in which to judge the unjudged documents of two runs.
 
     Raises MeasureError for a measure to which documents do not add one by one, and that is not
-    nDCG; InputError for runs that share no judged query.
+    nDCG, or in which grade 0 is not as unjudged; InputError for runs that share no judged query.
     """
     systems = score_runs(judgments, runs, [measure], judging)
     first_scores, second_scores = systems.values()

@@ -59,6 +59,8 @@ def _parse_share(text: str) -> float:
 def proportional_chances(size: Floats, n: int) -> Floats:
     """Return probabilities (rows,) proportional to sizes, at most 1, whose sum is n.
 
+    All are 1 if there are no more than n rows.
+
     >>> proportional_chances(np.array([1.0, 1.0, 2.0, 16.0]), 2).tolist()
     [0.25, 0.25, 0.5, 1.0]
     """
