@@ -30,7 +30,7 @@ _LAG_BLOCKS = 24  # blocks: as many as 22 threads have in work at the same time
 
 
 class RankedBlock(NamedTuple):
-    """The ranked rows of some whole queries of a run, query after query."""
+    """The ranked rows of some queries of a run, query after query."""
 
     queries: list[bytes]
     starts: Ints  # (queries + 1,)

@@ -271,8 +271,8 @@ def tune(
 
     The queries are divided into folds. For each fold, the setting with the best mean on the other
     folds is taken, and scored on this one: so every query has a score of a setting that was not
-    chosen on it. Their mean is what tuning is worth, beside equal weights (or the parameter's
-    default). The best on all queries is what to use; its mean there is too high a promise.
+    chosen on it. Their mean is what tuning is worth, beside equal weights (or the parameter
+    untuned). The best on all queries is what to use; its mean there is too high a promise.
 
     Weights are whole numbers of parts, of which there are `steps`: no sum of weights misses 1. Of
     settings with the same mean, the nearest to the untuned one is taken.
@@ -362,7 +362,7 @@ def _choose_settings(
     best_run = replace(trials, runs=runs).fuse(trials.settings[place])
     fusion_recipe = best_run.recipe
     scores_alone = score_runs(trials.qrels, trials.runs, [trials.measure], judging)
-    alone = {name: float(scores[trials.measure]) for name, scores in scores_alone.items()}
+    alone = {name: float(run_scores[trials.measure]) for name, run_scores in scores_alone.items()}
     steps = {"steps": count_parts(tuning.steps, len(runs))} if trials.over == "weights" else {}
     return Tuned(
         method=trials.method,

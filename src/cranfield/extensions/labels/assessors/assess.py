@@ -284,9 +284,9 @@ def _compare_two(
 
 def _judgment_notes(judgments: TwoJudgments, second: str) -> Iterator[Note]:
     """Yield notes on queries that both assessors judged, grades below 0, and other queries."""
-    n = len(judgments.query_ids)
-    are = format_count(n, "query is", "queries are")
-    yield Note("in-both", "info", f"{are} judged in both qrels.", n)
+    n_shared = len(judgments.query_ids)
+    are = format_count(n_shared, "query is", "queries are")
+    yield Note("in-both", "info", f"{are} judged in both qrels.", n_shared)
     for name, grades in (("A", judgments.grade_a), (second, judgments.grade_b)):
         if n_below := int((grades < 0).sum()):
             text = (

@@ -72,7 +72,7 @@ def count_grades(qrels: Sequence[Qrels]) -> GradeCounts:
 
 
 class AgreementSums(NamedTuple):
-    """Sums over the documents of each query, or of all: the first axis is (n,) queries or 1."""
+    """Sums over each group of documents, or over all: the first axis is n groups or 1."""
 
     documents: Floats  # (n,) documents judged by two or more assessors
     pair_agreement: Floats  # (n,) of these, the share of pairs of assessors that agree
@@ -86,11 +86,11 @@ class AgreementSums(NamedTuple):
 
     @property
     def overall(self) -> "AgreementSums":
-        """The sums over all queries."""
+        """The sums over all groups."""
         return AgreementSums(*(sums.sum(axis=0, keepdims=True) for sums in self))
 
     def leave_one_out(self) -> "AgreementSums":
-        """Return the sums over all queries but the query of each row."""
+        """Return the sums over all groups but the group of each row."""
         return AgreementSums(*(sums.sum(axis=0, keepdims=True) - sums for sums in self))
 
 

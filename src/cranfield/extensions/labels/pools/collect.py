@@ -334,7 +334,8 @@ def _settle_grades(
     judgments_of_turn: list[dict[str, dict[str, float]]] = []
     for (query, doc), graded_labels in labels_of_document.items():
         last_grades = {
-            str(label.assessor): (turn, grade) for turn, (label, grade) in enumerate(graded_labels)
+            str(label.assessor): (place, grade)
+            for place, (label, grade) in enumerate(graded_labels)
         }
         for turn, (_, grade) in enumerate(sorted(last_grades.values())):
             if turn == len(judgments_of_turn):

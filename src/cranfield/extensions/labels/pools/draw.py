@@ -1,4 +1,4 @@
-"""Drawing by chance, with stated probabilities: one sample, or one of each of several strata."""
+"""Drawing by chance for `pool`, with stated probabilities: one sample, or one of each stratum."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Checks labels against the documents that were to be labelled, and turns labels into grades."""
+"""Label checks, for `collect`: labels beside what was to be labelled, and as grades."""
 
 import math
 from collections import Counter

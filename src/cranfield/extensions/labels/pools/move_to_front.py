@@ -1,4 +1,4 @@
-"""Move-to-front: which document to judge next, learned from the judgments so far.
+"""Move-to-front, for `pool`: which document to judge next, learned from the judgments so far.
 
 Each query is on its own. A run goes on while its documents are relevant; one that is not puts the
 run behind those with no more misses.
