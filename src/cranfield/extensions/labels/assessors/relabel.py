@@ -1,4 +1,4 @@
-"""Relabelling, for `agreement`: scores of systems under qrels whose grades are drawn again by rates."""
+"""Relabelling, for `agreement`: scores of systems under qrels with grades drawn again by rates."""
 
 import copy
 from collections.abc import Iterator, Mapping, Sequence

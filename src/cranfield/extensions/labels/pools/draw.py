@@ -12,7 +12,7 @@ Strata = Mapping[int, float]  # {down to this rank: the share that is drawn}, ra
 
 
 def read_strata(raw_shares: Any) -> Strata:
-    """Read the shares to draw by rank, from a dict or a text such as "10=100%,100=10%".
+    """Read the shares to draw by rank, {10: 1, 100: 0.1} or "10=100%,100=10%"; else ValueError.
 
     >>> read_strata("10=100%, 100=.1"), read_strata({50: 0.2})
     ({10: 1.0, 100: 0.1}, {50: 0.2})
