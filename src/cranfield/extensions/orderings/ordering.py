@@ -119,16 +119,8 @@ def _make_ordering(
     rises = aligned_scores.is_higher_better(measure)
     query_values = to_compared_unit(parsed_measure, query_scores)
     query_ids, recipe = aligned_scores.query_ids, aligned_scores.recipe
-    return Ordering(
-        label,
-        source,
-        measure,
-        rises,
-        query_ids,
-        scores,
-        query_values if rises else -query_values,
-        recipe,
-    )
+    query_merits = query_values if rises else -query_values
+    return Ordering(label, source, measure, rises, query_ids, scores, query_merits, recipe)
 
 
 def describe_flips(orderings: Sequence[Ordering], flips: int) -> str:

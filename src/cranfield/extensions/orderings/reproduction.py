@@ -51,7 +51,7 @@ class ReproducedRun:
     kendall_union: Estimate | None = None
     rbo: Estimate | None = None
     effect_ratio: Estimate | None = None
-    improvement: float | None = None
+    improvement: float | None = None  # (the run's mean - the baseline's) / the baseline's
     reproduced_improvement: float | None = None
     delta_improvement: Estimate | None = None
 
