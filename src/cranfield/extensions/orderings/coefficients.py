@@ -61,6 +61,8 @@ def kendall(x: ScoreSequence, y: ScoreSequence) -> Kendall:
         x: a score for each system.
         y: another score for each of the same systems, in the same order.
 
+    Raises InputError if the scores are not as many, or not all finite numbers.
+
     >>> found = kendall([0.4, 0.3, 0.2, 0.2], [0.5, 0.7, 0.1, 0.3])
     >>> found.concordant, found.discordant, found.ties_x
     (4, 1, 1)
