@@ -51,7 +51,7 @@ def _describe_family(comparison: Comparison, measure: str, comparisons_template:
 
 
 def write_headline(evidence: Evidence) -> Markup:
-    """Return the sentences on which system is best and how sure that is; on the mean of only one."""
+    """Return the sentences on which system is best and how sure that is; of one, on its mean."""
     measure = evidence.measures[0]
     result = evidence.comparison[measure]
     first, *rivals = result.ranked_systems

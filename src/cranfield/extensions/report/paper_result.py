@@ -137,7 +137,7 @@ class PaperTable(Shown):
 
     @cached_property
     def letters(self) -> Mapping[str, str]:
-        """{system: its letter in superscripts, or number, of more than 26}, if marks are letters."""
+        """{system: its letter in superscripts; of more than 26, its number}, empty for daggers."""
         names = self.systems
         signs = ascii_lowercase if len(names) <= 26 else [str(i + 1) for i in range(len(names))]
         return dict(zip(names, signs, strict=False)) if self.marks == "letters" else {}

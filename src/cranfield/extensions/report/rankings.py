@@ -119,7 +119,7 @@ def embed_rankings(
     budget: int = BUDGET,
     doc_texts: "TextsLike | None" = None,
 ) -> EmbeddedRankings | None:
-    """Return the rankings of the queries on which systems differ most, of 3,000 at most.
+    """Return the rankings of queries, those on which systems differ most first, 3,000 at most.
 
     Args:
         aligned_scores: scores that come from judgments and runs; None is returned for saved scores.

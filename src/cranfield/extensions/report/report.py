@@ -254,7 +254,7 @@ def _warning_box(notes: Iterable[Note]) -> Markup:
 
 
 def _list_other_warnings(comparison: Comparison) -> list[Note]:
-    """Return the errors and warnings on all but the first measure over all queries, at the top."""
+    """Return the errors and warnings on results but the first measure's over all queries."""
     first_notes = {*comparison[comparison.aligned.measures[0]].notes}
     other_notes = (
         (" of ".join(filter(None, (result.measure, result.slice_label))), note)

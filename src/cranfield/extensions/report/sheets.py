@@ -61,7 +61,7 @@ def make_sheets(comparison: Comparison, n_queries: int = SHEET_QUERIES) -> Sheet
 
 
 def _choose_systems(comparison: Comparison) -> list[str]:
-    """Return the best system and the baseline, or the second if the best is it or there is none."""
+    """Return the best system and the baseline; the best two if that is best or there is none."""
     best_first = [
         system.name for system in comparison[comparison.aligned.measures[0]].ranked_systems
     ]
