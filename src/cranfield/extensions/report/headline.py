@@ -36,7 +36,7 @@ def describe_families(evidence: Evidence) -> tuple[str | None, str | None]:
 def _describe_family(comparison: Comparison, measure: str, comparisons_template: str) -> str:
     """Return what p-values are called, the comparisons they are corrected for, and the test.
 
-    Of a Bayesian test, which has no p-values, its name alone. In `comparisons_template`, {} is the
+    Of a Bayesian test, which has no p-values, the name alone. In `comparisons_template`, {} is the
     number of comparisons.
     """
     settings, result = comparison.settings, comparison[measure]
@@ -137,10 +137,7 @@ def _significance_sentence(evidence: Evidence) -> Markup:
 
 
 def list_facts(evidence: Evidence) -> Iterator[Markup]:
-    """Yield the numbers of queries, clusters if any, systems, and judgments with their grades.
-
-    In place of the judgments, it says that scores are precomputed.
-    """
+    """Yield numbers of queries, clusters, systems, and judgments with grades, if there are any."""
     yield _fact_markup(len(evidence.query_ids), "query", "queries")
     n_clusters = evidence.comparison[evidence.measures[0]].units.n_groups
     if n_clusters is not None:

@@ -262,10 +262,7 @@ class PaperTable(Shown):
             yield f"Average: the mean of the collections; its marks are by {test_text}."
 
     def _describe_test(self) -> Iterator[str]:
-        """Yield the test, the correction of several comparisons with its family, and the level.
-
-        With test "bayes", the test and the probability that decides.
-        """
+        """Yield the test, the correction of several comparisons, and the level of p, or beliefs."""
         settings = self._settings
         paired_word = "paired " if settings.test in ("randomization", "t") else ""
         yield paired_word + describe_test(

@@ -48,10 +48,7 @@ class QueryRankings:
     def of(
         cls, query_id: str, rankings: Sequence[Ids], judged: Qrels, depth: int
     ) -> "QueryRankings":
-        """Put the rankings of one query side by side, each the documents of a system by rank.
-
-        `judged` are the query's judgments alone; `depth` ranks of each system are first documents.
-        """
+        """Put a query's rankings, ids by rank, side by side; `judged` are its judgments alone."""
         lengths = [*map(len, rankings)]
         all_ids = Ids.concatenate([*rankings, judged.docs])
         _, first_row, code = np.unique(all_ids.sort_keys(), return_index=True, return_inverse=True)

@@ -56,10 +56,7 @@ def make_scores_block(aligned_scores: AlignedScores) -> ScoresBlock:
 
 
 def _choose_steps(scores: Floats) -> int | None:
-    """Return the number of steps to divide 1 into so that 16 bits hold the scores.
-
-    It is 100, 1,000 or 10,000; None for scores below 0, or too large for 100.
-    """
+    """Return into how many steps, 100 to 10,000, 1 is divided to fit scores in 16 bits, or None."""
     lowest, highest = scores.min(), scores.max()
     if lowest < 0:
         return None

@@ -101,10 +101,7 @@ class ExplainCommand:
 
 
 def find_explain_command(comparison: Comparison) -> ExplainCommand | None:
-    """Return the command with the files that were read; None for precomputed scores.
-
-    Where data come from no file, or from several, it has a word in capitals.
-    """
+    """Return the command, a word in capitals where not one file was read; None without runs."""
     aligned_scores, source = comparison.aligned, comparison.aligned.evaluated_runs
     if source is None:
         return None

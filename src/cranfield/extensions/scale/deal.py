@@ -30,14 +30,11 @@ class _StoredColumn(NamedTuple):
 
 
 class _Piece(NamedTuple):
-    """Some blocks of a source, divided into buckets. A group is adjacent rows of one query.
-
-    Behind the starts of the buckets is the end of the last.
-    """
+    """Some blocks of a source, divided into buckets. A group is adjacent rows of one query."""
 
     first_row: int  # its number in the source
-    group_starts: Ints  # (n_buckets + 1,) the first group of each bucket
-    row_starts: Ints  # (n_buckets + 1,) the first row of each bucket
+    group_starts: Ints  # (n_buckets + 1,) the first group of each bucket, and the end
+    row_starts: Ints  # (n_buckets + 1,) the first row of each bucket, and the end
     columns: Mapping[str, _StoredColumn]
     spans: list[ByteSpan]  # of the buckets' bytes in the file; empty buckets take up nothing
 

@@ -122,10 +122,7 @@ class SideFrame:
         return float(check_option("top_grade", max(row[0] or 0.0, 0.0), level_check()))
 
     def find_systems(self, by: str, errors: Errors) -> list[str]:
-        """Return the systems of a run, by a Spark job.
-
-        InputError if there is none, or, with errors="strict", for rows that have none.
-        """
+        """Return a run's systems, by a Spark job; InputError for none, or, if strict, for nulls."""
         systems = [row[0] for row in self.frame.select(column_of_name(by)).distinct().collect()]
         system_names = sorted(str(system) for system in systems if system is not None)
         if len(system_names) < len(systems) and errors == "strict":

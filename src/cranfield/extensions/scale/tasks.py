@@ -202,10 +202,7 @@ def _split_by_system(run_table: "pa.Table", task: Task) -> "Iterator[tuple[str, 
 
 
 def _first_row_of_queries(qrels_table: "pa.Table", task: Task) -> dict[str, int]:
-    """Return {query: its first row}, empty if nothing is kept.
-
-    Raises InputError where a kept column has two values for a query.
-    """
+    """Return {query: first row}, {} if nothing is kept; InputError for two values of a query."""
     import pyarrow as pa
 
     if not task.keep:

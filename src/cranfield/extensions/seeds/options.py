@@ -130,10 +130,7 @@ class Retraining(ComparingOptions):
     )
 
     def gate_settings(self, settings: "GateSettings") -> "GateSettings":
-        """Return the settings, with the t test if systems are judged as trained again.
-
-        Raises OptionError then for a test that is about single models.
-        """
+        """Return the settings, with the t test if `trained_again`; OptionError if it cannot be."""
         if not self.trained_again:
             return settings
         if settings.gate_test.holds_always:

@@ -29,8 +29,7 @@ class _TableLine(NamedTuple):
 def make_seed_tables(result: Result, settings: Settings) -> list[Table]:
     """Return tables of the runs of each system, and of the systems as trained again.
 
-    They are one table if there is a baseline; without tests only the first; none without several
-    runs.
+    One table if there is a baseline, the first if there are no tests; none without several runs.
     """
     if all(system.runs is None or system.seeds == 1 for system in result.systems):
         return []

@@ -244,10 +244,7 @@ class CompletionSet:
                 yield _two_grade_steps(first_grade, rest_grade, n_unjudged, n_within)
 
     def _rank_weights(self) -> Floats:
-        """Return what a document of the highest gain adds to the DCG at each rank: (n_ranks,).
-
-        It is empty if the search is not by ratio.
-        """
+        """Return what the highest gain adds to `dcg` at each rank, (n_ranks,); without it, (0,)."""
         if self._search.dcg is None:
             return np.zeros(0)
         n_ranks = max(

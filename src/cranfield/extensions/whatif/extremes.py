@@ -63,10 +63,7 @@ class LinearExtremes:
         self.max_rank = self._find_max_rank()
 
     def _find_max_rank(self) -> int:
-        """Return the cutoff, or a rank below which all weights, which fall, are lost in rounding.
-
-        If neither is known, `NO_CUTOFF`.
-        """
+        """Return the cutoff, a rank below which all weights are lost in rounding, or NO_CUTOFF."""
         cutoff = self._measure.cutoff
         if isinstance(cutoff, Depth) and cutoff.n_ranks is not None:
             return cutoff.n_ranks
