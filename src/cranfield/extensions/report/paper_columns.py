@@ -77,7 +77,7 @@ class MeasureColumn:
 
 @dataclass(frozen=True, eq=False)
 class AverageColumn(MeasureColumn):
-    """A column of averages over all collections; `comparison` and `result` are of the first."""
+    """A column of averages over all collections; `comparison` and `result` are the first one's."""
 
     averages: MacroResult
     averaged_columns: Sequence[MeasureColumn]  # what is averaged

@@ -1,4 +1,4 @@
-"""The scores of every query as the page holds them: a block of numbers for each measure."""
+"""Each query's scores as the page holds them: a block of numbers for each measure, if it fits."""
 
 import math
 from collections.abc import Sequence

@@ -120,7 +120,7 @@ class BucketStore:
         return BucketRows(self, buckets, whole_queries=whole_queries and self.has_scattered_queries)
 
     def read_buckets(self, buckets: range) -> Iterator[Load]:
-        """Yield the rows of some buckets in blocks of at least `SIZES.rows`, but for the last."""
+        """Yield the rows of some buckets in blocks of at least `SIZES.rows`, except the last."""
         slices: list[tuple[_Piece, int]] = []  # of the next block: buckets of pieces
         n_rows = 0
         for bucket in buckets:

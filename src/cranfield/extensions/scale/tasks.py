@@ -48,7 +48,7 @@ class Task:
     qrels_columns: ColumnsLike | None = None  # {role: name}, as the user stated them
     run_columns: ColumnsLike | None = None
     query_columns: tuple[str, str] = ("", "")  # of the judgments, of the run
-    by: str | None = None  # the run's column of systems; None: the run is of one system
+    by: str | None = None  # the run's column of systems; None: the run has one system
     systems: tuple[str, ...] = ()  # that are scored, with `by`
     keep: tuple[str, ...] = ()  # columns of the judgments, which scores get, too
     top_grade: float | None = None  # of the collection; None: no measure depends on it

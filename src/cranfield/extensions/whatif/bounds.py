@@ -22,7 +22,7 @@ such (see `variants`). Which completions are tried is declared with the measure
   lower and higher ones.
 
 Where grades are fractions, any number from 0 to the highest may be one. "extremes", "retrieved",
-"split" of what is relevant or not, and "ratio" are still enough, but for a mapping of gains; all
+"split" of what is relevant or not, and "ratio" are still enough, except for a mapping of gains; all
 else is attained.
 
 Where "sorted" or "every" are too many for a query, some are tried and its values are attained ones;

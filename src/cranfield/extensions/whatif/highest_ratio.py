@@ -39,7 +39,7 @@ def find_highest_ratio(
 
     The completions of a round are s (n_levels - 1, queries): how many unjudged rows have at least
     the gain of a level. In the first round, of all queries, all rows have the highest gain; a later
-    round is of the queries whose ratio rose in the round before.
+    round has the queries whose ratio rose in the round before.
 
     `level_gain` (n_levels,) is what an unjudged document may gain, most first; `rung` (n_rungs,)
     what any document may gain, above 0, ascending; `n_judged` (n_queries, n_rungs) how many judged
