@@ -55,7 +55,8 @@ def find_groups(
     `patterns_of_group` has the names, files or patterns of each group's runs, `deterministic` the
     systems without seeds, `paths_of_run` the files of runs, as far as they are known. A run that is
     in no group is a system of its own. Raises InputError for a pattern that names no run, for a run
-    in two groups, and for a group called as a run that is not in it.
+    in two groups, for a group called as a run that is not in it, and for a system without seeds
+    that does not exist or has several runs.
     """
     group_of_run: dict[int, str] = {}
     for group, patterns in _expand_templates(patterns_of_group, run_names):
@@ -210,6 +211,7 @@ def seed_variance(
 ) -> AddedVariance:
     """Return the variance that seeds add to the mean of each system under a measure.
 
+    It is 0 for a system without seeds, NaN for another that has one run.
     The variance of the runs' means has a part that comes from the queries, by which the runs differ
     on single queries; it is subtracted, since the variance over the queries has it already. The
     rest is divided by the number of runs.
