@@ -74,7 +74,9 @@ def _change_columns(gate: "Gate", verdict_legend: str) -> Iterator[Column]:
     yield Column("measure", lambda verdict: verdict.measure)
     yield Column("verdict", str, verdict_legend)
     yield Column(
-        "changed", lambda verdict: f"{verdict.changed:,}", "" if in_clusters else rare_legend
+        "changed",
+        lambda verdict: f"{verdict.changed:,}",
+        f"changed: queries on which the score differs. {'' if in_clusters else rare_legend}".strip(),
     )
     yield Column(
         "clusters",
@@ -221,7 +223,7 @@ def headline(gate: "Gate", decisions: "Sequence[Verdict | Threshold]") -> list[s
     line = f"{verdict_phrase}: {worst.system}, {worst.measure} {reason}, {query_count}"
     n_others = len(decisions) - 1
     if n_others:
-        line += f", and {format_count(n_others, 'more row')}"
+        line += f", and {format_count(n_others, 'more row')} with {outcome}"
     return [line, *([_tell_what_decides(gate, worst)] if outcome == "UNDECIDED" else [])]
 
 
@@ -237,15 +239,16 @@ def _tell_what_decides(gate: "Gate", worst: "Verdict | Threshold") -> str:
     """Return the line that tells what would decide on the worst row, which is undecided."""
     n_needed, measure = worst.queries_needed, worst.measure
     has_margin = not isinstance(worst, Threshold)
-    hint = f" --at-least {measure}=NUMBER needs no baseline." if has_margin else ""
+    hint = f" Another way, --at-least {measure}=NUMBER, needs no baseline." if has_margin else ""
     if n_needed is None:
         return f"No number of queries is known that would decide.{hint}"
     if n_needed <= worst.n:
         return f"The true mean may be near the bound: more queries may not decide.{hint}"
-    condition = f"if {worst.system} is as good as {gate.baseline}"
-    if not has_margin:
-        condition = f"if the true mean is {format_number(worst.mean)}"
-    return f"{n_needed:,} queries would decide with a chance of 80%, {condition}.{hint}"
+    condition = f"as good as {gate.baseline}, {worst.system} passes"
+    if isinstance(worst, Threshold):
+        verb = "passes" if worst.mean >= worst.at_least else "fails"
+        condition = f"with a true mean of {format_number(worst.mean)}, {worst.system} {verb}"
+    return f"{n_needed:,} queries would decide: {condition} with a chance of 80%.{hint}"
 
 
 def _describe_baseline(gate: "Gate") -> str:

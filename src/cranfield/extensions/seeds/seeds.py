@@ -152,7 +152,7 @@ def list_notes(groups: Sequence[SeedGroup]) -> list[Note]:
     run_counts = ", ".join(
         f"{escape_unprintable(group.name)} of {len(group.runs):,}" for group in groups_of_runs
     )
-    return [Note("runs", "info", f"Means of several runs: {run_counts}.", len(groups_of_runs))]
+    return [Note("runs", "info", f"Means of several runs: {run_counts}.", count=len(groups_of_runs))]
 
 
 def training_notes(groups: Sequence[SeedGroup]) -> Iterator[Note]:
@@ -180,7 +180,7 @@ def training_notes(groups: Sequence[SeedGroup]) -> Iterator[Note]:
             "five."
         )
         is_grave = any(len(group.runs) == 2 for group in groups)
-        yield Note("few-runs", "warning" if is_grave else "info", text, len(small_systems))
+        yield Note("few-runs", "warning" if is_grave else "info", text, count=len(small_systems))
     twin_systems = [escape_unprintable(group.name) for group in groups if _has_twin_runs(group)]
     if twin_systems:
         text = (
@@ -197,7 +197,7 @@ def training_notes(groups: Sequence[SeedGroup]) -> Iterator[Note]:
             f"{', '.join(single_run_systems)} again has no test. A system without seeds, such as "
             "BM25, is named by deterministic= (--deterministic)."
         )
-        yield Note("one-seed", "info", text, len(single_run_systems))
+        yield Note("one-seed", "info", text, count=len(single_run_systems))
 
 
 def _has_twin_runs(group: SeedGroup) -> bool:
