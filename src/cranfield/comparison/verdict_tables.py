@@ -73,10 +73,11 @@ def _change_columns(gate: "Gate", verdict_legend: str) -> Iterator[Column]:
     yield Column("system", lambda verdict: verdict.system)
     yield Column("measure", lambda verdict: verdict.measure)
     yield Column("verdict", str, verdict_legend)
+    changed_legend = "changed: queries on which the score differs."
     yield Column(
         "changed",
         lambda verdict: f"{verdict.changed:,}",
-        f"changed: queries on which the score differs. {'' if in_clusters else rare_legend}".strip(),
+        changed_legend if in_clusters else f"{changed_legend} {rare_legend}".rstrip(),
     )
     yield Column(
         "clusters",
@@ -176,7 +177,8 @@ def _rules(gate: "Gate") -> tuple[str, str]:
             f"{outside_phrase}.",
         )
     return (
-        f"PASS: lower > {lower_bound}: a loss of the margin is ruled out."
+        f"PASS: lower > {lower_bound}: a loss of the margin is ruled out. Better: lower > "
+        f"{no_difference}."
         f"\nFAIL: upper < {no_difference}, and not PASS: significantly worse. UNDECIDED: neither.",
         f"p: the chance of a result at least as good, if the true {true_quantity} is {lower_bound} "
         "or less.",

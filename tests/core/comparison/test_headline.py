@@ -49,7 +49,9 @@ def test_the_first_line_is_the_worst_row() -> None:
 
 
 def test_other_rows_with_the_same_outcome_are_counted() -> None:
-    assert worst_of_demo("-m", "nDCG@10", "-m", "RR")[0].endswith(", 40 queries, and 1 more row with FAIL")
+    assert worst_of_demo("-m", "nDCG@10", "-m", "RR")[0].endswith(
+        ", 40 queries, and 1 more row with FAIL"
+    )
     scores_of = {name: {"q1": mean} for name, mean in [("a\x1b", 0.1), ("b", 0.6), ("c", 0.4)]}
     failed_gate = gate(scores_of, at_least={"score": 0.5})
     assert first_lines(failed_gate) == [

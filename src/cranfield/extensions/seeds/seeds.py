@@ -152,7 +152,9 @@ def list_notes(groups: Sequence[SeedGroup]) -> list[Note]:
     run_counts = ", ".join(
         f"{escape_unprintable(group.name)} of {len(group.runs):,}" for group in groups_of_runs
     )
-    return [Note("runs", "info", f"Means of several runs: {run_counts}.", count=len(groups_of_runs))]
+    return [
+        Note("runs", "info", f"Means of several runs: {run_counts}.", count=len(groups_of_runs))
+    ]
 
 
 def training_notes(groups: Sequence[SeedGroup]) -> Iterator[Note]:
