@@ -223,9 +223,9 @@ def headline(gate: "Gate", decisions: "Sequence[Verdict | Threshold]") -> list[s
     query_count = format_query_count(worst.n, gate.recipe["n_clusters"])
     reason = worst.reason if isinstance(worst, Threshold) else _describe_difference(gate, worst)
     line = f"{verdict_phrase}: {worst.system}, {worst.measure} {reason}, {query_count}"
-    n_others = len(decisions) - 1
-    if n_others:
-        line += f", and {format_count(n_others, 'more row')} with {outcome}"
+    n_rows_left = len(decisions) - 1
+    if n_rows_left:
+        line += f", and {format_count(n_rows_left, 'more row')} with {outcome}"
     return [line, *([_tell_what_decides(gate, worst)] if outcome == "UNDECIDED" else [])]
 
 

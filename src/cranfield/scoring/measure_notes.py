@@ -49,7 +49,7 @@ def _add_ranges(note: Note, run: JudgedRun, measures: Sequence[Measure], values:
 def tie_remedies(run: Run, averages_ties: bool = True) -> str:
     """Return a sentence on the options for ties; `averages_ties`: whether "expected" is one."""
     remedies = [RANK_ORDERS_TIES[:-1]] if run.extra_roles >= {"score", "rank"} else []
-    remedies += ["--ties expected averages over orders"] if averages_ties else []
+    remedies += ["--ties expected averages"] if averages_ties else []
     return f" {', '.join(remedies)}." if remedies else ""
 
 

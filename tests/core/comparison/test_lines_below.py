@@ -50,7 +50,7 @@ def test_one_line_says_what_each_mark_and_column_means(dl19: tuple[str, list[str
     assert all(len(line) <= 80 for line in lines)
     assert ties == (  # those that move no mean have no line beside it
         "Warning: repllama: 42,360 documents are tied and allow nDCG@10 0.7340 to 0.7505. "
-        "--order rank takes the rank column, --ties expected averages over orders."
+        "--order rank takes the rank column, --ties expected averages."
     )
 
 
