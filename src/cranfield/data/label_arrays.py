@@ -1,0 +1,216 @@
+"""Labels and scores of the same documents, in arrays, as judgments and runs: for `grades`."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield.arrays.ids import Ids
+from cranfield.arrays.ranked import Bools, Ints
+from cranfield.arrays.rows import consecutive_numbers
+from cranfield.data.qrels import Qrels
+from cranfield.data.run import Run
+from cranfield.errors import InputError
+from cranfield.formats.block import Errors, Role
+from cranfield.formats.columns import COLUMNS, Side
+from cranfield.formats.frames import make_table_rows
+from cranfield.formats.identifiers import to_id_text, with_text_ids
+from cranfield.formats.shapes import Cells, read_cells
+from cranfield.formats.write import number_column
+from cranfield.notes import Note, join_names
+from cranfield.render.numbers import format_count
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_DESCRIPTION = "labels and scores of the same documents"
+
+
+class _Places(NamedTuple):
+    """Which query and which document each cell belongs to, the cells of a query side by side."""
+
+    queries: list[str]
+    order: Ints | None  # (n_cells,) of the cells as they came; None: as they are
+    query: Ints  # (n_cells,) number of the query, from 0
+    place: Ints  # (n_cells,) of the document in its query, from 0
+
+
+def read_label_arrays(
+    labels: Any, scores: Any, groups: Any = None, mask: Any = None
+) -> tuple[Qrels, dict[str, Run] | Run, list[Note]]:
+    """Return judgments, a run or {system: run}, and notes: see `grades`.
+
+    `labels` and `scores` have two dimensions, a row for each query, or are flat, with `groups`;
+    dicts have a row for each query. The documents are called "#1", "#2", ... by their places.
+    """
+    row_names: list[str] | None = None
+    is_several = isinstance(scores, Mapping)
+    if isinstance(labels, Mapping):
+        labels = with_text_ids(labels, "labels")
+        row_names = [*labels]
+        is_several = is_several and all(isinstance(rows, Mapping) for rows in scores.values())
+    scores_of_system = scores if is_several else {"run": scores}
+    if is_several and not scores_of_system:
+        raise InputError("scores: hold no system")
+
+    def read(data: Any, name: str) -> Cells:
+        return read_cells(data if row_names is None else _list_rows(data, name, row_names), name)
+
+    label_cells = read(labels, "labels")
+    cells_of_system = {
+        str(system): read(system_scores, f"scores of {system!r}" if is_several else "scores")
+        for system, system_scores in scores_of_system.items()
+    }
+    all_cells = [label_cells, *cells_of_system.values()]
+    is_used = np.ones(len(label_cells.values), bool)
+    if mask is not None:
+        mask_cells = read(mask, "mask")
+        all_cells.append(mask_cells)
+        is_used = _read_mask(mask_cells)
+    for cells in all_cells[1:]:
+        _refuse_other_shape(label_cells, cells)
+    for cells in all_cells:
+        is_used &= True if cells.is_masked is None else ~cells.is_masked
+    for cells in cells_of_system.values():
+        _refuse_nan(cells, is_used)
+    places = _find_places(label_cells, groups, row_names)
+    is_judged = is_used & ~np.isnan(label_cells.values)
+    qrels_rows = _make_rows(places, label_cells.values, is_judged, Side.QRELS)
+    qrels = Qrels(qrels_rows).replace_fields(list_kind="grades", description=_DESCRIPTION)
+    runs = {}
+    for system, cells in cells_of_system.items():
+        run_rows = _make_rows(places, cells.values, is_used, Side.RUN)
+        run_rows.list_kind, run_rows.description = "grades", _DESCRIPTION
+        runs[system] = Run(run_rows, system)
+    notes = _note_empty_rows(places, is_used)
+    return qrels, runs if is_several else runs["run"], notes
+
+
+def _list_rows(data: Any, name: str, queries: list[str]) -> list[Any]:
+    """Return the rows of {query: row} in the order of the queries; InputError for other queries."""
+    if not isinstance(data, Mapping):
+        raise InputError(f"{name}: expected a dict, as the labels are, got {type(data).__name__}")
+    row_of_query = with_text_ids(data, name)
+    for query in sorted(row_of_query.keys() ^ {*queries}):
+        owner, other = ("labels", name) if query in queries else (name, "labels")
+        raise InputError(f"query {query!r} is in {owner}, and not in {other}")
+    return [row_of_query[query] for query in queries]
+
+
+def _refuse_other_shape(label_cells: Cells, cells: Cells) -> None:
+    """Raise InputError unless the cells have as many rows as the labels, of the same lengths."""
+    if np.array_equal(label_cells.lengths, cells.lengths) and label_cells.is_flat == cells.is_flat:
+        return
+    raise InputError(
+        f"{label_cells.name} and {cells.name} do not belong together: "
+        f"{label_cells.name} has {label_cells.size}, {cells.name} {cells.size}",
+        hint="Each label has the score of the same document, in the same place.",
+    )
+
+
+def _read_mask(cells: Cells) -> Bools:
+    """Return which cells count, (n_cells,), as the mask says; InputError if it is none."""
+    if not np.isin(cells.values, (0, 1)).all():
+        raise InputError("mask: expected truth values, True where a document counts")
+    return cells.values.astype(bool)
+
+
+def _refuse_nan(cells: Cells, is_used: Bools) -> None:
+    """Raise InputError for a score that is not-a-number in a cell that counts."""
+    bad_cells = np.flatnonzero(np.isnan(cells.values) & is_used)
+    if len(bad_cells):
+        raise InputError(
+            f"{cells.locate(int(bad_cells[0]))}: the score is nan, as "
+            f"{format_count(len(bad_cells), 'score')} of {len(cells.values):,}",
+            hint="Where there is no document, say so: grades(..., mask=~numpy.isnan(scores)). A "
+            "document without a score ranks last with -inf.",
+        )
+
+
+def _find_places(cells: Cells, groups: Any, row_names: list[str] | None) -> _Places:
+    """Return where each cell belongs, by the rows of the labels, or by `groups`."""
+    if groups is None:
+        queries = row_names or [str(i) for i in range(1, len(cells.lengths) + 1)]
+        return _place_rows(queries, cells.lengths)
+    if not cells.is_flat or row_names is not None:
+        raise InputError(
+            f"groups: for flat columns; the labels have rows already ({cells.size})",
+            hint="Leave groups out.",
+        )
+    n_cells, group_cells = len(cells.values), _list_groups(groups)
+    is_whole = all(isinstance(group, int) and not isinstance(group, bool) for group in group_cells)
+    total = sum(group_cells) if is_whole else None
+    if is_whole and len(group_cells) == n_cells and {*group_cells} == {1}:
+        raise InputError(
+            "groups: all are 1: sizes, or ids of queries?",
+            hint="For ids, give texts. Of sizes, each query has one document, whose rank says "
+            "nothing.",
+        )
+    if total == n_cells and min(group_cells) >= 0 and len(group_cells) < n_cells:
+        queries = [str(i) for i in range(1, len(group_cells) + 1)]
+        return _place_rows(queries, np.array(group_cells))
+    if len(group_cells) != n_cells:
+        sum_phrase = f" that add up to {total:,}" if is_whole else ""
+        raise InputError(
+            f"groups: {len(group_cells):,} of them{sum_phrase}, and {n_cells:,} labels",
+            hint="Sizes of groups add up to the number of labels; ids of queries are as many.",
+        )
+    names = [to_id_text(group, "groups") for group in group_cells]
+    number_of_query = {query: i for i, query in enumerate(dict.fromkeys(names))}
+    query_numbers = np.array([number_of_query[name] for name in names])
+    order = np.argsort(query_numbers, kind="stable")
+    places = _place_rows([*number_of_query], np.bincount(query_numbers))
+    return places._replace(order=order)
+
+
+def _list_groups(groups: Any) -> list[Any]:
+    """Return sizes or ids as a list of Python's numbers or texts."""
+    if isinstance(groups, str | Mapping) or not hasattr(groups, "__iter__"):
+        raise InputError(f"groups: expected sizes or ids of queries, got {groups!r:.80}")
+    group_list = groups.tolist() if hasattr(groups, "tolist") else [*groups]
+    return [group.item() if isinstance(group, np.generic) else group for group in group_list]
+
+
+def _place_rows(queries: list[str], lengths: Ints) -> _Places:
+    """Return the places of rows of these lengths, one for each query."""
+    query = np.repeat(np.arange(len(queries)), lengths)
+    place = consecutive_numbers(np.zeros(len(lengths), np.int64), lengths)
+    return _Places(queries, None, query, place)
+
+
+def _make_rows(places: _Places, values: NDArray[Any], is_present: Bools, side: Side) -> Any:
+    """Return the cells that are present as rows of query, document and number."""
+    if places.order is not None:
+        values, is_present = values[places.order], is_present[places.order]
+    columns = {"query": places.query, "doc": places.place, side.role: values}
+    if not is_present.all():
+        columns = {role: column[is_present] for role, column in columns.items()}
+    names = [COLUMNS[role].public for role in columns]
+    n_places = int(places.place.max(initial=-1)) + 1
+    texts = {"query": places.queries, "doc": [f"#{i}" for i in range(1, n_places + 1)]}
+
+    def convert_column(role: Role, position: int, errors: Errors) -> "pa.Array":
+        import pyarrow as pa
+
+        column = columns[role]
+        if role not in texts:
+            return number_column(column * 1 if column.dtype == bool else column)
+        number = pa.Array.from_buffers(
+            pa.int32(), len(column), [None, pa.py_buffer(column.astype(np.int32))]
+        )
+        return pa.DictionaryArray.from_arrays(number, Ids.of_texts(texts[role]).to_arrow())
+
+    return make_table_rows(names, convert_column, side, None, "strict", _DESCRIPTION)
+
+
+def _note_empty_rows(places: _Places, is_used: Bools) -> list[Note]:
+    """Return a note on the rows in which no document counts: they are no queries."""
+    query = places.query if places.order is None else places.query[np.argsort(places.order)]
+    is_empty = np.bincount(query[is_used], minlength=len(places.queries)) == 0
+    empty_queries = [places.queries[i] for i in np.flatnonzero(is_empty)]
+    if not empty_queries:
+        return []
+    count = format_count(len(empty_queries), "query", "queries")
+    message = f"{count} without a document that counts, left out: {join_names(empty_queries)}."
+    return [Note("no-documents", "warning", message, len(empty_queries))]
