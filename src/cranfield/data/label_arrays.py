@@ -6,17 +6,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cranfield.arrays.ids import Ids
+from cranfield.arrays.grades import narrow_grades
+from cranfield.arrays.ids import Ids, encode
 from cranfield.arrays.ranked import Bools, Ints
 from cranfield.arrays.rows import consecutive_numbers
 from cranfield.data.qrels import Qrels
+from cranfield.data.relevance import Judgments
 from cranfield.data.run import Run
 from cranfield.errors import InputError
-from cranfield.formats.block import Errors, Role
+from cranfield.formats.block import LARGEST_GRADE, Errors, Role
 from cranfield.formats.columns import COLUMNS, Side
 from cranfield.formats.frames import make_table_rows
 from cranfield.formats.identifiers import to_id_text, with_text_ids
 from cranfield.formats.shapes import Cells, read_cells
+from cranfield.formats.values import unify_grades
 from cranfield.formats.write import number_column
 from cranfield.notes import Note, join_names
 from cranfield.render.numbers import format_count
@@ -28,12 +31,18 @@ _DESCRIPTION = "labels and scores of the same documents"
 
 
 class _Places(NamedTuple):
-    """Which query and which document each cell belongs to, the cells of a query side by side."""
+    """Which query and which document each cell belongs to, query after query in byte order."""
 
     queries: list[str]
-    order: Ints | None  # (n_cells,) of the cells as they came; None: as they are
+    order: Ints  # (n_cells,) of the cells as they came
     query: Ints  # (n_cells,) number of the query, from 0
     place: Ints  # (n_cells,) of the document in its query, from 0
+
+    @property
+    def docs(self) -> Ids:
+        """The documents, "#1", "#2", ... by their places in the query."""
+        n_places = int(self.place.max(initial=0)) + 1
+        return Ids.of_texts([f"#{i}" for i in range(1, n_places + 1)]).compact()
 
 
 def read_label_arrays(
@@ -75,14 +84,11 @@ def read_label_arrays(
     for cells in cells_of_system.values():
         _refuse_nan(cells, is_used)
     places = _find_places(label_cells, groups, row_names)
-    is_judged = is_used & ~np.isnan(label_cells.values)
-    qrels_rows = _make_rows(places, label_cells.values, is_judged, Side.QRELS)
-    qrels = Qrels(qrels_rows).replace_fields(list_kind="grades", description=_DESCRIPTION)
-    runs = {}
-    for system, cells in cells_of_system.items():
-        run_rows = _make_rows(places, cells.values, is_used, Side.RUN)
-        run_rows.list_kind, run_rows.description = "grades", _DESCRIPTION
-        runs[system] = Run(run_rows, system)
+    qrels = _make_qrels(places, label_cells, is_used & ~np.isnan(label_cells.values))
+    runs = {
+        system: _make_run(places, cells.values, is_used, system)
+        for system, cells in cells_of_system.items()
+    }
     notes = _note_empty_rows(places, is_used)
     return qrels, runs if is_several else runs["run"], notes
 
@@ -159,9 +165,8 @@ def _find_places(cells: Cells, groups: Any, row_names: list[str] | None) -> _Pla
     names = [to_id_text(group, "groups") for group in group_cells]
     number_of_query = {query: i for i, query in enumerate(dict.fromkeys(names))}
     query_numbers = np.array([number_of_query[name] for name in names])
-    order = np.argsort(query_numbers, kind="stable")
     places = _place_rows([*number_of_query], np.bincount(query_numbers))
-    return places._replace(order=order)
+    return places._replace(order=np.argsort(query_numbers, kind="stable")[places.order])
 
 
 def _list_groups(groups: Any) -> list[Any]:
@@ -173,41 +178,71 @@ def _list_groups(groups: Any) -> list[Any]:
 
 
 def _place_rows(queries: list[str], lengths: Ints) -> _Places:
-    """Return the places of rows of these lengths, one for each query."""
-    query = np.repeat(np.arange(len(queries)), lengths)
-    place = consecutive_numbers(np.zeros(len(lengths), np.int64), lengths)
-    return _Places(queries, None, query, place)
+    """Return the places of cells in rows of these lengths, a row for each query."""
+    rows = np.array(sorted(range(len(queries)), key=lambda row: encode(queries[row])), np.int64)
+    lengths_in_order, begins = lengths[rows], np.cumsum(lengths) - lengths
+    number_type = np.int32 if lengths.sum() < 1 << 31 else np.int64  # in half the memory
+    place = consecutive_numbers(0, lengths_in_order).astype(number_type)
+    order = np.repeat(begins[rows].astype(number_type), lengths_in_order) + place
+    query = np.repeat(np.arange(len(queries), dtype=number_type), lengths_in_order)
+    return _Places([queries[row] for row in rows], order, query, place)
 
 
-def _make_rows(places: _Places, values: NDArray[Any], is_present: Bools, side: Side) -> Any:
-    """Return the cells that are present as rows of query, document and number."""
-    if places.order is not None:
-        values, is_present = values[places.order], is_present[places.order]
-    columns = {"query": places.query, "doc": places.place, side.role: values}
-    if not is_present.all():
-        columns = {role: column[is_present] for role, column in columns.items()}
-    names = [COLUMNS[role].public for role in columns]
-    n_places = int(places.place.max(initial=-1)) + 1
-    texts = {"query": places.queries, "doc": [f"#{i}" for i in range(1, n_places + 1)]}
+def _make_qrels(places: _Places, cells: Cells, is_judged: Bools) -> Qrels:
+    """Return the judgments of the cells that are judged; InputError for what is no grade."""
+    is_present = is_judged[places.order]
+    grade = unify_grades(cells.values[places.order[is_present]])
+    if grade is None:
+        bad_cell = int(np.flatnonzero(is_judged & ~(np.abs(cells.values) <= LARGEST_GRADE))[0])
+        raise InputError(
+            f"{cells.locate(bad_cell)}: expected a number as the grade, "
+            f"got {cells.values[bad_cell].item()!r}",
+            hint=f"Grades must be from -{LARGEST_GRADE:,} to {LARGEST_GRADE:,}.",
+        )
+    counts = np.bincount(places.query[is_present], minlength=len(places.queries))
+    if not counts.any():
+        raise InputError(f"{cells.name}: hold no judgment")
+    return Qrels(
+        Judgments(
+            [query for query, n in zip(places.queries, counts.tolist(), strict=True) if n],
+            np.append(0, np.cumsum(counts[counts > 0])),
+            places.docs.take(places.place[is_present]),
+            narrow_grades(grade),
+            description=_DESCRIPTION,
+            list_kind="grades",
+        )
+    )
+
+
+def _make_run(places: _Places, values: NDArray[Any], is_used: Bools, system: str) -> Run:
+    """Return the scores of the cells that count as a run."""
+    if not is_used.all():
+        is_present = is_used[places.order]
+        places = _Places(places.queries, *(column[is_present] for column in places[1:]))
+    scores = values[places.order]
+    columns = {"query": places.query, "doc": places.place, "score": scores}
+    ids_of_role = {"query": Ids.of_texts(places.queries), "doc": places.docs}
 
     def convert_column(role: Role, position: int, errors: Errors) -> "pa.Array":
         import pyarrow as pa
 
         column = columns[role]
-        if role not in texts:
+        if role not in ids_of_role:
             return number_column(column * 1 if column.dtype == bool else column)
-        number = pa.Array.from_buffers(
-            pa.int32(), len(column), [None, pa.py_buffer(column.astype(np.int32))]
-        )
-        return pa.DictionaryArray.from_arrays(number, Ids.of_texts(texts[role]).to_arrow())
+        buffers = [None, pa.py_buffer(column.astype(np.int32))]
+        number = pa.Array.from_buffers(pa.int32(), len(column), buffers)
+        return pa.DictionaryArray.from_arrays(number, ids_of_role[role].to_arrow())
 
-    return make_table_rows(names, convert_column, side, None, "strict", _DESCRIPTION)
+    names = [COLUMNS[role].public for role in columns]
+    rows = make_table_rows(names, convert_column, Side.RUN, None, "strict", _DESCRIPTION)
+    rows.list_kind = "grades"
+    return Run(rows, system)
 
 
 def _note_empty_rows(places: _Places, is_used: Bools) -> list[Note]:
     """Return a note on the rows in which no document counts: they are no queries."""
-    query = places.query if places.order is None else places.query[np.argsort(places.order)]
-    is_empty = np.bincount(query[is_used], minlength=len(places.queries)) == 0
+    n_used = np.bincount(places.query[is_used[places.order]], minlength=len(places.queries))
+    is_empty = n_used == 0
     empty_queries = [places.queries[i] for i in np.flatnonzero(is_empty)]
     if not empty_queries:
         return []

@@ -70,6 +70,18 @@ def grades(
 def grades(
     labels: Grades | Iterable[Grades] | Mapping[Any, Grades],
     *,
+    scores: Mapping[Any, Any],
+    groups: Iterable[Any] | None = ...,
+    mask: Iterable[Any] | None = ...,
+    collection: Grades | Iterable[Grades] | Mapping[Any, Grades] | None = ...,
+    n_relevant: int | Iterable[int] | Mapping[Any, int] | None = ...,
+    systems: Literal[False] = ...,
+    top: float | None = ...,
+) -> Any: ...
+@overload
+def grades(
+    labels: Grades | Iterable[Grades] | Mapping[Any, Grades],
+    *,
     scores: Iterable[Any],
     groups: Iterable[Any] | None = ...,
     mask: Iterable[Any] | None = ...,
@@ -77,7 +89,7 @@ def grades(
     n_relevant: int | Iterable[int] | Mapping[Any, int] | None = ...,
     systems: Literal[False] = ...,
     top: float | None = ...,
-) -> Graded | GradedSystems: ...
+) -> Graded: ...
 @overload
 def grades(
     labels: Mapping[Any, Any],

@@ -24,13 +24,13 @@ def as_array(data: Any) -> NDArray[Any] | None:
     """
     if isinstance(data, np.ndarray):
         return data
-    is_tensor = hasattr(data, "__dlpack__") or hasattr(data, "__array__")
+    is_tensor = callable(getattr(data, "__dlpack__", getattr(data, "__array__", None)))
     has_labels = hasattr(data, "__arrow_c_stream__") or hasattr(data, "iloc")  # tables, Series
     if not is_tensor or has_labels or not getattr(data, "ndim", 0):
         return None
     for step in ("detach", "cpu"):
         data = getattr(data, step, lambda tensor=data: tensor)()
-    if str(data.dtype) == "torch.bfloat16":
+    if str(getattr(data, "dtype", "")) == "torch.bfloat16":
         data = data.float()
     return np.asarray(data)
 
@@ -167,7 +167,7 @@ def hold_labels_and_scores(labels: Any, scores: Any) -> bool:
                 "ids: y_true.tolist(), y_score.tolist().",
             )
         return False
-    if not are_arrays and may_be_rows(scores):
+    if isinstance(scores, list) and may_be_rows(scores):
         raise InputError(
             f"lists of numbers, as {scores[0]!r:.60}: is each one a row, or the scores of a query?",
             hint="Scores: numpy.array(y_score), or grades(y_true, scores=y_score). Rows are "
@@ -279,7 +279,7 @@ def note_unstored_zeros(qrels: Any, run: Any) -> tuple[Note, ...]:
         f"{n_rows:,} {verb} scores below 0, and none of a judged column: a score of 0 that is not "
         "stored is not retrieved."
     )
-    return (Note("sparse-zeros", "warning", text, n_rows),)
+    return (Note("sparse-zeros", "warning", text, count=n_rows),)
 
 
 # ---- numbers that fill up lists -----------------------------------------------------------------
@@ -312,5 +312,5 @@ def strip_padding(
                 hint="Leave it out: [[i for i in row if i != -1] for row in ids].",
             )
     text = f"Lists of {side.name_in_errors} are filled up with -1, {n_fillers:,} in all: left out."
-    note = Note("padding", "info", text, n_fillers)
+    note = Note("padding", "info", text, count=n_fillers)
     return dict(zip(lists_of_query, stripped_lists, strict=True)), (note,)
