@@ -241,9 +241,10 @@ class _KeywordModule:
         assert self.module == EXTENSIONS or not any(
             "extensions" in name for name in self.imported_names
         )
-        functions_text = "functions of extensions" if self.module == EXTENSIONS else "functions"
+        is_core = self.module == CORE
+        subject = "functions, fields of results" if is_core else "functions of extensions"
         return "\n".join(
-            [MODULE_DOCSTRING.format(of=functions_text), self._write_imports(), *self.classes]
+            [MODULE_DOCSTRING.format(of=subject), self._write_imports(), *self.classes]
         )
 
     def _write_imports(self) -> str:

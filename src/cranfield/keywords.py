@@ -1,4 +1,4 @@
-"""Keywords of functions, for type checkers: scripts/make_docs.py writes this."""
+"""Keywords of functions, fields of results, for type checkers: scripts/make_docs.py writes this."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, TypedDict

@@ -1,8 +1,8 @@
 """Lines of text with a row on each: read in blocks by Arrow, or line by line where that fails.
 
 A file is read in blocks of a few megabytes, cut where the query changes. Arrow reads a block if it
-is clean, or can be made clean. Otherwise the block is read line by line, which finds the lines with
-faults. Each format defines what a line is, and what makes a block clean.
+is clean, or can be made clean. Otherwise, and for judgments in groups, the block is read line by
+line, which finds the lines with faults. Each format defines what a line is, and a clean block.
 """
 
 import re
@@ -44,7 +44,7 @@ from cranfield.formats.values import NUMBER, parse_integer, to_grades, unify_gra
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# What to do about a line with a fault, if lines before it have none.
+# In errors without another hint, of a line below a good line of its block: what to do about it.
 _SKIP_HINT = "Mend the line; or errors='skip' (--errors skip) leaves such lines out."
 _DECIMAL_COMMA = re.compile(rb"[+-]?\d+,\d+")
 _WHOLE_DECIMAL = re.compile(rb"([+-]?0{0,80}\d{1,10})\.0*")
@@ -66,11 +66,12 @@ class DataLine:
 class Lines(Rows):
     """The rows of a text file, or of the copy of a pipe, with a row on each line.
 
-    `first_byte` is the offset of the first byte of data; `position_of_role` is {role: position of
-    its column}. A subclass says what the fields of a line are, and how Arrow may read a block.
+    `first_byte` is the offset where reading begins, after a header; `position_of_role` is {role:
+    position of its column}; `description` says in words what was recognised. A subclass says what
+    the fields of a line are, which `side` they are of, and how Arrow may read a block.
     """
 
-    #: Whether a whole number may have a decimal point, as 3.0.
+    #: Whether a whole number may have a decimal point, as 3.0, and white space around it.
     allows_decimals = False
     is_text = True
 
@@ -99,7 +100,8 @@ class Lines(Rows):
     ) -> Iterator["list[pa.Array] | None"]:
         """Yield the columns, {position: type}, of a block as Arrow reads it, in several ways.
 
-        None where the block is not clean; the first list whose numbers can be read is used.
+        Columns are in this order; None where the block is not clean. The first list whose numbers
+        can be read is used.
         """
 
     def cells(self) -> Iterator[Cells]:
@@ -112,7 +114,7 @@ class Lines(Rows):
             line_number += len(text.splitlines())
 
     def read_cells(self, raw: bytes, first_line: int) -> Cells:
-        """Return the cells of `list_columns` in a block, whose first line has a number."""
+        """Return the cells of `list_columns` in a block whose first line has this number."""
         raise NotImplementedError
 
     @abstractmethod
@@ -120,7 +122,7 @@ class Lines(Rows):
         """Return bytes that identify a line's query; None for a line without data."""
 
     def find_cut(self, data: Bytes) -> int:
-        """Return where the rows of the last query begin, 0 if all rows have one query."""
+        """Return where to cut: see `find_query_change`; the end of the bytes is searched first."""
         if len(data) > SIZES.tail:  # look at the end first
             n_skipped = len(data) - SIZES.tail
             first_line_length = data[n_skipped:].tobytes().find(b"\n") + 1
@@ -131,7 +133,7 @@ class Lines(Rows):
         return find_query_change(data.tobytes(), self.find_query)
 
     def blocks(self, roles: Iterable[Role], errors: Errors) -> Iterator[Load]:
-        """Yield the rows in blocks, to be loaded in any thread."""
+        """Yield functions that load the blocks, in any thread; InputError for an empty file."""
         roles = tuple(roles)
         spare_buffers: list[Bytes] = []  # to use again: new memory costs more time than reading
         is_empty = True
@@ -154,9 +156,9 @@ class Lines(Rows):
         import pyarrow as pa
 
         find_line = partial(self._find_line, offset, len(raw))
-        if "group" in roles:  # judgments by subtopic are few
+        if "group" in roles:  # judgments in groups are few
             return self._read_line_by_line(raw, roles, find_line, errors)
-        # Whole numbers are read as text first: Arrow would accept hexadecimal ones.
+        # Whole numbers and grades are read as text first: Arrow would accept hexadecimal ones.
         types = {
             self.position_of_role[role]: pa.float64() if role in FRACTIONS else pa.binary()
             for role in ("query", "doc", *roles)
@@ -174,12 +176,14 @@ class Lines(Rows):
     def _build_arrow_block(
         self, arrays: "list[pa.Array]", roles: tuple[Role, ...], find_line: FindLine
     ) -> Block | None:
-        """Return the block of the columns that Arrow read; None if a value is not a number."""
+        """Return the block of the columns that Arrow read; None if a number cannot be read."""
         query, doc = (Ids.of_arrow(array) for array in arrays[:2])
         columns: dict[Role, Any] = {}
         for role, array in zip(roles, arrays[2:], strict=True):
             numbers: Numbers | None
-            numbers = _view_scores(array) if role in FRACTIONS else self._parse_whole_numbers(array)
+            numbers = (
+                _view_doubles(array) if role in FRACTIONS else self._parse_whole_numbers(array)
+            )
             if numbers is None and COLUMNS[role].whole_if_possible:
                 numbers = _parse_fractions(array)
             if numbers is None:
@@ -188,7 +192,7 @@ class Lines(Rows):
         return Block(query, doc, columns, self.source.name, find_line)
 
     def _parse_whole_numbers(self, array: "pa.Array") -> Ints | None:
-        """Return texts as whole numbers, (rows,); None if a text is not a whole number."""
+        """Return texts as whole numbers, (rows,); None if a text holds none, or too large a one."""
         texts = Ids.of_arrow(array)
         if texts.are_digits() and int(texts.length.max()) <= 9:
             return texts.to_numbers()
@@ -197,7 +201,7 @@ class Lines(Rows):
         return np.array(numbers, np.int64) if len(numbers) == len(texts) else None
 
     def parse_integer(self, field: bytes) -> int | None:
-        """Return the whole number in a field; None if the field holds none."""
+        """Return the whole number in a field; None if the field holds none, or too large a one."""
         match = _WHOLE_DECIMAL.fullmatch(field) if self.allows_decimals else None
         return parse_integer(match[1] if match else field)
 
@@ -217,17 +221,18 @@ class Lines(Rows):
     ) -> Block:
         """Return the block of these lines; lines with faults raise an error or are left out.
 
-        `find_line` takes the row of a line; `good_rows` are those of the lines that stay.
+        `find_line` takes the position of a line among these; or among the lines that stay, with
+        their positions among these as `good_rows`.
         """
         read_roles = sorted(("query", "doc", *roles), key=lambda role: role not in IDS)  # ids first
-        fields_of_role: dict[Role, list[Any]] = {role: [] for role in read_roles}
+        values_of_role: dict[Role, list[Any]] = {role: [] for role in read_roles}
         good_rows: list[int] = []
         faults = FaultLog(errors)
         for row, line in enumerate(lines):
             fault = line.fault
             if fault is None:
                 try:
-                    fields = [self._read_field(role, line) for role in read_roles]
+                    row_values = [self._read_field(role, line) for role in read_roles]
                 except InputError as error:
                     fault = error
             if fault is not None:
@@ -239,15 +244,15 @@ class Lines(Rows):
                 )
                 continue
             good_rows.append(row)
-            for role, field in zip(read_roles, fields, strict=True):
-                fields_of_role[role].append(field)
+            for role, value in zip(read_roles, row_values, strict=True):
+                values_of_role[role].append(value)
         columns: dict[Role, Any] = {
-            role: Ids.of(fields)
+            role: Ids.of(values)
             if role in IDS
-            else to_grades(fields)
+            else to_grades(values)
             if COLUMNS[role].whole_if_possible
-            else np.array(fields, np.float64 if role in FRACTIONS else np.int64)
-            for role, fields in fields_of_role.items()
+            else np.array(values, np.float64 if role in FRACTIONS else np.int64)
+            for role, values in values_of_role.items()
         }
         query, doc = columns.pop("query"), columns.pop("doc")
         find_good_line = partial(find_line, good_rows=good_rows)
@@ -298,6 +303,7 @@ class Lines(Rows):
     ) -> tuple[int | None, str | None]:
         """Return the number and the text of the line of a block's row; reads the file again.
 
+        The block has `length` bytes from `offset` on. InputError if the file has changed.
         `good_rows` are the rows of the lines that were not left out, if some were.
         """
         if good_rows is not None:
@@ -313,10 +319,10 @@ class Lines(Rows):
         return line_number + line.index, line.text.decode("utf-8", "replace")
 
 
-def _view_scores(column: "pa.Array") -> Floats | None:
-    """Return a column's memory as scores, (rows,); None if a score is NaN."""
-    scores = np.frombuffer(column.buffers()[1], np.float64, len(column), 8 * column.offset)
-    return None if np.isnan(scores).any() else scores
+def _view_doubles(column: "pa.Array") -> Floats | None:
+    """Return a column's memory as doubles, (rows,); None if a double is NaN."""
+    doubles = np.frombuffer(column.buffers()[1], np.float64, len(column), 8 * column.offset)
+    return None if np.isnan(doubles).any() else doubles
 
 
 def _parse_fractions(column: "pa.Array") -> Numbers | None:

@@ -32,7 +32,7 @@ from cranfield.options import is_whole_number
 from cranfield.render.numbers import format_count
 
 _INTEGER = re.compile(r"[+-]?\d+")
-# An element of a list as Python writes it, and the text after it.
+# An element of a list as Python writes it, or without quotation marks, and the comma after it.
 _ELEMENT = re.compile(
     r"""\s*(?:'((?:[^'\\]|\\['"\\])*)'|"((?:[^"\\]|\\['"\\])*)"|([\w.+-]+))\s*(,|$)"""
 )
@@ -48,10 +48,10 @@ def to_document_rows(rows: Rows, side: Side, user_columns: ColumnsLike | None) -
 
 
 def holds_lists(rows: Rows, user_columns: ColumnsLike | None) -> bool:
-    """Tell whether the documents' column holds lists by its name, or by each of its texts.
+    """Tell whether the documents' column holds lists by its name, its type or its cells.
 
     Texts in a column of single ids are ids unless all of them are lists, `['d1']`: rows are read
-    until a text is not a list, or a cell is a list and no text.
+    until a text is not a list, or a cell is a list and no text; other cells do not count.
     """
     if may_split(rows.list_columns["doc"], rows.column_names, user_columns):
         return True
@@ -78,8 +78,8 @@ def _is_list_text(text: str) -> bool:
 class ListRows(Rows):
     """The rows of a table whose cells hold several documents: a row for each document.
 
-    The order of a run's list is its ranking, unless another column has a list of scores; the
-    documents of judgments have grade 1, unless another column has their grades.
+    The order of a run's list is its ranking, unless another column has scores, distances or
+    ranks; the documents of judgments have grade 1, unless another column has their grades.
     """
 
     def __init__(self, rows: Rows, side: Side, user_columns: ColumnsLike | None) -> None:
@@ -98,7 +98,7 @@ class ListRows(Rows):
         self.description += f" with lists in columns {', '.join(rows.list_columns.values())}"
         self.sources, self.is_text, self.n_rows = rows.sources, rows.is_text, rows.n_rows
         self.name: str = getattr(rows, "name", "") or rows.source.name  # type: ignore[attr-defined]
-        # Whether the documents' column is a list by its name, or as a field of objects.
+        # Whether the documents' column is a list by its name, as stated, or as a field of objects.
         name = rows.list_columns["doc"]
         is_field = name.rpartition(".")[0] in rows.column_names
         self._is_known_list = (
@@ -106,9 +106,9 @@ class ListRows(Rows):
         )
 
     def blocks(self, roles: Iterable[Role], errors: Errors) -> Iterator[Load]:
-        """Yield the rows in blocks of whole queries."""
+        """Yield functions that load blocks, each of whole rows of the table; then set `notes`."""
         roles = tuple(roles)
-        queries_above: set[bytes] = set()  # the queries of a run
+        queries_above: set[bytes] = set()  # of a run
         n_rows = n_documents = 0
         for cells in self._rows.cells():
             faults = FaultLog(errors)
@@ -147,7 +147,7 @@ class ListRows(Rows):
     def _split_at_once(
         self, cells: Cells, roles: Sequence[Role], queries_above: Set[bytes]
     ) -> "_SplitRows | None":
-        """Return the rows with their documents and numbers, column by column; None for a fault."""
+        """Return the split rows, column by column; None if they must be read one by one."""
         query_ids = None if cells.faults else _to_ids(cells.columns["query"])
         doc_lists = self._flatten_column(cells, "doc")
         docs = None if doc_lists is None else _to_ids(doc_lists[0])
@@ -169,7 +169,7 @@ class ListRows(Rows):
     def _flatten_column(self, cells: Cells, role: Role) -> tuple[Any, Ints] | None:
         """Return the elements of all cells of a column, (elements,), and how many each cell has.
 
-        None if the cells must be read one by one: some are empty, or do not hold lists.
+        None if the cells must be read one by one, as some are faulty, or empty where that counts.
         """
         column, name = cells.columns[role], self.list_columns[role]
         if not isinstance(column, list):
@@ -259,7 +259,7 @@ class ListRows(Rows):
         return query, docs, numbers
 
     def _read_numbers(self, role: Role, cell: Any, docs: Sequence[bytes]) -> Any:
-        """Return the numbers of a row's documents: (documents,)."""
+        """Return the numbers of a row's documents, (documents,); InputError for a fault."""
         name = self.list_columns[role]
         elements = self._list_elements(cell, name, is_ranked=True) or []
         if len(elements) != len(docs):
@@ -277,9 +277,9 @@ class ListRows(Rows):
         return numbers
 
     def _list_elements(self, cell: Any, name: str, *, is_ranked: bool) -> list[Any] | None:
-        """Return the elements of a cell; None if it is empty.
+        """Return the elements of a cell, itself if it is no list; None for a null or blank text.
 
-        `is_ranked`: the order matters.
+        `name` is the column's. `is_ranked`: the order matters. InputError for a fault.
         """
         if is_ranked and isinstance(cell, Set):
             raise InputError(f"column {name!r} holds a set, which has no order", kind="columns")
@@ -309,9 +309,9 @@ class ListRows(Rows):
 
 
 class _SplitRows(NamedTuple):
-    """Rows of a table that were split: their numbers, queries and documents."""
+    """Rows of a table that were split: their queries and documents, and the documents' numbers."""
 
-    rows: Ints  # (rows,)
+    rows: Ints  # (rows,) the rows' positions in the `Cells`
     queries: list[bytes]  # (rows,)
     n_docs: Ints  # (rows,) the number of each row's documents
     docs: Ids  # (documents,) row after row
@@ -322,7 +322,7 @@ class _SplitRows(NamedTuple):
 
 
 def _to_ids(cells: Any) -> Ids | None:
-    """Return the ids in a list or an Arrow array, (cells,); None if a cell is not an id."""
+    """Return the ids in a list or an Arrow array, (cells,); None if a cell may not be an id."""
     if not isinstance(cells, list):
         texts = cells.dictionary if hasattr(cells, "dictionary") else cells
         if not ID_TYPE.fullmatch(str(texts.type)) or cells.null_count:
@@ -369,7 +369,7 @@ def _refuse_object(cell: Any, name: str) -> list[Any]:
 
 
 def _parse_list(text: str, name: str) -> list[Any]:
-    """Return the list in a text, written as in JSON or Python."""
+    """Return the list in a text, written as in JSON or Python; InputError if there is none."""
     try:
         elements = json.loads(text, parse_float=NumberText, parse_int=NumberText)
         return list(elements)
@@ -395,7 +395,7 @@ def _parse_list(text: str, name: str) -> list[Any]:
 
 
 def _parse_id(cell: Any, name: str) -> bytes:
-    """Return an id's bytes, from a string or a whole number, which may be a Decimal."""
+    """Return an id's bytes, from a string, a whole number or Decimal; InputError for others."""
     if is_whole_number(cell) or is_whole_decimal(cell):
         return encode(str(int(cell)))
     is_text = not isinstance(cell, NumberText) or _INTEGER.fullmatch(cell)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def is_row(data: object) -> bool:
-    """Tell whether the object is a row: (query, document), with a number, or has named fields."""
+    """Tell whether the object is a row: two or three ids and numbers, or cells with names."""
     if isinstance(data, Mapping):
         return any(
             not isinstance(value, Mapping | list | tuple | Set) for value in data.values()
@@ -39,7 +39,7 @@ def is_row(data: object) -> bool:
 def list_rows(
     data: Iterable[Any], side: Side, user_columns: ColumnsLike | None, errors: Errors
 ) -> Rows:
-    """Return the rows in a list of tuples (query, document, number), named tuples, or dicts.
+    """Return the rows in a list of tuples (query, document, number), dicts, or other objects.
 
     A run's rows of two values, (query, document), are in the order of the ranking.
     """
@@ -75,7 +75,7 @@ def list_rows(
 
 
 class ObjectRows(Rows):
-    """The rows of dicts, or of objects with named fields, whose cells hold several documents.
+    """The rows of dicts, or of objects with named fields, whose cells may hold several documents.
 
     `make_reader` takes the name of a field and returns a function that reads it from a row.
     """
@@ -152,7 +152,7 @@ def _read_or_none(read: Callable[[Any], Any], row: Any) -> Any:
 def _find_fields(
     row: Any, side: Side, user_columns: ColumnsLike | None
 ) -> tuple[list[str], Callable[[Any], Callable[[Any], Any]]]:
-    """Return the names of a row's fields, and a function that makes a reader of a field."""
+    """Return the names of a row's fields, and what makes a reader of a field; or InputError."""
     default_names = ["query_id", "doc_id", side.number_name]
     if isinstance(row, Mapping):
         return list(row), itemgetter

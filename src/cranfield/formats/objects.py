@@ -30,8 +30,8 @@ LIST_DESCRIPTIONS: Mapping[ListKind, str] = {
 def as_lists_of_ids(data: Any) -> list[Any] | None:
     """Return the elements of a list if all are lists of ids, None for any other data.
 
-    Lists of ids are lists or sets, not tuples, with only whole numbers or only texts; or the rows
-    of a NumPy array of two dimensions.
+    Lists of ids are lists, sets or arrays, not tuples, all of whole numbers or all of texts; or the
+    rows of a NumPy array of two dimensions. Arrays become lists.
 
     >>> as_lists_of_ids([[1, 3], []]), as_lists_of_ids([("q1", "d1", 1)])
     ([[1, 3], []], None)
@@ -80,7 +80,7 @@ def _id_kind(key: object) -> str | None:
     return "whole numbers" if is_whole_number(key) else None
 
 
-_N_EXAMPLES = 2
+_N_EXAMPLES = 2  # lists that the hint above shows
 
 
 _TABLE_HINT = "pyarrow.table(...), pandas.DataFrame(...), polars.DataFrame(...)"
@@ -89,7 +89,7 @@ _TABLE_HINT = "pyarrow.table(...), pandas.DataFrame(...), polars.DataFrame(...)"
 def refuse_columns(names: Collection[Any], source: str, hint: str = _TABLE_HINT) -> None:
     """Raise InputError if a dict's keys are names of columns, which could be read as queries.
 
-    `hint` says how to write columns.
+    `source` is the dict's name in errors; `hint` says how to write columns.
     """
     if not 2 <= len(names) <= MOST_COLUMNS:
         return
@@ -105,7 +105,7 @@ def refuse_columns(names: Collection[Any], source: str, hint: str = _TABLE_HINT)
 
 
 def may_be_columns(names: Collection[Any]) -> bool:
-    """Tell whether a dict's first keys may be names of columns: few, with a column of ids."""
+    """Tell whether `names`, a dict's first keys, may be those of columns: few, with one of ids."""
     id_names = {*NAMES["query"], *NAMES["doc"]}
     return len(names) <= MOST_COLUMNS and not id_names.isdisjoint(_plain_names(names))
 
@@ -114,14 +114,14 @@ def _plain_names(names: Collection[Any]) -> set[str]:
     return {plain_name(name) for name in names if isinstance(name, str)}
 
 
-MOST_COLUMNS = 50
+MOST_COLUMNS = 50  # a dict with more keys has queries
 
 
 def to_nested(data: Mapping[Any, Any], side: Side) -> DocsOfQuery:
     """Return {query: {document: number}} with text ids.
 
-    In a run, a query may have a list of documents, best first; in judgments, a set of relevant
-    documents. A dict of dicts with text ids is returned unchanged, not copied.
+    In a run, a query may have a list of documents, best first; in judgments, a set or list of
+    relevant documents. A dict of dicts with text ids is returned unchanged, not copied.
     """
     data = as_dict(data, side.name_in_errors)
     refuse_columns(data, side.name_in_errors)
@@ -149,12 +149,12 @@ def _to_dicts(data: Mapping[Any, Any], side: Side) -> Mapping[Any, Any]:
 
 
 def grade_by_one(docs: object, location: str = "") -> dict[Any, int]:
-    """Return {document: 1} for a set or list of relevant documents."""
+    """Return {document: 1} for a set or list of relevant documents; `location` begins errors."""
     return dict.fromkeys(_score_positions(check_relevant(docs, location), "grade", location), 1)
 
 
 def check_relevant(docs: object, location: str = "") -> Iterable[Any]:
-    """Return the relevant documents of a query; InputError if they are not an iterable."""
+    """Return the relevant documents of a query; InputError for a text, or for no iterable."""
     if isinstance(docs, str | bytes) or not isinstance(docs, Iterable):
         raise InputError(
             f"{location}expected {{document: grade}} or a set of relevant documents, got "
@@ -169,7 +169,7 @@ def score_by_position(query: object, ranking: object) -> dict[Any, float]:
 
 
 def check_ranking(query: object, ranking: object) -> Iterable[Any]:
-    """Return the ranking of a query; InputError if it is not an iterable with an order."""
+    """Return the ranking of a query; InputError for a set, dict or text, or for no iterable."""
     if isinstance(ranking, Set):
         raise InputError(
             f"query {query!r}: a set has no order, but a run is a ranking: {ranking!r:.80}",
@@ -185,7 +185,10 @@ def check_ranking(query: object, ranking: object) -> Iterable[Any]:
 
 
 def _score_positions(ids: Iterable[Any], number: str, location: str) -> dict[Any, float]:
-    """Return {document: minus its position}; DuplicateError for an id that occurs twice."""
+    """Return {document: minus its position}; DuplicateError for an id that occurs twice.
+
+    `number` is the word for a document's number in errors, "score" or "grade".
+    """
     docs = check_ids(ids, number, location)
     score_of_doc = {doc: -float(i) for i, doc in enumerate(docs)}
     if len(score_of_doc) < len(docs):
@@ -202,7 +205,7 @@ GRADES_HINT = "For lists of grades, write cranfield.grades(...)."
 
 
 def check_ids(ids: Iterable[Any], number: str, location: str) -> list[Any]:
-    """Return the ids in a list; InputError for values that cannot be ids.
+    """Return the ids in a list; InputError for values that cannot be keys, or for a mixture.
 
     A mixture of texts and whole numbers may be a document and its number, or a row.
     """
@@ -247,7 +250,7 @@ MAPPINGS = (dict, Mapping)
 
 
 def as_dict(data: Mapping[Any, Any], location: str) -> Mapping[Any, Any]:
-    """Return any mapping as a dict; InputError if it is not a mapping with ids as keys."""
+    """Return any mapping as a dict; InputError for several tables, or for keys that vary."""
     if type(data) in _DICTS:
         return data
     if type(data).__module__.startswith("datasets."):  # Hugging Face's

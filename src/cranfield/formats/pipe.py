@@ -1,4 +1,4 @@
-"""Pipe: keeps bytes that can be read only once, in a file, while they are read."""
+"""Pipe: keeps bytes that can be read only once, in a file, while they are read, for `Source`."""
 
 import io
 import os
@@ -19,9 +19,9 @@ class Pipe:
     """The bytes of a pipe, a device or a server, copied into a file without a name.
 
     They are copied only as far as they are read: an endless device does not fill the disk if its
-    first bytes are refused. The file has no name in its folder, so that nothing remains of it,
-    however the process ends. Every reader begins at the first byte and has its own position; there
-    may be readers in several threads and, once everything is copied, in forked processes.
+    first bytes are refused. The file has no name in its folder (but on Windows), so that nothing
+    remains of it, however the process ends. Every reader begins at the first byte and has its own
+    position; there may be readers in several threads and, once all is copied, in forked processes.
 
     `open_once` opens the bytes when they are first read: it returns a file, and a function to call
     when no more of it is needed. `name` is for messages.
@@ -67,7 +67,7 @@ class Pipe:
         return self._n_copied
 
     def read_into(self, buffer: memoryview, offset: int) -> int:
-        """Read from byte `offset` on; return how many bytes were read, 0 only at the end."""
+        """Read from byte `offset` on; return how many bytes were read, 0 at the end."""
         self._copy_until(offset + len(buffer))
         n = max(0, min(len(buffer), self._n_copied - offset))
         if n == 0 or self._file is None:
@@ -156,7 +156,7 @@ class PipeReader(io.RawIOBase):
         return True
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        """Go to a byte; counted from the end only after everything is copied."""
+        """Go to a byte; return its offset. To count from the end, everything is copied first."""
         begin = {os.SEEK_SET: 0, os.SEEK_CUR: self._position}
         self._position = offset + (
             self._pipe.copy_all() if whence == os.SEEK_END else begin[whence]

@@ -38,13 +38,14 @@ Version = tuple[int, int, int]
 class Source:
     """A file by its path or URL, or the standard input as `-`; compressed or not.
 
-    A URL is read by Arrow's file system for it (`s3://`, `gs://`, `hdfs://`, `file://`,
-    `hf://`), or from a web server (`https://`, `http://`). Bytes that can be read only once (a
-    pipe, the standard input, a server's answer) are kept while they are read, so that an error
-    found late can still show its line: see `Pipe`.
+    A URL is read by Arrow's file system for it (`s3://`, `gs://`, `hdfs://`, `hf://`), from a web
+    server (`https://`, `http://`), or from this machine (`file://`). Bytes that can be read only
+    once (a pipe, the standard input, a server's answer) are kept while they are read, so that an
+    error found late can still show its line: see `Pipe`.
 
     All reads return the same bytes, also those of a copy: a file whose size or time of modification
-    changes after it was first opened, or copied, or that is replaced, is an InputError.
+    changes after it was first opened, or copied, or that is replaced, is an InputError. Of a file
+    on an Arrow file system, only a change of size is seen.
     """
 
     def __init__(self, path: Path) -> None:
@@ -91,7 +92,7 @@ class Source:
 
     @property
     def name_parts(self) -> tuple[str, str]:
-        """The file's name and its suffix, without a suffix of compression."""
+        """The file's name without its suffix, and the suffix; both without that of compression."""
         path = self._find_local_path() or self.name.partition("?")[0]
         root, suffix = os.path.splitext(os.path.basename(path))
         return os.path.splitext(root) if suffix.lower() in compression.SUFFIXES else (root, suffix)
@@ -108,11 +109,11 @@ class Source:
 
     @property
     def is_url(self) -> bool:
-        """Whether the file is read by one of Arrow's file systems, or from a web server."""
+        """Whether the path is a URL, also one of a file on this machine."""
         return URL.match(self.path) is not None
 
     def read_start(self, n_bytes: int) -> bytes:
-        """Return the first `n_bytes` bytes, decompressed."""
+        """Return the first `n_bytes` bytes, decompressed; fewer if there are no more."""
         beginning = b""
         with self.open() as stream:  # a buffer would wait for more of a pipe
             while len(beginning) < n_bytes and (piece := stream.read(n_bytes - len(beginning))):
@@ -187,7 +188,7 @@ class Source:
     def _open_checked(self) -> Iterator[tuple[IO[bytes], str | None]]:
         """Open the stored bytes; yield them with their compression, None if not compressed.
 
-        Raises InputError if the file has changed, here or when the reading ends.
+        Raises InputError if the file has changed, here or when the reading ends, or cannot be read.
         """
         try:
             with self._open_stored() as stored_file:
@@ -237,7 +238,7 @@ class Source:
         return None if URL.match(path) else path
 
     def _is_read_once(self) -> bool:
-        """Tell whether the bytes can be read only once."""
+        """Tell whether the bytes can be read only once; raises InputError for a folder."""
         if self._is_pipe is None:
             file_path = self._find_local_path()
             if self.path == "-" or WEB.match(self.path):
@@ -309,7 +310,8 @@ def describe_sources(sources: Sequence[Source]) -> str | None:
 def open_to_write(path: Path) -> Iterator[IO[bytes]]:
     """Open a file to write, compressed as its suffix says; `-` is the standard output.
 
-    The file appears only when all of it is written: an error leaves an existing file as it was.
+    On this machine, a file appears only when all of it is written: an error leaves an existing file
+    as it was.
     """
     path = local_path(os.fspath(path))
     suffix = os.path.splitext(path.partition("?")[0] if URL.match(path) else path)[1].lower()
@@ -335,7 +337,7 @@ def open_to_write(path: Path) -> Iterator[IO[bytes]]:
 def _open_upload(url: str) -> Iterator[IO[bytes]]:
     """Open a file at a URL; Arrow's own compression by the suffix is off."""
     if WEB.match(url):
-        raise InputError("cannot be written: it is a web page", source=url)
+        raise InputError("cannot be written: it is a web page", source=without_secrets(url))
     system, path_in_system = file_system(url)
     with system.open_output_stream(path_in_system, compression=None) as stored_file:
         yield stored_file
@@ -402,7 +404,7 @@ def _open_nameless(folder: str) -> int | None:
 
 
 def _give_name(file: IO[bytes], folder: str, path: str) -> None:
-    """Give a file without a name the name `path`, in `folder`."""
+    """Give a file without a name the name `path`, in `folder`, or copy it there."""
     import shutil
 
     handle = os.open(folder, os.O_RDONLY)

@@ -20,7 +20,7 @@ from cranfield.formats.columns import (
 )
 from cranfield.options import is_whole_number
 
-_MOST_COLUMNS = 10_000
+_MOST_COLUMNS = 10_000  # the highest number that a column may have
 SIDES = {side.word: side for side in (Side.QRELS, Side.RUN)}
 
 
@@ -28,7 +28,7 @@ SIDES = {side.word: side for side in (Side.QRELS, Side.RUN)}
 def _roles_by_name(side: Side) -> Mapping[str, Role]:
     """Return {name: role} for every name that a column of one side may have.
 
-    Where two roles share a name, it means the role whose public name it is.
+    Where roles share a name, it means the role whose public name it is, else the first of them.
     """
     roles = roles_of(side)
     role_of_name = {COLUMNS[role].public: role for role in roles}
@@ -46,10 +46,10 @@ def _is_public(name: object, side: Side) -> bool:
 def resolve_roles(
     user_columns: ColumnsLike | None, side: Side, names: Sequence[str] | None = None
 ) -> dict[Role, str | int | None]:
-    """Return {role: column} from {name: column} as the user states it; OptionError if unknown.
+    """Return {role: column} from {name: column} as the user states it; OptionError for a mistake.
 
-    A role may have any known name of its column. With the `names` of the table's columns, a swapped
-    statement, {"similarity": "score"}, is swapped back.
+    A role may have any known name of its column. A swapped statement, {"similarity": "score"}, is
+    swapped back; `names` are those of the table's columns, if known, and show what is swapped.
     """
     column_of_role: dict[Role, str | int | None] = {}
     roles = _roles_by_name(side)
@@ -100,7 +100,7 @@ def select_columns(columns: ColumnsOfBoth | None, side: Side) -> ColumnsLike | N
     """Return the columns stated for one side, from the columns stated for both sides.
 
     `columns` is one mapping for both, or {"qrels": {...}, "run": {...}}. Raises OptionError for a
-    column that neither side has.
+    column that neither side has, and for a mixture of the two forms.
     """
     if not columns:
         return None
@@ -184,7 +184,7 @@ def two_roles_error(column: str | int | None, *roles: Role) -> OptionError:
 def find_stated_column(
     names: Sequence[str], column: str | int | None, side: Side, user_columns: ColumnsLike | None
 ) -> int:
-    """Return the position, from 0, of a column that is stated by name or by number, from 1."""
+    """Return the position, from 0, of a column stated by name or number, from 1; or InputError."""
     if isinstance(column, int):
         if column > len(names):
             raise InputError(f"has {len(names)} columns, no column {column}", kind="columns")

@@ -9,13 +9,14 @@ from cranfield.errors import DuplicateError, InputError
 from cranfield.formats.block import Rows, join_blocks
 from cranfield.formats.columns import NO_COLUMN, Side, plain_name
 
+# The usual names of a column of systems, as `plain_name` writes them.
 SYSTEMS = ("system", "run", "run_name", "retriever", "model", "method")
 
 
 def refuse_mixture(rows: Rows) -> None:
     """Raise DuplicateError if two systems of a table have the same document, or one query's list.
 
-    The table is searched once, in the columns whose names are usual for systems.
+    The table is searched once, in columns without a role whose names are usual for systems.
     """
     table: Rows = getattr(rows, "source_rows", rows)  # of which these rows are a part
     if table.mixture_errors is None:
@@ -28,7 +29,7 @@ def refuse_mixture(rows: Rows) -> None:
 
 
 def _mixture_error(rows: Rows, column: str) -> InputError | None:
-    """Return the error of a table whose `column` has two systems for a document, or for a list."""
+    """Return the error if a table's `column` has two systems for a document, or a list; or None."""
     columns = {"query_id": rows.name_of_role["query"], "doc_id": column, "relevance": NO_COLUMN}
     if not rows.list_columns:
         columns |= {"doc_id": rows.name_of_role["doc"], "subtopic": column}
@@ -42,8 +43,8 @@ def _mixture_error(rows: Rows, column: str) -> InputError | None:
         return None
     system = block.columns.get("group", block.doc)
     system_number = system.sort_keys().tolist()
-    docs = block.query if rows.list_columns else block.doc
-    keys = zip(block.query.sort_keys().tolist(), docs.sort_keys().tolist(), strict=True)
+    list_or_doc = block.query if rows.list_columns else block.doc  # a query has one list
+    keys = zip(block.query.sort_keys().tolist(), list_or_doc.sort_keys().tolist(), strict=True)
     first_row_of_key: dict[tuple[int, int], int] = {}
     for row, key in enumerate(keys):
         first_row = first_row_of_key.setdefault(key, row)

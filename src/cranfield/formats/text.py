@@ -27,7 +27,7 @@ HASH_HINT = (
 
 
 def no_data_error(source: Source, text: bytes = b"") -> InputError:
-    """Return the error of a file whose text holds no line of data."""
+    """Return the error of a file without a line of data; a `#` in its `text` adds a hint."""
     problem = "holds no data: it is empty or has only comments and blank lines"
     return InputError(problem, source=source.name, hint=HASH_HINT if HASH in text else None)
 
@@ -56,11 +56,11 @@ def find_data(text: bytes) -> int | None:
 def read_raw_blocks(
     source: Source, find_cut: Callable[[Bytes], int], spare_buffers: list[Bytes], begin: int = 0
 ) -> Iterator[tuple[int, Bytes]]:
-    """Yield (offset, bytes of whole lines) from byte `begin` of a file on.
+    """Yield (offset, bytes of whole lines) from byte `begin` of a file on; no empty lines alone.
 
     `find_cut` takes the bytes that are read and returns where they are cut, 0 to read more.
     `spare_buffers` are used again, the last one first. A file that is little longer than a block is
-    not cut: a second, small block would cost more.
+    not cut: a second, small block would cost more. InputError for no text, or a line without end.
     """
     with source.open(reports_progress=True) as stream:
         n_stored = source.size or 0
@@ -101,13 +101,13 @@ def read_raw_blocks(
 
 def line_number_at(stream: IO[bytes], begin: int) -> int:
     """Return the number of the line at byte `begin`, from 1; reads the stream up to there."""
-    number, ends_with_return = 1, False
-    while begin > 0 and (chunk := stream.read(min(begin, SIZES.bytes))):
+    number, ends_with_return, n_left = 1, False, begin
+    while n_left > 0 and (chunk := stream.read(min(n_left, SIZES.bytes))):
         # A carriage return alone ends a line, too; one before a line feed may end a chunk.
         number += chunk.count(b"\n") + chunk.count(b"\r") - chunk.count(b"\r\n")
         number -= ends_with_return and chunk.startswith(b"\n")
         ends_with_return = chunk.endswith(b"\r")
-        begin -= len(chunk)
+        n_left -= len(chunk)
     return number
 
 
@@ -142,7 +142,7 @@ def _fill_buffer(stream: IO[bytes], buffer: Bytes, n_filled: int) -> int:
 
 
 def refuse_binary(source: Source, start: bytes) -> None:
-    """Raise InputError if the first bytes of a file are not text."""
+    """Raise InputError if the first bytes of a file hold a null byte, and so are not text."""
     if b"\0" not in start:
         return
     if _is_utf16(start):
@@ -171,7 +171,7 @@ def cut_lines(data: Bytes) -> int:
     return data.tobytes().rfind(b"\n") + 1
 
 
-_BLANKS = 4096  # bytes
+_BLANKS = 4096  # bytes of lines without data that are skipped at once
 
 
 def find_query_change(data: bytes, find_query: Callable[[bytes], bytes | None]) -> int:
@@ -190,7 +190,8 @@ def find_query_change(data: bytes, find_query: Callable[[bytes], bytes | None]) 
 def _find_change_nearby(data: bytes, end: int, find_query: Callable[[bytes], bytes | None]) -> int:
     """Return the end of a line of the last query, with another query's line close above it.
 
-    The search is binary, as if all lines of other queries were above those of the last query.
+    The search is binary, as if all lines of other queries were above those of the last query. `end`
+    if the last line of `data`, which ends there, has no query.
     """
     low, high = 0, end
     last_query = find_query(data[data.rfind(b"\n", 0, max(0, end - 1)) + 1 : end])
@@ -206,20 +207,20 @@ def _find_change_nearby(data: bytes, end: int, find_query: Callable[[bytes], byt
     return end
 
 
-def _find_last_change(data: bytes, begin: int, find_query: Callable[[bytes], bytes | None]) -> int:
-    """Return where the lines of the last query above byte `begin` begin, as `find_query_change`."""
+def _find_last_change(data: bytes, end: int, find_query: Callable[[bytes], bytes | None]) -> int:
+    """Return where the lines of the last query above byte `end` begin, as `find_query_change`."""
     last_query: bytes | None = None
-    while begin:
-        line_begin = data.rfind(b"\n", 0, begin - 1) + 1
-        query = find_query(data[line_begin:begin])
+    while end:
+        line_begin = data.rfind(b"\n", 0, end - 1) + 1
+        query = find_query(data[line_begin:end])
         if query is not None and last_query is not None and query != last_query:
-            return begin
+            return end
         last_query = query if last_query is None else last_query
-        begin = line_begin
+        end = line_begin
         if query is None:  # there may be very many blank lines: skip many at once
             window = data[max(0, line_begin - _BLANKS) : line_begin]
             text_end = line_begin - len(window) + len(window.rstrip())
-            begin = data.find(b"\n", text_end, line_begin) + 1 or line_begin
+            end = data.find(b"\n", text_end, line_begin) + 1 or line_begin
     return data.rfind(b"\n") + 1 if last_query is None else 0
 
 
@@ -229,7 +230,7 @@ _MOST_COLUMNS = 10_000  # columns; with more, Arrow needs several times the memo
 def read_columns(
     raw: Bytes, separator: str, n_columns: int, type_of_position: "dict[int, pa.DataType]"
 ) -> "list[pa.Array] | None":
-    """Read columns, {position: type}, of lines of text; None if lines differ in their columns."""
+    """Return columns, {position: type}, of lines of `n_columns` fields; None if Arrow cannot."""
     import pyarrow as pa
     from pyarrow import csv
 

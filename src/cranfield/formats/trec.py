@@ -1,11 +1,11 @@
-"""TREC qrels and runs, and MS MARCO runs: text in columns, separated by any white space.
+"""TREC qrels and runs, MS MARCO runs, and judgments with more columns: text with white space.
 
 A run line is `query_id Q0 doc_id rank score tag`; what follows the sixth column is ignored. The tag
 or the Q0 may be missing where the other columns are unambiguous. Three columns are an MS MARCO run,
 `query_id doc_id rank`, or, if the third holds fractions, `query_id doc_id score`. A run of two
 columns, `query_id doc_id`, has no numbers: its order is the ranking. A qrels line is `query_id
-iteration doc_id grade`. Blank lines, and lines whose first character is `#`, are comments; one that
-has the columns of a row, and no blank behind the `#`, is refused, but not by trec_eval.
+iteration doc_id grade`. Blank lines, and lines that begin with `#`, after blanks, are comments; one
+that has the columns of a row, and no blank behind the `#`, is refused, but not by trec_eval.
 """
 
 from collections.abc import Iterable
@@ -52,7 +52,7 @@ _SUBTOPICS_HINT = (
 
 
 def read_run(source: Source, sample: bytes) -> WhiteSpaceLines:
-    """Return a run in TREC's form; its first lines, `sample`, show which columns it has."""
+    """Return a run's rows in TREC's form; `sample`, its start, shows its columns, or InputError."""
     lines = [line.split() for line in _first_data_lines(sample)]
     n = len(lines[0]) if lines else 6
     if n == 2:
@@ -69,21 +69,21 @@ def read_run(source: Source, sample: bytes) -> WhiteSpaceLines:
 
 
 def _read_marco(file: InputFile) -> WhiteSpaceLines:
-    """Return the rows of a run in MS MARCO's form: query, document, rank."""
+    """Return a run's rows in MS MARCO's form; judgments, or stated columns, as `read_trec`."""
     if file.user_columns or file.side is Side.QRELS:
         return read_trec(file)
     return WhiteSpaceLines(file.source, Side.RUN, *_MARCO_FORM)
 
 
 def _read_line_format(names: str, title: str, file: InputFile) -> WhiteSpaceLines:
-    """Return the rows of judgments in lines of the columns `names`."""
+    """Return the rows of judgments in lines of the columns `names`, or as stated by the user."""
     if file.user_columns:
         return _read_numbered(file)
     return WhiteSpaceLines(file.source, Side.QRELS, names, title)
 
 
 def _read_numbered(file: InputFile) -> WhiteSpaceLines:
-    """Return the rows of a file without a header whose columns the user has numbered."""
+    """Return the rows of a file without a header by the user's column numbers; or InputError."""
     column_of_role = resolve_roles(file.user_columns, file.side)
     position_of_role = {
         role: column - 1 for role, column in column_of_role.items() if isinstance(column, int)
@@ -149,7 +149,7 @@ def _are_ranks(lines: list[list[bytes]], position: int) -> bool:
 
 
 def _ambiguity_error(n: int, why: str, guess: str = "") -> InputError:
-    """Return the error that the columns of lines with n fields are ambiguous."""
+    """Return the error that the columns of lines with n fields are ambiguous, and `why`."""
     hint = (
         guess + "Judgments come first, once: QRELS RUN. If this is a run, state its columns, "
         "counted from 1, as in columns={'query_id': 1, 'doc_id': 3, 'score': 4} "
@@ -158,7 +158,7 @@ def _ambiguity_error(n: int, why: str, guess: str = "") -> InputError:
     return InputError(f"expected 6 columns: {_RUN}; got {n}: {why}", hint=hint, kind="columns")
 
 
-_N_SAMPLE_LINES = 100
+_N_SAMPLE_LINES = 100  # of data, from which the columns are guessed
 
 
 def _first_data_lines(sample: bytes) -> list[bytes]:
@@ -168,13 +168,13 @@ def _first_data_lines(sample: bytes) -> list[bytes]:
 
 
 def run_tag(source: Source) -> str:
-    """Return the sixth column of a run's last line, the system's name.
+    """Return the sixth column of a run's last line of data, the system's name.
 
-    Raises InputError if that line does not have six columns.
+    Raises InputError if that line has fewer columns, or if there is none.
     """
     last_line = b""
     with source.open() as stream:
-        if isinstance(stream, FileIO):  # not compressed
+        if isinstance(stream, FileIO):  # a file on this machine, not compressed
             last_line = _read_last_line(stream)
         else:
             for _, raw in read_raw_blocks(source, cut_lines, []):
@@ -237,7 +237,7 @@ def _write_marco(stream: IO[bytes], blocks: Iterable[Block], target: OutputFile)
 
 
 def _make_falling_scores(block: Block) -> Any:
-    """Return scores, (rows,), that fall with the rank; the last row of a query has 1."""
+    """Return scores, (rows,), that fall with the rank; the highest rank of a query has 1."""
     rank, first_row = block.columns["rank"], block.query.find_changes()
     last_rank = np.maximum.reduceat(rank, first_row)
     return np.repeat(last_rank, np.diff(np.append(first_row, len(block)))) + 1 - rank
@@ -246,8 +246,8 @@ def _make_falling_scores(block: Block) -> Any:
 def _write_line_format(
     names: str, stream: IO[bytes], blocks: Iterable[Block], target: OutputFile
 ) -> None:
-    """Write judgments in lines of the columns `names`."""
-    roles = [ROLE_OF_NAME.get(name, name) for name in names.split()]
+    """Write judgments in lines of the columns `names`; OptionError if they lack one."""
+    roles = [ROLE_OF_NAME.get(name, name) for name in names.split()]  # or the name without one
 
     def list_columns(block: Block) -> list[Any]:
         column_of_role = {
@@ -267,7 +267,11 @@ def _write_line_format(
 def _make_format(
     name: str, title: str, read_title: str, names: str, remark: str = "", *aliases: str
 ) -> Format:
-    """Return a format of judgments in lines of the columns `names`."""
+    """Return a format of judgments in lines of the columns `names`.
+
+    `title` is its name in the documentation, where `remark` follows `names`; `read_title` begins
+    the description of rows that were read.
+    """
     roles = {ROLE_OF_NAME[column] for column in names.split() if column in ROLE_OF_NAME}
     roles = roles - {"query", "doc"} | {"grade"}  # a level can be a grade
     return Format(

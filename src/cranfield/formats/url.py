@@ -1,4 +1,4 @@
-"""URLs: Arrow's file systems for them, and the answers of web servers."""
+"""URLs: Arrow's file systems for them, and the answers of web servers, for `Source`."""
 
 import os
 import re
@@ -46,7 +46,8 @@ def real_path(path: str) -> str:
 def file_system(url: str) -> tuple[Any, str]:
     """Return Arrow's file system for a URL, and the path in it.
 
-    Raises InputError if there is none; its hint says what to install or to do.
+    Raises InputError if it cannot be opened; for an unknown scheme, or one for which a package is
+    missing, a hint says what to do.
     """
     import pyarrow as pa
     from pyarrow import fs
@@ -69,7 +70,10 @@ def file_system(url: str) -> tuple[Any, str]:
 
 
 class WebResponse:
-    """A web server's answer to the request for a file."""
+    """A web server's answer to the request for a file.
+
+    `name` is the URL without its secrets, for errors; InputError if the URL holds secrets.
+    """
 
     def __init__(self, url: str, name: str) -> None:
         from http.client import HTTPException
@@ -93,7 +97,7 @@ class WebResponse:
             raise self._reading_error(str(getattr(error, "reason", error))) from None
 
     def read(self, n_bytes: int) -> bytes:
-        """Return some bytes; none at the end. InputError if it ends too early."""
+        """Return up to `n_bytes` bytes; none at the end. InputError if it ends too early."""
         from http.client import HTTPException
 
         try:

@@ -35,7 +35,7 @@ def is_number(value: Any) -> bool:
 
 
 def is_list_cell(value: object) -> bool:
-    """Tell whether a cell holds a list, or a string that looks like a list: `["a"]`, `['a']`."""
+    """Tell whether a cell holds a list, tuple, set, array, or a string like a list: `['a']`."""
     if isinstance(value, str):
         text = value.strip()
         return text.startswith("[") and text.endswith("]")
@@ -56,7 +56,8 @@ def pack_doubles(values: Iterable[Any], n: int) -> Floats | None:
 def to_scores(query: str, ranking: Mapping[str, Any]) -> tuple[Floats, Floats]:
     """Return the scores of {document: score} as doubles, (documents,), in its order, and sorted.
 
-    Raises InputError for a value that is not a number.
+    The lowest is sorted first. `ranking` has documents. Raises InputError for a value that is not a
+    number.
     """
     n = len(ranking)
     scores = pack_doubles(ranking.values(), n)
@@ -90,7 +91,7 @@ def to_grades(grades: Iterable[Any]) -> Numbers | None:
 
 
 def to_numbers(role: str, numbers: list[Any]) -> Numbers | None:
-    """Return scores as doubles, or grades as `unify_grades` does, (n,); None if a value is bad."""
+    """Return scores as doubles, others as `unify_grades` does, (n,); None if a value is bad."""
     if role != "score":
         return to_grades(numbers)
     scores = pack_doubles(numbers, len(numbers))
@@ -100,7 +101,7 @@ def to_numbers(role: str, numbers: list[Any]) -> Numbers | None:
 def unify_grades(grades: NDArray[Any]) -> Numbers | None:
     """Return grades as 64-bit integers if all are whole numbers, else as doubles: (n,), exact.
 
-    None if a grade is not-a-number, or too large.
+    None if a grade is no number, not-a-number, or too large.
     """
     whole_numbers = to_whole_numbers(grades)
     if whole_numbers is not None or grades.dtype.kind != "f" or grades.ndim != 1:

@@ -1,4 +1,4 @@
-"""Lines of columns with white space between them: any number of blanks and tabs."""
+"""Lines of columns with white space between them, any number of blanks and tabs, for `trec`."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -19,11 +19,11 @@ from cranfield.formats.values import INTEGER, NUMBER
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_WINDOW = 1 << 19
+_WINDOW = 1 << 19  # bytes
 _BLANK_LINES = re.compile(rb"[\r\n]\s*+")
 _HASH_WORD = re.compile(rb"\s*#\S")
 _TO_SPACES = bytes.maketrans(b"\t\v\f", b"   ")
-# The names of the columns for users, and in errors.
+# {name: role}: the names of the columns for users, and those of the roles.
 ROLE_OF_NAME: Mapping[str, Role] = {
     **{column.public: role for role, column in COLUMNS.items()},
     **{role: role for role in COLUMNS if role not in ("query", "doc")},
@@ -54,7 +54,7 @@ class WhiteSpaceLines(Lines):
         self.is_ranking = len(column_names) == 2  # there are no numbers
 
     def find_query(self, line: bytes) -> bytes | None:
-        """Return a line's query, None for a line without data."""
+        """Return a line's query (its last field if that is missing), None for one without data."""
         position = self.position_of_role["query"]
         fields = line.split(None, position + 1)
         if not fields or fields[0].startswith(b"#"):
@@ -70,7 +70,7 @@ class WhiteSpaceLines(Lines):
                     problem = "a line that begins with # has the columns of a row"
                     yield DataLine(i, line, (), InputError(problem, hint=HASH_HINT, kind="columns"))
                 continue
-            fields = line.split(None, self._n_columns)  # the last field may hold several columns
+            fields = line.split(None, self._n_columns)  # one more may hold several columns
             n = len(fields)
             fault = None
             if n < self._n_columns or (n > self._n_columns and not self._allows_more):
@@ -93,7 +93,7 @@ class WhiteSpaceLines(Lines):
     def read_tables(
         self, raw: Bytes, type_of_position: "dict[int, pa.DataType]"
     ) -> Iterator["list[pa.Array] | None"]:
-        """Yield the columns as Arrow reads them, the block as it is, and cleaned in two ways."""
+        """Yield the columns, or None, as Arrow reads a block as it is, and cleaned in two ways."""
         for prepare in (_end_with_newline, _replace_blanks, _collapse_blanks):
             yield self._read_table(prepare(raw), type_of_position)
 
@@ -144,7 +144,7 @@ class WhiteSpaceLines(Lines):
         return InputError(problem, hint=hint, kind="columns")
 
     def _other_file_hint(self, fields: list[bytes]) -> str | None:
-        """Return a guess at what the file is instead, from a line's first fields; None without."""
+        """Return a guess at what the file is instead, from a line's first fields, or None."""
         if self.side is Side.QRELS and len(fields) == 3 and INTEGER.fullmatch(fields[2]):
             hint = column_numbers_hint(Side.QRELS)
             return f"If these are query, document and grade, state it: {hint}."
@@ -181,7 +181,7 @@ def _collapse_blanks(raw: Bytes) -> Bytes:
 
 
 def _is_clean(raw: Bytes, n_columns: int, n_rows: int) -> bool:
-    """Tell whether exactly one white space character follows each column.
+    """Tell whether exactly one byte up to 32, white space or a control, follows each column.
 
     Then no invisible character was read as part of an identifier or as an empty column.
     """

@@ -67,14 +67,14 @@ def write_blank_separated(
 
 
 def join_columns(columns: Sequence[Any], separator: bytes) -> memoryview:
-    """Return lines of the fields of columns: ids, numbers, or bytes that are the same in all."""
+    """Return lines of fields of columns: ids, numbers, or bytes that are the same in all lines."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     fields = [
         pa.scalar(column, pa.large_binary())
         if isinstance(column, bytes)
-        else _texts_to_arrow(column)
+        else _to_arrow_texts(column)
         for column in columns
     ]
     bare_lines = pc.binary_join_element_wise(*fields, pa.scalar(separator, pa.large_binary()))
@@ -85,7 +85,7 @@ def join_columns(columns: Sequence[Any], separator: bytes) -> memoryview:
     return memoryview(data)[int(bounds[0]) : int(bounds[-1])]
 
 
-def _texts_to_arrow(column: Any) -> Any:
+def _to_arrow_texts(column: Any) -> Any:
     import pyarrow as pa
 
     if isinstance(column, Ids):

@@ -1,6 +1,7 @@
 """Every measure, registered by importing its family, in the order of the catalogue.
 
-A measure turns a `Judged` into numbers of its queries. Means, tests and tables are not made here.
+A measure turns a `Judged` into numbers, or texts, of its queries, and numbers into one, such as the
+mean. Tests and tables are not made here.
 """
 
 # Not in the order of the alphabet: it is the catalogue's.

@@ -215,16 +215,16 @@ def preferences_balanced(
         nonrelevant documents (level 0) as relevant ones
     Source: trec_eval prefs_avgjg_Rnonrel, prefs_avgjg_Rnonrel_ret
     """
-    groups, n_nonrelevant = judged.preferences, judged.preferences.n_nonrelevant_retrieved
+    groups, n_retrieved = judged.preferences, judged.preferences.n_nonrelevant_retrieved
     if over == "retrieved":
-        counts, r, n = groups.first_retrieved_counts, groups.n_relevant_retrieved, n_nonrelevant
+        counts, r, n = groups.first_retrieved_counts, groups.n_relevant_retrieved, n_retrieved
     else:
         counts, r, n = groups.first_counts, groups.n_relevant, groups.n_nonrelevant
     missing = np.maximum(r - n, 0)
     # Each of the r kept is held against all n: those above it, retrieved, count as fulfilled.
     crowded = (n > r) * groups.is_ordered
-    above = np.minimum(r, n_nonrelevant)
-    held_against_them = above * (above - 1) // 2 + (r - above) * n_nonrelevant
+    above = np.minimum(r, n_retrieved)
+    held_against_them = above * (above - 1) // 2 + (r - above) * n_retrieved
     fulfilled = counts.count_fulfilled(over) + missing * groups.n_relevant_retrieved
     possible = counts.count_possible(over) + missing * groups.n_relevant
     share = ratio(fulfilled + crowded * held_against_them, possible + crowded * r * n)

@@ -42,8 +42,8 @@ class Call:
     ) -> tuple[Mapping[Any, Any], Mapping[Any, Any]] | None:
         """Return {document: grade} and {document: score} of a call, None if it sets parameters.
 
-        The lists are taken out of `parameters`. Raises TypeError for a call that is neither,
-        InputError for data that cannot be meant.
+        The lists, and `n_relevant`, are taken out of `parameters`. Raises TypeError for a call that
+        is neither, InputError for data that cannot be meant.
         """
         sides = [parameters.pop(name) for name in _SIDES[len(positional) :] if name in parameters]
         n_relevant = parameters.pop("n_relevant", None)
@@ -81,7 +81,7 @@ class Call:
     def _read_grades(
         self, grades: Iterable[Any], n_relevant: int | None
     ) -> tuple[dict[str, float], list[str]]:
-        """Return the truth and the ranking of a list of grades."""
+        """Return {document: grade} and the ranking of a list of grades; InputError for others."""
         where = f"{self.text} of a list of grades"
         truth, ranking = read_grade_list(grades, where)
         if n_relevant is not None:
@@ -160,7 +160,7 @@ class Call:
 
 
 def usage_text(definition: Definition) -> str:
-    """Return how a measure is called with one list; an empty text if it takes no list."""
+    """Return how a measure is called with one query's lists; "" if it takes judgments in groups."""
     from textwrap import fill  # which little else needs
 
     if definition.traits.takes_groups:

@@ -1,4 +1,4 @@
-"""Measures that take a grade for a probability: that a user stops there, or is satisfied by it."""
+"""Measures of users whom a grade stops, or to whom it is relevant, with a probability."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -25,7 +25,7 @@ from cranfield.measures.parameters import (
 from cranfield.measures.registry import Names, measure
 from cranfield.measures.traits import BY_GRADE, BoundsMethod, Traits
 
-_MAX_GRADES = 1000
+_MAX_GRADES = 1000  # of share='uniform'
 _MAX_TOP = 1000  # the doubles end at 2^1024
 
 Top = Annotated[
@@ -51,7 +51,10 @@ Stop = Annotated[
 def _make_chance(
     judged: Judged, stop: str | Mapping[float, float], top: float | None
 ) -> Callable[[Ranked], Numbers]:
-    """Return a function that gives each row of a ranking the probability to stop there."""
+    """Return a function that gives each row of a ranking the probability to stop there.
+
+    Raises MeasureError, also from the function, where `top` is too low or too high for `stop`.
+    """
     top = judged.top_grade or 1 if top is None else top
     if isinstance(stop, str) and judged.top_grade > top:
         raise MeasureError(
@@ -84,6 +87,7 @@ def _bounds_unless_stated(method: BoundsMethod) -> Callable[[Parameters], Bounds
 
 
 def _mapping_reason(judged: Judged, *, stop: str | Mapping[float, float], **_: Any) -> str:
+    """Return why grades do not rank ties from best to worst, for a mapping; else ""."""
     return "what is stated need not rise with the grade" if isinstance(stop, Mapping) else ""
 
 
@@ -161,6 +165,7 @@ def _check_thresholds(value: Any) -> str | Gains:
 
 
 def _fractions(parameters: Parameters) -> str:
+    """Return "taken" for a mapping, else why grades that are not whole are refused."""
     if isinstance(parameters["share"], Mapping):
         return "taken"
     return (
@@ -212,7 +217,7 @@ def graded_average_precision(
 
 
 def _user_shares(judged: Judged, share: str | Mapping[float, float]) -> list[tuple[float, float]]:
-    """Return (lowest relevant grade, share of the users) of each group of users."""
+    """Return (lowest relevant grade, share of the users, up to a factor) of each group of users."""
     if isinstance(share, Mapping):
         return list(share.items())
     if judged.top_grade > _MAX_GRADES:

@@ -41,7 +41,7 @@ from cranfield.measures.user_models import USER_MODELS, RankingView, UserModel, 
 
 @lru_cache(maxsize=256)
 def _read_model(text: str) -> tuple[UserModel, Mapping[str, Any]]:
-    """Return the user model that a string names, and its parameters; ValueError if none."""
+    """Return the user model that a string names, and its parameters; ValueError for another."""
     call = re.fullmatch(r"\s*([\w-]+)\s*(?:\((.*)\))?\s*", text, re.S)
     model = call and USER_MODELS.get(call[1].lower().replace("-", "_"))
     if call is None or model is None:
@@ -75,7 +75,7 @@ def _check_model(value: Any) -> str:
     return model.name + write_parameters(stated)
 
 
-_MAX_LENGTH = 1000
+_MAX_LENGTH = 1000  # characters of a model
 QUANTITIES = ("EU", "ETU", "EC", "ETC", "ED")
 
 _check_gain = word_or_mapping(
@@ -88,7 +88,7 @@ _check_gain = word_or_mapping(
 
 
 def _check_cutoff(measure: Measure) -> None:
-    """Raise MeasureError unless there is a cutoff, within the depth, where the model needs one."""
+    """Raise MeasureError unless a cutoff, within the depth, is there just if the model needs it."""
     model, parameters = _read_model(measure.parameters["model"])
     needs_cutoff = model.stops_at_cutoff and parameters.get("K") is None
     if needs_cutoff and measure.cutoff is None:
@@ -113,7 +113,7 @@ def _check_depth(cutoff: int, depth: int) -> None:
 
 
 def _translate(name: str, parameters: Parameters) -> tuple[str, Parameters]:
-    """`INST(T=2, max_rel=3)`: the user model's parameters go into its text.
+    """Return the name and the parameters; a user model's, `INST(T=2)`, go into the model's text.
 
     And ir_measures' own: max_rel is the top grade; min_rel is 0 here, dcg log2.
     """
@@ -137,7 +137,7 @@ def _translate(name: str, parameters: Parameters) -> tuple[str, Parameters]:
 
 
 def _linearity(parameters: Parameters) -> Linearity:
-    """A user who goes on without regard to what was found gives each rank a fixed weight."""
+    """Return "exact" for a user who does not heed what was found: each rank has a fixed weight."""
     model, _ = _read_model(parameters["model"])
     return "exact" if model.ignores_gain and parameters["unjudged"] == 0 else "no"
 
@@ -201,9 +201,9 @@ def cwl(
     the cost so far; C_i is the probability of going on from rank i. The values: EU, the expected
     gain per document looked at; ETU, the expected gain in all; EC and ETC, the same of the cost,
     which a run may give in a column `cost` (seconds, or characters), 1 beyond the last document;
-    ED, the expected number of documents looked at. Unjudged documents gain nothing, nor do the
-    ranks beyond the last document retrieved, which are looked at, too; documents that were missed
-    count in TrAP only. A query without relevant documents has EU and ETU 0. k is the rank where
+    ED, the expected number of documents looked at. By default, unjudged documents gain nothing, nor
+    do ranks beyond the last document retrieved, which are looked at, too; missed documents count in
+    TrAP only. A query without relevant documents has EU and ETU 0. k is the rank where
     the users of P, SDCG, NERR8 and NERR9 stop, and the cost that the users of BPM are ready to
     spend; the others go on.
 
@@ -265,7 +265,7 @@ def _compute_quantity(
 def _scaled_gains(
     ranked: Ranked, gain: str | tuple[str, float] | Mapping[float, float], top: float
 ) -> Floats:
-    """Return the gain of each row, 0 to 1: its share of what the grade `top` gains."""
+    """Return each row's gain, 0 to 1: as stated, binary, or its share of what `top` gains."""
     if not isinstance(gain, str | Mapping) or gain == "binary":
         return gain_of_grades(ranked.grade, gain, top) * 1.0
     stated_gains = gain if isinstance(gain, Mapping) else {}

@@ -23,7 +23,7 @@ _FORMULA_AND_SOURCE = re.compile(
 
 @dataclass(eq=False, repr=False)
 class Declaration:
-    """What a function declares: of a measure, or of a user model.
+    """What a function, `kernel`, declares: of a measure, or of a user model.
 
     Its keyword-only arguments are the parameters; its docstring has a line `Formula:` and a line
     `Source:`.
@@ -44,7 +44,7 @@ class Declaration:
 
     @cached_property
     def defaults(self) -> Mapping[str, Any]:
-        """The parameters and their defaults."""
+        """{parameter: its default}."""
         return {
             argument.name: argument.default
             for argument in self.arguments
@@ -53,7 +53,7 @@ class Declaration:
 
     @cached_property
     def parameters(self) -> Mapping[str, Parameter]:
-        """The parameters and what they mean."""
+        """{parameter: what it means, and which values it takes}."""
         return {name: self.hints[name].__metadata__[0] for name in self.defaults}
 
     @cached_property

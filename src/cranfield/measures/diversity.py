@@ -34,7 +34,7 @@ Alpha = Annotated[
 SUBTOPIC_TRAITS = Traits(takes_groups="subtopics")
 _NO_MAXIMUM = "its maximum is every document relevant to every subtopic, which no collection has"
 
-Discount = Callable[[Ints], Ints | Floats]  # of ranks
+Discount = Callable[[Ints], Ints | Floats]  # of ranks: what divides the worth
 Worth = Callable[[Ranked], Floats]  # of relevant documents to their subtopics: (rows,)
 
 
@@ -65,7 +65,7 @@ def _rank_biased_worth(alpha: float, beta: float) -> Worth:
     return worth
 
 
-def _sum_worth(
+def _mean_worth(
     groups: Groups, ranked: Ranked, k: Cutoff | None, rel: float, worth: Worth
 ) -> Floats:
     """Return the weighted mean over subtopics of what documents of rank <= k are worth to them."""
@@ -74,8 +74,9 @@ def _sum_worth(
 
 
 def _hits_worth(judged: Judged, k: Cutoff | None, rel: float, worth: Worth) -> Floats:
+    """Return the mean worth of the relevant documents retrieved: (n_queries, n_cutoffs)."""
     groups = judged.subtopics
-    return _sum_worth(groups, groups.judged.hits.relevant(rel), k, rel, worth)
+    return _mean_worth(groups, groups.judged.hits.relevant(rel), k, rel, worth)
 
 
 def _worth_ratio(
@@ -83,7 +84,7 @@ def _worth_ratio(
 ) -> Floats:
     """Return what the ranking is worth, as a share of what the greedy ideal ranking is worth."""
     groups = judged.subtopics
-    best = _sum_worth(groups, groups.novel_first(alpha, rel), k, rel, worth)
+    best = _mean_worth(groups, groups.novel_first(alpha, rel), k, rel, worth)
     return ratio(_hits_worth(judged, k, rel, worth), best)
 
 
@@ -256,7 +257,7 @@ def subtopic_recall(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) ->
     return ratio(groups.total(is_covered), groups.total(groups.judged.n_relevant(rel) > 0))
 
 
-def _global_gain(hits: Ranked) -> Floats:
+def _discounted_gain(hits: Ranked) -> Floats:
     return hits.grade / _log_discount(hits.rank)
 
 
@@ -272,8 +273,8 @@ def d_ndcg(judged: Judged, k: Cutoff | None = None) -> Floats:
     Source: Sakai & Song, SIGIR 2011; NTCIREVAL D-nDCG
     """
     groups, rel = judged.subtopics, judged.above_zero
-    best = _sum_worth(groups, groups.most_first(), k, rel, _global_gain)
-    return ratio(_hits_worth(judged, k, rel, _global_gain), best)
+    best = _mean_worth(groups, groups.most_first(), k, rel, _discounted_gain)
+    return ratio(_hits_worth(judged, k, rel, _discounted_gain), best)
 
 
 _WHICH_COVERS = "which document covers a subtopic is not said: use D_nDCG and StRecall(rel=0.5)"

@@ -32,8 +32,8 @@ from cranfield.measures.registry import (
 )
 from cranfield.render.typed_names import TypedName, as_typed
 
-_MAX_LENGTH = 10_000
-_MAX_CUTOFFS = 10_000
+_MAX_LENGTH = 10_000  # characters
+_MAX_CUTOFFS = 10_000  # of one range
 _RANGE = r"([0-9]{1,9})\.\.([0-9]{1,9})"  # nDCG@1..100
 _MAX_NUMBER = 1e15  # of the numbers behind a name
 # Compiled when they are used: names of our own need only the first.
@@ -73,7 +73,7 @@ def parse(text: str, rel: float | None = None, *, glued: bool = True) -> Measure
 
 
 def parse_all(text: str, rel: float | None = None, *, glued: bool = True) -> list[Measure]:
-    """Return the measures that the text names, separated by blanks or commas.
+    """Return the measures that the text names, separated by blanks, commas or semicolons.
 
     A comma between cutoffs separates these: `nDCG@5,10`; and one name of trec_eval may stand for
     several measures (`P.5,10`, `ndcg_cut`). `rel` is given to those that know a relevance level
@@ -142,7 +142,7 @@ def _add_typed_name(measure: Measure, word: str, n_measures: int) -> Measure:
 
 
 def _split_words(text: str) -> list[str]:
-    """Return the words of a text, split at blanks, `,` and `;` outside brackets and cutoffs."""
+    """Return a text's words, one for each name, split at blanks, `,`, `;`, not within brackets."""
     has_separators = "," in text or ";" in text or "@ " in text or " @" in text
     if has_separators or " at " in text.lower() or not text.isprintable():  # tabs, line ends
         text = re.sub(r"\s+[aA][tT]\s+(?=[0-9])", "@", text.replace(";", ","))
@@ -161,7 +161,10 @@ def _split_words(text: str) -> list[str]:
 
 
 def _split_outside_brackets(separates: Callable[[str], bool], text: str) -> list[str]:
-    """Split at characters outside brackets; MeasureError for a bracket without its pair."""
+    """Return the parts of a text between characters outside brackets that `separates` is true of.
+
+    Raises MeasureError for a bracket without its pair.
+    """
     words, closing_brackets, word = [], [], ""
     for character in text:
         if character in _CLOSING_BRACKET:
@@ -184,7 +187,7 @@ _CLOSING_BRACKET = {"(": ")", "[": "]", "{": "}"}
 
 
 def _join_names(words: list[str]) -> list[str]:
-    """Join words that are one name, such as mean average precision@10."""
+    """Return words, joined where they are one name, such as mean average precision@10."""
     names, start = [], 0
     while start < len(words):
         end = start + 1
@@ -213,7 +216,10 @@ _Readings = list[tuple[Measure, Mapping[str, Any]]]  # measures, each with param
 
 
 def _read_word(word: str, may_be_glued: bool) -> _Readings:
-    """Read a word: trec_eval's families first, then our names, then trec_eval's other names."""
+    """Read a word: trec_eval's families first, then our names, then trec_eval's other names.
+
+    Raises MeasureError for a word that names no measure. `may_be_glued`: `ndcg10` is nDCG@10.
+    """
     name, values = FAMILIES.get(word.lower(), (word, ()))
     if word != name:
         parameter = Measure(name).definition.names.parameter.get(word.lower())
@@ -305,7 +311,7 @@ def _read_name_and_cutoffs(name: str, cutoffs: str) -> _Readings:
 
 
 def _read_values(name: str, values: str) -> _Readings:
-    """Read values behind a name as trec_eval does: as gains, a parameter, or cutoffs."""
+    """Read values behind a name as trec_eval does: gains, a parameter, or cutoffs; else none."""
     variant = find_variant(name)
     if variant is None:
         return []
@@ -339,6 +345,7 @@ def read_arguments(word: str, text: str, positional: str | None = None) -> dict[
     """Return the keyword arguments in a text, each a literal; a bare word is a string.
 
     The first may be written without a name, and is the parameter `positional`: AP, 'INST(T=2)'.
+    Raises MeasureError, which names the `word`, for any other text.
     """
     try:
         call = ast.parse(f"f({text})", mode="eval").body
@@ -387,7 +394,7 @@ def find_measure(name: str) -> Measure | None:
 
 
 def search_definitions(words: Iterable[str]) -> list[Definition]:
-    """Return the measures whose names, documentation, formula and source have all the words.
+    """Return the definitions whose names, documentation, formula and source have all the words.
 
     >>> search_definitions(["reciprocal", "cascade"]), search_definitions(["Chapelle"])[0].name
     ([], 'ERR')

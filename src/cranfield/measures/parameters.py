@@ -10,8 +10,7 @@ import numpy as np
 from cranfield.arrays.ranked import Ints, Numbers
 from cranfield.data.judged import Judged
 from cranfield.formats.block import LARGEST_GRADE
-from cranfield.options import Check, finite_number, level_check, number_check
-from cranfield.options import whole_check as whole_number
+from cranfield.options import Check, finite_number, level_check, number_check, whole_check
 
 Parameters = Mapping[str, Any]
 
@@ -34,7 +33,7 @@ class Parameter:
 
 def whole_between(lowest: int, highest: int = LARGEST_GRADE) -> Check:
     """Return a check for whole numbers from `lowest` to `highest`."""
-    return whole_number(lowest, highest)
+    return whole_check(lowest, highest)
 
 
 def optional(check: Check) -> Check:
@@ -91,8 +90,8 @@ def word_or_mapping(
 ) -> Check:
     """Return a check for some words, in upper or lower case, or a mapping {grade: number}.
 
-    `check` checks the numbers; the grades are at least `lowest`. The word 'binary' may come with
-    the lowest grade that is relevant, if that is not 1: ('binary', 2).
+    `check` checks the numbers; the grades are at least `lowest`; errors say `expected`. The word
+    'binary' may come with the lowest grade that is relevant, if that is not 1: ('binary', 2).
     """
     check_grade = level_check(lowest, LARGEST_GRADE)
 
@@ -127,9 +126,10 @@ class Gains(tuple[tuple[float, float], ...]):
 
 def look_up_numbers(grades: Numbers, numbers: Mapping[float, float], default: Numbers) -> Numbers:
     """Return the number that a mapping has for each grade, in their shape, else the `default`."""
+    number_of_row = default
     for grade, number in numbers.items():
-        default = np.where(grades == grade, number, default)
-    return default
+        number_of_row = np.where(grades == grade, number, number_of_row)
+    return number_of_row
 
 
 Rel = Annotated[float, Parameter("the lowest grade that counts as relevant", check_rel)]
@@ -140,7 +140,7 @@ Persistence = Annotated[
 Cutoff = Annotated[Ints, "cutoff"]  # what a kernel gets for `@10`: see Ranked.top
 """The annotation of `k` in a measure of your own that takes a cutoff, as in `@10`."""
 RecallPoint = Annotated[float, "recall point"]
-"""The annotation of `k` in a measure of your own whose `@` is a level of recall, 0 to 1."""
+"""The annotation of the cutoff of a measure of your own whose `@` is a level of recall, 0 to 1."""
 
 
 # ---- the cutoff -----------------------------------------------------------------------------
@@ -190,7 +190,10 @@ class Depth:
 
 
 def write_parameters(parameters: Iterable[tuple[str, Any]], positional: str | None = None) -> str:
-    """Return the parameters as they are written behind a name: `(rel=2)`, or nothing."""
+    """Return the parameters as written behind a name, `(rel=2)`; `positional` without its name.
+
+    Parameters of None are left out; without any other, the text is empty.
+    """
     texts = [
         _write_literal(value) if name == positional else f"{name}={_write_literal(value)}"
         for name, value in parameters

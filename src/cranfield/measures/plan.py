@@ -63,12 +63,12 @@ class Measure:
     """
 
     name: str
-    cutoff: Depth | float | None = None
-    given: tuple[tuple[str, Any], ...] = field(default=())  # parameters that are not the default
+    cutoff: Depth | float | None = None  # a recall point is a float
+    given: tuple[tuple[str, Any], ...] = field(default=())  # not the default, or the unnamed one
     # What was stated, be it as the default: where grades are fractions, `rel` has to be; and a
     # convention leaves such parameters alone.
     stated: frozenset[str] = field(default=frozenset(), compare=False)
-    typed_name: TypedName | None = field(default=None, compare=False)  # while nothing is changed
+    typed_name: TypedName | None = field(default=None, compare=False)  # as typed by the user
 
     def __post_init__(self) -> None:
         if self.name not in DEFINITIONS:
@@ -195,7 +195,7 @@ class Measure:
         order does not matter (SetP, SetR, ...). `truth=` and `ranking=` name them. Or one list of
         grades, best rank first, None being unjudged: `AP([0, 0, 1])`; nothing else is judged then,
         except that `n_relevant` documents are relevant in all: `AP([0, 0, 1], n_relevant=5)`. See
-        `cranfield.grades`. Returns a number. A cutoff comes before: `(AP@5)(truth, ranking)`.
+        `cranfield.grades`. Returns the value. A cutoff comes before: `(AP@5)(truth, ranking)`.
         """
         call = Call(self.definition, str(self), self.parameters.get("rel"), self.cutoff is None)
         truth_and_ranking = call.read_lists(lists, parameters)
@@ -210,7 +210,7 @@ class Measure:
         return value if self.definition.is_text else float(value)
 
     def with_parameters(self, parameters: Mapping[str, Any]) -> "Measure":
-        """Return the measure with some parameters set."""
+        """Return the measure with some parameters set; MeasureError for names or values unknown."""
         parameter_of_name = self.definition.parameters
         values = dict(self.given)
         name, own_parameters = self.definition.names.translate(
@@ -229,7 +229,7 @@ class Measure:
                     f"{self.name}({key}={value!r:.80}): expected {error} ({meaning})"
                 ) from None
         defaults = self.definition.defaults
-        # What another name resets, as `beta` does `x`, was not stated.
+        # A parameter that `translate` adds as None was not stated.
         reset_names = {key for key, value in own_parameters.items() if value is None}
         reset_names -= {*parameters}
         in_order = ((key, values[key]) for key in parameter_of_name if key in values)
@@ -240,7 +240,7 @@ class Measure:
         )
 
     def check_complete(self) -> None:
-        """Raise MeasureError if the measure needs a cutoff and has none."""
+        """Raise MeasureError if the measure lacks a cutoff, or `Traits.fits` refuses it."""
         if self.definition.cutoff == "required" and self.cutoff is None:
             example = self @ ("0.1" if self.definition.cutoff_kind == "recall" else "10")
             set_name = f"Set{self.name}"
@@ -273,7 +273,7 @@ class Measure:
 
 
 class CutoffGroup:
-    """Measures that differ only in their cutoff: they take one pass over the rows together."""
+    """Measures that differ only in their cutoff: one pass for all, or one for each recall point."""
 
     def __init__(self, measures: Sequence[Measure]) -> None:
         self._first_measure = measures[0]
@@ -293,7 +293,7 @@ class CutoffGroup:
                 self.fixed_cutoffs = _make_cutoffs(ranks)
 
     def check(self, judged: Judged) -> None:
-        """Raise MeasureError unless the measures have a meaning for such grades and orders."""
+        """Raise MeasureError unless the measures are defined for such grades, groups and ties."""
         if judged.ties not in ("document", "ascending"):
             check_ties(self._first_measure, judged)
         if judged.has_groups and not self._definition.traits.takes_groups:
@@ -302,7 +302,7 @@ class CutoffGroup:
             check_fractions(self._first_measure, self._depths, judged)
 
     def values(self, judged: Judged) -> Floats:
-        """Return values whose shape broadcasts to (n_queries, n_measures)."""
+        """Return values whose shape broadcasts to (n_queries, n_measures); see `check`."""
         kernel, parameters = self._definition.kernel, self._parameters
         columns: Floats
         self.check(judged)
@@ -344,7 +344,7 @@ class CutoffGroup:
 
 
 def _to_slice(positions: list[int]) -> slice | list[int]:
-    """Return adjacent positions as a slice, with which numpy is quicker."""
+    """Return adjacent positions as a slice, with which numpy is quicker; others as they are."""
     is_adjacent = positions == list(range(positions[0], positions[0] + len(positions)))
     return slice(positions[0], positions[-1] + 1) if is_adjacent else positions
 
@@ -370,7 +370,7 @@ class Plan:
             for positions in positions_of_key.values()
         ]
         has_texts = any(measure.definition.is_text for measure in measures)
-        self.kind = object if has_texts else np.float64
+        self.kind = object if has_texts else np.float64  # the type of the values
         self.takes_cost = any(measure.definition.traits.takes_cost for measure in measures)
 
     def __reduce__(self) -> tuple[type["Plan"], tuple[Sequence[Measure]]]:

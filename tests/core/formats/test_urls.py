@@ -306,6 +306,9 @@ def test_a_password_for_a_web_server_is_neither_sent_nor_shown(server: Server) -
     message = refusal(f"http://me:secret@127.0.0.1:{server.server_port}/bucket/plain.run")
     assert "Download the file" in message
     assert "secret" not in message
+    with pytest.raises(InputError, match="it is a web page") as caught:
+        Run({"q1": {"d1": 0.5}}).write("https://me:secret@127.0.0.1/plain.run")
+    assert "secret" not in str(caught.value)
 
 
 # ---- what is not there -------------------------------------------------------------------------

@@ -19,9 +19,10 @@ _FORM = TableForm(
 def read_chunks(data: Any) -> dict[str, str]:
     """Return {chunk: document} from a file, a table, a dict or rows of two values.
 
-    Columns are found by their names (`chunk_id`, `passage_id`, ...; `doc_id`, `parent_id`, ...);
-    if there are two columns, with other names or without, the first is the chunk. Raises InputError
-    for a table without such columns, DuplicateError for a chunk with two documents.
+    Columns are found by their names (`chunk_id`, `passage_id`, ...; `doc_id`, `parent_id`, ...); of
+    two columns, one may have another name; with two other names, or none, the first is the chunk.
+    Raises InputError for data without such columns, or without a chunk, and for what is no id;
+    DuplicateError for a chunk with two documents.
     """
     source = read_table(data, _FORM)
     rows: Iterable[tuple[int | None, Any, Any]]
@@ -50,7 +51,7 @@ def read_chunks(data: Any) -> dict[str, str]:
 
 
 def _find_positions(table: Table) -> tuple[int, int]:
-    """Return the positions of the columns of chunks and of documents."""
+    """Return the positions of the columns of chunks and of documents; or raise InputError."""
     doc_position, chunk_position = table.find_column(_DOC), table.find_column(_CHUNK)
     if doc_position is not None and chunk_position is not None:
         return chunk_position, doc_position

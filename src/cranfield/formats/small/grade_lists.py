@@ -21,9 +21,9 @@ def parse_grade_lists(
 
     `-` is the standard input. A list without a name gets the name at its position in `names`, or
     the number of its position, from 1. A name ends at the last colon; a name with a colon, as
-    `q:9`, cannot contain a blank. Blank lines, and lines that begin with `#`, are left out. `title`
-    is the texts' name in errors. Raises InputError for a string that is not a list, with its line
-    if there are several; DuplicateError for a second list of a query.
+    `q:9`, cannot contain a blank. In files and texts of several lines, blank lines, and those that
+    begin with `#`, are left out. `title` is the texts' name in errors. Raises InputError for a line
+    that is no list, with its number if there are several; DuplicateError for a query's second list.
     """
     grades_of_query: dict[str, list[float | None]] = {}
     for source, number, line in _read_lists(texts, title):
@@ -50,18 +50,18 @@ def parse_grade_lists(
 
 
 def _read_lists(texts: Iterable[str], title: str) -> Iterator[tuple[str, int | None, str]]:
-    """Yield the source of each list, the number of its line if the source has several, and it."""
+    """Yield the source's name, the line's number (None for a text of one line) and the line."""
     for text in texts:
         if text != "-" and (not os.path.exists(text) or os.path.isdir(text)):
             if "\n" not in text.strip():
                 yield title, None, text
                 continue
-            name, lines = title, text
+            name, whole_text = title, text
         else:
             source = Source(text)
             name = source.name
-            lines = read_text(source)
-        numbered_lines = enumerate(lines.split("\n"), 1)
+            whole_text = read_text(source)
+        numbered_lines = enumerate(whole_text.split("\n"), 1)
         lists = [(n, line) for n, line in numbered_lines if line.strip() and line[0] != "#"]
         if not lists:
             raise InputError("holds no list of grades", source=name, hint=_HINT)
@@ -70,7 +70,7 @@ def _read_lists(texts: Iterable[str], title: str) -> Iterator[tuple[str, int | N
 
 
 def _parse_grades(text: str, *, may_be_empty: bool) -> list[float | None]:
-    """Return the grades in a text, best rank first; None for an unjudged document."""
+    """Return the grades in a text, best rank first, None for unjudged; InputError for no grade."""
     text = text.strip()
     if text.startswith("[") and text.endswith("]"):
         text = text[1:-1]

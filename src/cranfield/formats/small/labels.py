@@ -22,7 +22,7 @@ QUERY = (*NAMES["query"], "_id", "id")
 UNNAMED_KIND = "slice"  # the name of labels without a name
 MANY_LABELS = 50  # if more labels, and more than half as many as queries: texts, not labels
 FEW_LABELS = 10  # if more numbers: ranges; if more labels, each with one query: not labels
-RANGES = 4
+RANGES = 4  # of numbers, at most
 _FORM = TableForm(
     "the labels",
     ("query_id", UNNAMED_KIND),
@@ -45,7 +45,7 @@ _Cell = tuple[int | None, Any, str, Any]  # the row, the query, the label's name
 
 @dataclass(frozen=True)
 class LabelRows:
-    """Labels of queries: {kind: {query: label}}, with notes on labels that were changed.
+    """Labels of queries: {kind: {query: label}}, with notes, as on labels that were changed.
 
     Labels are in the order of the file; ranges of numbers are in rising order.
     """
@@ -60,12 +60,12 @@ def read_labels(data: Any) -> LabelRows:
     A table has a column of queries, and one for each kind of label. Lines of two fields without
     names, rows of two values, and a dict {query: label} hold one kind, which is named `slice`; a
     dict {name: {query: label}} holds several. An empty cell is not a label. A kind with more than
-    ten different numbers is put into four ranges with about the same number of queries. A kind is
+    ten labels, all numbers, is put into up to four ranges of about equally many queries. A kind is
     left out as texts if more than ten queries all have different labels, or if there are more than
     fifty labels and more than half as many labels as queries.
 
-    Raises InputError for values that cannot be labels, such as the queries' texts, and
-    DuplicateError for a query with two labels of a kind.
+    Raises InputError for cells that cannot be labels, and where no kind is left, as of the queries'
+    texts; DuplicateError for a query with two labels of a kind.
     """
     labels_of_kind, origin = _read_kinds(data, _FORM)
     return _check_labels(labels_of_kind, origin)
@@ -78,8 +78,8 @@ def read_cluster_labels(data: Any, by: str | None = None) -> dict[str, str]:
     are labels as they are. An empty cell is no label. `by` names the kind of labels, if there are
     several.
 
-    Raises InputError for values that cannot be labels, for several kinds of labels without `by`, or
-    if there is no label; DuplicateError for a query with two labels.
+    Raises InputError for values that cannot be labels, for several kinds of labels without `by`, an
+    unknown `by`, or if there is no label; DuplicateError for a query with two labels.
     """
     labels_of_kind, origin = _read_kinds(data, _CLUSTERS)
     names = ", ".join(labels_of_kind)
@@ -125,7 +125,7 @@ def _cells_of_dict(source: NestedObject) -> Iterator[_Cell]:
 
 
 def _gather_labels(cells: Iterable[_Cell], origin: Origin) -> dict[str, dict[str, str | float]]:
-    """Return {kind: {query: label}}; InputError for a cell that is no label, or for two labels."""
+    """Return {kind: {query: label}}; InputError for a bad label or id, or two labels of a query."""
     labels_of_kind: dict[str, dict[str, str | float]] = {}
     for row, query, kind, cell in cells:
         query = origin.read_id(row, query)
@@ -151,7 +151,7 @@ def _gather_labels(cells: Iterable[_Cell], origin: Origin) -> dict[str, dict[str
 def _check_labels(
     labels_of_kind: Mapping[str, Mapping[str, str | float]], origin: Origin
 ) -> LabelRows:
-    """Return the labels that are few enough for slices."""
+    """Return the labels for slices, ranges for numbers; InputError if no kind has few enough."""
     labels: dict[str, dict[str, str]] = {}
     notes: list[Note] = []
     for kind, label_of_query in labels_of_kind.items():

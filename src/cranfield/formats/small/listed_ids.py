@@ -12,9 +12,9 @@ IdKind = Literal["query_id", "doc_id"]
 
 
 def read_id_list(path: str) -> tuple[IdKind, list[str]] | None:
-    """Return the kind of ids in a file, and the ids; None if no line `query_id` or `doc_id` leads.
+    """Return the kind of ids in a file, and each id once; None if no `query_id` or `doc_id` leads.
 
-    Raises InputError for a file of that line alone, and for a list of something else.
+    Raises InputError for a file of that line alone, and for another first line of one field.
     """
     source = Source(path)
     first_text = read_first_line(source).strip('"').lower()

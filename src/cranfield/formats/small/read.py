@@ -1,8 +1,8 @@
-"""The reader of small tables: makes columns of files, tables in memory, rows and dicts.
+"""The reader of small tables for this folder: makes columns of files, tables, rows and dicts.
 
 Arrow reads Parquet, Arrow files and tables in memory. Text, JSON and rows in memory, which may have
-several types in a column, become the same columns. If a row has a fault, the file is read again to
-find its line.
+several types in a column, become the same columns. If a row has a fault, a text file is read again
+to find its line.
 """
 
 import csv
@@ -49,7 +49,7 @@ class TableForm:
     `bare_description` is, in errors, what lines without names should be; `hint` follows; such lines
     have as many fields as there are `names`. Without a description, the first line of a text always
     holds names. The separator is the first of `separators` in the first line, else white space; if
-    `separators` is empty, lines that begin with # are comments. A field between
+    `separators` is empty, lines that begin with # are comments. Without names, only a field between
     `quoted_separators` may be quoted.
     """
 
@@ -106,7 +106,7 @@ class Origin:
         hint: str | None = None,
         kind: type[InputError] = InputError,
     ) -> InputError:
-        """Return an error with the line of a row, or with the row's number, from 0."""
+        """Return an error with the line of a row, or its number, from 0; without if it is None."""
         if row is None:
             return kind(problem, source=self.name, hint=hint)
         if self.find_line is None:
@@ -144,7 +144,7 @@ class Table(Origin):
         return zip(*self.columns, strict=True)
 
     def find_column(self, plain_names: Names) -> int | None:
-        """Return the position of the first column whose plain name is among these; None without."""
+        """Return the position of the column with the first of these names; None without any."""
         names = [plain_name(name) for name in self.names]
         return next((names.index(name) for name in plain_names if name in names), None)
 
@@ -173,7 +173,7 @@ class Table(Origin):
 
 
 class NestedObject(Origin):
-    """A dict of dicts, or a file with a JSON object of objects."""
+    """A dict, mostly of dicts, or a JSON object in a file: its `members`, {key: member}."""
 
     def __init__(
         self, name: str, members: Mapping[Any, Any], find_line: FindLine | None = None
@@ -258,7 +258,7 @@ def first_character(read_lines: ReadLines) -> str:
 
 
 def _to_mapping(row: Any, number: int, form: TableForm) -> Mapping[Any, Any]:
-    """Return a row in memory as {name: cell}."""
+    """Return a row in memory as {name: cell}; InputError, with its `number`, for other objects."""
     if isinstance(row, Mapping):
         return row
     if hasattr(row, "_fields"):
@@ -320,7 +320,10 @@ def _find_line(read_lines: ReadLines, number: int) -> tuple[int, str]:
 
 
 class _TextReader(Origin):
-    """Reads lines of fields with a separator or white space between them, as a form says."""
+    """Reads lines of fields with a separator or white space between them, as a form says.
+
+    Its `row_error` takes a line's number, from 1, for a row.
+    """
 
     def __init__(self, name: str, read_lines: ReadLines, form: TableForm) -> None:
         super().__init__(name, partial(_find_line, read_lines))
@@ -363,9 +366,9 @@ class _TextReader(Origin):
         return Table(self.name, names, columns, find_row_line, is_headless=not has_header)
 
     def _read_records(self) -> Iterator[tuple[int, list[str]]]:
-        """Yield the number and the fields of each line that is not blank.
+        """Yield the number and the fields of each line that is neither blank nor a comment.
 
-        A field between quotation marks may go on in the next lines.
+        A field between quotation marks may go on in the next lines. InputError if it never ends.
         """
         lines = iter(self._read_lines())
         for number, line in lines:

@@ -37,7 +37,8 @@ NAMES: Mapping[str, Sequence[str]] = {
 }
 # What tools write instead of a query's id for a value over all queries.
 SUMMARIES = frozenset({"all", "ALL", "amean", "mean"})
-_TEXTS = ("runid", "relstring")  # their values are texts, even if they look like numbers
+# Measures whose names begin so have texts as values, even if these look like numbers.
+_TEXTS = ("runid", "relstring")
 GREATEST_SCORE = 1e100  # beyond it, squares may overflow
 _N_SAMPLE_NAMES = 40  # how many names of each side are tried as measures
 _FORM = TableForm(
@@ -63,12 +64,12 @@ class ScoreRows:
     """Scores by system and measure, with the file's names, and counts of what was left out.
 
     `scores` is {(system, measure): {query: score}}; the system and the measure are None if they
-    have no name. `summaries` counts the values over all queries, by the text
-    instead of a query's id; `text_counts` counts the values that are not numbers, by measure;
-    `n_missing` counts the empty cells. `recipe` is how the scores were computed;
-    `retrieved_sketches` are, by system, sketches of the documents that were retrieved, and
-    `conversions` say what these were made of where they were mapped. `warnings` were given when the
-    scores were computed, by system. `source` is the name of the file, or of the data, in errors.
+    have no name. `summaries` counts the values over all queries, by the text instead of a query's
+    id; `text_counts` counts the values that are not numbers, by measure; `n_missing` counts the
+    empty cells. `recipe` is how `cranfield evaluate` computed the scores; `retrieved_sketches` are,
+    by system, sketches of the documents that were retrieved, and `conversions` say what the
+    documents were made of, such as chunks. `warnings` were given when the scores were computed, as
+    (system, note). `source` is the name of the file, or of the data, in errors.
     """
 
     source: str
@@ -82,7 +83,7 @@ class ScoreRows:
     warnings: Sequence[tuple[str, Note]] = ()
 
     def notes(self) -> list[Note]:
-        """Return notes on the values that were left out, and the warnings."""
+        """Return notes on the summaries and texts that were left out, and the warnings."""
         notes = []
         for query, n in self.summaries.items():
             text = f"{n:,} of {query!r} left out: the value over all queries."
@@ -110,7 +111,8 @@ def read_scores(
     columns of a table are measures or systems; "systems" makes the outer names of a dict systems,
     too: {system: {query: value}}.
 
-    Raises InputError for a value that is not a score, DuplicateError for a score that occurs twice.
+    Raises InputError for a value that is not a score, and for data without scores or of unclear
+    sides; DuplicateError for a score that occurs twice.
     """
     source = read_table(data, _FORM)
     if isinstance(source, Table):
@@ -153,7 +155,7 @@ def read_system_scores(
     """Return the scores of one system in a dict.
 
     The dict is {query: score}, {measure: {query: score}} or {query: {measure: score}}, the last
-    only for known measures. Raises the same errors as `read_scores`.
+    only for known measures. `name` is the dict's in errors, which are those of `read_scores`.
     """
     source = NestedObject(name, data)
     if any(isinstance(inner, Mapping) for inner in data.values()):
@@ -238,10 +240,10 @@ def _repeated_query_error(
     )
 
 
-def not_a_score_error(system: str, measure: Measure, query: str, value: object) -> InputError:
-    """Return the error for a value that is not a score."""
+def not_a_score_error(owner: str, measure: Measure, query: str, value: object) -> InputError:
+    """Return the error for a value that is not a score; `owner` is its system, or the data."""
     return InputError(
-        f"{system}: {measure or 'score'} of query {query!r} is {value!r:.40}: expected a number of "
+        f"{owner}: {measure or 'score'} of query {query!r} is {value!r:.40}: expected a number of "
         f"at most {GREATEST_SCORE:g}"
     )
 
@@ -325,7 +327,8 @@ def _are_measures_first(
 ) -> bool | None:
     """Tell whether `first` are measures, and `second` ids of queries; None if that is unclear.
 
-    The side with more known measures is the measures; else, the side without `all`.
+    The side with the greater share of known measures, among its first names, is the measures; else,
+    the side without a name of `SUMMARIES`.
     """
     shares = []
     for names in (first, second):
@@ -389,7 +392,8 @@ def _read_system(
 ) -> Iterator[_ScoreCell]:
     """Yield the scores of a system in a dict of dicts.
 
-    `measures_first` says whether the outer names are measures where no measure is known.
+    `measures_first` says whether the outer names are measures where that is unclear; InputError if
+    it is None.
     """
     dicts = (inner for inner in source.members.values() if isinstance(inner, Mapping))
     outer_names, inner_names = list(map(str, source.members)), list(map(str, next(dicts, {})))

@@ -22,7 +22,7 @@ def read_utf8_lines(source: Source) -> Iterator[tuple[int, str]]:
 
 
 def require_utf8(source: Source, line: tuple[int, str]) -> tuple[int, str]:
-    """Return a line and its number; InputError if it is not UTF-8."""
+    """Return a line as it is, (number, text); InputError if it is not UTF-8."""
     number, text = line
     if not text.isascii() and re.search("[\udc80-\udcff]", text):
         raise InputError("is not text in UTF-8", source=source.name, line=number)
@@ -32,8 +32,8 @@ def require_utf8(source: Source, line: tuple[int, str]) -> tuple[int, str]:
 def read_file_lines(source: Source) -> Iterator[tuple[int, str]]:
     """Yield the lines of a text file, with their ends, each with its number, from 1.
 
-    Bytes that are not UTF-8 are halves of surrogate pairs. Raises InputError if the file is far
-    larger than its compressed one.
+    Bytes that are not UTF-8 are halves of surrogate pairs. Raises InputError for a binary file, or
+    one far larger than its compressed one.
     """
     n_bytes = 0
 

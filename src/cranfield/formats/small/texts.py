@@ -25,13 +25,12 @@ from cranfield.formats.small.read import (
 from cranfield.formats.small.text_lines import read_file_lines, read_utf8_lines, require_utf8
 from cranfield.formats.source import Source
 
-# A file, a dict {id: text}, or a table with a column of ids and one of texts.
+# A file, a dict {id: text}, or a table, or rows, with a column of ids and one of texts.
 TextsLike: TypeAlias = str | os.PathLike[str] | Mapping[Any, Any] | Iterable[Any]
 
-# The names of the column of ids, and of texts: the first that is not empty.
 QUERY_TEXT, DOC_TEXT = "query_text", "document_text"  # columns of texts beside ids
 _TITLES = ("title", "name", "topic")
-_TEXTS = (
+_TEXTS = (  # the names of columns of texts, also of titles: the first that is not empty counts
     *("title", "text", "query", "question", "body", "contents", "content", "passage"),
     *("description", "desc", "name", "topic"),
 )
@@ -48,7 +47,7 @@ def _id_columns(role: IdRole) -> list[str]:
     return [*dict.fromkeys([*id_names, "_id", "id", *NAMES[role], *NAMES["query"], *NAMES["doc"]])]
 
 
-_IDS: Mapping[IdRole, Sequence[str]] = {role: _id_columns(role) for role in get_args(IdRole)}
+_ID_NAMES: Mapping[IdRole, Sequence[str]] = {role: _id_columns(role) for role in get_args(IdRole)}
 
 
 def read_texts(
@@ -59,24 +58,24 @@ def read_texts(
     role: IdRole = "query",
     with_titles: bool = False,
 ) -> dict[str, str]:
-    """Return {id: text} for the `ids` that have a text; white space becomes blanks.
+    """Return {id: text} for the `ids` that have a text; white space becomes one blank.
 
-    `role`: the ids of which side's column are searched for first. `title` is the data's name in
-    errors. `data` is a file, a table in memory, rows, or a dict {id: text}, or {id: {"title":
-    ...}}. A file is TREC topics, a table with a column of ids and one of texts (or two columns
-    without names), JSON lines, or a JSON object {id: text}. The title is the text if it is not
-    empty; `with_titles`: the title and the text, if there are both, joined by a colon. In JSON
-    lines and tab-separated files, only the lines of these ids are read; other lines are not
-    checked. If an id has several texts, the first counts.
+    `role`: whose usual names of the column of ids are searched for first. `title` is the data's
+    name in errors. `data` is a file, a table in memory, rows, or a dict {id: text}, or {id:
+    {"title": ...}}. A file is TREC topics, a table with a column of ids and one of texts (or two
+    columns without names), JSON lines, or a JSON object {id: text}. Of a row's texts, the first in
+    `_TEXTS` that is not empty counts, `title` before others; `with_titles`: a title and another
+    text, if there are both, joined by a colon. In JSON lines, and in tab-separated files that begin
+    without quotation marks, lines of other ids are not checked. Of an id's rows, the first counts.
 
-    Raises InputError for data without texts, with the line.
+    Raises InputError for data without texts, or with a fault.
 
     >>> read_texts({"q1": "read a  CSV file", "q2": "sort"}, ["q1"])
     {'q1': 'read a CSV file'}
     """
     requested_ids = {*ids}
     text_of_id: dict[str, str] = {}
-    for text_id, texts_of_fields in _read_pairs(data, requested_ids, title, _IDS[role]):
+    for text_id, texts_of_fields in _read_pairs(data, requested_ids, title, _ID_NAMES[role]):
         text_of_field = {field: text for field, text in texts_of_fields if text}
         if text_id in requested_ids and text_of_field:
             titles = [text for field, text in text_of_field.items() if field in _TITLES]
@@ -91,11 +90,11 @@ _TextsOfFields = list[tuple[str, str]]  # the name of the field, the text, which
 
 
 def _read_pairs(
-    data: Any, requested_ids: Collection[str], title: str, ids: Sequence[str]
+    data: Any, requested_ids: Collection[str], title: str, id_names: Sequence[str]
 ) -> Iterator[tuple[str, _TextsOfFields]]:
-    """Yield each id with its texts, in the order of `_TEXTS`; `ids` are names of their column."""
+    """Yield each id, from a column with one of `id_names`, with its texts, ordered as `_TEXTS`."""
     names = ("id", "text")
-    form = TableForm(title, names, ids, bare_description="an id and its text,", hint=_HINT)
+    form = TableForm(title, names, id_names, bare_description="an id and its text,", hint=_HINT)
     if isinstance(data, Mapping):
         for text_id, member in as_dict(data, title).items():
             yield to_id_text(text_id, title), _list_texts(member)
@@ -104,7 +103,7 @@ def _read_pairs(
     if source is None or detect_columnar_format(source, source.read_start(4096)) is not None:
         table = read_table(data, form)
     else:
-        read_lines = _choose_lines(source, requested_ids, ids)
+        read_lines = _choose_lines(source, requested_ids, id_names)
         if first_character(read_lines) == "<":
             text = "".join(line for _, line in read_lines())
             for text_id, topic_title in _read_topics(text, source.name):
@@ -116,14 +115,16 @@ def _read_pairs(
             (str(text_id), _list_texts(member)) for text_id, member in table.members.items()
         )
     else:
-        yield from _read_table_texts(table, ids)
+        yield from _read_table_texts(table, id_names)
 
 
-def _read_table_texts(table: Table, ids: Sequence[str]) -> Iterator[tuple[str, _TextsOfFields]]:
-    """Yield the id of each row of a table with the row's texts."""
+def _read_table_texts(
+    table: Table, id_names: Sequence[str]
+) -> Iterator[tuple[str, _TextsOfFields]]:
+    """Yield the id of each row of a table with the row's texts; InputError without such columns."""
     if not table.n_rows:
         return
-    id_position = 0 if table.is_headless else table.find_query_column(ids)
+    id_position = 0 if table.is_headless else table.find_query_column(id_names)
     text_columns = table.other_columns([id_position])
     text_positions = [
         i for name in _TEXTS for i, column_name in text_columns if plain_name(column_name) == name
@@ -162,9 +163,10 @@ _LONG_REFERENCE = re.compile(r"&(?=#[0-9]{100})")  # no character's: read as the
 
 
 def _read_topics(text: str, name: str) -> Iterator[tuple[str, str]]:
-    """Yield the number and the title of each topic: `<top>` with `<num>`, or `<topic number=...>`.
+    """Yield each topic's number and title, or else another of `_TEXTS`, in one line.
 
-    Raises InputError for a text without topics.
+    Topics are `<top>` with `<num>`, `<topic number=...>`, or `<query id=...>`; without a number,
+    they are left out. Raises InputError for a text without topics. `name` is the file's in errors.
     """
     parts = re.findall(r"<(top|topic|query)\b([^<>]*)>(.*?)(?=</\1>|<\1\b|\Z)", text, re.S | re.I)
     topics = [topic for topic in parts if topic[0].lower() != "query"] or parts
@@ -176,8 +178,8 @@ def _read_topics(text: str, name: str) -> Iterator[tuple[str, str]]:
         if match is None:
             continue
         n_topics += 1
-        texts = (re.search(rf"<{field}>(.*?)(?=<|\Z)", inside, re.S | re.I) for field in _TEXTS)
-        title = next((match[1] for match in texts if match and match[1].strip()), "")
+        matches = (re.search(rf"<{field}>(.*?)(?=<|\Z)", inside, re.S | re.I) for field in _TEXTS)
+        title = next((match[1] for match in matches if match and match[1].strip()), "")
         title = html.unescape(_LONG_REFERENCE.sub("&amp;", title))
         title = re.sub(r"^\s*(?:topic|description):\s*", "", title, flags=re.I)
         yield match[1].strip(), _to_one_line(title)
@@ -188,11 +190,13 @@ def _read_topics(text: str, name: str) -> Iterator[tuple[str, str]]:
 # ---- only the lines of some ids -----------------------------------------------------------------
 
 
-def _choose_lines(source: Source, requested_ids: Collection[str], ids: Sequence[str]) -> ReadLines:
-    """Return a function that reads a file's lines, without other ids' if each line is a row."""
+def _choose_lines(
+    source: Source, requested_ids: Collection[str], id_names: Sequence[str]
+) -> ReadLines:
+    """Return a function that reads a file's lines, without most other ids' if a line is a row."""
     lines = read_file_lines(source)
     first_line = next(lines, (1, ""))
-    may_hold_id = _make_line_test(first_line[1], requested_ids, ids)
+    may_hold_id = _make_line_test(first_line[1], requested_ids, id_names)
     if may_hold_id is None:
         return partial(read_utf8_lines, source)
     requested_lines = [first_line, *(line for line in lines if may_hold_id(line[1]))]
@@ -200,11 +204,11 @@ def _choose_lines(source: Source, requested_ids: Collection[str], ids: Sequence[
 
 
 def _make_line_test(
-    first: str, requested_ids: Iterable[str], ids: Sequence[str]
+    first: str, requested_ids: Iterable[str], id_names: Sequence[str]
 ) -> Callable[[str], bool] | None:
     """Return a test whether a line may have a requested id, from the first line of a file.
 
-    None if an id's text may span several lines. `ids` are names of the ids' column.
+    None unless it shows JSON lines, or fields with tabs and without quotation marks.
     """
     id_set = set(requested_ids)
     if first.lstrip()[:1] == "{":
@@ -213,7 +217,7 @@ def _make_line_test(
         except ValueError:  # an object that continues
             return None
         # The id at the beginning of a line, as in all lines of BEIR's files.
-        key = re.escape(next((own_names[name] for name in ids if name in own_names), "_id"))
+        key = re.escape(next((own_names[name] for name in id_names if name in own_names), "_id"))
         first_id = re.compile(r'\s*\{\s*"' + key + r'"\s*:\s*"([^"\\]*)"\s*[,}]')
         spellings = {*id_set, *(json.dumps(name)[1:-1] for name in id_set)}
         # An escaped character may be spelled in many ways.
@@ -226,7 +230,7 @@ def _make_line_test(
         return may_hold_object
     if "\t" in first and '"' not in first and first.lstrip()[:1] not in ("[", "<"):
         names = [plain_name(name) for name in first.split("\t")]
-        position = next((names.index(name) for name in ids if name in names), 0)
+        position = next((names.index(name) for name in id_names if name in names), 0)
 
         def may_hold_fields(line: str) -> bool:
             fields = line.split("\t", position + 1)
