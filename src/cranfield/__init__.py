@@ -5,8 +5,8 @@
     >>> scores["nDCG@10"]
     1.0
 
-Everything here is imported when it is first used. Every measure is an attribute, by its name or by
-another one that is usual: `cranfield.P`, `cranfield.MAP`.
+Everything here but `__version__` is imported when it is first used. Every measure is an attribute,
+by its name or by another one that is usual: `cranfield.P`, `cranfield.MAP`.
 """
 
 import sys
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from cranfield.version import __version__ as __version__
 
-# The public names of each module.
+# {module of this package: the names, with blanks between, that the package offers from it}
 _NAMES = {
     "arrays.ranked": "Ranked ratio",
     "extensions.labels.assessors.agreement": "Agreement",
@@ -187,7 +187,7 @@ if TYPE_CHECKING:  # "as" says to type checkers that a name is public
 else:
 
     def __getattr__(name: str) -> Any:
-        """Return a public name, or the measure that is known by that name."""
+        """Return what a public name stands for, or the measure that is known by that name."""
         from importlib import import_module
 
         if name == "__all__":  # what `from cranfield import *` takes: measures, too

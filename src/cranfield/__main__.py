@@ -1,4 +1,4 @@
-"""`python -m cranfield`."""
+"""Runs the command line for `python -m cranfield`."""
 
 from cranfield.cli import main
 

@@ -38,8 +38,9 @@ def with_texts(
         **table_options: what the result's tables and rows take, such as per_query=True.
 
     Returns:
-        A result in all forms that every result has. Tables have one more column, in which texts are
-        cut at 72 characters; rows have a column `query_text`, or `document_text`, with all of it.
+        A result in all forms that the given one has. Tables that show such ids have one more
+        column for the texts of each kind, cut at 72 characters; rows have a column `query_text`, or
+        `document_text`, with all of it.
 
     Raises:
         OptionError: for what is no result.
@@ -83,7 +84,7 @@ class WithTexts(Shown):
     def to_junit(self) -> str:
         """Return the JUnit report of a gate, with the texts beside the ids of its queries."""
         gate: Any = self.plain_result
-        report: str = gate.to_junit(lambda alone: str(replace(self, plain_result=alone)))
+        report: str = gate.to_junit(lambda gate_alone: str(replace(self, plain_result=gate_alone)))
         return report
 
     @property
@@ -104,7 +105,7 @@ class WithTexts(Shown):
         return (*self.plain_result.notes, *(note for notes in missing for note in notes))
 
     def tables(self, **options: Any) -> list[Table]:
-        """Return the result's tables, with the texts as the last column."""
+        """Return the result's tables, with last columns of texts, and a query's in the title."""
         tables = self.plain_result.tables(**{**self.table_options, **options})
         for kind in self.sources:
             ids = self._collect_ids(tables, kind)
@@ -131,7 +132,7 @@ class WithTexts(Shown):
         return str(getattr(self.plain_result, "query", ""))
 
     def _collect_ids(self, tables: Iterable[Table], kind: str) -> list[str]:
-        """Return the ids in tables, and the id of the query that the result explains."""
+        """Return the ids of a kind in tables; of queries also the one that is explained, or ''."""
         return [
             *([self._query] if kind == "query_id" else []),
             *(name for table in tables for name in _table_ids(table, kind)),
@@ -157,9 +158,9 @@ class WithTexts(Shown):
         names = {row_id for row_id in ids if isinstance(row_id, str) and row_id not in _NON_IDS}
         new_ids = names - text_of_id.keys()
         if new_ids or is_first:  # a file that is not there is refused where nothing is shown, too
-            owner: IdRole = "doc" if kind == "document" else "query"
+            role: IdRole = "doc" if kind == "document" else "query"
             new_texts = read_texts(
-                self.sources[kind], new_ids, f"the texts of {_KINDS[kind][2]}", role=owner
+                self.sources[kind], new_ids, f"the texts of {_KINDS[kind][2]}", role=role
             )
             text_of_id.update({name: new_texts.get(name) for name in new_ids})
         return {name: text for name in names if (text := text_of_id[name])}
@@ -172,7 +173,7 @@ class WithTexts(Shown):
         return missing_text_notes(names, self._find_texts(kind, names), _KINDS[kind][2])
 
     def rows(self, **options: Any) -> list[dict[str, Any]]:
-        """Return the result's rows, with a column of texts: None where an id has no text."""
+        """Return the result's rows, with columns of texts: None where an id has no text."""
         rows = self.plain_result.rows(**{**self.table_options, **options})
         for kind in self.sources:
             if kind in self.plain_result.header:
@@ -196,6 +197,7 @@ class WithTexts(Shown):
     def _add_texts(
         self, document: dict[str, Any], rows: Iterable[Mapping[str, Any]]
     ) -> dict[str, Any]:
+        """Write {id: text} of each kind into a document of plain values, and return it."""
         all_rows = list(rows)
         tables = self.plain_result.tables(**self.table_options)
         for kind in self.sources:

@@ -1,4 +1,4 @@
-"""Errors: what is wrong, where, the line itself, and what to do."""
+"""Errors: what is wrong, where and what to do; and checks that raise some, for every floor."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -9,7 +9,7 @@ def escape_unprintable(text: str, limit: int | None = None) -> str:
 
     Identifiers and lines come from other people's files. Escaped, they cannot move the cursor,
     recolour a terminal, reverse the reading direction or break a table. Longer than `limit`
-    characters, the text is cut and ends in `...`.
+    characters before that, the text is cut to them and ends in `...`.
 
     >>> escape_unprintable("doc\x1b[31m\u202e")
     'doc\\x1b[31m\\u202e'
@@ -23,7 +23,7 @@ def escape_unprintable(text: str, limit: int | None = None) -> str:
 
 # What is shown in the place of documentation where Python has none.
 NO_DOCSTRINGS = "(python -OO, or PYTHONOPTIMIZE=2, takes documentation away. Run it without.)"
-_MAX_LINE_LENGTH = 2000  # characters of a line of an error
+_MAX_LINE_LENGTH = 2000  # characters of a line of an error, before they are escaped
 
 
 class CranfieldError(Exception):
@@ -33,9 +33,8 @@ class CranfieldError(Exception):
 class CranfieldWarning(UserWarning):
     """A result that holds a number which may not mean what it seems to.
 
-    Given once by each call of `evaluate`, `compare`, `gate` or `explain` that has such notes; the
-    values are computed anyway. `warnings.simplefilter("ignore", CranfieldWarning)` turns it
-    off.
+    Given once by a call, of `evaluate` or `compare` for example, that has such notes; the values
+    are computed anyway. `warnings.simplefilter("ignore", CranfieldWarning)` turns it off.
 
     >>> import warnings
     >>> from cranfield import evaluate
@@ -50,11 +49,11 @@ class CranfieldWarning(UserWarning):
 class InputError(CranfieldError, ValueError):
     """Input that cannot be scored.
 
-    `problem` says what is wrong and what was expected; `source` (a file's name), `line` (its
-    number, from 1) and `text` (the line itself) say where, `query_id` which query it is about;
-    `hint` says what to do. Each but `problem` may be None. `kind` is a word for what sort of fault
-    it is: "columns", "no ids" (columns of them are missing), "number", "id", "text", "duplicate" or
-    "other".
+    `problem` says what is wrong and what was expected; `source` (a file's name; in memory
+    "the run" or the like), `line` (its number, from 1) and `text` (the line itself) say where,
+    `query_id` which query it is about; `hint` says what to do. Each but `problem` may be None.
+    `kind` is a word for what sort of fault it is: "columns", "no ids" (columns of them are
+    missing), "number", "id", "text", "duplicate" or "other".
     """
 
     kind = "other"
@@ -77,20 +76,20 @@ class InputError(CranfieldError, ValueError):
         self.hint = hint
         self.kind = kind or self.kind
         self.query_id = query_id
-        error_lines = [problem]
+        paragraphs = [problem]
         if source is not None:
             place = (
                 escape_unprintable(source)
                 if line is None
                 else f"{escape_unprintable(source)}:{line}"
             )
-            error_lines = [f"{place}: {problem}"]
+            paragraphs = [f"{place}: {problem}"]
         if text is not None:
-            error_lines.append(f"    {escape_unprintable(text, 200)}")
+            paragraphs.append(f"    {escape_unprintable(text, 200)}")
         if hint is not None:
-            error_lines.append(hint)
+            paragraphs.append(hint)
         # What other libraries say may quote anything of a file, too; an id may have any length.
-        lines = (line for paragraph in error_lines for line in paragraph.split("\n"))
+        lines = (line for paragraph in paragraphs for line in paragraph.split("\n"))
         super().__init__("\n".join(escape_unprintable(line, _MAX_LINE_LENGTH) for line in lines))
 
     def locate(
@@ -107,13 +106,13 @@ class InputError(CranfieldError, ValueError):
         return self.replace(hint=reason if self.hint is None else f"{self.hint}\n{reason}")
 
     def replace(self, **changes: Any) -> "InputError":
-        """Return the same error, with other arguments."""
+        """Return the same error, with some arguments of `InputError` changed."""
         names = ("problem", "source", "line", "text", "hint", "kind", "query_id")
         return type(self)(**{**{name: getattr(self, name) for name in names}, **changes})
 
 
 class NothingSharedError(InputError):
-    """A run and judgments that have no query in common."""
+    """Inputs, such as a run and judgments, that have no query or no document in common."""
 
 
 class ContradictionError(InputError):
@@ -121,21 +120,21 @@ class ContradictionError(InputError):
 
 
 class DuplicateError(InputError):
-    """A document that occurs twice where it may occur once."""
+    """A document, or another row or name, that occurs twice where it may occur once."""
 
     kind = "duplicate"
 
 
 class MeasureError(CranfieldError, ValueError):
-    """A measure that does not exist, or a parameter that it does not take."""
+    """A measure that does not exist or cannot be used here, or a parameter that it cannot have."""
 
 
 class OptionError(CranfieldError, ValueError):
-    """An option with a value that is not one of its choices."""
+    """An option with a value that it does not take, alone or beside the others."""
 
 
 class LibraryError(CranfieldError, ImportError):
-    """A library that cranfield does not need for anything else, and that is not installed."""
+    """A library that a feature needs, cranfield itself does not, and that is not installed."""
 
 
 _PACKAGES = {"vl_convert": "vl-convert-python"}  # {module: package}, where they differ
@@ -172,7 +171,7 @@ def nearest_words(
 ) -> list[str]:
     """Return the words that are spelt most like a word, the nearest first: at most n.
 
-    `min_similarity`: 0 to 1, by difflib.
+    All are at least as similar as `min_similarity`, 0 to 1 by difflib.
 
     >>> nearest_words("relevence", ["relevance", "score"])
     ['relevance']

@@ -1,1 +1,1 @@
-"""Adapters: objects of other packages' classes that compute with cranfield."""
+"""Adapters for other packages, under their public paths; code belongs to `extensions.tools`."""

@@ -1,10 +1,11 @@
 """ByteStrings: a column of byte strings as 64-bit words, which numpy compares, orders and hashes.
 
-A word holds eight bytes, the first byte highest, filled up with zeros: words in order are then
-bytes in order. Almost every identifier of a run is one or two words long, and no Python object is
-made for any of them. The tail of an identifier of more than _MAX_WORDS words is taken as Python's
-bytes, and bytes that several rows share are looked at once. So the time depends on the number of
-bytes, not on the longest byte string times the number of rows.
+A word holds eight bytes, filled up with zeros. With the first byte highest, as in `word`, words in
+order are bytes in order; `_raw_word` leaves them as they lie. Almost every identifier of a run is
+one or two words long, and no Python object is made for any of them. The tail of an identifier of
+more than _MAX_WORDS words is taken as Python's bytes, and bytes that several rows share are looked
+at once. So the time depends on the number of bytes, not on the longest byte string times the number
+of rows.
 """
 
 import os
@@ -19,10 +20,10 @@ from cranfield.lazy import cached_property
 
 Words = NDArray[Any]  # 64-bit, without sign
 
-# The first n bytes of a word, n = 0 to 8, as they lie in the memory.
+# Masks of the first n bytes of a word, n = 0 to 8, as they lie in the memory.
 _BYTE_MASKS = np.array([b"\xff" * n for n in range(9)], "S8").view(np.uint64)
 _MAX_WORDS = 64  # an identifier's tail, behind 512 bytes, is taken as Python's bytes
-FEW_WORDS = 16  # beyond 128 bytes, ordering Python's bytes costs less than so many columns
+FEW_WORDS = 16  # beyond 128 bytes, Python's bytes are quicker to order, and equal ids may share
 
 
 def _splitmix(n: int) -> Words:
@@ -50,7 +51,7 @@ class ByteStrings:
     """A column of byte strings: a buffer (bytes,), and the start and the length of each in it.
 
     `start` and `length` are (rows,). The buffer goes on for eight bytes behind the last byte
-    string, so that a word may be read at every byte of a string.
+    string, or more, so that a word may be read at every byte of a string.
     """
 
     def __init__(
@@ -67,7 +68,7 @@ class ByteStrings:
         self.length = length
         self._is_adjacent = is_adjacent  # each begins where the string above ends
         self._is_ordered = is_ordered or is_adjacent  # each lies behind the string above
-        self._is_clean = False  # known to be neither empty nor to hold a null byte
+        self._is_clean = False  # each is known not to be empty, nor to hold a null byte
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (
@@ -107,12 +108,12 @@ class ByteStrings:
         if len(id_bytes) > 64 * len(self) and len(id_bytes) > 2 * int(self.length.sum()):
             return [self[row] for row in range(len(self))]  # they lie far apart
         begins, ends = (self._start - first_byte).tolist(), (end - first_byte).tolist()
-        text, bounds = id_bytes.tobytes(), zip(begins, ends, strict=True)
-        if self.n_words > FEW_WORDS and int(self.length.sum(dtype=np.int64)) > len(text):
-            pairs = [*bounds]
-            id_of_pair = {(begin, end): text[begin:end] for begin, end in pairs}
+        shared_bytes, bounds = id_bytes.tobytes(), zip(begins, ends, strict=True)
+        if self.n_words > FEW_WORDS and int(self.length.sum(dtype=np.int64)) > len(shared_bytes):
+            pairs = [*bounds]  # some share their bytes, and then an object
+            id_of_pair = {(begin, end): shared_bytes[begin:end] for begin, end in pairs}
             return [id_of_pair[pair] for pair in pairs]
-        return [text[begin:end] for begin, end in bounds]
+        return [shared_bytes[begin:end] for begin, end in bounds]
 
     @cached_property
     def n_bytes(self) -> int:
@@ -147,7 +148,7 @@ class ByteStrings:
         return _mask_ends(words, n_left)
 
     def _rows_with_word(self) -> Iterator[tuple[int, Ints | None]]:
-        """Yield (j, rows): the rows, among them all that have a word j, or None for all rows."""
+        """Yield (j, rows), j < _MAX_WORDS: the rows that have a word j, or None for all rows."""
         rows: Ints | None = None
         for j in range(min(self.n_words, _MAX_WORDS)):
             if j > 0 and rows is None:
@@ -165,9 +166,9 @@ class ByteStrings:
         return np.flatnonzero(self.length > 8 * _MAX_WORDS)
 
     def _tails(self, rows: Ints) -> tuple[list[bytes], Ints]:
-        """Return the distinct tails, behind the words, at `rows`, and each row's tail number.
+        """Return the tails, behind the words, at `rows`, and each row's tail number.
 
-        Rows that share their bytes share a tail.
+        Rows that share their bytes share a tail; two tails may still be equal.
         """
         number_of_span: dict[tuple[int, int], int] = {}  # {(start, length): tail number}
         spans = zip(self._start[rows].tolist(), self.length[rows].tolist(), strict=True)
@@ -192,7 +193,7 @@ class ByteStrings:
         for j, rows in self._rows_with_word():
             n_left = (self.length if rows is None else self.length[rows]) - 8 * j
             word = ~self._raw_word(j, rows)
-            # A byte of ones, where the identifier has a zero; past its end there are only ones.
+            # A byte of ones where the identifier has a zero; zeros past its end.
             word = _mask_ends(word, n_left)
             has_zero = ((~word - _LOW) & word & _HIGH) != 0
             if rows is None:
@@ -205,12 +206,12 @@ class ByteStrings:
         return is_invalid if is_invalid.any() else None
 
     def hash(self, keys: Words = _SECRET_KEYS) -> Words:
-        """Return a 64-bit hash of each identifier, (rows,); `keys` are the factors of the words.
+        """Return a 64-bit hash of each identifier, (rows,), by `keys`, (2 * _MAX_WORDS,).
 
         Equal identifiers have equal hashes. Different identifiers of up to eight bytes have
-        different hashes. Longer identifiers of equal hash are still to be compared: different
-        identifiers have equal hashes with a probability of 2^-33 at most, as long as the keys are
-        drawn at random, and the author of the identifiers does not know them.
+        different hashes, if none holds a null byte. Longer identifiers of equal hash are still to
+        be compared: different identifiers have equal hashes with a probability of 2^-33 at most, as
+        long as the keys are drawn at random, and the author of the identifiers does not know them.
 
         The hash is the first word, plus every half of 32 bits of the other words times its own key,
         modulo 2^64: the multilinear family (Carter & Wegman, 1979; Lemire & Kaser, "Strongly
@@ -262,7 +263,7 @@ class ByteStrings:
         return np.flatnonzero(np.append(True, differs))
 
     def equal(self, rows: Ints, second_ids: Self, second_rows: Ints) -> Bools:
-        """Tell for each pair of `rows` and `second_rows` whether the ids are equal: (pairs,)."""
+        """Tell whether each of `rows` equals its row of `second_ids`, `second_rows`: (pairs,)."""
         length = self.length[rows]
         start = self._start[rows]
         second_start = second_ids._start[second_rows]
@@ -283,9 +284,9 @@ class ByteStrings:
         return is_match
 
     def compare(self, rows: Ints, second_ids: Self, second_rows: Ints) -> NDArray[np.int8]:
-        """Compare pairs of identifiers as bytes: -1, 0 or 1 for each pair."""
+        """Compare pairs of ids, the second of `second_ids`, as bytes: -1, 0 or 1, (pairs,)."""
         sign = np.zeros(len(rows), np.int8)
-        open_pairs = np.arange(len(rows))  # not decided by the words so far
+        open_pairs = np.arange(len(rows))  # equal so far, with no end seen
         for j in range(min(max(self.n_words, second_ids.n_words), _MAX_WORDS)):
             row, second_row = rows[open_pairs], second_rows[open_pairs]
             word, second_word = self.word(j, row), second_ids.word(j, second_row)
@@ -303,7 +304,7 @@ class ByteStrings:
         return sign
 
     def _compare_tails(self, rows: Ints, second_ids: Self, second_rows: Ints) -> Ints:
-        """Compare the tails behind the words: -1, 0 or 1 for each pair."""
+        """Compare the tails behind the words, as in `compare`: -1, 0 or 1, (pairs,)."""
         tails, number = self._tails(rows)
         second_tails, second_number = second_ids._tails(second_rows)
         rank_of_tail = {tail: i for i, tail in enumerate(sorted({*tails, *second_tails}))}
@@ -313,13 +314,13 @@ class ByteStrings:
         return sign
 
     def sort_keys(self) -> Words:
-        """Return numbers, (rows,), that compare as the bytes of the identifiers do."""
+        """Return numbers, (rows,), that compare as the column's ids, without null bytes, do."""
         if self.n_words <= 1:
             return self.word(0)
         if self.n_words > FEW_WORDS:
             ids = self.to_list()
-            rank_of_text = {text: i for i, text in enumerate(sorted(set(ids)))}
-            return np.fromiter(map(rank_of_text.__getitem__, ids), np.uint64, len(ids))
+            rank_of_id = {id_bytes: i for i, id_bytes in enumerate(sorted(set(ids)))}
+            return np.fromiter(map(rank_of_id.__getitem__, ids), np.uint64, len(ids))
         words = [self.word(j) for j in range(self.n_words)]
         order = np.lexsort((self.length, *reversed(words)))
         sort_key = np.zeros(len(self), np.uint64)
@@ -330,11 +331,14 @@ class ByteStrings:
 
 # Every byte 1, every byte 128: a byte of x is 0 if one of (x - 1...) & ~x has its highest bit set.
 _LOW, _HIGH = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
-_HALF = np.uint64(32)
+_HALF = np.uint64(32)  # bits of half a word
 
 
 def _mask_ends(words: Words, n_bytes: Ints) -> Words:
-    """Keep the first `n_bytes` bytes of each word, as it lies in memory, and zero the others."""
+    """Zero, in place, what is behind the first `n_bytes` bytes of each word as it lies in memory.
+
+    `n_bytes` is (rows,), or (1,) for all words; below 0 it counts as 0, above 8 as 8.
+    """
     if _has_one_length(n_bytes):
         words &= _BYTE_MASKS[min(int(n_bytes[0]), 8)]
     else:
@@ -343,7 +347,7 @@ def _mask_ends(words: Words, n_bytes: Ints) -> Words:
 
 
 def _digest(tail: bytes, keys: Words) -> np.uint64:
-    """Return 64 bits of the BLAKE2b of some bytes; the last two of `keys` are its key."""
+    """Return 64 bits of the BLAKE2b of `tail`; the last two of `keys` are its key."""
     from hashlib import blake2b
 
     digest = blake2b(tail, digest_size=8, key=keys[-2:].tobytes()).digest()
@@ -351,14 +355,15 @@ def _digest(tail: bytes, keys: Words) -> np.uint64:
 
 
 def _has_one_length(length: Ints) -> bool:
+    """Tell whether there are lengths, all equal and above 0."""
     return len(length) > 0 and bool(length[0] > 0 and (length == length[0]).all())
 
 
 def pair_keys(hashes: Words, group: Ints) -> Words:
-    """Return a key for (group, identifier): equal pairs have equal keys, others hardly ever.
+    """Return a key for each (group, identifier): equal pairs have equal keys, others hardly ever.
 
-    As `Ids.hash`, with the group times a secret factor: of fewer than 2^30 groups, two
-    different pairs have the same key with a probability of 2^-33 at most.
+    `hashes`, by secret keys, are the identifiers'; a group times a secret factor is added: of fewer
+    than 2^30 groups, two different pairs have the same key with a probability of 2^-33 at most.
     """
     keys: Words = hashes + group.astype(np.uint64) * _GROUP_FACTOR
     return keys

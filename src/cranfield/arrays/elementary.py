@@ -1,4 +1,4 @@
-"""Elementary functions, with the last bit that the C library gives them, on every processor."""
+"""Elementary functions, to the same bits on every processor: the C library's, or products."""
 
 import math
 from collections.abc import Callable
@@ -18,7 +18,8 @@ def log2(x: Numbers) -> Numbers:
     """Return the binary logarithm of x >= 1, as the C library has it.
 
     numpy's own vector log2 differs from it in the last bit on CPUs with AVX-512 (first at 1621),
-    so that the same code would give other bits on another machine. Whole numbers are looked up.
+    so that the same code would give other bits on another machine. Whole numbers are looked up if
+    all are below `_LARGEST_TABLE`.
     """
     if x.dtype.kind != "f":
         size = 1024
@@ -63,7 +64,7 @@ def power(x: Numbers, exponent: float) -> Numbers:
     return _apply_to_each(lambda number: math.pow(number, exponent), x)
 
 
-_LARGEST_TABLE = 1 << 16  # deeper ranks are rare, and a table for a rank of a billion is no table
+_LARGEST_TABLE = 1 << 16  # entries; deeper ranks are rare, and a rank of a billion has no table
 
 
 @lru_cache(maxsize=8)

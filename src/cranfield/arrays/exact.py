@@ -13,7 +13,7 @@ import numpy as np
 
 from cranfield.arrays.ranked import Floats
 
-UNIT = 1126  # the exponent of the unit: the least double, 2^-1074, as a mantissa of 53 bits
+UNIT = 1126  # the unit is 2^-UNIT: the least double, 2^-1074, has it as the last of 53 bits
 _HALF_BITS = 27  # bits of the lower half of a mantissa
 _MAX_NUMBERS = 1 << 25  # numbers added in one call: sums of as many halves are below 2^53, so exact
 _SPLIT = 134217729.0  # 2^27 + 1: Dekker, Numerische Mathematik 18, 1971
@@ -29,7 +29,7 @@ def count_units(numbers: Floats) -> int:
     for begin in range(0, len(numbers), _MAX_NUMBERS):
         mantissa, exponent = np.frexp(numbers[begin : begin + _MAX_NUMBERS])
         integer_mantissa = (mantissa * 2.0**53).astype(np.int64)
-        last_bit = exponent + (UNIT - 53)  # of the last bit of the whole number
+        last_bit = exponent + (UNIT - 53)  # the position of the last bit of the whole number
         upper, lower = integer_mantissa >> _HALF_BITS, integer_mantissa & ((1 << _HALF_BITS) - 1)
         lowest_bit = int(last_bit.min(initial=0))
         for half, shift in ((upper, _HALF_BITS), (lower, 0)):
@@ -68,18 +68,18 @@ def mean_of_units(n_units: int, n: int) -> float:
 
 
 def variance_of_units(n_units: int, n_square_units: int, n: int) -> float:
-    """Return the variance of n numbers, 2 or more, divided by n - 1; rounded once.
+    """Return the variance, with the divisor n - 1, of n numbers, 2 or more; rounded once.
 
     >>> numbers = np.array([1.0, 2.0, 4.0])
     >>> variance_of_units(count_units(numbers), count_square_units(numbers), 3) == 7 / 3
     True
     """
-    squared_mean = Fraction(n_units * n_units, n << (2 * UNIT))
-    return float((fraction_of_units(n_square_units) - squared_mean) / (n - 1))
+    squared_sum_by_n = Fraction(n_units * n_units, n << (2 * UNIT))
+    return float((fraction_of_units(n_square_units) - squared_sum_by_n) / (n - 1))
 
 
 def units_to_text(n_units: int) -> str:
-    """Return a number of units as text: a hexadecimal number, "p", and a power of 2 as its factor.
+    """Return a number of units as text: a hexadecimal factor, "p", and an exponent of 2.
 
     >>> units_to_text(count_units(np.array([0.5, 0.25])))
     '3p-2'
@@ -91,7 +91,7 @@ def units_to_text(n_units: int) -> str:
 
 
 def text_to_units(text: str) -> int:
-    """Return the units in a text of `units_to_text`; ValueError for a text of another form."""
+    """Return the units in a text of `units_to_text`; ValueError if a part is no such number."""
     digits, _, power = text.partition("p")
     return int(digits, 16) << (int(power) + UNIT)
 
@@ -121,7 +121,7 @@ class Sums(NamedTuple):
 
     @property
     def mean(self) -> float:
-        """The mean, rounded once; there must be a value."""
+        """The mean, rounded once; there must be a number."""
         return mean_of_units(self.n_units, self.n)
 
     @property

@@ -1,4 +1,4 @@
-"""Types of grade columns: whole numbers, or doubles if any grade of a collection is a fraction."""
+"""Types of grade columns: whole numbers, or doubles if any grade is a fraction; 2^grade."""
 
 import math
 from typing import Any
@@ -18,7 +18,7 @@ def are_whole_grades(grades: NDArray[Any]) -> bool:
 
 
 def narrow_grades(grades: NDArray[Any]) -> NDArray[Any]:
-    """Return whole grades in the smallest integer type that holds them, to be stored."""
+    """Return whole grades in the smallest signed type, to be stored; others as they are."""
     if not (are_whole_grades(grades) and len(grades)):
         return grades
     lowest, highest = int(grades.min()), int(grades.max())

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def encode(text: str) -> bytes:
-    """Return the bytes by which an identifier is compared: UTF-8, or what the file had."""
+    """Return the bytes by which an id is compared: UTF-8, or what the file had; else InputError."""
     try:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
@@ -32,7 +32,7 @@ def decode(id_bytes: bytes) -> str:
 
 
 class Ids(ByteStrings):
-    """A column of identifiers, made of lists of them or of Arrow's arrays."""
+    """A column of identifiers, made of lists, Arrow's arrays, packed ids or words."""
 
     @classmethod
     def of(cls, ids: Sequence[bytes]) -> "Ids":
@@ -77,9 +77,9 @@ class Ids(ByteStrings):
 
     @classmethod
     def of_views(cls, column: "pa.Array") -> "Ids | None":
-        """Make a column of an Arrow array of views, whose texts are short; None if one is long.
+        """Make a column of an Arrow array of views; None if a text is long, or for 2^27 rows.
 
-        A view of up to twelve bytes holds them itself, behind their number.
+        The view of a text of up to twelve bytes holds them itself, behind their number.
         """
         buffer = column.buffers()[1]
         first_byte, end_byte = 16 * column.offset, 16 * (column.offset + len(column))
@@ -162,9 +162,9 @@ class Ids(ByteStrings):
         return cls(np.append(id_bytes, np.zeros(8, np.uint8)), start, length, is_adjacent=True)
 
     def compact(self) -> "Ids":
-        """Return the same identifiers in memory of their own, in the order of the rows.
+        """Return the same identifiers in memory of their own, in the order of the rows as a rule.
 
-        It takes their bytes, and as a rule six more for each identifier.
+        It takes their bytes, and six more for each identifier; long ids may be held once.
         """
         if self.n_words > FEW_WORDS:
             return Ids.of(self.to_list())
@@ -186,7 +186,7 @@ class Ids(ByteStrings):
         return compact_ids
 
     def _windows(self, n: int) -> NDArray[np.void]:
-        """Return the n bytes that begin at each byte of the buffer, each as one element."""
+        """Return the n bytes that begin at each byte of the buffer but the last n, as elements."""
         return np.ndarray(len(self._buffer) - n, f"V{n}", self._buffer.data, strides=(1,))
 
     def to_texts(self) -> list[str]:
@@ -205,7 +205,8 @@ class Ids(ByteStrings):
     def of_matrix(cls, matrix: Words, first_word: int, length: Ints) -> "Ids":
         """Make a column of ids whose words are in a matrix (rows, width) from `first_word` on.
 
-        Behind the last word of an id there is another word. The memory is shared.
+        `length` (rows,) is in bytes. Behind the last word of an id there must be another word. The
+        memory is shared.
         """
         if len(length) == 0:
             return cls.of([])
@@ -215,7 +216,7 @@ class Ids(ByteStrings):
         return cls(matrix.reshape(-1).view(np.uint8), start, length, is_ordered=True)
 
     def are_digits(self) -> bool:
-        """Tell whether each identifier has decimal digits only, and at least one digit."""
+        """Tell whether the ids are digits, one or more; False without ids or if not adjacent."""
         if len(self) == 0 or not self.length.all():
             return False
         digit_bytes = self._buffer[int(self._start[0]) : int(self._start[-1] + self.length[-1])]
@@ -234,7 +235,7 @@ class Ids(ByteStrings):
         return numbers
 
     def are_visible(self) -> bool:
-        """Tell whether there is nothing but visible ASCII characters in any of them."""
+        """Tell whether the ids have visible ASCII characters only, null bytes apart."""
         id_bytes = self.compact()._buffer
         return not (((id_bytes <= 32) & (id_bytes != 0)) | (id_bytes >= 127)).any()
 
@@ -363,8 +364,9 @@ _Text = TypeVar("_Text", str, bytes)
 def deduplicate_texts(texts: Sequence[_Text], n_characters: int) -> tuple[list[_Text], Ints] | None:
     """Return the distinct texts, and each row's position among them; None for short or rare texts.
 
-    Long texts that occur often may together, with `n_characters` characters, be longer than the
-    memory, where each distinct text is one object.
+    Short texts have 128 characters on average, or fewer; of rare ones more than half are distinct.
+    All others, of `n_characters` characters together, may be longer than the memory, where each
+    distinct text is one object.
     """
     if n_characters <= 8 * FEW_WORDS * len(texts):
         return None

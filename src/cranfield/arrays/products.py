@@ -12,9 +12,9 @@ import numpy as np
 
 from cranfield.arrays.ranked import Floats
 
-MAX_MULTIPLICATIONS = 4 * 65_536  # multiplications of one product
-_MIN_ROWS, _MAX_COLUMNS = 8, 256  # of the left and of the right factor of one product
-BLOCK_CELLS = 1_000_000  # numbers of a block: 8 MB
+MAX_MULTIPLICATIONS = 4 * 65_536  # at most, in one product
+_MIN_ROWS, _MAX_COLUMNS = 8, 256  # of the left (if it has as many) and of the right factor
+BLOCK_CELLS = 1_000_000  # numbers of a block, at most: 8 MB
 
 
 def block_slices(n: int, cells_per_row: int, n_blocks: int = 1) -> Iterator[slice]:

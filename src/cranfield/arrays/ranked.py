@@ -1,8 +1,9 @@
 """Ranked: some documents of many rankings in flat columns, and what measures do with them.
 
-Every sum runs left to right in rank order, as trec_eval's C loops do, so that the doubles are the
-same to the last bit. `np.bincount` and `np.cumsum` add in that order; `np.sum` and
-`np.add.reduceat` add pairwise and differ in the last bits of most queries (tests pin both).
+Sums run left to right in rank order (`remaining`: right to left), as trec_eval's C loops do, so
+that the doubles are the same to the last bit. `np.bincount` and `np.cumsum` add in that order;
+`np.sum` and `np.add.reduceat` add pairwise and differ in the last bits of most queries (tests pin
+both).
 """
 
 import math
@@ -19,7 +20,7 @@ from cranfield.arrays.trace import Recordable, step, step_method
 from cranfield.lazy import cached_property
 
 # What an array holds, for the reader: numpy's own types lose it in almost every operation.
-Ints = NDArray[Any]  # 64-bit
+Ints = NDArray[Any]  # whole numbers, 64-bit as a rule
 Floats = NDArray[Any]  # doubles
 Bools = NDArray[Any]
 Texts = NDArray[Any]  # objects
@@ -28,7 +29,7 @@ Numbers = NDArray[Any]  # whole numbers or doubles
 
 @step
 def ratio(numerator: Numbers, denominator: Numbers) -> Floats:
-    """Divide; 0/0 is 0.
+    """Divide; what is divided by 0 is 0.
 
     The one place where cranfield decides what a measure is for a query that gives it nothing to
     divide by: no relevant document, or nothing retrieved. The value is 0 and the query counts in
@@ -77,13 +78,13 @@ class Ranked(Recordable):
     (array([[2.25]]), array([[1, 2]]))
     """
 
-    level = "row"
+    level = "row"  # see `Recordable`
 
     n_queries: int
     query: Ints
     rank: Ints
     grade: Numbers
-    cutoffs: Ints | None = None  # (1 or n_queries, n_cutoffs): marked by `top`, used by totals
+    cutoffs: Ints | None = None  # (1 or n_queries, n_cutoffs): marked by `top`, for values by query
     # Further columns (rows,), by name: "known", whether the row is judged (without it, all rows
     # are); "cost" of looking at the document; if ties="expected", "tie_first", the first rank of
     # its score, and "tie_size", how many documents of the query have that score; of judgments that
@@ -106,7 +107,7 @@ class Ranked(Recordable):
         )
 
     def queries(self, begin: int, end: int) -> "Ranked":
-        """Return the rows of the queries from `begin` to before `end`, or the last, renumbered."""
+        """Return the rows of queries `begin` to `end` - 1, or the last, renumbered; no cutoffs."""
         rows = slice(*self.query.searchsorted((begin, end)).tolist())
         columns = {name: column[rows] for name, column in self.columns.items()}
         n_queries = min(end, self.n_queries) - begin
@@ -172,8 +173,8 @@ class Ranked(Recordable):
     @step_method()
     def spread(self, column: Numbers) -> Numbers:
         """Give every row its query's value: (n_queries, 1) -> (rows,)."""
-        row_numbers: Numbers = column[self.query, 0]
-        return row_numbers
+        row_values: Numbers = column[self.query, 0]
+        return row_values
 
     @step_method()
     def running(self, values: Numbers) -> Numbers:
@@ -191,7 +192,7 @@ class Ranked(Recordable):
         return _accumulate(self, np.add.accumulate, values)
 
     def so_far(self, values: Numbers) -> Numbers:
-        """Add up the rows above within the query, this one excluded: (rows,) -> (rows,)."""
+        """Add up the query's rows above, as `running` less the own value: (rows,) -> (rows,)."""
         return self.running(values) - values
 
     @step_method()
@@ -252,7 +253,7 @@ class Ranked(Recordable):
     def at(self, ranking: "Ranked", values: Numbers) -> Numbers:
         """Return the values (rows,) at the ranks of another `ranking`: (its rows,).
 
-        That is, at the last row of the same query whose rank is not below; 0 where there is none.
+        That is, at the last row of the same query whose rank is not greater; 0 where there is none.
         """
         deepest = max(int(self.rank.max(initial=0)), int(ranking.rank.max(initial=0))) + 1
         keys = self.query * deepest + self.rank
@@ -307,12 +308,12 @@ class Ranked(Recordable):
 
     @cached_property
     def _cache(self) -> dict[object, Any]:
-        """Return {name: what `once` computed under that name}."""
+        """Return {name: what `once` computed under it, or a grade: its `relevant` rows}."""
         return {}
 
     @step_method()
     def first(self, values: Floats) -> Floats:
-        """Return each query's first value, 0 if it has none: (rows,) -> (n_queries, n_cutoffs)."""
+        """Return each query's first value, 0 if none counts: (rows,) -> (n_queries, n_cutoffs)."""
         if self.n_queries == 1 and self.cutoffs is None and len(values):
             return values[:1, None]
         return self._take_or_zero(values, self.starts[:-1, None])
@@ -346,7 +347,7 @@ class Ranked(Recordable):
 
     @cached_property
     def _end_rows(self) -> Ints:
-        """Return the row after the last row above the cutoff: (n_queries, n_cutoffs)."""
+        """Return the row after the last row down to the cutoff: (n_queries, n_cutoffs)."""
         if self.cutoffs is None:
             return self.starts[1:, None]
         if self.n_queries == 1:
@@ -363,7 +364,7 @@ class Ranked(Recordable):
 
     @step_method()
     def reordered(self, by: Floats) -> "Ranked":
-        """Rank each query's rows again, highest `by` (rows,) first, equal ones as before."""
+        """Rank each query's rows again, highest `by` (rows,) first, ties as before; no cutoffs."""
         order = self.order(by)
         columns = {name: column[order] for name, column in self.columns.items()}
         return Ranked(self.n_queries, self.query, self.ordinal, self.grade[order], columns=columns)
@@ -377,18 +378,18 @@ def _accumulate(ranked: Ranked, accumulate: Callable[..., Floats], values: Float
     """
     if ranked.n_queries == 1:
         return accumulate(values)
-    row_totals = np.empty(len(values))
+    row_values = np.empty(len(values))
     lengths = np.diff(ranked.starts)
-    length_class = np.frexp(lengths)[1]  # 1 -> 1, 2..3 -> 2, 4..7 -> 3, ...
-    for size in np.flatnonzero(np.bincount(length_class[lengths > 0])).tolist():
-        queries = np.flatnonzero(length_class == size)
+    length_bits = np.frexp(lengths)[1]  # 1 -> 1, 2..3 -> 2, 4..7 -> 3, ...
+    for n_bits in np.flatnonzero(np.bincount(length_bits[lengths > 0])).tolist():
+        queries = np.flatnonzero(length_bits == n_bits)
         column = np.arange(int(lengths[queries].max()))
         is_filled = column < lengths[queries, None]
         rows = (ranked.starts[queries, None] + column)[is_filled]
         padded_rows = np.zeros(is_filled.shape)
         padded_rows[is_filled] = values[rows]
-        row_totals[rows] = accumulate(padded_rows, axis=1)[is_filled]
-    return row_totals
+        row_values[rows] = accumulate(padded_rows, axis=1)[is_filled]
+    return row_values
 
 
 def _accumulate_backwards(values: Floats, axis: int = 0) -> Floats:

@@ -1,4 +1,4 @@
-"""Records: rows of two ids and some numbers, each row in one piece of memory.
+"""Records: rows of two ids and numbers, each in one piece of memory, which `data` regroups.
 
 Rows that are put into another order lie far apart in the memory: to fetch each as one piece takes a
 fraction of the time that one column after the other takes. (In a file, columns are better: what
@@ -54,7 +54,8 @@ class Records:
     """Rows of a query, a document and numbers: a matrix of words, (rows, width).
 
     Behind the words of the ids and the numbers, the last word of a row holds the row's position
-    in its source, and the lengths of the two ids.
+    in its source, and the lengths of the two ids. `side_ids` are {role, "query" or "doc": ids
+    beside the records}; their lengths are 0 in the last word.
     """
 
     def __init__(self, layout: Layout, words: Words, side_ids: Mapping[str, Ids]) -> None:
@@ -111,7 +112,7 @@ class Records:
         return Records(self.layout, words, side_ids)
 
     def change_layout(self, layout: Layout) -> "Records":
-        """Return the same rows in another layout."""
+        """Return the same rows in another layout, which has room for them."""
         if layout == self.layout:
             return self
         return Records.of(layout, self.query, self.doc, self.numbers, self.position)
@@ -127,6 +128,7 @@ class Records:
         return self._id_column("doc", self.layout.query_words, self.layout.doc_words, 0)
 
     def _id_column(self, role: str, first_word: int, n_words: int, shift: int) -> Ids:
+        """Return the ids of a role; their lengths are `shift` bits up in the last word."""
         if not n_words:
             return self._side_ids[role]
         length = (self._words[:, -1] >> np.uint64(shift)).astype(np.uint16).astype(np.int32)
@@ -134,7 +136,7 @@ class Records:
 
     @property
     def numbers(self) -> dict[str, NDArray[Any]]:
-        """The numbers, (rows,) each."""
+        """The numbers, {name: (rows,)}."""
         first_word = self.layout.query_words + self.layout.doc_words
         return {
             name: self._words[:, word].copy().view(number_type)

@@ -1,4 +1,4 @@
-"""Groups of adjacent rows: where each group begins, its number of rows, and the rows' numbers."""
+"""Groups of adjacent rows: where each group begins, how many rows it has, and their numbers."""
 
 from typing import Any
 

@@ -14,7 +14,7 @@ class PairIndex:
 
     A table has a slot for some bits of a key. Each row writes its number into the slot of its key,
     and a pair that is looked up reads the slot of its own. Rows whose slot another key has taken
-    go into a smaller table, and so on.
+    go into another table, which is smaller unless it is the smallest, and so on.
 
     >>> pair_index = PairIndex(np.array([0, 0, 1]), Ids.of([b"a", b"b", b"a"]))
     >>> ids = Ids.of([b"b", b"b", b"a"])
@@ -48,8 +48,8 @@ class PairIndex:
         rows, row_of_pair = np.arange(len(keys)), np.full(len(keys), -1)
         for shift, table in self._tables:
             candidate = table[_leading_bits(bits if len(rows) == len(bits) else bits[rows], shift)]
-            filled_slots = np.flatnonzero(candidate >= 0)
-            rows, candidate = rows[filled_slots], candidate[filled_slots]
+            positions = np.flatnonzero(candidate >= 0)  # an empty slot: the pair is in no table
+            rows, candidate = rows[positions], candidate[positions]
             has_key = self._keys[candidate] == keys[rows]
             row_of_pair[rows[has_key]] = candidate[has_key]
             rows = rows[~has_key]
@@ -74,7 +74,7 @@ class PairIndex:
         return [row_of_own_pair.get(pair, -1) for pair in pairs]
 
 
-_MIN_BITS = 14
+_MIN_BITS = 14  # the smallest table has 2^14 slots
 
 
 def _leading_bits(bits: Words, shift: np.uint64) -> Ints:
@@ -87,18 +87,18 @@ def number_pairs(groups: Ints, ids: Ids) -> tuple[Ints, Ints]:
     The numbers are (rows,), 0 to n - 1. Which of several rows stands for a pair, and so
     the numbering, is not certain.
 
-    As in `PairIndex`; rows with another pair in their slot look in the next table, of other bits.
-    (`take` lets other threads run; `[]` does not.)
+    As in `PairIndex`; rows with another pair in their slot write into the table again, by other
+    bits. (`take` lets other threads run; `[]` does not.)
 
     >>> rows, pair = number_pairs(np.array([0, 0, 1, 0]), Ids.of([b"a", b"b", b"a", b"a"]))
     >>> len(rows), pair[0] == pair[3], sorted(pair[:3].tolist())
     (3, np.True_, [0, 1, 2])
     """
-    n, hashes = len(ids), ids.hash()
-    keys, n_bits = pair_keys(hashes, groups), max(n.bit_length() + 1, _MIN_BITS)
+    n_rows, hashes = len(ids), ids.hash()
+    keys, n_bits = pair_keys(hashes, groups), max(n_rows.bit_length() + 1, _MIN_BITS)
     table, shift = np.empty(1 << n_bits, np.int64), np.uint64(64 - n_bits)
-    row_of = np.empty(n, np.int64)
-    rows, row_hash, row_group = np.arange(n), hashes, groups  # of pairs without a number yet
+    row_of = np.empty(n_rows, np.int64)
+    rows, row_hash, row_group = np.arange(n_rows), hashes, groups  # of pairs without a number yet
     while len(rows):
         keys = spread_bits(keys)
         slots = (keys >> shift).view(np.int64)
@@ -111,5 +111,5 @@ def number_pairs(groups: Ints, ids: Ids) -> tuple[Ints, Ints]:
         rows, row_hash, row_group, keys = (
             column[is_unsolved] for column in (rows, row_hash, row_group, keys)
         )
-    is_first = row_of == np.arange(n)
+    is_first = row_of == np.arange(n_rows)
     return np.flatnonzero(is_first), (np.cumsum(is_first) - 1).take(row_of)

@@ -18,6 +18,7 @@ _In = TypeVar("_In")
 _Out = TypeVar("_Out")
 
 
+# See `limit_threads`.
 _MAX_THREADS: ContextVar[int | None] = ContextVar("_MAX_THREADS", default=None)
 
 
@@ -39,7 +40,10 @@ class limit_threads:  # noqa: N801 - it reads as a function: with limit_threads(
 
 
 def map_in_threads(work: Callable[[_In], _Out], inputs: Iterable[_In]) -> Iterator[_Out]:
-    """Apply `work` to inputs in several threads, in order, with only a few results in memory."""
+    """Yield `work` of each input, in order, from several threads, with few results in memory.
+
+    No input is None. A single input is worked on in the caller's thread.
+    """
     max_threads = _MAX_THREADS.get()
     if max_threads == 1:
         yield from map(work, inputs)

@@ -2,8 +2,8 @@
 
 A measure that is run on them gives its value and, with it, the steps that led to the value. It runs
 the same code on the same numbers: what is shown cannot differ from what is computed. A step is a
-call of a function that is marked as a `step`: one of numpy's, a function of arrays, a method of a
-`Recordable`. All other code simply runs, and is recorded by the steps that it takes.
+call of one of numpy's functions, of a function that is marked as a `step`, or of a method or
+property of a `Recordable`. All other code simply runs, and is recorded by the steps that it takes.
 """
 
 import sys
@@ -41,9 +41,10 @@ UNKNOWN, CONSTANT, ITEM = "unknown", "constant", "item"
 class Step:
     """How an array or an object was made: by `op` from `inputs`.
 
-    `op` is the function itself, numpy's or ours, or the name of an attribute that was read.
-    `row_owner` is the ranking, or the object with groups, whose rows or groups the rows of an array
-    are; None: the array belongs to the query itself. `name` is the measure's word for the array.
+    `op` is the function itself, numpy's or ours, the name of an attribute that was read, or
+    UNKNOWN, CONSTANT or ITEM. `row_owner` is the ranking, or the object with groups, whose rows or
+    groups the rows of an array are; None: the array belongs to the query itself. `name` is the
+    measure's word for the array.
     """
 
     op: Any
@@ -57,10 +58,10 @@ class Record:
     """What all arrays of one call of a measure share.
 
     `is_incomplete`: a number became a bare number without steps, as by float(), or was
-    overwritten. `is_strict`: an array that the measure makes on its own may be made of anything,
-    as np.asarray() does; the registry's own measures make constants only, and are tested.
-    `is_over`: the measure has returned, and what its arrays do from then on is no step.
-    `names` knows the names of documents and groups, which a measure does not see.
+    overwritten. `is_strict`: an array that the measure makes on its own is no constant, since it
+    may be made of anything, as by np.asarray(); the registry's own measures make constants only,
+    and are tested. `is_over`: the measure has returned, and what its arrays do from then on is no
+    step. `names` knows the names of documents and groups, which a measure does not see.
     """
 
     is_strict: bool = False
@@ -126,15 +127,15 @@ class TracedArray(np.ndarray[Any, np.dtype[Any]]):  # NDArray is no class from n
         self.values[remove_trace(key)] = remove_trace(replacement)
         self._note_overwriting((self,), None)
 
-    def _note_overwriting(self, targets: Iterable[Any], ufunc_result: Any) -> Any:
-        """Record that arrays were overwritten; return the first if `ufunc_result` is an array."""
+    def _note_overwriting(self, targets: Iterable[Any], result: Any) -> Any:
+        """Record overwriting; return the first traced target where `result` is an array."""
         self.mark_incomplete()
         for target in targets:
             if isinstance(target, TracedArray):
                 target.step = Step(UNKNOWN, (), target.step.row_owner)
-                if isinstance(ufunc_result, np.ndarray):
+                if isinstance(result, np.ndarray):
                     return target
-        return ufunc_result
+        return result
 
     def mark_incomplete(self) -> None:
         """Record that numbers were used without a step."""
@@ -147,7 +148,7 @@ class TracedArray(np.ndarray[Any, np.dtype[Any]]):  # NDArray is no class from n
         return self.values.flat
 
     def astype(self, *inputs: Any, **options: Any) -> Any:
-        """Return the numbers as another type; a change of a number makes the record incomplete."""
+        """Return the array as another type; the record is incomplete if a real number changes."""
         new_array = self.values.astype(*inputs, **options)
         if new_array.dtype.kind in "biuf" and (new_array != self.values).any():
             self.mark_incomplete()
@@ -201,6 +202,7 @@ def remove_trace(argument: Any) -> Any:
 
 
 def _trace_result(result: Any, op: Any, inputs: Iterable[Any]) -> Any:
+    """Return what `op` made of `inputs`, arrays and numbers traced; a single truth value is not."""
     if isinstance(result, list):
         return [_trace_result(member, op, inputs) for member in result]
     if not isinstance(result, np.ndarray | np.generic) or isinstance(result, np.bool_):
@@ -262,7 +264,7 @@ class Recorder:
         return compute()
 
     def _run_method(self, method: Any, bound_arguments: BoundArguments) -> Any:
-        """Run a method of the object on plain arrays, as one step, and return its traced result."""
+        """Run a method on plain arrays as one step; return its result, traced if it can be."""
         plain_arguments = [remove_trace(argument) for argument in bound_arguments.args]
         result = method(*plain_arguments, **remove_trace(bound_arguments.kwargs))
         for argument, plain in zip(bound_arguments.args, plain_arguments, strict=True):
@@ -279,6 +281,7 @@ class Recorder:
         return self._record_result(getattr(self.original, name), name, ())
 
     def _record_result(self, result: Any, op: Any, inputs: tuple[Any, ...]) -> Any:
+        """Return what `op` gave: an array traced, a Recordable as a recorder, else as it is."""
         rows_of = getattr(op, "rows_of", "same")
         grouping = None if rows_of == "query" else self.grouping
         if isinstance(result, Recordable):
@@ -306,7 +309,7 @@ def make_recorder(original: Recordable, step: Step, record: Record, grouping: An
 
 @cache
 def _recorder_class(cls: Any) -> type:
-    """Return the subclass that records step methods and properties; all else is inherited."""
+    """Return the subclass that records the class's own step methods and properties."""
     members: dict[str, Any] = {}
     for name, attribute in vars(cls).items():
         if isinstance(attribute, property | cached_property):
@@ -317,11 +320,11 @@ def _recorder_class(cls: Any) -> type:
 
 
 def _record_calls(method: Any) -> Callable[..., Any]:
-    arguments = signature(method)
+    method_signature = signature(method)
 
     @wraps(method)
     def call_recorded(self: Recorder, *inputs: Any, **options: Any) -> Any:
-        return self._run_method(method, arguments.bind(self, *inputs, **options))
+        return self._run_method(method, method_signature.bind(self, *inputs, **options))
 
     return call_recorded
 
@@ -334,7 +337,7 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
 def step(function: "_Function[_Arguments]") -> "_Function[_Arguments]":
-    """Make each call of a function of arrays one step, where an argument is traced."""
+    """Make each call of a function of arrays one step, where a positional argument is traced."""
 
     @wraps(function)
     def either(*inputs: _Arguments.args, **options: _Arguments.kwargs) -> NDArray[Any]:
@@ -377,12 +380,13 @@ def give_name(name: str, column: NDArray[Any]) -> NDArray[Any]:
 
 @contextmanager
 def name_variables(is_measure_file: Callable[[str], bool]) -> Iterator[None]:
-    """Name the arrays that are traced in the block after the local variables that hold them.
+    """Name the traced arrays without a name after the local variables that hold them at a return.
 
-    `average_gain = ...` is "average gain", `n_others` the "number of others"; a trailing _ is left
-    out, so that there may be `gain_` beside a parameter `gain`. Truth values get no name: the
-    condition itself is shown. `is_measure_file` tells whether the variables of a file count. Python
-    calls a function at each return in this thread, and afterwards the profiler set before.
+    No parameter counts, nor an array that was made of nothing. `average_gain = ...` is "average
+    gain", `n_others` the "number of others"; a trailing _ is left out, so that there may be `gain_`
+    beside a parameter `gain`. Truth values get no name: the condition itself is shown.
+    `is_measure_file` tells whether the variables of a file count. Python calls a function at each
+    call and return in this thread, and after the block the profiler set before.
     """
 
     def name_locals(frame: FrameType, event: str, _: Any) -> None:

@@ -1,4 +1,4 @@
-"""`cranfield check QRELS [RUN...]`."""
+"""`cranfield check QRELS [RUN...]`: what makes numbers wrong without an error."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""`cranfield compare QRELS RUN RUN...`."""
+"""`cranfield compare QRELS RUN RUN...`: how systems differ, and how sure that is."""
 
 from collections.abc import Sequence
 

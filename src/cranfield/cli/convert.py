@@ -1,4 +1,4 @@
-"""`cranfield convert IN OUT`."""
+"""`cranfield convert IN OUT`: a run or judgments in another format, all or a part."""
 
 import glob
 import os
@@ -146,10 +146,11 @@ def _read_qrels(
 def _read_run(
     sources: Sequence[str], only: Sequence[str], without: Sequence[str], data: DataOptions
 ) -> Run:
-    """Return the joined runs of the sources, with the rows that other files choose."""
-    columns, excluded_names = None, COLUMNS["doc"].list_names[Side.EXCLUDED]
+    """Return the joined runs of the sources, with the rows that other files choose; print notes."""
+    # `excluded_columns`: --columns, where it says which is which in the files of --without.
+    excluded_columns, excluded_names = None, COLUMNS["doc"].list_names[Side.EXCLUDED]
     if without and any(plain_name(name) in excluded_names for name in data.columns or ()):
-        columns, data = data.columns, replace(data, columns=None)
+        excluded_columns, data = data.columns, replace(data, columns=None)
     run, *other_runs = (data.read_runs([source], says_order=True)[0] for source in sources)
     for other in other_runs:
         run |= other
@@ -157,7 +158,7 @@ def _read_run(
         run = run.only(**_read_selection(path))
     for path in without:
         ids = _read_selection(path)
-        run = run.without(**ids, columns=columns if ids.get("docs") == path else None)
+        run = run.without(**ids, columns=excluded_columns if ids.get("docs") == path else None)
         print_notes([run.rows.notes[-1].add_source(path)])
     return run
 
@@ -190,7 +191,7 @@ def _write_run(run: Run, target: str, form: Any, judging: Judging) -> None:
 
 
 def _read_selection(path: str) -> dict[str, Any]:
-    """Return the queries or documents of a file, as keywords of `Run.only` and `Run.without`."""
+    """Return the ids in a file, else its path, as a keyword of `Run.only` and `Run.without`."""
     listed_ids = read_id_list(path)
     if listed_ids is None:
         return {"docs": path}
@@ -199,7 +200,7 @@ def _read_selection(path: str) -> dict[str, Any]:
 
 
 def _select_queries(judgments: Qrels, path: str, *, keeps: bool) -> Qrels:
-    """Return the judgments of the queries that a file lists, or of all other queries."""
+    """Return the judgments of the queries that a file lists, or, unless `keeps`, of all others."""
     listed_ids = read_id_list(path)
     if listed_ids is None or listed_ids[0] != "query_id":
         raise OptionError(

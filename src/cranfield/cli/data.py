@@ -163,7 +163,7 @@ class DataOptions(Options):
     def read_runs(self, paths: Sequence[str], *, says_order: bool = False) -> list[Run]:
         """Open runs, each named by its file; by its whole path where two have one name.
 
-        `says_order`: print notes on a doubtful order of the scores, if the result has no notes.
+        `says_order`: print notes on a doubtful order of the scores, where no result has them.
         """
         _refuse_measures(*paths)
         with _name_columns_option("--run-columns" if self.run_columns else "--columns"):
@@ -320,8 +320,8 @@ def open_inputs(
 ) -> tuple[Qrels | QrelsReader, list[Run]]:
     """Return judgments and runs, of the files QRELS and RUN or of lists of grades.
 
-    Raises click.UsageError if there is neither or both, OptionError for an option without effect,
-    InputError for what cannot be read.
+    Raises click.UsageError for neither, both or judgments alone, or for options of lists without
+    lists; OptionError for an option without effect on lists; InputError for what cannot be read.
     """
     if not grade_options.grades:
         typed_options = [f"--{name.replace('_', '-')}" for name in grade_options.changed_options()]
@@ -387,7 +387,7 @@ def _refuse_measures(*paths: str) -> None:
 
 
 def is_measure(text: str) -> bool:
-    """Tell whether a string names a measure, or several, if only for want of a cutoff."""
+    """Tell whether a string names a measure or several, also without the cutoff that it needs."""
     try:
         return bool(parse_all(text, glued=False))
     except MeasureError:

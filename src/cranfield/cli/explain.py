@@ -1,4 +1,4 @@
-"""`cranfield explain QRELS RUN [RUN] [QUERY]`."""
+"""`cranfield explain QRELS RUN [RUN] [QUERY]`: how a number came about."""
 
 import re
 from collections.abc import Sequence
@@ -119,7 +119,7 @@ def command(
 def _split_query(
     qrels: str | None, runs: Sequence[str], query: str | None, data: DataOptions
 ) -> tuple[Sequence[str], str | None]:
-    """Return the files of runs, and the query if the last argument is one; else None."""
+    """Return the files of runs, and the last argument if it is a query, else None."""
     if not runs or is_file(runs[-1]):
         return runs, None
     if query is None:

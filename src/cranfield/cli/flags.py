@@ -82,7 +82,7 @@ class Command(click.Command):
     """A command whose `--help` lists the options by groups; `-h` shows the usual ones, in short."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Keep the arguments for `typed_command`; refuse an option that occurs twice."""
+        """Keep the arguments as typed; refuse an option of one value that occurs twice."""
         ctx.meta[_TYPED_KEY] = list(args)
         remaining_args = super().parse_args(ctx, args)
         _, _, order = self.make_parser(ctx).parse_args(list(ctx.meta[_TYPED_KEY]))
@@ -106,7 +106,7 @@ class Command(click.Command):
                 formatter.write_text(paragraph)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options, group after group."""
+        """Write the options, group after group; in the short help, the usual ones, shortened."""
         short = _is_short(ctx)
         options = [param for param in self.get_params(ctx) if isinstance(param, click.Option)]
         headings = [getattr(option, "group", "Options") for option in options]
@@ -141,7 +141,7 @@ def _is_short(ctx: click.Context) -> bool:
 
 
 def _shorten(sentence: str) -> str:
-    """Return the first sentence of an option's help, with the default."""
+    """Return the first sentence of an option's help, with the default if it is short."""
     first_sentence = _FIRST_SENTENCE.match(sentence)
     default = re.search(r"  \[default: [^\]]{1,20}\]$", sentence)
     if first_sentence is None:
@@ -242,8 +242,8 @@ def family_options(
 ) -> Any:
     """Declare one parameter: a family of options, which are a group of `--help`.
 
-    Options in `without` are left out. `attrs` has, for an option's name, what click needs
-    beside the family's declaration: `help`, `metavar`, or `names`, as in
+    Options in `without` are left out. `attrs` has, for an option's name, what click takes beside
+    or in place of the family's declaration, such as `help`, `metavar`, or `names`, as in
     `rel={"names": ("-l", "--rel")}`.
     """
     return combined_options(family_type, _declare_family(family_type, without, group, attrs))
@@ -329,7 +329,7 @@ def per_query_option(sentence: str = "Show every query, too.") -> Any:
 
 
 def parse_measures(names: Sequence[str], default: str, rel: float | None) -> list[Measure]:
-    """Return the measures of -m, or of the default."""
+    """Return the measures of -m, or of the default; `rel` is for those that state none."""
     return [measure for name in names or (default,) for measure in parse_all(name, rel)]
 
 
@@ -343,7 +343,7 @@ def typed_command() -> str:
 def typed_options(command: click.Command) -> list[str]:
     """Return the arguments of options that were typed and that another command has, too.
 
-    The measures and the options of the output are left out.
+    The measures, the query, the texts, --limit and the options of the output are left out.
     """
     context = click.get_current_context()
     parser = context.command.make_parser(context)

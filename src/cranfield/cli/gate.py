@@ -1,4 +1,4 @@
-"""`cranfield gate QRELS RUN... --baseline RUN --margin NUMBER`, or `--at-least R@5=0.8`."""
+"""`cranfield gate QRELS RUN... --baseline RUN --margin NUMBER`: an exit status on new runs."""
 
 from typing import Any
 
@@ -22,6 +22,7 @@ from cranfield.comparison.thresholds import resolve_at_least
 from cranfield.comparison.verdict import Gate
 from cranfield.data.judging import Judging
 
+# {outcome: exit status}
 _STATUS = {"PASS": 0, "FAIL": 1, "UNDECIDED": 3}
 
 _AT_LEAST = {

@@ -1,4 +1,4 @@
-"""`cranfield measures [NAME]`."""
+"""`cranfield measures [NAME...]`: what the measures are."""
 
 import shutil
 

@@ -60,7 +60,7 @@ class SystemFiles:
 
     @property
     def files(self) -> list[str]:
-        """The files of systems: scores if these were saved, else runs."""
+        """The files of systems: scores if these were saved, else runs, or files of both sides."""
         if self.are_scores or self.holds_both_sides:
             return [self.qrels, *self.runs]
         return list(self.runs)
@@ -134,7 +134,7 @@ class SystemFiles:
         }
 
     def _find_system_names(self, run: str, option: str) -> list[str]:
-        """Return the systems in the files of a path or a pattern; the text if it names no file."""
+        """Return the systems in files of a path or pattern; the text if `files` has none."""
         paths = _find_files(run)
         if all(find_position(path, self.files) is None for path in paths):
             return [run]

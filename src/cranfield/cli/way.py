@@ -35,7 +35,7 @@ class Way(Options):
 
 
 def choose_alternative(alternatives: Sequence[Way]) -> Way | None:
-    """Return the way that was asked for; raise OptionError where options of another were typed."""
+    """Return the way that was asked for, else None; OptionError for options of another."""
     for alternative in alternatives:
         if alternative.is_asked():
             rivals = [other for other in alternatives if other is not alternative]

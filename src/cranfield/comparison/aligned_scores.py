@@ -74,7 +74,7 @@ class AlignedScores:
     query_ids: tuple[str, ...]
     scores: Floats
     notes: tuple[Note, ...]  # on the data
-    recipe: Mapping[str, Any]
+    recipe: Mapping[str, Any]  # what was read and with which options, to repeat it
     evaluated_runs: EvaluatedRuns | None = None  # None: the scores existed already
     # The share of judged documents among those that a measure looks at, with the shape of
     # `scores`; None if it is not known, and for judgments in groups.
@@ -132,7 +132,7 @@ class AlignedScores:
     def find_baseline(self, name: object) -> str:
         """Return the name of the baseline system, given its name or the path of its run.
 
-        Raises InputError if no system has this name or path.
+        Raises InputError if no system has this name or path, or if it is neither.
         """
         hint = f"The systems are {', '.join(map(escape_unprintable, self.system_names))}."
         if not isinstance(name, str | os.PathLike):

@@ -78,9 +78,9 @@ def align(
     Raises:
         InputError: a score is missing, not a number, or not in the range of its measure; there is
             no system, or no query.
-        MeasureError: a measure without scores, or with texts as values.
+        MeasureError: a measure without scores; no measure, or only such as have texts as values.
         OptionError: options of reading or judging, with scores that exist already; options of
-            scores, with judgments and runs.
+            scores, with judgments and runs; less_is_better for no unknown measure of the scores.
 
     """
     scores = _align_scores(qrels, runs, measures, alignment, judging, reading)
@@ -98,6 +98,7 @@ def _align_scores(
     judging: Judging,
     reading: Reading,
 ) -> AlignedScores:
+    """Return the scores as they are before the options of extensions change them."""
     missing = alignment.missing
     refuse_mapping(measures)
     qrels_and_runs: tuple[Qrels, Run | dict[str, Run]] | None = None
@@ -188,8 +189,8 @@ def _is_read_once(paths: Any) -> bool:
     if not isinstance(paths, dict | list | tuple):
         return False
     path_list = paths.values() if isinstance(paths, dict) else paths
-    texts = (path for path in path_list if isinstance(path, str | os.PathLike))
-    return not all(map(os.path.isfile, texts))
+    file_paths = (path for path in path_list if isinstance(path, str | os.PathLike))
+    return not all(map(os.path.isfile, file_paths))
 
 
 def _evaluate_runs(
@@ -199,6 +200,7 @@ def _evaluate_runs(
     missing: Missing,
     judging: Judging,
 ) -> AlignedScores:
+    """Return the scores of runs under the measures of numbers, with the runs' judged shares."""
     set_judging = replace(judging, queries="both" if missing == "drop" else "judged")
     named_runs = {runs.name: runs} if isinstance(runs, Run) else runs
     all_measures = list_measures(measures)
@@ -253,6 +255,7 @@ def _align_columns(
     notes: Iterable[Note],
     recipe: Mapping[str, Any],
 ) -> AlignedScores:
+    """Return columns of scores on the same queries, under the requested measures, or all."""
     names = tuple(dict.fromkeys(system for _, system in columns))
     scored_measures = dict.fromkeys(measure for measure, _ in columns)
     if not names:

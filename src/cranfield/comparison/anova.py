@@ -9,7 +9,7 @@ from cranfield.arrays.ranked import Floats
 from cranfield.comparison.flips import DEFAULT_SEED, PairedScores
 from cranfield.progress import watch_slices
 
-PERMUTATIONS = 10_000
+PERMUTATIONS = 10_000  # that are drawn, as a rule
 
 
 @dataclass(frozen=True)
@@ -44,10 +44,11 @@ class Anova:
 
 
 def tukey(pairs: PairedScores) -> Floats:
-    """Return p-values corrected by the studentized range, (n_pairs,); NaN if scores do not vary.
+    """Return p-values corrected by the studentized range: (n_pairs,).
 
-    This is Tukey's honestly significant difference, with the residual variance of the two-way
-    analysis, so that queries are paired.
+    NaN for a single unit or system, and for a difference without residual variance. This is
+    Tukey's honestly significant difference, with the residual variance of the two-way analysis, so
+    that queries are paired.
     """
     from scipy.stats import studentized_range
 

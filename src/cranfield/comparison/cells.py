@@ -83,7 +83,7 @@ class Cell:
         self.queries = queries
         self.parsed_measure = aligned_scores.find_measure(measure)  # None if the measure is unknown
         self.higher_is_better = aligned_scores.is_higher_better(measure)
-        # (n_queries, n_systems), and in the unit of comparison: logarithms for geometric means.
+        # (n_queries, n_systems); `compared_scores` are logarithms for geometric means.
         self.scores = aligned_scores.measure_scores(measure)[queries.is_included]
         compared_scores = to_compared_unit(self.parsed_measure, self.scores)
         self.paired_scores = PairedScores(compared_scores, left_column, right_column)
@@ -114,7 +114,7 @@ class CorrectionFamily(NamedTuple):
         """Return the level of the t-test of one comparison, after the correction.
 
         Holm's correction divides alpha by the number of comparisons that are not significant,
-        counting this comparison.
+        counting this comparison, Bonferroni's by the number of all; the others leave it.
         """
         divisors = {
             "bonferroni": self.n_comparisons,
@@ -130,7 +130,11 @@ def build_result(
     family: CorrectionFamily,
     extra_columns: Mapping[str, Any],
 ) -> Result:
-    """Return the Result of a cell; `adjusted_p` (n_pairs,) are its pairs' corrected p-values."""
+    """Return the Result of a cell.
+
+    `adjusted_p` (n_pairs,) are its pairs' corrected p-values, `extra_columns` what is added to
+    them.
+    """
     columns = {
         **_difference_columns(cell, tests),
         **_test_columns(cell, tests, adjusted_p, family),
@@ -217,7 +221,7 @@ def _difference_columns(cell: Cell, tests: PairTests) -> dict[str, Any]:
 
 
 def _percent_change(difference: float | None, mean: float, ratio: float | None) -> float | None:
-    """Return a difference in percent of a mean; None if the mean is 0, or without a difference."""
+    """Return a difference in percent, by the ratio if there is one; None without a finite one."""
     if ratio is not None:
         return 100 * (ratio - 1)
     return finite_or_none(100 * (difference / mean)) if mean and difference is not None else None
@@ -226,21 +230,21 @@ def _percent_change(difference: float | None, mean: float, ratio: float | None) 
 def _test_columns(
     cell: Cell, tests: PairTests, adjusted_p: Floats, family: CorrectionFamily
 ) -> dict[str, Any]:
-    """Return {name: column} of p-values, verdicts, and the least detectable differences."""
+    """Return {name: column} of what tests give: p-values, verdicts, detectable differences."""
     settings, flips = cell.settings, cell.flips
     has_test = flips.n_units > 1
     p = column_to_list(tests.p)
     is_significant = [bool(flag) for flag in adjusted_p <= settings.alpha]  # NaN is not
-    probabilities, is_marked = _probability_columns(cell), is_significant
+    asked_columns, is_marked = _probability_columns(cell), is_significant
     if settings.test == "bayes":
-        sides = (probabilities[f"probability_{side}"] for side in ("better", "worse"))
+        sides = (asked_columns[f"probability_{side}"] for side in ("better", "worse"))
         is_marked = [
             max(better or 0.0, worse or 0.0) >= settings.decisive_probability
             for better, worse in zip(*sides, strict=True)
         ]
     direction = cell.moments.mean  # (n_pairs,) above 0 where the left system has the greater scores
     if settings.test == "wilcoxon":
-        direction = probabilities["rank_biserial"] = rank_biserial(cell.paired_scores, settings.tie)
+        direction = asked_columns["rank_biserial"] = rank_biserial(cell.paired_scores, settings.tie)
     elif settings.test == "sign":
         wins, _, losses = count_wins(cell.paired_scores, settings.tie)
         direction = (wins - losses) * 1.0
@@ -261,7 +265,7 @@ def _test_columns(
             np.array(is_marked, np.bool_), direction, higher_is_better=cell.higher_is_better
         ),
         "sd": cell.moments.sd,
-        **probabilities,
+        **asked_columns,
         "detectable": [
             None if (effect := least_effect[is_rejected]) is None or not sd else effect * sd
             for is_rejected, sd in zip(is_significant, unit_sd, strict=True)
@@ -338,7 +342,7 @@ def _find_doubts(cell: Cell) -> list[Doubt | None]:
 
 
 def _build_systems(cell: Cell) -> list[System]:
-    """Return the System of each system: its mean, its own interval, its judged share."""
+    """Return each system's mean, its own interval, its judged share, and what extensions add."""
     shares = judged_shares(cell.aligned_scores, cell.measure, cell.queries.is_included)
     means = mean_intervals(cell.parsed_measure, cell.scores, cell.settings.alpha, cell.units)
     rows = [

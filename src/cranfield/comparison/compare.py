@@ -164,7 +164,7 @@ def compare_scores(
     return Comparison(aligned_scores, settings, tuple(results), all_notes, has_first_baseline)
 
 
-MANY_DIFFERENCES = 2_000_000  # pairs x queries: more are compared without flips
+MANY_DIFFERENCES = 2_000_000  # pairs x queries: of more, `compare_all_pairs` draws no flips
 
 
 def compare_all_pairs(comparison: Comparison) -> Comparison:
@@ -263,5 +263,5 @@ def _correct_family(
             adjusted_p = adjusted(correction, p)
     adjusted_p = np.where(np.isnan(p), np.nan, adjusted_p)
     n_significant = int(np.count_nonzero(adjusted_p <= settings.alpha))
-    corrections = CorrectionFamily(n, n_significant)
-    return [(cell_p, corrections) for cell_p in np.split(adjusted_p, len(family))]
+    correction_family = CorrectionFamily(n, n_significant)
+    return [(cell_p, correction_family) for cell_p in np.split(adjusted_p, len(family))]

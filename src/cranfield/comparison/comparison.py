@@ -22,7 +22,7 @@ from cranfield.comparison.tables import (
     mark_legend,
     means_table,
 )
-from cranfield.errors import check_choice
+from cranfield.errors import OptionError, check_choice
 from cranfield.measures import Measure
 from cranfield.notes import Note, lines_below_table, merge_notes
 from cranfield.options import check_option, whole_check
@@ -63,13 +63,14 @@ class Comparison(Shown):
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """The notes on each result, with its measure, and on the data."""
+        """The notes on each result, with its measure and slice, and on the data."""
         return (*self._merge_result_notes(), *self.data_notes)
 
     def _merge_result_notes(self, n_results: int | None = None) -> list[Note]:
         """Return each note on results once, with the results that it applies to, unless to all.
 
-        Of `n_results`, the number of all, the measure is not named if it is the only one.
+        `n_results` is the number of all; if it is given, the measure is not named where it is the
+        only one, or where the note names it.
         """
         names_measures = n_results is None or len(self.aligned.measures) > 1
         named_notes = []
@@ -87,7 +88,8 @@ class Comparison(Shown):
     def slice(self, measure: str | Measure, name: str | None, label: str | None = None) -> Result:
         """Return the result of one measure on the queries of one slice of one label.
 
-        If `name` is None, on all queries.
+        If `name` is None, on all queries; if `label` is None, of the first label with such a slice.
+        Raises KeyError if there is none.
         """
         measure_name = canonical_name(measure, self.aligned.measures)
         for result in self.results:
@@ -113,11 +115,14 @@ class Comparison(Shown):
         Queries that do not change are left out. `other` is the baseline unless stated, `measure`
         the first one; `n` is the most to return, `only` keeps those on which `system` is better, or
         worse. Where the measure has a geometric mean, the largest change is that with the ratio
-        farthest from 1. Raises OptionError if `n` is not a count, KeyError for an unknown system.
+        farthest from 1. Raises OptionError if `n` is not a count or `only` another word, or
+        if there is no baseline and no `other`; KeyError for an unknown system or measure.
         """
         max_changes = None if n is None else check_option("n", n, whole_check(0))
         names = self.aligned.system_names
         other = other if other is not None else self.settings.baseline
+        if other is None:
+            raise OptionError(f"other: with all pairs, state one of the systems {', '.join(names)}")
         for name in (system, other):
             if name not in names:
                 raise KeyError(f"{name!r}: the systems are {', '.join(names)}")
@@ -152,7 +157,8 @@ class Comparison(Shown):
     def tables(self, *, means: bool = False, changes: int = 0) -> list[Table]:
         """Return a table for each measure; then, if there are slices, one for each label.
 
-        The lines that explain all of them are below the last.
+        Behind them are those that extensions or options add. The lines that explain all of them are
+        below the last.
 
         `means` adds each system's mean with its own interval. `changes` is how many queries of each
         pair to list on which the system is worse, the worst first, and how many on which it is

@@ -22,7 +22,7 @@ def upper_tail(differences: Floats) -> tuple[Floats, Floats]:
     """Return the probability of a sum with random signs that is at least the sum: (n_pairs,).
 
     `differences` is (n_queries, n_pairs), in no column all 0. The second array estimates the error
-    of the probability: the absolute values of the terms of the second order.
+    of the probability: twice the absolute values of the terms of the second order.
 
     >>> import numpy as np
     >>> p, off = upper_tail(np.linspace(-0.99, 1, 8_000)[:, None])
@@ -52,10 +52,11 @@ def limits_agree(
     test by all sign flips rejects what is beyond its own limits at `level`, on one side. With
     `weights` (n_queries,), a limit applies to each query in proportion to its weight.
 
-    Close enough is: within 0.0001 of the largest difference of a query, or of 1 if that is larger,
-    and within a hundredth of the distance of the limits (the ends that 100,000 flips find vary by a
-    five-hundredth of it). A limit is close enough if the flips reject what lies that much farther
-    outside, and do not reject what lies that much farther inside.
+    Close enough is: within 0.0001 of the largest difference of a query, or of 1 if the difference
+    is larger, and within a hundredth of the distance of the limits (the ends that 100,000 flips
+    find vary by a five-hundredth of it), both less a step of the sums. A limit is close enough if
+    the flips reject what lies that much farther outside, and do not reject what lies that much
+    farther inside.
     """
     tolerance = _find_tolerances(differences, high - low)
     agrees = tolerance > 0

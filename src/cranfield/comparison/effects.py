@@ -22,7 +22,8 @@ def effect_sizes(pairs: PairedScores, moments: Moments) -> dict[str, Floats]:
     d_z: by the standard deviation of the differences (Sakai's of the paired t-test). Hedges: d_z
     without its bias for few queries. Glass: by the standard deviation of the right system's scores
     (Sakai, SIGIR 2017). d_av: by the root of the mean variance of the two systems' scores. es_e: by
-    the root of the residual variance of all systems' scores (Sakai, SIGIR Forum 2014).
+    the root of the residual variance of all systems' scores (Sakai, SIGIR Forum 2014). The skewness
+    of the differences is with them.
     """
     n, mean = moments.n_units, moments.mean
     absent = np.full(pairs.scores.shape[1], np.nan)
@@ -48,8 +49,8 @@ def cliffs_delta(pairs: PairedScores, tie: float = TIE) -> Floats:
 
     Of all pairs of a score of the left system and a score of the right system: the share in which
     the left score is greater, less the share in which it is less (Cliff, Psychological Bulletin
-    1993). Scores are not
-    paired by their queries: it is not an effect size of paired differences.
+    1993), each by more than `tie`. Scores are not paired by their queries: it is not an effect size
+    of paired differences.
     """
     sorted_scores, n = np.sort(pairs.scores, axis=0), pairs.n_units
     deltas = []

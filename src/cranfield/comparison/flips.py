@@ -132,8 +132,8 @@ class PairedScores:
     def deviations(self) -> Floats:
         """The deviations from the means, whose squares make the variances: (n_units, n_pairs).
 
-        Of a query, its difference minus the mean. Of a cluster, its sum minus the mean times the
-        number of its queries, in the unit of a mean (Liang & Zeger, Biometrika 1986).
+        Of a query, its difference minus the mean. Of a unit with a size, its difference minus the
+        mean times its size, in the unit of a mean (Liang & Zeger, Biometrika 1986).
         """
         if self.unit_size is None:
             deviations: Floats = self.differences - self.means
@@ -350,7 +350,7 @@ def count_kept_signs(sign_words: SignWords, unit_size: Floats | None = None) -> 
     """Return the number, or weight, of queries that keep their sign under each flip: (n_flips,).
 
     `unit_size` (n_units,) is the number of queries, or the weight, of each unit; None: 1. A sum
-    that is only rounding is 0.
+    that is only rounding is 0, and one that lacks only rounding is the sum of all.
     """
     if unit_size is None:
         unflipped_counts: Floats = np.bitwise_count(sign_words).sum(axis=0, dtype=np.float64)

@@ -96,10 +96,10 @@ def _note_verdict(verdict: Verdict, contrast: Contrast, settings: GateSettings) 
         of_all = format_count(n_units, units.unit_word, units.unit_words)
         message = f"only {n_changed} of {of_all} {differ_verb}"
         if verdict.outcome == "PASS":
-            mean = "the same" if settings.equivalence else "not lower"
+            mean_phrase = "the same" if settings.equivalence else "not lower"
             message += (
-                f": it passes as its mean is {mean}, but a rare, large {rare_event} is not ruled "
-                "out."
+                f": it passes as its mean is {mean_phrase}, but a rare, large {rare_event} is not "
+                "ruled out."
             )
         elif verdict.outcome == "FAIL":
             message += ", which is few for limits of a mean."
@@ -128,15 +128,15 @@ def _note_shape(
     if weights is None:
         weights = np.ones(len(contrast.baseline_scores))
     margin_gains = contrast.pair_gains(contrast.gains + contrast.margin * weights[:, None])
-    units = contrast.units.unit_words
+    unit_words = contrast.units.unit_words
     skews = skewness(margin_gains, Moments.of(margin_gains))
     for verdict, skew in zip(verdicts, skews.tolist(), strict=True):
         doubt = find_doubt(margin_gains.n_units, verdict.changed_units, skew)
         if doubt == "constant":
             n = margin_gains.n_units
             message = (
-                f"the same difference on all {n:,} {units}, so that the limits have no width; of "
-                f"other {units}, {unlike_share_text(n, settings.alpha)} may have another."
+                f"the same difference on all {n:,} {unit_words}, so that the limits have no width; "
+                f"of other {unit_words}, {unlike_share_text(n, settings.alpha)} may have another."
             )
             yield Note(
                 "constant", "warning", message, verdict.n, f"{verdict.system} ({verdict.measure})"
@@ -144,7 +144,7 @@ def _note_shape(
         if doubt == "skewed":
             message = (
                 f"a few large differences to one side (skewness {skew:+.1f}) make the limits too "
-                f"narrow; {math.ceil(25 * skew**2):,} {units} would be enough."
+                f"narrow; {math.ceil(25 * skew**2):,} {unit_words} would be enough."
             )
             yield Note(
                 "skewed", "warning", message, verdict.n, f"{verdict.system} ({verdict.measure})"

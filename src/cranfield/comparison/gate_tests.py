@@ -25,18 +25,18 @@ class GateTest:
     name = title = ""
     holds_always = False  # whether the test holds however few queries differ
     needs_range = False  # whether the least and the greatest score have to be known
-    bets: int | None = None  # of a recipe
+    bets: int | None = None  # how many a test by bets makes, for a gate's recipe
 
     def least_p(self, settings: "GateSettings", n_units: int) -> float:
-        """Return the least p-value that n queries can give, for any differences."""
+        """Return the least p-value that `n_units` can give by flips or t, for any differences."""
         flips = settings.make_flips(n_units)
         return 2.0**-n_units if flips is None or flips.is_exact else 1 / (flips.n_drawn + 1)
 
     def find_test_range(self, contrast: "Contrast") -> Any:
-        """Return the range of differences from a baseline, as this test needs it."""
+        """Return the range of differences from a baseline, as this test needs it; here None."""
 
     def find_score_test_range(self, low: float, high: float, number: float) -> Any:
-        """Return the range of scores that are compared with a number, as this test needs it."""
+        """Return the range of scores compared with `number`, as this test needs it; here None."""
 
     def limits(
         self, gains: Floats, bounds: Floats, test_range: Any, alpha: float, weights: Floats | None

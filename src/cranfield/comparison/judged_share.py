@@ -10,7 +10,7 @@ from cranfield.measures import parse
 from cranfield.measures.parameters import Depth
 from cranfield.render.numbers import format_names
 
-_APART, _ROUNDING = 0.05, 1e-12
+_APART, _ROUNDING = 0.05, 1e-12  # of shares: how far below another is low, and its slack
 
 
 def judged_shares(
@@ -49,7 +49,7 @@ def judged_legend(results: Sequence[Result]) -> list[str]:
 
 
 def unjudged_legend(result: Result) -> str:
-    """Return the legend of the column of bounds over all grades of unjudged documents."""
+    """Return the legend of the bounds over all grades of unjudged documents, or why none exist."""
     if all(pair.unjudged_low is None for pair in result.pairs):
         if _bounds_kind(result.measure) in (None, "none", "refused"):
             return f"unjudged: {result.measure} has no bounds of diff."

@@ -5,7 +5,7 @@ Computational and Graphical Statistics, 2004). A letter is a set of systems of w
 the sets are grown one after the other, each around a pair that has no letter in common yet, as by
 Gramm, Guo, Hueffner & Niedermeier, Algorithms for compact letter displays, Computational Statistics
 & Data Analysis, 2007. Piepho's own algorithm finds all maximal sets first, and there may be 3^(n/3)
-of them; here there are never more sets than pairs.
+of them; here there is at most one for each pair, and one for each system that is like no other.
 """
 
 from collections.abc import Iterable

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from cranfield.options import Options, option, share_check
 
+# The arguments of `option`.
 ALPHA = (
     0.05,
     "The level of the tests, above 0 and below 0.5; intervals are 1 - alpha.",

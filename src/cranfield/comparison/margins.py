@@ -25,25 +25,23 @@ class StatedMargin(NamedTuple):
     """A margin as the user stated it: a number, or a share of the baseline's mean."""
 
     statement: float | str
-    size: float
+    size: float  # of 2%, 0.02
     is_share: bool
 
     @property
     def percent_hint(self) -> str:
-        """The question whether percent was meant, if the number is from 1 to 99; else empty."""
-        share = not self.is_share and 1 <= self.size < 100
-        return f": did you mean '{self.size:g}%'?" if share else ""
+        """The question whether percent was meant, if the number is 1 to below 100; else empty."""
+        may_be_share = not self.is_share and 1 <= self.size < 100
+        return f": did you mean '{self.size:g}%'?" if may_be_share else ""
 
     @classmethod
     def of(cls, margin: object) -> "StatedMargin":
         """Return the margin of an option: a number above 0, or a share of the mean below 100 %."""
-        margin_text = margin.strip() if isinstance(margin, str) else margin
-        is_share = isinstance(margin_text, str) and margin_text.endswith("%")
+        statement = margin.strip() if isinstance(margin, str) else margin
+        is_share = isinstance(statement, str) and statement.endswith("%")
         try:
             margin_size = (
-                math.nan
-                if isinstance(margin_text, bool)
-                else float(str(margin_text).removesuffix("%"))
+                math.nan if isinstance(statement, bool) else float(str(statement).removesuffix("%"))
             )
         except ValueError:
             margin_size = math.nan
@@ -57,7 +55,7 @@ class StatedMargin(NamedTuple):
                 f"margin={margin!r:.40}: a share of the baseline's mean must be below 100%; "
                 "expected for example '2%'"
             )
-        return cls(margin_text, margin_size / 100 if is_share else margin_size, is_share)  # type: ignore[arg-type]
+        return cls(statement, margin_size / 100 if is_share else margin_size, is_share)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -127,7 +125,7 @@ def build_contrast(
     """Return the contrast of all systems with the baseline under one measure.
 
     Raises OptionError for a margin that has no meaning here, or that is larger than any possible
-    loss; InputError for a score that is out of the range.
+    loss, and for a test that needs an unknown range; InputError for a score out of the range.
     """
     baseline_column = aligned_scores.system_names.index(baseline)
     scores = aligned_scores.measure_scores(measure)
@@ -172,7 +170,7 @@ def _compute_margin(
     baseline: str,
     baseline_scores: Floats,
 ) -> tuple[float, Floats | None]:
-    """Return the margin in the unit that is compared, and each query's weight if it is a share."""
+    """Return the margin as compared, and each query's weight for a share of an arithmetic mean."""
     if is_geometric(parsed_measure):
         if not margin.is_share:
             raise OptionError(

@@ -25,7 +25,8 @@ def note_intervals(
 ) -> Iterator[Note]:
     """Yield a note on each system whose interval may be too narrow.
 
-    `scores` are (n_queries, n_systems). Fewer than 10 units have a note of their own.
+    `scores` are (n_queries, n_systems); `units` are queries, or clusters of them. Of fewer than 10
+    units, no note: `note_few_queries` warns of these.
     """
     paired_scores = units.pair_units(PairedScores.from_differences(scores))
     n_units, n_uncommon_scores = paired_scores.n_units, count_uncommon(scores, units)
@@ -50,7 +51,8 @@ def note_intervals(
             yield Note("skewed", "warning", text, n_units, name)
 
 
-MeanInterval = tuple[float, float | None, float | None]  # a mean, and its interval
+# A mean, and the ends of its interval, None where there are none.
+MeanInterval = tuple[float, float | None, float | None]
 
 
 def mean_intervals(
@@ -58,9 +60,10 @@ def mean_intervals(
 ) -> list[MeanInterval]:
     """Return each system's mean and the ends of its 1 - alpha interval, by Student's t.
 
-    `scores` are (n_queries, n_systems). Ends are cut to the range of scores. With one query there
-    is no interval. For a measure with a geometric mean, the mean and the ends are computed from
-    logarithms and transformed back.
+    `scores` are (n_queries, n_systems). Ends are cut to the range of scores, which is infinite for
+    None, an unknown measure, and where scores are outside. With one unit (a query, or a cluster)
+    there is no interval. For a measure with a geometric mean, the mean and the ends are computed
+    from logarithms and transformed back.
 
     >>> import numpy as np
     >>> from cranfield.measures import parse

@@ -6,6 +6,7 @@ from cranfield.comparison.result import Result
 from cranfield.comparison.settings import Settings
 from cranfield.render.numbers import format_count
 
+# {option: its name in words}
 TESTS = {
     "randomization": "randomization test, two-sided",
     "t": "t-test, two-sided",
@@ -26,7 +27,7 @@ CORRECTIONS = {
 
 
 def describe_test(results: Sequence[Result], settings: Settings) -> str:
-    """Return the name of the test, with the number of flips or resamples behind its p-values."""
+    """Return the name of the test, with the flips or resamples, if any, behind its p-values."""
     test = TESTS[settings.test]
     if settings.test in ("randomization", "wilcoxon"):
         is_exact = [pair.exact for result in results for pair in result.pairs[:1]]
@@ -43,7 +44,7 @@ def describe_test(results: Sequence[Result], settings: Settings) -> str:
 
 
 def describe_method(results: Sequence[Result], settings: Settings) -> str:
-    """Return the line that names the test and the correction, for a table of results."""
+    """Return the line above a table: the test, the rope, and the correction (none of "bayes")."""
     first = results[0]
     phrases = [describe_test(results, settings)]
     if settings.test == "bayes" or settings.rope is not None:
@@ -80,8 +81,8 @@ def mark_condition(result: Result, settings: Settings) -> str:
 
 
 def deciding_p_name(result: Result, settings: Settings) -> str:
-    """Return the name of the p-value that decides whether a pair differs: "p" if uncorrected."""
-    # From all systems, never the same as p.
+    """Return the name of the p-value that decides: "p" if uncorrected, or of one comparison."""
+    # From all systems, also of one comparison not the same as p.
     uses_all_systems = settings.correction in ("tukey", "rtukey")
     if settings.correction == "none" or (result.comparisons <= 1 and not uses_all_systems):
         return "p"

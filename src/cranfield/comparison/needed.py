@@ -1,4 +1,4 @@
-"""How many queries find an effect, and which effect a number of queries finds.
+"""How many queries find an effect, and which effect n queries find: for pairs, gates and `power`.
 
 An effect is a mean difference divided by the standard deviation of the queries' differences. Power
 is computed for paired t tests; that of the sign-flip test is nearly the same. For the number of
@@ -27,7 +27,7 @@ AddedVariances = Sequence[tuple[float, float]]
 
 @dataclass(frozen=True, kw_only=True)
 class Goal(Options):
-    """The goal of an experiment: one of effect, difference, width and margin."""
+    """The goal of an experiment: effect, difference, width or margin; its sd, power and alpha."""
 
     effect: float | None = option(
         None, "The effect to be found: a mean difference divided by its sd.", number_check()
@@ -88,11 +88,11 @@ def find_least_effect(goal: Goal, mean: "EstimatedMean") -> float:
 def find_n_queries(
     goal: Goal, added_variances: AddedVariances = (), cluster_sd: float = 1.0
 ) -> int:
-    """Return the smallest number of queries for a goal; more than a billion if there is none.
+    """Return the smallest number of queries for a goal; above a billion if no other is enough.
 
     `added_variances` are added to the variance of a mean. With clusters, return the number of
     clusters; `cluster_sd` is the standard deviation of a cluster's mean, divided by that of a
-    query's difference.
+    query's difference. Raises what `make_goal_test` raises.
     """
     reaches_goal = make_goal_test(goal, cluster_sd)
     if goal.sd == 0 and not added_variances:
@@ -107,31 +107,32 @@ def find_n_queries(
 def make_goal_test(goal: Goal, cluster_sd: float = 1.0) -> Callable[[int, AddedVariances], bool]:
     """Return a function that tells whether a number of queries, or clusters, reaches a goal.
 
-    Raises OptionError for no goal or several, or for a goal that no number reaches.
+    Raises OptionError for no goal or several, for a goal that is 0 or extreme, for an `sd` that is
+    missing or not needed, and for a power that is not above alpha.
     """
     if len(goal.stated_goals) != 1:
         goals_phrase = f", not {' and '.join(goal.stated_goals)}" if goal.stated_goals else ""
         raise OptionError(f"state one of effect, difference, width or margin{goals_phrase}")
     goal.check_power()
     [(name, size)] = goal.stated_goals.items()
-    effect_size, alpha = abs(size), goal.alpha
-    if effect_size == 0:
+    scaled_size, alpha = abs(size), goal.alpha
+    if scaled_size == 0:
         raise OptionError(f"{name}=0: no number of queries is enough for it")
     if name == "effect" and goal.sd is not None:
         raise OptionError("effect takes no sd: it is already divided by it")
     if name != "effect":
         if goal.sd is None:
             raise OptionError(f"{name} needs sd, the standard deviation of the differences")
-        effect_size /= goal.sd or 1.0
-    if not 1e-100 < effect_size / cluster_sd < 1e100:
+        scaled_size /= goal.sd or 1.0
+    if not 1e-100 < scaled_size / cluster_sd < 1e100:
         raise OptionError(f"{name}={size!r} is too small or too large for sd={goal.sd!r}")
     sides: Literal[1, 2] = 1 if name == "margin" else 2
 
     def reaches_goal(n: int, added_variances: AddedVariances) -> bool:
         mean = estimate_mean(n, goal.sd, cluster_sd, added_variances)
         if name == "width":
-            return _expected_width(mean, alpha) <= effect_size
-        return rejection_probability(mean, effect_size, alpha, sides) >= goal.power
+            return _expected_width(mean, alpha) <= scaled_size
+        return rejection_probability(mean, scaled_size, alpha, sides) >= goal.power
 
     return reaches_goal
 
@@ -154,14 +155,15 @@ def estimate_mean(
 ) -> EstimatedMean:
     """Return the mean of n queries, or clusters, with variances that are added to its variance.
 
-    `sd` is the standard deviation of the queries' differences, in the unit of the added variances.
+    `sd` is the standard deviation of the queries' differences, in the unit whose square is that of
+    the added variances; None: 1.
     """
     if not added_variances:
         return EstimatedMean(math.sqrt(n) / cluster_sd, *_estimate_one_variance(n - 1))
     # Where queries do not vary, sizes are not divided by their standard deviation.
     unit, query_variance = (sd or 1.0) ** 2, 0.0 if sd == 0 else cluster_sd**2
     variances = [query_variance / n, *(variance / unit for variance, _ in added_variances)]
-    degrees = [n - 1.0, *(degrees_of_one for _, degrees_of_one in added_variances)]
+    degrees = [n - 1.0, *(df for _, df in added_variances)]
     precision = 1 / math.sqrt(math.fsum(variances))
     return EstimatedMean(precision, *_estimate_variance_sum(variances, degrees))
 
@@ -173,7 +175,7 @@ def _estimate_one_variance(df: int) -> tuple[Floats, int, Floats]:
     proportional to exp(df (u - exp(2 u) / 2)), is smooth and falls to 0 at both ends, so that every
     point adds digits.
     """
-    half_width = math.sqrt(40 / df)  # beyond it, weights are below exp(-40)
+    half_width = math.sqrt(40 / df)  # above it, weights are below exp(-40)
     log_ratio = np.arange(-40 / df - half_width, min(half_width, 2.5), min(half_width / 50, 0.02))
     weights = np.exp(df * (log_ratio - np.expm1(2 * log_ratio) / 2))
     return np.exp(log_ratio), df, weights / weights.sum()
@@ -184,9 +186,9 @@ def _estimate_variance_sum(
 ) -> tuple[Floats, Floats, Floats]:
     """Return cases of the estimated root of a sum of variances, as `_estimate_one_variance` does.
 
-    Each variance is estimated by its own chi-square variate, and the degrees of freedom by
-    Satterthwaite's rule (Biometrics Bulletin 1946) from these estimates: Gauss's rule over the
-    quantiles of each.
+    Each variance is estimated by its own chi-square variate (or is known, if its degrees of freedom
+    are infinite), and the degrees of freedom by Satterthwaite's rule (Biometrics Bulletin 1946)
+    from these estimates: Gauss's rule over the quantiles of each.
     """
     from scipy.special import chdtri
 
@@ -210,7 +212,7 @@ def _estimate_variance_sum(
 def find_least(
     suffices: Callable[[_Size], bool], low: _Size, find_middle: Callable[[_Size, _Size], _Size]
 ) -> _Size:
-    """Return the least number above `low` that is enough, given that `low` is not."""
+    """Return the least number above `low` that suffices, by doubling, then by `find_middle`."""
     high: _Size = low + 1
     while not suffices(high):
         low, high = high, 2 * high
@@ -224,9 +226,8 @@ def rejection_probability(
 ) -> float:
     """Return the probability that a t test of a mean with this true effect rejects.
 
-    t is a normal variate around effect * precision, divided by the estimate of the standard
-    deviation. (The noncentral t of scipy has 7 digits up to version 1.14, and later none at all for
-    some large arguments.)
+    t is a normal variate around effect * precision, divided by the error ratio. (The noncentral
+    t of scipy has 7 digits up to version 1.14, and later none at all for some large arguments.)
     """
     from scipy.special import ndtr, stdtrit
 

@@ -12,9 +12,9 @@ from cranfield.formats.small.score_files import ScoreRows
 from cranfield.notes import Note
 from cranfield.render.numbers import format_names, format_percent
 
-_HASH = "judgments_sha256"
+_HASH = "judgments_sha256"  # in a recipe: of the judgments
 _NO_OPTIONS = {_HASH, "cranfield", "qrels", "bounds"}  # in a recipe; `qrels` is a format
-_HARDLY = 0.02  # the share of documents that two runs have in common below which a note warns
+_HARDLY = 0.02  # two runs with a smaller share of documents in common have hardly any in common
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Origin:
     """How the scores of a file were made, as far as the file says: only cranfield's JSON does."""
 
     path: str
-    recipe: Mapping[str, Any]
+    recipe: Mapping[str, Any]  # {option: value}, with the hash and the format; empty: not known
     doc_sketches: Mapping[str | None, str]  # {system: sketch of the documents that it retrieved}
     # {system: what these documents were made of}, if mapped.
     doc_conversions: Mapping[str | None, str]
@@ -42,10 +42,12 @@ class Origin:
 
 
 def compare_origins(origins: Sequence[Origin], alignment: Alignment) -> Iterator[Note]:
-    """Yield notes on files whose scores were made in other ways than the scores of the first file.
+    """Yield notes on files whose scores were made in other ways than those of the first file.
 
-    Raises InputError for a file whose scores were made with other options or judgments than those
-    of the first file, unless `alignment` allows that. A file without a recipe is not compared.
+    The first is the first with a recipe; a file without a recipe has no options to compare. Notes
+    are also on runs with hardly a document in common, and on files that do not say by which
+    judgments. Raises InputError for a file whose scores were made with other options or judgments,
+    or of documents mapped in another way, unless `alignment` allows that.
     """
     if len(origins) < 2:
         return
@@ -101,7 +103,8 @@ def _list_differences(first: Origin, other: Origin) -> list[str]:
 def _maps_differ(first: Origin, other: Origin) -> bool:
     """Tell whether the documents of two files were mapped from chunks in two ways.
 
-    If only one file maps, few documents must be the same in both, too. False without a recipe.
+    If only one file maps, also few documents, or an unknown share, must be the same in both. False
+    without a recipe.
     """
     if not first.recipe or not other.recipe:
         return False

@@ -1,7 +1,8 @@
 """Pair tests: the p-value of each pair, uncorrected, and the interval of its mean difference.
 
 With more than 7,000 queries, tests by sign flips draw no more flips than p needs (`sequential`),
-and intervals are Student's where these agree with those of all flips (`edgeworth`).
+and intervals of the randomization test are Student's where these agree with those of all flips
+(`edgeworth`). Intervals of the other tests but the bootstrap are always Student's.
 """
 
 from collections.abc import Sequence
@@ -65,11 +66,11 @@ class PairTests(NamedTuple):
     """The tests of pairs, (n_pairs,) each, uncorrected; NaN where there is no test."""
 
     p: Floats
-    low: Floats  # of the interval of the difference, infinite where it has no end
+    low: Floats  # of the interval of the difference, infinite where it has no end, NaN of one unit
     high: Floats
     interval: Sequence[str]  # how each interval was computed
-    p_error: Floats  # the standard error of p, from drawing flips
-    method: Sequence[Method | None]
+    p_error: Floats  # the standard error of p, from drawing flips or resamples; else 0
+    method: Sequence[Method | None]  # None: neither flips nor resamples, or no p
 
 
 def run_pair_tests(
@@ -78,8 +79,8 @@ def run_pair_tests(
     """Return the tests of each slice's samples: (slices, measures).
 
     `slices` has a sample for each measure; the first slice has all queries. In slices of more than
-    `units_limit` queries (not clusters), a test draws no more flips than p needs, and randomization
-    tests share them.
+    `units_limit` queries (not clusters), a test by sign flips draws no more than p needs, and
+    randomization tests share their flips.
     """
     flip_tests = {"randomization": _test_differences, "wilcoxon": _test_ranks}
     test_with_flips = flip_tests.get(settings.test)
@@ -102,7 +103,7 @@ def run_pair_tests(
 
 
 def _test_sample(sample: PairSample, settings: Settings) -> PairTests:
-    """Return the tests of a sample by all its flips, which it shares with no other slice."""
+    """Return the tests of a sample; by sign flips, by all its flips, shared with no other slice."""
     _, paired_scores, moments, flips = sample
     n_pairs = len(paired_scores.left_column)
     nan = np.full(n_pairs, np.nan)
@@ -158,7 +159,7 @@ def _test_differences(
 def _test_ranks(
     slices: Sequence[Sequence[PairSample]], settings: Settings
 ) -> list[list[PairTests]]:
-    """Return Wilcoxon's tests of slices of many queries, whose ranks differ: (slices, measures)."""
+    """Return Wilcoxon's tests of slices of many queries, no flips shared: (slices, measures)."""
     return [[_test_sample_ranks(sample, settings) for sample in samples] for samples in slices]
 
 
@@ -172,7 +173,7 @@ def _test_sample_ranks(sample: PairSample, settings: Settings) -> PairTests:
 def p_values(pairs: PairedScores, flips: Flips, units_limit: int = MANY_UNITS) -> Floats:
     """Return the two-sided p-values of mean differences by sign flips: (n_pairs,).
 
-    With more than `units_limit` queries, no more flips are drawn than p needs.
+    With more than `units_limit` units, no more flips are drawn than p needs.
     """
     if pairs.n_units > units_limit:
         return _find_p_values(pairs, flips).p
@@ -193,6 +194,7 @@ def _draw_flips(
     is_requested: Sequence[Sequence[Bools]],
     settings: Settings,
 ) -> list[list[SequentialTests]]:
+    """Return the tests, by shared flips, of the pairs that are requested: (n_pairs,) masks."""
     return run_sequential_tests(
         [samples[0].is_included for samples in slices],
         [[sample.paired_scores for sample in samples] for samples in slices],
@@ -203,7 +205,7 @@ def _draw_flips(
 
 
 def _student_intervals(sample: PairSample, settings: Settings) -> _StudentIntervals:
-    """Return Student's intervals; where they do not agree, intervals come from all flips."""
+    """Return Student's intervals, and whether they agree with what all flips would give."""
     low, high = t_interval(sample.moments, settings.alpha)
     agrees = limits_agree(sample.paired_scores.differences, low, high, settings.alpha / 2)
     return _StudentIntervals(low, high, agrees)

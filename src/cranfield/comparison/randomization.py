@@ -27,7 +27,7 @@ _TIMES = 32  # blocks of memory that the sums under all flips may take: 256 MB
 
 
 def sign_flip_p_values(pairs: PairedScores, flips: Flips) -> Floats:
-    """Return the two-sided p-value of each pair's mean difference: (n_pairs,)."""
+    """Return the two-sided p-value of each pair's mean difference by sign flips: (n_pairs,)."""
     threshold = np.abs(pairs.totals) - pairs.slack
 
     def count_part(flip_range: FlipRange) -> Ints:
@@ -53,9 +53,9 @@ def step_down_p_values(pairs: PairedScores, flips: Flips) -> Floats:
     """
     norm = np.sqrt((pairs.differences**2).sum(axis=0))
     scale = np.divide(1.0, norm, out=np.zeros_like(norm), where=norm > 0)
-    observed_t = np.abs(pairs.totals) * scale
-    order = np.argsort(-observed_t, kind="stable")
-    threshold = observed_t - pairs.slack * scale
+    scaled_total = np.abs(pairs.totals) * scale
+    order = np.argsort(-scaled_total, kind="stable")
+    threshold = scaled_total - pairs.slack * scale
     rising = order[::-1].tolist()
 
     def count_part(flip_range: FlipRange) -> Ints:
@@ -81,11 +81,11 @@ def invert_sign_flips(
 ) -> tuple[Floats, Floats, Floats]:
     """Return the p-values of `sign_flip_p_values`, and the ends of the matching intervals.
 
-    The interval of a mean difference holds the shifts that the test does not reject. A flip counts
-    against a shift if the shift lies between the mean of the differences whose signs it flips and
-    the mean of the others; the observed mean always does. So the ends are two of these means: the
-    upper end is the largest that more than alpha of the flips reach. 0 lies outside if and only if
-    the p-value is at most alpha.
+    The interval of a mean difference holds the shifts that the test does not reject. At a shift, a
+    flip is as extreme as the observed signs if the shift lies between the mean of the differences
+    whose signs it flips and the mean of the others; the observed mean always does. So the ends are
+    two of these means: the upper end is the largest that more than alpha of the flips reach. 0 lies
+    outside if and only if the p-value is at most alpha.
 
     Returns p, the lower and the upper ends, (n_pairs,) each, all from the same sums; an end is
     infinite where no shift is far enough away to be rejected.
@@ -109,7 +109,7 @@ def _invert_pairs(
 ) -> Iterator[tuple[int, float, float]]:
     """Yield for each pair the count of flips with a sum as large, and the ends of its interval.
 
-    `n_needed`: at each end, at least this number of flips counts against the shift.
+    `n_needed`: at each end, at least this number of flips is as extreme as the observed signs.
     """
     unflipped_size, columns = _sum_all_flips(pairs, flips)
     flipped_size = pairs.n_queries - unflipped_size
@@ -137,7 +137,7 @@ def _invert_pairs(
 
 
 def _sum_all_flips(pairs: PairedScores, flips: Flips) -> tuple[Floats, Floats]:
-    """Return the number of queries that keep their sign, (n_flips,), and the columns' sums.
+    """Return the number, or weight, (n_flips,) of queries that keep their sign, and columns' sums.
 
     The sums are `PairedScores.sum_columns` of all flips: (n_columns, n_flips).
     """
@@ -171,10 +171,10 @@ def one_sided_tests(
 ) -> Limits:
     """Test mean differences against bounds from either side.
 
-    A flip counts against a bound from above if the mean of the differences whose signs it flips is
-    at most the bound; the observed signs always do. So the lower limit of the mean difference is
-    the mean of one flip, and every bound below it is rejected; the upper limit is found in the same
-    way.
+    For a bound from above, a flip is as extreme as the observed signs if the mean of the
+    differences whose signs it flips is at most the bound; a flip of no sign always is. So the lower
+    limit of the mean difference is the mean of one flip, and every bound below it is rejected; the
+    upper limit is found in the same way.
 
     `differences` is (n_queries, n_pairs), `bounds` (n_bounds, n_pairs). Returns the limits, each at
     level 1 - alpha, (n_pairs,), infinite where no bound is far enough away; and the p-values of
@@ -193,7 +193,7 @@ def one_sided_tests(
     n_above, n_below = np.zeros((2, *bounds.shape), np.int64)
     lower, upper = np.full(n_pairs, -np.inf), np.full(n_pairs, np.inf)
     for pair_slice in block_slices(n_pairs, flips.n_flips, n_blocks=4):
-        n_above[:, pair_slice], n_below[:, pair_slice], means = _count_against(
+        n_above[:, pair_slice], n_below[:, pair_slice], means = _count_extreme(
             differences[:, pair_slice], bounds[:, pair_slice], slack[:, pair_slice], flips, weights
         )
         if has_limits:
@@ -209,13 +209,15 @@ def one_sided_tests(
     return Limits(lower + 0.0, upper + 0.0, p_above, p_below)
 
 
-def _count_against(
+def _count_extreme(
     differences: Floats, bounds: Floats, slack: Floats, flips: Flips, weights: Floats | None
 ) -> tuple[Ints, Ints, Floats]:
-    """Return the counts of flips against each bound, from above and below, and the flips' means.
+    """Return the counts of flips as extreme at each bound, from above and below, and their means.
 
-    Both counts are (n_bounds, n_pairs). The means (n_pairs, n_flips) belong to differences whose
-    signs a flip flips, NaN where it flips none; with all flips, their negatives follow.
+    Both counts are (n_bounds, n_pairs), as is `slack`, by which sums may differ by rounding. The
+    means (n_pairs, n_flips) belong to differences whose signs a flip flips, NaN where it flips
+    none; with all flips, the means of their negatives follow: (n_pairs, 2 n_flips). Where the
+    weights of these differences are 0, the mean is infinite, or NaN if their sum is 0.
     """
     n_queries, n_pairs = differences.shape
     pairs = PairedScores.from_differences(differences)

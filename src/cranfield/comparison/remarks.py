@@ -15,12 +15,14 @@ from cranfield.render.numbers import format_count, format_names, format_number, 
 
 _MAX_LISTED = 3  # pairs of which the queries that differ are listed
 RESAMPLING_TESTS = ("randomization", "wilcoxon", "bootstrap")  # tests that draw flips or resamples
+# {test: what it asks}, of the tests that are not about the mean.
 _OTHER_QUESTIONS = {
     "wilcoxon": "Wilcoxon's test asks whether differences are as often and as far above 0 as "
     "below, not whether their mean is 0: with many queries, skewness alone is significant.",
     "sign": "The sign test asks on how many queries a system is better, by any amount, not "
     "whether the mean difference is 0.",
 }
+# {correction, or "bayes": what to know of it}
 _OF_CORRECTIONS = {
     "bayes": "The probabilities are uncorrected, however many pairs there are.",
     "rtukey": "Randomised Tukey uses all systems, not p: it tests that all are equal, and a "
@@ -50,7 +52,8 @@ def note_comparison(
 ) -> Iterator[Note]:
     """Yield notes on the comparison of systems under one measure.
 
-    `doubts` (n_pairs,) say why the test and the interval of each pair may be wrong.
+    `doubts` (n_pairs,) say why the test and the interval of each pair may be wrong, if they may.
+    `n_comparisons` are corrected together. Of one unit, that is the only note.
     """
     n, alpha = flips.n_units, settings.alpha
     if n == 1:
@@ -114,7 +117,7 @@ def note_sum_measure(measure: Measure | None) -> Iterator[Note]:
 
 
 def unlike_share_text(n: int, alpha: float) -> str:
-    """Return the greatest share of queries that may differ from n queries that are alike."""
+    """Return the upper limit, at level 1 - alpha, of the share that may differ if n are alike."""
     return f"up to {100 * (1 - alpha ** (1 / n)):.2g} %"
 
 
@@ -180,7 +183,7 @@ def _note_few_units(
 
 
 def _note_many_queries(pairs: Sequence[Pair], settings: Settings) -> Iterator[Note]:
-    """Yield notes on tests of many queries: with fewer flips, or without flips."""
+    """Yield notes on tests of many queries: with fewer or no flips, with Student's intervals."""
     methods = {pair.method for pair in pairs}
     if methods & {"sequential", "bound"}:
         text = (

@@ -23,30 +23,31 @@ if TYPE_CHECKING:
 else:
     PairValues = object
 
-# How p was found: by all possible flips; by as many drawn flips as asked for; by fewer, as p was
-# known; or without flips, as an upper bound.
+# How p was found: by all possible flips; by as many drawn flips, or resamples, as asked for; by
+# fewer, as p was known; or without flips, as an upper bound.
 Method = Literal["exact", "drawn", "sequential", "bound"]
-# Names of extensions' values.
+# Names of the values that extensions add to pairs.
 _EXTENSION_VALUES = frozenset(chain.from_iterable(PAIR_VALUES.values()))
 Scale = Literal["difference", "ratio"]
 
 
 @dataclass(frozen=True)
 class System:
-    """One system's mean over the queries, with its interval (Student's t), and judged@k.
+    """One system's mean over the queries, with its interval (Student's t), and its judged share.
 
     For a measure with a geometric mean, such as GMAP, the mean and its interval are geometric.
     """
 
     name: str
     mean: float
-    low: float | None
+    low: float | None  # None: no interval, of one query
     high: float | None
-    judged: float | None  # share of judged documents among those that the measure looks at
-    little_judged: bool  # more than 0.05 below another system's
-    # Of a system that is the mean of several runs: their means.
+    # Share of judged documents among those that the measure looks at; None: not known.
+    judged: float | None
+    little_judged: bool  # 0.05 or more below another system's
+    # Of a system that is the mean of several runs: {run: its mean}.
     runs: Mapping[str, float] | None = None
-    seed_sd: float | None = None  # their standard deviation; None for one run
+    seed_sd: float | None = None  # the standard deviation of these means; None for one run
 
     @property
     def seeds(self) -> int:
@@ -56,7 +57,7 @@ class System:
 
 @dataclass(frozen=True)
 class Change:
-    """A query on which two systems differ, with both scores."""
+    """A query on which the systems of a Pair differ, with the scores of `other` and of `system`."""
 
     query_id: str
     other_score: float
@@ -80,7 +81,7 @@ class Effects:
 
 @dataclass(frozen=True)
 class Beliefs:
-    """How probable it is that a system is better, the same, worse: with a rope, or "bayes"."""
+    """How probable it is that a system is better, the same, worse: None without rope or "bayes"."""
 
     probability_better: float | None = None
     probability_same: float | None = None
@@ -93,6 +94,7 @@ def field_names(dataclass_type: type[Any]) -> list[str]:
 
 
 _NESTED_CLASSES: Mapping[str, type[Any]] = {"effects": Effects, "beliefs": Beliefs}  # of a Pair
+# {name of a nested value: the field of a Pair that holds it}
 _NESTED_FIELD_OF = {
     name: field_name
     for field_name, dataclass_type in _NESTED_CLASSES.items()
@@ -100,6 +102,7 @@ _NESTED_FIELD_OF = {
 }
 # This effect and those after it are exported later.
 _FIRST_SHARE = field_names(Effects).index("cliff")
+# {field of a Pair: the nested values that are exported after it}
 _EXPORTED_AFTER = {
     "skewness": field_names(Effects)[:_FIRST_SHARE],
     "losses": [*field_names(Effects)[_FIRST_SHARE:], *field_names(Beliefs)],
@@ -114,9 +117,9 @@ class Pair(PairValues):
 
     `difference` is the mean of `system` minus that of `other`, [low, high] its 1 - alpha interval.
 
-    `method` is how p was found: "exact", by all possible flips; "drawn", by as many as were asked
-    for; "sequential", by fewer, since 1,000 of these had a mean difference as large; "bound",
-    without flips: p is an upper bound, below 0.000001.
+    `method` is how p was found: "exact", by all possible flips; "drawn", by as many flips or
+    resamples as were asked for; "sequential", by fewer, since 1,000 of these had a mean difference
+    as large; "bound", without flips: p is an upper bound, below 0.000001.
 
     Where systems are means of several runs, all this is about these runs' models. `training_low` to
     `training_verdict` are about training the systems again, with other seeds.
@@ -155,15 +158,15 @@ class Pair(PairValues):
     p: float | None  # two-sided, of this pair alone
     p_adjusted: float | None  # for the whole family
     p_t: float | None  # of the paired t-test, with any test
-    p_error: float | None  # the standard error of p, from drawing flips; 0 if no flips are drawn
+    p_error: float | None  # the standard error of p, from drawing flips or resamples; else 0
     exact: bool  # whether all flips were tried
-    method: Method | None  # how p was found; None for a test without flips
+    method: Method | None  # how p was found; None for a test without flips or resamples
     verdict: Outcome | None  # if p_adjusted is at most alpha; with "bayes", by the beliefs
     sd: float | None  # of the queries' differences
     skewness: float | None
     changed: int  # queries on which the two differ, by more than rounding
     changes: tuple[Change, ...]  # these queries, if they are fewer than 10
-    wins: int
+    wins: int  # queries on which `system` is better; then those on which it ties, or is worse
     ties: int
     losses: int
     # The difference that a t-test finds with 80 % power on this many queries, at the level after
@@ -287,7 +290,7 @@ def find_verdicts(
 
 
 def column_to_list(column: Any, n_rows: int = 0) -> list[Any]:
-    """Return a column as a list, None where not finite; one value is repeated `n_rows` times."""
+    """Return an array as a list, None where not finite; a list as it is; else `n_rows` times it."""
     if not isinstance(column, np.ndarray):
         return column if isinstance(column, list) else [column] * n_rows
     column_list: list[Any] = column.tolist()
@@ -301,13 +304,13 @@ class Result(Pairs[Pair]):
     measure: str
     label: str | None  # what the queries are sliced by
     slice: str | None
-    higher_is_better: bool  # whether higher is better
+    higher_is_better: bool
     query_ids: Sequence[str]
-    queries_hash: str
+    queries_hash: str  # SHA-256 of the ids
     systems: Sequence[System]  # in the given order
     pairs: Sequence[Pair]
     comparisons: int  # in the family that p-values are adjusted for
-    letters: Sequence[str] | None  # systems that share a letter do not differ
+    letters: Sequence[str] | None  # of each system; those that share a letter do not differ
     notes: tuple[Note, ...]  # on how far to trust the result
     units: Units = EACH_QUERY  # what the tests took as independent
 

@@ -10,7 +10,7 @@ import numpy as np
 from cranfield.arrays.ranked import Floats, Ints, floored_log
 from cranfield.measures import Measure
 
-SLACK = 1e-6  # times the range: a score this far outside is rounding
+SLACK = 1e-6  # times the range (1 if infinite): a score this far outside is rounding
 
 
 def is_geometric(measure: Measure | None) -> bool:
@@ -36,9 +36,9 @@ def to_compared_unit(measure: Measure | None, scores: Floats) -> Floats:
 
 
 def possible_range(measure: Measure | None) -> tuple[float, float]:
-    """Return the least and the greatest score that a query may have, infinite if not known.
+    """Return the least and the greatest score that a query may have, infinite if there is none.
 
-    None is a name that is not a measure of this library: its range is unknown.
+    None is a name that is not a measure of this library: its range is unknown, and so infinite.
 
     >>> from cranfield.measures import parse
     >>> possible_range(parse("nDCG@10")), possible_range(parse("DCG")), possible_range(None)
@@ -51,7 +51,7 @@ def possible_range(measure: Measure | None) -> tuple[float, float]:
 
 
 def find_outside(scores: Floats, lowest: float, highest: float) -> Ints:
-    """Return the indices of the scores below `lowest` or above `highest`: (n_outside, n_axes)."""
+    """Return the indices (n_outside, n_axes) of scores outside a range, by more than rounding."""
     slack = SLACK * (highest - lowest) if math.isfinite(highest - lowest) else SLACK
     return np.argwhere((scores < lowest - slack) | (scores > highest + slack))
 

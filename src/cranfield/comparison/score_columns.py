@@ -1,4 +1,4 @@
-"""Score columns: scores that exist already, from Scores, dicts and files, by measure and system."""
+"""Score columns: existing scores, from Scores, dicts and files, for `alignment` to align."""
 
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -30,12 +30,12 @@ from cranfield.scoring.evaluate import MeasuresLike
 from cranfield.scoring.scores import Scores, Systems
 
 # {(measure, system): (query ids, values (n_queries,))}. A measure is its canonical text, or, if it
-# is not known, the name that a file has for it. `alignment` aligns the columns by query.
+# is not known, the name that a file has for it ("score" where it has none).
 Columns = dict[tuple[str, str], tuple[Sequence[str], Floats]]
 
 
 class GivenScores(NamedTuple):
-    """Columns of scores, notes on them, their recipe, and {system: file}; None for Scores."""
+    """Columns of scores, notes on them, recipe, {system: file}: None for Scores, {} for dicts."""
 
     columns: Columns
     notes: list[Note]
@@ -53,7 +53,7 @@ def canonical_name(measure: str | Measure, names: Collection[str]) -> str:
 
 
 def canonical_names(measures: MeasuresLike) -> list[str]:
-    """Return the canonical names of measures; an unknown name is kept, as a file may have it."""
+    """Return the canonical names of measures; an unknown text is kept, as a file may have it."""
     if isinstance(measures, str | Measure) or not isinstance(measures, Iterable):
         measures = [measures]
     texts: list[str] = []
@@ -125,14 +125,14 @@ def drop_query_counts(notes: Iterable[Note]) -> list[Note]:
 
 
 def _read_files(
-    names: Sequence[str | None], files: Sequence[Any], alignment: Alignment
+    chosen_names: Sequence[str | None], files: Sequence[Any], alignment: Alignment
 ) -> GivenScores:
     """Return the columns of saved scores; a file that names no system is one, named by the file."""
     is_known_measure = cache(is_measure)  # the same queries are tried in every file
     origins: list[Origin] = []
 
     def read_rows() -> Iterator[tuple[str, bool, ScoreRows]]:
-        for name, file in zip(names, files, strict=True):
+        for name, file in zip(chosen_names, files, strict=True):
             rows = read_scores(file, is_known_measure, alignment.layout)
             is_path = isinstance(file, str | os.PathLike)
             if is_path:
@@ -193,8 +193,9 @@ def _is_surely_measure(text: Any) -> bool:
 def _collect_columns(
     score_rows: Iterable[tuple[str, bool, ScoreRows]], percent: bool
 ) -> tuple[Columns, list[Note], dict[str, str]]:
-    """Return columns by canonical names, notes on rows that were left out, and {system: source}.
+    """Return columns by canonical names, notes, and {system: source}.
 
+    Notes are on rows that were left out, warnings saved with the scores, and percentages.
     `score_rows` yields (name, whether the user chose it, scores): a chosen name replaces the one in
     the scores, unless these hold several systems. `percent`: divide by 100 the columns with scores
     above 1 of a measure that is 1 at most.

@@ -87,7 +87,7 @@ def run_sequential_tests(
         slices: whether a query is in each slice, (n_queries,) each; the first slice has all
             queries that are in any.
         scores: the scores of each slice's queries, measure after measure.
-        is_requested: whether to find p of a pair, (n_pairs,), in the same order.
+        is_requested: whether to find p of a pair, (n_pairs,), in the same order; else p is NaN.
         n_drawn: the most flips to draw.
         seed: the same seed draws the same.
         n_large_to_stop: the number of flips with as large a sum that is enough.
@@ -140,8 +140,8 @@ def run_sequential_tests(
 class _PairCounts:
     """The pairs of one measure in one slice, and the counts of flips with as large a sum so far.
 
-    The sums of a pair are the difference of its left and its right column of the basis, whose
-    columns are numbered from `first_column` among the columns of all measures.
+    The sums of a pair are those of its left column of the basis, less those of its right column, if
+    any. The basis' columns are numbered from `first_column` among the columns of all measures.
     """
 
     def __init__(
@@ -164,10 +164,10 @@ class _PairCounts:
     def count_sums(
         self, sums: Floats, row_of_column: Ints, begin: int, n_large_to_stop: int
     ) -> None:
-        """Count the sums of the open pairs under the flips from number `begin` on.
+        """Count the large sums of the open pairs under the flips from number `begin` on.
 
-        `sums` is (n_used_columns, n_flips); `row_of_column` (n_columns,) has the row of each
-        column.
+        `sums` is (n_used_columns, n_flips); `row_of_column` (n_columns,) has the row of each used
+        column. A pair with `n_large_to_stop` large sums has its p, and is no longer open.
         """
         still_open = []
         for pair in self.open_pairs:
@@ -195,8 +195,8 @@ class _PairCounts:
 class _QueryGroup(NamedTuple):
     """Queries that are in the same slices, whose signs are drawn together."""
 
-    stream: int
-    slices: frozenset[int]
+    stream: int  # the number of their stream of signs
+    slices: frozenset[int]  # the numbers of the slices whose sums they add to
     columns: Floats  # (n_queries, n_columns)
 
 

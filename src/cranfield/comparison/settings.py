@@ -1,4 +1,4 @@
-"""Settings: the options of `compare` and `gate`, each with its default, its check, one sentence."""
+"""Settings: the options of `compare` and `gate`, each with its default, its help and its check."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -36,13 +36,13 @@ Missing = Literal["error", "zero", "drop"]
 
 
 def count_check(minimum: int) -> Check:
-    """Return a check for counts of an integer type: 2.0 is refused."""
+    """Return a check for counts from `minimum` on, of an integer type: 2.0 is refused."""
     check = whole_check(minimum)
     return lambda value: check(value if is_whole_number(value) else None)
 
 
 def read_names(value: Any) -> tuple[str, ...]:
-    """Return a name, or a list of names, as a tuple, or raise ValueError."""
+    """Return a name, or a list of names, as a tuple, each once, or raise ValueError."""
     names = (value,) if isinstance(value, str) else tuple(value) if _is_iterable(value) else ()
     if (value and not names) or not all(isinstance(name, str) and name for name in names):
         raise ValueError("a name, or a list of names")
@@ -68,7 +68,7 @@ def read_range(value: Any) -> tuple[float, float]:
 
 # ---- the families -------------------------------------------------------------------------------
 
-# Options of several families.
+# Options of several families: default, help, check.
 FLIPS_OPTION = (
     DEFAULT_FLIPS,
     "How many flips of signs, or resamples, to draw. Up to 20 queries, all flips are tried; above "
@@ -113,7 +113,7 @@ class Alignment(Options):
 class Settings(Options):
     """How systems are compared: all that is needed to repeat it with the same scores.
 
-    In the settings of a Comparison, `correction` is never None, and `baseline` is None only if all
+    `correction` is never None; in the settings of a Comparison, `baseline` is None only if all
     pairs are compared.
     """
 
@@ -182,7 +182,7 @@ class Settings(Options):
 
     @property
     def decisive_probability(self) -> float:
-        """The least probability of being better that marks a system, with test="bayes".
+        """The least probability of being better, or worse, that marks a system, with test="bayes".
 
         Without a rope each side has half of alpha, so that equal systems are marked as often as by
         a test.
@@ -197,7 +197,7 @@ class Settings(Options):
 def check_test(
     flips: int, test: str, correction: str, baseline: str | None, *, all_pairs: bool
 ) -> None:
-    """Raise OptionError for options that do not go together in any comparison of systems."""
+    """Raise OptionError for too many flips, and for options that never go together."""
     if flips > MAX_FLIPS:
         raise OptionError(f"flips={flips}: expected at most {MAX_FLIPS:,}")
     if correction == "maxt" and test != "randomization":

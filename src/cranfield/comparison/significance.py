@@ -1,7 +1,7 @@
-"""Significance: tests of differences other than by sign flips, and their intervals.
+"""Significance: tests other than of mean differences by sign flips, and intervals by them.
 
-Each test takes PairedScores and returns columns (n_pairs,). A number that does not exist, such as t
-of one query, is NaN; a comparison has None in its place.
+Each test takes PairedScores or their Moments and returns p-values (n_pairs,). A number that does
+not exist, such as t of one query, is NaN; a comparison has None in its place.
 """
 
 from collections.abc import Iterator, Sequence
@@ -74,7 +74,7 @@ class Moments:
 
     @property
     def t(self) -> Floats:
-        """Student's t: (n_pairs,); NaN where all differences are the same and not 0."""
+        """Student's t: (n_pairs,); NaN where only the error is 0, and of one unit."""
         return student_t(self.mean, self.error)
 
 
@@ -107,7 +107,7 @@ def combine_degrees(variances: Sequence[Floats], degrees: Sequence[Floats]) -> F
 
 
 def student_t(mean: Floats, error: Floats) -> Floats:
-    """Return Student's t of means with these standard errors; NaN where only the error is 0."""
+    """Return Student's t of means; NaN where only the standard error is 0, or it is not known."""
     t: Floats = np.full(mean.shape, np.nan)
     np.divide(mean, error, out=t, where=error > 0)
     t[(mean == 0) & (error == 0)] = 0.0
@@ -128,9 +128,9 @@ def t_test(moments: Moments) -> Floats:
 
 
 def t_interval(moments: Moments, alpha: float) -> tuple[Floats, Floats]:
-    """Return the ends of the 1 - alpha interval of each mean difference, by Student's t."""
+    """Return the ends of 1 - alpha intervals by Student's t: (n_pairs,) each; NaN of one unit."""
     if moments.n_units < 2:
-        return moments.sd, moments.sd  # NaN
+        return moments.sd, moments.sd
     return t_interval_ends(moments.mean, moments.error, moments.degrees, alpha)
 
 
@@ -188,7 +188,7 @@ def fieller_interval(
 
 
 def count_wins(pairs: PairedScores, tie: float = TIE) -> tuple[Ints, Ints, Ints]:
-    """Return the numbers of queries that the left system wins, ties and loses: (n_pairs,) each."""
+    """Return on how many units the left score is greater, tied, and less: (n_pairs,) each."""
     wins = np.count_nonzero(pairs.differences > tie, axis=0)
     losses = np.count_nonzero(pairs.differences < -tie, axis=0)
     return wins, pairs.n_units - wins - losses, losses
@@ -217,7 +217,7 @@ def wilcoxon(pairs: PairedScores, flips: Flips, tie: float = TIE) -> Floats:
 
 
 def rank_biserial(pairs: PairedScores, tie: float = TIE) -> Floats:
-    """Return the wins' share of the ranks of absolute differences, less the losses' share."""
+    """Return the positive share of the ranks of absolute differences, less the negative share."""
     ranks = signed_ranks(pairs, tie)
     rank_sum = np.abs(ranks).sum(axis=0)
     rank_biserial: Floats = ranks.sum(axis=0) / np.where(rank_sum > 0, rank_sum, 1.0)
@@ -266,9 +266,9 @@ def bootstrap_test(
         variances = matrix_product(query_counts, deviations**2) / n_queries - means**2
         variances = np.maximum(variances, 0.0) * n_queries / (n_queries - 1)
         with np.errstate(divide="ignore", invalid="ignore"):
-            t = np.abs(means) * np.sqrt(n_queries) / np.sqrt(variances)
-        t[np.abs(means) < 1e-12] = 0.0
-        counts += np.count_nonzero(t >= threshold, axis=0)
+            absolute_t = np.abs(means) * np.sqrt(n_queries) / np.sqrt(variances)
+        absolute_t[np.abs(means) < 1e-12] = 0.0
+        counts += np.count_nonzero(absolute_t >= threshold, axis=0)
     p = (counts + 1) / (resamples + 1)
     p[np.isnan(moments.t)] = np.nan
     return p
@@ -326,7 +326,10 @@ def accelerations(deviations: Floats) -> Floats:
 
 
 def draw_resamples(n_queries: int, resamples: int, seed: int, n_results: int) -> Iterator[Floats]:
-    """Yield blocks of resamples: how often each query is drawn, (n_resamples, n_queries)."""
+    """Yield blocks of resamples: how often each query is drawn, (n_resamples, n_queries).
+
+    `n_results`: the numbers that the caller holds for each resample.
+    """
     generator = np.random.Generator(np.random.PCG64(seed))
     for block in watch_slices(
         block_slices(resamples, n_queries + n_results), "resamples", resamples
@@ -342,7 +345,7 @@ def draw_resamples(n_queries: int, resamples: int, seed: int, n_results: int) ->
 
 
 def posterior_probabilities(moments: Moments, rope: float) -> tuple[Floats, Floats, Floats]:
-    """Return the probabilities that the left system is better, the same and worse.
+    """Return the probabilities that the left system's true mean is greater, the same and less.
 
     The same: its true mean is less than `rope` from the other's. By the posterior of the mean under
     the reference prior, t around the observed mean difference, which is the correlated t-test of

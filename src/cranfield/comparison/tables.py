@@ -26,6 +26,7 @@ from cranfield.render.table import Column, Table, legend, select_shown
 MARKS = {"better": "^", "worse": "v", None: " "}
 _WIDEST_MATRIX = 12  # systems
 _MAX_NAMED = 3  # systems in a sentence
+# {how an interval was made: words for the legend}
 _INTERVALS = {
     "randomization": "the values that the test does not reject",
     "t": "its interval by Student's t",
@@ -34,10 +35,10 @@ _INTERVALS = {
 
 
 class _SystemRow(NamedTuple):
-    """A row of the table: a system with its rank, and its pair with the baseline, if any."""
+    """A row of the table: a system, and its pair with the baseline, if any."""
 
     result: Result
-    rank: int
+    number: int  # from 1, among the rows of the result
     system: System
     pair: Pair | None = None
 
@@ -45,11 +46,11 @@ class _SystemRow(NamedTuple):
 def comparison_table(results: Sequence[Result], settings: Settings) -> Table:
     """Return the table of one measure: on all queries, or on each slice of one label.
 
-    With a baseline, it has a row for the baseline and then for each pair; of all pairs, or of one
-    system, it has a row for each system. Its lines below are the legend of its columns.
+    It has a row for each system of each result, the best first; but a baseline comes before. Its
+    lines below are the legend of its columns.
     """
     first = results[0]
-    rows = [line for result in results for line in _list_rows(result, settings)]
+    rows = [row for result in results for row in _list_rows(result, settings)]
     columns = select_shown(_columns(results, settings))
     n_labels = [column.heading for column in columns].index("mean")
     rankings = [row.result.ranked_systems for row in rows]
@@ -57,7 +58,7 @@ def comparison_table(results: Sequence[Result], settings: Settings) -> Table:
     best_rows = (
         i for i, (best, worst) in enumerate(best_and_worst) if rows[i].system.mean == best != worst
     )
-    first_rows = (i for i, row in enumerate(rows) if row.rank == 1 and len(first.systems) > 1)
+    first_rows = (i for i, row in enumerate(rows) if row.number == 1 and len(first.systems) > 1)
     return Table(
         [column.heading for column in columns],
         [[column.cell(row) for column in columns] for row in rows],
@@ -72,14 +73,14 @@ def comparison_table(results: Sequence[Result], settings: Settings) -> Table:
 def _list_rows(result: Result, settings: Settings) -> Iterator[_SystemRow]:
     """Yield the rows of a result, the best system first; but a baseline comes before all others."""
     if settings.baseline is None or len(result.systems) == 1:
-        for rank, system in enumerate(result.ranked_systems, 1):
-            yield _SystemRow(result, rank, system)
+        for number, system in enumerate(result.ranked_systems, 1):
+            yield _SystemRow(result, number, system)
         return
     pairs = {pair.system: pair for pair in result.pairs}
     baseline = next(system for system in result.systems if system.name == settings.baseline)
     other_systems = (system for system in result.ranked_systems if system is not baseline)
-    for rank, system in enumerate((baseline, *other_systems), 1):
-        yield _SystemRow(result, rank, system, pairs.get(system.name))
+    for number, system in enumerate((baseline, *other_systems), 1):
+        yield _SystemRow(result, number, system, pairs.get(system.name))
 
 
 def _columns(results: Sequence[Result], settings: Settings) -> Iterator[Column]:
@@ -93,7 +94,7 @@ def _columns(results: Sequence[Result], settings: Settings) -> Iterator[Column]:
     yield Column(
         first.units.unit_words, lambda row: f"{row.result.units.n_groups:,}", is_shown=has_clusters
     )
-    yield Column("", lambda row: f"{row.rank}", is_shown=all_pairs and not has_slices)
+    yield Column("", lambda row: f"{row.number}", is_shown=all_pairs and not has_slices)
     yield Column("system", lambda row: row.system.name)
     yield Column(
         "mean",
@@ -137,32 +138,34 @@ _AS_LARGE = {"wilcoxon": "a sum of signed ranks", "sign": "a surplus of wins or 
 
 
 def _count_verdicts(row: _SystemRow, outcome: Outcome) -> str:
-    """Return the number of systems that the row's system is better, or worse, than."""
+    """Return the number, as text, of systems that the row's system is better, or worse, than."""
     result, system_name = row.result, row.system.name
     other_names = [system.name for system in result.systems if system.name != system_name]
     return str(sum(result.between(system_name, other)[1] == outcome for other in other_names))
 
 
 def _baseline_column(
-    heading: str, show: Callable[[Pair], str], meaning: str = "", *flags: bool
+    heading: str, show: Callable[[Pair], str], meaning: str = "", *is_shown: bool
 ) -> Column:
     """Return a column on a system's pair with the baseline; the baseline's cell is empty."""
-    return Column(heading, lambda row: "" if row.pair is None else show(row.pair), meaning, *flags)
+    return Column(
+        heading, lambda row: "" if row.pair is None else show(row.pair), meaning, *is_shown
+    )
 
 
 def _test_columns(results: Sequence[Result], settings: Settings) -> Iterator[Column]:
-    """Yield the columns of a pair's difference, its interval and its p-values."""
-    has_p, p_corrected = settings.test != "bayes", deciding_p_name(results[0], settings)
+    """Yield the columns of a pair's difference, its interval, its p and its probabilities."""
+    has_p, p_name = settings.test != "bayes", deciding_p_name(results[0], settings)
     heading = "ratio" if results[0].by_ratio else "diff"
     yield _baseline_column(heading, _format_difference, _difference_legend(results, settings))
     yield _baseline_column(f"{format_percent(1 - settings.alpha)} interval", _format_interval)
     event = f"gives {_AS_LARGE[settings.test]} as large" if settings.test in _AS_LARGE else ""
     correction = f", corrected for {results[0].comparisons:,} comparisons"
     yield _baseline_column(
-        p_corrected,
+        p_name,
         lambda pair: _format_p(pair, pair.p_adjusted),
-        f"{p_corrected}: how often chance alone {event or 'does as much'}"
-        f"{correction * (p_corrected != 'p')}.",
+        f"{p_name}: how often chance alone {event or 'does as much'}"
+        f"{correction * (p_name != 'p')}.",
         has_p,
     )
     has_rope = not has_p or settings.rope is not None
@@ -183,7 +186,7 @@ def _test_columns(results: Sequence[Result], settings: Settings) -> Iterator[Col
 
 
 def _effect_columns(results: Sequence[Result], settings: Settings) -> Iterator[Column]:
-    """Yield the columns of a pair's effect size, and of the numbers of queries that differ."""
+    """Yield the columns of a pair's design effect, changed queries, W/T/L, and unjudged bounds."""
     first, pairs = results[0], [pair for result in results for pair in result.pairs]
     yield _baseline_column(
         "deff",
@@ -212,7 +215,7 @@ def _effect_columns(results: Sequence[Result], settings: Settings) -> Iterator[C
 
 
 def _format_p(pair: Pair, p: float | None) -> str:
-    """Return a p-value as text, or "<1e-06" for a bound below that."""
+    """Return a p-value as text, or "<1e-6" for a bound below that."""
     if pair.method == "bound" and p is not None and p < CLEAR:
         return f"<{CLEAR:.0e}".replace("e-0", "e-")
     return format_p(p)
@@ -240,7 +243,7 @@ def _format_interval(pair: Pair) -> str:
 
 
 def _title(results: Sequence[Result], settings: Settings) -> list[str]:
-    """Return the lines above a table: the measure, the baseline, and the method of the test."""
+    """Return the lines above a table: measure and baseline, test; of one system, the measure."""
     first = results[0]
     heading = f"{first.measure}   by {first.label}"
     if first.label is None:
@@ -267,7 +270,7 @@ def _difference_legend(results: Sequence[Result], settings: Settings) -> str:
 
 
 def mark_legend(results: Sequence[Result], settings: Settings) -> Iterator[str]:
-    """Yield sentences on the marks ^ and v, and on rows without a mark, of all measures."""
+    """Yield sentences on marks, rows without a mark, and what these may miss, of all measures."""
     pairs = [pair for result in results for pair in result.pairs]
     verdicts = [pair.verdict for pair in pairs]
     condition = mark_condition(results[0], settings)
@@ -320,7 +323,7 @@ def _power_sentences(results: Sequence[Result], settings: Settings) -> Iterator[
 
 
 def differences_table(result: Result, settings: Settings) -> Table | None:
-    """Return the differences of each system to each better one; None for many, or a baseline."""
+    """Return differences, or ratios, to each better system; None with a baseline, of 1, of many."""
     systems = result.ranked_systems
     if settings.baseline is not None or not 1 < len(systems) <= _WIDEST_MATRIX:
         return None

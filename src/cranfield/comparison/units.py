@@ -12,10 +12,11 @@ from cranfield.notes import Note
 class Units:
     """Units of a test: each query is a unit; an extension may join several queries to one unit."""
 
+    # A unit in words: one, several, and several with what they consist of.
     unit_word, unit_words, full_words = "query", "queries", "queries"
     error_method = "Student's t"  # how the error of a mean is estimated
     n_groups: int | None = None  # the number of clusters; None: each query is a unit
-    labels: Sequence[str | None] | None = None
+    labels: Sequence[str | None] | None = None  # of the queries' clusters; None: no clusters
 
     def select_queries(self, is_included: Bools) -> "Units":
         """Return the units of the queries that the mask `is_included` (n_queries,) selects."""

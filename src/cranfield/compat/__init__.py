@@ -1,1 +1,1 @@
-"""Stand-ins for other tools: trec_eval's command, and its Python binding pytrec_eval."""
+"""Public paths of the stand-ins for other tools, which `extensions.tools.compat` has; no code."""

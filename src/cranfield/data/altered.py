@@ -1,7 +1,7 @@
 """RunOperations: runs made of runs, by selection of queries or documents, union, or another order.
 
-A run is read once, block by block, and the rows of the new run are held in memory. Nothing is
-changed in place.
+A run is read block by block, once more if a query comes back after others, and the rows of the new
+run are held in memory. Nothing is changed in place.
 """
 
 import copy
@@ -38,9 +38,7 @@ from cranfield.options import check_option, whole_check
 from cranfield.render.numbers import format_count, format_query_count
 from cranfield.version import __version__
 
-if TYPE_CHECKING:
-    pass
-
+# Orders of tied documents that need no grades.
 _FIXED_TIES: tuple[Ties, ...] = ("document", "ascending", "given")
 
 
@@ -51,7 +49,7 @@ class RunOperations(Documents):
     recipe: Mapping[str, Any] = MappingProxyType({})
 
     def _drop_repeats(self, duplicates: Duplicates) -> Self:
-        """Return the run with each document of a query once, and a note on the rows left out."""
+        """Return the run with each document of a query once, and a note if rows are left out."""
         judging, repeated_rows = Judging(duplicates=duplicates), self.find_repeats()
         recipe = {"duplicates": duplicates}
         run = self._derive_run(lambda group: group.block, "each document once of", judging, recipe)
@@ -165,7 +163,6 @@ class RunOperations(Documents):
 
         def select_rows(grouped_block: GroupedBlock) -> Block:
             block, group = grouped_block.block, grouped_block.group
-            n_rows.append(len(block))
             stays = query_stays(grouped_block.queries)  # (groups,)
             is_selected = stays[group]
             if named_docs is not None:
@@ -184,7 +181,12 @@ class RunOperations(Documents):
         contents = {"queries": _describe_selection(queries), "docs": _describe_selection(docs)}
         recipe, judging = {verb: contents}, self._unranked_judging
         run = self._derive_run(
-            select_rows, description, judging, recipe, needs_rows=keeps_selection
+            select_rows,
+            description,
+            judging,
+            recipe,
+            needs_rows=keeps_selection,
+            block_sizes=n_rows,
         )
         if keeps_selection:
             return run
@@ -268,7 +270,7 @@ class RunOperations(Documents):
 
     @property
     def origin(self) -> Any:
-        """The origin of the run, for the recipe of a run made of it: its recipe, or its files."""
+        """The origin of the run, for the recipe of a run made of it: its recipe, files or form."""
         if self.recipe:
             return dict(self.recipe)
         conversion = "" if self.conversion is None else f"; {self.conversion.description}"
@@ -276,6 +278,7 @@ class RunOperations(Documents):
 
     @property
     def _extra_roles(self) -> frozenset[Role]:
+        """The columns, besides the ids, that a run made of this run keeps."""
         roles = self._rows.extra_roles
         if self._rows.is_ranking:  # lists, whose ranks may be given as scores
             roles -= {"score"}
@@ -290,18 +293,23 @@ class RunOperations(Documents):
         *,
         ranking_role: Role | None = None,
         needs_rows: bool = False,
+        block_sizes: list[int] | None = None,
     ) -> Self:
         """Return the run of the blocks that `change_block` makes of blocks of whole queries.
 
-        `ranking_role` is the column that ranks it; None: as before. `needs_rows`: queries without
-        documents are not enough.
+        It is called `description` and the name of this run. `ranking_role` is the column that ranks
+        it; None: as before. `block_sizes` takes the number of rows of each block before the change.
+        Raises InputError if nothing, or, with `needs_rows`, no row is left.
         """
+        sizes = [] if block_sizes is None else block_sizes
         self._refuse_spans()
         roles = self._extra_roles
 
         def change_blocks(grouped_blocks: Callable[[], Iterable[GroupedBlock]]) -> list[Block]:
             blocks: list[Block] = []
+            sizes.clear()  # where a query comes back, all blocks are read once more
             for grouped_block in grouped_blocks():
+                sizes.append(len(grouped_block.block))
                 block, left_out = change_block(grouped_block), grouped_block.block.left_out
                 block = replace(block, query=block.query.compact(), doc=block.doc.compact())
                 blocks.append(replace(block, left_out=left_out, input_row=None))
@@ -358,7 +366,7 @@ def removal_note(n_before: int, n_left: int, *, is_empty_selection: bool = False
 
 
 def _describe_selection(selection: Any) -> Any:
-    """Return a selection's description for the recipe: path, origin, or type and known length."""
+    """Return a selection's description for the recipe: path, origin, type and length, or "ids"."""
     if selection is None or isinstance(selection, str | os.PathLike):
         return selection if selection is None else escape_unprintable(str(selection))
     if isinstance(selection, RunOperations):

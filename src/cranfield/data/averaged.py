@@ -84,8 +84,8 @@ def _add_unjudged(
 ) -> tuple[Sequence[str], Ints, Ints]:
     """Return judged and unjudged queries in the order of their bytes, with codes and n_retrieved.
 
-    `unjudged_queries` is {query: number of documents}. An unjudged query has the code -1; the
-    number of documents is 0 for a judged query.
+    `unjudged_queries` is {query: number of documents}; those with none are left out. An unjudged
+    query has the code -1; the number of documents is 0 for a judged query.
     """
     n_docs_of_query = {query: n for query, n in unjudged_queries.items() if n}
     names = [query if isinstance(query, bytes) else encode(query) for query in n_docs_of_query]

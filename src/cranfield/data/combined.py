@@ -1,4 +1,4 @@
-"""Makes judgments of judgments: merges several, or selects rows for a sample."""
+"""Makes judgments of judgments: merges several, or selects rows, as for a sample."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -36,7 +36,8 @@ def merge_judgments(
     """Return all judgments as one, with each document of a query once.
 
     For each of the judgments, `doc_columns` has the document of each row, and `query_columns` the
-    position of its query in `query_ids`: (rows,).
+    position of its query in `query_ids`: (rows,). Raises OptionError for judgments in groups or
+    with `columns`, InputError for different grades if `differing` refuses them.
     """
     for judgments in judgments_list:
         _refuse_grouped_judgments(judgments)
@@ -170,7 +171,7 @@ def select_judgments(
     )
 
 
-def _refuse_grouped_judgments(judged: Judgments) -> None:
-    """Refuse judgments whose documents have more than one grade."""
-    if judged.groups is not None:
+def _refuse_grouped_judgments(judgments: Judgments) -> None:
+    """Raise OptionError for judgments in groups, whose documents may have several levels."""
+    if judgments.groups is not None:
         raise OptionError("judgments in groups, as by subtopic, are not merged or drawn one by one")

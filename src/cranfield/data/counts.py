@@ -1,4 +1,4 @@
-"""Counts: the numbers of queries that a result averages, and of queries that it leaves out."""
+"""Counts: the numbers of queries that a result averages or leaves out, and of rows and ties."""
 
 from dataclasses import dataclass
 
@@ -9,6 +9,7 @@ from cranfield.render.numbers import format_query_count
 _INCOMPARABLE_MEAN = (
     "Each would score 0: do not compare this mean with that of a run that has them."
 )
+# (count, its note's text behind the number), in the order of the notes.
 _COUNT_TEXTS = (
     ("without_results", "without results: counted as retrieving nothing."),
     (
@@ -29,7 +30,7 @@ _COUNT_TEXTS = (
 
 @dataclass(unsafe_hash=True)
 class Counts:
-    """The numbers of queries that a result averages, and that it leaves out. Never changed.
+    """How many queries a result averages and leaves out; rows left out; ties. Never changed.
 
     (A frozen dataclass takes 1 us more to make: small evaluations would notice.)
     """
@@ -46,7 +47,7 @@ class Counts:
     tied: int = 0  # documents of the run with the same score as another of the same query
 
     def notes(self) -> list[Note]:
-        """Return a note for every count of queries that is not zero."""
+        """Return a note on the averaged queries, and for every other count of queries above 0."""
         notes = [
             Note("queries", "info", f"{format_query_count(self.queries)} averaged.", self.queries)
         ]
@@ -69,7 +70,7 @@ class Counts:
 
     @property
     def _mean_share(self) -> str:
-        """The share of the run's queries that is averaged, in words, where rows were left out."""
+        """In words, if rows were left out: the averaged queries, of these and the unjudged ones."""
         if not self.rows_left_out:
             return ""
         all_queries = format_query_count(self.queries + self.without_judgments)

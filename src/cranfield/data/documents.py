@@ -93,8 +93,8 @@ class Documents:
         says what judgments by span are.
 
         An id without a span raises InputError when the run is evaluated, or is left out and counted
-        with `errors="skip"`. Raises OptionError for a pattern without these groups, and if
-        documents are mapped already.
+        with `errors="skip"`. Raises OptionError for a pattern that is no regular
+        expression or lacks these groups, and if documents are mapped already.
 
         >>> from cranfield import Qrels, Run, evaluate
         >>> judged = {"query_id": "q1", "doc_id": "d1", "start": 100, "end": 200, "relevance": 1}
@@ -115,7 +115,8 @@ class Documents:
     def resolve_spans(self, judged_spans: "JudgedSpans | None", overlap: float) -> Self:
         """Return the run whose documents are judged spans; unchanged if `judged_spans` is None.
 
-        Raises InputError if only one side has spans.
+        `overlap` is as in Judging. Raises InputError for judged spans beside a run without spans,
+        and for ids that are read as spans (not for columns) beside other judgments.
         """
         spans = self.conversion
         if judged_spans is None and spans is None:
@@ -179,7 +180,8 @@ class Documents:
     def group_block(self, block: Block, judging: Judging = Judging()) -> GroupedBlock:
         """Group a block of its rows by query, and convert rows to the documents that are ranked.
 
-        Raises DuplicateError for a document that has rows of two systems.
+        Raises DuplicateError for a repeated document that `judging` refuses, or whose rows are of
+        two systems.
         """
         if self.conversion is None:
             grouped_block = group_rows(block, judging)
@@ -208,7 +210,8 @@ class Documents:
     ) -> _Outcome:
         """Return the outcome of `use_blocks` on blocks that each hold whole queries.
 
-        If a query comes back after others, all rows are held, and `use_blocks` is called again.
+        It is given a function that yields them, with the columns `extra_roles`. If a query comes
+        back after others, all rows are held, and `use_blocks` is called again.
         """
         roles = tuple(dict.fromkeys((*extra_roles, *self.needed_roles)))
 
@@ -233,7 +236,7 @@ class Documents:
 
     @property
     def _unranked_judging(self) -> Judging:
-        """The options for reading rows without ranking them: repeated documents are kept."""
+        """The options for reading rows: repeated documents are kept, or, if mapped, refused."""
         return Judging(duplicates="each") if self.conversion is None else Judging()
 
     def _read_all(self, roles: Iterable[Role], judging: Judging | None = None) -> Block:
@@ -262,7 +265,8 @@ class Documents:
         """Return the error of the run's first row that repeats a document.
 
         `error` is the error of any such row: blocks, and regrouped rows, may come in another
-        order than the rows. To find the first row, the run is read once more.
+        order than the rows. To find the first row, the run is read once more; but `error` is
+        returned if `judging` refuses no repeats (then rows of two systems were found).
         """
         if judging.duplicates != "refuse":
             return error
@@ -270,7 +274,7 @@ class Documents:
         return repeats_error(repeats) if repeats.count else error
 
     def find_repeats(self) -> FaultyRows:
-        """Return the count of rows that repeat a document; the run is read once more."""
+        """Return the count and first error of rows that repeat a document; reads the run again."""
         skipping_run = copy.copy(self)
         skipping_run.errors = "skip"
         ranking_roles = self._rows.extra_roles & {"score", "rank"}  # the hint depends on them

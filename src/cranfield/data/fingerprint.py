@@ -54,18 +54,18 @@ def hash_digest(digest: int, top_grade: float) -> str:
 
 
 def _judgment_rows(qrels: Qrels) -> tuple[list[int], list[list[Any]]]:
-    """Return the first row of each query, and the columns of the rows, as lists."""
+    """Return the row where each query begins, and the last ends; the columns of rows, as lists."""
     docs = qrels.docs.to_list()
     levels = qrels.group_levels
     if levels is None:
         sampling_columns = [qrels.columns[role] for role in sorted(qrels.columns)]
         return qrels.starts.tolist(), [docs, *map(_plain_numbers, (qrels.grade, *sampling_columns))]
-    ends = np.searchsorted(levels.query[levels.group], np.arange(len(qrels.query_ids) + 1))
+    starts = np.searchsorted(levels.query[levels.group], np.arange(len(qrels.query_ids) + 1))
     columns = [[levels.names[i] for i in levels.group.tolist()], levels.subgroup.tolist()]
     columns += [[docs[row] for row in levels.row.tolist()], _plain_numbers(levels.level)]
     if levels.weight is not None:
         columns.append(_plain_numbers(levels.weight[levels.group]))
-    return ends.tolist(), columns
+    return starts.tolist(), columns
 
 
 def _plain_numbers(column: Numbers) -> list[Any]:
@@ -97,7 +97,7 @@ def sketch_documents(run: Run) -> str:
 def estimate_overlap(sketch: str, second_sketch: str) -> float:
     """Estimate the share of documents of either run that are in both, by their sketches.
 
-    As far as 64 hashes tell; exact where there are no more documents.
+    As far as 64 hashes tell; exact where there are no more documents; 1 for two empty sketches.
 
     >>> sketch = sketch_documents(Run({"q": ["a", "b", "c"]}))
     >>> other_sketch = sketch_documents(Run({"q": ["b", "c", "d"]}))

@@ -22,7 +22,7 @@ from cranfield.formats.values import unify_grades
 from cranfield.lazy import cached_property
 
 NO_CUTOFF = 2**62  # the cutoff of a measure without one, beside others that have one
-MAX_ROWS = 1 << 18  # judged documents that measures look at together
+MAX_ROWS = 1 << 18  # judged documents that measures look at together, on average
 MAX_DEPTH = 1_000_000  # ranks that have a row each, at most
 
 
@@ -36,7 +36,8 @@ class Judged(Recordable):
 
     `hits` are the retrieved documents that carry a judgment, at the rank where the run has them.
     `ideal` are all judged documents of the query, highest grade first: the perfect ranking.
-    `n_retrieved` (n_queries, 1) counts what the run retrieved. `top_grade` is the highest grade of
+    `n_retrieved` (n_queries, 1) counts what the run retrieved. (`Judging` may have dropped some, as
+    by `judged_only`, and renumbered the others, or added some.) `top_grade` is the highest grade of
     the whole collection, not only of these queries.
 
     >>> hits = Ranked(1, np.array([0]), np.array([3]), np.array([1]))
@@ -59,7 +60,7 @@ class Judged(Recordable):
 
     @cached_property
     def has_whole_grades(self) -> bool:
-        """Whether all grades are whole numbers."""
+        """Whether the grades are whole numbers, by the type of their columns."""
         return are_whole_grades(self.hits.grade)
 
     @property
@@ -103,14 +104,13 @@ class Judged(Recordable):
 
         `padded`: each query has k rows, and what is beyond the last document is not judged.
         """
-        n_retrieved = self.n_retrieved[:, 0]
+        n_rows = self.n_retrieved[:, 0]
         if k is not None:
             max_k = k.max(axis=1)
-            n_rows = np.minimum(n_retrieved, max_k)
-            n_retrieved = np.broadcast_to(max_k, n_rows.shape) if padded else n_rows
-        hits = self.hits.where(self.hits.rank <= n_retrieved[self.hits.query])
-        query, rank = _number_rows(n_retrieved)
-        first_row = np.cumsum(n_retrieved) - n_retrieved
+            n_rows = np.broadcast_to(max_k, n_rows.shape) if padded else np.minimum(n_rows, max_k)
+        hits = self.hits.where(self.hits.rank <= n_rows[self.hits.query])
+        query, rank = _number_rows(n_rows)
+        first_row = np.cumsum(n_rows) - n_rows
         grade = np.zeros(len(query), self.hits.grade.dtype)
         has_judgment = np.zeros(len(query), np.bool_)
         rows = first_row[hits.query] + hits.rank - 1
@@ -120,7 +120,7 @@ class Judged(Recordable):
             ends = np.cumsum(self.n_retrieved)
             row = (ends - self.n_retrieved[:, 0])[query] + rank - 1
             columns["cost"] = np.append(self.cost, 1.0)[np.where(row < ends[query], row, -1)]
-        return Ranked(len(n_retrieved), query, rank, grade, columns=columns).top(k)
+        return Ranked(len(n_rows), query, rank, grade, columns=columns).top(k)
 
     @step_method()
     def tie_places(self, worth: Numbers, k: Ints | None = None) -> "TiePlaces":
@@ -147,7 +147,7 @@ class Judged(Recordable):
 
     @step_method()
     def fill_ranks(self, k: Ints) -> Ranked:
-        """Return a ranking with the top grade at every rank down to k."""
+        """Return a ranking with the top grade down to the largest k; MeasureError if it is huge."""
         max_k = k.max(axis=1)
         if int(max_k.max(initial=0)) > MAX_DEPTH:
             raise MeasureError(f"a cutoff beyond {MAX_DEPTH:,}: every rank above it is looked at")
@@ -197,7 +197,7 @@ class TiePlaces(Recordable):
     documents of the tie, `worth_above` that of all documents with higher scores.
     """
 
-    level = "row"
+    level = "row"  # for traces: see `Recordable`
 
     ranked: Ranked
     nth: Ints
@@ -235,7 +235,7 @@ class Groups(Recordable):
     `weight` (n_groups,) is the weight of a group in its query, None if that is not known.
     """
 
-    level = "group"
+    level = "group"  # for traces: see `Recordable`
 
     judged: Judged
     query: Ints
@@ -245,7 +245,7 @@ class Groups(Recordable):
 
     @step_method()
     def novel_first(self, alpha: float, rel: float) -> Ranked:
-        """Return the ranking of each group that greedily takes the document of highest gain."""
+        """Return the ranking of each group, greedily by gain: see `subtopics.novel_first`."""
         from cranfield.data import subtopics
 
         return self._best_relevant(rel, subtopics.novel_first, alpha, rel)
@@ -258,6 +258,7 @@ class Groups(Recordable):
         return self._best_relevant(self.judged.above_zero, subtopics.most_first)
 
     def _best_relevant(self, rel: float, *order: Any) -> Ranked:
+        """Return the documents of grade >= rel by `order`, a function and its parameters."""
         ideal, best = self.judged.ideal, self._best_ranking
         ranking = ideal if best is None else ideal.once(order, lambda: best(*order))
         return ranking.relevant(rel)
@@ -278,7 +279,7 @@ class Groups(Recordable):
         return np.bincount(self.query)[:, None]
 
     def weighted_mean(self, values: Floats, rel: float = 1) -> Floats:
-        """Average over each query's groups by weight: (n_groups, ...) -> (n_queries, ...).
+        """Average over each query's groups by weight: (n_groups, n) -> (n_queries, n).
 
         Without weights, every group with a document of grade >= rel counts the same, and no other.
         """
@@ -351,7 +352,10 @@ class RankedLevels:
         return Groups(judged_groups, levels.query, levels.weight, rank_by)
 
     def judge_subtopics(self, judged: Judged) -> Groups:
-        """Return each group as a query of its own, with the ranks of the query's ranking."""
+        """Return each group as a query of its own, with the ranks of the query's ranking.
+
+        With `judged_only`, that ranks the documents that are judged in any group.
+        """
         if not self.judged_only:
             return judged.groups
         levels = self.levels

@@ -1,4 +1,4 @@
-"""Judging: the options that say how a run is judged, each with default, check and sentence."""
+"""Judging: the options that say how a run is judged, each with its default, help and check."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -153,5 +153,5 @@ class Judging(Options):
         return rules[self.ties]
 
 
-# Options without effect where runs are not ranked, or in one way only.
+# Options without effect where no run is ranked: all but one.
 RANKING_OPTIONS = frozenset(option.name for option in list_options(Judging)) - {"duplicates"}

@@ -1,4 +1,4 @@
-"""JudgmentColumns: columns computed from judgments, each when it is first read."""
+"""JudgmentColumns: columns computed from judgments, each when it is read."""
 
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -170,7 +170,7 @@ class JudgmentColumns(Judgments):
 
     @cached_property
     def sampling(self) -> dict[str, Numbers]:
-        """How the documents were sampled to be judged: see `Ranked.columns`."""
+        """How documents were sampled, strata numbered from 0 by query: see `Ranked.columns`."""
         columns: dict[str, Numbers] = {
             role: column
             for role, column in self.columns.items()

@@ -54,13 +54,13 @@ def read_label_arrays(
     dicts have a row for each query. The documents are called "#1", "#2", ... by their places.
     """
     row_names: list[str] | None = None
-    is_several = isinstance(scores, Mapping)
+    has_systems = isinstance(scores, Mapping)
     if isinstance(labels, Mapping):
         labels = with_text_ids(labels, "labels")
         row_names = [*labels]
-        is_several = is_several and all(isinstance(rows, Mapping) for rows in scores.values())
-    scores_of_system = scores if is_several else {"run": scores}
-    if is_several and not scores_of_system:
+        has_systems = has_systems and all(isinstance(rows, Mapping) for rows in scores.values())
+    scores_of_system = scores if has_systems else {"run": scores}
+    if has_systems and not scores_of_system:
         raise InputError("scores: hold no system")
 
     def read(data: Any, name: str) -> Cells:
@@ -68,7 +68,7 @@ def read_label_arrays(
 
     label_cells = read(labels, "labels")
     cells_of_system = {
-        str(system): read(system_scores, f"scores of {system!r}" if is_several else "scores")
+        str(system): read(system_scores, f"scores of {system!r}" if has_systems else "scores")
         for system, system_scores in scores_of_system.items()
     }
     all_cells = [label_cells, *cells_of_system.values()]
@@ -90,7 +90,7 @@ def read_label_arrays(
         for system, cells in cells_of_system.items()
     }
     notes = _note_empty_rows(places, is_used)
-    return qrels, runs if is_several else runs["run"], notes
+    return qrels, runs if has_systems else runs["run"], notes
 
 
 def _list_rows(data: Any, name: str, queries: list[str]) -> list[Any]:
@@ -145,9 +145,9 @@ def _find_places(cells: Cells, groups: Any, row_names: list[str] | None) -> _Pla
             hint="Leave groups out.",
         )
     n_cells, group_cells = len(cells.values), _list_groups(groups)
-    is_whole = all(isinstance(group, int) and not isinstance(group, bool) for group in group_cells)
-    total = sum(group_cells) if is_whole else None
-    if is_whole and len(group_cells) == n_cells and {*group_cells} == {1}:
+    are_whole_numbers = all(isinstance(group, int) and not isinstance(group, bool) for group in group_cells)
+    total = sum(group_cells) if are_whole_numbers else None
+    if are_whole_numbers and len(group_cells) == n_cells and {*group_cells} == {1}:
         raise InputError(
             "groups: all are 1: sizes, or ids of queries?",
             hint="For ids, give texts. Of sizes, each query has one document, whose rank says "
@@ -157,7 +157,7 @@ def _find_places(cells: Cells, groups: Any, row_names: list[str] | None) -> _Pla
         queries = [str(i) for i in range(1, len(group_cells) + 1)]
         return _place_rows(queries, np.array(group_cells))
     if len(group_cells) != n_cells:
-        sum_phrase = f" that add up to {total:,}" if is_whole else ""
+        sum_phrase = f" that add up to {total:,}" if are_whole_numbers else ""
         raise InputError(
             f"groups: {len(group_cells):,} of them{sum_phrase}, and {n_cells:,} labels",
             hint="Sizes of groups add up to the number of labels; ids of queries are as many.",

@@ -127,12 +127,12 @@ def grades(
             -inf last. {system: scores} are several systems. The documents are called "#1", "#2",
             ... by their places in the row or group.
         groups: of flat columns, which query each row belongs to: the sizes of the groups, as
-            LightGBM takes them, or an id for each row. None: all are of one query.
+            LightGBM takes them, or an id for each row. None: there is one query.
         mask: truth values of the same shape: True where a document counts. Masked arrays of numpy
             bring their own.
         collection: the grades of all documents that are judged for the query, retrieved or not,
             in any order; of several lists, a list of lists in the same order, or a dict with the
-            same queries. Documents of grade 0 that were retrieved may be left out of it.
+            same queries. Retrieved documents of grade 0 or less may be left out of it.
         n_relevant: how many documents are relevant, retrieved or not, where that is all one knows:
             those that were not retrieved have grade 1. One number for every query, or a list or
             a dict of them.
@@ -155,7 +155,8 @@ def grades(
             queries; more documents relevant in a list than there are; systems with different
             queries.
         OptionError: a top grade that is not a grade, or below a grade, or above 2,147,483,647; a
-            number of relevant documents that is not whole, or beside a collection.
+            number of relevant documents that is not whole, below 0, too large, or beside a
+            collection.
 
     >>> from cranfield import evaluate
     >>> print(evaluate(*grades([5, 2, 4, 0, 1]), "nDCG@5 P@5"), end="")
@@ -207,8 +208,8 @@ def grades(
             ("systems", "Judged: the fewest documents from which every list can come.")
         ]
     if collection is not None:
-        n_added = _add_collection(judged, _lists_by_query(collection, "the collection", queries))
-        text = f", and {format_count(n_added, 'document')} retrieved, of grade 0" if n_added else ""
+        n_extra = _add_collection(judged, _lists_by_query(collection, "the collection", queries))
+        text = f", and {format_count(n_extra, 'document')} retrieved, of grade 0" if n_extra else ""
         sentence_of_code = [("collection", f"Judged: the grades stated for the collection{text}.")]
     elif n_relevant is not None:
         for query, n in _read_counts(n_relevant, queries).items():
@@ -263,7 +264,7 @@ def _read_queries(lists: Any) -> tuple[_GradesOfQuery, Run]:
 def _read_systems(lists: Any) -> tuple[_GradesOfQuery, dict[str, Run]]:
     """Return {query: {document: grade}} and {system: run} of lists of grades.
 
-    A document is called by its grade, numbered where a list has several of that grade.
+    A document is called by its grade, or "unjudged"; a list's second of a grade has a number, too.
     """
     if not isinstance(lists, Mapping) or not lists:
         raise InputError(
@@ -317,13 +318,13 @@ def _add_collection(judged: _GradesOfQuery, collection: Mapping[str, Any]) -> in
     for query in sorted(judged.keys() ^ collection.keys()):
         present, absent = ("list", "collection") if query in judged else ("collection", "list")
         raise InputError(f"query {query!r} has a {present} of grades, and no {absent}")
-    n_added = 0
+    n_extra = 0
     for query, grade_list in collection.items():
         label = _query_label("the collection", query, judged)
-        unretrieved_grades, n_new = _unretrieved_grades(judged[query], grade_list, label)
+        unretrieved_grades, n_extra_of_query = _unretrieved_grades(judged[query], grade_list, label)
         judged[query] |= unretrieved_grades
-        n_added += n_new
-    return n_added
+        n_extra += n_extra_of_query
+    return n_extra
 
 
 def _read_counts(n_relevant: Any, queries: Sequence[str]) -> dict[str, Any]:
@@ -368,7 +369,7 @@ _MAX_RELEVANT = 10_000_000
 
 
 def _lists_by_query(lists: Any, lists_name: str, names: Iterable[str] = ()) -> dict[str, Any]:
-    """Return {query: list}; lists without names get the queries `names`, and then numbers."""
+    """Return {query: list}; a list, or lists, without names get `names`, and then numbers."""
     if isinstance(lists, Mapping):
         return with_text_ids(lists, lists_name)
     if not is_sequence(lists):
@@ -415,7 +416,7 @@ def _unretrieved_grades(
 
 
 def check_lists(qrels: Qrels, run: Run, n_rankings: int) -> None:
-    """Raise InputError unless qrels and run are both lists of ids, and as many of them."""
+    """Raise InputError if only one of qrels and run is lists of ids, or their numbers differ."""
     sides = ("the qrels", qrels), (f"the run {run.name!r}", run)
     for (side_name, side), (second_name, second_side) in (sides, sides[::-1]):
         if side.list_kind == "ids" != second_side.list_kind:

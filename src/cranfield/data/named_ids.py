@@ -1,4 +1,4 @@
-"""Reads a selection of queries, or of documents, of ids, judgments, a run, a table or a file."""
+"""Reads a selection of queries or documents, for `only` and `without`, from data of any kind."""
 
 import os
 from collections.abc import Callable, Iterable, Mapping
@@ -29,9 +29,9 @@ _ROLES = {"queries": "query_id", "docs": "doc_id"}
 class NamedDocuments(NamedTuple):
     """A selection of documents, the same for all queries, or for each query."""
 
-    doc_index: IdIndex | None
+    doc_index: IdIndex | None  # the same for all queries; None: for each query
     query_index: IdIndex | None = None
-    pair_index: PairIndex | None = None
+    pair_index: PairIndex | None = None  # of positions in `query_index`, and documents
 
     def find_rows(self, grouped_block: GroupedBlock) -> Ints:
         """Return each row's position in the selection, -1 if it is not there: (rows,)."""
@@ -70,7 +70,7 @@ class NamedDocuments(NamedTuple):
 def read_named_documents(
     selection: Any, make_run: RunMaker, exclusion_columns: ColumnsLike | None = None
 ) -> NamedDocuments:
-    """Return the documents that ids, judgments, a run, a table, a file or a dict name."""
+    """Return the documents that data of any kind name; for the columns, see `_open_collection`."""
     from cranfield.data.qrels import Qrels
 
     selection = _open_collection(selection, "docs", make_run, exclusion_columns)
@@ -111,7 +111,11 @@ def _open_collection(
     make_run: RunMaker,
     exclusion_columns: ColumnsLike | None = None,
 ) -> Any:
-    """Return the run, the judgments or the ids in a file or a table; other data unchanged."""
+    """Return the run, the judgments or the ids in a file or a table; other data unchanged.
+
+    With `exclusion_columns`, be they empty, it is read as exclusions, by these columns. Raises
+    OptionError for a text that is no file, a file of the other ids, and columns without a table.
+    """
     from cranfield.data.qrels import Qrels, read_qrels
     from cranfield.formats.files import guess_side
     from cranfield.formats.small.listed_ids import read_id_list

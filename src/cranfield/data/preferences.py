@@ -22,12 +22,13 @@ from cranfield.lazy import cached_property
 _BLOCK_ROWS = 512  # of a matrix of documents by documents, at a time
 
 
+# Of which preferences: all, the retrieved and implied ones, or the retrieved ones.
 PreferenceSet = Literal["all", "implied", "retrieved"]
 
 
 @dataclass(eq=False, repr=False)
 class PreferenceCounts(Recordable):
-    """Counts of fulfilled and of possible preferences, for each group or query: (n, ...).
+    """Counts of fulfilled and of possible preferences, for each group or query: (n, 5).
 
     The columns of `counts` are the fulfilled preferences, retrieved, and retrieved or implied;
     then the possible preferences, retrieved, retrieved or implied, and all.
@@ -53,14 +54,14 @@ class Preferences(Recordable):
     Columns of groups have n_groups rows, query after query; `query` (n_groups,) says whose.
     """
 
-    level = "group"
+    level = "group"  # for traces: see `Recordable`
 
     n_queries: int
     query: Ints
     group_counts: PreferenceCounts  # by group
     first_counts: PreferenceCounts  # by group, of the R relevant and the first R other documents
-    first_retrieved_counts: PreferenceCounts  # the same of retrieved documents only
-    count_pairs: Callable[[], PreferenceCounts]  # with a matrix of documents by documents
+    first_retrieved_counts: PreferenceCounts  # by group: see `select_first_retrieved`
+    count_pairs: Callable[[], PreferenceCounts]  # by query; takes documents by documents in memory
     n_relevant: Ints  # by group: documents with a level above 0
     n_relevant_retrieved: Ints
     n_nonrelevant: Ints
@@ -73,7 +74,7 @@ class Preferences(Recordable):
 
     @step_method("query")
     def pairs(self) -> PreferenceCounts:
-        """Return each query's sum over pairs of documents of the share of groups it agrees with."""
+        """Count each query's pairs of documents; fulfilled is the share of groups that agree."""
         return self._pair_counts
 
     @step_method("query")
@@ -94,7 +95,7 @@ class Levels:
     query: Ints  # (n_groups,)
     group: Ints  # (rows,)
     subgroup: Ints  # (rows,) numbered within the group
-    row: Ints  # (rows,) which document: of one query, in the order of the ids
+    row: Ints  # (rows,) of the document in the qrels: of one query, in the order of the ids
     level: Floats  # (rows,)
     names: Sequence[str]  # (n_groups,)
     weight: Floats | None = None  # (n_groups,) of subtopics, adding up to 1 in each query
@@ -198,7 +199,7 @@ class _CircleError(Exception):
 
 
 class _GroupOrder:
-    """The preferences of one group, over its own documents from the highest position down."""
+    """The preferences of one group, over its own documents, from position 0, the best rank, on."""
 
     def __init__(self, position: Ints, subgroup: Ints, level: Floats, n_retrieved: int) -> None:
         self.positions, doc = np.unique(position, return_inverse=True)
@@ -245,7 +246,7 @@ class _GroupOrder:
 
     def select_first_retrieved(self) -> Ints:
         """Return the retrieved relevant documents, and the first other retrieved documents."""
-        # trec_eval: as many as relevant documents retrieved; for subgroups, as all retrieved.
+        # trec_eval: as many as relevant documents retrieved; for subgroups, as all relevant ones.
         n_candidates = self.n_retrieved if self._is_preferred is None else None
         docs = self._select_first(int(self.is_relevant[:n_candidates].sum()))
         return docs[docs < self.n_retrieved]
@@ -304,7 +305,8 @@ def _close_transitively(doc: Ints, subgroup: Ints, level: Floats, n: int) -> Boo
 def _count_pairs(orders: Sequence[_GroupOrder]) -> list[float]:
     """Count a query's pairs of documents with a preference; add up the shares that are fulfilled.
 
-    Shares are added row by row, the retrieved pairs first, as trec_eval does.
+    The counts are in the order of PreferenceCounts' columns. Shares are added row by row, the
+    retrieved pairs first, as trec_eval does.
     """
     if len(orders) == 1:  # a pair is a preference, and agreed with or not
         return orders[0].all_counts

@@ -102,9 +102,9 @@ class Qrels(JudgmentColumns):
         """Write the judgments to a file, in the format that its suffix names, or `format`.
 
         docs/reference/formats.md lists both; .gz, .bz2, .xz, .zst or .lz4 behind the suffix
-        compresses. Read back, they are the same judgments. Raises InputError for an id
-        that the format cannot hold, OptionError for a suffix that names no format; what was there
-        before is then left as it is.
+        compresses. Read back, they are the same judgments, without a stated top grade. Raises
+        InputError for an id that the format cannot hold, OptionError for a suffix that names no
+        format, or one without a place for them; what was there before is then left as it is.
 
         >>> import pathlib, tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -214,7 +214,7 @@ class Qrels(JudgmentColumns):
         """Return n queries, or n judgments, drawn by chance, each as likely as another.
 
         Of judgments, queries without a drawn one are left out. The same seed draws the same.
-        Raises OptionError for more than there are.
+        Raises OptionError for more than there are, and for judgments drawn from groups.
 
         >>> Qrels({f"q{i}": {"d": 1} for i in range(9)}).sample(2).query_ids
         ['q0', 'q3']

@@ -31,7 +31,7 @@ class Rankings(NamedTuple):
     """The rankings of some queries, one after the other, without scores and costs."""
 
     joint_ranking: Ranking
-    rows_of_query: Mapping[str, slice]  # of each query
+    rows_of_query: Mapping[str, slice]  # {query: its rows in the joint ranking}
 
     @classmethod
     def empty(cls, query_ids: Iterable[str]) -> "Rankings":

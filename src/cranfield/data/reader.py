@@ -36,16 +36,16 @@ class QrelsReader:
 
     @property
     def graded(self) -> bool:
-        """See `Judgments.graded`."""
-        numbers = self.rows.extra_roles
-        return "group" in numbers or ("grade" in numbers and self.rows.has_grades)
+        """Whether documents come with grades, as all in groups do: see `Judgments.graded`."""
+        roles = self.rows.extra_roles
+        return "group" in roles or ("grade" in roles and self.rows.has_grades)
 
     def read(self) -> Qrels:
         """Return the judgments."""
         return self.read_part(self.rows)
 
     def read_part(self, rows: Rows, duplicates: Duplicates | None = None) -> Qrels:
-        """Return the judgments of a part of the rows."""
+        """Return the judgments of a part of the rows, by their own `duplicates` if stated."""
         judgments = make_judgments(rows, self.errors, duplicates or self.duplicates)
         if self.chunks is not None:
             from cranfield.data.chunks import map_judgments
@@ -58,7 +58,8 @@ class QrelsReader:
     def first_repeat_error(self, error: DuplicateError, row_parts: Sequence[Rows]) -> Exception:
         """Return the error of the first row of all parts that repeats a document.
 
-        `error` is the error of any part. To find the first row, all parts are read once more.
+        `error` is the error of any part. To find the first row, all parts are read once more,
+        unless `duplicates` lets repeats pass: then `error` is returned.
         """
         if self.duplicates in ("first", "best"):
             return error
@@ -75,16 +76,16 @@ def open_qrels(
     duplicates: Duplicates = "refuse",
     format: str | None = None,  # noqa: A002 - the word for it
 ) -> Qrels | QrelsReader:
-    """Return a reader of judgments; judgments that are in memory already are returned as Qrels.
+    """Return a reader of judgments, but Qrels of what is in memory as Python's objects.
 
-    `qrels` is what `read_qrels` and `Qrels` take.
+    `qrels` is what `read_qrels` and `Qrels` take, or a reader, which is returned.
     """
     if isinstance(qrels, Qrels | QrelsReader):
         return qrels
     check_duplicates(duplicates)
-    is_path = isinstance(qrels, str | os.PathLike) or format is not None
+    reads_files = isinstance(qrels, str | os.PathLike) or format is not None
     rows = read_rows(
-        qrels, Side.QRELS, columns=columns, errors=errors, format=format, is_path=is_path
+        qrels, Side.QRELS, columns=columns, errors=errors, format=format, is_path=reads_files
     )
     reader = QrelsReader(rows, errors, duplicates)
     return reader.read() if reader.is_in_memory else reader

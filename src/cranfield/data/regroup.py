@@ -1,4 +1,4 @@
-"""Regroups rows of queries that come back after others, without sorting all rows."""
+"""Regroups rows of queries that come back after others, all in memory, by hashes of the queries."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -46,7 +46,7 @@ def assign_buckets(queries: Ids, n: int) -> Ints:
 
 
 def sort_by_hash(hashes: Words, n_bits: int = 48) -> Ints:
-    """Return the order of rows by the first `n_bits` bits of their hashes; equal bits keep it."""
+    """Return the order of rows by `n_bits` first bits of their hashes, a multiple of 16; stable."""
     order = np.arange(len(hashes))
     for shift in range(64 - n_bits, 64, 16):  # sixteen bits at a time, which take one pass each
         digits = (hashes >> np.uint64(shift)).astype(np.uint16)
@@ -101,7 +101,7 @@ def regroup_queries(loads: Iterable[Load]) -> Iterator[Load]:
     for block in blocks:
         layout = layout.merge(block.records.layout)
     blocks = [block._replace(records=block.records.change_layout(layout)) for block in blocks]
-    joint_position = None  # the rows' positions in the file, where blocks know them
+    joint_position = None  # the rows' numbers in the input, where blocks know them
     if blocks[0].block.input_row is not None:
         joint_position = np.concatenate([block.block.input_row for block in blocks])
     ends = np.cumsum(np.sum([np.diff(block.bounds) for block in blocks], axis=0))
@@ -116,6 +116,7 @@ def regroup_queries(loads: Iterable[Load]) -> Iterator[Load]:
 
 
 def _sort_into_buckets(load: Load) -> _BucketedBlock:
+    """Return the rows of the block that `load` makes, by bucket, with their positions in it."""
     block = load()
     bucket = assign_buckets(block.query, _N_BUCKETS)
     order = bucket.argsort(kind="stable")
@@ -137,6 +138,7 @@ def _join_buckets(
     left_out: FaultyRows,
     empty: list[bytes],
 ) -> Block:
+    """Return the rows of buckets `begin` to before `end`, each query's together, in their order."""
     block_rows = [slice(int(block.bounds[begin]), int(block.bounds[end])) for block in blocks]
     records = Records.concatenate(
         [block.records.take(rows) for block, rows in zip(blocks, block_rows, strict=True)]

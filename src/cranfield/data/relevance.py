@@ -50,8 +50,8 @@ class Judgments:
     documents: Ids | list[list[str]]  # of each row, or a list for each query
     # (rows,) as `unify_grades` has them, maybe narrowed; of judgments in groups, the best level
     grade: Numbers
-    # Of judgments that are a sample: the columns "stratum" and "probability", as they came. Of
-    # spans, whose names are the documents (see `spans.py`): "start" and "end".
+    # Of judgments that are a sample: "stratum", "probability", "query_probability", as they came.
+    # Of spans, whose names are the documents (see `spans.py`): "start" and "end".
     columns: Mapping[Role, Any] = field(default_factory=dict)
     groups: GroupRows | None = None  # judgments in groups, as they were given
     group_levels: Levels | None = None  # the groups in columns
@@ -70,7 +70,7 @@ class Judgments:
     graded: bool = True  # False: documents came without grades, and all have grade 1
 
     def select_codes(self, codes: Ints, top_grade: float) -> "Judgments":
-        """Return the judgments of some queries, of a collection with this top grade."""
+        """Return the judgments of the queries at `codes`, of a collection with this top grade."""
         ids = select_texts(self.query_ids, codes)
         if self.groups is not None:
             selection = _convert_groups(self.groups.select_queries(ids))
@@ -99,9 +99,10 @@ class Judgments:
 
 
 def make_judgments(rows: Rows, errors: Errors, duplicates: Duplicates = "refuse") -> Judgments:
-    """Return the judgments in `rows`; InputError if there is none.
+    """Return the judgments in `rows`; InputError if there is none, or, of a dict, no query.
 
-    A document has one grade for a query: of several, `duplicates` says which one counts.
+    A document has one grade for a query, or for each of its groups: of several, `duplicates` says
+    which one counts.
     """
     if isinstance(rows, NestedRows):
         return _convert_dict(rows)
@@ -379,7 +380,7 @@ _ALIKE_HINT = "Without grades such rows are alike: 'first' and 'best' count the 
 _ONE_GRADE_HINT = "'once', 'each' and 'joined' are for runs: a judged document has one grade."
 
 
-NO_JUDGMENT = "no judgment"  # the kind of that error
+NO_JUDGMENT = "no judgment"  # the kind of `no_judgment_error`
 
 
 def no_judgment_error(source: str | None, left_out: FaultyRows) -> InputError:
@@ -392,7 +393,7 @@ _MIN_PROBABILITY = 1e-9  # of being judged, so that its inverse is finite in sum
 
 
 def _check_probabilities(block: Block, errors: Errors) -> Block:
-    """Refuse, or leave out, rows whose probability of being judged is not above 0, up to 1."""
+    """Refuse, or leave out, judged rows with a probability that is not above 0, up to 1."""
     for role in ("probability", "query_probability"):
         probability = block.columns.get(role)
         if probability is None:

@@ -1,4 +1,4 @@
-"""Makes several runs, by name, of what a verb takes in the place of one run."""
+"""Makes several runs, by name, of what `evaluate` and others take in the place of one run."""
 
 import os
 from collections.abc import Callable, Mapping

@@ -85,12 +85,12 @@ class Spans:
 
     pattern: re.Pattern[str] | None = None
     judged_spans: JudgedSpans | None = None
-    overlap: float = 0.5
-    dropped_roles: frozenset[Role] = frozenset()
+    overlap: float = 0.5  # the least share of the shorter span with which two spans meet
+    dropped_roles: frozenset[Role] = frozenset()  # columns that documents lack, as of `Chunks`
 
     @classmethod
     def of(cls, pattern: str | re.Pattern[str]) -> "Spans":
-        """Return the spans of a pattern; OptionError if it lacks the group doc, start or end."""
+        """Return the spans of a pattern; OptionError if it is none with doc, start and end."""
         try:
             compiled_pattern = re.compile(pattern)
         except (re.error, TypeError) as error:
@@ -118,7 +118,7 @@ class Spans:
         return "spans"
 
     def prepare_block(self, block: Block, errors: Errors) -> Block:
-        """Return a block whose documents are the names of spans; unchanged without judged spans."""
+        """Return a block of spans by name, documents in "of"; unchanged without judged spans."""
         if self.judged_spans is None:
             return block
         if self.pattern is not None:
@@ -147,7 +147,7 @@ class Spans:
         return judging
 
     def document_ids(self, block: Block) -> Ids:
-        """Return the names of the spans of a run's rows, or the ids without columns: (rows,)."""
+        """Return the names of a run's valid spans; all ids without columns, or judged spans."""
         has_columns = {*self.needed_roles} <= {*block.columns}
         return self.prepare_block(block, "skip").doc if has_columns else block.doc
 
@@ -157,7 +157,8 @@ class Spans:
         """Return a run's block, in which spans that meet a judged span have its name.
 
         Best rank first, a span becomes the judged span that it meets; of several, the span of the
-        highest grade, then of the largest share, then the first. A judged span is met only once.
+        highest grade, then of the largest share, then the first. A judged span is met only once: a
+        span below keeps its own name, marked.
         """
         if self.judged_spans is None:
             return grouped_block

@@ -24,7 +24,7 @@ def novel_first(levels: Levels, query: Ints, alpha: float, rel: float) -> Ints:
     """
     is_relevant = levels.level >= rel
     group = levels.group[is_relevant]
-    docs, row = np.unique(levels.row[is_relevant], return_inverse=True)
+    docs, doc_index = np.unique(levels.row[is_relevant], return_inverse=True)
     is_first = mark_changes(query[docs])
     first_doc, query_number = np.flatnonzero(is_first), np.cumsum(is_first) - 1
     weight = _group_weights(levels)
@@ -34,7 +34,7 @@ def novel_first(levels: Levels, query: Ints, alpha: float, rel: float) -> Ints:
     rank = 0
     while is_unranked.any():
         rank += 1
-        gain = np.bincount(row, (weight * powers(1 - alpha, n_above))[group], len(docs))
+        gain = np.bincount(doc_index, (weight * powers(1 - alpha, n_above))[group], len(docs))
         gain = np.where(is_unranked, gain, -1.0)
         is_best = is_unranked & (gain == np.maximum.reduceat(gain, first_doc)[query_number])
         last_best = np.maximum.reduceat(np.where(is_best, np.arange(len(docs)), -1), first_doc)
@@ -42,20 +42,20 @@ def novel_first(levels: Levels, query: Ints, alpha: float, rel: float) -> Ints:
         is_taken[last_best[last_best >= 0]] = True
         ranks[docs[is_taken]] = rank
         is_unranked &= ~is_taken
-        n_above += np.bincount(group[is_taken[row]], minlength=len(weight))
+        n_above += np.bincount(group[is_taken[doc_index]], minlength=len(weight))
     return ranks
 
 
 def most_first(levels: Levels, query: Ints) -> Ints:
-    """Rank documents by gain in all subtopics: the sum of weights times grades: (n_documents,).
+    """Rank documents by gain in all subtopics: the sum of weights times grades above 0.
 
-    Documents without gain are left out. Arguments and ties as for `novel_first`.
+    Documents without gain are left out. Arguments, ties and shape as for `novel_first`.
     """
     weight = _group_weights(levels)
     worth = weight[levels.group] * np.maximum(levels.level, 0)
-    worth = np.bincount(levels.row, worth, len(query))
-    order = np.lexsort((-np.arange(len(query)), -worth, query))
-    order = order[worth[order] > 0]
+    gain = np.bincount(levels.row, worth, len(query))
+    order = np.lexsort((-np.arange(len(query)), -gain, query))
+    order = order[gain[order] > 0]
     first_position = np.searchsorted(query[order], query[order])
     ranks = np.zeros(len(query), np.int64)
     ranks[order] = np.arange(len(order)) - first_position + 1

@@ -62,7 +62,7 @@ def unretrieved_rows(qrels: Qrels, is_retrieved: Bools, judging: Judging) -> Int
 
 
 def append_docs(ranking: Ranking, docs: Sequence[str]) -> Ranking:
-    """Return a ranking with `docs` at its end, as one tie without a score."""
+    """Return a ranking with `docs` at its end, as one tie without a score; without costs."""
     n_docs, one_per_doc = len(ranking.docs), np.ones(len(docs), np.int64)
     # Of a tie that is cut through, the ranks that are left.
     size = np.minimum(ranking.tie_size, n_docs + 1 - ranking.tie_first)

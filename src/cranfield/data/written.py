@@ -47,6 +47,7 @@ def write_run(
     roles = sort_roles(stored_roles | {ranking_role} if needs_rank else stored_roles)
     tag = (run.tag if form.name == "trec" else None) or run.name
     target = OutputFile(os.fspath(path), Side.RUN, tag)
+    # (rows, rows left out, rows that repeat a document, chunks) of each block.
     block_counts: list[tuple[int, FaultyRows, FaultyRows, int]] = []
 
     def rank_blocks(grouped_blocks: Callable[[], Iterator[GroupedBlock]]) -> Iterator[Block]:
@@ -71,7 +72,7 @@ def write_run(
         run.read_whole_queries(
             roles,
             Judging(duplicates=duplicates),
-            lambda wholes: write_rows(form, target, lambda: rank_blocks(wholes)),
+            lambda grouped_blocks: write_rows(form, target, lambda: rank_blocks(grouped_blocks)),
         )
     return Written(
         sum(n_rows for n_rows, *_ in block_counts),

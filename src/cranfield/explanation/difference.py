@@ -36,14 +36,14 @@ _TOO_DEEP = "the measure takes too many steps one after the other"
 class Part:
     """A document, where each of the two runs has it, and how it changes the difference.
 
-    For "terms": what it adds to each run's value, 0 where it adds nothing, and `change`, right -
-    left. For "moved": the left run's value if the document were where the right one has it
-    (`value`), and `change`, that less the left run's value.
+    For "terms": what it adds to each run's value (`left`, `right`), 0 where it adds nothing, and
+    `change`, right - left. For "moved": the left run's value if the document were where the right
+    one has it, or neither (`value`), and `change`, that less the left run's value. None and 0 else.
     """
 
     document: str
     grade: float | None  # None: unjudged
-    left_rank: int | None  # None: not retrieved
+    left_rank: int | None  # None: not retrieved, or dropped
     right_rank: int | None
     left: float | None = None
     right: float | None = None
@@ -60,9 +60,10 @@ class Difference(Shown):
     - left. "moved" elsewhere, for the `reason` given: each document of the first 100 ranks of
     either run alone is put in the left run at the rank where the right one has it, or taken out.
     These changes do not add up, and with ties="expected" there are none, as a document then has no
-    rank of its own. The greatest comes first. `lengths` are the numbers of documents that the runs
-    retrieved, without those that were dropped, as ranks are. `first_documents` are those among the
-    first ranks of either run: down to the measure's cutoff, if that is no deeper than 20, else ten.
+    rank of its own. `parts` are the documents with a change, the greatest up or down first.
+    `lengths` are the numbers of documents that have a rank in each run: of those retrieved, without
+    those that were dropped. `first_documents` are those among the first ranks of either run: down
+    to the measure's cutoff, if that is 1 to 20, else ten.
 
     >>> from cranfield import explain
     >>> runs = {"a": {"q1": ["d1", "d2"]}, "b": {"q1": ["d3", "d1"]}}
@@ -80,9 +81,9 @@ class Difference(Shown):
     right: float
     parts: Sequence[Part]
     lengths: tuple[int, int]
-    options: Mapping[str, Any]
+    options: Mapping[str, Any]  # of `Judging`, those that are not at their defaults
     notes: Sequence[Note]  # what else to know of the data
-    judged: Sequence[Part]  # documents to show where none makes a difference
+    judged: Sequence[Part]  # judged documents, else others, to show where none makes a difference
     first_documents: Sequence[Part]  # of either run
     reason: str  # why not by terms; empty if by terms
 
@@ -103,11 +104,11 @@ class Difference(Shown):
         """Explain the difference of one query's two values, which are numbers."""
         values = [trace_value(measure, scene) for scene in (left_scene, right_scene)]
         left_value, right_value = (float(value.flat[0]) for value in values)
-        terms = [_TOO_DEEP if is_deep(value) else _find_terms(value) for value in values]
+        outcomes = [_TOO_DEEP if is_deep(value) else _find_terms(value) for value in values]
         ranks = [
             {doc: i for i, doc in enumerate(scene.docs, 1)} for scene in (left_scene, right_scene)
         ]
-        reason = _find_reason(terms, names)
+        reason = _find_reason(outcomes, names)
 
         def make_part(doc: str, **numbers: float) -> Part:
             left_rank, right_rank = (rank_of_doc.get(doc) for rank_of_doc in ranks)
@@ -128,7 +129,7 @@ class Difference(Shown):
                 for doc, value in moves.items()
             ]
         else:
-            a, b = (side.terms for side in terms if isinstance(side, _AddedTerms))
+            a, b = (side.terms for side in outcomes if isinstance(side, _AddedTerms))
             terms_of_doc = ((doc, a.get(doc, 0.0), b.get(doc, 0.0)) for doc in {**a, **b})
             parts = [make_part(doc, left=x, right=y, change=y - x) for doc, x, y in terms_of_doc]
         parts.sort(key=lambda part: -abs(part.change))
@@ -153,8 +154,8 @@ class Difference(Shown):
     def tables(self, limit: int | None = _MAX_ROWS) -> list[Table]:
         """Return the parts as a table, the first `limit` of them (None: all).
 
-        Where there are none, the judged documents, and where each run has them. Below these, the
-        other documents among the first ranks of either run, as far as `limit` goes.
+        Where there are none, the documents of `judged`, and where each run has them. Below these,
+        the other documents among the first ranks of either run, as far as `limit` goes.
 
         Raises OptionError if `limit` is not a whole number of 1 or more.
         """
@@ -179,21 +180,22 @@ class Difference(Shown):
             elif part.value is not None:
                 cells += [f"{part.value:.6f}", f"{part.change:+.6f}"]
             rows.append([*cells, *[""] * (len(header) - len(cells))])
-        values = [format_score(self.measure, value) for value in (self.left, self.right)]
+        value_texts = [format_score(self.measure, value) for value in (self.left, self.right)]
         title = [
-            f"{self.measure}, query {self.query}: {values[1]} ({right_name}) - "
-            f"{values[0]} ({left_name}) = {self.difference:+.4f}"
+            f"{self.measure}, query {self.query}: {value_texts[1]} ({right_name}) - "
+            f"{value_texts[0]} ({left_name}) = {self.difference:+.4f}"
         ]
-        # A table with two labels is not turned on its side.
         rules = frozenset({len(shown_parts)} if shown_parts and extra_parts else ())
         n_extra = len(extra_parts)
         notes = self._sentences(len(shown_parts), n_extra, len(all_extra_parts) - n_extra)
+        # A table with two labels is not turned on its side.
         return [Table(header, rows, [*notes], 2, ruled_rows=rules, title=title)]
 
     def _sentences(self, n_visible: int, n_extra: int, n_hidden: int) -> Iterator[str]:
         """Yield the sentences below the table, and the difference.
 
-        `n_extra` documents that make no difference are shown, `n_hidden` are not.
+        `n_visible` of `parts`, or of `judged`, are shown; of the other first documents, `n_extra`
+        are, `n_hidden` are not.
         """
         if n_extra:
             ending = f"; {n_hidden:,} more are not shown" * bool(n_hidden)
@@ -228,8 +230,8 @@ class Difference(Shown):
         if self.options.get("judged_only"):
             yield "Ranks are those after unjudged documents were dropped."
         yield from option_lines(self.options)
-        values = f"{self.right!r} - {self.left!r}"
-        yield f"{self.names[1]} - {self.names[0]} = {values} = {self.difference!r}"
+        subtraction = f"{self.right!r} - {self.left!r}"
+        yield f"{self.names[1]} - {self.names[0]} = {subtraction} = {self.difference!r}"
 
     def _move_sentence(self) -> str:
         """Return the sentence on the documents that were moved, or on why none was."""
@@ -249,7 +251,7 @@ class Difference(Shown):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain values."""
+        """Return all but `judged` and `first_documents` as plain values."""
         return {
             "query": self.query,
             "measure": str(self.measure),
@@ -265,7 +267,7 @@ class Difference(Shown):
         }
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return a row for each document that makes a difference: all of its Part."""
+        """Return a row for each document that makes a difference: the query and all of its Part."""
         return [{"query_id": self.query, **asdict(part)} for part in self.parts]
 
 
@@ -294,10 +296,14 @@ def _first_documents(left_scene: Scene, right_scene: Scene, measure: Measure) ->
 
 @dataclass(frozen=True)
 class _AddedTerms:
-    """What each document adds to a value, and what is then done to the sum of these terms."""
+    """What each document adds to a value, and the value's steps that must be the same in both runs.
 
-    terms: Mapping[str, float]  # by document
-    common_steps: tuple[tuple[Any, float], ...]  # (operation, constant), the last one first
+    `common_steps` are (operation, constant), the last one first; a sum of two such values is
+    ("both", the number of steps of the first), followed by the steps of each.
+    """
+
+    terms: Mapping[str, float]  # by document, after all steps
+    common_steps: tuple[tuple[Any, float], ...]
 
 
 _NOT_ADDITIVE: Mapping[Any, str] = {
@@ -314,9 +320,9 @@ _OPERATION_TEXTS: Mapping[Any, str] = {
 }
 
 
-def _find_reason(terms: Sequence[_AddedTerms | str], names: Sequence[str]) -> str:
-    """Return why two values do not differ by what documents add to them; empty if they do."""
-    left_terms, right_terms = terms
+def _find_reason(outcomes: Sequence[_AddedTerms | str], names: Sequence[str]) -> str:
+    """Return why two values, of these outcomes of `_find_terms`, do not differ by terms; or ""."""
+    left_terms, right_terms = outcomes
     if isinstance(left_terms, str) or isinstance(right_terms, str):
         return left_terms if isinstance(left_terms, str) else str(right_terms)
     if left_terms.common_steps == right_terms.common_steps:

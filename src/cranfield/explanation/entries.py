@@ -9,14 +9,14 @@ from cranfield.explanation.words import IN_ORDER
 from cranfield.render.numbers import format_short
 from cranfield.render.table import Table
 
-_N_LAST_ROWS = 2  # rows at the end, of a table that is cut
-EMPTY = "(empty)"  # an empty string
-_LABELS = ("group", "rank", "document", "grade", "rank in run")
+_N_LAST_ROWS = 2  # most rows at the end, of a table that is cut
+EMPTY = "(empty)"  # the text for an empty string
+_LABELS = ("group", "rank", "document", "grade", "rank in run")  # in the order of the table
 
 
 @dataclass(frozen=True)
 class Column:
-    """A number for each row; `formula` says how it is made, where the header does not."""
+    """A value for each row; `formula` says how it is made, where the header does not."""
 
     header: str
     values: Sequence[Any]
@@ -25,12 +25,12 @@ class Column:
 
 @dataclass(frozen=True)
 class Total:
-    """What is computed from a column: its sum, first or highest value; or a count of rows."""
+    """What is computed from a column, such as its sum or highest value; or a count of rows."""
 
     symbol: str
     words: str
     values: Sequence[float | str]  # a single one, or one for each group
-    column: str = ""  # the header
+    column: str = ""  # the header; of a count of all rows, empty
     running: Sequence[float] | None = None  # of a sum: how it adds up, row by row
 
     def __str__(self) -> str:
@@ -44,11 +44,11 @@ class Sheet:
     """Rows of a ranking, or the groups of a query, with the columns that matter."""
 
     title: str
-    labels: dict[str, Sequence[Any]]
+    labels: dict[str, Sequence[Any]]  # {name, of `_LABELS`: what names each row}
     columns: list[Column] = field(default_factory=list)
     totals: list[Total] = field(default_factory=list)
     is_sorted: bool = False  # whether its rows are in an order that no run made
-    is_ideal: bool = False  # whether it is an ideal ranking that is used
+    is_ideal: bool = False  # whether it is sorted and used, as `complete_title` finds
     is_used: bool = False  # whether more of it is used than a count
     references: "References" = field(default_factory=dict)  # what it refers to
     title_references: "References" = field(default_factory=dict)  # what its title refers to
@@ -72,14 +72,14 @@ class Sheet:
 
     @property
     def shown_numbers(self) -> Iterator[Any]:
-        """All numbers of the columns and the totals."""
+        """All values of the columns and the totals, sums so far included."""
         for column in self.columns:
             yield from column.values
         for total in self.totals:
             yield from (*total.values, *(total.running or ()))
 
     def to_table(self, limit: int | None, title: Sequence[str], notes: Sequence[str]) -> Table:
-        """Return the sheet as a table; a row in it says how many rows `limit` leaves out."""
+        """Return the sheet as a table: of over `limit` + 1 rows, `limit` and one on the others."""
         columns = [
             (name, _grade_texts(cells) if name == "grade" else cells)
             for name, cells in self._visible_columns()
@@ -93,8 +93,8 @@ class Sheet:
             gap = [hidden_text if name == label else "..." for name in header]
             rows[limit - n_last : len(rows) - n_last] = [gap]
         cells = [["-" if cell is None else to_six_decimals(cell) for cell in row] for row in rows]
-        n_texts = sum(name in self.labels for name in _LABELS[:3])
-        return Table(header, cells, notes, n_texts, title=title)
+        n_labels = sum(name in self.labels for name in _LABELS[:3])
+        return Table(header, cells, notes, n_labels, title=title)
 
     def _visible_columns(self) -> list[tuple[str, Sequence[Any]]]:
         """Return (name, values) of the labels, the columns, and the sums so far of the totals."""
@@ -107,7 +107,7 @@ class Sheet:
         return columns
 
     def rows(self, reserved_names: Sequence[str]) -> list[dict[str, Any]]:
-        """Return {name: value} of each row; a column with a reserved name is renamed."""
+        """Return {name: value} of each row; a reserved name of what is no label is changed."""
         columns = {}
         for name, column in self._visible_columns():
             is_renamed = name in reserved_names and name not in self.labels
@@ -116,7 +116,7 @@ class Sheet:
         return [dict(zip(columns, row, strict=True)) for row in rows]
 
     def complete_title(self) -> None:
-        """Say in the title that an ideal ranking is ideal; of a count alone, drop its order."""
+        """Say in the title that a sorted sheet is ideal; if only counted, drop its order."""
         self.is_ideal = self.is_sorted and self.is_used
         if self.is_ideal:
             self.title = f"the ideal ranking: {self.title}"
@@ -142,7 +142,7 @@ class Sheet:
 
 @dataclass(frozen=True)
 class Line:
-    """A number and how it is computed from others: in words or symbols, then in numbers."""
+    """A value and how it is computed from others: in words or symbols, then in numbers."""
 
     symbol: str
     words: str
@@ -152,10 +152,10 @@ class Line:
     references: "References" = field(default_factory=dict, compare=False, repr=False)
 
     def text(self, *, digits: bool = False) -> str:
-        """Return A = words = numbers = value, with all digits of the value or with six decimals."""
-        value = (str(self.value) or EMPTY) if digits else to_six_decimals(self.value)
-        numbers = self.numbers if len(self.words) > 1 else ""  # A, which is above
-        parts = [self.symbol, self.words, numbers, value]
+        """Return A = words = numbers = value, no part empty or twice; `digits`: value in full."""
+        value_text = (str(self.value) or EMPTY) if digits else to_six_decimals(self.value)
+        numbers = self.numbers if len(self.words) > 1 else ""  # a symbol alone: its line is above
+        parts = [self.symbol, self.words, numbers, value_text]
         return " = ".join(dict.fromkeys(part for part in parts if part))
 
     def to_dict(self) -> dict[str, Any]:
@@ -169,7 +169,7 @@ def _grade_texts(grades: Sequence[float | None]) -> list[str | None]:
 
 
 Section = Sheet | Line
-References = dict[str | Sheet, None]  # in order: the symbols of lines and totals; sheets
+References = dict[str | Sheet, None]  # symbols of lines and totals, and sheets, first used first
 
 
 @dataclass(frozen=True)
@@ -183,7 +183,7 @@ class Worksheet:
     value_line: Line
     is_incomplete: bool = False
     is_deep: bool = False  # and so all of it is left out: it takes too many steps to be written
-    zero_divisions: tuple[str, ...] = ()  # the columns and lines where 0/0 counted as 0
+    zero_divisions: tuple[str, ...] = ()  # names of the columns and lines that divide by 0
 
 
 def order_sections(
@@ -191,7 +191,7 @@ def order_sections(
 ) -> list[Section]:
     """Return the sections that the value refers to, each below those that it refers to itself.
 
-    `sheets` are the rankings' tables; `references` are those of the value.
+    `sheets` are all that were written; `references` are those of the value. Titles are completed.
     """
     # A total that a title refers to gets a table of its own if its table refers to that of the
     # title: else each would have to be above the other.
@@ -210,7 +210,7 @@ def order_sections(
 
 
 def _split_total(sheet: Sheet, symbol: str) -> Sheet:
-    """Take a total out of a sheet; return the sheet of it, with the columns down to its own."""
+    """Take a total out of a sheet; return a sheet of it, with the columns up to its own."""
     total = next(total for total in sheet.totals if total.symbol == symbol)
     headers = [column.header for column in sheet.columns]
     n_columns = headers.index(total.column) + 1 if total.column in headers else 0

@@ -37,7 +37,7 @@ BINARY: Mapping[Any, tuple[str, int]] = {
     np.logical_or: ("or", OR),
     np.bitwise_or: ("or", OR),
 }
-# The operations of truth values.
+# The operations of two inputs that leave truth values as they are, where others take 1 and 0.
 _LOGICAL = {op for op in BINARY if BINARY[op][1] in (AND, OR)} | {np.equal, np.not_equal}
 _FUNCTIONS = {np.minimum: "min", np.maximum: "max", log: "ln", np.absolute: "abs"}
 # How an operation of one input is written, how its input has to bind, and how tightly it binds.
@@ -70,7 +70,8 @@ Label = Callable[[TracedArray], Expression | None]
 class Nodes:
     """Tells which arrays and rankings of one value were made in the same way.
 
-    `is_strict` is as in Record; `is_incomplete` says that the origin of a node is not known.
+    A node is an input of a step. `is_strict` is as in `arrays.trace.Record`; `is_incomplete` says
+    that how a node was made is not known, or cannot be written.
     """
 
     is_strict: bool
@@ -122,11 +123,11 @@ class Nodes:
         return "array", step.op, inputs, owner, values
 
     def name(self, node: TracedArray) -> str:
-        """Return the name that the measure gives an array here, or one made in the same way."""
+        """Return the measure's name of an array, or of one made in the same way; empty if none."""
         return self.name_of_key.get(self.key(node), node.step.name)
 
     def count_uses(self, node: Any) -> None:
-        """Count how often each origin is used among the inputs of a node."""
+        """Count a use of a node and, if it is the first, of each array that it was made from."""
         key = self.key(node)
         self.n_uses[key] = self.n_uses.get(key, 0) + 1
         if node.step.name:
@@ -139,7 +140,7 @@ class Nodes:
 
 @dataclass
 class Frame:
-    """A line or a column that is being written: what it refers to, and whether it divides by 0."""
+    """A line, column or choice of rows being written: its references, whether it divides by 0."""
 
     name: str = ""
     references: dict[Any, None] = field(default_factory=dict)
@@ -150,7 +151,7 @@ class Frame:
 class ExpressionWriter:
     """Writes how an array was made, with signs and brackets, as short as it stays the same.
 
-    `uses_numbers`: numbers are written for symbols, and decide what is left of a condition.
+    `uses_numbers`: the label writes numbers for symbols, and they decide what a condition leaves.
     `frames` are the lines and columns that are being written, each a part of the one before.
     """
 
@@ -167,7 +168,7 @@ class ExpressionWriter:
         return self.write_out(node, label) if expression is None else expression
 
     def write_out(self, node: TracedArray, label: Label) -> Expression:
-        """Return how an array was made, even if it has a name."""
+        """Return how an array was made, even if it has a name: of some of another, only that."""
         op, inputs = node.step.op, node.step.inputs
         if op == ITEM:  # some of an array, in some order
             name = self.nodes.name(node)
@@ -256,14 +257,14 @@ class ExpressionWriter:
         return None
 
     def _is_zero(self, node: Any) -> bool:
-        """Tell whether a node is 0 for every query."""
+        """Tell whether a node is a plain 0, or a product with the constant 0."""
         if isinstance(node, TracedArray):
             op, inputs = node.step.op, node.step.inputs
             return op is np.multiply and any(is_constant(source, 0) for source in inputs)
         return is_constant(node, 0)
 
     def _write_choice(self, condition: Any, yes: Any, no: Any, label: Label) -> Expression:
-        """Return "`yes` if `condition`, else `no`"; in numbers the one of the two that holds."""
+        """Return "`yes` if `condition`, else `no`", or the one that holds, where that is known."""
         condition_text = self.write_operand(condition, label, OR)
         if condition_text in ("yes", "no") or (self.uses_numbers and np.size(condition) == 1):
             return self.write(yes if np.asarray(condition).flat[0] else no, label)
@@ -273,7 +274,7 @@ class ExpressionWriter:
         return Expression(f"{texts[0]} if {condition_text}, else {texts[1]}", LOOSE)
 
     def _write_number(self, node: Any, op: Any, label: Label, min_binding: int) -> str:
-        """Return an input of an operation as a number: a truth value as 1 or 0."""
+        """Return an input of `op` as text: a truth value as 1 or 0, unless `op` is logical."""
         if op not in _LOGICAL and isinstance(node, TracedArray) and is_bool(node):
             text, binding = self._write_choice(node, 1, 0, label)
             return text if binding >= min_binding else f"({text})"
@@ -285,7 +286,7 @@ class ExpressionWriter:
         return text if binding >= min_binding else f"({text})"
 
     def write_constant(self, value: Any) -> str:
-        """Return the text of a number or a string that is the same for all queries and rows."""
+        """Return the text of a constant, the same for all queries and rows; else UNKNOWN_ORIGIN."""
         if isinstance(value, np.ndarray):
             if value.size == 0:
                 return "0"
@@ -302,7 +303,10 @@ class ExpressionWriter:
 
 
 def to_six_decimals(value: Any) -> str:
-    """Return the text of a number: a whole number in full, others with six decimals."""
+    """Return the text of a number: a whole one in full, others with six decimals.
+
+    Below 0.001 it has six significant digits. A truth value is yes or no; a text stays as it is.
+    """
     if isinstance(value, str):
         return value
     if isinstance(value, bool | np.bool_):
@@ -313,7 +317,7 @@ def to_six_decimals(value: Any) -> str:
 
 
 def _write_digits(value: float) -> str:
-    """Return a constant with as many digits as its value needs.
+    """Return a constant with as many digits as its value needs, or as 1 less one that needs few.
 
     >>> _write_digits(0.25), _write_digits(1 - 0.8), _write_digits(1 / 3)
     ('0.25', '1 - 0.8', '0.3333333333333333')

@@ -33,7 +33,7 @@ class Subset(NamedTuple):
 
     source: Any  # the ranking that it was made from
     method: Any
-    argument: Any
+    argument: Any  # 1 if none was passed, as `Ranked.relevant` has it
 
 
 def trace_value(measure: Measure, scene: Scene) -> TracedArray | np.ndarray[Any, Any]:
@@ -56,7 +56,7 @@ def trace_value(measure: Measure, scene: Scene) -> TracedArray | np.ndarray[Any,
 
 
 def _make_file_test(measure: Measure) -> Callable[[str], bool]:
-    """Return a function that tells whether a file holds the code of measures, by its name."""
+    """Return a function that tells, by a file's path, whether its variables name arrays."""
     kernel = measure.definition.kernel
     kernel_file = getattr(kernel, "__code__", _make_file_test.__code__).co_filename
     folders = {os.path.dirname(kernel_file), os.path.dirname(gain.__file__)}

@@ -27,7 +27,7 @@ from cranfield.scoring.scores import Scores, format_score
 # sum; how far its logarithm is from the mean of the logarithms.
 Kind = Literal["missing", "difference", "sum", "logarithm"]
 
-_MAX_TERMS = 4
+_MAX_TERMS = 4  # of a formula, before some are left out
 _MAX_ROWS = 10  # of a table, before the others are left out
 
 
@@ -39,9 +39,9 @@ class QueryPart:
     value: float
     term: float  # what is added up: the value, or ln(max(value, 0.00001)) of a geometric mean
     part: float  # 1 - value, value - mean, value, or term - mean of the terms
-    share: float | None  # of the sum of the parts, 0 to 1, if their sum says something
+    share: float | None  # part / sum of the parts, if that sum says something
     so_far: float | None  # the share of this query and those above it
-    retrieved: int | None
+    retrieved: int | None  # documents, as are the next two
     relevant: int | None  # judged so, retrieved or not
     relevant_retrieved: int | None
     marks: tuple[str, ...]  # what explains the value
@@ -51,11 +51,12 @@ class QueryPart:
 class MeanExplanation(Shown):
     """The value over all queries, as the sum of what its queries contribute.
 
-    `queries` has them all, the most harmful first, of a sum the greatest value first; equal ones
-    are in the order of their ids. Last are those without a relevant document, which no ranking
-    helps, if they have 0, and `kind` is "missing" or "logarithm". `kind` says what their `part` is:
+    `queries` has them all, the most harmful first, of a sum the greatest value first, and where it
+    is not known whether more is better, the farthest from the mean; equal ones are in the order of
+    their ids. Last are those known to have no relevant document, which no ranking helps, if they
+    have 0, and `kind` is "missing" or "logarithm". `kind` says what their `part` is:
 
-    "missing": the measure's best value is 1, and part is 1 - value; share is part / sum of parts.
+    "missing": the measure's best value is 1, and part is 1 - value.
     "difference": part is value - mean, and all parts add up to 0 (up to rounding).
     "sum": the value over all is a sum, and part is the query's own value.
     "logarithm": of a geometric mean; part is ln(max(value, 0.00001)) less the mean of these.
@@ -84,7 +85,7 @@ class MeanExplanation(Shown):
     terms: Sequence[float]  # in the order in which they are added
     queries: Sequence[QueryPart]
     level: float  # the lowest grade that was counted as relevant
-    recipe: Mapping[str, Any]
+    recipe: Mapping[str, Any]  # that of the scores
     notes: Sequence[Note]  # what else to know of the scores
 
     @property
@@ -96,15 +97,15 @@ class MeanExplanation(Shown):
     def of(cls, scores: Scores, measure: Measure | str, least: float = 1) -> "MeanExplanation":
         """Explain one measure's value over all queries.
 
-        NumRet, NumRel and NumRelRet are shown beside it if `scores` has them, and mark queries
-        without results, without relevant documents, or without any of these retrieved; Success at
-        the measure's cutoff marks queries without any of these down to there.
+        NumRet, NumRel and NumRelRet, at its level, are shown beside it if `scores` has them, and
+        mark queries without results, without relevant documents, or without any of these retrieved;
+        Success at the measure's cutoff marks queries without any of these down to there.
 
         Args:
             scores: what `evaluate` returned for one run.
             measure: one that was evaluated.
-            least: the lowest grade above 0, from which on a document is relevant to a measure
-                that has no `rel`.
+            least: the grade from which on a document is relevant to a measure that states none: 1,
+                or where grades are fractions the smallest number above 0.
 
         Raises:
             MeasureError: the measure was not evaluated, or its values are texts.
@@ -232,8 +233,9 @@ class MeanExplanation(Shown):
                 meaning = f"share: (1 - value) / {parts_sum}, the sum of 1 - value of all queries."
             yield Column("share", lambda part: _format_percent(part.share, 1), meaning)
             yield Column("so far", lambda part: _format_percent(part.so_far, 1))
-        level = "" if self.level in (1, SMALLEST_POSITIVE) else f" (of grade {self.level} or more)"
-        count_meaning = f"found: relevant documents{level} that were retrieved, at any rank."
+        is_lowest = self.level in (1, SMALLEST_POSITIVE)
+        level_text = "" if is_lowest else f" (of grade {self.level} or more)"
+        count_meaning = f"found: relevant documents{level_text} that were retrieved, at any rank."
         for name in ("retrieved", "relevant", "relevant_retrieved"):
             if None not in (getattr(part, name) for part in parts):
                 heading, meaning = ("found", count_meaning) if "_" in name else (name, "")
@@ -249,7 +251,7 @@ class MeanExplanation(Shown):
         )
 
     def _lines_below(self, n_visible: int, lines: list[str]) -> list[str]:
-        """Return all lines below the table; `lines` explain its columns."""
+        """Return all lines below a table of `n_visible` queries; `lines` explain its columns."""
         running_share = self.queries[n_visible - 1].so_far
         if self.kind == "missing" and running_share is None:
             lines = ["Nothing is missing: every query has 1.", *lines]
@@ -271,18 +273,18 @@ class MeanExplanation(Shown):
     @property
     def formula(self) -> str:
         """How the value came about: the terms, in the order in which they are added."""
-        terms = list(map(format_number, self.terms))
+        texts = list(map(format_number, self.terms))
         if self.measure.definition.aggregation == "sum":
-            terms = [format_score(self.measure, term) for term in self.terms]
+            texts = [format_score(self.measure, term) for term in self.terms]
         if self.n > _MAX_TERMS:
-            terms = [*terms[: _MAX_TERMS - 2], "...", terms[-1]]
-        sum_text = " + ".join(terms).replace("+ -", "- ")
+            texts = [*texts[: _MAX_TERMS - 2], "...", texts[-1]]
+        sum_text = " + ".join(texts).replace("+ -", "- ")
         if self.kind == "sum":
             return f"sum = {sum_text} = {self.total!r}"
-        average, value = f"({sum_text}) / {self.n}", f"{self.total!r} / {self.n}"
+        division, quotient = f"({sum_text}) / {self.n}", f"{self.total!r} / {self.n}"
         if self.kind == "logarithm":
-            return f"geometric mean = exp({average}) = exp({value}) = {self.value!r}"
-        return f"mean = {average} = {value} = {self.value!r}"
+            return f"geometric mean = exp({division}) = exp({quotient}) = {self.value!r}"
+        return f"mean = {division} = {quotient} = {self.value!r}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as for JSON: every query, and all numbers in full."""
@@ -339,6 +341,7 @@ def _compute_parts(
     return parts, rows[np.argsort(key[rows], kind="stable")]
 
 
+# The parameter of measures that is the lowest relevant grade: others mean something else by `rel`.
 _REL = find_definition("NumRel").parameters["rel"]
 
 
@@ -356,7 +359,8 @@ def _compute_shares(kind: Kind, part: Floats) -> Sequence[Sequence[float | None]
 def _relevance_level(measure: Measure, lowest_grade: float) -> float:
     """Return the lowest grade relevant to the measure, `lowest_grade` if it states none.
 
-    It states none without `rel`, or where grades are fractions of which `rel` is no level.
+    It states none without `_REL`, or where grades are fractions, and so `lowest_grade` is not 1, of
+    which `rel` is no level.
     """
     takes_rel = measure.definition.parameters.get("rel") == _REL
     states_level = takes_rel and (lowest_grade == 1 or measure.fractions == "level")
@@ -367,7 +371,7 @@ def _relevance_level(measure: Measure, lowest_grade: float) -> float:
 def _side_measures(measure: Measure, lowest_grade: float) -> list[Measure]:
     """Return measures that count documents: retrieved, relevant, both; and Success at the cutoff.
 
-    The last is not for a cutoff that depends on the query: "the first R" would say little.
+    The last is only for a cutoff that is the same for all: "the first R" would say little.
     """
     level, cutoff = _relevance_level(measure, lowest_grade), measure.cutoff
     counts = [Measure("NumRet"), Measure("NumRel")(rel=level), Measure("NumRelRet")(rel=level)]
@@ -379,7 +383,7 @@ def _side_measures(measure: Measure, lowest_grade: float) -> list[Measure]:
 def _list_marks(
     counts: Sequence[int | None], measure: Measure, *, judged_only: bool
 ) -> Iterator[str]:
-    """Yield what explains a low value; the counts are values of `_side_measures`."""
+    """Yield what explains a low value; `counts` are values of `_side_measures`, None if unknown."""
     n_retrieved, n_relevant, n_relevant_retrieved, *success = counts
     if n_retrieved == 0:
         yield "no judged results" if judged_only else "no results"

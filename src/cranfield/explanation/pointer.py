@@ -15,13 +15,13 @@ class CommandLine:
     """The files and options of a command line, from which a `cranfield explain` is made."""
 
     qrels: str | None  # None: the file of each system holds judgments, too
-    files: Mapping[str, str]  # the file of each system
+    files: Mapping[str, str]  # {system: file}, of those read from one
     options: Sequence[str]
 
     def write_command(self, systems: Sequence[str]) -> str | None:
         """Return the command with the files of some systems, None if it cannot be pasted.
 
-        That is so if the file of a system is unknown, or a name has control characters.
+        That is so without systems, if the file of one is unknown, or if a word is not printable.
         """
         files = [self.files[system] for system in systems if system in self.files]
         if not files or len(files) < len(systems):
@@ -48,8 +48,8 @@ def use_command_line(command_line: CommandLine) -> Iterator[None]:
 def explain_hint(measure: Measure | str, query: str, systems: Sequence[str] = ()) -> str:
     """Return a sentence on how to see why some systems, the baseline first, differ on a query.
 
-    On the command line it is a command that can be pasted. A name that saved scores have, and that
-    is no measure, is left out.
+    Where `use_command_line` knows the files of `systems`, it is a command that can be pasted. A
+    name that saved scores have, and that is no measure, is left out.
 
     >>> explain_hint("AP", "q 7")
     "Why: cranfield explain ... -m AP --query 'q 7', or explain(..., 'AP', 'q 7') in Python."

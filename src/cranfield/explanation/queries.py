@@ -23,7 +23,7 @@ from cranfield.render.table import Table
 from cranfield.scoring.evaluate import score_runs
 from cranfield.scoring.scores import TIE, Direction, format_score
 
-_MAX_ROWS = 10
+_MAX_ROWS = 10  # of a table, before the others are left out
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class QueryDifferences(Shown):
     left: float  # the value over all queries
     right: float
     queries: Sequence[QueryDifference]
-    options: Mapping[str, Any]
+    options: Mapping[str, Any]  # of `Judging`, those that are not at their defaults
     notes: Sequence[Note]  # what else to know of the scores
 
     @property
@@ -131,13 +131,13 @@ class QueryDifferences(Shown):
         by_ratio = self.measure.definition.aggregation == "geometric"
         rows = []
         for query in shown_queries:
-            values = [format_score(self.measure, value) for value in (query.left, query.right)]
+            texts = [format_score(self.measure, value) for value in (query.left, query.right)]
             change = format_change(query.difference)
             change = change if query.ratio is None else f"x{query.ratio:.4g}"
-            rows.append([query.query_id, *values, change, query.direction])
-        values = [format_score(self.measure, value) for value in (self.left, self.right)]
+            rows.append([query.query_id, *texts, change, query.direction])
+        texts = [format_score(self.measure, value) for value in (self.left, self.right)]
         title = [
-            f"{self.measure}: {values[0]} ({left_name}), {values[1]} ({right_name})",
+            f"{self.measure}: {texts[0]} ({left_name}), {texts[1]} ({right_name})",
             f"{right_name} is worse on {format_query_count(counts['worse'])}, "
             f"better on {counts['better']:,}, the same on {counts['same']:,}",
         ]
@@ -148,7 +148,7 @@ class QueryDifferences(Shown):
         return [Table(header, rows, notes, ruled_rows=frozenset(rules), title=title, n_sentences=1)]
 
     def _row_notes(self, shown_queries: Sequence[QueryDifference], n_changed: int) -> list[str]:
-        """Return the lines below the table: what is better, and how many queries it leaves out."""
+        """Return the lines below the table; `n_changed` queries are worse or better in all."""
         if not n_changed:
             return ["No query changed."]
         lines = []

@@ -26,8 +26,8 @@ class Explanation(QueryValue, Shown):
 
     `worksheet` is the measure's own computation, step by step: tables of documents with the terms
     that are added up, and the numbers computed from them; its last line is the value, to the last
-    bit what `evaluate` returns. Unjudged documents are in its tables, too, where they add nothing;
-    where no table has the first documents retrieved, they are a table before it. Beside it: what
+    bit what `evaluate` returns. Of the first documents, unjudged ones are in its tables, too, where
+    they add nothing; where no table has all the first, they are a table before it. Beside it: what
     of the ranking was not judged; the equal scores whose order mattered; the swap of two ranks
     among the first 100 that improves the value most; the judgment of one unjudged document
     that would raise it most, or lower it.
@@ -43,7 +43,7 @@ class Explanation(QueryValue, Shown):
     # ---- as text --------------------------------------------------------------------------------
 
     def tables(self, limit: int | None = _MAX_ROWS) -> list[Table]:
-        """Return the worksheet's tables, of at most `limit` rows each (None: all of them).
+        """Return the worksheet's tables; of over `limit` + 1 rows, `limit` are shown (None: all).
 
         Raises OptionError if `limit` is not a whole number of 1 or more.
         """
@@ -53,13 +53,13 @@ class Explanation(QueryValue, Shown):
         return [*tables, replace(last_table, notes=notes)]
 
     def _make_tables(self, limit: int | None) -> list[Table]:
-        """Return the tables of the worksheet; lines are above the table that follows them."""
+        """Return the worksheet's tables; lines are below the table they follow, the first above."""
         check_limit(limit)
         tables: list[Table] = []
         definition = self.measure.definition
         variant_text = ", of which this is a variant" * _is_variant(self.measure)
-        value = format_score(self.measure, self.value) or EMPTY
-        lines = [f"{self.measure} = {value}: query {self.query}, run {self.run}"]
+        value_text = format_score(self.measure, self.value) or EMPTY
+        lines = [f"{self.measure} = {value_text}: query {self.query}, run {self.run}"]
         definition_text = f"{definition.formula} ({definition.source})"
         if not definition.formula:
             definition_text = f"its formula and its source are missing here {NO_DOCSTRINGS}"
@@ -74,7 +74,7 @@ class Explanation(QueryValue, Shown):
         return tables
 
     def _add_run_ranks(self, sheet: Sheet) -> Sheet:
-        """Add to an ideal ranking a column with the rank at which the run has each document."""
+        """Add to an ideal ranking, not by group, the run's ranks, if no document was dropped."""
         has_other_ranks = "group" in sheet.labels or self.options.get("judged_only")
         if has_other_ranks or not sheet.is_ideal or "document" not in sheet.labels:
             return sheet
@@ -111,7 +111,7 @@ class Explanation(QueryValue, Shown):
     # ---- for programs ---------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain values, every digit of every number.
+        """Return plain values, as for JSON, with every digit of every number.
 
         A score of a document that is not finite, which JSON does not have, is "inf" or "-inf".
         """
@@ -143,7 +143,7 @@ class Explanation(QueryValue, Shown):
         return list(self.rows()[0])
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return a row for each document of each table, and one for each step that follows.
+        """Return a row for each row of each table, and one for each step that follows.
 
         The columns are query_id, table, group, rank, document and grade, then those of the tables,
         then `step` and `value`: what a column is added up to, and what is computed of that. The
@@ -190,7 +190,7 @@ def _json_score(score: float | None) -> float | str | None:
 
 
 def _is_variant(measure: Measure) -> bool:
-    """Tell whether a parameter changes the formula, and is not named in it."""
+    """Tell whether the formula lacks a changed parameter, `rel` and the unnamed one apart."""
     definition = measure.definition
     return any(
         value != definition.defaults[name]

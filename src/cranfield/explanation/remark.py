@@ -20,7 +20,10 @@ class Remark(Protocol):
     def moved(
         cls, scene: Scene, docs: Sequence[str], measure: Measure, costs: Mapping[str, float] | None
     ) -> Mapping[str, float]:
-        """Return {document: value with it alone at the rank where another run has it}."""
+        """Return {document: value with it alone where another run has it, or without it}.
+
+        `docs` are the other run's, best rank first, `costs` {document: cost}, None without costs.
+        """
 
     def sentences(self, query_value: Any) -> Iterator[str]:
         """Yield the sentences below the tables of a value, a QueryValue."""

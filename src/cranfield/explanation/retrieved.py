@@ -16,7 +16,7 @@ from cranfield.explanation.worksheet import write_worksheet
 from cranfield.measures import Measure
 
 N_FIRST = 10  # ranks to show of a measure that looks at all of them, or at many
-_MAX_CUTOFF = 20
+_MAX_CUTOFF = 20  # the deepest rank to show of a measure that looks no deeper
 _HITS_TITLE = BASES["hits"].words
 _EVERY_TITLE = f"{BASES[Judged.every].words} (-: unjudged, counts as 0)"
 
@@ -24,7 +24,7 @@ _EVERY_TITLE = f"{BASES[Judged.every].words} (-: unjudged, counts as 0)"
 def count_visible(n_docs: int, cutoff: int | None) -> int:
     """Return how many of the documents retrieved are shown, whether they count or not.
 
-    Down to the cutoff, if that is no deeper than rank 20; else, and without one, ten.
+    Down to the cutoff, if that is 1 to 20; else, and without one, ten.
     """
     return min(n_docs, cutoff if cutoff and cutoff <= _MAX_CUTOFF else N_FIRST)
 
@@ -34,7 +34,8 @@ def add_unjudged(sheet: Worksheet, measure: Measure, scene: Scene, k: int) -> Wo
 
     The measure is run once more, with these among the hits, unjudged and of grade 0. Of what comes
     out, everything has to be as it was, except their rows, which then add nothing; else, as where
-    judged documents are counted, the worksheet is returned as it is.
+    judged documents are counted, the worksheet is returned as it is; so it is with steps not known,
+    with groups, with costs and with further columns of hits.
     """
     judged, docs = scene.judged, scene.docs
     is_plain = not (judged.hits.columns or judged.has_groups) and judged.cost is None
@@ -102,7 +103,7 @@ def _total_fields(total: Total, rows: Sequence[int]) -> tuple[object, ...]:
 
 
 def ranking_sheet(docs: Sequence[tuple[int, str, float | None]], n_docs: int, title: str) -> Sheet:
-    """Return the table of the first documents retrieved: (rank, document, grade) of each."""
+    """Return a table of (rank, document, grade), of the first of `n_docs`; `title` is for all."""
     names = ("rank", "document", "grade")
     columns = ([row[i] for row in docs] for i in range(len(names)))
     labels: dict[str, Sequence[Any]] = dict(zip(names, columns, strict=True))

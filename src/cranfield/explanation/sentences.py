@@ -9,11 +9,11 @@ from cranfield.explanation.value import QueryValue, RetrievedDocument
 from cranfield.notes import format_notes
 from cranfield.render.numbers import format_count, format_names, format_short
 
-N_NAMED = 5  # documents, in a sentence
+N_NAMED = 5  # most documents named in a sentence
 
 
 def write_sentences(query_value: QueryValue) -> Iterator[str]:
-    """Yield the sentences below the tables of a query's value, and the value."""
+    """Yield the sentences below the tables of a query's value, grave notes apart, and the value."""
     measure, worksheet = query_value.measure, query_value.worksheet
     yield from format_notes(note for note in query_value.notes if not note.is_grave)
     if worksheet.zero_divisions:
@@ -44,7 +44,7 @@ def write_sentences(query_value: QueryValue) -> Iterator[str]:
 
 
 def _unjudged_sentences(query_value: QueryValue) -> Iterator[str]:
-    """Yield a sentence on the unjudged documents among those that the measure looks at."""
+    """Yield at most a sentence: on what is judged where the measure looks, or on what it drops."""
     n_docs = len(query_value.retrieved)
     k = n_docs if query_value.cutoff is None else query_value.cutoff
     n_seen = min(k, n_docs)

@@ -16,7 +16,7 @@ from cranfield.measures.parameters import Depth
 from cranfield.notes import Note
 from cranfield.scoring.assembly import ideal_ranking_notes
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # the attributes of all remarks
     from cranfield.keywords import RemarkValues
 else:
     RemarkValues = object
@@ -26,8 +26,8 @@ else:
 class RetrievedDocument:
     """A document of the ranking: `grade` is None if it is unjudged.
 
-    `rank` is that before any document was dropped, `score` what the run says; None if it is not
-    ranked by scores.
+    `rank` is that before any document was dropped, `score` what the run says; None if it says none,
+    as where it is not ranked by scores.
     """
 
     rank: int
@@ -48,7 +48,7 @@ class QueryValue(RemarkValues):
     retrieved: Sequence[RetrievedDocument]
     n_relevant: int  # documents of the judgments, retrieved or not; 0 of judgments in groups
     missing: Sequence[tuple[str, float]]  # (document, grade) of those that were not retrieved
-    options: Mapping[str, Any]
+    options: Mapping[str, Any]  # of `Judging`, those that are not at their defaults
     notes: Sequence[Note]  # what else to know of the data
     cutoff: int | None  # the last rank that counts for this query; None: all do
     remarks: Sequence[Remark] = ()  # what extensions know of it; their fields are attributes, too

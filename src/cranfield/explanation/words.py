@@ -20,7 +20,7 @@ OTHER_ROW_TEXTS: Mapping[Any, str] = {
     Ranked.remaining: "{} from here down",
     Ranked.steps: "{} changes below",
 }
-# Columns of their own: what a calculator has no key for, or what comes from other rows.
+# Columns of their own: what is more than plain arithmetic, or what comes from other rows.
 OWN_COLUMN_OPERATIONS = OTHER_ROW_TEXTS.keys() | {
     *(Ranked.at, Ranked.places, log2, log, exp, exp2, powers, power, look_up),
     *(PreferenceCounts.count_fulfilled, PreferenceCounts.count_possible),
@@ -53,9 +53,9 @@ IN_ORDER = ", highest grade first"
 class BaseRanking(NamedTuple):
     """A ranking before any subset was taken from it, in words."""
 
-    words: str  # with {} where phrases about grades are put
+    words: str  # with {} where phrases about grades are put, if not at the end
     is_ideal: bool = False
-    cutoff_position: int | None = None  # among the arguments of the method
+    cutoff_position: int | None = None  # among the arguments of the method, of which 0 is `self`
 
 
 BASES: Mapping[Any, BaseRanking] = {
@@ -75,7 +75,7 @@ BASES: Mapping[Any, BaseRanking] = {
         "places that a document of value may take among equal scores", cutoff_position=2
     ),
 }
-SHORT_NAMES = {"hits": "the ranking's", "ideal": "ideal"}
+SHORT_NAMES = {"hits": "the ranking's", "ideal": "ideal"}  # of a base, before its column's name
 TOTALS = {Ranked.total, Groups.total, Preferences.total}
 AGGREGATE_TEXTS: Mapping[Any, str] = {
     **dict.fromkeys(TOTALS, "sum of {}"),
@@ -110,7 +110,8 @@ def describe_rows(
 ) -> str:
     """Return what the rows of a ranking are, in words.
 
-    `write_number` writes out a number of the query, `write_condition` which rows count.
+    `write_number` writes out a number of the query; `write_condition`, from an array and the
+    ranking of its rows, which of them count, or what they are sorted by.
     """
     phrases: list[str] = []
     for source, method, argument in subset_chain(rows):

@@ -49,7 +49,7 @@ from cranfield.explanation.follow import (
     subset_chain,
 )
 
-_MAX_HEADER = 32  # characters, before a column gets a letter
+_MAX_HEADER = 32  # characters of an expression, before a column gets a letter instead
 
 
 @dataclass
@@ -63,16 +63,16 @@ class _Writer:
     symbol_of: dict[int, str] = field(default_factory=dict)
     # By the key of the ranking; a sheet of groups by ("groups", their id).
     sheets: dict[Any, Sheet] = field(default_factory=dict)
-    # How a sheet's columns refer to a node, by the key of the node.
+    # How a sheet's columns refer to a node, by the sheet and the key of the node.
     labels: dict[tuple[Sheet, int], Expression] = field(default_factory=dict)
-    # The columns by which rows were chosen, by the keys of the condition and of the rows.
+    # The columns by which rows were chosen or sorted, by the keys of the condition and of the rows.
     condition_sheets: dict[tuple[int, int], Sheet] = field(default_factory=dict)
     sections: dict[str, Section] = field(default_factory=dict)  # by symbol
     # The columns and lines that divide by 0.
     divisions_by_zero: dict[str, None] = field(default_factory=dict)
 
     def find_symbol(self, node: TracedArray) -> Expression | None:
-        """Return the symbol of a number of the query; None if it is to be written out."""
+        """Return the symbol of a number of the query, written at first; None: to be written out."""
         key = self.nodes.key(node)
         # Of a column, one number would be shown.
         self.nodes.is_incomplete |= is_ranking(node.step.row_owner)
@@ -91,7 +91,7 @@ class _Writer:
         return Expression(symbol, ATOM)
 
     def write_line(self, node: TracedArray, name: str = "") -> Line:
-        """Return the line of a number of the query, under a name or by the next symbol."""
+        """Return the line of a number, under a name, the formula if it is a symbol, or the next."""
         with self._open_frame() as frame:
             formula = self._write_words(node, self.find_symbol)
             numbers = self._write_numbers(node, formula) if name or not _is_leaf(node) else ""
@@ -110,7 +110,7 @@ class _Writer:
             self.divisions_by_zero[frame.name] = None
 
     def _write_words(self, node: TracedArray, label: Label) -> str:
-        """Return the name of a node, if it has one, and the expression of how it is made."""
+        """Return how a node is made, after its name if it has one; without inputs what it is."""
         step, name = node.step, self.nodes.name(node)
         if step.op in words.GROUP_TEXTS or not step.inputs:
             return name or words.GROUP_TEXTS.get(step.op) or words.WORDS.get(step.op, step.op)
@@ -118,7 +118,7 @@ class _Writer:
         return f"{name} = {text}" if name and text != name else text
 
     def _write_numbers(self, node: TracedArray, formula: str) -> str:
-        """Return the expression of a node with numbers in the place of symbols, if it has any."""
+        """Return the expression of a node with numbers for symbols; empty if `formula` has it."""
 
         def symbol_number(operand: TracedArray) -> Expression | None:
             if self.find_symbol(operand) is None:
@@ -132,7 +132,7 @@ class _Writer:
         return "" if text == formula or formula.endswith(f" = {text}") else text
 
     def _write_total(self, node: TracedArray, key: Any) -> None:
-        """Write into the sheet of some rows what is computed from a column: a sum, a count."""
+        """Write what is computed from a column, or a count, into its sheet; some counts as Line."""
         op, (source, *inputs) = node.step.op, node.step.inputs
         values = node.values.ravel().tolist()
         if (
@@ -179,18 +179,18 @@ class _Writer:
         )
 
     def _write_condition(self, node: TracedArray, rows: Recorder) -> str:
-        """Return the condition on which rows of a ranking count."""
+        """Return the condition on which rows of a ranking count, or what they are sorted by."""
         labels = {"rank": rows.original.rank.tolist(), "grade": row_grades(rows)}
         sheet = Sheet("", labels)
         self.condition_sheets[self.nodes.key(node), self.nodes.key(rows)] = sheet
         return self.expressions.write(node, self._label_columns(sheet, rows)).text
 
     def _label_columns(self, sheet: Sheet, rows: Recorder | None) -> Label:
-        """Return what calls a node by its column in a sheet, which has these rows."""
+        """Return what calls a node by its column in the sheet of some rows; None: of groups."""
         return lambda node: self._find_label(sheet, node, rows)
 
     def _add_condition_columns(self, sheet: Sheet, rows: Recorder) -> None:
-        """Add to a sheet the columns by which its rows were chosen."""
+        """Add to a sheet the columns by which its rows were chosen, the last time, by `where`."""
         subset = next(subset_chain(rows), None)
         if subset is None or subset.method is not Ranked.where:
             return
@@ -278,7 +278,7 @@ class _Writer:
         return node.step.op in BINARY and all(map(self._is_closed, inputs))
 
     def _is_closed(self, node: TracedArray) -> bool:
-        """Tell whether a node is shown by a word, however it was made."""
+        """Tell whether a node has a column of its own, named or not, so that a word shows it."""
         step = node.step
         return (
             bool(self.nodes.name(node)) or not step.inputs or step.op in words.OWN_COLUMN_OPERATIONS
@@ -365,7 +365,7 @@ def _is_leaf(node: TracedArray) -> bool:
 
 
 def _truth_values(node: TracedArray) -> TracedArray:
-    """Return the truth values that a node multiplies by 1; any other node as it is."""
+    """Return the truth values that a node without a name multiplies by 1; any other as it is."""
     if node.step.op is np.multiply and not node.step.name and is_constant(node.step.inputs[1], 1):
         condition: TracedArray = node.step.inputs[0]
         return condition if is_bool(condition) else node

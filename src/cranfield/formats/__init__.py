@@ -56,8 +56,9 @@ def read_rows(
     """Return the rows of a run or of judgments, given in any form: where all reading begins.
 
     `data` is Rows, a dict, a table of any kind, or, with `is_path`, a path or a list of paths.
-    `format` applies to files; None if it is to be detected. Raises InputError for any other data,
-    OptionError for a format or a column that does not exist.
+    `columns` are stated by the user; `errors` is what to do with a row that has a fault. `format`
+    applies to files; None if it is to be detected. Raises InputError for any other data, or without
+    a stated column; OptionError for an unknown format, name in `columns`, or value of `errors`.
     """
     check_errors(errors)
     if columns and isinstance(columns.get(side.word), Mapping):
@@ -94,7 +95,7 @@ def read_rows(
 
 
 def _table_rows(data: Any, side: Side, user_columns: ColumnsLike | None, errors: Errors) -> Rows:
-    """Return the rows of a table in memory, of any kind."""
+    """Return the rows of a table in memory, of any kind; InputError for any other data."""
     if is_table(data):
         library = type(data).__module__.partition(".")[0]
         table = arrow_table(data, side.name_in_errors)
@@ -120,7 +121,7 @@ def _table_rows(data: Any, side: Side, user_columns: ColumnsLike | None, errors:
 
 
 def _are_objects(data: Mapping[Any, Any]) -> bool:
-    """Tell whether a dict has lists of objects: by its first list that is not empty."""
+    """Tell whether a dict has lists of objects: by its first value apart from empty lists."""
     first_list = next((docs for docs in data.values() if not isinstance(docs, list) or docs), None)
     return isinstance(first_list, list) and isinstance(first_list[0], Mapping)
 
@@ -151,7 +152,7 @@ def read_both_sides(
     """Return the judgments and the run in one table, each with its own columns.
 
     `data` is as for `read_rows`; a pipe is read only once. Raises InputError, which names the
-    columns, if the table does not hold both sides.
+    columns if it has any, if the table does not hold both sides.
     """
     columns_of_side = {side: select_side_columns(columns, side) for side in _BOTH_SIDES}
     if is_stream(data):
@@ -210,5 +211,5 @@ def _have_own_columns(qrels_columns: Mapping[str, str], run_columns: Mapping[str
 
 
 def _names_side(side: Side, name_of_role: Mapping[str, str]) -> bool:
-    """Tell whether the documents' column has a name that only such data use."""
+    """Tell whether the documents' column has a name that only data of this side use."""
     return plain_name(name_of_role.get("doc", "")) in COLUMNS["doc"].list_names[side]

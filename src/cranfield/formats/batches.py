@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 class ArrowRows(Rows):
     """The rows of Arrow data: columns that are found by their names in a schema.
 
-    A subclass reads the columns in batches. `source` is the name of the data in errors.
+    A subclass reads the columns in batches. `user_columns` are the columns that the user states,
+    `source` is the name of the data in errors, `title` their form in `description`.
     """
 
     def __init__(
@@ -100,10 +101,10 @@ class ArrowRows(Rows):
             raise InputError("holds no rows", source=self.name)
 
     def blocks(self, roles: Iterable[Role], errors: Errors) -> Iterator[Load]:
-        """Yield the rows in blocks of at most about SIZES.rows rows, to be converted in any thread.
+        """Yield the rows in blocks of about SIZES.rows rows at most, to be converted in any thread.
 
-        No block begins within a query's rows. The rows of a query that continues in the next piece
-        are a separate block, so that only these are copied together. Small batches are combined.
+        No block begins within a query's rows: one with more is one block. The last query of a piece
+        is a separate block, as it may continue in the next: only its rows are copied together.
         """
         import pyarrow as pa
 
@@ -134,7 +135,10 @@ class ArrowRows(Rows):
     def _load(
         self, roles: Sequence[Role], errors: Errors, first_row: int, table: "pa.Table"
     ) -> Block:
-        """Return the block of a table of adjacent rows; the first has the number `first_row`."""
+        """Return the block of a table of adjacent rows; the first has the number `first_row`.
+
+        The table has a column for each role, "query" and "doc" first.
+        """
         arrow_columns = list(map(_join_chunks, table.columns))
         faults = FaultLog(errors)
         is_bad = np.zeros(len(arrow_columns[0]), np.bool_)  # rows with a fault
@@ -210,7 +214,7 @@ def _join_chunks(column: "pa.ChunkedArray") -> "pa.Array":
 
 
 def _cut_by_documents(lists: "pa.Array") -> Iterator[tuple[int, int]]:
-    """Yield (begin, end) of adjacent rows, at least one, whose lists hold about SIZES.rows ids."""
+    """Yield (begin, end) of adjacent rows: one, or more whose lists hold about SIZES.rows ids."""
     flat_lists = flatten_lists(lists)
     ends = np.arange(len(lists)) if flat_lists is None else np.cumsum(flat_lists.n_elements)
     begin = 0
@@ -263,7 +267,7 @@ NUMBER_TYPE = re.compile(_INTEGER_TYPES + r"|halffloat|float|double|bool|decimal
 
 
 def _check_types(schema: "pa.Schema", positions: Mapping[Role, int], source: str) -> None:
-    """Raise InputError unless ids are texts or whole numbers, and other columns are numbers."""
+    """Raise InputError unless ids are texts, bytes or whole numbers, and other columns numbers."""
     import pyarrow as pa
 
     for role, position in positions.items():
@@ -357,7 +361,7 @@ def _take_ids(ids: Ids, rows: Ints) -> Ids:
 
 
 def _take_entries(entries: "pa.Array", rows: Ints) -> "pa.Array":
-    """Return the entries of a dictionary at `rows`."""
+    """Return the entries of a dictionary, or of a column, at `rows`."""
     import pyarrow as pa
 
     indices = pa.Array.from_buffers(pa.int64(), len(rows), [None, pa.py_buffer(rows)])

@@ -1,4 +1,4 @@
-"""Block: some rows of a run or of judgments, in columns; each row knows its line in its source.
+"""Block: some rows of a run or of judgments, in columns, and where each is in its source.
 
 Every format hands its rows on as `Rows`, which yield blocks; `data` makes Qrels and runs of them.
 """
@@ -20,11 +20,11 @@ from cranfield.render.numbers import format_count
 
 LARGEST_GRADE = 2**31 - 1  # so that nothing computed from grades can overflow
 
-Order = Literal["score", "rank", "given"]
-Errors = Literal["strict", "skip"]
+Order = Literal["score", "rank", "given"]  # what a run's documents are ranked by
+Errors = Literal["strict", "skip"]  # a row with a fault is an error, or is left out
 # What is done with a document that occurs twice.
 Duplicates = Literal["refuse", "first", "best", "once", "each", "joined"]
-Keep = Literal["first", "best", "sum"]  # which chunk's score ranks a document
+Keep = Literal["first", "best", "sum"]  # which chunk's score, or the sum of all, ranks a document
 ListKind = Literal["ids", "grades"]  # what the lists of a query hold, where they are plain lists
 # In errors: what to do about a document that occurs twice.
 DUPLICATE_HINT = (
@@ -37,7 +37,7 @@ LIST_DUPLICATE_HINT = (  # where no number shows which of the two is better
 
 
 def duplicate_hint(doc: object, *hints: str) -> str | None:
-    """Return what to do about a document that occurs twice: `hints`, after one about -1 or 0.
+    """Return what to do about a document that occurs twice: `hints`, for -1 and 0 after another.
 
     Tools fill up a list with such an id if they found too few documents: scikit-learn and faiss
     with -1, recommenders with 0.
@@ -98,11 +98,11 @@ class FaultyRows:
         return sum(count for count, _ in self.faults.values()) if self.faults else 0
 
     def first_error(self, kind: str | None = None) -> InputError:
-        """Return the error of the first faulty row, of one `kind` or of all; there must be one."""
+        """Return the error of the first row of a `kind`, else of the kind that was added first."""
         return self.faults[next(iter(self.faults)) if kind is None else kind][1]()
 
     def describe(self, name: str) -> str:
-        """Return how many rows of the table `name` were left out, and why the first one was."""
+        """Return how many rows of the table `name` were left out, and the `first_error`."""
         first = str(self.first_error()).split("\n")[0]
         rows = format_count(self.count, "row")
         return f"{rows} of {name} left out (errors='skip'); the first: {first}"
@@ -160,15 +160,15 @@ class Block:
     """Adjacent rows, as columns: `query` and `doc`, (rows,) ids, and {role: (rows,)} `columns`.
 
     `columns` are those that were requested, ids or numbers. No identifier is empty. If a source
-    keeps a query's rows together, no block begins within them.
+    keeps a query's rows together, no block begins within them. `query` is (0,) if not kept here.
     """
 
     query: Ids
     doc: Ids
     columns: Mapping[Role, Any] = field(default_factory=dict)
-    source: str | Callable[[int], str | None] | None = None  # the file's name, or {row: name}
+    source: str | Callable[[int], str | None] | None = None  # the file's name, or that of a row
     find_line: FindLine = _unknown_line
-    left_out: FaultyRows = field(default_factory=FaultyRows)
+    left_out: FaultyRows = field(default_factory=FaultyRows)  # of the part of the source it is from
     empty_queries: Sequence[bytes] = ()  # queries without rows, as JSON, lists and selections have
     input_row: Ints | None = None  # (rows,) the rows' numbers before they were reordered
 
@@ -176,7 +176,10 @@ class Block:
         return len(self.doc)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what a copy in another process needs: there, the lines of rows are unknown."""
+        """Return what a copy in another process needs: there, the lines of rows are unknown.
+
+        So is the file of each row if there are several.
+        """
         source = None if callable(self.source) else self.source
         return {**self.__dict__, "find_line": _unknown_line, "source": source}
 
@@ -191,7 +194,7 @@ class Block:
         return self.columns.get("rank")
 
     def take(self, rows: Ints | slice) -> "Block":
-        """Return the block of these rows, without `left_out`. A slice must have a start."""
+        """Return the block of rows, a slice with a start; `left_out`, `empty_queries` are empty."""
 
         def to_own_row(row: int) -> int:
             return row + int(rows.start) if isinstance(rows, slice) else int(rows[row])
@@ -208,7 +211,7 @@ class Block:
         )
 
     def select_queries(self, queries: Collection[bytes]) -> "Block | None":
-        """Return the block of the rows of these queries, in their order; None without such rows."""
+        """Return the block of the rows of these queries, in this one's order; None without any."""
         first_row = self.query.find_changes()  # (queries,) of each query's adjacent rows
         boundaries = np.append(first_row, len(self))
         query_ids = self.query.take(first_row).to_list()
@@ -234,7 +237,7 @@ class Block:
     def row_error(
         self, row: int, problem: str, hint: str | None = None, kind: type[InputError] = InputError
     ) -> InputError:
-        """Return an error with the file, the line and the query of a row."""
+        """Return an error with the file and the line of a row, as far as known, and its query."""
         query = decode(self.query[row])
         return kind(problem, hint=hint, query_id=query).locate(*self.locate_row(row))
 
@@ -291,7 +294,7 @@ def _stack_columns(columns: Sequence[Any]) -> Any:
 
 
 class Cells(NamedTuple):
-    """Some rows of a table whose cells hold lists: {role: (rows,) cells}, a list or an Arrow array.
+    """Some rows of a table whose cells may be lists: {role: (rows,)}, a list or an Arrow array.
 
     `faults` is {row: error} of the rows that cannot be read; their cells are None.
     """
@@ -337,7 +340,7 @@ class Rows(ABC):
     is_text: bool = False
     #: The number of rows, if it is known without reading them.
     n_rows: int | None = None
-    #: For dicts: the rows that were left out before reading.
+    #: The rows that were left out before reading, as of a dict.
     left_out: FaultyRows = FaultyRows()
     #: Whether judgments have grades; False if they only list relevant documents.
     has_grades: bool = True
@@ -382,7 +385,10 @@ class Rows(ABC):
 
 
 class MemoryRows(Rows):
-    """A block in memory whose rows come from `source_rows`, perhaps with another description."""
+    """A block in memory whose rows come from `source_rows`.
+
+    The description and the roles may be stated; without score and rank it is then a ranking.
+    """
 
     def __init__(
         self,
@@ -404,7 +410,7 @@ class MemoryRows(Rows):
         self.name_of_role, self.notes = source_rows.name_of_role, source_rows.notes
 
     def blocks(self, roles: Iterable[Role], errors: Errors) -> Iterator[Load]:
-        """Yield the rows as one block, with the requested columns that the block has."""
+        """Yield what loads the rows as one block, with the requested columns that it has."""
         held_columns = self._block.columns
         columns = {role: held_columns[role] for role in roles if role in held_columns}
         yield lambda: replace(self._block, columns=columns)

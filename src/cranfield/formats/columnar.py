@@ -51,7 +51,7 @@ class ColumnarRows(ArrowRows):
             super().__init__(table.schema, side, user_columns, source.name, title)
 
     def read_batches(self, positions: Sequence[int]) -> "Iterator[pa.RecordBatch]":
-        """Yield the columns at these positions, and report their share of the file as progress."""
+        """Yield the columns at these positions, and report progress, in bytes of file or memory."""
         with (
             watch_reading(self.source) as report_bytes,
             _open_table(self.source, self._form) as table,
@@ -66,7 +66,7 @@ class ColumnarRows(ArrowRows):
 
 
 def detect_columnar_format(source: Source, start: bytes) -> ColumnarFormat | None:
-    """Return the format of a Parquet or Arrow file, by its first bytes; None for other files."""
+    """Return the format of a file by its first bytes; None for others, InputError for Feather 1."""
     if start.startswith(FEATHER_1_MAGIC):
         raise InputError(
             "is a Feather file of version 1, which is no longer read",
@@ -77,7 +77,7 @@ def detect_columnar_format(source: Source, start: bytes) -> ColumnarFormat | Non
 
 
 def read_columnar_file(source: Source, form: ColumnarFormat) -> "pa.Table":
-    """Return the table in a Parquet or Arrow file, with all its columns."""
+    """Return the table in a Parquet or Arrow file, with all its columns, no two of one name."""
     import pyarrow as pa
 
     with _open_table(source, form) as table:
@@ -209,7 +209,7 @@ def _write(
 
 
 def _combine_tables(tables: "Iterator[pa.Table]") -> "Iterator[pa.Table]":
-    """Combine tables until they are as large as a row group should be."""
+    """Yield tables combined until they, except the last, are as large as a row group should be."""
     import pyarrow as pa
 
     pending: list[pa.Table] = []

@@ -50,10 +50,11 @@ class Column:
     `names` are its names in various tools: the first name that a table has is used. `list_names`
     are names that only a run, or only judgments, give to a column whose cells may hold several
     documents: so one table can have both; `name_if_lists` means this column only where cells hold
-    lists. `plural` is the name of its values in errors, if the files of one table must either all
-    have the column or all lack it. `partner` is the role of the column that it needs. `stated_name`
-    is its name for users, if that is not the first of `names`. `whole_if_possible`: its numbers are
-    kept as whole numbers if all of them are whole.
+    lists. `is_required`: a table has to have it (grades apart, see `header.may_lack_grades`).
+    `plural` is the name of its values in errors, if the files of one table must either all have the
+    column or all lack it. `partner` is the role of the column that it needs. `stated_name` is its
+    name for users, if that is not the first of `names`. `whole_if_possible`: its numbers are kept
+    as whole numbers if all of them are whole.
     """
 
     sides: tuple[Side, ...]
@@ -240,13 +241,14 @@ NAMES: Mapping[Role, Sequence[str]] = {  # in runs and judgments
     for role, column in COLUMNS.items()
 }
 IDS = tuple(role for role, column in COLUMNS.items() if column.kind == "id")
-FRACTIONS = frozenset(
+FRACTIONS = frozenset(  # the roles whose numbers are always doubles
     role
     for role, column in COLUMNS.items()
     if column.kind == "number" and not column.whole_if_possible
 )
 NO_COLUMN = None  # stated for a role that has no column; without grades, all rows are relevant
 
+# {any name of a role: name of the table's column, its number from 1, or NO_COLUMN}
 ColumnsLike = Mapping[str, str | int | None]
 
 
@@ -294,7 +296,7 @@ def describe_columns(names: Sequence[str], positions: Mapping[Role, int]) -> str
 
 
 INDEX_PREFIX = "__index_level_"  # Arrow's name of a column for a pandas index without a name
-_MOST_NAMES = 100
+_MOST_NAMES = 100  # of columns, in an error
 
 
 def describe_names(names: Sequence[str]) -> str:

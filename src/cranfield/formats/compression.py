@@ -1,4 +1,4 @@
-"""Compression: opens compressed files, which their first bytes, or their names, show to be so."""
+"""Compression: decompresses files by their first bytes, and compresses files by their names."""
 
 import contextlib
 import io
@@ -13,7 +13,7 @@ _MAGIC = {
     b"\x28\xb5\x2f\xfd": "zstd",
     b"\x04\x22\x4d\x18": "lz4",
 }
-_BZ2_BLOCKS = {b"1AY&SY", b"\x17rE8P\x90"}
+_BZ2_BLOCKS = {b"1AY&SY", b"\x17rE8P\x90"}  # the begin of a block, or of the end, behind BZh9
 
 
 def detect_compression(start: bytes) -> str | None:
@@ -33,19 +33,19 @@ class Unclosable(io.RawIOBase):
         self._report_bytes = report_bytes
 
     def readable(self) -> bool:
-        """Whether it can be read."""
+        """Return True, for every file."""
         return True
 
     def writable(self) -> bool:
-        """Whether it can be written."""
+        """Return True, for every file."""
         return True
 
     def seekable(self) -> bool:
-        """Whether any position can be sought."""
+        """Return True, for every file."""
         return True
 
     def seek(self, offset: int, whence: int = 0) -> int:
-        """Go to a position."""
+        """Go to a position, and return it."""
         return self._file.seek(offset, whence)
 
     def readinto(self, buffer: Any) -> int:
@@ -60,7 +60,7 @@ class Unclosable(io.RawIOBase):
 
 
 def decompress(file: IO[bytes], kind: str) -> IO[bytes]:
-    """Return a decompressed view of a compressed file."""
+    """Return a decompressed view of a file; `kind` is what `detect_compression` returned."""
     if kind == "gzip":
         import gzip
 
@@ -82,7 +82,7 @@ def decompress(file: IO[bytes], kind: str) -> IO[bytes]:
 
 
 def compress(file: Any, suffix: str) -> AbstractContextManager[Any]:
-    """Return a context manager that compresses as the suffix of the name says."""
+    """Return a context manager of a file to write, compressed if the suffix of its name says so."""
     if suffix == ".gz":
         import gzip
 

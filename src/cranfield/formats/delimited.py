@@ -3,8 +3,8 @@
 Fields are separated by a comma, a tab, a semicolon or a bar. A field that begins with a quotation
 mark must end with one, and may hold separators, line ends (but no id may) and doubled quotation
 marks; elsewhere a quotation mark is a character like any other. In TSV a record is one line, and a
-quotation mark that its own field does not close is a character, too. Blank lines are skipped; white
-space around a field belongs to it.
+quotation mark that its own field does not close is a character, too. Empty lines are skipped; white
+space around a field belongs to it, but not to a number. Columns stated by number need no header.
 """
 
 import csv
@@ -79,7 +79,7 @@ class DelimitedLines(Lines):
         return f"column {self.column_names[self.position_of_role[role]]!r}"
 
     def find_query(self, line: bytes) -> bytes | None:
-        """Return a line's query, None for a line without data."""
+        """Return a line's query, of a line too short its first field; None for one without data."""
         position = self.position_of_role["query"]
         if b'"' in line:
             fields = _split_line(line, self._separator, len(self.column_names))
@@ -90,7 +90,10 @@ class DelimitedLines(Lines):
         return fields[position]
 
     def find_cut(self, data: Bytes) -> int:
-        """Return where the rows of the last query begin, 0 if all rows have one query."""
+        """Return where the rows of the last query begin, 0 if all rows have one query.
+
+        Raises InputError for a quotation mark that is not closed within LONGEST_LINE bytes.
+        """
         if self._separator == b"\t" or not (data == _QUOTE).any():
             return super().find_cut(data)
         raw = data.tobytes()
@@ -122,7 +125,7 @@ class DelimitedLines(Lines):
         return change
 
     def read_cells(self, raw: bytes, first_line: int) -> Cells:
-        """Return the cells of `list_columns` in a block, whose first line has a number."""
+        """Return the cells of `list_columns` in a block; its first line has number `first_line`."""
         positions = list(map(self.column_names.index, self.list_columns.values()))
         lines = list(self.parse_lines(raw))
 
@@ -176,7 +179,7 @@ class DelimitedLines(Lines):
             begin = n_lines
 
     def _find_broken_id(self, fields: Sequence[bytes]) -> str | None:
-        """Return the name of a column with an id, not a list of ids, that holds a line break."""
+        """Return the name of a column whose id, if no list of ids, holds a line break, or None."""
         for role in ("query", "doc"):
             field = fields[self.position_of_role[role]]
             is_list = bool(self.list_columns) and role == "doc" and is_list_cell(decode(field))
@@ -246,7 +249,7 @@ def _parse_records(
 def _split_tsv_line(line: bytes, n_columns: int) -> list[bytes]:
     """Return the fields of a line of TSV.
 
-    Tabs within quotation marks separate fields unless that gives other than `n_columns` fields. A
+    Tabs within quotation marks separate fields unless there are `n_columns` only if they do not. A
     quotation mark that its own field does not close is a character.
     """
     fields = line.split(b"\t") if line else []
@@ -314,7 +317,10 @@ def _read(separator: bytes | None, file: InputFile) -> DelimitedLines:
 
 
 def _sniff(file: InputFile) -> DelimitedLines | None:
-    """Return the rows of a file whose first line names columns of queries and of documents."""
+    """Return the rows of a file whose first line names queries and documents, or a stated column.
+
+    Of exclusions, lists of other documents will do. None for any other file.
+    """
     if file.has_numbered_columns:
         return None
     file.refuse_long_line()

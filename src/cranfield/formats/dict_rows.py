@@ -26,7 +26,7 @@ from cranfield.options import is_whole_number
 class NestedRows(Rows):
     """The rows of a dict of dicts {query: {document: number}} with text ids.
 
-    With errors="skip", documents without a number are left out.
+    With errors="skip", documents whose number is no score, or no grade, are left out.
     """
 
     description = "dict of dicts"
@@ -99,7 +99,8 @@ class NestedRows(Rows):
 class ListDictRows(Rows):
     """The rows of a dict of lists, {query: [document, ...]}, where a list has a document twice.
 
-    A dict of dicts cannot hold such a list; `duplicates` is applied where its query is ranked.
+    A dict of dicts cannot hold such a list; `duplicates` is applied where the rows are used. In
+    judgments, some queries may have {document: grade}.
     """
 
     description = "dict of lists"

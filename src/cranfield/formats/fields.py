@@ -86,9 +86,9 @@ def choose_fields(
     """Return {public name: field} to read from lists of objects, and the columns as if stated.
 
     `column_names` are the names of all columns, `fields_of_column` has the fields of the columns of
-    objects. The fields belong to the column that is stated for the documents, or has a usual name
-    for several documents, as `recommendations`; or else to the only column of objects in a table
-    without documents.
+    objects. The fields belong to the column that is stated for the documents, or whose field is; or
+    has a usual name for several documents, as `recommendations`; or else to the only column of
+    objects in a table without documents. Without a field for the documents, no field is read.
     """
     if not fields_of_column:
         return {}, user_columns

@@ -29,10 +29,10 @@ from cranfield.formats.write import NotTextError
 from cranfield.notes import Note
 
 _SAMPLE_BYTES = 1 << 16
-_LONGEST_PREFACE = 1 << 24  # blank lines and comments, before the first line of data
+_LONGEST_PREFACE = 1 << 24  # bytes of blank lines and comments, before the first line of data
 
 
-#: Every format by its name, in the order in which formats are shown and tried on a file.
+#: Every format by its name, in the order in which formats are shown; and tried, `magic` first.
 FORMATS: Mapping[str, Format] = {
     file_format.name: file_format
     for formats in (
@@ -52,7 +52,7 @@ FORMAT_OF_SUFFIX = {
 
 
 def format_names(side: Side) -> list[str]:
-    """Return the names of the formats that can hold one side."""
+    """Return the names of the formats that can hold one side, and for judgments the aliases."""
     formats = [file_format for file_format in FORMATS.values() if file_format.capacity(side)]
     aliases = [
         alias for file_format in formats for alias in file_format.aliases if side is Side.QRELS
@@ -141,9 +141,9 @@ class FileRows(Rows):
     is_ranking = _combine_files("is_ranking", all)
 
     def _refuse_mixture(self, rows_of_files: Sequence[Rows]) -> None:
-        """Raise InputError for files of one table that do not have the same columns.
+        """Raise InputError for files of one table of which only some have a column with a `plural`.
 
-        Several files of plain lists are refused, too: their queries are numbered within one file.
+        Several files of lists of ids are refused, too: their queries are numbered within one file.
         """
         for rows, source in zip(rows_of_files, self.sources, strict=True):
             if rows.list_kind == "ids" and len(rows_of_files) > 1:
@@ -198,10 +198,10 @@ def open_files(
     format_name: str | None = None,
     user_columns: ColumnsLike | None = None,
 ) -> FileRows:
-    """Return the rows of a file, a folder, a URL, or of several files as one table.
+    """Return the rows of a file or a URL, or of a folder, a glob or several files as one table.
 
     `format_name`: None if the format is to be detected. Raises OptionError for a format or a column
-    that does not exist. Errors in the files are raised when they are read.
+    that does not exist, InputError without a file. Errors in files are raised when they are read.
     """
     file_format = None
     if format_name is not None:
@@ -240,13 +240,13 @@ def _expand_path(path: str, side: Side) -> list[str]:
 
 
 def _list_folder(path: str, side: Side) -> list[str]:
-    """Return the paths of a BEIR folder's judgments, or of the parts of a table."""
+    """Return the paths of a BEIR folder's judgments, or of a table's parts; InputError without."""
     file_names = _select_visible(os.listdir(path))
     qrels_folder = os.path.join(path, "qrels")
     if side is not Side.RUN and "qrels" in file_names and os.path.isdir(qrels_folder):
         return _list_folder(qrels_folder, side)
-    roots = [os.path.splitext(name) for name in file_names]
-    test_files = [root + suffix for root, suffix in roots if root == "test" and suffix]
+    name_parts = [os.path.splitext(name) for name in file_names]
+    test_files = [root + suffix for root, suffix in name_parts if root == "test" and suffix]
     if side is not Side.RUN and len(test_files) == 1:
         return [os.path.join(path, test_files[0])]
     parquet_paths = []
@@ -279,7 +279,7 @@ def _select_visible(names: Iterable[str]) -> list[str]:
 def _recognize_rows(
     source: Source, side: Side, file_format: Format | None, user_columns: ColumnsLike | None
 ) -> Rows:
-    """Return the rows of a file in the stated format, or as its first bytes and its name say."""
+    """Return the rows of a file in the stated format, or as its first lines and its name say."""
     file = InputFile(source, side, _read_sample(source), user_columns)
     if file_format is None:
         formats = [candidate for candidate in FORMATS.values() if candidate.capacity(side)]
@@ -327,7 +327,10 @@ def _refuse_non_text(source: Source, sample: bytes) -> None:
 
 
 def guess_side(path: Path) -> Side | None:
-    """Return what a file holds, by its name or columns; None if that is unclear, or for no file."""
+    """Return what a file holds, by its name or columns; None if that is unclear, or for no file.
+
+    What cannot be read as judgments is taken for a run.
+    """
     first = local_path(_expand_path(os.fspath(path), Side.QRELS)[0])
     if not os.path.isfile(first):
         return None  # a pipe is not read for this
@@ -336,16 +339,16 @@ def guess_side(path: Path) -> Side | None:
     if "qrels" in name or source.suffix == ".qrels":
         return Side.QRELS
     try:
-        words = _recognize_rows(source, Side.QRELS, None, None).description.split(", ")
+        phrases = _recognize_rows(source, Side.QRELS, None, None).description.split(", ")
     except InputError:
         return Side.RUN
-    if words[0].startswith("JSON: "):  # its numbers may be grades or scores
+    if phrases[0].startswith("JSON: "):  # its numbers may be grades or scores
         return Side.RUN if source.suffix == ".run" else None
-    if words[0].startswith("TREC"):
+    if phrases[0].startswith("TREC"):
         lines = [line.split() for line in _read_sample(source).splitlines() if is_data_line(line)]
         are_qrels = all(len(line) == 4 and INTEGER.fullmatch(line[3]) for line in lines)
         return Side.QRELS if are_qrels else Side.RUN
-    return Side.RUN if words[-1] == "score" and "corpus-id" not in words else Side.QRELS
+    return Side.RUN if phrases[-1] == "score" and "corpus-id" not in phrases else Side.QRELS
 
 
 def read_first_line(source: Source) -> str:
@@ -354,9 +357,9 @@ def read_first_line(source: Source) -> str:
 
 
 def _read_sample(source: Source) -> bytes:
-    """Return the first lines of a file, enough to include a line of data.
+    """Return the first lines of a file, enough to include a line of data, if one comes early.
 
-    A line beyond the greatest length, and a binary file, may be cut off.
+    A line beyond the greatest length, a binary file, and what has no data may be cut off.
     """
     size = _SAMPLE_BYTES
     while True:
@@ -378,7 +381,7 @@ def _read_sample(source: Source) -> bytes:
 
 
 def choose_format(path: Path, format_name: str | None) -> Format:
-    """Return the format in which to write a file: as stated, or as its suffix says."""
+    """Return the format in which to write a file: as stated, as its suffix says, or else "trec"."""
     suffix = Source(path).suffix
     if format_name is None and suffix and suffix not in FORMAT_OF_SUFFIX:
         suffixes = ", ".join(FORMAT_OF_SUFFIX)
@@ -394,8 +397,9 @@ def write_rows(
 ) -> None:
     """Write rows to a file, compressed as its suffix says.
 
-    The blocks of a run have a `rank` where the format needs one, or if there is no score; for JSON,
-    a block holds whole queries. Raises InputError for an identifier that the format cannot hold.
+    `blocks` yields them again at each call. Those of a run have a `rank` where the format needs it,
+    or if there is no score; for JSON, a block holds whole queries. Raises InputError for an id, or
+    a query without judgments, that the format cannot hold.
     """
     if target.side is Side.QRELS and not file_format.holds_empty_queries:
         for block in blocks():
@@ -437,7 +441,7 @@ def write_groups(path: Path, format_name: str | None, groups: GroupRows) -> None
 
 
 def _can_hold(file_format: Format, groups: GroupRows) -> bool:
-    """Tell whether a format has all columns of judgments in groups."""
+    """Tell whether a format can hold all columns that these judgments in groups have."""
     if file_format.qrels is None:
         return False
     roles = file_format.qrels.roles

@@ -16,12 +16,12 @@ class InputFile:
 
     source: Source
     side: Side
-    sample: bytes  # the first lines, with at least one line of data
+    sample: bytes  # the first lines, with a line of data if there is one: see `files._read_sample`
     user_columns: ColumnsLike | None = None
 
     @property
     def has_numbered_columns(self) -> bool:
-        """Whether the user states columns by their numbers."""
+        """Whether the user states a column by its number."""
         return any(isinstance(column, int) for column in (self.user_columns or {}).values())
 
     def refuse_long_line(self) -> None:
@@ -104,7 +104,7 @@ class Format:
     holds_empty_queries: bool = False
 
     def capacity(self, side: Side) -> Capacity | None:
-        """Return which columns of one side it can hold; None if it cannot hold that side."""
+        """Return which columns of a side it can hold, exclusions as qrels; None if it cannot."""
         return self.runs if side is Side.RUN else self.qrels
 
     @property

@@ -127,7 +127,7 @@ def make_table_rows(
 ) -> TableRows:
     """Return the rows of the columns that have a role; columns that may name systems stay, too.
 
-    `convert_column` makes the Arrow column of a role from its position.
+    `convert_column` makes the Arrow column of a role from its position; `title` is as in ArrowRows.
     """
     import pyarrow as pa
 
@@ -167,7 +167,10 @@ def array_rows(
 def _to_arrow_column(
     values: NDArray[Any], name: str, role: Role, side: Side, errors: Errors
 ) -> "pa.Array":
-    """Return an array, (rows,), as an Arrow column; pa.array() of it would import pandas."""
+    """Return an array, (rows,), as an Arrow column; InputError for one of another shape or type.
+
+    pa.array() of it would import pandas.
+    """
     import pyarrow as pa
 
     kind = values.dtype.kind
@@ -261,7 +264,7 @@ def is_sparse(data: object) -> TypeGuard[Sparse]:
 
 
 def sparse_rows(data: Sparse, side: Side) -> TableRows:
-    """Return the stored entries of a sparse matrix, whose rows are queries, columns documents.
+    """Return the rows of the entries of a sparse matrix, whose rows are queries, columns documents.
 
     The ids are the numbers of rows and columns, from 0. Stored zeros count, too.
     """

@@ -84,7 +84,7 @@ class GroupRows(Rows):
         yield self.build_block
 
     def build_block(self) -> Block:
-        """Return the block of all rows, with their subgroups if a group has several."""
+        """Return the block of all rows, levels as "grade"; with subgroups if a group has two."""
         queries, names, docs, numbers, levels = zip(
             *(
                 (query, group, doc, subgroup_number, level)
@@ -133,13 +133,13 @@ def read_group_dict(data: Mapping[Any, Any]) -> GroupRows | None:
 
 
 def _has_groups(docs: object) -> bool:
-    """Tell whether a query has {group: {document: level}}, or a list of such dicts."""
+    """Tell whether a query's first group has {document: level}, or a list of such dicts."""
     first = next(iter(docs.values()), None) if isinstance(docs, MAPPINGS) else None
     return isinstance(first[0] if isinstance(first, list | tuple) and first else first, Mapping)
 
 
 def _check_levels(subgroup: object, location: str) -> dict[str, float]:
-    """Return {document: level} with text ids; InputError for anything else."""
+    """Return {document: level} with text ids; InputError for anything else, or if it is empty."""
     if not isinstance(subgroup, Mapping):
         raise InputError(f"{location}: expected {{document: level}}, got {subgroup!r:.80}")
     if not subgroup:
@@ -157,9 +157,9 @@ def _check_levels(subgroup: object, location: str) -> dict[str, float]:
 def read_group_rows(rows: Rows, errors: Errors, duplicates: Duplicates = "refuse") -> GroupRows:
     """Return judgments in groups from rows with a column of subtopics, or groups of preferences.
 
-    Raises InputError for the first row that is wrong, DuplicateError for a document twice in a
-    group unless `duplicates` says which row counts, InputError for a query whose weights add up to
-    0.
+    Raises InputError for the first row that is wrong, if `errors` are strict; DuplicateError for a
+    document twice in a group (of preferences, a subgroup) unless `duplicates` says which row
+    counts; InputError for a query whose weights add up to 0 or to infinity.
     """
     levels_of_query: dict[str, dict[str, dict[str, dict[str, float]]]] = {}
     weights: Weights = {}
@@ -167,7 +167,6 @@ def read_group_rows(rows: Rows, errors: Errors, duplicates: Duplicates = "refuse
     duplicate_faults = FaultLog("strict" if duplicates not in ("first", "best") else "skip")
     roles = sort_roles(rows.extra_roles)
     level_role = "level" if "level" in roles else "grade"
-    # Judgments whose rows are all relevant have no column of numbers.
     group_word = "group" if level_role == "level" else "subtopic"
     for load in rows.blocks(roles, errors):
         block = load()
@@ -176,14 +175,15 @@ def read_group_rows(rows: Rows, errors: Errors, duplicates: Duplicates = "refuse
         id_columns = [block.query, columns["group"], block.doc]
         id_columns += [columns["subgroup"]] if "subgroup" in columns else []
         ids = zip(*(map(decode, column.to_list()) for column in id_columns), strict=True)
+        # Judgments whose rows are all relevant have no column of numbers.
         level_column = columns[level_role].tolist() if level_role in columns else [1.0] * len(block)
         weight_column = columns["weight"].tolist() if "weight" in columns else [None] * len(block)
         for row, ((query, group, doc, *subgroup_names), level, weight) in enumerate(
             zip(ids, level_column, weight_column, strict=True)
         ):
-            subgroup = "".join(f", subgroup {name!r}" for name in subgroup_names)
-            location = f"{group_word} {group!r} of query {query!r}{subgroup}"
-            levels = levels_of_query.get(query, {}).get(group, {}).get(subgroup, {})
+            subgroup_text = "".join(f", subgroup {name!r}" for name in subgroup_names)
+            location = f"{group_word} {group!r} of query {query!r}{subgroup_text}"
+            levels = levels_of_query.get(query, {}).get(group, {}).get(subgroup_text, {})
             first_weight = weights.get(query, {}).get(group, weight)
             fault, hint = None, None
             if abs(level) > LARGEST_GRADE:
@@ -203,7 +203,7 @@ def read_group_rows(rows: Rows, errors: Errors, duplicates: Duplicates = "refuse
                 duplicate_faults.add("duplicate", make_error, 1, block.find_input_row(row))
                 level = levels[doc] if duplicates == "first" else max(level, levels[doc])
             groups = levels_of_query.setdefault(query, {}).setdefault(group, {})
-            groups.setdefault(subgroup, {})[doc] = level
+            groups.setdefault(subgroup_text, {})[doc] = level
             weights.setdefault(query, {})[group] = weight
     grouping = {
         query: {group: list(subgroups.values()) for group, subgroups in groups.items()}

@@ -1,4 +1,4 @@
-"""Identifiers: the only check of ids of queries, documents and subtopics, for all formats."""
+"""Identifiers: checks ids of queries, documents and subtopics that are objects, for all formats."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any

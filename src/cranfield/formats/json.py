@@ -1,4 +1,4 @@
-"""JSON: reads and writes an object of objects, {query: {document: number}}, or of lists."""
+"""JSON: reads and writes {query: {document: number}}, or lists; has `jsonl` read other objects."""
 
 import json
 import re
@@ -132,7 +132,7 @@ class JsonDictRows(Rows):
         )
 
     def _check_all_at_once(self, members: list[Member], role: Role | None) -> DocumentLists | None:
-        """Return the documents of some queries, and their numbers; None for any fault."""
+        """Return the documents of some queries, and their numbers; None for a fault or lists."""
         expected_type = list if self.is_ranking else dict
         docs_of_queries = [query_docs for _, _, query_docs in members]
         if not all(type(query_docs) is expected_type for query_docs in docs_of_queries):
@@ -281,7 +281,10 @@ def _write(stream: IO[bytes], blocks: Iterable[Block], target: OutputFile) -> No
 
 
 def _list_members(block: Block) -> Iterator[tuple[str, Any]]:
-    """Yield each query with {document: number}, or with its documents, best first."""
+    """Yield each query with {document: number}, or with its documents, by rank if they have one.
+
+    Raises InputError for a document that occurs twice with numbers.
+    """
     docs = list(map(decode, block.doc.to_list()))
     first_row = block.query.find_changes().tolist()
     numbers = None if block.score_or_grade is None else block.score_or_grade.tolist()

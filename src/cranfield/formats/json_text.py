@@ -52,7 +52,7 @@ class Window:
         self._position = 0
         self._value_begin = 0  # the position of the last value
         self._is_at_end = False
-        self.line = 1
+        self.line = 1  # the number of the line at the position
 
     def _read_more(self) -> None:
         """Double the text that is held, or read at least one piece."""
@@ -62,7 +62,7 @@ class Window:
         self._position = 0
 
     def next_character(self) -> str:
-        """Return the next character that is not a blank, "" at the end."""
+        """Skip blanks, and return the next character without reading it, "" at the end."""
         while True:
             match = _BLANK.match(self._text, self._position)
             position = self._position if match is None else match.end()  # it always matches
@@ -97,7 +97,7 @@ class Window:
             )
 
     def read_value(self) -> Any:
-        """Return the value that is next."""
+        """Return the value that is next; InputError if it is not valid JSON."""
         self.next_character()
         while True:
             try:
@@ -137,7 +137,7 @@ class Window:
         )
 
     def text_around(self, position: int | None = None) -> str:
-        """Return the text around a position, or around the next character, in its line."""
+        """Return some text around a position, by default the next character's, in its line."""
         position = self._position if position is None else position
         begin = self._text.rfind("\n", 0, position) + 1
         end = self._text.find("\n", position)

@@ -104,7 +104,7 @@ class JsonLines(Lines):
     def parse_object(
         self, line_number: int, text: bytes, pairs: Iterable[tuple[str, Any]]
     ) -> DataLine:
-        """Return an object, as pairs (name, value), as a line with the fields of the columns."""
+        """Return an object, as pairs (name, value), as a line of this number, with its fields."""
         fields: list[bytes] = []
         try:
             for role, column_name in self.name_of_role.items():
@@ -119,7 +119,7 @@ class JsonLines(Lines):
         return DataLine(line_number, text, fields)
 
     def read_cells(self, raw: bytes, first_line: int) -> Cells:
-        """Return the cells of `list_columns` in a block, whose first line has a number."""
+        """Return the cells of `list_columns` in a block; its first line has number `first_line`."""
         lines = [(i, line) for i, line in enumerate(raw.split(b"\n"), first_line) if line.strip()]
 
         def find_line(row: int) -> tuple[int, str]:
@@ -250,6 +250,7 @@ class JsonList(JsonLines):
         """Yield the rows in blocks."""
         roles = tuple(roles)
         position = self.position_of_role["query"]
+        query = slice(position, position + 1)  # a faulty line has no fields
         lines: list[DataLine] = []
         for line_number, row in self._read_elements(self.source):
             text = _excerpt(row).encode("utf-8", "replace")
@@ -260,7 +261,7 @@ class JsonList(JsonLines):
                 pairs = list(row.items()) if isinstance(row, dict) else row
                 line = self.parse_object(line_number, text, pairs)
             is_full = len(lines) >= SIZES.rows and line.fields
-            if is_full and lines[-1].fields[position:] != line.fields[position:]:
+            if is_full and lines[-1].fields[query] != line.fields[query]:
                 find_line = _make_line_finder(lines)
                 yield partial(self.build_block_of_lines, lines, roles, find_line, errors)
                 lines = []
@@ -326,7 +327,7 @@ def _parse_object(line: bytes) -> dict[str, Any] | DuplicatePairs:
 
 
 def _parse_id(cell: Any, name: str) -> bytes:
-    """Return an id's bytes, from a string or from the digits of a whole number."""
+    """Return an id's bytes, from a string or the digits of a whole number; else InputError."""
     is_text = not isinstance(cell, NumberText) or _INTEGER.fullmatch(cell)
     encoded_id = encode_id(cell) if is_text else None
     if encoded_id is None:

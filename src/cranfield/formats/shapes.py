@@ -183,8 +183,8 @@ def find_form(data: Any) -> tuple[int, str] | None:
     None for what is not in one or two dimensions, or holds anything else.
     """
     if isinstance(data, np.ndarray) and data.dtype != object:
-        is_known = data.ndim in (1, 2) and data.dtype.kind in "biuf"
-        return (data.ndim, data.dtype.kind.replace("u", "i")) if is_known else None
+        holds_numbers = data.ndim in (1, 2) and data.dtype.kind in "biuf"
+        return (data.ndim, data.dtype.kind.replace("u", "i")) if holds_numbers else None
     if not isinstance(data, list | np.ndarray) or len(data) == 0:
         return None
     rows = [*data]
@@ -264,11 +264,11 @@ def note_unstored_zeros(qrels: Any, run: Any) -> tuple[Note, ...]:
     """
     if not (is_sparse(qrels) and is_sparse(run)):
         return ()
-    judged, scored = qrels.tocoo(), run.tocoo()
+    judgments, run_entries = qrels.tocoo(), run.tocoo()
     if judged.shape != scored.shape:
         return ()
     judged_cells, scored_cells = (
-        cells.row.astype(np.int64) * cells.shape[1] + cells.col for cells in (judged, scored)
+        cells.row.astype(np.int64) * cells.shape[1] + cells.col for cells in (judgments, run_entries)
     )
     lacks_score = judged.row[~np.isin(judged_cells, scored_cells)]
     n_rows = len(np.intersect1d(lacks_score, scored.row[scored.data < 0]))
@@ -307,7 +307,7 @@ def strip_padding(
         n_fillers += len(fillers)
         if {*fillers} > {-1}:
             raise InputError(
-                f"-1 fills up some lists, and stands between ids in {ids!r:.80}",
+                f"-1 fills up some lists, and is between ids in {ids!r:.80}",
                 source=side.name_in_errors,
                 hint="Leave it out: [[i for i in row if i != -1] for row in ids].",
             )

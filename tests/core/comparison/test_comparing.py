@@ -1033,6 +1033,14 @@ def test_queries_that_do_not_change_are_left_out_and_worse_ones_come_first() -> 
     ]
 
 
+def test_changes_of_all_pairs_need_the_other_system() -> None:
+    scores = {name: {"q1": 0.5, "q2": score} for name, score in [("a", 0.25), ("b", 0.5)]}
+    comparison = compare(scores, all_pairs=True)
+    with pytest.raises(OptionError, match="state one of the systems a, b"):
+        comparison.changes("b")
+    assert comparison.changes("b", "a") == {"q2": 0.25}
+
+
 def test_queries_that_change_go_by_what_is_better_and_by_what_is_compared() -> None:
     fewer = {
         name: {"LastRel": system_values} for name, system_values in changing(12, 0.3, -0.1).items()

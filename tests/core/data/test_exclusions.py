@@ -10,6 +10,7 @@ from helpers.commands import invoke
 
 from cranfield import InputError, OptionError, Run, evaluate, read_run
 from cranfield.errors import CranfieldWarning, NothingSharedError
+from cranfield.formats.block import SIZES
 
 SCORES = {"0": {"x": 0.9, "a": 0.8, "y": 0.7}, "1": {"x": 0.9, "b": 0.8}}
 WITHOUT_X = {"0": {"a": 0.8, "y": 0.7}, "1": SCORES["1"]}
@@ -173,6 +174,17 @@ def test_the_command_warns_if_nothing_was_removed(tmp_path: Path) -> None:
     message, lines = convert(tmp_path, "--without", str(path))
     assert f"warning: {path}: 0 of 5 rows" in message
     assert lines == SCORES
+
+
+def test_rows_of_a_query_that_comes_back_are_counted_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(SIZES, "rows", 4)
+    rows = [(f"q{i % 3}", f"d{i}", -float(i)) for i in range(12)]
+    with pytest.warns(CranfieldWarning, match="0 of 12 rows removed"):
+        Run(rows).without({"q1": ["d0"]})
+    notes = Run(rows).without({"q1": ["d1"]}).rows.notes
+    assert [note.text for note in notes] == ["1 of 12 rows removed: 11 of 12 rows left."]
 
 
 def test_results_say_how_many_rows_were_removed(run: Run) -> None:

@@ -321,7 +321,7 @@ def test_minus_1_that_fills_up_lists_is_left_out_and_told() -> None:
 
 
 def test_minus_1_between_ids_is_refused_and_beside_other_numbers_below_0_is_an_id() -> None:
-    with pytest.raises(InputError, match="stands between ids in"):
+    with pytest.raises(InputError, match="is between ids in"):
         evaluate([[5, 9]], [[9, -1, 4, -1]], "AP")
     assert evaluate([[-7, -1]], [[-5, -1]], "RR")["RR"] == 1 / 2
     assert evaluate([["-1"]], [["5", "-1"]], "RR")["RR"] == 1 / 2

@@ -1,5 +1,6 @@
 """Rows whose queries come back, as records: any ids, any batches, the same bits and order."""
 
+import json
 import random
 from itertools import pairwise
 from pathlib import Path
@@ -171,3 +172,15 @@ def test_files_with_and_without_scores_that_are_whole_are_dealt_alike(tmp_path: 
         "a": 1 / 2,
         "b": 1,
     }
+
+
+def test_a_json_list_is_cut_between_queries(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SIZES, "rows", 2)
+    path = tmp_path / "run.json"
+    rows = [{"query_id": f"q{i // 5}", "doc_id": f"d{i}", "score": 9.5 - i} for i in range(10)]
+    path.write_text(json.dumps(rows))
+    scores = evaluate({"q0": {"d1": 1}, "q1": {"d9": 1}}, path, "RR")
+    assert scores.per_query("RR") == {"q0": 1 / 2, "q1": 1 / 5}
+    assert "apart" not in codes(scores.notes)  # read in one pass
