@@ -145,7 +145,9 @@ def _find_places(cells: Cells, groups: Any, row_names: list[str] | None) -> _Pla
             hint="Leave groups out.",
         )
     n_cells, group_cells = len(cells.values), _list_groups(groups)
-    are_whole_numbers = all(isinstance(group, int) and not isinstance(group, bool) for group in group_cells)
+    are_whole_numbers = all(
+        isinstance(group, int) and not isinstance(group, bool) for group in group_cells
+    )
     total = sum(group_cells) if are_whole_numbers else None
     if are_whole_numbers and len(group_cells) == n_cells and {*group_cells} == {1}:
         raise InputError(

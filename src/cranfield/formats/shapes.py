@@ -264,14 +264,15 @@ def note_unstored_zeros(qrels: Any, run: Any) -> tuple[Note, ...]:
     """
     if not (is_sparse(qrels) and is_sparse(run)):
         return ()
-    judgments, run_entries = qrels.tocoo(), run.tocoo()
-    if judged.shape != scored.shape:
+    labels, scores = qrels.tocoo(), run.tocoo()
+    if labels.shape != scores.shape:
         return ()
-    judged_cells, scored_cells = (
-        cells.row.astype(np.int64) * cells.shape[1] + cells.col for cells in (judgments, run_entries)
+    label_cells, score_cells = (
+        entries.row.astype(np.int64) * entries.shape[1] + entries.col
+        for entries in (labels, scores)
     )
-    lacks_score = judged.row[~np.isin(judged_cells, scored_cells)]
-    n_rows = len(np.intersect1d(lacks_score, scored.row[scored.data < 0]))
+    lacks_score = labels.row[~np.isin(label_cells, score_cells)]
+    n_rows = len(np.intersect1d(lacks_score, scores.row[scores.data < 0]))
     if not n_rows:
         return ()
     verb = "row has" if n_rows == 1 else "rows have"
