@@ -1,6 +1,7 @@
 """Shapes: tells what an object holds by its first elements, and rewrites it into a plain form."""
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -138,12 +139,7 @@ def hold_labels_and_scores(labels: Any, scores: Any) -> bool:
     They are two arrays of two dimensions, or lists of lists, with scores that are not whole
     numbers. Raises InputError where they may be something else, or one query alone.
     """
-    matrices = as_array(labels), as_array(scores)
-    are_arrays = all(matrix is not None for matrix in matrices)
-    forms = [
-        find_form(data if matrix is None else matrix)
-        for data, matrix in zip((labels, scores), matrices, strict=True)
-    ]
+    forms = find_form(labels), find_form(scores)
     if None in forms:
         return False
     (label_dimensions, _), (score_dimensions, score_kind) = filter(None, forms)
@@ -159,10 +155,10 @@ def hold_labels_and_scores(labels: Any, scores: Any) -> bool:
             "ids of queries). Both are given on with an asterisk: evaluate(*grades(...), ...).",
         )
     if not has_fractions:
-        if are_arrays and matrices[0].shape == matrices[1].shape:  # type: ignore[union-attr]
+        shapes = {getattr(as_array(data), "shape", None) for data in (labels, scores)}
+        if len(shapes) == 1 and None not in shapes:
             raise InputError(
-                f"two arrays of shape {matrices[0].shape}, the second of whole numbers: "  # type: ignore[union-attr]
-                "scores, or ids?",
+                f"two arrays of shape {shapes.pop()}, the second of whole numbers: scores, or ids?",
                 hint="Grades and scores of the same documents: grades(y_true, scores=y_score); "
                 "ids: y_true.tolist(), y_score.tolist().",
             )
@@ -177,38 +173,25 @@ def hold_labels_and_scores(labels: Any, scores: Any) -> bool:
 
 
 def find_form(data: Any) -> tuple[int, str] | None:
-    """Return the dimensions, 1 or 2, of numbers in arrays or lists, and their kind as in numpy.
+    """Return the dimensions, 1 or 2, of numbers in an array or lists, and their kind as in numpy.
 
-    The kind is "f" where any is a fraction or a null, else "i", or "b" if all are truth values.
-    None for what is not in one or two dimensions, or holds anything else.
+    The kind is "f" where a number is a fraction or None, "b" where all are truth values, else "i".
+    None for what is empty, has other dimensions, or holds anything else.
     """
-    if isinstance(data, np.ndarray) and data.dtype != object:
-        holds_numbers = data.ndim in (1, 2) and data.dtype.kind in "biuf"
-        return (data.ndim, data.dtype.kind.replace("u", "i")) if holds_numbers else None
-    if not isinstance(data, list | np.ndarray) or len(data) == 0:
-        return None
-    rows = [*data]
-    n_dimensions = 2 if any(isinstance(row, list | np.ndarray) for row in rows) else 1
-    if n_dimensions == 2:
-        if not all(isinstance(row, list | np.ndarray) for row in rows):
+    array = as_array(data)
+    n_dimensions = 0 if array is None else array.ndim
+    if array is None and isinstance(data, list) and data:
+        is_nested = isinstance(data[0], list | np.ndarray)
+        n_dimensions = 1 + is_nested
+        try:
+            cells = chain.from_iterable(data) if is_nested else data
+            array = np.array([np.nan if cell is None else cell for cell in cells])
+        except (TypeError, ValueError):  # some rows are none, or lists of several lengths
             return None
-        types = {type(cell) for row in rows for cell in (row if len(row) else ())}
-    else:
-        types = {*map(type, rows)}
-    kinds = {_KIND_OF_TYPE.get(cell_type, _numpy_kind(cell_type)) for cell_type in types}
-    if not kinds or not kinds <= {"b", "i", "f"}:
+        n_dimensions = n_dimensions if array.ndim == 1 else 0
+    if array is None or n_dimensions not in (1, 2) or array.dtype.kind not in "biuf":
         return None
-    return n_dimensions, max(kinds, key="bif".index)
-
-
-_KIND_OF_TYPE = {bool: "b", int: "i", float: "f", type(None): "f"}
-
-
-def _numpy_kind(cell_type: type) -> str:
-    """Return the kind of a type of numpy's numbers; nothing for another type."""
-    if not issubclass(cell_type, np.generic):
-        return ""
-    return np.dtype(cell_type).kind.replace("u", "i")
+    return (n_dimensions, array.dtype.kind.replace("u", "i")) if array.size else None
 
 
 def may_be_rows(lists: Any) -> bool:
