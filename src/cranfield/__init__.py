@@ -69,6 +69,8 @@ _NAMES = {
     "extensions.tools.side_by_side": "SideBySide conventions",
     "extensions.scale.tally": "Tally Totals",
 }
+# Measures by the names that others give them, of which `import *` takes these.
+_USUAL_NAMES = "MAP MRR NDCG F1 HitRate Precision Recall precision recall"
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 if TYPE_CHECKING:  # "as" says to type checkers that a name is public
@@ -216,4 +218,4 @@ else:
         from cranfield.measures import definitions
 
         measures = (definition.name for definition in definitions())
-        return sorted(["__version__", *_HOME, *measures])
+        return sorted(["__version__", *_HOME, *measures, *_USUAL_NAMES.split()])

@@ -62,7 +62,7 @@ class Note:
 
 
 def read_note(document: Any) -> Note | None:
-    """Return the note of a dict as `to_dict` returns it, read from a file; None for another dict.
+    """Return a Note with the code, severity, text and queries of a dict from `to_dict`; else None.
 
     >>> read_note(Note("ties", "info", "2 documents are tied.").to_dict()).code
     'ties'
@@ -116,9 +116,9 @@ def merge_notes(
 ) -> list[Note]:
     """Return each note once, with the sources that it applies to.
 
-    `notes_with_source` has (source, note); a source without a name is not mentioned, nor are the
-    sources of a note that applies to all `n_sources`. Of more than three, the others are counted.
-    Notes on ties become one.
+    `notes_with_source` has (source, note); sources are not mentioned if none has a name (all ""),
+    nor if a note applies to all `n_sources`. Of more than three, the others are counted. Several
+    notes on ties become one for each rule, last; where one is a warning, the others are left out.
 
     >>> note = Note("ties", "info", "2 documents are tied.")
     >>> [str(merged) for merged in merge_notes([("a", note), ("b", note)])]
@@ -130,24 +130,26 @@ def merge_notes(
     for source, note in notes_with_source:
         sources.setdefault(note, []).append(source)
     ties = [note for note in sources if not note.is_grave and re.fullmatch(_TIES, note.text)]
-    is_joint = dict.fromkeys(sources, False)
-    if sum(len(sources[note]) for note in ties) > 1:
-        is_joint |= dict.fromkeys(ties, True)
+    is_warned = any(note.code == "ties" and note.is_grave for note in sources)
+    is_joint = is_warned or sum(len(sources[note]) for note in ties) > 1
+    joint_ties = dict.fromkeys(ties if is_joint else ())
     merged_notes = [
         note.add_source(join_names(names)) if any(names) and len(names) != n_sources else note
         for note, names in sources.items()
-        if not is_joint[note]
+        if note not in joint_ties
     ]
-    return [*merged_notes, *_join_ties((sources[note], note) for note in sources if is_joint[note])]
+    shown_ties = () if is_warned else joint_ties
+    return [*merged_notes, *_join_ties((sources[note], note) for note in shown_ties)]
 
 
 RANK_ORDERS_TIES = "--order rank takes the rank column."
+# The text of a note on ties: its groups are the place, the rule and the remedy.
 _TIES = r"[\d,]+ documents are tied(.*?): (.*?)(?:, descending)?\.( --.*)?"
 MAX_WIDTH = 80  # characters of a line, where possible
 
 
 def _join_ties(names_and_notes: Iterable[tuple[Sequence[str], Note]]) -> Iterator[Note]:
-    """Yield one note for all notes on ties with the same rule, the sources with most ties first."""
+    """Yield one note for all notes on ties of the same place and rule, most ties first."""
     counts_of_rule: dict[str, dict[str, int]] = {}
     remedy_of_rule: dict[str, str] = {}
     for names, note in names_and_notes:
@@ -178,7 +180,7 @@ def warn_about(notes: Iterable[Note]) -> None:
 
 
 def _caller_level() -> int:
-    """Return how far above `warn_about` the first frame is that is not of this package."""
+    """Return the level (1: `warn_about`, 2: its caller) of the first frame outside the package."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         level, frame = level + 1, frame.f_back

@@ -46,12 +46,12 @@ Check = Callable[[Any], Any]
 
 
 def is_whole_number(candidate: object) -> bool:
-    """Tell whether an object is a whole number, and no bool."""
+    """Tell whether an object is an integer of Python or NumPy, and no bool."""
     return isinstance(candidate, int | np.integer) and not isinstance(candidate, bool)
 
 
 def finite_number(candidate: object) -> int | float | None:
-    """Return a number as an int or a float; None for any other value, infinity and truth values.
+    """Return a number as an int or a float; None for a truth value and what is not finite or real.
 
     >>> [finite_number(candidate) for candidate in (2, 0.5, True, "2", float("nan"))]
     [2, 0.5, None, None, None]
@@ -66,7 +66,7 @@ def finite_number(candidate: object) -> int | float | None:
 
 
 def number_check(lowest: float = -math.inf, highest: float = math.inf) -> Check:
-    """Return a check for numbers from `lowest` to `highest`, both included."""
+    """Return a check for numbers from `lowest` to `highest`, both included; they become float."""
     expectation = f"a number from {lowest:g} to {highest:g}"
     if highest == math.inf:
         expectation = "a number" if lowest == -math.inf else f"a number of at least {lowest:g}"
@@ -74,7 +74,7 @@ def number_check(lowest: float = -math.inf, highest: float = math.inf) -> Check:
 
 
 def whole_check(lowest: int, highest: int | None = None) -> Check:
-    """Return a check for whole numbers from `lowest` to `highest`, both included."""
+    """Return a check for whole numbers from `lowest` to `highest`, both included; 2.0 is one."""
     expectation = f"a whole number of at least {lowest}"
     if highest is not None:
         expectation = f"a whole number from {lowest} to {highest:,}"
@@ -114,7 +114,7 @@ def share_check(upper: float = 1.0) -> Check:
 def _make_number_check(
     expectation: str, number_type: type[int] | type[float], is_allowed: Callable[[float], bool]
 ) -> Check:
-    """Return a check that converts allowed numbers to a type; `is_allowed` tells which are."""
+    """Return a check that converts allowed numbers to a type; others raise `expectation`."""
 
     def check(value: object) -> int | float:
         checked_number = finite_number(value)
@@ -126,7 +126,7 @@ def _make_number_check(
 
 
 def check_flag(candidate: object) -> bool:
-    """Check for a truth value."""
+    """Return a truth value, of Python or NumPy, as a bool; ValueError for another value."""
     if not isinstance(candidate, bool | np.bool_):
         raise ValueError("True or False")
     return bool(candidate)
@@ -181,7 +181,7 @@ class Option:
     """One option of a family, as its field declares it."""
 
     name: str
-    kind: Any  # the type of its value, without None and without choices: int, float, bool, str
+    kind: Any  # the type of its value, None apart, if it is one class; else (a Literal) str
     default: Any
     sentence: str  # its effect, in words that suit a docstring and `--help`
     choices: tuple[str, ...]  # its only values; empty: `check` decides
@@ -210,7 +210,7 @@ def option(default: Any, sentence: str, check: Check | tuple[str, ...] | None = 
 
 
 class Options:
-    """A family of options: each field of the frozen dataclass is checked when it is made.
+    """A family of options: each field of the frozen dataclass is checked, unless at its default.
 
     A family of an extension has a `heading` of its own in help; `flags` are settings of the command
     line for an option, beside those of its field: {option: {"metavar": ..., "names": ...}}.
@@ -329,6 +329,7 @@ def takes(*families: type[Options], omit: Collection[str] = ()) -> Callable[[_Fu
     The function takes them by `**name`; the line of its docstring that begins with `**name:` is
     replaced by a line for each option; families with a heading follow, each a section. Types are
     left out of the signature, for people to read it; type checkers have the function's annotations.
+    `omit` has names of options that the function does not take.
     """
     options = [
         option for family in families for option in list_options(family) if option.name not in omit
@@ -376,7 +377,7 @@ def takes(*families: type[Options], omit: Collection[str] = ()) -> Callable[[_Fu
     return describe_function
 
 
-# {option of the command line: what to write in Python, where a run is changed beforehand}
+# {option of the command line alone: what to do in Python}
 _PYTHON_ALTERNATIVES = dict.fromkeys(
     ("map_docs", "map_docs_pattern", "map_docs_keep"),
     "chunks become documents before, by Run(rows).map_docs(...), or read_run(path).map_docs(...), "
@@ -399,7 +400,7 @@ def refuse_unknown_options(
 ) -> None:
     """Raise TypeError for a keyword that is no option of a function with `takes`.
 
-    `extra_arguments` are beyond the arguments that the function takes by their order.
+    The same if there are `extra_arguments`, beyond those that the function takes by their order.
     """
     if not option_values and not extra_arguments:  # as most often
         return

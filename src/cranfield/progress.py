@@ -31,7 +31,7 @@ _Verb = TypeVar("_Verb", bound=Callable[..., Any])
 SHOW_AFTER = 1.0  # seconds before a bar is shown
 _REDRAW_INTERVAL = 0.1  # seconds between two drawings of the bar
 _MAX_ACTIVITY_LENGTH = 32  # characters of an activity; of a longer text, the end is shown
-_WIDTH = 20  # of the bar
+_WIDTH = 20  # characters of the bar
 
 
 def _check_progress(value: Any) -> ProgressLike:
@@ -80,7 +80,7 @@ class Stage:
         self._watch.redraw()
 
     def share(self, inner_share: float | None) -> float | None:
-        """Return the share done, 0 to 1, with `inner_share` of the next step; None: not known."""
+        """Return the share done, 0..1, with `inner_share` of the next of "steps"; None: unknown."""
         if not self.total:
             return None
         begun_share = inner_share or 0.0 if self.unit == "steps" else 0.0
@@ -129,7 +129,7 @@ class Watch:
         share: float | None = None
         for stage in reversed(self.stages):
             share = stage.share(share)
-        # Files of which no byte is read are not shown: rows of a bucket come from another file.
+        # Files of which no byte is read are shown last: rows of a bucket come from another file.
         shown_stages = (
             open_stage
             for open_stage in reversed(self.stages)
@@ -184,7 +184,7 @@ def stage(
 
 
 def watch_steps(inputs: Iterable[_In], activity: str, total: int | None = None) -> Iterable[_In]:
-    """Return the inputs, each of which is a step of an activity, to be looped over at once.
+    """Return the inputs, each a step of an activity, to be looped over at once; `total`: how many.
 
     >>> [*watch_steps("abc", "letters")]
     ['a', 'b', 'c']
@@ -201,7 +201,7 @@ def _watch_steps(inputs: Iterable[_In], activity: str, total: int | None) -> Ite
 
 
 def watch_slices(slices: Iterable[slice], activity: str, n_total: int) -> Iterator[slice]:
-    """Yield slices of 0 to `n_total`, the parts in which an activity is done.
+    """Yield slices of 0 to `n_total`, the parts in which an activity is done; it is the unit, too.
 
     >>> [*watch_slices([slice(0, 8), slice(8, 10)], "resamples", 10)]
     [slice(0, 8, None), slice(8, 10, None)]
@@ -304,13 +304,13 @@ class Status(NamedTuple):
     """How far a call is."""
 
     activity: str
-    share: float | None  # done, 0 to 1; None: not known, as of the seconds
-    n_done: int
+    share: float | None  # done, 0 to 1; None: not known
+    n_done: int  # units of the activity
     unit: str
-    seconds_left: float | None
+    seconds_left: float | None  # None: not known
 
     def describe(self) -> str:
-        """Return the share done and the time left, in words: "45 %, 0:12 left"."""
+        """Return the share done and the time left, "45%, 0:12 left", or what is done: "12 MB"."""
         if self.share is None and self.unit == "bytes":
             return f"{self.n_done / 1e6:,.0f} MB"
         if self.share is None:

@@ -115,6 +115,7 @@ def ap(
     k: int | None = None,
     rel: int = 1,
     over: str = "judged",
+    tie_rank: str = "own",  # nothing is tied here
 ) -> float:
     denominator = n_relevant(grades, rel)
     if over == "reachable" and k is not None:
@@ -354,6 +355,8 @@ def idcg(
     ideal: str = "judged",
     top_grade: int = 0,
 ) -> float:
+    if ideal == "returned":
+        k = len(ranking[:k])
     depth = len(ranking) if k is None else k
     if ideal == "top":
         best = [gain_of(top_grade, gain)] * depth

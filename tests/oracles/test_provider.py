@@ -13,12 +13,13 @@ import ir_measures
 import pandas as pd
 import pytest
 from helpers.folders import DOCS
+from helpers.profile import seeds
 from ir_measures import Qrel, ScoredDoc, parse_measure
 from ir_measures.measures import registry
 
 from cranfield import evaluate
 from cranfield.adapters.ir_measures import provider
-from cranfield.errors import DuplicateError, MeasureError
+from cranfield.errors import DuplicateError, MeasureError, OptionError
 from cranfield.extensions.tools.adapters import ir_measures as adapter
 
 SAME_MEASURES = """
@@ -149,26 +150,134 @@ def test_the_convention_is_the_tool(seed: int) -> None:
         assert ours == pytest.approx(theirs, rel=1e-9)
 
 
+TIED_QRELS = [Qrel("1", "a", 1, "s1"), Qrel("1", "b", 0, "s1"), Qrel("1", "z", 1, "s2")]
+TIED_RUN = [ScoredDoc("1", doc, 1.0) for doc in "abc"]
+
+
+def calculate(text: str, provider_module: Any, qrels: Any, run: Any) -> float:
+    measure = parse_measure(text)
+    value: float = provider_module.calc_aggregate([measure], qrels, run)[measure]
+    return value
+
+
 @pytest.mark.parametrize(
-    ("name", "theirs", "ours"),
+    ("name", "value"),
     [
-        ("P_IA@1", 1 / 2, 0),  # a, of one of two subtopics, or c
-        ("StRecall@1", 1 / 2, 0),
-        ("AP_IA", 1 / 2, 1 / 3 / 2),
-        ("RBP(p=0.5,rel=1)", 1 - 0.5, (1 - 0.5) * 0.5**2),
-        ("Accuracy", 1, 0),
+        ("P_IA@1", 1 / 2),  # a, of one of two subtopics, and not c
+        ("StRecall@1", 1 / 2),
+        ("AP_IA", 1 / 2),
+        ("alpha_nDCG@5", 1 / (1 + 1 / math.log2(3))),
     ],
 )
+def test_equal_scores_in_measures_of_subtopics(name: str, value: float) -> None:
+    """They are ranked as by pyndeval, and by every other measure the other way round."""
+    for provider_module in (ir_measures, provider, adapter.CranfieldProvider()):
+        assert calculate(name, provider_module, TIED_QRELS, TIED_RUN) == pytest.approx(value)
+    assert calculate("RR", provider, TIED_QRELS, TIED_RUN) == 1 / 3
+
+
+@pytest.mark.parametrize(
+    ("name", "theirs", "ours"),
+    [("RBP(p=0.5,rel=1)", 1 - 0.5, (1 - 0.5) * 0.5**2), ("Accuracy", 1, 0)],
+)
 def test_equal_scores_in_measures_of_other_tools(name: str, theirs: float, ours: float) -> None:
-    """As docs/how-to/adapters.md says: by id or as given there, in reverse order here."""
-    qrels = [Qrel("1", "a", 1, "s1"), Qrel("1", "b", 0, "s1"), Qrel("1", "z", 1, "s2")]
-    run = [ScoredDoc("1", doc, 1.0) for doc in "abc"]
-    measure = parse_measure(name)
-    values = [
-        provider_module.calc_aggregate([measure], qrels, run)[measure]
-        for provider_module in (ir_measures, provider)
-    ]
+    """As docs/how-to/adapters.md says: as given there, in reverse order of the ids here."""
+    values = [calculate(name, tool, TIED_QRELS, TIED_RUN) for tool in (ir_measures, provider)]
     assert values == pytest.approx([theirs, ours])
+
+
+# ---- ir_measures' own numbers --------------------------------------------------------------------
+
+OWN_NUMBERS = adapter.CranfieldProvider(convention="ir_measures")
+RECALLS = " ".join(f"IPrec@{i / 10} IPrec(rel=2)@{i / 10}" for i in range(11))
+MORE_MEASURES = """
+NumQ NumRel RR@20 Judged@20 Accuracy Accuracy@5 Compat(p=0.8) SetF(beta=2.0)
+SetF(beta=0.5) SetF(rel=2,beta=3.0) RR(judged_only=True) ERR@20
+"""
+LEFT_TO_OTHERS = {"Accuracy", "Compat"}
+
+
+def make_tied_collection(seed: int) -> tuple[list[Qrel], list[Qrel], list[ScoredDoc]]:
+    """Return judgments, the same by subtopics, and a run: 1 to 30 relevant documents, with ties.
+
+    One query has no results, and one no judgments.
+    """
+    chance = random.Random(seed)
+    docs = [f"d{i}" for i in range(40)]
+    qrels: list[Qrel] = []
+    qrels_of_subtopics: list[Qrel] = []
+    run: list[ScoredDoc] = []
+    for i, query in enumerate(f"{seed}0{digit}" for digit in range(4)):  # gdeval takes numbers
+        if i != 2:
+            relevant_docs = chance.sample(docs, chance.randint(1, 30))
+            other_docs = {doc for doc in docs if chance.random() < 0.5} - {*relevant_docs}
+            for doc in chance.sample(docs, len(docs)):
+                grade = chance.randint(1, 4) if doc in relevant_docs else 0
+                if doc in relevant_docs or doc in other_docs:
+                    qrels.append(Qrel(query, doc, grade))
+                    topics = chance.sample("abc", chance.randint(1, 2))
+                    qrels_of_subtopics += [Qrel(query, doc, grade, topic) for topic in topics]
+        if i != 3:
+            highest_score = chance.choice([0, 2, 8, 50])
+            retrieved_docs = chance.sample(docs, chance.choice([1, 3, 10, 25, 40]))
+            scores = [float(chance.randint(0, highest_score)) for _ in retrieved_docs]
+            run += map(ScoredDoc, [query] * len(scores), retrieved_docs, scores)
+    return qrels, qrels_of_subtopics, run
+
+
+@pytest.mark.parametrize("batch", seeds(20))
+def test_its_own_numbers_with_ties(batch: int) -> None:
+    """50 collections side by side, 1,000 in all; ir_measures is asked one by one: see above."""
+    collections = [make_tied_collection(seed) for seed in range(50 * batch, 50 * batch + 50)]
+    qrels, qrels_of_subtopics, run = (
+        [row for rows in parts for row in rows] for parts in zip(*collections, strict=True)
+    )
+    plain_names = f"{SAME_MEASURES} {RECALLS} {ROUNDED_MEASURES} {MORE_MEASURES}"
+    for names, side in ((plain_names, 0), (SUBTOPICS, 1)):
+        measures = parse_measures(names)
+        own_measures = [measure for measure in measures if OWN_NUMBERS.supports(measure)]
+        assert {measure.NAME for measure in {*measures} - {*own_measures}} <= LEFT_TO_OTHERS
+        judgments = (qrels, qrels_of_subtopics)[side]
+        results = OWN_NUMBERS.calc(own_measures, judgments, run)
+        values = {(row.query_id, row.measure): row.value for row in results.per_query}
+        for measure in own_measures:
+            theirs = {
+                (row.query_id, measure): row.value
+                for row in ir_measures.iter_calc([measure], judgments, run)
+            }
+            decimals = 5 if measure.NAME == "ERR" or "dcg" in measure.params else 12
+            own_values = {key: value for key, value in values.items() if key[1] == measure}
+            assert own_values == pytest.approx(theirs, rel=1e-9, abs=0.51 * 10**-decimals), measure
+
+
+def test_its_own_numbers_over_all_queries(default_pipeline: list[Any]) -> None:
+    """The whole pipeline, with measures that are left to others, gives the same table.
+
+    Accuracy is left out: ir_measures has another mean of it when it is asked for others, too.
+    """
+    measures = parse_measures(f"{SAME_MEASURES} {RECALLS} {MORE_MEASURES}")
+    measures = [measure for measure in measures if measure.NAME != "Accuracy"]
+    for seed in range(5):
+        qrels, _, run = make_tied_collection(seed)
+        theirs = {
+            measure: ir_measures.calc_aggregate([measure], qrels, run)[measure]
+            for measure in measures
+        }
+        default_pipeline.insert(0, OWN_NUMBERS)
+        ours = ir_measures.calc_aggregate(measures, qrels, run)
+        default_pipeline.remove(OWN_NUMBERS)
+        for measure, value in ours.items():
+            margin = 1e-5 if measure.NAME == "ERR" else 1e-12
+            assert value == pytest.approx(theirs[measure], rel=1e-9, abs=margin), measure
+
+
+def test_what_the_convention_lacks_is_refused() -> None:
+    for name, reason in (("Compat", "no such measure"), ("Accuracy", "leaves out queries")):
+        assert not OWN_NUMBERS.supports(parse_measure(name))
+        with pytest.raises(MeasureError, match=reason):
+            calculate(name, OWN_NUMBERS, TIED_QRELS, TIED_RUN)
+    with pytest.raises(OptionError, match="Did you mean 'ir_measures'"):
+        adapter.CranfieldProvider(convention="ir-measure").supports(ir_measures.AP)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -296,7 +405,9 @@ def test_the_example_runs(default_pipeline: list[Any]) -> None:
 
 def test_the_page_runs(default_pipeline: list[Any]) -> None:
     page = (DOCS / "how-to" / "adapters.md").read_text("utf-8")
-    code = page.partition("\n## ir_measures\n")[2].partition("```python\n")[2].partition("```")[0]
+    section = page.partition("\n## ir_measures\n")[2].partition("\n## ")[0]
     names: dict[str, Any] = {"qrels": {"q1": {"csv": 1}, "q2": {"argparse": 2}}}
-    exec(code, names)  # noqa: S102 - our own page
-    assert default_pipeline[0] is provider
+    for block in section.split("```python\n")[1:]:
+        exec(block.partition("```")[0], names)  # noqa: S102 - our own page
+    assert default_pipeline[1] is provider
+    assert not default_pipeline[0].supports(parse_measure("Compat"))

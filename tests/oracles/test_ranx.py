@@ -6,13 +6,17 @@ at least 1 / (flips + 1); and that of systems that are the same, which is none.
 """
 
 import math
+import random
+from typing import Any
 
 import numpy as np
 import pytest
+import ranx
+import scipy.stats
 from ranx.statistical_tests.fisher_randomization_test import fisher_randomization_test
 from ranx.statistical_tests.paired_student_t_test import paired_student_t_test
 
-from cranfield import compare
+from cranfield import compare, evaluate
 from cranfield.arrays.ranked import Floats
 
 PERMUTATIONS = 20_000
@@ -54,3 +58,88 @@ def test_randomization(seed: int) -> None:
         theirs, _ = fisher_randomization_test(values[0], system_scores, PERMUTATIONS)
         error = math.sqrt(p * (1 - p) * (1 / PERMUTATIONS + 1 / 100_000))
         assert theirs == pytest.approx(p, abs=5 * error + 1 / 100_000)
+
+
+# ---- what docs/how-to/coming-from.md says of it --------------------------------------------------
+
+
+def make_collection(seed: int, n_queries: int = 20) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return judgments, and three runs without ties: {system: {query: {document: score}}}."""
+    chance = random.Random(seed)
+    docs = [f"d{i}" for i in range(30)]
+    qrels = {
+        f"q{i}": {doc: chance.randint(0, 3) for doc in chance.sample(docs[2:], 12)}
+        | {"d0": 3, "d1": 0}
+        for i in range(n_queries)
+    }
+    runs = {
+        name: {query: {doc: -i for i, doc in enumerate(chance.sample(docs, 12))} for query in qrels}
+        for name in "abc"
+    }
+    return qrels, runs
+
+
+NAMES = "ndcg@10 ndcg ndcg_burges@10 map map@100-l2 mrr@5 precision@5 recall@5 f1@5 r-precision"
+
+
+@pytest.mark.parametrize("name", [*NAMES.split(), "bpref", "hit_rate@1", "dcg@5"])
+def test_means_without_ties(name: str) -> None:
+    qrels, runs = make_collection(1)
+    theirs = ranx.evaluate(ranx.Qrels(qrels), ranx.Run(runs["a"]), name)
+    assert [*evaluate(qrels, runs["a"], name).means().values()] == pytest.approx([theirs])
+
+
+@pytest.mark.parametrize(
+    ("name", "measure"),
+    [("precision", "SetP"), ("recall", "SetR"), ("f1", "SetF"), ("hit_rate", "Success@30")],
+)
+def test_means_without_a_cutoff(name: str, measure: str) -> None:
+    qrels, runs = make_collection(2)
+    theirs = ranx.evaluate(ranx.Qrels(qrels), ranx.Run(runs["a"]), name)
+    assert evaluate(qrels, runs["a"], measure)[measure] == pytest.approx(theirs)
+
+
+def test_rank_biased_precision_is_graded() -> None:
+    """Each query's highest grade is 3: gains are grades there, and thirds of them here."""
+    qrels, runs = make_collection(3)
+    theirs = ranx.evaluate(ranx.Qrels(qrels), ranx.Run(runs["a"]), "rbp.80")
+    ours = evaluate(qrels, runs["a"], ["RBP(p=0.8)", "RBP(p=0.8,gain='linear')"])
+    assert theirs == pytest.approx(3 * ours["RBP(p=0.8,gain='linear')"])
+    assert theirs > 1.5 * ours["RBP(p=0.8)"]
+
+
+@pytest.mark.parametrize(("n_docs", "is_kept"), [(10, True), (15, True), (20, False)])
+def test_order_of_tied_documents(n_docs: int, is_kept: bool) -> None:
+    same_values = []
+    for seed in range(20):
+        chance = random.Random(seed)
+        docs = chance.sample([f"d{i}" for i in range(40)], 40)
+        qrels = {"q": dict.fromkeys(chance.sample(docs, 15), 1)}
+        run = {"q": dict.fromkeys(docs[:n_docs], 1.0)}
+        theirs = ranx.evaluate(ranx.Qrels(qrels), ranx.Run(run), "map")
+        ours = evaluate(qrels, run, "AP", convention="ranx")["AP"]
+        same_values.append(math.isclose(theirs, ours, rel_tol=1e-9))
+    assert all(same_values) is is_kept
+
+
+def test_undefined_bpref() -> None:
+    qrels = {"1": {"a": 1}, "2": {"a": 1, "b": 0}}
+    run = {"1": {"a": 1.0}, "2": {"a": 1.0}}
+    assert math.isnan(ranx.evaluate(ranx.Qrels(qrels), ranx.Run(run), "bpref"))
+
+
+def test_p_values_of_its_comparison() -> None:
+    """The default is the t-test, not corrected; Tukey's takes the runs for independent samples."""
+    qrels, runs = make_collection(4)
+    their_runs = [ranx.Run(run, name=name) for name, run in runs.items()]
+    reports = {
+        test: ranx.compare(ranx.Qrels(qrels), their_runs, ["map"], **options)
+        for test, options in {"default": {}, "tukey": {"stat_test": "tukey"}}.items()
+    }
+    theirs = [reports["default"].comparisons["a", name]["map"]["p_value"] for name in "bc"]
+    comparison = compare(qrels, runs, "AP", baseline="a", test="t", correction="none")
+    assert [row["p"] for row in comparison.rows()] == pytest.approx(theirs, rel=1e-9)
+    values = [[*evaluate(qrels, run, "AP").per_query("AP").values()] for run in runs.values()]
+    unpaired = scipy.stats.tukey_hsd(*values).pvalue[0]
+    tukey = [reports["tukey"].comparisons["a", name]["map"]["p_value"] for name in "bc"]
+    assert tukey == pytest.approx(unpaired[1:], rel=1e-9)

@@ -20,6 +20,7 @@ from typing import Any
 
 import click
 
+from cranfield.cli.habits import answer_option, answer_words, is_measure
 from cranfield.errors import (
     NO_DOCSTRINGS,
     CranfieldError,
@@ -92,15 +93,15 @@ class Refusal(click.ClickException):
         super().__init__("\n".join(map(escape_unprintable, message.split("\n"))))
 
 
+def _option_names(command: click.Command) -> set[str]:
+    """Return the names of a command's options, short and long."""
+    return {option_name for parameter in command.params for option_name in parameter.opts}
+
+
 def name_errors_option(command: click.Command | None, text: str) -> str:
     """Return an error's text; where the command has no option --errors, evaluate's is named."""
-    option_names = {
-        option_name
-        for parameter in (command.params if command else [])
-        for option_name in parameter.opts
-    }
     elsewhere = text.replace("(--errors skip)", "(cranfield evaluate --errors skip)")
-    return text if "--errors" in option_names else elsewhere
+    return text if command and "--errors" in _option_names(command) else elsewhere
 
 
 _UNDONE_TEXT = "what was not finished is undone."
@@ -118,53 +119,11 @@ def printable_error(error: click.UsageError) -> click.UsageError:
     return click.UsageError(escape_unprintable(error.format_message()), error.ctx)
 
 
-# An option that people type -> the option of some commands that they mean.
-_MEANT_OPTIONS = {"-q": "--query", "--rows": "--limit", "--columns": "--layout"}
-_MEANT_OPTIONS |= dict.fromkeys(("--min", "--minimum", "--threshold", "--atleast"), "--at-least")
-# Options that people type to see the worst queries; the hints say which command lists them.
-_WORST_OPTIONS = ("-q", "--per-query", "--sort", "--sort-by", "--worst", "--bottom", "--changes")
-_TWO_RUNS_HINT = (
-    "`cranfield explain` with the same files, two of them runs, lists the queries that got worse "
-    "or better, the worst first; so does --changes N here."
-)
-_WORST_QUERIES_HINTS = {
-    "evaluate": "`cranfield explain` with the same files lists the queries of one run, the worst "
-    "first, or of two runs those that changed; -q shows all queries here.",
-    "compare": _TWO_RUNS_HINT,
-    "gate": _TWO_RUNS_HINT,
-}
-_SAVE_FIRST_HINT = (
-    "Save the scores first: cranfield evaluate QRELS RUN... --convention NAME -q -o scores.json; "
-    "then --saved scores.json."
-)
-_SAME_QUERIES_HINT = (
-    "Systems are compared over the same queries: --missing drop leaves out those that one of them "
-    "has not answered."
-)
-_MEANT_OPTIONS |= {"--doc-map": "--map-docs", "--collapse": "--map-docs-keep"}
-
-
 def _no_option_error(error: click.NoSuchOption) -> click.UsageError:
-    """Return the error on an unknown option, with the option that the user may mean."""
-    typed_option = error.option_name.partition("=")[0]
-    option_names = {
-        option_name
-        for parameter in (error.ctx.command.params if error.ctx else [])
-        for option_name in parameter.opts
-    }
-    if typed_option == "--convention" and "--saved" in option_names:
-        return click.UsageError(f"{error.message} {_SAVE_FIRST_HINT}", error.ctx)
-    if typed_option == "--queries" and "--missing" in option_names:
-        return click.UsageError(f"{error.message.split(' (')[0]} {_SAME_QUERIES_HINT}", error.ctx)
-    meant_option = _MEANT_OPTIONS.get(typed_option)
-    if meant_option not in option_names:
-        command = error.ctx.info_name if error.ctx else None
-        if typed_option in _WORST_OPTIONS and command in ("evaluate", "compare", "gate"):
-            return click.UsageError(
-                f"{error.message.split(' (')[0]} {_WORST_QUERIES_HINTS[command]}", error.ctx
-            )
-        return error
-    return click.UsageError(f"{error.message} Did you mean '{meant_option}'?", error.ctx)
+    """Return the error on an unknown option, with what to type in its place if that is known."""
+    options = _option_names(error.ctx.command) if error.ctx else ()
+    answer = answer_option(error.option_name.partition("=")[0], options)
+    return click.UsageError(f"{error.message} {answer}", error.ctx) if answer else error
 
 
 class _Commands(click.Group):
@@ -190,13 +149,19 @@ class _Commands(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         match args:
-            case ["help", name, *more] if name not in COMMANDS and _is_measure(name):
+            case ["help", name, *more] if name not in COMMANDS and is_measure(name):
                 args = ["measures", name, *more]
             case ["help", *names]:
                 args = ["--help"] if names == ["help"] else [*names, "--help"]
             case ["version"]:
                 args = ["--version"]
-        return super().parse_args(ctx, args)
+        words = [*args]
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            answer = answer_words(words, COMMANDS, _option_names(load_command("evaluate")))
+            text = f"{error.message} {answer}" if answer else error.format_message()
+            raise printable_error(click.UsageError(text, ctx)) from None
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         name = args[0]
@@ -204,8 +169,10 @@ class _Commands(click.Group):
             import difflib
 
             close_names = difflib.get_close_matches(name, COMMANDS, 1)
-            guess_phrase = f" Did you mean {close_names[0]!r}?" if close_names else ""
-            ctx.fail(f"No such command {name!r}.{guess_phrase}")
+            answer = f"Did you mean {close_names[0]!r}?" if close_names else ""
+            if os.path.isfile(name):
+                answer = answer_words(args, COMMANDS, _option_names(load_command("evaluate")))
+            ctx.fail(f"No such command {name!r}. {answer}".rstrip())
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -241,16 +208,6 @@ class _Commands(click.Group):
                 # Not within a measure, as P(rel=2).
                 text = re.sub(rf"(?<![-\w(]){parameter.name}={value_pattern}", typed_form, text)
         return text
-
-
-def _is_measure(name: str) -> bool:
-    """Tell whether a text is the name of a measure, here or in other tools."""
-    from cranfield.measures import parse_all
-
-    try:
-        return bool(parse_all(name))
-    except CranfieldError:
-        return False
 
 
 def _usual_name(option: str) -> str:

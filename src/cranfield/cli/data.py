@@ -100,7 +100,8 @@ class DataOptions(Options):
     map_docs_pattern: str | None = option(
         None,
         "The same by a regular expression that is found in a chunk's id; its group 1 is the "
-        "document, as in '^([^#]*)': all before the first #.",
+        "document, as in '^([^#]*)': all before the first #. Or the word plain: the id without "
+        "capitals, leading zeros and needless blanks, in one form of Unicode.",
     )
     map_docs_keep: Keep | None = option(
         None,

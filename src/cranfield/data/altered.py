@@ -20,7 +20,7 @@ from cranfield.data.judging import Judging, Ties
 from cranfield.data.named_ids import NamedDocuments, read_named_documents, read_named_queries
 from cranfield.data.order import GroupedBlock, group_rows, rank_documents
 from cranfield.data.reranked import UnscoredDocs, break_ties, rerank
-from cranfield.data.run_notes import duplicates_note, no_common_query_error
+from cranfield.data.run_notes import duplicates_note
 from cranfield.errors import InputError, OptionError, check_choice, escape_unprintable
 from cranfield.formats.block import (
     Block,
@@ -193,6 +193,8 @@ class RunOperations(Documents):
         run_queries = read_named_queries(self, self._make_run).ids
         for index in (query_index, None if named_docs is None else named_docs.query_index):
             if index is not None and len(index.ids) and (index.find_rows(run_queries) < 0).all():
+                from cranfield.data.spelling import no_common_query_error
+
                 ids, source = index.ids.to_texts(), describe_sources(self.sources)
                 run_ids = run_queries.to_texts()
                 raise no_common_query_error(self.name, run_ids, "the exclusions", ids, source)

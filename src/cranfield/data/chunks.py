@@ -17,13 +17,14 @@ from cranfield.data.relevance import Judgments, make_judgments
 from cranfield.errors import InputError, OptionError
 from cranfield.formats.block import Block, Errors, FaultyRows, Keep, Role
 from cranfield.formats.groups import GroupRows
-from cranfield.formats.identifiers import to_id_text, with_text_ids
+from cranfield.formats.identifiers import normalize_id, to_id_text, with_text_ids
 from cranfield.formats.source import describe_sources
 from cranfield.notes import Note
 from cranfield.render.numbers import format_count
 
-#: {chunk: document}; a regular expression, of which group 1 is the document; or a function.
+#: {chunk: document}; a regular expression, of which group 1 is the document; "plain"; a function.
 DocsOfChunks = Mapping[Any, Any] | str | re.Pattern[str] | Callable[[str], Any]
+PLAIN = "plain"  # the word for `normalize_id`
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,8 @@ class Chunks:
                 for chunk, doc in with_text_ids(mapping, mapping_name).items()
             }
             return cls(docs.get, "has no document in the mapping", keep)
+        if isinstance(mapping, str) and mapping == PLAIN:
+            return cls(normalize_id, "is blank", keep)
         if isinstance(mapping, str | re.Pattern):
             pattern = _compile_pattern(mapping)
             problem = f"does not match the pattern '{pattern.pattern}'"

@@ -55,7 +55,8 @@ class Documents:
 
         `mapping` says which document a chunk belongs to: a dict {chunk: document}; a regular
         expression, as text or compiled, that is searched for in the chunk's id, and whose group 1
-        is the document; or a function of the chunk's id. A document takes the place of its "first"
+        is the document; "plain", the id without capitals, leading zeros and needless blanks, in one
+        form of Unicode; or a function of the chunk's id. A document takes the place of its "first"
         chunk in the ranking, or of its "best"-scored one, which is the same unless the run is
         ranked by something else than its scores; or has the "sum" of its chunks' scores. The
         others move up. What is cut, as by nDCG@10 or `depth`, is cut after that.

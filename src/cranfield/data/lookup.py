@@ -25,7 +25,7 @@ _NO_HITS = np.zeros(0, np.int64)
 class QueryHits(NamedTuple):
     """The judged documents in one query's dict, best first, and counts of its ties."""
 
-    n_tied: int  # documents that share their score
+    tied_rank: Ints  # (tied documents,) the ranks of documents that share their score
     is_all_tied: bool  # whether there are several documents, all of the same score
     row: Ints = _NO_HITS  # (hits,) in the qrels
     rank: Ints = _NO_HITS  # (hits,)
@@ -53,19 +53,20 @@ def look_up_judged(
             to_single(column, may_overflow) for column in (score, sorted_score, hit_score)
         )
     is_equal = sorted_score[1:] == sorted_score[:-1]
-    n_equal_pairs, n_tied = int(np.count_nonzero(is_equal)), 0
-    if n_equal_pairs:  # of n equal scores in a row, n - 1 follow an equal score
-        n_tied = int(n_equal_pairs + is_equal[0] + np.count_nonzero(is_equal[1:] > is_equal[:-1]))
+    n_equal_pairs, tied_rank = int(np.count_nonzero(is_equal)), _NO_HITS
+    if n_equal_pairs:
+        is_tied = np.append(is_equal, False) | np.append(False, is_equal)
+        tied_rank = len(is_tied) - is_tied.nonzero()[0]
     is_all_tied = n_equal_pairs > 0 and n_equal_pairs == len(is_equal)
     if len(row) == 0:
-        return QueryHits(n_tied, is_all_tied)
+        return QueryHits(tied_rank, is_all_tied)
     best_first = hit_score.argsort()[::-1]
     hit_score, row = hit_score[best_first], row[best_first]
     end = sorted_score.searchsorted(hit_score, "right")
     tie_first = len(sorted_score) + 1 - end
     if not n_equal_pairs:
         tie_size = np.ones_like(tie_first)
-        return QueryHits(n_tied, is_all_tied, row + first_row, tie_first, tie_first, tie_size)
+        return QueryHits(tied_rank, is_all_tied, row + first_row, tie_first, tie_first, tie_size)
     tie_size = end - sorted_score.searchsorted(hit_score, "left")
     rank, tied_hits = tie_first.copy(), (tie_size > 1).nonzero()[0]
     if len(tied_hits):
@@ -73,7 +74,7 @@ def look_up_judged(
         tied_score = hit_score[tied_hits]
         rank[tied_hits] += _count_tied_above(ranking, score, tied_docs, tied_score, judging)
     row = row + first_row
-    return QueryHits(n_tied, is_all_tied, row, rank, tie_first, tie_size, len(tied_hits) > 0)
+    return QueryHits(tied_rank, is_all_tied, row, rank, tie_first, tie_size, len(tied_hits) > 0)
 
 
 def drop_documents(

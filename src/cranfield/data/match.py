@@ -1,7 +1,7 @@
 """Match: the rows of a run that are judged, and their ranks, for runs in blocks and in dicts."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -25,6 +25,8 @@ from cranfield.data.order import (
 )
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
+from cranfield.data.run_notes import count_rank_gaps
+from cranfield.data.sketch import UnjudgedDocs, count_own_ids, sample_unjudged, sample_unjudged_dict
 from cranfield.errors import DuplicateError, OptionError
 from cranfield.formats.block import NO_FAULTY_ROWS, FaultyRows, Load
 from cranfield.formats.objects import DocsOfQuery
@@ -46,7 +48,10 @@ class Match:
     conversion_counts: tuple[int, int] = (0, 0)  # see `GroupedBlock`
     is_regrouped: bool = False  # whether its queries came back after others
     dropped_counts: DroppedCounts = (0, 0)
+    n_rank_gaps: int = 0  # see `count_rank_gaps`
     is_in_order: bool = False  # whether the hits are in the order of query and rank
+    n_own_ids: int = 0  # queries that retrieve an unjudged document of their own id
+    unjudged_docs: UnjudgedDocs = field(default_factory=dict)
 
 
 def _concatenate(column_list: Iterable[Ints]) -> Ints:
@@ -84,19 +89,19 @@ def _match_blocks(
     # Runs with a query in several places: their other blocks need not be read.
     apart: set[int] = set()
 
-    def tasks() -> Iterator[tuple[int, Load]]:
+    def tasks() -> Iterator[_Task]:
         with watch_files([source for run in runs for source in run.sources]):
             for i, run in enumerate(runs):
                 if run.docs_of_query is None:
-                    for load in run.blocks(judging.order, costs=costs):
+                    for number, load in enumerate(run.blocks(judging.order, costs=costs)):
                         if i in apart:
                             break
-                        yield i, load
+                        yield i, number, load
 
-    def match_task(task: tuple[int, Load]) -> tuple[int, _BlockMatch | None]:
-        i, load = task
+    def match_task(task: _Task) -> tuple[int, _BlockMatch | None]:
+        i, number, load = task
         try:
-            return i, _match_block(qrels, runs[i], judging, load)
+            return i, _match_block(qrels, runs[i], judging, number, load)
         except DuplicateError as error:
             raise _RepeatError(i, error) from None
 
@@ -119,9 +124,8 @@ def _match_blocks(
         if i in apart:
             from cranfield.data.regroup import regroup_queries
 
-            whole_tasks = (
-                (i, load) for load in regroup_queries(run.blocks(judging.order, costs=costs))
-            )
+            whole_loads = regroup_queries(run.blocks(judging.order, costs=costs))
+            whole_tasks = ((i, number, load) for number, load in enumerate(whole_loads))
             block_matches = [
                 block_match
                 for _, block_match in map_in_threads(match_task, whole_tasks)
@@ -144,9 +148,17 @@ class _BlockMatch(NamedTuple):
     conversion_counts: tuple[int, int]
     cost: Floats | None  # of the judged queries' documents, best rank first
     dropped_counts: DroppedCounts
+    n_rank_gaps: int
+    n_own_ids: int  # this and unjudged_docs as in `Match`
+    unjudged_docs: UnjudgedDocs
 
 
-def _match_block(qrels: Qrels, run: Run, judging: Judging, load: Load) -> _BlockMatch | None:
+_Task = tuple[int, int, Load]  # the number of a run, and that of its block, from 0
+
+
+def _match_block(
+    qrels: Qrels, run: Run, judging: Judging, number: int, load: Load
+) -> _BlockMatch | None:
     """Return the match of a block; None if the block's first rows show a query in two places.
 
     Runs in a thread of its own.
@@ -154,6 +166,7 @@ def _match_block(qrels: Qrels, run: Run, judging: Judging, load: Load) -> _Block
     block = load()
     if has_split_query(block):
         return None
+    n_rank_gaps = count_rank_gaps(block) if run.resolve_order(judging.order) == "rank" else 0
     grouped_block = run.group_block(block, judging)
     block, queries = grouped_block.block, grouped_block.queries
     if block.empty_queries:
@@ -170,22 +183,26 @@ def _match_block(qrels: Qrels, run: Run, judging: Judging, load: Load) -> _Block
     rows, judgments = (
         np.zeros((2, 0), np.int64) if comes_back else _find_hits(grouped_block, code, qrels)
     )
+    n_own_ids = count_own_ids(grouped_block, code, rows)
+    unjudged_docs = sample_unjudged(grouped_block, number, code, rows)
     if grouped_block.uncounted_row is not None:
         is_counted = ~np.isin(rows, grouped_block.uncounted_row)
         rows, judgments = rows[is_counted], judgments[is_counted]
-    with_ties = not judging.has_one_tie_order
     return _BlockMatch(
         codes,
         unknown,
         comes_back,
         np.append(np.diff(grouped_block.starts), np.zeros(len(block.empty_queries), np.int64)),
         judgments,
-        rank_documents(grouped_block, judging, rows, code >= 0, with_ties=with_ties),
+        rank_documents(grouped_block, judging, rows, code >= 0),
         block.left_out,
         grouped_block.repeats,
         grouped_block.conversion_counts,
         _rank_costs(grouped_block, code, judging),
         grouped_block.dropped_counts,
+        n_rank_gaps,
+        n_own_ids,
+        unjudged_docs,
     )
 
 
@@ -232,18 +249,27 @@ def _join_matches(qrels: Qrels, block_matches: Sequence[_BlockMatch], is_regroup
         _add_pairs(block_match.conversion_counts for block_match in block_matches),
         is_regrouped,
         _add_pairs(block_match.dropped_counts for block_match in block_matches),
+        n_rank_gaps=sum(block_match.n_rank_gaps for block_match in block_matches),
+        n_own_ids=sum(block_match.n_own_ids for block_match in block_matches),
+        unjudged_docs={
+            code: docs
+            for block_match in block_matches
+            for code, docs in block_match.unjudged_docs.items()
+        },
     )
 
 
 def _join_placements(placements: Sequence[Placement]) -> Placement:
     """Return the placements of several blocks as one."""
+    tied_counts = [placement.n_tied_of_rank for placement in placements]
+    ranks = _concatenate(np.arange(len(counts)) for counts in tied_counts)
     return Placement(
         _concatenate(placement.rank for placement in placements),
-        sum(placement.n_tied for placement in placements),
-        sum(placement.n_all_tied for placement in placements),
-        sum(placement.n_unsorted for placement in placements),
         _concatenate(placement.tie_first for placement in placements),
         _concatenate(placement.tie_size for placement in placements),
+        np.bincount(ranks, _concatenate(tied_counts)).astype(np.int64),
+        sum(placement.n_all_tied for placement in placements),
+        sum(placement.n_unsorted for placement in placements),
     )
 
 
@@ -314,11 +340,13 @@ def _match_dicts(qrels: Qrels, run: Run, judging: Judging) -> Match:
     n_queries = len(qrels.query_ids)
     n_retrieved, is_in_run = np.zeros(n_queries, np.int64), np.zeros(n_queries, np.bool_)
     query_hits: list[QueryHits] = []
+    n_own_ids = 0
     judged = zip(qrels.query_ids, qrels.doc_lists, qrels.starts.tolist(), strict=False)
     for code, (query, judged_docs, first_row) in enumerate(judged):
         ranking = docs_of_query.get(query)
         if ranking is not None:
             is_in_run[code], n_retrieved[code] = True, len(ranking)
+            n_own_ids += query in ranking and query not in judged_docs
         if ranking:
             query_hits.append(look_up_judged(query, ranking, judged_docs, first_row, judging))
     unjudged_queries = {}
@@ -326,14 +354,11 @@ def _match_dicts(qrels: Qrels, run: Run, judging: Judging) -> Match:
         unjudged_queries = _count_unjudged(docs_of_query, qrels)
     placement = Placement(
         _concatenate(hits.rank for hits in query_hits),
-        sum(hits.n_tied for hits in query_hits),
+        _concatenate(hits.tie_first for hits in query_hits),
+        _concatenate(hits.tie_size for hits in query_hits),
+        np.bincount(_concatenate(hits.tied_rank for hits in query_hits)),
         sum(hits.is_all_tied for hits in query_hits),
     )
-    if not judging.has_one_tie_order:
-        placement = placement._replace(
-            tie_first=_concatenate(hits.tie_first for hits in query_hits),
-            tie_size=_concatenate(hits.tie_size for hits in query_hits),
-        )
     return Match(
         n_retrieved,
         is_in_run,
@@ -343,6 +368,8 @@ def _match_dicts(qrels: Qrels, run: Run, judging: Judging) -> Match:
         _concatenate(hits.row for hits in query_hits),
         placement,
         dropped_counts=dropped_counts,
+        n_own_ids=n_own_ids,
+        unjudged_docs=sample_unjudged_dict(qrels, docs_of_query, n_retrieved, n_own_ids),
         is_in_order=not any(hits.has_tied_hit for hits in query_hits),
     )
 

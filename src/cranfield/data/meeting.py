@@ -1,6 +1,7 @@
 """MatchedRun: a run after it was judged, with its counts, and the notes that results carry."""
 
 import contextlib
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
@@ -8,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cranfield.arrays.ranked import Bools
+from cranfield.arrays.ranked import Bools, Floats
 from cranfield.data.averaged import Averaging
 from cranfield.data.counts import Counts
 from cranfield.data.judged import Judged
@@ -23,8 +24,9 @@ from cranfield.data.run_notes import (
     duplicates_note,
     equal_scores_note,
     holds_mostly,
-    no_judged_doc_note,
+    self_retrieval_notes,
 )
+from cranfield.data.sketch import QuerySketch, sketch_queries
 from cranfield.formats.block import Duplicates, FaultyRows, Order, Role
 from cranfield.formats.objects import DocsOfQuery
 from cranfield.lazy import cached_property
@@ -41,8 +43,9 @@ class RunFacts(NamedTuple):
     n_answered: int  # of the shared queries: the run has a document
     n_multi_doc: int  # of the shared queries: the run has several documents
     n_hits: int
+    n_missed: int  # judged documents that were not retrieved
     n_retrieved: int  # documents, of the shared queries
-    n_tied: int  # n_tied, n_all_tied and n_unsorted as in `Placement`
+    n_tied: int  # n_all_tied and n_unsorted as in `Placement`
     n_all_tied: int
     n_unsorted: int
     n_appended: int  # documents that were not retrieved, and are ranked below those that were
@@ -55,6 +58,11 @@ class RunFacts(NamedTuple):
     conversion_counts: tuple[int, int]
     dropped_counts: DroppedCounts
     is_regrouped: bool
+    n_rank_gaps: int  # as in `Match`
+    n_queries_of_length: Counter[int]  # {ranked documents: averaged queries}
+    n_own_ids: int  # shared queries that retrieve an unjudged document of their own id
+    query_sketches: list[QuerySketch]  # of some shared queries with an answer
+    tie_effects: Floats = np.zeros(())  # of a run in parts: see `weigh_ties`
 
     def add(self, second_facts: "RunFacts") -> "RunFacts":
         """Return the facts of two parts of the queries together."""
@@ -89,6 +97,8 @@ class JudgedRun:
     has_relevant: Bools  # (n_queries,) whether a document has a grade above 0
     #: For one query: returns the notes of `find_order_notes` on the whole run; None: all queries.
     find_order_notes: Callable[[], Iterable[Note]] | None = None
+    #: For one query: judges the whole run; None: all queries.
+    judge_run: Callable[[], "JudgedRun"] | None = None
 
     def count_queries(self, is_selected: Bools) -> Counts:
         """Count the selected queries, and how many have no results or no relevant document."""
@@ -100,18 +110,6 @@ class JudgedRun:
             without_relevant=n - int(np.count_nonzero(has_relevant)),
             without_judgments=0,
         )
-
-    @property
-    def affix(self) -> str | None:
-        """A sentence on a prefix or suffix that the ids of one side have, and the other's lack.
-
-        None if there is no such affix, or documents are spans.
-        """
-        if self.qrels.spans is not None:
-            return None
-        from cranfield.data.spelling import find_affix
-
-        return find_affix(self.qrels, self.run)
 
     @cached_property
     def notes(self) -> tuple[Note, ...]:
@@ -168,14 +166,16 @@ class MatchedRun(JudgedRun):
     def facts(self) -> RunFacts:
         """The facts that notes depend on."""
         match, placement = self.match, self.match.placement
+        lengths = self.judged.n_retrieved[:, 0]
         return RunFacts(
             self.n_queries,
             int(np.count_nonzero(match.is_in_run)),
             int(np.count_nonzero(match.n_retrieved)),
             int(np.count_nonzero(match.n_retrieved > 1)),
             self.n_hits,
+            len(self.qrels) - self.n_hits,
             int(match.n_retrieved.sum()),
-            placement.n_tied,
+            int(placement.n_tied_of_rank.sum()),
             placement.n_all_tied,
             placement.n_unsorted,
             self.n_appended,
@@ -187,6 +187,10 @@ class MatchedRun(JudgedRun):
             match.conversion_counts,
             match.dropped_counts,
             match.is_regrouped,
+            match.n_rank_gaps,
+            Counter(lengths[lengths > 0].tolist()),
+            match.n_own_ids,
+            sketch_queries(self.qrels, match.row, match.unjudged_docs),
         )
 
     def _count_copied(self) -> int:
@@ -227,7 +231,7 @@ class MatchedRun(JudgedRun):
             none_relevant=averaging.left_out_counts.get("relevant", 0),
             unjudged_queries=averaging.n_unjudged,
             rows_left_out=match.left_out.count + self.qrels.left_out.count,
-            tied=match.placement.n_tied,
+            tied=self.facts.n_tied,
         )
 
 
@@ -281,9 +285,30 @@ def _suspect_misreading(judged_run: JudgedRun, order: Order) -> Iterator[Note]:
         from cranfield.data.spelling import query_spelling_notes
 
         yield from query_spelling_notes(missing_queries, judged_run.unjudged_queries)
+    yield from find_other_ids(judged_run)
+
+
+def find_other_ids(
+    judged_run: JudgedRun, severity: Severity = "warning", n_examples: int = 2
+) -> Iterator[Note]:
+    """Yield notes if documents seem to have other ids on both sides, or the ids of queries.
+
+    `severity`: of the note that no judged document was retrieved.
+    """
+    from cranfield.data.spelling import find_lookalikes, lookalike_notes, no_judged_doc_note
+
+    facts, sketches = judged_run.facts, judged_run.facts.query_sketches
     if not facts.n_hits and facts.n_answered:
-        all_queries = judged_run.all_queries and qrels.list_kind != "grades"
-        yield no_judged_doc_note(judged_run.affix, all_queries=all_queries)
+        all_queries = judged_run.all_queries and judged_run.qrels.list_kind != "grades"
+        yield no_judged_doc_note(sketches, severity, all_queries=all_queries)
+    if judged_run.judge_run is not None:
+        missed_sketches = [sketch._replace(hits=[]) for sketch in sketches]
+        if not (facts.n_own_ids or find_lookalikes(missed_sketches)):
+            return
+        facts = judged_run.judge_run().facts
+    if facts.n_hits:
+        yield from lookalike_notes(facts.query_sketches, facts.n_answered, n_examples)
+    yield from self_retrieval_notes(facts.query_sketches, facts.n_own_ids, facts.n_answered)
 
 
 def _ranking_order(judged_run: JudgedRun) -> Order:
@@ -310,6 +335,9 @@ def _describe_run(judged_run: JudgedRun, order: Order) -> Iterator[Note]:
     if not states_order and judging.order == "score" and order != "score":
         order_words = "by its rank column" if order == "rank" else "in the order of its rows"
         yield Note("no-scores", "info", f"The run has no scores: ranked {order_words}.")
+    if n := facts.n_rank_gaps:
+        text = f"Ranks of {format_query_count(n)} have gaps, which close: 2, 5, 9 count as 1, 2, 3."
+        yield Note("rank-gaps", "info", text, n)
     if run.rows.distance_column is not None and order == "score":
         yield distance_note(run.rows.distance_column)
     if n_tied := facts.n_tied:
@@ -324,12 +352,6 @@ def _describe_run(judged_run: JudgedRun, order: Order) -> Iterator[Note]:
     if facts.is_regrouped:
         text = "The run's queries are not in one piece: it was read into memory whole."
         yield Note("apart", "info", text)
-    if not judged_run.all_queries and not facts.n_hits:
-        from cranfield.data.spelling import spelling_mismatch_error
-
-        spelling_error = spelling_mismatch_error(qrels, run)
-        if spelling_error is not None:
-            yield Note("spelling", "warning", f"{spelling_error.problem}.", 1)
 
 
 def list_qrels_notes(qrels: Qrels) -> Iterator[Note]:

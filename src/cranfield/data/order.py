@@ -217,18 +217,18 @@ def _ranking_scores(block: Block, judging: Judging) -> Floats | None:
     return block.score_or_grade.astype(np.float64, copy=False)
 
 
-_NO_TIES = np.zeros(0, np.int64)
+_NO_ROWS = np.zeros(0, np.int64)
 
 
 class Placement(NamedTuple):
     """The ranks of some rows in their groups, and counts of the rows that share a score."""
 
     rank: Ints  # (rows,)
-    n_tied: int = 0  # rows in the counted groups that share a score
+    tie_first: Ints = _NO_ROWS  # (rows,) the rank of the first document of the same score
+    tie_size: Ints = _NO_ROWS  # (rows,) how many documents have that score
+    n_tied_of_rank: Ints = _NO_ROWS  # [rank]: rows of counted groups that share a score
     n_all_tied: int = 0  # counted groups of several rows, all of the same score
     n_unsorted: int = 0  # counted groups of several rows that do not fall by score
-    tie_first: Ints = _NO_TIES  # (rows,) the rank of the first document of the same score
-    tie_size: Ints = _NO_TIES  # (rows,) how many documents have that score
 
 
 def rank_documents(
@@ -236,21 +236,18 @@ def rank_documents(
     judging: Judging = Judging(),
     rows: Ints | None = None,
     is_counted: Bools | None = None,
-    *,
-    with_ties: bool = False,
 ) -> Placement:
     """Rank `rows`, or all rows, in their groups: score falling, then document id as `judging` says.
 
     Tied rows are counted in the groups of the mask `is_counted`, (groups,), or in all groups.
-    `with_ties`: the placement has the first rank and the size of ties.
     """
     starts, group, scores = grouped_block.starts, grouped_block.group, grouped_block.sort_score
     rows = np.arange(len(group)) if rows is None else rows
     begins = starts[group[rows]]
     if scores is None:
         rank = rows - begins + 1
-        return Placement(rank, 0, 0, 0, rank, np.ones_like(rank)) if with_ties else Placement(rank)
-    position, sorted_scores, n_all_tied = rows, scores, 0
+        return Placement(rank, rank, np.ones_like(rank))
+    position, n_all_tied = rows, 0
     # Most runs are in order: look for a row that is not below the one above it.
     suspect_rows = np.flatnonzero(scores[1:] >= scores[:-1])
     suspect_rows = suspect_rows[group[suspect_rows] == group[suspect_rows + 1]]
@@ -269,42 +266,36 @@ def rank_documents(
         tie_ids = grouped_block.ids_for_ties
         sign = tie_ids.compare(tied_rows, tie_ids, tied_rows + 1)
         is_unsorted[group[tied_rows[sign > 0 if judging.ties == "ascending" else sign < 0]]] = True
-    n_tied = _count_paired_rows(tied_rows[(is_counted & ~is_unsorted)[group[tied_rows]]])
+    continues_tie = np.zeros(len(group) + 1, np.bool_)  # at each position of the ranked rows
+    continues_tie[tied_rows[~is_unsorted[group[tied_rows]]] + 1] = True
     if is_unsorted.any():
         unsorted_groups = np.flatnonzero(is_unsorted)
         unsorted_rows = consecutive_numbers(starts[unsorted_groups], counts[unsorted_groups])
-        ranked_rows, tied_in_groups = _sort_rows(grouped_block, scores, unsorted_rows, judging)
-        n_tied += int(np.count_nonzero(is_counted[group[tied_in_groups]]))
+        ranked_rows, begins_tie = _sort_rows(grouped_block, scores, unsorted_rows, judging)
+        continues_tie[unsorted_rows] = ~begins_tie
         position_of_row = np.arange(len(group))
         position_of_row[ranked_rows] = unsorted_rows
         position = position_of_row[rows]
-        if with_ties:
-            sorted_scores = scores.copy()
-            sorted_scores[unsorted_rows] = scores[ranked_rows]
-    placement = Placement(position - begins + 1, n_tied, n_all_tied, n_unsorted)
-    if not with_ties:
-        return placement
-    begins_tie = mark_changes(group, sorted_scores)
-    first_of_tie = np.append(np.flatnonzero(begins_tie), len(begins_tie))
-    tie_number = (np.cumsum(begins_tie) - 1)[position]
-    tie_first, tie_size = first_of_tie[tie_number] - begins + 1, np.diff(first_of_tie)[tie_number]
-    return placement._replace(tie_first=tie_first, tie_size=tie_size)
-
-
-def _count_paired_rows(upper: Ints) -> int:
-    """Count the rows that are in a pair of adjacent rows, of which `upper` are the upper rows."""
-    return len(upper) + int(np.count_nonzero(np.diff(upper, prepend=-2) > 1))
+    edges = np.flatnonzero(continues_tie[1:] != continues_tie[:-1])  # first and last positions
+    tie_begin, tie_last = np.append(edges, [len(group)] * 2).reshape(-1, 2).T  # (ties + 1,)
+    tie_group, n_docs = group[tie_begin[:-1]], tie_last - tie_begin + 1
+    first_rank = tie_begin[:-1] - starts[tie_group] + 1
+    tied_rank = consecutive_numbers(first_rank, n_docs[:-1] * is_counted[tie_group])
+    tie, rank = tie_last.searchsorted(position), position - begins + 1
+    tie_first = np.minimum(tie_begin[tie], position) - begins + 1
+    tie_size = np.where(tie_begin[tie] <= position, n_docs[tie], 1)
+    return Placement(rank, tie_first, tie_size, np.bincount(tied_rank), n_all_tied, n_unsorted)
 
 
 def _sort_rows(
     grouped_block: GroupedBlock, scores: Floats, rows: Ints, judging: Judging
-) -> tuple[Ints, Ints]:
-    """Return `rows`, group by group, in the order of the ranking; and the tied rows among them."""
+) -> tuple[Ints, Bools]:
+    """Return `rows`, group by group, as they are ranked, and a mask of those that begin a tie."""
     group = grouped_block.group
     ranked_rows = _sort_by_score(scores[rows], group[rows], rows)  # ties are sorted below
     begins_tie = mark_changes(group[ranked_rows], scores[ranked_rows])
     if begins_tie.all():
-        return ranked_rows, ranked_rows[:0]
+        return ranked_rows, begins_tie
     tied_positions = np.flatnonzero(~(begins_tie & np.append(begins_tie[1:], True)))
     tied_rows = ranked_rows[tied_positions]
     tie_key = tied_rows
@@ -313,9 +304,8 @@ def _sort_rows(
     sort_keys: tuple[Ints, ...] = (tie_key, np.cumsum(begins_tie)[tied_positions])
     if grouped_block.uncounted_row is not None:  # a document's first row counts, and comes first
         sort_keys = (tied_rows, *sort_keys)
-    tied_rows = tied_rows[np.lexsort(sort_keys)]
-    ranked_rows[tied_positions] = tied_rows
-    return ranked_rows, tied_rows
+    ranked_rows[tied_positions] = tied_rows[np.lexsort(sort_keys)]
+    return ranked_rows, begins_tie
 
 
 def _sort_by_score(scores: Floats, group: Ints, rows: Ints) -> Ints:

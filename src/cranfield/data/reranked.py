@@ -62,7 +62,7 @@ def break_ties(run: _Run, ordering_run: _Run) -> _Run:
     ordering_rank = rank_documents(ordering_run.group_block(ordering_block, judging), judging).rank
 
     def order_block(grouped_block: GroupedBlock) -> Block:
-        placement = rank_documents(grouped_block, judging, with_ties=True)
+        placement = rank_documents(grouped_block, judging)
         ordering_row = ordering_docs.find_rows(grouped_block)
         shares_doc.append(bool((ordering_row >= 0).any()))
         tie_rank = np.full(len(ordering_row), len(ordering_rank) + 1)

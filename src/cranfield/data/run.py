@@ -328,7 +328,7 @@ class Run(RunOperations):
     def _rank_block(self, block: Block, judging: Judging) -> tuple[GroupedBlock, Ranking]:
         """Return a block's rows by query, and the rankings of its queries one after the other."""
         grouped_block = self.group_block(block, judging)
-        placement = rank_documents(grouped_block, judging, with_ties=True)
+        placement = rank_documents(grouped_block, judging)
         rows = np.lexsort((placement.rank, grouped_block.group))
         block = grouped_block.block.take(rows)
         ranking = Ranking(

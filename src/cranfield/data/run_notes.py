@@ -1,24 +1,21 @@
 """Notes on a run: faults of its ids or scores that make numbers misleading, found as it is read."""
 
-import re
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass
-from itertools import islice, pairwise
+from itertools import pairwise
 from operator import add
 
 import numpy as np
 
 from cranfield.arrays.ranked import Floats, Ints
-from cranfield.errors import NothingSharedError, escape_unprintable
-from cranfield.formats.block import Duplicates, FaultyRows, Rows
+from cranfield.data.sketch import QuerySketch
+from cranfield.errors import escape_unprintable
+from cranfield.formats.block import Block, Duplicates, FaultyRows, Rows
 from cranfield.notes import Note, Severity
 from cranfield.render.numbers import format_count, format_query_count
 
+_MIN_SELF_RETRIEVALS = 5  # queries
 _MIN_RANKED_DOCS = 3  # the fewest documents whose scores 1, 2, 3 are taken for ranks
-_MIN_SHARED_AFFIXES = 3  # ids that differ by the same letters, where no sign parts them
-_MAX_ID_LENGTH = 200  # characters of an id that is compared
-_MAX_IDS = 1_000  # ids of a side that are compared
 
 
 def find_contradictions(group: Ints, rank: Ints, scores: Floats) -> Ints:
@@ -32,6 +29,18 @@ def find_contradictions(group: Ints, rank: Ints, scores: Floats) -> Ints:
     contradicts &= scores[upper] < scores[lower]
     lower_rows: Ints = lower[contradicts]
     return lower_rows
+
+
+def count_rank_gaps(block: Block) -> int:
+    """Return how many queries of a block, which it has whole, have a rank beyond their last row.
+
+    0 where rows were left out. Ranks begin at 0 or 1.
+    """
+    starts = block.query.find_changes()
+    if block.rank is None or not len(starts) or block.left_out.count:
+        return 0
+    first, last = (edge.reduceat(block.rank, starts) for edge in (np.minimum, np.maximum))
+    return int(np.count_nonzero(last - np.minimum(first, 1) >= np.diff([*starts, len(block)])))
 
 
 def are_ranks(scores: Floats) -> bool:
@@ -155,6 +164,36 @@ def select_list_notes(notes: Iterable[Note]) -> Iterator[Note]:
     yield from (note for note in notes if note.code == "list-cells")
 
 
+def self_retrieval_notes(
+    sketches: Sequence[QuerySketch], n_own_ids: int, n_queries: int
+) -> Iterator[Note]:
+    """Yield a note if many of n queries retrieve an unjudged document of their own id.
+
+    Not where queries and documents are both numbered, so that they do so by chance: as often as
+    they retrieve the id of another query, which is above their own in half of the cases.
+    """
+    if n_own_ids < _MIN_SELF_RETRIEVALS or 10 * n_own_ids < n_queries:
+        return
+    query_ids = {sketch.query_id for sketch in sketches}
+    n_self_hits = n_other_ids = n_ids_beside = n_ids_above = 0  # of the sketches
+    for query_id, _, _, docs in sketches:
+        other_ids = query_ids.intersection(docs) - {query_id}
+        n_other_ids += len(other_ids)
+        if query_id in docs:
+            n_self_hits += 1
+            n_ids_beside += len(other_ids)
+            n_ids_above += len(other_ids.intersection(docs[: docs.index(query_id)]))
+    is_rare = 5 * n_other_ids <= n_self_hits * (len(query_ids) - 1)
+    is_seen = 2 * n_self_hits * n_queries >= n_own_ids * len(query_ids)  # in the sketches
+    if is_seen and (is_rare or 8 * n_ids_above <= n_ids_beside):
+        text = (
+            f"{n_own_ids:,} of {format_query_count(n_queries)} retrieve the document of their own "
+            "id, which is not judged for them: if the queries are documents themselves, "
+            "identical_ids='drop' (--identical-ids drop) leaves these out before ranking"
+        )
+        yield Note("self-retrieval", "warning", text, n_own_ids, count=n_own_ids)
+
+
 def distance_note(column: str) -> Note:
     """Return the note that a run is ranked by the distances in a column."""
     text = f"Ranked by distance, the lowest first (column {column!r:.60})."
@@ -177,110 +216,3 @@ def duplicates_note(side: str, repeats: FaultyRows, duplicates: Duplicates) -> N
         f"{action[duplicates]} (duplicates={duplicates!r}); the first: {example}"
     )
     return Note("duplicates", "info", text, count=repeats.count)
-
-
-def no_judged_doc_note(
-    affix: str | None, severity: Severity = "warning", *, all_queries: bool = True
-) -> Note:
-    """Return the note that no judged document was retrieved; `affix` is from `describe_affix`.
-
-    `all_queries`: the note is on all queries of a run, not on one query, where it is likely.
-    """
-    if affix is None and not all_queries:
-        return Note("nothing-judged", "info", "Not one judged document was retrieved.")
-    because = affix or "are the ids of the same collection, and of documents, not of their parts?"
-    text = f"not one judged document was retrieved: {because}"
-    return Note("nothing-judged" if affix is None else "affix", severity, text)
-
-
-def describe_affix(judged_ids: Iterable[str], run_ids: Iterable[str]) -> str | None:
-    """Return a sentence on a prefix or suffix by which the ids of two sides differ, or None.
-
-    Compared are the first thousand of each; ids that differ in digits alone are different ids.
-
-    >>> print(describe_affix(["d22", "d7"], ["d22.md", "d7.md"]))
-    ids match except for '.md' behind those of the run: the run has 'd22.md', the qrels 'd22'
-    """
-    judged, run_id_list = _first_ids(judged_ids), _first_ids(run_ids)
-    for side, short_ids, long_ids in (("run", judged, run_id_list), ("qrels", run_id_list, judged)):
-        cuts_of_affix = defaultdict[tuple[str, str], list[tuple[str, str, str]]](list)
-        for long_id in long_ids:
-            for position, short_id, affix in _cut_id(long_id):
-                if short_id in short_ids and not affix.isdigit():
-                    shape = re.sub(r"\d+", "0", affix)  # parts of a document are numbered
-                    cuts_of_affix[position, shape].append((long_id, short_id, affix))
-        affixes = sorted(cuts_of_affix.items(), key=lambda pair: -len(pair[1]))
-        for (position, shape), examples in affixes:
-            sign, n = shape[0] if position == "behind" else shape[-1], len(examples)
-            has_sign = not sign.isalnum() and (n > 1 or n == len(long_ids))
-            if n >= _MIN_SHARED_AFFIXES or has_sign:
-                long_id, short_id, affix = examples[0]
-                run, judgment = (long_id, short_id) if side == "run" else (short_id, long_id)
-                are_chunks = side == "run" and position == "behind" and affix[-1].isdigit()
-                return (
-                    f"ids match except for {affix!r} {position} those of the {side}: the run has "
-                    f"{run!r}, the qrels {judgment!r}"
-                    + (_chunks_hint(short_id, affix) if are_chunks else "")
-                )
-    return None
-
-
-def no_common_query_error(
-    run_name: str,
-    run_queries: Sequence[str],
-    source_name: str,
-    source_queries: Sequence[str],
-    source: str | None,
-) -> NothingSharedError:
-    """Return the error that a run and another collection, `source_name`, share no query."""
-    hint = "Are they of the same collection, and written in the same way?"
-    query_of_plain_id = {normalize_id(query): query for query in source_queries}
-    respelt_queries = (query for query in run_queries if normalize_id(query) in query_of_plain_id)
-    run_query, query = next(respelt_queries, run_queries[0]), source_queries[0]
-    if normalize_id(run_query) in query_of_plain_id:
-        query, hint = query_of_plain_id[normalize_id(run_query)], SPELLING
-    return NothingSharedError(
-        f"the run {run_name!r} and {source_name} share no query: the run has for instance "
-        f"{run_query!r}, {source_name} {query!r}",
-        source=source,
-        hint=hint,
-    )
-
-
-SPELLING = (
-    "They differ only in blanks, capitals, leading zeros or a decimal point: write them "
-    "alike. (A column of numbers with gaps becomes 1.0, 2.0, ... in many tools.)"
-)
-
-
-def normalize_id(text: str) -> str:
-    """Return an id without blanks around it, capitals, leading zeros and a decimal point."""
-    text = text.strip().casefold()
-    number = re.fullmatch(r"0*(\d+)(?:\.0*)?", text)
-    return number[1] if number else text
-
-
-def _chunks_hint(document: str, affix: str) -> str:
-    """Return a hint how to map chunks to documents, if chunk ids are document ids with a suffix."""
-    from cranfield.data.chunks import prefix_pattern
-
-    if affix[0].isalnum():
-        python_call, command_option = "Run.map_docs", "--map-docs-pattern"
-    else:
-        sign = affix[0]
-        pattern = f"^(.*){re.escape(sign)}" if sign in document else prefix_pattern(sign)
-        python_call = f"Run.map_docs({pattern!r})"
-        command_option = f"--map-docs-pattern '{pattern}'"
-    return f"; if these are chunks, {python_call} ({command_option}) makes documents of them"
-
-
-def _first_ids(ids: Iterable[str]) -> dict[str, None]:
-    short_ids = (identifier for identifier in ids if len(identifier) <= _MAX_ID_LENGTH)
-    return dict.fromkeys(islice(short_ids, _MAX_IDS))
-
-
-def _cut_id(identifier: str) -> Iterator[tuple[str, str, str]]:
-    """Yield ("behind" or "before", the id without affix, the affix) for all ways to cut an id."""
-    for i in range(1, len(identifier)):
-        yield "behind", identifier[:i], identifier[i:]
-        yield "before", identifier[i:], identifier[:i]

@@ -147,11 +147,13 @@ class Scene:
         run = run.resolve_spans(qrels.spans, judging.overlap)
         runs = run.select_queries(queries, judging.order, costs=costs).split_queries()
         notes_of_run = cache(lambda: tuple(find_order_notes(qrels, run)))
+        judge_run = cache(lambda: judge(qrels, run, judging, all_queries=False))
         for query in queries:
             query_qrels, query_run = qrels.select_queries([query]), runs[query]
             # A query without judged documents is accepted: other queries may have some.
             matched_run = judge(query_qrels, query_run, judging, costs=costs, all_queries=False)
             matched_run.find_order_notes = notes_of_run
+            matched_run.judge_run = judge_run
             ranking = query_run.read_ranking(judging, costs=costs)
             rankings = SceneRankings.of(query_qrels, ranking, judging)
             yield cls(query, run.name, query_qrels, judging, matched_run, *rankings)

@@ -15,7 +15,8 @@ else:
     keywords = None
 
 
-# Section of `cranfield -h` -> folder.command -> its line there. Its module is folder.NAME_command.
+# Section of `cranfield -h` -> folder.command -> its line there. Its module is folder.NAME_command,
+# with _ for -.
 COMMANDS = {
     "Evaluate": {
         "labels.nuggets": "Score answers by the nuggets that they support.",

@@ -1,6 +1,9 @@
 """Identifiers: checks ids of queries, documents and subtopics that are objects, for all formats."""
 
-from collections.abc import Iterable, Mapping
+import contextlib
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -69,6 +72,38 @@ def to_id_text(key: object, location: str) -> str:
 def escape_surrogates(text: str) -> str:
     """Return a text with halves of surrogate pairs, which no file can hold, as escapes."""
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
+
+
+def normalize_id(text: str) -> str:
+    r"""Return an id without capitals, leading zeros, a decimal point and blanks that are too many.
+
+    Its Unicode is in one form; UTF-8 that was read as Latin-1, or Latin-1 read as UTF-8, is mended.
+
+    >>> [normalize_id(text) for text in (" 007.0", "Doc_07", "Caf\xc3\xa9", "Cafe\u0301")]
+    ['7', 'doc_7', 'café', 'café']
+    """
+    if not text.isascii():
+        if any("\udc80" <= letter <= "\udcff" for letter in text):
+            text = encode(text).decode("latin-1")
+        for misread_as in ("cp1252", "latin-1"):
+            with contextlib.suppress(UnicodeError):
+                text = text.encode(misread_as).decode()
+        text = unicodedata.normalize("NFC", text)
+    return _normalize_lines(" ".join(text.split()))
+
+
+def normalize_ids(ids: Sequence[str]) -> list[str]:
+    """Return ids as `normalize_id` does; all at once, if they are plain ASCII."""
+    text = "\n".join(ids)
+    if text.isascii() and len(ids) == text.count("\n") + 1 and not re.search(r"[^\S\n]", text):
+        return _normalize_lines(text).split("\n")
+    return [*map(normalize_id, ids)]
+
+
+def _normalize_lines(text: str) -> str:
+    """Return lines, each an id, without capitals, leading zeros and a decimal point."""
+    text = re.sub(r"0(?<![\d.]0)0*(?=\d)", "", text.casefold())
+    return re.sub(r"^(\d+)\.0*$", r"\1", text, flags=re.M) if "." in text else text
 
 
 def with_text_ids(data: Mapping[Any, Any], location: str) -> dict[str, Any]:

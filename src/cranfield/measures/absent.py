@@ -127,14 +127,14 @@ _ABSENT_MEASURES = (
         f"{_RELEVANCE_ALONE}: the nearest is StRecall@k, the share of a query's subtopics covered.",
     ),
     Absent(
-        "((exposure|list)?gini(index|diversity)?|(shannon)?entropy|"
-        "exposure|popularity(bias)?|averagepopularity|avgpopularity|arp|aplt|aclt|tail(percentage|"
-        "share)|popreo|poprsp|mad|rsp|reo)",
+        "((exposure|list)?gini(index|diversity)?|(shannon)?entropy|popularity(bias)?|"
+        "(average|avg)(rec)?popularity|arp|aplt|aclt|tail(percentage|share)|popreo|poprsp|mad|rsp|"
+        "reo)",
         f"how evenly items are recommended, or how popular they are: {_NO_JUDGMENT}",
         f"{_RELEVANCE_ALONE}, and nothing here is near it.",
     ),
     Absent(
-        "novelty|miuf|meaninvuserfreq|surprisal|serendipity|unexpectedness|epc|efd|"
+        "novelty|miuf|meaninvuserfreq|surprisal|selfinformation|serendipity|unexpectedness|epc|efd|"
         "(historical)?itemcoverage|personali[sz]ation",
         "how new, rare or surprising items are for a user; it needs what users had before, or how "
         "popular each item is, and no judgment",
@@ -147,9 +147,22 @@ _ABSENT_MEASURES = (
         "By judged subtopics: alpha_nDCG@k, StRecall@k, ERR_IA@k.",
     ),
     Absent(
-        "(calibration|fairness|biasdisparity).*",
+        "(expected)?exposure|ee[dr]?|expectedexposure(disparity|relevance|loss)",
+        "how much of the users' attention each document gets",
+        "EEL is the expected exposure loss, over documents of one relevance; its parts EE-D and "
+        "EE-R are not here.",
+    ),
+    Absent(
+        "(un)?fairness.*|biasdisparity.*|disparity|awrf|attentionweightedrankfairness|"
+        "demographicparity|equalopportunity",
         "how a list shares its places among groups of items or users",
-        f"{_RELEVANCE_ALONE}; slices of queries: `compare(..., slices=...)`.",
+        f"{_RELEVANCE_ALONE}: EEL is the unfairness among relevant documents; of groups of users, "
+        "`compare(..., slices=...)` shows the differences.",
+    ),
+    Absent(
+        "(miscalibration|calibration).*|kl(divergence)?|(jensenshannon|js)d?(divergence)?",
+        "how far the shares of categories in a list are from those in what the user liked",
+        f"{_RELEVANCE_ALONE}; categories as judged subtopics: alpha_nDCG@k, StRecall@k.",
     ),
     Absent(
         "accuracy|acc",
@@ -211,9 +224,10 @@ _ABSENT_MEASURES = (
         "queries: `compare(..., slices=...)`.",
     ),
     Absent(
-        "all|official",
+        "all(trec|prefs)?|official|set|qrelsjg",
         "it is trec_eval's name for a list of measures",
-        "`cranfield trec-eval -m official` prints them; `cranfield measures` lists all there are.",
+        "`cranfield trec-eval` prints them (-m official, -m all_trec); `cranfield measures` lists "
+        "all there are.",
     ),
     Absent(
         "mse|rmse|mae|rsquared|r2|explainedvariance|mcc|logloss|loss",

@@ -29,6 +29,15 @@ OverPrecisions = Annotated[
 ]
 
 
+TieRank = Annotated[
+    str,
+    Parameter(
+        "with ties='expected', where a tied document counts: at its 'own' or the tie's 'last' rank",
+        choice("own", "last"),
+    ),
+]
+
+
 def _ap_bounds(parameters: Parameters) -> BoundsMethod:
     method_of_over: dict[str, BoundsMethod] = {"retrieved": "attained", "cutoff": "retrieved"}
     return method_of_over.get(parameters["over"], "split")
@@ -57,14 +66,19 @@ _LONG_NAMES = ("average_precision", "mean_average_precision", "label_ranking_ave
     perfect_cut=_ap_perfect_cut,
 )
 def average_precision(
-    judged: Judged, k: Cutoff | None = None, *, over: OverPrecisions = "judged", rel: Rel = 1
+    judged: Judged,
+    k: Cutoff | None = None,
+    *,
+    over: OverPrecisions = "judged",
+    tie_rank: TieRank = "own",
+    rel: Rel = 1,
 ) -> Floats:
     """Average precision: the mean of the precision at the rank of each relevant document.
 
     A relevant document that was not retrieved (in the first k) has precision 0. The mean over
     queries is MAP. 0 for a query without relevant documents. Where every document is ranked it is
-    label ranking average precision, too (LRAP; there, equal scores have the lowest of their ranks).
-    Unjudged documents count as not relevant.
+    label ranking average precision, too (LRAP; scikit-learn's is tie_rank='last' with the option
+    ties='expected'). Unjudged documents count as not relevant.
 
     Other tools divide by something else. over='reachable': min(R, k), R = the relevant documents,
     so that a perfect first k has 1 (sentence-transformers, RePlay). over='returned': min(R, n, k),
@@ -86,8 +100,9 @@ def average_precision(
     # over the remaining places.
     places = judged.tie_places(judged.hits.grade >= rel, k)
     relevant_here = places.worth / places.size
-    tied_above = ratio((places.worth - 1) * (places.nth - 1), places.size - 1)
-    precision_ = (places.worth_above + 1 + tied_above) / places.ranked.rank
+    nth = places.size if tie_rank == "last" else places.nth
+    tied_above = ratio((places.worth - 1) * (nth - 1), places.size - 1)
+    precision_ = (places.worth_above + 1 + tied_above) / (places.ranked.rank - places.nth + nth)
     found = places.ranked.total(relevant_here * precision_)
     return ratio(found, n_reachable(judged, k, over, rel))
 

@@ -21,7 +21,7 @@ _SIDE_SYNONYMS = frozenset(
         *("qrels", "run", "ground_truth"),
     )
 )
-_CUTOFF_SYNONYMS = frozenset(("cutoff", "k", "at", "top_k", "at_k"))
+CUTOFF_SYNONYMS = frozenset(("cutoff", "k", "at", "top_k", "at_k"))
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ class Call:
         name, next_lists = self.definition.name, lists[1:]
         arguments = (*next_lists, *parameters.values())
         number = next(filter(is_whole_number, arguments), None)
-        if number is not None and (_CUTOFF_SYNONYMS & parameters.keys() or len(next_lists) == 2):
+        if number is not None and (CUTOFF_SYNONYMS & parameters.keys() or len(next_lists) == 2):
             return f"a cutoff is written before the lists: ({name}@{number})(truth, ranking); "
         if number is not None and len(next_lists) == 1:
             return (
@@ -197,7 +197,7 @@ def unknown_parameter_text(definition: Definition, key: str, value: Any) -> str:
     guess = f" Did you mean {near_names[0]}?" if near_names else ""
     if key == "judged_only":
         guess = " Judged documents only is an option of the whole evaluation: judged_only=True."
-    elif key in _CUTOFF_SYNONYMS:
+    elif key in CUTOFF_SYNONYMS:
         k = value if is_whole_number(value) else 10
         cut_text = f"{definition.name}@{k}"
         guess = f" A cutoff is written {cut_text}; called with lists, ({cut_text})(truth, ranking)."

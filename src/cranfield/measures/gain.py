@@ -97,9 +97,10 @@ Ideal = Annotated[
     str,
     Parameter(
         "what the ideal ranking is made of: all documents 'judged', cut at k as the ranking is, or "
-        "'uncut'; only those that were 'retrieved', put in order; the 'top' grade of the "
-        "collection at every rank down to k, or as many as were retrieved",
-        choice("judged", "uncut", "retrieved", "top"),
+        "'uncut', or, after as many as were 'returned' in the first k; only those that were "
+        "'retrieved', put in order; the 'top' grade of the collection at every rank down to k, or "
+        "as many as were retrieved",
+        choice("judged", "uncut", "returned", "retrieved", "top"),
     ),
 ]
 
@@ -174,7 +175,7 @@ def _ideal_ranking(judged: Judged, k: Cutoff | None, gain: Gain, ideal: str) -> 
     """Return the ranking that the parameter `ideal` names, not cut."""
     if ideal == "top":
         return judged.fill_ranks(judged.effective_cutoffs(k))
-    if ideal in ("judged", "uncut"):
+    if ideal in ("judged", "uncut", "returned"):
         return rank_by_gain(judged, gain)
     if judged.is_cut and judged.ties == "expected":
         raise MeasureError(f"ties='expected', ideal='retrieved': {depth_cut_reason(judged)}")
@@ -302,7 +303,8 @@ def ndcg(
     What other tools call nDCG is written with other parameters: `gain='exp2'` (gdeval, Burges),
     `discount='jk'` (Järvelin & Kekäläinen, NTCIREVAL), `ideal='retrieved'` (scikit-learn, of what
     it was given), `ideal='uncut'` (Haystack, LlamaIndex, Quepid: not cut at k, so that even a
-    perfect first k may have less than 1), `ideal='top'` (the scaled DCG of C/W/L),
+    perfect first k may have less than 1), `ideal='returned'` (Elasticsearch: cut where the list
+    ends, so that a short list misses nothing), `ideal='top'` (the scaled DCG of C/W/L),
     `discount='none'` (nCG). With `discount='ln'` rank 2 counts more than rank 1, where the ideal
     has its best document: a ranking may then be above 1.
 
@@ -381,6 +383,8 @@ def ideal_dcg(
     Source: Järvelin & Kekäläinen, TOIS 2002; trec_eval ideal_dcg
     """
     ideal_ranking = _ideal_ranking(judged, k, gain, ideal)
+    if ideal == "returned":
+        k = judged.n_retrieved if k is None else np.minimum(k, judged.n_retrieved)
     k = judged.effective_cutoffs(k) if ideal == "top" else None if ideal == "uncut" else k
     if discount == "linear":  # which depends on how much was retrieved
         return _ranking_dcg(judged, ideal_ranking, k, gain, discount)

@@ -17,7 +17,7 @@ from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
 from cranfield.errors import MeasureError
 from cranfield.measures.aggregation import AGGREGATIONS, aggregate_exact_sum, to_summands
-from cranfield.measures.call import Call, unknown_parameter_text, usage_text
+from cranfield.measures.call import CUTOFF_SYNONYMS, Call, unknown_parameter_text, usage_text
 from cranfield.measures.parameters import NUMBER, Depth, Gains, write_parameters
 from cranfield.measures.refusals import check_fractions, check_ties, groups_error
 from cranfield.measures.registry import DEFINITIONS, USER_DEFINITIONS, Definition
@@ -174,6 +174,7 @@ class Measure:
         *,
         truth: Mapping[Any, int] | Iterable[Any],
         ranking: Mapping[Any, float] | Sequence[Any] | Set[Any],
+        k: int | str | None = None,
     ) -> float: ...
     @typing.overload
     def __call__(self, *unnamed: str, **parameters: Any) -> "Measure": ...
@@ -182,10 +183,17 @@ class Measure:
         self,
         truth: Mapping[Any, float] | Iterable[Any],
         ranking: Mapping[Any, float] | Sequence[Any] | Set[Any],
+        *,
+        k: int | str | None = None,
     ) -> float: ...
     @typing.overload
     def __call__(
-        self, grades: Iterable[float | None], /, *, n_relevant: int | None = None
+        self,
+        grades: Iterable[float | None],
+        /,
+        *,
+        n_relevant: int | None = None,
+        k: int | str | None = None,
     ) -> float: ...
     def __call__(self, *lists: Any, **parameters: Any) -> "Measure | float":
         """Set parameters, `P(rel=2)`; or score one list, `AP({"d3"}, ["d1", "d2", "d3"])`.
@@ -195,8 +203,14 @@ class Measure:
         order does not matter (SetP, SetR, ...). `truth=` and `ranking=` name them. Or one list of
         grades, best rank first, None being unjudged: `AP([0, 0, 1])`; nothing else is judged then,
         except that `n_relevant` documents are relevant in all: `AP([0, 0, 1], n_relevant=5)`. See
-        `cranfield.grades`. Returns the value. A cutoff comes before: `(AP@5)(truth, ranking)`.
+        `cranfield.grades`. Returns the value. A cutoff comes before, `(AP@5)(truth, ranking)`, or
+        is `k`: `AP(truth, ranking, k=5)`.
         """
+        cutoff_names = CUTOFF_SYNONYMS & parameters.keys()
+        if len(cutoff_names) == 1 and self.cutoff is None and (lists or "truth" in parameters):
+            cutoff = parameters.pop(*cutoff_names)
+            measure = self if cutoff is None else self @ cutoff
+            return measure(*lists, **parameters)
         call = Call(self.definition, str(self), self.parameters.get("rel"), self.cutoff is None)
         truth_and_ranking = call.read_lists(lists, parameters)
         if truth_and_ranking is None:

@@ -27,6 +27,7 @@ from cranfield.measures.traits import (
     depth_cut_reason,
 )
 
+# trec_eval's multiples of R for Rprec_mult and, over groups, Rprec_mult_avgjg.
 MULTIPLES = (0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4, 1.6, 1.8, 2.0)
 
 Multiple = Annotated[
@@ -41,9 +42,10 @@ _FEW_RELEVANT = "with fewer than k relevant documents, even a perfect ranking ha
 
 
 def _n_relevant_in_top(judged: Judged, k: Cutoff, rel: float) -> Floats:
-    """Return the number of relevant documents in the first k; of tied ones, the mean over orders.
+    """Return the number of relevant documents in the first k, (n_queries, n_cutoffs).
 
-    That is McSherry & Najork, ECIR 2008: what is linear in this count can be computed from it.
+    With ties="expected" it is the mean over the orders of tied ones (McSherry & Najork, ECIR 2008):
+    what is linear in this count can be computed from it.
     """
     if judged.ties == "expected":
         return judged.tie_places(judged.hits.grade >= rel, k).expected_worth()
@@ -129,7 +131,10 @@ def recall(judged: Judged, k: Cutoff, *, over: OverRelevant = "judged", rel: Rel
 
 
 def n_reachable(judged: Judged, k: Cutoff | None, over: str, rel: float) -> Ints:
-    """Return how many relevant documents `over` says could be there: (n_queries, n_cutoffs)."""
+    """Return how many relevant documents `over` says could be there.
+
+    The shape broadcasts to (n_queries, n_cutoffs). Without k, nothing is cut.
+    """
     if over == "cutoff" and k is not None:
         return k
     n = judged.n_relevant(rel)
@@ -313,7 +318,7 @@ def reciprocal_rank(
         return hits.first(1 / hits.rank)
     if over == "hits":
         raise no_formula_error("RR", over)
-    # Over the orders of ties it is 1 / rank of each place, if the first relevant one is there.
+    # Over the orders of ties: 1 / rank of each place times the chance that the first is there.
     places = judged.tie_places(judged.hits.grade >= rel, k)
     miss_chance, hit_chance = places.miss_chances()
     first_here = places.ranked.before(miss_chance) * hit_chance

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def _list_names(is_meant: Callable[[Definition], Any]) -> str:
-    """Return the names of the measures whose definition `is_meant`, joined by commas."""
+    """Return the names of the measures of whose definition `is_meant` is true, by commas."""
     return ", ".join(definition.name for definition in definitions() if is_meant(definition))
 
 
@@ -33,16 +33,16 @@ def groups_error(measure: "Measure") -> MeasureError:
 
 
 def check_fractions(measure: "Measure", depths: Iterable[Depth], judged: Judged) -> None:
-    """Raise MeasureError unless the measure has a meaning for grades that are not whole."""
+    """Raise MeasureError unless the measure, cut at `depths`, takes grades that are not whole."""
     reason, parameters, top_grade = measure.fractions, measure.parameters, judged.top_grade
     level = 1 if top_grade > 1 else 0.5 if top_grade >= 0.5 else float(f"{top_grade / 2:.1g}")
     binary = [name for name, value in parameters.items() if value == "binary"]
-    level_of_parameter: dict[str, Any] = dict.fromkeys(binary, ("binary", level))
+    example_of_parameter: dict[str, Any] = dict.fromkeys(binary, ("binary", level))
     if reason == "level" and "rel" not in measure.stated:
-        level_of_parameter["rel"] = level
+        example_of_parameter["rel"] = level
     if "rel" not in parameters and any(depth.at_relevant for depth in depths):
         reason = "how many documents are relevant, where it is cut, is not known: cut at a rank"
-    elif reason in ("taken", "level") and not level_of_parameter:
+    elif reason in ("taken", "level") and not example_of_parameter:
         return
     grades = "the grades are not whole numbers"
     if len(judged.ideal.grade):
@@ -54,12 +54,12 @@ def check_fractions(measure: "Measure", depths: Iterable[Depth], judged: Judged)
     if reason not in ("taken", "level"):
         raise MeasureError(f"{measure}: {grades}, and {reason}")
     bare_measure = replace(
-        measure, given=tuple((k, v) for k, v in measure.given if k not in level_of_parameter)
+        measure, given=tuple((k, v) for k, v in measure.given if k not in example_of_parameter)
     )
     example_measure = replace(
-        bare_measure, given=(*bare_measure.given, *level_of_parameter.items())
+        bare_measure, given=(*bare_measure.given, *example_of_parameter.items())
     )
-    option_hint = "; --rel states it for all measures" if "rel" in level_of_parameter else ""
+    option_hint = "; --rel states it for all measures" if "rel" in example_of_parameter else ""
     raise MeasureError(
         f"{measure}: {grades}: from which grade on is a document relevant? State it, as in "
         f"{example_measure}{option_hint}"
@@ -67,7 +67,7 @@ def check_fractions(measure: "Measure", depths: Iterable[Depth], judged: Judged)
 
 
 def check_ties(measure: "Measure", judged: Judged) -> None:
-    """Raise MeasureError unless the measure takes equal scores as they were ranked."""
+    """Raise MeasureError unless the measure goes with the order of tied scores, `judged.ties`."""
     traits = measure.definition.traits
     by_grade = traits.by_grade
     if judged.ties == "expected" and not traits.averages_ties:

@@ -43,10 +43,10 @@ class Names:
     `aliases` are other names; so are `variants`, with the parameters that they stand for, and
     `families`, trec_eval's names for several cutoffs, or for several values of a parameter.
     `parameter` says which parameter the number behind a name is: {"set_f": "x"} for set_F.2.
-    `translate` turns another tool's parameters into ours. `unnamed` is the parameter that may be
-    written without its name, and is always shown: CWL('AP'). `decimals` is the parameter of which
-    ranx writes the decimal places behind the name: rbp.95 is p=0.95. Of names that differ only in
-    upper and lower case, `-` and `_`, one is enough.
+    `translate` turns another tool's name and parameters into ours. `unnamed` is the parameter that
+    may be written without its name, and is always shown: CWL('AP'). `decimals` is the parameter of
+    which ranx writes the decimal places behind the name: rbp.95 is p=0.95. Of names that differ
+    only in upper and lower case, `-` and `_`, one is enough.
 
     >>> Names(("rbp",), variants={"rbp95": {"p": 0.95}}).implied("RBP")
     {'RBP': {}, 'rbp': {}, 'rbp95': {'p': 0.95}}
@@ -81,7 +81,7 @@ class Definition(Declaration):
     aggregation: Aggregation  # "none": the value of a query is a string
     range: tuple[float, float | None]  # of the value of a query; None: no upper end
     higher_is_better: bool | None  # of two systems, the one with the higher value; None: neither
-    perfect: Reason  # why a perfect ranking may have less than 1; empty: it has 1
+    perfect: Reason  # of values up to 1, why a perfect ranking may have less; empty: it has 1
     perfect_cut: Reason  # the same where the measure is cut
 
     def __copy__(self) -> "Definition":
@@ -123,7 +123,7 @@ class Definition(Declaration):
 
     @cached_property
     def cutoff_kind(self) -> Literal["depth", "recall"]:
-        """What the cutoff is: a number of ranks, or a recall."""
+        """What the cutoff is: a recall, else a number of ranks ("depth", also without a cutoff)."""
         hint = self._second_argument and self.hints[self._second_argument.name]
         return "recall" if hint is RecallPoint else "depth"
 
@@ -164,7 +164,7 @@ class Definition(Declaration):
 
     @property
     def summary(self) -> str:
-        """The first sentence of the documentation."""
+        """The first paragraph of the documentation, on one line."""
         return self.documentation.split("\n\n", 1)[0].replace("\n", " ")
 
     @property
@@ -188,7 +188,7 @@ class Definition(Declaration):
 
     @property
     def page(self) -> str:
-        """The measure's page, as `help` shows it: pattern, documentation, formula, parameters."""
+        """The measure's page, as `help` shows it: pattern, documentation, facts, parameters."""
         from textwrap import fill  # which little else needs
 
         texts = (self.pattern, *self.documentation.split("\n\n"))
@@ -199,24 +199,24 @@ class Definition(Declaration):
 
     @property
     def pattern(self) -> str:
-        """How the measure is written, cutoff and parameters with their defaults: `P(rel=1)@k`."""
+        """How it is written, with its parameters' defaults and its cutoff: `Success(rel=1)@k`."""
         point = "x" if self.cutoff_kind == "recall" else "k"
         cutoff_text = {"none": "", "optional": f"[@{point}]", "required": f"@{point}"}[self.cutoff]
         return self.name + write_parameters(self.defaults.items(), self.names.unnamed) + cutoff_text
 
 
-PAGE_WIDTH = 75  # of a page's lines, which `help` indents
+PAGE_WIDTH = 75  # characters of a page's lines, which `help` indents
 
 _NO_FRACTIONS_REASON = (
     "its declaration does not say what becomes of them; if its function has a meaning for them, "
     "say so: @measure(..., traits=Traits(fractions='taken'))"
 )
-DEFINITIONS: dict[str, Definition] = {}
+DEFINITIONS: dict[str, Definition] = {}  # by name, in the order of the catalogue
 USER_DEFINITIONS: dict[str, Definition] = {}  # which may be declared again
 
 
 def _find_definition(name: str, module: str) -> Definition:
-    """Return a definition that was pickled by name; the module that declares it is imported."""
+    """Return a definition that was pickled by name, importing its module; MeasureError if none."""
     if name not in DEFINITIONS:
         with suppress(ImportError):
             import_module(module)
@@ -232,7 +232,7 @@ def _find_definition(name: str, module: str) -> Definition:
 VARIANTS: dict[str, tuple[str, Mapping[str, Any]]] = {}
 # Every name as it is declared, which wins over these: `rbp` is trec_eval's, `RBP` is ours.
 EXACT_NAMES: dict[str, tuple[str, Mapping[str, Any]]] = {}
-# trec_eval's names of several cutoffs, in lower case -> the canonical name, the cutoffs.
+# trec_eval's names of several cutoffs or values, in lower case -> the canonical name, these.
 FAMILIES: dict[str, tuple[str, tuple[Any, ...]]] = {}
 
 
@@ -267,8 +267,8 @@ def measure(
     parameters that returns one.
 
     A measure declared so is one like all others: `parse`, `evaluate`, `definitions` know it. One's
-    own may be declared again, with another function. Raises MeasureError for a name that is taken,
-    and for a declaration that lacks something.
+    own may be declared again, with another function. Raises MeasureError for a name that is taken
+    or cannot be parsed, and for a declaration that is wrong or lacks something.
 
     Args:
         name: what it is called.
@@ -332,7 +332,7 @@ _NAME_PATTERN = re.compile(r"""(?!.*-[lL][0-9]+$)[^\s()\[\]{}@,;='"]+""")
 
 
 def _check_values(definition: Definition) -> None:
-    """Raise MeasureError for an argument that @measure does not take."""
+    """Raise MeasureError if an argument of @measure has a value that it does not take."""
     checks = {
         "aggregation": (
             definition.aggregation in (*AGGREGATIONS, "none"),
@@ -366,7 +366,7 @@ def _check_values(definition: Definition) -> None:
 
 def _check_user_definition(definition: Definition) -> None:
     """Raise MeasureError unless a user's own measure is declared as it has to be."""
-    name, parameters = definition.name, definition.arguments
+    name, arguments = definition.name, definition.arguments
 
     def error(problem: str) -> MeasureError:
         return MeasureError(f"@measure({name!r}): {problem}")
@@ -392,9 +392,9 @@ def _check_user_definition(definition: Definition) -> None:
     ):
         if not getattr(definition, attribute) and not WITHOUT_DOCSTRINGS:
             raise error(f"it needs {requirement}; every number has to tell how it was made")
-    positional = [p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
-    options = [p for p in parameters if p.kind is p.KEYWORD_ONLY]
-    if not 1 <= len(positional) <= 2 or len(positional) + len(options) < len(parameters):
+    positional = [a for a in arguments if a.kind is a.POSITIONAL_OR_KEYWORD]
+    options = [a for a in arguments if a.kind is a.KEYWORD_ONLY]
+    if not 1 <= len(positional) <= 2 or len(positional) + len(options) < len(arguments):
         raise error(
             "the function takes the Judged, then a cutoff if there is one, then parameters by "
             "keyword only: def f(judged, k: Cutoff | None = None, *, rel: Rel = 1)"

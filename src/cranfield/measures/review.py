@@ -6,6 +6,7 @@ import numpy as np
 
 from cranfield.arrays.ranked import Floats, Ints, ratio
 from cranfield.data.judged import Judged
+from cranfield.errors import MeasureError
 from cranfield.measures.parameters import Cutoff, Parameter, RecallPoint, Rel, whole_between
 from cranfield.measures.registry import measure
 from cranfield.measures.traits import BY_GRADE, Traits, depth_cut_reason
@@ -24,22 +25,30 @@ def _collection_size(judged: Judged, collection: int) -> Ints:
     return np.maximum(judged.n_retrieved, collection) if collection else judged.n_retrieved
 
 
-@measure("AUC", names=("AUROC", "ROC_AUC"))
+@measure(
+    "AUC", names=("AUROC", "ROC_AUC"), traits=Traits(by_grade=depth_cut_reason, averages_ties=True)
+)
 def area_under_curve(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) -> Floats:
     """Area under the ROC curve of the list retrieved: how often relevant is above nonrelevant.
 
     Of all pairs of a relevant and a nonrelevant document among those retrieved (in the first k).
     Unjudged documents count as nonrelevant; relevant ones that were not retrieved play no part. 1
-    where only relevant ones were retrieved, 0 where none was.
+    where only relevant ones were retrieved, 0 where none was. ties='expected' takes half of a tied
+    pair, as scikit-learn does.
 
     Formula: 1 - pairs of a nonrelevant document above a relevant one / pairs of a relevant and
         a nonrelevant document, among those retrieved
     Source: Hanley & McNeil, Radiology 1982; ir_measures Accuracy
     """
+    if (k is not None or judged.is_cut) and judged.ties in ("expected", "best", "worst"):
+        raise MeasureError(f"AUC with ties={judged.ties!r}: leave out the cutoff and the depth")
     hits = judged.hits.relevant(rel).top(k)
     down_to = judged.n_retrieved if k is None else np.minimum(judged.n_retrieved, k)
     n_others = down_to - hits.count()
-    nonrelevant_above = hits.rank - hits.ordinal
+    rank = hits.rank * 1.0
+    if judged.ties == "expected":  # in the mean, in the middle of the tie
+        rank = hits.columns["tie_first"] + (hits.columns["tie_size"] - 1) / 2
+    nonrelevant_above = rank - hits.ordinal
     above = hits.total(nonrelevant_above)
     return np.where(hits.count() > 0, 1 - ratio(above, hits.count() * n_others), 0)
 

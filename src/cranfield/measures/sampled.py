@@ -102,6 +102,6 @@ def statistical_ap(
 
 
 def _weight(ranked: Ranked) -> Floats:
-    """Return 1 / probability of each judged document, (rows,): its weight in the sums."""
+    """Return 1 / probability of being judged, (rows,): the weight of a document in the sums."""
     weight = 1 / ranked.probability
     return weight

@@ -52,7 +52,7 @@ def _translate_relative(name: str, parameters: Parameters) -> tuple[str, Paramet
 
 
 def _translate_beta(name: str, parameters: Parameters) -> tuple[str, Parameters]:
-    """Translate x to beta if beta has at most three decimals, and x is its square as doubles."""
+    """Translate x to beta if beta has at most three decimals, and x is its square; else keep x."""
     x = parameters.get("x")
     if x is None:
         return name, {**parameters, "x": None} if "beta" in parameters else parameters

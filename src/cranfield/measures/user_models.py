@@ -1,4 +1,4 @@
-"""User models of C/W/L: the probability that a user goes on from each rank, or looks at it."""
+"""User models, for `cwl`: the probability that a user goes on from each rank, or looks at it."""
 
 import math
 from collections.abc import Callable
@@ -30,9 +30,9 @@ class RankingView:
 
     ranked: Ranked
     gain: Floats  # from 0 to 1
-    cost: Numbers
+    cost: Numbers  # what each document costs the user, in the unit of the run's costs
     n_with_gain: Ints  # (n_queries, 1): documents of the judgments that gain something
-    k: Ints | None  # (n_queries, 1): the cutoff
+    k: Ints | None  # (n_queries, 1): the cutoff, None if the measure has none
 
     @property
     def rank(self) -> Ints:
@@ -71,7 +71,7 @@ class RankingView:
 class UserModel(Declaration):
     """All that is known of a user model, except the values of its parameters."""
 
-    stops_at_cutoff: bool  # at k
+    stops_at_cutoff: bool  # after k documents, unless a parameter K is stated
     gives_weights: bool  # it returns W_i, not C_i
     ignores_gain: bool  # what was found changes nothing
 
@@ -81,12 +81,12 @@ class UserModel(Declaration):
         return self.name + write_parameters(self.defaults.items())
 
     def find_parameter(self, name: str) -> str | None:
-        """Return the parameter of that name, in upper or lower case; None if there is none."""
+        """Return a parameter's declared name for a name in any case; None if there is none."""
         return {parameter.lower(): parameter for parameter in self.parameters}.get(name.lower())
 
     @property
     def paragraph(self) -> str:
-        """Its documentation, in one paragraph."""
+        """Its pattern, formula, documentation, parameters and source, in one paragraph."""
         meanings = [f"{name}: {parameter.meaning}." for name, parameter in self.parameters.items()]
         text = " ".join(self.documentation.split())
         if not self.formula:  # python -OO has taken it away
@@ -94,7 +94,7 @@ class UserModel(Declaration):
         return " ".join([f"{self.pattern}: {self.formula}.", text, *meanings, f"({self.source})"])
 
 
-USER_MODELS: dict[str, UserModel] = {}
+USER_MODELS: dict[str, UserModel] = {}  # by name in lower case
 _Kernel = Callable[..., Numbers]
 
 
@@ -110,7 +110,8 @@ def user_model(
     It takes a RankingView and returns C_i (rows,), the probability of going on from each rank; or,
     with `gives_weights`, the weights W_i, from which C_i = W_(i+1) / W_i follows. Its parameters
     and its docstring are as those of a measure. `stops_at_cutoff`: the user stops after k
-    documents. `ignores_gain`: what was found does not change whether it goes on.
+    documents, unless its parameter K is stated. `ignores_gain`: what was found does not change
+    whether it goes on.
     """
 
     def register(kernel: _Kernel) -> _Kernel:
@@ -131,7 +132,7 @@ Rationality = Annotated[
 
 
 def _check_half_or_more(value: Any) -> float:
-    """Return a number from 0.5 up; ValueError for any other value."""
+    """Return a number from 0.5 to 1e9; ValueError for any other value."""
     number = finite_number(value)
     if number is None or not 0.5 <= number <= 1e9:
         raise ValueError("a number from 0.5 up, else C_i would be above 1")
@@ -180,7 +181,7 @@ def reciprocal_rank_user(view: RankingView) -> Numbers:
 
 @user_model("AP", gives_weights=True)
 def average_precision_user(view: RankingView) -> Numbers:
-    """Is as likely to stop at each document that gains something.
+    """Stops only at documents that gain something, as likely as their gain over their rank.
 
     EU is average precision divided by what was retrieved of the relevant documents, not by all:
     see TrAP, and AP. Where nothing gains, the user looks at the first document alone.
@@ -333,7 +334,7 @@ def dynamic_bejeweled_user(
 ) -> Numbers:
     """Looks for more, and is ready to spend more, after documents that gain much.
 
-    The sums are over the documents looked at so far, as each is compared.
+    What is looked for and the budget change with the documents above rank i.
 
     Formula: C_i = 1 while G_i < T_i and K_i < E_i, then 0; T_i = T + hb (sum of g_j - med over j <
         i), E_i = K + hc (sum of g_j - med over j < i)

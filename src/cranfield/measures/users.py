@@ -68,8 +68,9 @@ def rank_biased_precision(
 
     Binary unless `gain` says what a grade is worth (then `rel` plays no part). Gains below 0 or
     above 1 are scaled to 0..1 by the least and the greatest gain of the grades 0 to the query's
-    highest, as trec_eval intends. Unjudged documents gain nothing. Written `rbp`, in lower case, it
-    is trec_eval's: p = 0.9 and the grades as gains. Documents of a negative grade gain nothing.
+    highest (and of all that a mapping names), as trec_eval intends. Unjudged documents gain
+    nothing. Written `rbp`, in lower case, it is trec_eval's: p = 0.9 and the grades as gains.
+    Documents of a negative grade gain nothing.
 
     Formula: (1 - p) * sum over ranks i (i <= k) of gain_i * p^(i-1)
     Source: Moffat & Zobel, ACM TOIS 2008; trec_eval rbp (p = 0.9, graded)
@@ -84,7 +85,7 @@ def rank_biased_precision(
 
 
 def _scale_gains(judged: Judged, hits: Ranked, gain: Gain) -> Floats:
-    """Return the gain of each hit, (rows,), scaled to 0..1 in a query with a gain outside."""
+    """Return the gain of each hit, (rows,), scaled to 0..1 if an extreme gain is outside."""
     if isinstance(gain, Mapping):  # documents of a negative grade are not among the hits
         gain = {grade: grade_gain for grade, grade_gain in gain.items() if grade >= 0}
     low, high = _extreme_gains(judged.ideal.relevant(0), gain, judged.top_grade)
@@ -98,7 +99,7 @@ def _scale_gains(judged: Judged, hits: Ranked, gain: Gain) -> Floats:
 def _extreme_gains(pool: Ranked, gain: Gain, top_grade: float) -> tuple[Floats, Floats]:
     """Return the lowest and highest gain of each query: (n_queries, 1).
 
-    Over the grades from 0 to its highest, in use or not, and all that a mapping names.
+    Over the grades from 0 to its highest, in use or not, and all from 0 that a mapping names.
     """
     if not isinstance(gain, Mapping) or not gain:
         highest = pool.maximum(gains(pool, gain, top_grade))

@@ -11,7 +11,7 @@ Outcome = Literal["passed", "failed", "skipped"]
 
 
 class Case(NamedTuple):
-    """A test case: its subject, its name, its outcome, the reason in one line, and the details."""
+    """A test case: subject, name, outcome; unless passed, a reason (a line); if failed, details."""
 
     subject: str
     name: str
@@ -45,7 +45,7 @@ def to_junit(suite: str, cases: Iterable[Case]) -> str:
     outcomes = [case.outcome for case in cases]
     counts = {"tests": len(outcomes), "failures": outcomes.count("failed"), "errors": 0}
     attributes = {name: str(n) for name, n in counts.items()}
-    # Some schemas allow it for a suite only.
+    # Some schemas allow the number of skipped cases for a suite only.
     skip_count = {"skipped": str(outcomes.count("skipped"))}
     root = ElementTree.Element("testsuites", attributes)
     suite_attributes = {"name": _escape_xml(suite), **attributes, **skip_count}

@@ -103,6 +103,7 @@ def _group_heading_lines(table: Table) -> list[str]:
     return [" & ".join(cells) + r" \\", "".join(rules)] if rules else []
 
 
+# A hyphen that is a minus sign: before a number, or in an exponent such as 1e-05.
 _MINUS = r"(?<![\w.-])-(?=\.?\d)|(?<=\de)-(?=\d)"
 
 

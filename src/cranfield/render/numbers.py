@@ -30,7 +30,7 @@ def format_short(value: float) -> str:
 
 
 def format_number(value: float | None, decimals: int = 4) -> str:
-    """Return a number with four decimals; "-" if there is none.
+    """Return a number with four `decimals`, or as many as stated; "-" if there is none.
 
     >>> format_number(0.12345), format_number(-0.00001), format_number(None)
     ('0.1235', '0.0000', '-')
@@ -39,7 +39,7 @@ def format_number(value: float | None, decimals: int = 4) -> str:
 
 
 def format_signed(value: float | None) -> str:
-    """Return a number with its sign; 0 has none.
+    """Return a number with its sign and four decimals; 0 has no sign; "-" if there is none.
 
     >>> format_signed(0.12345), format_signed(-0.00001)
     ('+0.1235', '0.0000')
@@ -48,7 +48,7 @@ def format_signed(value: float | None) -> str:
 
 
 def format_p(p: float | None) -> str:
-    """Return a p-value, never as 0.
+    """Return a p-value with four decimals, never as 0; "-" if there is none.
 
     >>> format_p(0.04321), format_p(0.00002)
     ('0.0432', '<0.0001')
@@ -57,7 +57,7 @@ def format_p(p: float | None) -> str:
 
 
 def format_interval(low: float | None, high: float | None, *, signs: bool = True) -> str:
-    """Return an interval as [low, high]; "-" if it has no ends.
+    """Return an interval as [low, high]; "-" if it lacks an end; without `signs`, no plus.
 
     >>> format_interval(-0.1, 0.2), format_interval(None, 0.2)
     ('[-0.1000, +0.2000]', '-')
@@ -69,7 +69,7 @@ def format_interval(low: float | None, high: float | None, *, signs: bool = True
 
 
 def format_percent(share: float) -> str:
-    """Return a share, 0 to 1, as a percentage with all its digits.
+    """Return a share, 0 to 1, as a percentage with up to six digits.
 
     >>> format_percent(0.95)
     '95%'

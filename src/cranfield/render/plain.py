@@ -20,12 +20,13 @@ def to_text(
 ) -> str:
     """Return an aligned table for a terminal, ending in a line break.
 
-    With `color`, cells are bold or underlined; with `signs` they are written *so* and _so_.
+    With `color`, headings and cells are bold, or cells underlined; with `signs` cells are written
+    *so* and _so_.
 
     Nothing is cut off. If it is wider than `width` (characters), the first of these is done that
-    makes it fit: headings and long texts are folded at blanks; sentences are put below their row;
-    a table with one label column is turned on its side; the columns are put one group below the
-    other, each with the labels. Lines above and below it are folded at blanks.
+    makes it fit: headings and long texts are folded at blanks; sentences are put below their row; a
+    table with one label column and no sentences is turned on its side; the columns are put one
+    group below the other, each with the labels. Lines above and below it are folded at blanks.
     """
     lines = _table_lines(_write_signs(table) if signs else table, width, color)
     title, notes = (
@@ -95,10 +96,10 @@ def _table_lines(table: Table, width: int | None, color: bool) -> list[str]:
 def _draw_sentences_below(
     table: Table, cells: Sequence[Sequence[str]], width: int, color: bool
 ) -> list[str]:
-    """Return the lines of a table, each row followed by its sentences."""
+    """Return the lines of a table, each row followed by its sentences; in groups if too wide."""
     n_columns = table.first_sentence_column
-    head = table.select_columns(range(n_columns))
-    widths = _fit_widths(head, cells, range(n_columns), width)
+    subtable = table.select_columns(range(n_columns))
+    widths = _fit_widths(subtable, cells, range(n_columns), width)
     if widths is None:
         return _draw_column_groups(table, cells, width, color)
     sentence_lines = [
@@ -111,7 +112,7 @@ def _draw_sentences_below(
         for row in cells
     ]
     sentence_lines[0] = []  # the headings
-    return _draw_table(head, cells, widths, color, sentence_lines)
+    return _draw_table(subtable, cells, widths, color, sentence_lines)
 
 
 def _draw_column_groups(
@@ -119,15 +120,15 @@ def _draw_column_groups(
 ) -> list[str]:
     """Return the lines of a table in groups of columns, a group below another, each with labels."""
     labels = [*range(table.n_labels)]
-    number_columns = [*range(table.n_labels, len(table.header))]
+    other_columns = [*range(table.n_labels, len(table.header))]
     lines: list[str] = []
-    while number_columns or not lines:
-        for n in range(len(number_columns), -1, -1):
-            columns = [*labels, *number_columns[:n]]
+    while other_columns or not lines:
+        for n in range(len(other_columns), -1, -1):
+            columns = [*labels, *other_columns[:n]]
             widths = _fit_widths(table, cells, columns, width)
             if widths is not None or n <= 1:
                 break
-        number_columns = number_columns[n:]
+        other_columns = other_columns[n:]
         widths = widths or _smallest_widths(table, cells, columns, 1)
         subtable = table.select_columns(columns)
         subtable_cells = [[row[c] for c in columns] for row in cells]
@@ -162,9 +163,10 @@ def _column_widths(cells: Sequence[Sequence[str]]) -> list[int]:
 def _smallest_widths(
     table: Table, cells: Sequence[Sequence[str]], columns: Sequence[int], n_lines: int
 ) -> list[int]:
-    """Return the smallest widths of columns, with headings in `n_lines` lines or of one-word lines.
+    """Return the smallest widths of columns, with headings in at most `n_lines` lines.
 
-    Numbers are not folded.
+    Texts may be folded to the least width of a label or a sentence, or to that of a longer word;
+    numbers are not folded.
     """
     widths = []
     for c in columns:
@@ -218,7 +220,8 @@ def _draw_table(
     color: bool,
     lines_below: Sequence[Sequence[str]] = (),
 ) -> list[str]:
-    """Return the lines of an aligned table; `lines_below` follow each row of cells."""
+    """Return the lines of an aligned table; `lines_below` follow each row of `cells`."""
+    # {(row, column): number of a terminal's style}: 1 is bold, 4 underlined.
     styles = {(row + 1, column): 1 for row, column in table.bold_cells}
     styles |= {(row + 1, column): 4 for row, column in table.underlined_cells}
     styles |= {(0, column): 1 for column in range(len(widths))}

@@ -58,7 +58,7 @@ class Shown(ABC):
     forms: ClassVar[Mapping[str, str]] = FORMS  # a result may have more
 
     def __init_subclass__(cls, **class_arguments: Any) -> None:
-        """Make tables and rows raise an error if `per_query` is neither True nor False."""
+        """Make tables, rows and _document check their options that are True or False."""
         super().__init_subclass__(**class_arguments)
         for name in ("tables", "rows", "_document"):
             if name in vars(cls):
@@ -122,7 +122,7 @@ class Shown(ABC):
         return "\n".join(map(to_markdown, self._typed_tables("to_markdown", arguments)))
 
     def to_latex(self, **arguments: Any) -> str:
-        r"""Return the tables as LaTeX, which needs \usepackage{booktabs}."""
+        r"""Return the tables as LaTeX, which needs \usepackage{booktabs}, upright ones graphicx."""
         return "\n".join(map(to_latex, self._typed_tables("to_latex", arguments)))
 
     def to_html(self, *, full_page: bool = False, **arguments: Any) -> str:
@@ -209,7 +209,7 @@ class Shown(ABC):
     def _check_and_call(
         self, form: str, make: Callable[..., _Source], arguments: Mapping[str, Any], *args: Any
     ) -> _Source:
-        """Call the method that makes what `form` is made from; TypeError for unknown arguments."""
+        """Call `make` for the method `form` ("to_csv"); TypeError for arguments that it lacks."""
         parameters = inspect.signature(make).parameters
         if _takes_any(parameters):  # to_arrow
             parameters = inspect.signature(self.rows).parameters
@@ -278,7 +278,7 @@ def _check_flags(make: Callable[..., _Source]) -> Callable[..., _Source]:
 
 
 def as_json(document: Any, indent: int | None = None) -> str:
-    """Return plain values as JSON; an id that is not valid UTF-8 is escaped."""
+    """Return plain values as JSON; if an id is not valid UTF-8, all beyond ASCII is escaped."""
     import json
 
     json_text = json.dumps(document, ensure_ascii=False, indent=indent)
@@ -290,7 +290,7 @@ def as_json(document: Any, indent: int | None = None) -> str:
 
 
 def arrow_column(cells: Sequence[Any]) -> "pa.Array":
-    """Return cells as a column of Arrow: numbers or truth values if all are, else texts.
+    """Return cells as a column of Arrow: numbers or truth values if all are, else texts, or null.
 
     Bytes that are not valid UTF-8 become replacement characters. pa.array() is not used: it imports
     pandas if that is installed.

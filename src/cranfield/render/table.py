@@ -19,12 +19,12 @@ class Table:
     """A header, rows of texts, and lines below (`notes`) and above (`title`).
 
     The first `n_labels` columns are text, the last `n_sentences` are sentences, and those between
-    are numbers, set flush right. `bold_cells` and `underlined_cells` are places (row, column);
-    `superscripts` are behind cells, {(row, column): text}; `ruled_rows` have a line above them.
-    `group_headings` has for each column the heading above its own, or "": columns side by side
-    share a heading that is the same. `label` and `wide` are for LaTeX: a name to refer to the table
-    by, and whether it goes across both columns of a page; so is `upright`: headings of numbers are
-    turned, and the text is small, so that many columns have room.
+    are numbers, set flush right (but see `is_left`). `bold_cells` and `underlined_cells` are places
+    (row, column); `superscripts` are behind cells, {(row, column): text}; `ruled_rows` have a line
+    above them. `group_headings` has for each column the heading above its own, or "": columns side
+    by side share a heading that is the same. `label` and `wide` are for LaTeX: a name to refer to
+    the table by, and whether it goes across both columns of a page; so is `upright`: headings of
+    numbers are turned, and the text is small, so that many columns have room.
     """
 
     header: Sequence[str]
@@ -109,7 +109,8 @@ class Table:
         """Return by how many digits each cell is shorter than the longest cell of its column.
 
         A column of numbers with superscripts is set flush left: behind that many blanks, the digits
-        of its cells line up. 0 for every cell of a table without superscripts.
+        of its cells line up. 0 for texts, for cells that do not end in a digit, and for every cell
+        of a table without superscripts.
         """
         max_lengths = [
             0 if self.is_text(c) or not self.superscripts else max(map(len, column), default=0)
@@ -189,7 +190,8 @@ def make_table(
 ) -> Table:
     """Return a table with a row for each record, of the columns that are shown.
 
-    Below it are the sentences of its columns, further `sentences`, and the notes.
+    Below it are errors and warnings among the notes, the sentences of its columns, further
+    `sentences`, and the other notes. `rules` are the rows with a line above them.
 
     >>> columns = [Column("n", str), Column("half", lambda n: f"{n / 2}", "n / 2.")]
     >>> table = make_table([1, 2], columns)
@@ -360,7 +362,7 @@ _SIGNED_NUMBER = r"[+-](?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 def to_delimited(
     rows: Iterable[Sequence[object]], delimiter: str, formulas: Formulas = "plain"
 ) -> str:
-    r"""Return rows as separated values; a cell that holds the separator or a quote is quoted.
+    r"""Return rows as separated values; cells that need it are quoted, or all if any holds a \r.
 
     With formulas="plain" every cell is unchanged, for programs. "quoted" is for
     spreadsheets: all texts are in quotation marks, and one that a spreadsheet may take for a

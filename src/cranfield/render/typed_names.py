@@ -60,7 +60,7 @@ def describe_typed_names(names: Iterable[str]) -> str:
 
 
 def write_tables_as_typed(tables: Sequence[Table], names: Iterable[str]) -> list[Table]:
-    """Return tables with the names as they were typed; a line below tells what they are elsewhere.
+    """Return tables with the names as typed; a line below the last tells what they are elsewhere.
 
     Rewritten are headings, the lines above and below, and the cells of a column "measure".
     """

@@ -107,7 +107,7 @@ def open_arguments(
     Where `qrels` hold both sides, no runs are given, and the measures may be given instead of the
     runs; where the runs hold both sides, too, each table is a system. `default_measures` are the
     verb's default. `verb` is as in `check_qrels_and_runs`. Raises InputError, which says what to
-    write, for an argument out of place.
+    write, for an argument out of place, OptionError for `columns` of what is already read.
     """
     if columns is None and type(runs) in _RUN_TYPES and type(qrels) in _QRELS_TYPES:
         judgments = qrels if type(qrels) is Qrels else make_qrels(qrels, errors, None, duplicates)
@@ -161,7 +161,7 @@ def _are_read(data: Any) -> bool:
 
 
 def could_be_measures(runs: Any) -> bool:
-    """Tell whether `runs` are measures, or a string that is no file, glob, path or URL."""
+    """Tell whether `runs` begin with a measure, or are a string, but no file, glob, path or URL."""
     if isinstance(runs, str) and not os.path.exists(runs):
         return not glob.has_magic(runs) and "://" not in runs and not os.path.dirname(runs)
     return isinstance(runs, Measure | list | tuple) and _are_measures(runs)
@@ -244,12 +244,12 @@ def convert_id_lists(qrels: Any, runs: Any, duplicates: Duplicates = "refuse") -
     if _is_empty(runs):
         raise unequal_lists_error(len(relevant_lists), 0)
     if rankings is not None:
-        run: Any = _make_run_of_lists(relevant_lists, rankings, "run")
+        run_or_runs: Any = _make_run_of_lists(relevant_lists, rankings, "run")
     elif isinstance(runs, Mapping):
         rankings_of_name = {name: as_lists_of_ids(lists) for name, lists in runs.items()}
         if None in rankings_of_name.values():
             return qrels, runs
-        run = {
+        run_or_runs = {
             str(name): _make_run_of_lists(relevant_lists, rankings, name)
             for name, rankings in rankings_of_name.items()
         }
@@ -257,10 +257,12 @@ def convert_id_lists(qrels: Any, runs: Any, duplicates: Duplicates = "refuse") -
         rankings_of_runs = [*map(as_lists_of_ids, runs)]
         if None in rankings_of_runs:
             return qrels, runs
-        run = [_make_run_of_lists(relevant_lists, rankings, "run") for rankings in rankings_of_runs]
+        run_or_runs = [
+            _make_run_of_lists(relevant_lists, rankings, "run") for rankings in rankings_of_runs
+        ]
     else:
         return qrels, runs
-    return Qrels(read_id_lists(relevant_lists, Side.QRELS), duplicates=duplicates), run
+    return Qrels(read_id_lists(relevant_lists, Side.QRELS), duplicates=duplicates), run_or_runs
 
 
 def _make_run_of_lists(relevant_lists: list[Any], rankings: Any, name: Any) -> Run:
@@ -296,7 +298,7 @@ def _order_hint(names: Sequence[str]) -> str:
 
 
 def _refuse_pair(data: Any, names: Sequence[str]) -> None:
-    """Raise InputError for a pair, which may be judgments and runs in one argument."""
+    """Raise InputError for a pair, but of scores: it may be judgments and runs in one argument."""
     is_pair = isinstance(data, tuple) and len(data) == 2
     if is_pair and not isinstance(data[0], Scores | Systems):
         raise InputError(

@@ -13,7 +13,8 @@ from cranfield.measures import Measure
 from cranfield.notes import Note
 from cranfield.render.numbers import format_shortest
 from cranfield.scoring.ends import NO_ENDS, Ends
-from cranfield.scoring.scores import Scores
+from cranfield.scoring.measure_notes import compare_lengths, find_common_length, list_run_notes
+from cranfield.scoring.scores import Scores, Systems
 from cranfield.version import __version__
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ class Assembly:
         slices: "LabelRows | None" = None,
     ) -> None:
         self._measures, self._slices = measures, slices
+        self._lengths: dict[str, int] = {}
         self._option_notes = option_notes(judging)
         self._ideal_ranking_notes = ideal_ranking_notes(measures, qrels)
         self._recipe: dict[str, Any] = {
@@ -52,13 +54,25 @@ class Assembly:
         recipe = {**self._recipe, "run": matched_run.run.description}
         if matched_run.run.conversion is not None:
             recipe["made_of"] = matched_run.run.conversion.description
-        notes = [*counts.notes(), *matched_run.notes, *self._ideal_ranking_notes]
+        run_notes = list_run_notes(matched_run, self._measures, values)
+        notes = [*counts.notes(), *run_notes, *self._ideal_ranking_notes]
         recipe |= ends.recipe
         notes += ends.notes(self._measures)
         notes += self._option_notes
         measures = self._measures
+        self._lengths[name] = find_common_length(matched_run)
         scores = Scores(name, measures, query_ids, values, counts, recipe, tuple(notes), ends)
         return scores if self._slices is None else _add_slices(scores, matched_run, self._slices)
+
+    def build_systems(self, all_scores: Iterable[Scores]) -> Systems:
+        """Return the scores of the runs together, with notes on the lengths of their lists."""
+        if not (length_notes := compare_lengths(self._measures, self._lengths)):
+            return Systems(all_scores)
+        systems = []
+        for scores in all_scores:
+            notes = (note for note in scores.notes if note.code != "depth")
+            systems.append(replace(scores, notes=(*notes, *length_notes)))
+        return Systems(systems)
 
 
 def _add_slices(scores: Scores, matched_run: JudgedRun, slices: "LabelRows") -> Scores:

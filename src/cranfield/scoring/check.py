@@ -15,6 +15,7 @@ from cranfield.errors import InputError, escape_unprintable
 from cranfield.formats.columns import ColumnsOfBoth, Side
 from cranfield.formats.source import Source
 from cranfield.formats.stated_columns import select_columns
+from cranfield.measures import parse
 from cranfield.notes import Note, sort_by_severity
 from cranfield.options import check_option, keywords, refuse_unknown_options, takes, whole_check
 from cranfield.progress import Watching, add_progress
@@ -24,9 +25,10 @@ from cranfield.render.shown import Shown
 from cranfield.render.table import Table
 from cranfield.scoring.arguments import Reading, arrange_arguments
 from cranfield.scoring.findings import CHECK_JUDGING, error_finding, find_in_qrels, find_in_run
+from cranfield.scoring.measure_notes import compare_lengths
 from cranfield.scoring.sides import find_two_sided_tables
 
-_MANY_GRADES = 20  # are not shown one by one
+_MANY_GRADES = 20  # distinct grades; more are not shown one by one
 
 
 @dataclass(frozen=True, repr=False)
@@ -168,7 +170,8 @@ def check(
         errors="skip", to the end.
 
     Raises:
-        InputError: judgments that cannot be read at all. A run that cannot is a finding.
+        InputError: judgments that cannot be read at all, or an argument out of place. A run that
+            cannot be read is a finding.
 
     >>> report = check({"q1": {"d1": 1}}, {"q1": {"d1": 0.5, "d2": 0.5, "d3": 0.1}})
     >>> report.ok, [finding.code for finding in report.findings]
@@ -208,6 +211,9 @@ def check(
             unreadable.append(name)
             facts[name].setdefault("read as", "not read")
             findings.append(error_finding(error, "unreadable").add_source(name))
+    lengths = {name: fact.get("documents in most lists", 0) for name, fact in facts.items()}
+    length_notes = compare_lengths([parse(f"R@{max(lengths.values()) or 1}")], lengths)
+    findings.extend(note.add_source(max(lengths, key=lengths.__getitem__)) for note in length_notes)
     return Check(sort_by_severity(findings), facts, unreadable)
 
 

@@ -18,7 +18,7 @@ class Ends:
     """The ends of an interval around each value of a run, as columns beside it: here no columns."""
 
     suffixes: Sequence[str] = ()  # of the columns' names, as "low" of "AP low"
-    recipe: Mapping[str, Any] = {}
+    recipe: Mapping[str, Any] = {}  # what the recipe of the scores says of them
 
     def select_queries(self, is_selected: Bools) -> "Ends":
         """Return the ends of the selected queries; `is_selected` is a mask, (n_queries,)."""

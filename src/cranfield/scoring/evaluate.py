@@ -237,7 +237,7 @@ def score_runs(
                 name, matched_run, matched_run.query_ids, values, matched_run.counts, run_ends
             )
         )
-    return Systems(scores)
+    return assembly.build_systems(scores)
 
 
 def _read_labels(slices: Any) -> "LabelRows":

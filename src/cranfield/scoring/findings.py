@@ -10,17 +10,16 @@ import numpy as np
 from cranfield.arrays.ranked import Bools, mean
 from cranfield.data.judge import judge
 from cranfield.data.judging import Judging
-from cranfield.data.meeting import MatchedRun, find_own_judgments
+from cranfield.data.meeting import MatchedRun, find_other_ids, find_own_judgments
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
 from cranfield.data.run_notes import (
     distance_note,
     equal_scores_note,
     holds_mostly,
-    no_judged_doc_note,
     select_list_notes,
 )
-from cranfield.data.spelling import find_affix, query_spelling_notes
+from cranfield.data.spelling import query_spelling_notes
 from cranfield.errors import InputError
 from cranfield.formats.block import FaultyRows
 from cranfield.formats.source import Source
@@ -28,11 +27,13 @@ from cranfield.formats.text import BYTE_ORDER_MARK
 from cranfield.measures import Plan, parse
 from cranfield.notes import Note, Severity
 from cranfield.render.numbers import format_query_count, format_shortest
+from cranfield.scoring.measure_notes import find_common_length, tie_remedies
 from cranfield.scoring.scan import Scan, is_odd_id, is_odd_query, scan_run
 
 _MIN_HIT_SHARE = 0.05  # of the judged documents that a run's lists have room for
 _MIN_JUDGED_SHARE = 0.5  # of the first k documents
 _HIGH_GRADE = 10
+_MAX_EXAMPLES = 10  # documents that have other ids on both sides
 CHECK_JUDGING = Judging(duplicates="first")  # that a document occurs twice is a finding
 
 
@@ -188,6 +189,7 @@ def _row_findings(run: Run, scan: Scan, k: int) -> Iterator[Note]:
         )
         if scan.n_all_tied:
             text += f"; in {format_query_count(scan.n_all_tied)} all scores are equal"
+        text += f".{tie_remedies(run)}" if severity == "warning" else ""
         yield Note("ties", severity, text, count=scan.n_tied, line=line, row=row, query_id=query)
     locate = scan.locate_contradiction
     line, row, query = (None, None, None) if locate is None else locate()
@@ -219,10 +221,13 @@ def _judged_findings(
     if qrels.graded and not qrels.has_groups:
         shares = Plan((parse(f"Judged@{k}"),)).values(judged)[:, 0]  # (n_queries,)
         judged_share = facts[f"Judged@{k}"] = float(mean(shares[matched_run.is_in_run]))
+    if length := find_common_length(matched_run):
+        facts["documents in most lists"] = length
+    yield from (note for note in matched_run.notes if note.code == "rank-gaps")
     yield from find_own_judgments(matched_run, "error")
     yield from _query_findings(matched_run)
+    yield from find_other_ids(matched_run, "error", n_examples=_MAX_EXAMPLES)
     if n_hits == 0:
-        yield no_judged_doc_note(find_affix(qrels, run), "error")
         return
     n_possible = int(np.minimum(np.diff(qrels.starts), judged.n_retrieved[:, 0]).sum())
     if n_hits / n_possible < _MIN_HIT_SHARE:

@@ -100,8 +100,8 @@ def _scan_block(run: Run, load: Load, k: int) -> Scan:
 
 def _count_ties(scan: Scan, grouped_block: GroupedBlock, scores: Floats, k: int) -> None:
     """Set the counts of ties in a scan, and where the first tie is."""
-    group, placement = grouped_block.group, rank_documents(grouped_block, with_ties=True)
-    scan.n_tied, scan.n_all_tied = placement.n_tied, placement.n_all_tied
+    group, placement = grouped_block.group, rank_documents(grouped_block)
+    scan.n_tied, scan.n_all_tied = int(placement.n_tied_of_rank.sum()), placement.n_all_tied
     tied_rows = np.flatnonzero(placement.tie_size > 1)
     top_rows = tied_rows[placement.tie_first[tied_rows] <= k]
     scan.n_tied_at_top = len(set(group[top_rows].tolist()))

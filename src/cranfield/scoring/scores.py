@@ -36,7 +36,7 @@ class _ScoresTable(Shown):
 
     @property
     def header(self) -> Sequence[str]:
-        """The names of the columns of `rows`; with slices, the kind of label and the label, too."""
+        """The names of the columns of `rows`; with slices, "label", "slice", "queries", too."""
         slice_columns = ("label", "slice", "queries") if self._slices else ()
         return ("run", "measure", *slice_columns, "query_id", "value")
 
@@ -55,10 +55,11 @@ class _ScoresTable(Shown):
         return scores_of_slice
 
     def tables(self, *, per_query: bool = False) -> list[Table]:
-        """Return the scores as a table, four decimals each; runs are its rows.
+        """Return the scores as a table, counts whole, others with four decimals; runs are its rows.
 
         `per_query` adds a row for each query; ids that are all numbers are in the order in which
-        one counts. The best of several runs is strong. Slices have a table for each kind of label.
+        one counts. Without it, the best of several runs is strong, if higher is better. Slices have
+        a table for each kind of label.
         """
         rows: list[list[str]] = []
         rules = set()
@@ -109,7 +110,7 @@ class _ScoresTable(Shown):
         return Table(header, rows, [], 3, frozenset(best_cells), frozenset(rules), title=title)
 
     def rows(self, *, per_query: bool = False) -> list[dict[str, Any]]:
-        """Return a row for each run and measure, the query_id of which is "all".
+        """Return a row for each run and measure with a value over all, query_id "all".
 
         `per_query` adds rows for each query that a measure averages, before those of the run's
         "all". Rows of a slice have what is labelled, as "type", the label and "all"; `queries` is
@@ -216,7 +217,8 @@ class Scores(_ScoresTable):
     ends: Ends = NO_ENDS  # intervals around the values, which an extension has found
     # The kind of label, a label, and the scores of its queries; see `slice`.
     slices: "tuple[tuple[str, str, Scores], ...]" = ()
-    decimals: tuple[int | None, ...] = ()  # to how many each mean is rounded; (): not rounded
+    # To how many decimals the value of each column over all queries is rounded; None, (): not.
+    decimals: tuple[int | None, ...] = ()
     renamed: Mapping[str, str] = field(default_factory=dict)  # measures as asked -> as computed
 
     @property
@@ -224,7 +226,7 @@ class Scores(_ScoresTable):
         return [self]
 
     def slice(self, name: str, label: str | None = None) -> "Scores":
-        """Return the scores of the queries that have one label, of a kind if that is stated.
+        """Return the scores of the queries with label `name`, of kind `label` if any; or KeyError.
 
         >>> from cranfield import evaluate
         >>> judgments, run = {"q1": {"d1": 1}, "q2": {"d2": 1}}, {"q1": ["d1"], "q2": ["d3"]}
@@ -244,7 +246,7 @@ class Scores(_ScoresTable):
         return None if self.ends is NO_ENDS else self.ends
 
     def select_queries(self, is_selected: Bools, counts: Counts) -> "Scores":
-        """Return the scores of the selected queries; `is_selected` is a mask, (n_queries,)."""
+        """Return the scores of the queries in a mask, (n_queries,), with `counts` and its notes."""
         return replace(
             self,
             query_ids=[*compress(self.query_ids, is_selected.tolist())],
@@ -289,7 +291,7 @@ class Scores(_ScoresTable):
         return [*self.means()]
 
     def _aggregate(self, name: str, *, exact: bool = False) -> float:
-        """Return the value of a column over all queries."""
+        """Return the value of a column over all queries, rounded as `decimals` say."""
         measure, values = self.columns[name]
         if not self.decimals:
             return measure.aggregate(values, exact=exact)
@@ -321,7 +323,7 @@ class Scores(_ScoresTable):
         return means
 
     def per_query(self, measure: Measure | str) -> dict[str, Any]:
-        """Return {query_id: value} of one measure: numbers, or texts if it is one of texts."""
+        """Return {query_id: value} of one measure, number or text, for the queries it averages."""
         values = self.columns[self._find_column(measure)][1].tolist()
         return {
             query: value
@@ -442,7 +444,7 @@ class Systems(_ScoresTable, Mapping[str, Scores]):
 
 
 def _find_best_cells(runs: Sequence[Scores], row: int, n_labels: int) -> frozenset[tuple[int, int]]:
-    """Return (row, column) of the best scores of each measure; the first run is in this row."""
+    """Return (row, column) of the best of unequal scores if more is better, from `row` on."""
     best_cells = set()
     for column, measure in enumerate(runs[0].measures, n_labels):
         if measure.definition.is_text or not measure.definition.higher_is_better:

@@ -86,7 +86,8 @@ def find_two_sided_tables(
 ) -> TwoSidedTables | None:
     """Return both sides of a table, of a list of tables or files, or of a dict {name: table}.
 
-    None if the data are no tables; InputError if a table does not hold both sides.
+    None if the data are no tables; InputError if a table does not hold both sides, or for a dict
+    of columns.
     """
     named_tables = _list_tables(data)
     is_single_table = named_tables is None
@@ -115,7 +116,8 @@ def open_table_pair(
     """Return both sides of tables that are given as judgments and as runs, if all hold both sides.
 
     They are as many systems, as tables in one list are. None if they are no tables, if one holds
-    one side, if `columns` are stated for each side, or if `runs` are the table that `qrels` are.
+    one side or can be read only once, if `columns` are stated for each side, or if `runs` are the
+    table that `qrels` are.
     """
     if not _is_table(qrels) or _states_sides(columns):
         return None
@@ -135,7 +137,7 @@ def _states_sides(columns: ColumnsOfBoth | None) -> bool:
 
 
 def are_same_two_sided_table(qrels: Any, runs: Any, columns: ColumnsOfBoth | None) -> bool:
-    """Tell whether judgments and runs are the same table, which holds both sides."""
+    """Tell whether judgments and runs are one table of both sides, no side's columns stated."""
     is_table = are_same_table(qrels, runs) and _is_table(qrels) and not _states_sides(columns)
     return is_table and hold_both_sides([qrels, runs], columns)
 
@@ -200,7 +202,7 @@ def _list_notes(qrels_rows: Rows, run_rows: Rows) -> Iterator[Note]:
 
 
 def _list_unread_columns(run_rows: Rows) -> Iterator[Note]:
-    """Yield a note on columns whose names begin with that of the retrieved documents."""
+    """Yield a note on columns of lists whose names begin with that of the retrieved documents."""
     doc_name = run_rows.name_of_role["doc"]
     names = [name for name in run_rows.column_names if name.startswith(doc_name)]
     unread = [name for name in names if name != doc_name]
@@ -242,7 +244,7 @@ def _format_judgments(grade_of_doc: Mapping[str, Any]) -> str:
 
 
 def _list_tables(data: Any) -> list[tuple[str | None, Any]] | None:
-    """Return (name, table) of each of several tables; None for anything else."""
+    """Return (name, table) of each table of a dict, or (None, table) of a list; else None."""
     if isinstance(data, dict) and data and all(map(_is_table, data.values())):
         return [(str(name), table) for name, table in data.items()]
     if isinstance(data, list | tuple) and data and all(map(_is_table, data)):

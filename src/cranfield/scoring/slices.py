@@ -22,7 +22,7 @@ class Slice(NamedTuple):
 def find_slices(
     label_rows: LabelRows | None, query_ids: Sequence[str]
 ) -> tuple[list[Slice], list[Note]]:
-    """Return the slices of queries, kind after kind, with notes on queries without a label.
+    """Return the slices of queries, kind after kind, and notes: the rows', and on unlabelled ones.
 
     Raises InputError for a kind of label that none of the queries has.
     """

@@ -196,7 +196,7 @@ def test_rows_in_several_are_what_a_counter_finds(
 def test_a_note_on_many_runs_counts_them() -> None:
     """The first three are named: a page of names tells nobody more. Each run has its own notes."""
     qrels = {"q1": {"a": 1}}
-    tied_runs = {f"r{i:02}": {"q1": {"a": 1.0, "b": 1.0, "c": 0.5}} for i in range(N_RUNS)}
+    tied_runs = {f"r{i:02}": {"q1": {"a": 2.0, "b": 1.0, "c": 1.0}} for i in range(N_RUNS)}
     systems = evaluate(qrels, {**tied_runs, "other": {"q1": {"a": 1.0}}}, "RR")
     (note,) = (candidate for candidate in systems.notes if candidate.code == "ties")
     assert str(note) == (

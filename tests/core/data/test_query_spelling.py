@@ -1,11 +1,11 @@
 """Queries that differ only in how they are written: said, by evaluate and by check."""
 
-import re
+import unicodedata
 from collections.abc import Callable
 
 import pytest
 
-from cranfield import Run, check, evaluate
+from cranfield import InputError, Run, check, evaluate
 from cranfield.notes import Note
 
 QRELS = {f"{i}": {"a": 1} for i in range(1, 13)}
@@ -22,7 +22,10 @@ def spelling_notes(notes: tuple[Note, ...]) -> list[Note]:
         (lambda i: f"{i}.0" if i > 2 else str(i), 10, 2),
         (lambda i: f" {i}" if i > 1 else str(i), 11, 1),
         (str, 0, 12),
-        (lambda i: f"user {i}" if i > 2 else str(i), 0, 2),
+        (lambda i: f"user {i}" if i > 2 else str(i), 10, 2),
+        (lambda i: f"{i}.txt" if i > 2 else str(i), 10, 2),
+        (lambda i: f"u{i}" if i % 2 else str(i), 6, 6),
+        (lambda i: str(i) if i % 2 else str(100 + i), 0, 6),
     ],
 )
 def test_queries_written_otherwise_are_said(
@@ -43,8 +46,26 @@ def test_both_ids_are_named() -> None:
     (note,) = spelling_notes(
         evaluate({"1": ["a"], "2": ["a"]}, {"01": ["a"], "2": ["a"]}, "RR").notes
     )
-    assert re.search(r"'1' .*'01'", note.text)
+    assert "the run has '01', the qrels '1'" in note.text
     assert note.query_id == "1"
+
+
+def test_queries_of_other_unicode_and_cut_ones_are_said() -> None:
+    names = [f"Café number {i} of the {i * i} towns" for i in range(10, 22)]
+    qrels = {name: {"a": 1} for name in names}
+    for write in (lambda name: unicodedata.normalize("NFD", name), lambda name: name[:16]):
+        run = {(write(name) if i < 6 else name): ["a"] for i, name in enumerate(names)}
+        (note,) = spelling_notes(evaluate(qrels, run, "RR").notes)
+        assert note.count == 6
+        assert note.text.startswith("6 of 6 queries that the run lacks may have other ids: ")
+
+
+def test_where_no_query_is_shared_the_difference_is_said() -> None:
+    qrels, run = {f"{i}": ["a"] for i in range(3)}, {f"topic-{i}": ["a"] for i in range(3)}
+    with pytest.raises(InputError) as caught:
+        evaluate(qrels, run, "RR")
+    assert "'topic-0'" in str(caught.value)
+    assert "ids match except for 'topic-' before those of the run" in str(caught.value.hint)
 
 
 def test_capitals() -> None:

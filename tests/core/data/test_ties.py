@@ -64,7 +64,7 @@ NOT_BY_GRADE = {
 WITH_A_FORMULA = {
     *("P", "R", "F", "RelP", "Success", "Rprec", "RR", "AP", "DCG", "nDCG", "IDCG", "Judged"),
     "MeanP",
-    *("NumQ", "NumRet", "NumRel"),
+    *("AUC", "NumQ", "NumRet", "NumRel"),
 }
 
 NUMBERS = [definition.name for definition in definitions() if not definition.is_text]
@@ -99,8 +99,13 @@ def measures() -> list[Measure]:
     return [
         measure
         for measure in all_measures
-        if "top" not in dict(measure.given) and not divides_by_hits(measure)
+        if "top" not in dict(measure.given) and has_mean(measure)
     ]
+
+
+def has_mean(measure: Measure) -> bool:
+    """Tell whether its value for ties="expected" is the mean over all orders."""
+    return not divides_by_hits(measure) and "tie_rank" not in dict(measure.given)
 
 
 def divides_by_hits(measure: Measure) -> bool:
@@ -165,7 +170,8 @@ def takes(measure: Measure, ties: str) -> bool:
     definition = measure.definition
     if ties == "expected":  # what was retrieved depends on what a depth keeps
         retrieved_options = {("ideal", "retrieved"), ("over", "retrieved")} & set(measure.given)
-        return definition.traits.averages_ties and not retrieved_options
+        is_of_retrieved = retrieved_options or measure.name == "AUC"
+        return definition.traits.averages_ties and not is_of_retrieved
     return definition.traits.by_grade is True
 
 
@@ -180,7 +186,13 @@ def test_no_order_is_better_than_the_best_or_worse_than_the_worst(option: int) -
             assert abs(tie_value - extreme) <= 1e-15 * max(1, abs(extreme)), (measure, levels, ties)
             able_names.add(measure.name)
     has_depth = {"depth"} & OPTIONS[option].keys()
-    counts = {"NumNonRelRet", "FallOut", "LastRel", *(name for name in NUMBERS if "Pref" in name)}
+    counts = {
+        "NumNonRelRet",
+        "FallOut",
+        "LastRel",
+        "AUC",
+        *(name for name in NUMBERS if "Pref" in name),
+    }
     depth_dependent = counts if has_depth else set()
     expected_names = {definition.name for definition in definitions() if definition.traits.by_grade}
     assert able_names == expected_names - depth_dependent
@@ -230,8 +242,9 @@ def test_the_expected_value_is_the_mean_over_all_orders(option: int) -> None:
             size = math.fsum(abs(order_values)) / len(order_values)
             assert abs(tie_value - mean) <= 1e-15 * size, (measure, levels)
             able_names.add(measure.name)
-    assert able_names == WITH_A_FORMULA
-    assert able_names == {
+    refused_names = {"AUC"} if "depth" in OPTIONS[option] else set()
+    assert able_names == WITH_A_FORMULA - refused_names
+    assert able_names | refused_names == {
         definition.name for definition in definitions() if definition.traits.averages_ties
     }
 
@@ -284,7 +297,7 @@ def test_the_expected_value_is_the_exact_mean(name: str) -> None:
         for measure in variants(name)
         if not (isinstance(measure.cutoff, Depth) and measure.cutoff.at_relevant)
         and not {"multiple", "beta"} & dict(measure.given).keys()
-        and not divides_by_hits(measure)
+        and has_mean(measure)
     ]
     for seed in sample_cases(SEEDS):
         grades, scores = case(seed)
@@ -300,6 +313,27 @@ def test_the_expected_value_is_the_exact_mean(name: str) -> None:
                 measure,
                 seed,
             )
+
+
+def test_a_tie_whose_documents_all_have_its_last_rank() -> None:
+    """Of a, then b, c, d tied, then e: c, d and e are relevant, and x, which was not retrieved."""
+    qrels = {"q": {"c": 1, "d": 1, "e": 1, "x": 1}}
+    run = {"q": {"a": 3.0, "b": 2.0, "c": 2.0, "d": 2.0, "e": 1.0}}
+    scores = evaluate(qrels, run, "AP(tie_rank='last')", ties="expected")
+    assert scores.means() == {"AP(tie_rank='last')": (2 / 4 + 2 / 4 + 3 / 5) / 4}
+    scores = evaluate(qrels, run, "AP(tie_rank='last')")
+    assert scores["AP(tie_rank='last')"] == evaluate(qrels, run, "AP")["AP"]
+
+
+def test_pairs_of_tied_documents_are_half_in_order() -> None:
+    """Of 2 x 2 pairs: a is above b and c; b, c and d are tied, of which d is not relevant."""
+    qrels, run = {"q": {"b": 1, "c": 1}}, {"q": {"a": 2.0, "b": 1.0, "c": 1.0, "d": 1.0}}
+    for ties, n_right in (("expected", 2 * 1 / 2), ("best", 2), ("worst", 0)):
+        options: Any = {"ties": ties}
+        assert evaluate(qrels, run, "AUC", **options)["AUC"] == n_right / 4
+        for name, cut in (("AUC@3", {}), ("AUC", {"depth": 3})):
+            with pytest.raises(MeasureError, match=r"depth|cutoff"):
+                evaluate(qrels, run, name, **options, **cut)
 
 
 def test_what_is_divided_by_those_found_has_no_formula() -> None:
@@ -417,11 +451,14 @@ def test_every_form_of_the_data_has_the_same_ties(options: Any, tmp_path: Path) 
         # What has no rank column is not told to take it.
         remedy = " --order rank takes the rank column."
         notes_of_forms = [
-            {replace(note, text=note.text.removesuffix(remedy)) for note in scores.notes}
+            {
+                replace(note, text=note.text.removesuffix(remedy).replace(f"{remedy[:-1]},", ""))
+                for note in scores.notes
+            }
             for scores in form_scores
         ]
         assert notes_of_forms[0] == notes_of_forms[1] < notes_of_forms[2]
-        assert not any(remedy in note.text for note in form_scores[0].notes)
+        assert not any(remedy[:-1] in note.text for note in form_scores[0].notes)
 
 
 def test_tied_documents_are_counted() -> None:

@@ -100,7 +100,7 @@ def test_0_where_there_is_nothing_to_divide_by() -> None:
         ("P(over='judged')@5", "'cutoff' or 'returned'"),
         ("R(over='cutoff')@5", "'judged', 'reachable' or 'retrieved'"),
         ("RR(over='all')", "'first' or 'hits'"),
-        ("nDCG(ideal='cut')@5", "'judged', 'uncut', 'retrieved' or 'top'"),
+        ("nDCG(ideal='cut')@5", "'judged', 'uncut', 'returned', 'retrieved' or 'top'"),
         ("nDCG(ideal='uncut', discount='linear')@5", "leave one of them out"),
         ("MeanP", "needs a cutoff: MeanP@10"),
         ("MeanP@2000000", "at most 1,000,000 ranks"),

@@ -62,6 +62,19 @@ def test_the_sides_by_name() -> None:
     assert (P @ 5)(truth={"a": 1}, ranking={"a": 0.5}) == 1 / 5
 
 
+def test_a_cutoff_beside_the_lists() -> None:
+    assert nDCG([3, 2, 0], k=3) == (nDCG @ 3)([3, 2, 0]) == 1
+    assert nDCG([0, 2], k=1) == 0
+    assert P([1, 0, 0, 0], k=4) == 1 / 4
+    assert AP({1}, [2, 1], k=1) == AP(truth={1}, ranking=[2, 1], k=1) == 0
+    assert AP({1}, [2, 1], k=None) == 1 / 2
+    assert R([0, 1], n_relevant=4, k=2) == 1 / 4
+    assert P(rel=2)([1, 2, 2], k="R") == 1 / 2
+    any_measure: Any = P
+    for name in ("cutoff", "k", "at", "top_k", "at_k"):
+        assert any_measure([1, 0, 0, 0, 0], **{name: 5}) == 1 / 5, name
+
+
 def test_sets_where_the_order_does_not_matter() -> None:
     truth, ranking = {"d1", "d3", "d5"}, {"d1", "d2", "d3", "d4"}
     assert SetP(truth, ranking) == 2 / 4
@@ -116,7 +129,12 @@ def test_the_number_of_relevant_documents() -> None:
     ("call", "message"),
     [
         (lambda: _ap({1}, [2, 1], 5), r"\(AP@5\)\(truth, ranking\)"),
-        (lambda: _ap({1}, [2, 1], k=5), r"\(AP@5\)\(truth, ranking\)"),
+        (lambda: (AP @ 3)({1}, [2, 1], k=5), r"\(AP@5\)\(truth, ranking\)"),
+        (lambda: _ap({1}, [2, 1], k=5, at=5), r"\(AP@5\)\(truth, ranking\)"),
+        (lambda: _ap({1}, [2, 1], k=0), "expected a number of ranks"),
+        (lambda: _ap({1}, [2, 1], k="all"), "expected a number of ranks"),
+        (lambda: _ap({1}, [2, 1], k=5, rel=2), r"AP@5\(truth, ranking\)"),
+        (lambda: SetP({1}, [2, 1], k=5), "SetP takes no cutoff"),
         (lambda: nDCG(k=5), r"written nDCG@5; .* \(nDCG@5\)\(truth"),
         (lambda: _ap([1, 0], 5), r"\(AP@5\)\(grades\), the number .* AP\(grades, n_relevant=5\)"),
         (lambda: AP(actual=[1], predicted=[1]), r"AP\(truth=\.\.\., ranking=\.\.\.\)"),

@@ -35,3 +35,28 @@ def test_scores_that_rise_are_warned_of() -> None:
     rows: Any = [(query, doc, score) for query, docs in run.items() for doc, score in docs]
     with pytest.warns(CranfieldWarning, match="are they distances"):
         evaluate({query: {"a": 1, "b": 0, "c": 0} for query in run}, rows, "RR", buckets=2)
+
+
+@pytest.mark.filterwarnings("ignore::cranfield.CranfieldWarning")
+def test_ties_lengths_and_gaps_are_those_of_all_queries(tmp_path: Path) -> None:
+    """Of parts of the queries, some without a tie, and some with ties alone."""
+    rows = [
+        f"q{q} Q0 d{d} {1 + d * (1 + q % 2)} {9 - d // (1 + q // 10)} t\n"
+        for q in range(20)
+        for d in range(4 + q % 3)
+    ]
+    (tmp_path / "a.run").write_text("".join(rows))
+    (tmp_path / "b.run").write_text("".join(row for row in rows if " d0 " in row or " d1 " in row))
+    judged = [f"q{q} 0 {doc} 1\n" for q in range(20) for doc in ("d1", "d2", "z")]
+    (tmp_path / "a.qrels").write_text("".join(judged))
+    paths = tmp_path / "a.qrels", [tmp_path / "a.run", tmp_path / "b.run"]
+    for options in ({}, {"order": "rank"}, {"depth": 3}):
+        in_memory, parts = (
+            evaluate(*paths, "nDCG@3 AP R@10", buckets=n, **options) for n in (1, 7)
+        )
+        notes = [note for note in parts.notes if note.code != "buckets"]
+        assert notes == [*in_memory.notes]
+        assert {"ties", "rank-gaps"} & {*codes(notes)} == {
+            "rank-gaps" if "order" in options else "ties"
+        }
+        assert "depth" in codes(notes)  # of 2 and of 4 documents

@@ -363,6 +363,18 @@ def test_sides_that_share_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::cranfield.CranfieldWarning")
+def test_documents_under_other_ids_and_queries_that_retrieve_themselves(tmp_path: Path) -> None:
+    qrels, run = tmp_path / "qrels.txt", tmp_path / "a.run"
+    qrels.write_text("".join(f"q{i} 0 d{i} 1\n" for i in range(60)))
+    run.write_text(
+        "".join(f"q{i} Q0 q{i} 1 2 t\nq{i} Q0 {'dD'[i % 5 == 0]}{i} 2 1 t\n" for i in range(60))
+    )
+    in_memory = check(qrels, run, "AP")
+    counts = {note.code: note.count for note in in_memory.notes}
+    assert (counts["doc-spelling"], counts["self-retrieval"]) == (60 / 5, 60)
+
+
+@pytest.mark.filterwarnings("ignore::cranfield.CranfieldWarning")
 def test_queries_that_are_spelt_otherwise(tmp_path: Path) -> None:
     qrels, run = tmp_path / "qrels.txt", tmp_path / "a.run"
     qrels.write_text("".join(f"{i} 0 d{i} 1\n" for i in range(50)))

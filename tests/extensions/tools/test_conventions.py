@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -201,8 +202,240 @@ def test_the_published_values_of_ir_evaluation(lists: Any, measure: str, value: 
 
 
 def test_every_convention_is_compared_with_values() -> None:
+    """The variants of torchmetrics are compared in tests/oracles, as the numbers of others are."""
     compared_names = {name for name, _ in TOOLS.values()} | {name for name, *_ in BY_HAND}
-    assert compared_names | {"ir_eval"} == {*CONVENTIONS}
+    compared_names |= {name for name, *_ in GROUPS} | {"ir_eval"}
+    variants = {name for name in CONVENTIONS if re.fullmatch("torchmetrics.*-(pos|skip)", name)}
+    assert compared_names | variants == {*CONVENTIONS}
+
+
+# Three groups of LightGBM's thread on a group without relevant documents, and what it says of them.
+LTR_QRELS = {"0": {"a": 3, "b": 0, "c": 1}, "1": {"d": 0, "e": 0}, "2": {"f": 2, "g": 1}}
+LTR_RUN = {
+    "0": {"a": 0.9, "b": 0.8, "c": 0.1},
+    "1": {"d": 0.5, "e": 0.4},
+    "2": {"f": 0.2, "g": 0.7, "h": 0.6, "i": 0.5},
+}
+EXP2_0 = (7 / 1 + 1 / 2) / (7 / 1 + 1 / math.log2(3))
+EXP2_2 = (1 / 1 + 3 / math.log2(5)) / (3 / 1 + 1 / math.log2(3))
+GROUPS = [
+    ("lightgbm", "nDCG@10", (EXP2_0 + 1 + EXP2_2) / 3),
+    ("lightgbm", "AP@10", ((1 / 1 + 2 / 3) / 2 + 1 + (1 / 1 + 2 / 4) / 2) / 3),
+    ("xgboost", "nDCG@10", (EXP2_0 + 1 + EXP2_2) / 3),
+    ("xgboost", "P@10", (2 / 3 + 0 + 2 / 4) / 3),
+    ("implicit", "P@2", (1 + 1) / (2 + 2)),
+    ("elasticsearch", "nDCG@10", (EXP2_0 + 0 + EXP2_2) / 3),
+    ("scikit-learn", "AP", ((1 / 1 + 2 / 3) / 2 + 1 + (1 / 1 + 2 / 4) / 2) / 3),
+    ("torchmetrics-skip", "P@1", (1 + 1) / 2),
+]
+
+
+@pytest.mark.parametrize(("name", "measure", "value"), GROUPS)
+def test_what_a_group_without_relevant_documents_counts(
+    name: str, measure: str, value: float
+) -> None:
+    scores = evaluate(LTR_QRELS, LTR_RUN, measure, convention=name)
+    assert scores[measure] == pytest.approx(value, rel=1e-14)
+    (mean,) = scores.means().values()
+    assert sum(scores.per_query(measure).values()) / len(scores.per_query(measure)) == mean
+    assert measure not in ("nDCG@10",) or scores.per_query(measure)["1"] == (
+        0 if name == "elasticsearch" else 1
+    )
+    assert conventions(LTR_QRELS, LTR_RUN, measure, value=round(value, 6))[name].value == mean
+    assert name in conventions(LTR_QRELS, LTR_RUN, measure, value=round(value, 6)).same
+
+
+def test_a_level_that_is_stated_says_which_groups_are_empty() -> None:
+    scores = evaluate(LTR_QRELS, LTR_RUN, "AP(rel=3)@10", convention="lightgbm")
+    assert [*scores.per_query("AP(rel=3)@10").values()] == [1 / 1, 1, 1]  # 2 has no grade 3
+    scores = evaluate(LTR_QRELS, LTR_RUN, "nDCG(gain={1: 0})@10", convention="lightgbm")
+    assert scores.per_query("nDCG(gain={1: 0})@10")["1"] == 1
+
+
+def test_a_micro_mean_of_the_slices_is_their_own() -> None:
+    """Of 12 relevant documents 2 in the first 5, and of 1 relevant 1."""
+    qrels = {"1": {"a": 1}, "2": dict.fromkeys(map(str, range(12)), 1)}
+    run = {"1": ["a", "x", "y", "z", "w"], "2": ["0", "1", "x", "y", "z"]}
+    labels = {"1": "few", "2": "many"}
+    scores = evaluate(qrels, run, "P@5", convention="implicit", slices=labels)
+    assert scores["P@5"] == (1 + 2) / (1 + 5)
+    mean_divisor = (1 + 5) / 2
+    assert scores.per_query("P@5") == {
+        "1": pytest.approx(1 / mean_divisor),
+        "2": pytest.approx(2 / mean_divisor),
+    }
+    assert scores.slice("many")["P@5"] == 2 / 5
+    systems = evaluate(
+        qrels, {"a": run, "b": {"1": ["x"], "2": ["0"]}}, "P@5", convention="implicit"
+    )
+    pair = compare(systems)["RelP@5"]["b"]
+    assert pair.difference == pytest.approx((0 + 1) / (1 + 5) - (1 + 2) / (1 + 5))
+    scores = evaluate({"1": {"a": 1}}, {"1": ["x"]}, "P@5", convention="implicit")
+    assert scores["P@5"] == 0
+
+
+def test_the_ideal_is_cut_where_the_list_ends() -> None:
+    """Of grades 3 and 1, only the one of grade 1 was returned."""
+    scores = evaluate({"q": {"a": 3, "b": 1}}, {"q": ["b"]}, "nDCG@10", convention="elasticsearch")
+    assert scores["nDCG@10"] == (2**1 - 1) / (2**3 - 1)
+
+
+def test_what_an_adjustment_changes_is_not_explained() -> None:
+    with pytest.raises(OptionError, match="1 for a query without a relevant document"):
+        explain(LTR_QRELS, LTR_RUN, "nDCG@10", convention="lightgbm")
+
+
+# ---- names and parameters that a tool has --------------------------------------------------------
+
+
+def test_measures_of_whole_lists_of_ranx() -> None:
+    run = {"q1": ["a", "x", "b", "y"], "q2": ["x"], "q4": []}
+    scores = evaluate(QRELS, run, "SetP SetR SetF F@2 Rprec", convention="ranx")
+    assert [*scores.means().values()] == [
+        (2 / 4) / 4,
+        pytest.approx((2 / 3) / 4, rel=1e-15),
+        pytest.approx((2 * 2 / (4 + 3)) / 4, rel=1e-15),
+        pytest.approx((2 * 1 / (2 + 3)) / 4, rel=1e-15),
+        pytest.approx((2 / 3) / 4, rel=1e-15),
+    ]
+
+
+def test_the_sum_of_grades_of_ranx() -> None:
+    """Its RBP adds up (1 - p) p^(i-1) times the grade."""
+    run = {"q1": ["b", "x", "a"], "q2": ["e"]}
+    expected = (1 - 0.5) * (2 + 0.25 * 3) + (1 - 0.5) * 1
+    for text in ("rbp.50", "RBP(p=0.5)"):
+        (mean,) = evaluate(QRELS, run, text, convention="ranx").means().values()
+        assert mean == pytest.approx(expected / 4)
+
+
+def test_what_was_stated_of_another_measure_is_kept_or_refused() -> None:
+    assert str(find_convention("elliot").translate(parse("AP(rel=2)@5"))) == "MeanP(rel=2)@5"
+    assert str(find_convention("implicit").translate(parse("P(rel=2)@5"))) == "RelP(rel=2)@5"
+    for name, text in (("elliot", "AP(over='judged')@5"), ("implicit", "P(over='returned')@5")):
+        with pytest.raises(MeasureError, match=r"the tool computes .*, which has no over"):
+            evaluate(QRELS, RUN, text, convention=name)
+        assert name in conventions(QRELS, RUN, text).lacking
+
+
+def test_accuracy_of_queries_in_which_something_was_found() -> None:
+    run = {"q1": ["x", "a"], "q2": ["x"], "q4": ["g", "x"]}
+    scores = evaluate(QRELS, run, "AUC", convention="ir_measures")
+    assert scores.per_query("AUC") == {"q1": 0, "q4": 1}
+    assert scores["AUC"] == (0 + 1) / 2
+    with pytest.raises(MeasureError, match="every query is left out"):
+        raise_problem(conventions({"q": {"a": 1}}, {"q": ["x"]}, "AUC")["ir_measures"].problem)
+
+
+def raise_problem(problem: str | None) -> None:
+    raise MeasureError(problem or "")
+
+
+# ---- departures ----------------------------------------------------------------------------------
+
+DEEP = {"q": {"a": 2, "b": 1, "c": 3, "d": 1}}
+LONG = {"q": ["x", "b", "y", "a", "z", "c"]}
+
+
+def test_a_relevance_level_that_gives_the_value() -> None:
+    value = round((1 / 4 + 2 / 6) / 2, 6)  # of a and c
+    numbers = conventions(DEEP, LONG, "AP", value=value)
+    assert numbers.same == []
+    assert numbers.departures[0].departure == "AP(rel=2)"
+    assert numbers.departures[0].convention == "cranfield"
+    assert numbers.answer.startswith(f"{value} is AP(rel=2)")
+    assert str(numbers).splitlines()[0] == numbers.answer
+    assert "departures" in codes(numbers.notes)
+    assert "rel=2, rel=3, @5, @10" in sentence(numbers.notes, "departures")
+    document = json.loads(numbers.to_json())
+    assert document["departures"][0]["departure"] == "AP(rel=2)"
+    assert numbers.rows()[0]["computed"] == "AP(rel=2)"
+
+
+@pytest.mark.parametrize(
+    ("measure", "value", "departure"),
+    [
+        ("AP(rel=2)", (1 / 2 + 2 / 4 + 3 / 6) / 4, "AP"),
+        ("AP@20", (1 / 2 + 2 / 4) / 4, "AP@5"),
+        ("P@10", 2 / 5, "P@5"),
+        ("R@5", 3 / 4, "R@10"),
+        ("P@5", 3 / 5, "P@5, judged_only=True"),
+        ("P@10", 3 / 5, "P@5, judged_only=True"),
+        ("AP", (1 / 2 + 2 / 3) / 2, "AP(rel=2), judged_only=True"),
+    ],
+)
+def test_other_departures(measure: str, value: float, departure: str) -> None:
+    numbers = conventions(DEEP, LONG, measure, value=f"{value:.6f}")
+    first_line = numbers.departures[0]
+    assert (first_line.convention, first_line.departure) == ("cranfield", departure)
+    assert first_line.value == pytest.approx(value)
+
+
+def test_a_departure_that_adds_nothing_is_not_named() -> None:
+    """The list is shorter than 1000."""
+    numbers = conventions(DEEP, LONG, "AP", value=f"{(1 / 4 + 2 / 6) / 2:.6f}")
+    names = {line.departure for line in numbers.departures if line.convention == "cranfield"}
+    assert names == {"AP(rel=2)"}
+
+
+def test_several_that_give_a_value_are_said() -> None:
+    """Relevant are ranks 1 and 2, and 2 of 4 are retrieved in vain; the last one is judged."""
+    numbers = conventions({"q": {"a": 2, "b": 1}}, {"q": ["a", "b", "x", "y"]}, "SetP", value="1")
+    assert numbers.answer == "1 is SetP, judged_only=True."
+    qrels, run = {"q": {"a": 2, "b": 1}}, {"q": ["x", "a", "y", "z"]}
+    numbers = conventions(qrels, run, "AP", value="0.5")  # to its one decimal
+    assert numbers.answer == "0.5 is AP under ir_eval, scikit-learn."  # which give 0.5 and 0.45
+    numbers = conventions(DEEP, LONG, "RR", value="1")
+    assert numbers.answer == "1 is RR, judged_only=True."
+
+
+@pytest.mark.parametrize("value", ["0.6", "0.67", "0.333"])
+def test_a_match_among_many_may_be_one_by_chance(value: str) -> None:
+    numbers = conventions(DEEP, LONG, "AP", value=value)
+    note_codes = codes(numbers.notes)
+    n_answers = len({(line.departure, round(line.value or 0, 4)) for line in numbers.departures})
+    if "departures" in note_codes:
+        has_sentence = "by chance" in sentence(numbers.notes, "departures")
+        assert has_sentence == (n_answers > 1) == ("Several give it" in numbers.answer)
+
+
+def test_nothing_gives_a_value() -> None:
+    numbers = conventions(DEEP, LONG, "AP", value="0.98765")
+    assert numbers.departures == ()
+    text = sentence(numbers.notes, "none-same")
+    assert text.startswith("Nothing that was tried gives 0.98765. The nearest is ")
+    assert "other queries or documents, or another tool" in text
+    assert "Check that" not in text
+    assert str(numbers).splitlines()[0].startswith("Nothing that was tried gives 0.98765.")
+
+
+def test_equal_values_are_one_row() -> None:
+    numbers = conventions(QRELS, RUN, "AP@2")
+    (table,) = numbers.tables()
+    values = [(row[0], row[2]) for row in table.rows]
+    assert len(values) == len({*values}) < len(numbers.every) / 2
+    names = [name for row in table.rows for name in row[1].split(", ")]
+    assert sorted(names) == sorted(line.convention for line in numbers.every)
+    assert table.rows[0][1].startswith("cranfield")
+
+
+def test_the_number_of_a_track(data: Path) -> None:
+    """On TREC DL 2019, passages are relevant from grade 2 on in binary measures."""
+    folder = data / "dl19"
+    numbers = conventions(
+        str(folder / "qrels.txt"), str(folder / "bm25.run.gz"), "AP", value="0.2476"
+    )
+    assert numbers.answer.startswith("0.2476 is AP(rel=2).")
+
+
+@pytest.mark.parametrize(("value", "departure"), [("0.4108", "AP(rel=2)"), ("0.3193", "AP@10")])
+def test_the_numbers_of_the_demonstration(
+    value: str, departure: str, demo_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(demo_folder)
+    arguments = ["conventions", "demo/qrels.txt", "demo/bm25.run", "-m", "AP", "--value", value]
+    outcome = invoke(*arguments)
+    assert outcome.stdout.splitlines()[0] == f"{value} is {departure}."
 
 
 def test_a_result_says_what_was_computed() -> None:

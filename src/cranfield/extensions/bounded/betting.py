@@ -5,7 +5,7 @@ mean difference is at most some bound, a gambler who owns 1 puts a share of it o
 difference to be above the bound. If the claim is true, the game is fair or worse, so that the
 wealth reaches 1 / alpha with a chance of at most alpha, however many queries there are and however
 often one looks (Ville 1939). Which share is best is not known beforehand: the wealth is split
-evenly among BETS shares (Waudby-Smith & Ramdas, JRSS-B 2024; Orabona & Jun, IEEE Transactions on
+evenly among N_BETS shares (Waudby-Smith & Ramdas, JRSS-B 2024; Orabona & Jun, IEEE Transactions on
 Information Theory 2024; the mixture is Cover's universal portfolio, Mathematical Finance 1991).
 """
 
@@ -41,7 +41,7 @@ class DifferenceRange:
     target: float | None = None
 
     def find_ends(self, threshold: float) -> tuple[float, float]:
-        """Return the least and the greatest value that a difference minus a threshold may have."""
+        """Return the least and greatest difference minus its bound, on average `threshold`."""
         if self.target is not None:
             return self.low - self.target - threshold, self.high - self.target - threshold
         if self.baseline_mean is None:
@@ -57,8 +57,9 @@ class DifferenceRange:
 def log_wealth(differences: Floats, lowest: float, counts: Ints | None = None) -> float:
     """Return the logarithm of the wealth that betting on a mean above 0 has made of 1.
 
-    `differences` (n,) are each at least `lowest`, which is below 0, and occur `counts` (n,) times,
-    or once. The wealth is the mean of prod(1 + share * differences) over shares of 1 / -lowest.
+    `differences` (n,) are each at least `lowest`, and occur `counts` (n,) times, or once. The
+    wealth is the mean of prod(1 + share * differences) over shares of 1 / -lowest; infinite if
+    `lowest` is not below 0.
 
     >>> import numpy as np
     >>> round(float(np.exp(log_wealth(np.full(50, 0.02), -0.98))), 10)
@@ -112,18 +113,18 @@ def bet_on_bounds(
 
 @dataclass(frozen=True, eq=False)
 class _CountedDifferences:
-    """The distinct differences of a pair, with their weights and how often they occur."""
+    """The distinct pairs of a difference and its weight, and how often each occurs."""
 
     differences: Floats  # (n_distinct,)
-    weights: Floats
-    counts: Ints
+    weights: Floats  # (n_distinct,) what a threshold is multiplied by
+    counts: Ints  # (n_distinct,)
     difference_range: DifferenceRange
 
     @classmethod
     def from_queries(
         cls, differences: Floats, weights: Floats | None, difference_range: DifferenceRange
     ) -> "_CountedDifferences":
-        """Return the distinct differences of (n_queries,) differences; no weights are ones."""
+        """Count the distinct of (n_queries,) differences and weights; no weights are ones."""
         rows = differences, np.ones(len(differences)) if weights is None else weights
         distinct, counts = np.unique(np.stack(rows), axis=1, return_counts=True)
         return cls(distinct[0], distinct[1], counts, difference_range)
@@ -135,7 +136,7 @@ class _CountedDifferences:
         return log_wealth(sign * (self.differences - threshold * self.weights), lowest, self.counts)
 
     def find_limit(self, sign: int, alpha: float) -> float:
-        """Return the farthest threshold from the mean that is not rejected, by bisection."""
+        """Bisect to the lowest threshold (sign -1: highest) not rejected; infinite if too far."""
         log_threshold = -math.log(alpha)
         score_range = self.difference_range.high - self.difference_range.low
         # At the mean, no bet wins: a product of factors with mean 1 is at most 1.

@@ -26,7 +26,7 @@ class BoundedTest(GateTest):
         return math.exp(-log_wealth(np.ones(n_units), -1.0))
 
     def find_test_range(self, contrast: "Contrast") -> DifferenceRange:
-        """Return the range of the differences from a baseline, by the range of scores."""
+        """Return the range of differences; OptionError for a share where scores may be below 0."""
         low, high = contrast.compared_range
         if contrast.weights is not None and low < 0:
             margin = contrast.stated_margin.statement

@@ -27,13 +27,14 @@ _ID_PARTS = re.compile(r"(.*[^-_.:/#])[-_.:/#]+(.+)|(.*\d)([A-Za-z])", re.DOTALL
 def find_clusters(
     clusters: Any, cluster_by: str | None, query_ids: Sequence[str]
 ) -> tuple[Units, list[Note]]:
-    """Return the clusters of some queries, given labels, and notes on those without a label.
+    """Return the clusters of some queries, given labels, and notes on them.
 
-    Without labels there are none, and a note if the ids look as if there were. A query without a
-    label is a cluster of its own. A note tells of clusters so unequal that their effective number,
-    (sum of sizes)^2 / (sum of squared sizes), is less than half of theirs (Carter, Schnepel &
-    Steigerwald, Review of Economics and Statistics 2017, where all of a cluster are alike). Raises
-    InputError if no query has a label, or if all are in one cluster, and what
+    `cluster_by` says which of several columns of labels. Without labels, each query is a unit, with
+    a note if the ids look like clusters. A query without a label is a cluster of its own, of which
+    a note tells; another tells of clusters of one query each, or so unequal that their effective
+    number, (sum of sizes)^2 / (sum of squared sizes), is less than half of theirs (Carter, Schnepel
+    & Steigerwald, Review of Economics and Statistics 2017, where all of a cluster are alike).
+    Raises InputError if no query has a label, or if several are all in one cluster, and what
     `read_cluster_labels` raises.
     """
     if clusters is None:

@@ -41,7 +41,7 @@ class Clustering(ComparingOptions):
     def find_units(
         self, query_ids: Sequence[str], units: "Units"
     ) -> tuple["Units", Sequence["Note"]]:
-        """Return the clusters of some queries, `units` where there are no labels; and notes."""
+        """Return the clusters of some queries, without labels a test's own `units`; and notes."""
         from cranfield.extensions.clusters.clusters import find_clusters
 
         clusters, notes = find_clusters(self.clusters, self.cluster_by, query_ids)

@@ -20,7 +20,7 @@ class Clusters(Units):
     """The cluster of each query.
 
     `labels` has the label of each query, None if it has none and is a cluster of its own; `code`
-    (n_queries,) numbers the clusters from 0.
+    (n_queries,) numbers the clusters from 0. If queries were selected, `code` has these alone.
     """
 
     unit_word, unit_words, full_words = "cluster", "clusters", "clusters of queries"
@@ -31,7 +31,7 @@ class Clusters(Units):
         self.code, self.n_groups = code, int(code.max()) + 1
 
     def select_queries(self, is_included: Bools) -> "Clusters":
-        """Return the clusters of some of the queries, numbered from 0."""
+        """Return the clusters of some of the queries, numbered from 0; `labels` keeps all."""
         _, code = np.unique(self.code[is_included], return_inverse=True)
         return Clusters(self.label_of_query, code.astype(np.int64))
 
@@ -66,9 +66,10 @@ class Clusters(Units):
     ) -> dict[str, Any]:
         """Return how many clusters there are, how many changed, and what they do to the error.
 
-        The design effect is how much larger the variance of a mean is than that of independent
-        queries; NaN where nothing varies. So many times as many queries are needed (Kish, Survey
-        Sampling, 1965).
+        `unit_moments` are of clusters, `moments` of queries, `n_changed` clusters (n_pairs,) those
+        on which two systems differ. The design effect is how much larger the variance of a mean is
+        than that of independent queries; NaN where nothing varies. So many times as many queries
+        are needed (Kish, Survey Sampling, 1965).
         """
         variance = moments.error**2  # (n_pairs,) of independent queries
         design_effect = np.full(len(variance), np.nan)

@@ -28,7 +28,7 @@ _RUN_NAME = re.compile(
 
 @dataclass(frozen=True)
 class CollectionFiles:
-    """The files of a collection."""
+    """The files of a collection, as paths or URLs, and its own measure."""
 
     qrels: str
     runs: Mapping[str, str]  # by the name of the system
@@ -38,8 +38,8 @@ class CollectionFiles:
 def find_collections(path: str) -> tuple[dict[str, CollectionFiles], list[Note]]:
     """Return the files of each collection, and notes on files that are not read.
 
-    Raises InputError for a folder or a table without collections, and for a collection without
-    judgments, or without a run.
+    Raises InputError for a folder or a table without collections, for a collection without a run or
+    one file of judgments, and for a table that is wrong; DuplicateError for two runs of a system.
     """
     if os.path.isdir(path):
         return _search_folder(path)
@@ -68,7 +68,7 @@ def _search_folder(path: str) -> tuple[dict[str, CollectionFiles], list[Note]]:
 
 
 def _search_collection(name: str, folder: str) -> tuple[CollectionFiles, list[str]]:
-    """Return the judgments and runs in the folder of a collection, and its other files."""
+    """Return the judgments and runs in a collection's folder, its qrels/ and runs/; other files."""
     entries = sorted(entry for entry in os.listdir(folder) if not entry.startswith("."))
     file_names = [entry for entry in entries if os.path.isfile(os.path.join(folder, entry))]
     qrels_files = [file for file in file_names if _QRELS_NAME.fullmatch(file)]

@@ -39,7 +39,7 @@ from cranfield.render.table import Table
 from cranfield.scoring.arguments import Reading
 from cranfield.scoring.evaluate import MeasuresLike
 
-MIN_COLLECTIONS = 6  # collections: with fewer, no p over collections can be at most .05
+MIN_COLLECTIONS = 6  # fewer cannot show that their differences are normal, as the t-test assumes
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -100,7 +100,7 @@ class CollectionComparison(Shown):
         )
 
     def _page_notes(self) -> Iterator[Note]:
-        """Yield the notes that a page has room for, and a note that counts the other notes."""
+        """Yield the notes that a page has room for, and notes on those that it leaves out."""
         n_own_notes = len(self.data_notes) + len(self.own_notes)
         yield from self.notes[:n_own_notes]
         collection_notes = self.notes[n_own_notes:]
@@ -158,9 +158,9 @@ def compare_collections(
 
     Args:
         collections: `{name: (qrels, runs)}`, as `compare` takes them, or `{name: (qrels, runs,
-            measures)}` where measures differ, or `{name: scores}`; or a folder with a folder for
-            each collection; or a table of files with the columns collection, qrels, run (the
-            system's name) and path, and measure where these differ.
+            measures)}` where measures differ, or `{name: scores}`; or the path of a folder with a
+            folder for each collection, or of a table of files with the columns collection, qrels,
+            run (the system's name) and path, and measure where these differ.
         measures: which to compare. Of collections with measures of their own, the first ones are
             averaged together, then the second ones. [default: nDCG@10 for runs, else all]
         **options: each option of `CollectionSettings` and `Alignment`; for judgments and runs, also
@@ -170,14 +170,17 @@ def compare_collections(
         A CollectionComparison, which prints as tables; `comparisons` has each collection's own.
 
     Warns:
-        CranfieldWarning: once, if fewer than six collections leave the second question open, if a
-            system lacks a run, or where `evaluate` warns of a collection. Whether tests on single
+        CranfieldWarning: once, if the number of collections leaves the second question open, if a
+            system lacks a run, if the test does not suit these collections, if an average is of
+            different measures, or where `evaluate` warns of a collection. Whether tests on single
             collections are doubtful is in the notes of `comparisons`.
 
     Raises:
-        InputError: fewer than two collections; a baseline that one lacks; what `compare` raises.
+        InputError: fewer than two collections, or than two systems on all of them; a baseline that
+            one lacks; what `compare` raises.
         MeasureError: a measure with a geometric mean, such as GMAP, which has no macro average;
-            different numbers of measures.
+            different numbers of measures; an average of measures of which some are better when
+            lower, others when higher.
         OptionError: an option with an unknown value.
 
     Sources: Demsar, JMLR 2006; Benavoli, Corani & Mangili, JMLR 2016; Welch, Biometrika 1947.
@@ -376,7 +379,7 @@ def _match_measures(aligned_scores: Mapping[str, AlignedScores]) -> list[tuple[s
 def _far_apart_notes(
     results: Sequence[MacroResult], settings: CollectionSettings
 ) -> Iterator[Note]:
-    """Warn where flips find less than a t-test, as differences vary between the collections."""
+    """Yield a note if flips' intervals are far wider than by t: differences vary by collection."""
     from scipy.special import stdtrit
 
     ratio_of_pair = {}
@@ -407,7 +410,7 @@ def _doubt_notes(
     results: Sequence[MacroResult],
     settings: CollectionSettings,
 ) -> Iterator[Note]:
-    """Yield notes on what the number of collections, or of queries of one, cannot show."""
+    """Yield notes on what flips, so few collections, or a collection of one query cannot show."""
     n_collections, alpha = len(aligned_scores), settings.alpha
     n_comparisons = max(len(averages.pairs) for averages in results)
     if settings.test == "randomization":

@@ -23,7 +23,7 @@ class MacroPair:
     """One system compared with another over several collections. None: the value does not exist.
 
     `difference` is the mean of the collections' mean differences. `low` to `verdict` are about
-    these collections; those that begin with `other_` about other collections like these.
+    these collections; those that begin with `others_` about other collections like these.
     """
 
     system: str
@@ -41,7 +41,7 @@ class MacroPair:
     df: float | None  # degrees of freedom of t
     method: Method | None  # as of a Pair
     verdict: Outcome | None
-    wins: int  # collections
+    wins: int  # collections on which `system` is better
     ties: int
     losses: int
     others_low: float | None
@@ -93,7 +93,11 @@ def compare_averages(
     measure: str,
     measure_names: Sequence[str],
 ) -> MacroResult:
-    """Return the comparison of macro averages under one measure."""
+    """Return the comparison of macro averages under one measure, called `measure`.
+
+    `measure_names` has that of each collection. The systems are on every collection; without a
+    `baseline`, all pairs are compared.
+    """
     first_scores = next(iter(aligned_scores.values()))
     higher_is_better = first_scores.is_higher_better(measure_names[0])
     measure_of_collection = dict(zip(aligned_scores, measure_names, strict=True))

@@ -46,7 +46,7 @@ def _make_collections_table(
     comparisons: Mapping[str, Comparison],
     settings: CollectionSettings,
 ) -> Table:
-    """Return a row for each collection, and one of the averages: a column for each system."""
+    """Return a table with a row for each collection, one of averages, and a column per system."""
     system_names = dict.fromkeys(
         name for comparison in comparisons.values() for name in comparison.aligned.system_names
     )
@@ -150,7 +150,7 @@ def _describe_test(
     unit = "collections" if by_collections else "queries"
     test_text = f"{_TESTS[settings.test]}, two-sided"
     if settings.test == "randomization" and (by_collections or averages.pairs[0].method == "exact"):
-        is_exact = not by_collections or n_collections <= 20
+        is_exact = not by_collections or n_collections <= 20  # as `Flips.is_exact`
         sample_text = f"{settings.flips:,} flips, seed {settings.seed}"
         test_text += f", {'all flips' if is_exact else sample_text} of {unit}"
     elif settings.test == "randomization":

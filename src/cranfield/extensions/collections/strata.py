@@ -62,7 +62,7 @@ class Strata(NamedTuple):
         return PairedScores(self.scores * weights[:, None], left_column, right_column, weights)
 
     def welch_errors(self, left_column: Ints, right_column: Ints) -> CombinedError:
-        """Return the standard errors of the pairs' macro averages, by Student's t."""
+        """Return the standard errors of the pairs' macro averages, and their degrees of freedom."""
         n = len(self.group_sizes)
         tables = [self.scores[self.code == i] for i in range(n)]
         pairs = [PairedScores(scores, left_column, right_column) for scores in tables]
@@ -70,7 +70,7 @@ class Strata(NamedTuple):
 
 
 class FlipTests(NamedTuple):
-    """The tests of pairs by flips: (n_pairs,) each."""
+    """The tests of pairs by flips: p and intervals (n_pairs,), and how they were found."""
 
     p: Floats
     low: Floats
@@ -83,9 +83,9 @@ def flip_pairs(
 ) -> FlipTests:
     """Test weighted mean differences against 0, and invert the test for intervals.
 
-    With more than `large_n_units` queries, no more flips are drawn than p needs, and intervals come
-    from the moments of all flips, not from drawn ones. Where these do not agree, as with a
-    collection of a few queries, all flips that may be drawn are.
+    With more than `large_n_units` units (queries, or collections), no more flips are drawn than p
+    needs, and intervals come from the moments of all flips, not from drawn ones. Where these do not
+    agree, as with a collection of a few queries, all flips that may be drawn are.
     """
     if paired_scores.n_units <= large_n_units:
         p, low, high = invert_sign_flips(paired_scores, flips, alpha)
@@ -125,10 +125,10 @@ def compare_by_queries(
     else:
         p, low, high, method = flip_pairs(paired_scores, flips, settings.alpha)
     p_adjusted = _correct_p(p, paired_scores, flips, settings)
-    apart = strata.scores[:, left_column] - strata.scores[:, right_column]
+    differences = strata.scores[:, left_column] - strata.scores[:, right_column]
     return {
         "difference": paired_scores.means,
-        "micro": apart.mean(axis=0),
+        "micro": differences.mean(axis=0),
         "low": low,
         "high": high,
         "p": p,

@@ -35,7 +35,7 @@ class CollectionSource(Way):
     def compare(
         self, qrels: str | None, runs: tuple[str, ...], comparing: "ComparisonOptions"
     ) -> "CollectionComparison":
-        """Return the comparison over the collections."""
+        """Return the comparison over the collections; raise OptionError if QRELS is typed."""
         if qrels is not None:
             raise OptionError("--collections takes the place of QRELS and RUN: leave these out")
         return compare_collection_files(str(self.collections), comparing)

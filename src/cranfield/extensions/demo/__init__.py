@@ -34,9 +34,9 @@ def queries() -> dict[str, str]:
 
 
 def modules() -> dict[str, str]:
-    """Return {module: its docstring, in one line}, read from the Python that runs.
+    """Return {judged module: its docstring, in one line}, read from the Python that runs.
 
-    Nothing is imported: modules that are not written in Python have none.
+    Nothing is imported: modules without a docstring, or not written in Python, are left out.
 
     >>> "csv" in modules()
     True
@@ -58,7 +58,7 @@ def rows(system: str, k: int = 5) -> list[dict[str, object]]:
 
     Args:
         system: the name of a run: "bm25", "tfidf", "dense" or "fusion".
-        k: how many documents are retrieved for each question.
+        k: how many documents are retrieved for each question, at most.
 
     >>> sorted(rows("bm25", k=2)[0])
     ['expected_ids', 'question', 'retrieved_ids']
@@ -85,10 +85,10 @@ def rows(system: str, k: int = 5) -> list[dict[str, object]]:
 
 
 def save(folder: str | os.PathLike[str]) -> list[Path]:
-    """Copy the judgments, the runs and the questions into a folder; return what was written.
+    """Copy the judgments, the runs and the questions into a folder; return the paths.
 
     `rag.json` and `rag-new.json` have a row for each question, as of a test set for RAG: what was
-    expected, and what bm25 and dense retrieved.
+    expected, and the first five that bm25 or dense retrieved.
 
     Args:
         folder: where to write; it is made if it is not there.
@@ -105,7 +105,7 @@ def save(folder: str | os.PathLike[str]) -> list[Path]:
     for name, system in (("rag", "bm25"), ("rag-new", "dense")):
         lines = ",\n".join(f" {json.dumps(row)}" for row in rows(system))
         bytes_of_file[f"{name}.json"] = f"[\n{lines}\n]\n".encode()
-    for name, text in bytes_of_file.items():
+    for name, content in bytes_of_file.items():
         with open_to_write(folder / name) as stream:
-            stream.write(text)
+            stream.write(content)
     return [folder / name for name in bytes_of_file]

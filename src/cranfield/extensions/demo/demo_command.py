@@ -1,4 +1,4 @@
-"""`cranfield demo`."""
+"""`cranfield demo`: evaluates, saves or reports on the demonstration collection."""
 
 import click
 

@@ -21,7 +21,7 @@ from cranfield.render.numbers import format_names
 from cranfield.scoring.arguments import Reading
 from cranfield.version import __version__
 
-#: Options of `Judging` that have no meaning for a fused run.
+#: Names of the options of `Judging` that have no meaning for a fused run.
 NOT_FOR_FUSION = tuple(
     judging_option.name
     for judging_option in list_options(Judging)
@@ -50,8 +50,8 @@ def fuse(
     documents are still in the result. A query that some runs lack is fused from the others. Tied
     documents are ranked by id, and sums do not depend on the order of the runs.
 
-    Nothing is read here: the runs are, some queries at a time, whenever the result is. What is
-    wrong with them is raised then.
+    At most the first blocks of the runs are read here: the runs are, some queries at a time,
+    whenever the result is. What is wrong in their rows is raised then.
 
     Args:
         runs: two runs or more, as a list or a dict {name: run}: files, dicts, tables, `Run`s.
@@ -64,13 +64,14 @@ def fuse(
         A Run, whose `recipe` says how it was made.
 
     Raises:
-        InputError: one run alone, or one without scores for a method of scores. When the result is
-            read: runs that share no query; an infinite score, for a method of scores; what a run is
-            refused for.
+        InputError: fewer than two runs, or one without what ranks it or gives it scores. When the
+            result is read: runs that share no query; an infinite score, of a run for a method of
+            scores or of the result; what a run is refused for.
         OptionError: an option with an impossible value, or without effect.
 
     Warns:
-        CranfieldWarning: when it was read to its end, once, if some queries are not in all runs.
+        CranfieldWarning: if scores of a run look like ranks or distances, or contradict its ranks;
+            when the result was read to its end, once, if some queries are not in all runs.
 
     Source: Fox & Shaw, TREC-2, 1993 (CombSUM, MNZ, ANZ, MAX, MIN, MED); Cormack, Clarke &
     Buettcher, SIGIR 2009 (RRF); Aslam & Montague, SIGIR 2001 (Borda); Lee, SIGIR 1997 (GMNZ);
@@ -145,7 +146,7 @@ def _format_option(option_value: Any) -> str:
 
 
 def _check_distances(run: Run) -> None:
-    """Refuse runs whose scores are no distances: without scores, turned ones, or of chunks."""
+    """Refuse a run whose scores are no distances: none, minus distances, or those of chunks."""
     if not run.has_scores:
         raise InputError(
             f"the run {run.name!r:.80} has no scores, and norm='min-max-inverted' takes distances",
@@ -164,7 +165,7 @@ def _check_distances(run: Run) -> None:
 
 
 def _check_judging(judging: Judging, fusing: Fusing) -> None:
-    """Refuse options of `Judging` that a fused run cannot have."""
+    """Refuse options of `Judging` that a fused run, or its norm, cannot have."""
     if judging.ties not in ("document", "ascending", "given"):
         raise OptionError(
             f"ties={judging.ties!r}: a fused run has one order; document, ascending or given"

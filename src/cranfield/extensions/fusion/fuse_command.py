@@ -1,4 +1,4 @@
-"""`cranfield fuse RUN... -o OUT`."""
+"""`cranfield fuse RUN... -o OUT`: writes one run made of several."""
 
 from typing import Any, get_args
 

@@ -1,4 +1,4 @@
-"""FusedRows: the rows of a fused run, made some queries at a time whenever they are read."""
+"""FusedRows: the rows of a fused run, made for `fuse` whenever they are read."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -26,18 +26,18 @@ from cranfield.notes import Note, warn_about
 from cranfield.render.numbers import format_names, format_query_count
 
 _ROWS_PER_BATCH = 1 << 17  # rows of all runs together, about
-_LAG_BLOCKS = 24  # blocks: more than threads read at the same time
+_LAG_BLOCKS = 24  # blocks: as many as 22 threads have in work at the same time
 
 
 class RankedBlock(NamedTuple):
-    """The ranked rows of some whole queries of a run, query after query."""
+    """The ranked rows of some queries of a run, query after query."""
 
     queries: list[bytes]
     starts: Ints  # (queries + 1,)
     docs: Ids
     rank: Ints  # (rows,)
-    score: Floats | None  # (rows,) None: no method needs scores
-    left_out: FaultyRows
+    score: Floats | None  # (rows,) None: the method needs no scores
+    left_out: FaultyRows  # rows of the block that are not here
     repeats: FaultyRows  # rows whose document another row has
 
     def count_rows(self, position: int) -> int:
@@ -58,7 +58,7 @@ class _QueryBatch(NamedTuple):
 
     queries: list[bytes]
     lists: list[list[_RunList]]
-    left_out: FaultyRows
+    left_out: FaultyRows  # of all blocks read since the batch before
 
 
 class FusedRows(Rows):
@@ -66,6 +66,7 @@ class FusedRows(Rows):
 
     The runs are read side by side, and rows are held until every run has come to their query, or
     has ended. If the runs have the same queries in about the same order, these are few.
+    `weights` (n_runs,) are in the order of the runs; `description` says what is fused, and how.
     """
 
     def __init__(
@@ -86,8 +87,9 @@ class FusedRows(Rows):
     def blocks(self, wanted: Iterable[Role], errors: Errors) -> Iterator[Load]:
         """Yield the fused rows of some queries at a time.
 
-        Raises InputError, at the end, if no query is in more than one of the runs; gives a
-        CranfieldWarning, once, if some queries are not in all.
+        Raises InputError for a score that is not finite, for a query that comes back too late, and
+        at the end if no query is in more than one of the runs; gives a CranfieldWarning, once, if
+        some queries are not in all.
         """
         runs = [run.skip_faults() if errors == "skip" else run for run in self._runs]
         fuse_batch = partial(self._fuse_batch, with_scores="score" in wanted)
@@ -95,7 +97,7 @@ class FusedRows(Rows):
             yield partial(_return_block, block)
 
     def _batches(self, runs: Sequence[Run], apart_runs: frozenset[int]) -> Iterator[_QueryBatch]:
-        """Read the runs side by side, and yield queries as soon as all runs have come to them.
+        """Read the runs side by side, and yield batches of queries that all runs have come to.
 
         `apart_runs`: the numbers of runs whose rows of a query are not together.
         """
@@ -150,8 +152,8 @@ class FusedRows(Rows):
     ) -> None:
         """Set the notes on runs that lack queries, or have documents more than once.
 
-        `counts` and `repeats` have the queries and the repeated documents of each run. Refuses
-        runs that share no query.
+        `counts` and `repeats` have the number of queries and the repeated documents of each run;
+        all runs together have `n_queries`. Refuses runs that share no query.
         """
         if self.notes:  # the rows were read before
             return
@@ -170,9 +172,9 @@ class FusedRows(Rows):
                 else "Check that all name queries in the same way.",
             )
         notes = [
-            duplicates_note(name, left_out, self._judging.duplicates)
-            for name, left_out in zip(self._names, repeats, strict=True)
-            if left_out.count
+            duplicates_note(name, repeated_rows, self._judging.duplicates)
+            for name, repeated_rows in zip(self._names, repeats, strict=True)
+            if repeated_rows.count
         ]
         if lacking_texts:
             text = (
@@ -185,7 +187,7 @@ class FusedRows(Rows):
             warn_about(notes)
 
     def rank_block(self, run: Run, load: Load) -> RankedBlock:
-        """Read a block of one of the runs, and rank it."""
+        """Read a block of one of the runs, rank it, and keep the rows down to `Judging.depth`."""
         block, judging = load(), self._judging
         grouped_block = run.group_block(block, judging)
         is_inverted = self._fusing.norm == "min-max-inverted"
@@ -221,7 +223,7 @@ class FusedRows(Rows):
         return score
 
     def _fuse_batch(self, batch: _QueryBatch, *, with_scores: bool) -> Block:
-        """Return a block of the fused rows of some queries."""
+        """Return a block of the fused rows of some queries; InputError for too large a score."""
         lists = self._gather_lists(batch)
         if lists is None:
             no_ids = Ids.of([])
@@ -241,8 +243,8 @@ class FusedRows(Rows):
                 hint="Scores, weights or options are too large: choose a norm, or a method of "
                 "ranks such as rrf.",
             )
-        small = np.min_scalar_type(len(batch.queries))  # numpy sorts one or two bytes in one pass
-        query_order = query.astype(small).argsort(kind="stable")
+        small_type = np.min_scalar_type(len(batch.queries))  # one or two bytes are sorted fast
+        query_order = query.astype(small_type).argsort(kind="stable")
         query, rows = query.take(query_order), rows.take(query_order)
         score = score.take(query_order) + 0.0  # no -0.0
         counts = np.bincount(query, minlength=len(batch.queries))
@@ -307,29 +309,30 @@ class _RunReader:
         loads = run.read_columns(roles)
         self.loads = iter(regroup_queries(loads)) if is_apart else iter(loads)
         self.rows, self.run, self.run_number, self.judging = rows, run, run_number, judging
-        self.n_queries = self.n_read = self.n_blocks = 0  # blocks read, and blocks to read
+        # Queries of `n_read` blocks, those that count as read, and blocks handed out.
+        self.n_queries = self.n_read = self.n_blocks = 0
         self.has_ended = False
 
     @property
     def expected_queries(self) -> float:
-        """About how many queries there will be when all `n_blocks` are read."""
+        """About how many queries `n_blocks` have; their number, until one counts as read."""
         return self.n_queries * self.n_blocks / self.n_read if self.n_read else self.n_blocks
 
 
 def _schedule_loads(
     readers: Sequence[_RunReader], blocks_read: Sequence[tuple[int, int]]
 ) -> Iterator[tuple[_RunReader, Load | None]]:
-    """Yield the next block to read, of the run that is most behind; None at the end of a run.
+    """Yield the run that is most behind, and its next block; None for a block at its end.
 
     `blocks_read` grows: (run number, number of queries) of each block that was read. The last
-    blocks do not count yet: so the order is the same however many threads there are.
+    `_LAG_BLOCKS` do not count yet: so the order is the same with any number of threads up to 22.
     """
     n_counted = 0
     for n in count():
         while n_counted < min(n - _LAG_BLOCKS, len(blocks_read)):
-            place, n_queries = blocks_read[n_counted]
-            readers[place].n_queries += n_queries
-            readers[place].n_read += 1
+            run_number, n_queries = blocks_read[n_counted]
+            readers[run_number].n_queries += n_queries
+            readers[run_number].n_read += 1
             n_counted += 1
         unfinished_readers = [reader for reader in readers if not reader.has_ended]
         if not unfinished_readers:
@@ -353,7 +356,7 @@ def _rank_load(task: tuple[_RunReader, Load | None]) -> tuple[int, RankedBlock |
 
 
 def _take_queries(numbered_lists: Sequence[tuple[int, _RunList]]) -> Any:
-    """Return rows of some queries of a block: query numbers, sizes, documents, ranks, scores.
+    """Return numbers and sizes of the queries that have rows; documents, ranks, scores of these.
 
     The lists belong to one block; each comes with the number of its query in the batch.
     """
@@ -376,7 +379,7 @@ def _return_block(block: Block) -> Block:
 
 
 def _late_query_error(run: Run, query: bytes) -> InputError:
-    """Return the error of a query that comes again after rows of it were fused."""
+    """Return the error of a query that comes again when queries were fused already."""
     return InputError(
         f"the run {run.name!r}: the query {decode(query)!r} comes back after many others",
         source=run.source,

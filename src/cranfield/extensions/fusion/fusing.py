@@ -29,17 +29,19 @@ Absent = Literal["left-out", "zero", "lowest"]
 
 
 def _read_weights(weights: Any) -> list[float] | dict[str, float]:
-    """Check for weights: a number for each run, in their order, by name, or as a text of both."""
-    texts = weights.split(",") if isinstance(weights, str) else weights
-    if isinstance(weights, str) and all("=" in text for text in texts):
-        pairs = [text.rpartition("=")[::2] for text in texts]
-        texts = {name.strip(): number for name, number in pairs}
-        if len(texts) < len(pairs):
+    """Return weights in the order of the runs, or {name: weight}; ValueError if they are wrong."""
+    raw_weights = weights.split(",") if isinstance(weights, str) else weights
+    if isinstance(weights, str) and all("=" in text for text in raw_weights):
+        pairs = [text.rpartition("=")[::2] for text in raw_weights]
+        raw_weights = {name.strip(): number for name, number in pairs}
+        if len(raw_weights) < len(pairs):
             raise ValueError("one weight for each run, and a run is named twice")
     try:
-        if isinstance(texts, Set):
+        if isinstance(raw_weights, Set):
             raise TypeError
-        raw_numbers = [*texts.values()] if isinstance(texts, Mapping) else [*texts]
+        raw_numbers = (
+            [*raw_weights.values()] if isinstance(raw_weights, Mapping) else [*raw_weights]
+        )
         checked_numbers = [
             finite_number(
                 float(number_or_text) if isinstance(number_or_text, str) else number_or_text
@@ -59,7 +61,9 @@ def _read_weights(weights: Any) -> list[float] | dict[str, float]:
             "(--weights 0.7,0.3 or bm25=0.7,dense=0.3)"
         )
     return (
-        dict(zip(map(str, texts), numbers, strict=True)) if isinstance(texts, Mapping) else numbers
+        dict(zip(map(str, raw_weights), numbers, strict=True))
+        if isinstance(raw_weights, Mapping)
+        else numbers
     )
 
 
@@ -98,7 +102,10 @@ class Fusing(Options):
     )
 
     def weights_of(self, names: tuple[str, ...]) -> list[float]:
-        """Return the weight of each run, in their order; 1 for each without weights."""
+        """Return the weight of each run, in the order of `names`; 1 for each without weights.
+
+        Raises OptionError if the weights are of other runs, or of another number of runs.
+        """
         weights = self.weights
         if weights is None:
             return [1.0] * len(names)

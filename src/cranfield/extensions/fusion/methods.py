@@ -1,8 +1,7 @@
 """The methods of fusion: the value that a list gives a document, and the score of all its values.
 
 Norms make scores comparable, and methods of ranks make points of ranks: (rows,) of `RunLists`. Then
-a document's values become its score: (n,) of `DocumentValues`. Each is a line or two, as its paper
-has it.
+a document's values become its score: (n,) of `DocumentValues`. Each is as its paper has it.
 """
 
 from collections.abc import Callable
@@ -100,7 +99,7 @@ def borda(lists: RunLists, fusing: Fusing, n_candidates: Floats) -> Floats:
     return n_candidates[lists.query] - lists.rank + 1
 
 
-# ---- scores of documents, (n,); below, n is the number of runs that returned a document
+# ---- scores of documents, (n,); below, n is `n_runs`, of the runs that returned a document
 
 
 def _sum(doc_values: DocumentValues, fusing: Fusing) -> Floats:
@@ -115,7 +114,7 @@ def _mnz(doc_values: DocumentValues, fusing: Fusing) -> Floats:
 
 
 def _gmnz(doc_values: DocumentValues, fusing: Fusing) -> Floats:
-    """Return the sum times n^gamma (Lee, SIGIR 1997)."""
+    """Return the sum times n^gamma (Lee, SIGIR 1997), n as in `_mnz`: of the weights, if any."""
     n = doc_values.total(doc_values.weight * doc_values.is_returned)
     distinct_n, position = np.unique(n, return_inverse=True)
     try:
@@ -199,7 +198,7 @@ def needs_scores(method: Method, fusing: Fusing) -> bool:
 
 
 def settle_options(fusing: Fusing, method: Method) -> Fusing:
-    """Return the options with the defaults of the method in place of None.
+    """Return the options with a norm in place of None, and "left-out" too, except for Borda.
 
     Raises OptionError for an option without effect.
     """
@@ -249,9 +248,9 @@ def _add_absent(
 ) -> DocumentValues:
     """Add a row for each document and each run that did not return it.
 
-    With "zero" its value is 0; with "lowest", the lowest of the run's list. A run that has nothing
-    for the query gives no value. None: the mean of Borda's points that the run has left; with
-    `is_norm`, as a share of the c documents of the query.
+    With "zero" its value is 0; with "lowest", the lowest of the run's list; a run that has nothing
+    for the query gives no row. None: the mean of Borda's points that the run has left; with
+    `is_norm`, as a share of the c documents of the query, and counted as returned.
     """
     n_queries, n_runs = int(lists.query.max(initial=-1)) + 1, len(weights)
     n_rows = np.zeros((n_runs, n_queries))

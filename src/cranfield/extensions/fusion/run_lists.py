@@ -22,7 +22,7 @@ class RunLists:
     query: Ints  # numbered from 0
     run: Ints  # numbered from 0
     rank: Ints  # from 1
-    score: Floats  # empty, if no method needs scores
+    score: Floats  # empty, if the method needs no scores
     first_row: Ints  # (lists,) the row where each list begins
     weight: Floats  # of the run
 
@@ -32,7 +32,7 @@ class RunLists:
         return np.diff(np.append(self.first_row, len(self.docs)))
 
     def repeat_per_row(self, list_column: Floats | Ints) -> Floats:
-        """Return the number of each row's list: (lists,) to (rows,)."""
+        """Return the value of each row's list: (lists,) to (rows,)."""
         row_values: Floats = np.repeat(list_column, self.lengths)
         return row_values
 
@@ -65,14 +65,14 @@ class RunLists:
 class DocumentValues:
     """The documents of some queries, and the value that each list gives each of them.
 
-    The columns are (rows,), except `query`: a row is a document in a list.
+    The columns are (rows,), except `query`: a row is a document and a run that gives it a value.
     """
 
     query: Ints  # (n,) the query of each document
     doc: Ints  # numbered from 0
     value: Floats
     weight: Floats  # of the run
-    # Whether the run returned the document; else the value is that of an absent one.
+    # Whether the run returned the document; True of absent ones with norm="borda", too.
     is_returned: Bools
 
     def total(self, values: Floats) -> Floats:
@@ -81,7 +81,7 @@ class DocumentValues:
 
     @property
     def n_runs(self) -> Floats:
-        """How many runs returned each document: (n,)."""
+        """How many runs returned each document, as `is_returned` counts it: (n,)."""
         return np.bincount(self.doc, self.is_returned, len(self.query))
 
     @property
@@ -118,7 +118,7 @@ def sum_groups(group: Ints, values: Floats, n: int) -> Floats:
     """Return the sum of each of n groups, rounded once: `group` (rows,) has a row's group.
 
     A value is cut in two, 40 bits and the next 48 below the group's greatest value; the sums of
-    these parts have no error, so that the order of rows does not change the last bit.
+    these parts have no error, up to thousands of rows, so that their order changes no bit.
     """
     greatest_size = np.zeros(n)
     np.maximum.at(greatest_size, group, np.abs(values))

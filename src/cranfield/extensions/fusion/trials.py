@@ -1,4 +1,4 @@
-"""Settings of fusion to try: which there are, the scores with each, and the best of them."""
+"""Settings of fusion to try, for `tune`: which there are, the scores with each, and the best."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,7 +27,7 @@ Setting = Mapping[str, float]  # {run: weight}, or {parameter: value}
 
 _MAX_SETTINGS = 3_000  # settings: with more, it takes very long, and the best is a matter of chance
 _MAX_DEFAULT_SETTINGS = 300  # settings, unless `steps` says otherwise
-# What is tried of a method's parameter, in steps of whole numbers, over a number: value = i / of.
+# {parameter: (whole numbers, divisor)}: the values tried are number / divisor.
 _GRIDS: Mapping[str, tuple[Sequence[int], int]] = {
     "k": ((1, 2, 5, *range(10, 110, 10), 150, 200, 300, 500, 1000), 1),
     "gamma": (range(1, 21), 10),
@@ -106,7 +106,10 @@ class Trials:
         return rank
 
     def _distance(self, setting: Setting) -> float:
-        """Return how far a setting is from the untuned one; of a parameter, by its logarithm."""
+        """Return a setting's squared distance from the untuned one.
+
+        Of a parameter: the size of the difference, of logarithms if both values are above 0.
+        """
         pairs = [*zip(setting.values(), self.untuned_setting.values(), strict=True)]
         if len(pairs) == 1:
             ((value, untuned_value),) = pairs
@@ -118,7 +121,10 @@ class Trials:
 def list_settings(
     method: Method, over: TuningTarget, names: Sequence[str], n_parts: int | None, fusing: Fusing
 ) -> tuple[list[dict[str, float]], dict[str, float]]:
-    """Return the settings to try, and the untuned one; `names` are those of the runs."""
+    """Return the settings to try, and the untuned one; `names` are those of the runs.
+
+    `n_parts` is as `Tuning.steps`. Raises OptionError if nothing, or too much, is there to try.
+    """
     formula = METHODS[method]
     if not formula.is_weighted and formula.parameter is None:
         raise OptionError(f"{method} has neither weights nor a parameter to choose")
@@ -149,7 +155,7 @@ def list_settings(
 
 
 def count_parts(n_stated: int | None, n_runs: int) -> int:
-    """Return into how many parts weights divide 1: 10, or the most that make few enough settings.
+    """Return into how many parts weights divide 1: 10, or the most with few enough settings, or 1.
 
     `n_stated` is the number that was stated, or None.
     """

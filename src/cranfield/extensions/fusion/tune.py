@@ -50,7 +50,7 @@ from cranfield.render.table import Table
 from cranfield.scoring.arguments import Reading, arrange_arguments
 from cranfield.scoring.evaluate import score_runs
 
-_MAX_LISTED = 10  # settings of several runs' weights that a table shows
+_MAX_LISTED = 10  # settings of the weights of three runs or more that a table shows
 _MAX_NAMES_WIDTH = 45  # characters that the names of runs may take above their weights
 _TUNED_NAME, _UNTUNED_NAME = "tuned", "untuned"
 
@@ -116,9 +116,9 @@ class Tuned(Shown):
     over: TuningTarget
     settings: Sequence[Mapping[str, float]]
     means: Sequence[float]
-    errors: Sequence[float | None]  # the standard error of each mean's difference from the best
-    chosen: Mapping[str, int]  # which setting was chosen for each fold
-    place: int  # of the best
+    errors: Sequence[float | None]  # of each mean's difference from the best; None: 0 or unknown
+    chosen: Mapping[str, int]  # {fold: the position in `settings` that was chosen for it}
+    place: int  # of the best, in `settings`
     held_out: Comparison
     alone: Mapping[str, float]  # the mean of each run without the others
     run: Run  # fused with the best setting
@@ -127,7 +127,7 @@ class Tuned(Shown):
 
     @property
     def header(self) -> tuple[str, ...]:
-        """The columns of the rows: what is chosen, the mean, and how often it was chosen."""
+        """The columns of the rows: a setting, its mean, less the best, error, how often chosen."""
         prefix = "weight_" if self.over == "weights" else ""
         settings = (f"{prefix}{name}" for name in self.settings[0])
         return (*settings, "mean", "difference", "error", "chosen")
@@ -149,7 +149,7 @@ class Tuned(Shown):
 
     @property
     def close(self) -> int:
-        """How many settings are within a standard error of the best, itself among them."""
+        """How many settings are within a standard error of the best, or tied: itself, too."""
         rising = self.held_out[self.measure].higher_is_better
         best = self.means[self.place]
         gaps = ((best - mean) * (1 if rising else -1) for mean in self.means)
@@ -166,7 +166,7 @@ class Tuned(Shown):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain values, as for JSON."""
+        """Return everything but the fused run's rows as plain values, as for JSON."""
         return {
             "recipe": dict(self.recipe),
             "best": dict(self.best),
@@ -216,7 +216,7 @@ class Tuned(Shown):
         return Table(header, rows, sentences, 1, title=[title])
 
     def _settings_table(self) -> Table:
-        """Return the settings in their order, or, of several weights, the best."""
+        """Return the settings in their order, or, of weights of three or more runs, the best."""
         order = list(range(len(self.settings)))
         positions = order
         if len(self.settings[0]) > 2:
@@ -271,8 +271,8 @@ def tune(
 
     The queries are divided into folds. For each fold, the setting with the best mean on the other
     folds is taken, and scored on this one: so every query has a score of a setting that was not
-    chosen on it. Their mean is what tuning is worth, beside equal weights (or the parameter's
-    default). The best on all queries is what to use; its mean there is too high a promise.
+    chosen on it. Their mean is what tuning is worth, beside equal weights (or the parameter
+    untuned). The best on all queries is what to use; its mean there is too high a promise.
 
     Weights are whole numbers of parts, of which there are `steps`: no sum of weights misses 1. Of
     settings with the same mean, the nearest to the untuned one is taken.
@@ -289,13 +289,14 @@ def tune(
         A Tuned, which prints as tables; `best` has the setting, `run` the fused run.
 
     Raises:
-        InputError: fewer queries than folds, or what `fuse` and `evaluate` refuse.
+        InputError: a query without a label, or one label for all; what `fuse`, `evaluate` refuse.
         MeasureError: a measure that is no mean over the queries.
-        OptionError: an option with an impossible value; too many settings; a method of which
-            nothing can be chosen.
+        OptionError: an option with an impossible value, or without effect; fewer queries than
+            folds; too many settings; a method of which nothing can be chosen.
 
     Warns:
-        CranfieldWarning: once, where `compare` does, as of few queries.
+        CranfieldWarning: once, where `compare` or `fuse` does, as of few queries, or if a run alone
+            is as good.
 
     Source: Stone, Cross-Validatory Choice and Assessment of Statistical Predictions, JRSS-B 1974.
 
@@ -342,7 +343,7 @@ def tune(
 def _choose_settings(
     trials: Trials, runs: Mapping[str, Run], judging: Judging, tuning: Tuning
 ) -> Tuned:
-    """Choose the best setting on all queries, and the best for each fold on the other folds.
+    """Return the best setting on all queries, and the best for each fold on the other folds.
 
     `runs` have all queries; the runs of `trials` have the judged queries.
     """
@@ -361,8 +362,8 @@ def _choose_settings(
     best_run = replace(trials, runs=runs).fuse(trials.settings[place])
     fusion_recipe = best_run.recipe
     scores_alone = score_runs(trials.qrels, trials.runs, [trials.measure], judging)
-    alone = {name: float(scores[trials.measure]) for name, scores in scores_alone.items()}
-    n_parts = {"steps": count_parts(tuning.steps, len(runs))} if trials.over == "weights" else {}
+    alone = {name: float(run_scores[trials.measure]) for name, run_scores in scores_alone.items()}
+    steps = {"steps": count_parts(tuning.steps, len(runs))} if trials.over == "weights" else {}
     return Tuned(
         method=trials.method,
         measure=str(trials.measure),
@@ -387,7 +388,7 @@ def _choose_settings(
             **{key: fusion_recipe[key] for key in fusion_recipe if key not in ("runs", "weights")},
             "runs": list(runs),
             "over": trials.over,
-            **n_parts,
+            **steps,
             "folds": len(fold_names),
             "seed": tuning.seed,
             "alpha": tuning.alpha,
@@ -411,7 +412,7 @@ def _compare_with_untuned(
 def _gain_warnings(
     alone: Mapping[str, float], tuned_mean: float, *, rising: bool
 ) -> Iterator[Note]:
-    """Yield a warning if a run alone is as good as the tuned fusion."""
+    """Yield a warning if a run alone is as good; `rising`: whether a higher mean is better."""
     best = (max if rising else min)(alone, key=alone.__getitem__)
     gap = tuned_mean - alone[best]
     if (gap if rising else -gap) <= TIE:

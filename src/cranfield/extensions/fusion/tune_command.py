@@ -1,4 +1,4 @@
-"""`cranfield tune QRELS RUN...`."""
+"""`cranfield tune QRELS RUN...`: chooses the weights, or the parameter, of fusion."""
 
 from typing import Any, get_args
 

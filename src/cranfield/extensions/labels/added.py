@@ -1,4 +1,4 @@
-"""Score contributions: what each judged document adds to a score that is a sum over documents."""
+"""Score contributions: what each hit adds to a score that is a sum, for labels drawn by chance."""
 
 import numpy as np
 

@@ -18,6 +18,7 @@ from cranfield.formats.small.texts import DOC_TEXT, QUERY_TEXT
 QUERY, DOC, GRADE = (COLUMNS[role].public for role in ("query", "doc", "grade"))
 # Columns that say how a document was drawn; they go with its label.
 DRAWING: Sequence[Role] = ("stratum", "probability", "query_probability")
+# Names of the column that says who labelled a document.
 ASSESSOR = ("assessor", "annotator", "assessor_id", "annotator_id", "rater", "labeler", "labeller")
 _FORM = TableForm("the labels", (QUERY, DOC, GRADE), header_names=tuple(COLUMNS["query"].names))
 _HINT = (
@@ -29,8 +30,8 @@ _HINT = (
 class Label(NamedTuple):
     """One person's label of a document, or a document that has no label yet."""
 
-    origin: Origin
-    row: int
+    origin: Origin  # what it was read from
+    row: int  # from 0
     query: str
     doc: str
     label: Any = None  # as it was given; None where it is missing
@@ -154,7 +155,7 @@ def _list_objects(
 
 
 def _read_argilla(table: Table) -> Iterator[Label]:
-    """Yield a label for each response to a record, or the record without a label."""
+    """Yield a label for each response to a record, None unless submitted; or the record alone."""
     if "metadata" not in table.names:
         fault = "a record has no metadata, which name its query and document"
         raise table.row_error(0, fault, _HINT)
@@ -199,7 +200,7 @@ def _find_question(table: Table, answers: Iterable[Mapping[str, Any]]) -> str:
 
 
 def _read_label(raw_label: Any) -> tuple[Any, str | None]:
-    """Return a label, a number or a text, and None; or None and what is wrong with it.
+    """Return a label (number, text or None: missing) and None; or None and what is wrong with it.
 
     Label Studio has a list, such as {"choices": ["2"]}, or {"rating": 2}.
     """

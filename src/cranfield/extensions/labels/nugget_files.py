@@ -19,6 +19,7 @@ NAMES: Mapping[str, Sequence[str]] = {
     "importance": ("importance",),
     "assignment": ("assignment",),
 }
+# What a column may say, apart from FAILED.
 WORDS: Mapping[str, Sequence[str]] = {
     "importance": ("vital", "okay"),
     "assignment": ("support", "partial_support", "not_support"),

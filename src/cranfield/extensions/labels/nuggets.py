@@ -30,7 +30,7 @@ class NuggetScores(Shown):
 
     `values` is (n_answers, n_queries, 6), the last in the order of SCORES; `query_ids` are in the
     order of their bytes, `answers` as they came. `missing` (n_answers,) counts the nuggets for
-    which an answer has no row; `remarks` say what failed when the nuggets were judged.
+    which an answer has no row; `remarks` say which queries have no nuggets, and what failed.
 
     >>> scores = nugget_recall([("q", "run", "n1", "vital", "support")])
     >>> scores.answers, scores.query_ids, scores.per_query("vital")
@@ -147,7 +147,7 @@ def nugget_recall(
     the TREC 2024 RAG Track with the AutoNuggetizer Framework, 2024. From 0 to 1.
 
     Raises InputError, with the row, for an importance or assignment that is not one of these, and
-    for a nugget that comes twice.
+    for a nugget that comes twice for an answer, or with two importances.
 
     >>> rows = [("q", "run", "n1", "vital", "support"), ("q", "run", "n2", "vital", "not_support"),
     ...         ("q", "run", "n3", "okay", "partial_support")]

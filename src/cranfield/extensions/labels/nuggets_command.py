@@ -1,4 +1,4 @@
-"""`cranfield nuggets FILE`."""
+"""`cranfield nuggets FILE`: scores answers by the nuggets that they support."""
 
 from cranfield.cli import flags
 from cranfield.cli.terminal import Format, format_option, show

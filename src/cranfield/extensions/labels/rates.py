@@ -1,4 +1,4 @@
-"""Rates: reads how often an assessor gives each grade to documents of a true grade."""
+"""Rates, for `assess`: how often an assessor gives each grade to documents of a true grade."""
 
 import math
 from collections.abc import Iterable
@@ -15,7 +15,8 @@ def read_rates(source: Any) -> dict[int, dict[int, float]]:
     """Read {true grade: {given grade: rate}} from a file, a table, a dict or rows.
 
     A table has the columns grade, given and rate; JSON may be an object of objects. Raises
-    InputError for values that are not rates, and DuplicateError for a rate that occurs twice.
+    InputError for a missing column, no rates, or values that are none, and DuplicateError for a
+    rate that occurs twice.
     """
     document = read_table(source, _FORM)
     cells = _table_cells(document) if isinstance(document, Table) else document.read_leaves(2)
@@ -40,6 +41,7 @@ def read_rates(source: Any) -> dict[int, dict[int, float]]:
 
 
 def _table_cells(table: Table) -> Iterable[tuple[Any, ...]]:
+    """Return (grade, given, rate) of each row; raise InputError if a column is missing."""
     problem = _FORM.find_missing_names(table.names)
     if problem and table.names:
         column_names = ", ".join(table.names)

@@ -2,7 +2,8 @@
 
 Each coefficient takes two sequences of scores, one of each system, greater for better ones. Scores
 are rounded to 9 decimals first, so that what differs by rounding alone is a tie. What is not
-defined, as for one system, is None.
+defined, as for one system, is None. Each raises InputError if the scores are not as many, or not
+all finite numbers.
 """
 
 import math
@@ -45,7 +46,7 @@ class Kendall:
 
     @property
     def tau_b(self) -> float | None:
-        """Concordant less discordant pairs, over the geometric mean of untied ones, or None."""
+        """(concordant - discordant) / geometric mean of the pairs untied in x and those in y."""
         n_untied = self.concordant + self.discordant
         squared_norm = (n_untied + self.ties_y) * (n_untied + self.ties_x)
         return (
@@ -60,7 +61,7 @@ def kendall(x: ScoreSequence, y: ScoreSequence) -> Kendall:
         x: a score for each system.
         y: another score for each of the same systems, in the same order.
 
-    Raises InputError if the scores are not as many, or not all numbers.
+    Raises InputError if the scores are not as many, or not all finite numbers.
 
     >>> found = kendall([0.4, 0.3, 0.2, 0.2], [0.5, 0.7, 0.1, 0.3])
     >>> found.concordant, found.discordant, found.ties_x
@@ -90,8 +91,8 @@ def kendall(x: ScoreSequence, y: ScoreSequence) -> Kendall:
 def tau_ap(truth: ScoreSequence, y: ScoreSequence) -> float | None:
     """Return the AP rank correlation of an ordering with the true one, both without ties.
 
-    For each system of `y` but the first, the share of those above it that are truly better: the
-    mean of these, from -1 to 1. Differences at the top count most (Yilmaz, Aslam & Robertson,
+    For each system of `y` but the first, the share of those above it that are truly better: twice
+    the mean of these, less 1. Differences at the top count most (Yilmaz, Aslam & Robertson,
     SIGIR 2008). It matters which of the two is the truth.
 
     Args:
@@ -140,8 +141,8 @@ def tau_ap_a(truth: ScoreSequence, y: ScoreSequence) -> float | None:
         return None
     order = np.argsort(-y, kind="stable")
     first = (-y[order]).searchsorted(-y[order])  # (n,) how many systems are strictly above
-    # Above a system of a tie are, on average over all orders: the systems above the tie, of which
-    # the mean share is truly better, and half of the rest of the tie up to its position.
+    # Truly better than the system at a position of a tie are, on average over all orders: of the
+    # systems above the tie, the mean number over the tied; and half of the tied above the position.
     mean_better_above = ratio(
         np.bincount(first, _count_better_above(truth, y)[order], n), np.bincount(first, minlength=n)
     )
@@ -153,7 +154,7 @@ def tau_ap_a(truth: ScoreSequence, y: ScoreSequence) -> float | None:
 def tau_ap_b(x: ScoreSequence, y: ScoreSequence) -> float | None:
     """Return the AP rank correlation with ties of both, neither of which is the truth.
 
-    For where ties are what the data say (Urbano & Marrero, ICTIR 2017): the mean of two halves,
+    For where ties are what the data say (Urbano & Marrero, ICTIR 2017): the mean of two values,
     each with one of the two for the truth. None if either ties all systems.
 
     Args:
@@ -165,15 +166,15 @@ def tau_ap_b(x: ScoreSequence, y: ScoreSequence) -> float | None:
 
     """
     x, y = _check_scores(x, y)
-    halves = [_tau_ap_of_truth(x, y), _tau_ap_of_truth(y, x)]
-    return None if None in halves else sum(half or 0.0 for half in halves) / 2
+    taus = [_tau_ap_of_truth(x, y), _tau_ap_of_truth(y, x)]
+    return None if None in taus else sum(tau or 0.0 for tau in taus) / 2
 
 
 def _tau_ap_of_truth(truth: Floats, y: Floats) -> float | None:
     """Return tau-AP where ties of `y` stay ties: of -1 to 1, None if `y` ties all systems.
 
-    The mean, over all systems but the top tie of `y`, of the share of the systems above that are
-    truly better.
+    Twice the mean, over all systems but the top tie of `y`, of the share of the systems above that
+    are truly better, less 1.
     """
     n_above = np.count_nonzero(y > y[:, None], axis=1)
     has_above = n_above > 0
@@ -223,7 +224,7 @@ def spearman(x: ScoreSequence, y: ScoreSequence) -> float | None:
     0.5
     """
     x, y = _check_scores(x, y)
-    # Twice the ranks, less their mean.
+    # Twice the distances of the ranks from their mean.
     a, b = _pair_signs(x).sum(axis=1), _pair_signs(y).sum(axis=1)
     squared_norm = float((a * a).sum()) * float((b * b).sum())
     return float((a * b).sum()) / math.sqrt(squared_norm) if squared_norm else None
@@ -236,7 +237,7 @@ def round_scores(scores: Floats) -> Floats:
 
 
 def _pair_signs(x: Floats) -> Ints:
-    """Return, for each two systems, 1 if the first has the greater score, -1 if less: (n, n)."""
+    """Return, for each two systems, 1, 0 or -1: the first has the greater score, or not: (n, n)."""
     signs: Ints = np.sign(x[:, None] - x).astype(np.int64)
     return signs
 
@@ -246,6 +247,7 @@ def _has_ties(x: Floats) -> bool:
 
 
 def _check_scores(x: ScoreSequence, y: ScoreSequence) -> tuple[Floats, Floats]:
+    """Return both as arrays of rounded scores; raise InputError where they do not fit."""
     score_arrays = []
     for name, scores in (("first", x), ("second", y)):
         try:

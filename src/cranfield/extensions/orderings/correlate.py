@@ -69,7 +69,7 @@ def correlate(
     Raises:
         InputError: fewer than two orderings, other systems, or a score that is no number.
         MeasureError: a measure that does not exist or that there are no scores for.
-        OptionError: an option out of its range, or a reference that is not there.
+        OptionError: an option out of its range; a reference that is not there, or is all there is.
 
     >>> old = {"nDCG": {"q1": 0.1, "q2": 0.4}, "RR": {"q1": 1.0, "q2": 0.5}}
     >>> new = {"nDCG": {"q1": 0.3, "q2": 0.5}, "RR": {"q1": 0.5, "q2": 0.5}}
@@ -110,7 +110,7 @@ def _interval_notes(pairs: Sequence[OrderingPair], orderings: Sequence[Ordering]
 def _pair_orderings(
     orderings: Sequence[Ordering], reference: str | Measure | None
 ) -> list[tuple[Ordering, Ordering]]:
-    """Return the pairs of orderings to compare, the reference first."""
+    """Return the pairs of orderings to compare, the reference, or the earlier one, first."""
     measures_of_source: dict[str, set[str]] = {}
     for ordering in orderings:
         measures_of_source.setdefault(ordering.source, set()).add(ordering.measure)
@@ -205,7 +205,7 @@ def _resample_taus(x: Floats, y: Floats, settings: CorrelationSettings) -> Float
     first, second = np.triu_indices(m, 1)
 
     def compare_means(means: Floats) -> Floats:
-        """Return 1, 0 or -1 for each pair of systems, as the first has the greater mean or not."""
+        """Return 1, 0 or -1 for each pair of systems, by whether the first has the greater mean."""
         means = round_scores(means)
         signs: Floats = np.sign(means.take(first, axis=1) - means.take(second, axis=1))
         return signs

@@ -1,4 +1,4 @@
-"""`cranfield correlate QRELS RUN RUN RUN...`."""
+"""`cranfield correlate QRELS RUN RUN RUN...`: how alike measures or judgments order runs."""
 
 from pathlib import Path
 from typing import Any

@@ -35,7 +35,7 @@ from cranfield.render.table import Table
 from cranfield.scoring.arguments import Reading
 from cranfield.scoring.evaluate import MeasuresLike
 
-_MIN_DIFFERENCES = 100  # differences of a size: of fewer, a table shows no share
+_MIN_DIFFERENCES = 100  # differences of a size: of fewer, `Discrimination` shows no swap rate
 
 
 @dataclass(frozen=True, repr=False)
@@ -60,7 +60,7 @@ class DiscriminativePower(Shown):
 
     @property
     def share(self) -> float | None:
-        """Significant pairs of all."""
+        """Significant pairs of all; None if there is no pair."""
         return self.significant / self.pairs if self.pairs else None
 
     @property
@@ -106,17 +106,17 @@ class SwapRate(Shown):
 
     @property
     def rate(self) -> float | None:
-        """The share over all differences."""
+        """The share of swapped pairs over all differences; None if none was seen."""
         return sum(self.swapped) / sum(self.seen) if sum(self.seen) else None
 
     @property
     def rates(self) -> tuple[float | None, ...]:
-        """The share in each bin; None where no difference fell."""
+        """The share of swapped pairs in each bin; None where no difference fell."""
         pairs = zip(self.swapped, self.seen, strict=True)
         return tuple(n_swapped / n_seen if n_seen else None for n_swapped, n_seen in pairs)
 
     def tables(self) -> list[Table]:
-        """Return a row for each size of the difference, and one for all."""
+        """Return a table with a row for each bin of the difference, and one for all."""
         bin_rows = [*self._size_bins(), ("all", sum(self.seen), sum(self.swapped), self.rate)]
         rows = [
             [str(begin), f"{n_seen:,}", f"{n_swapped:,}", format_number(rate)]
@@ -127,7 +127,7 @@ class SwapRate(Shown):
         return [Table(header, rows, [note], ruled_rows=frozenset({len(rows) - 1}))]
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return a row for each size of the difference on the first half, from its least on."""
+        """Return a row for each bin of the difference on the first half, named by its least."""
         return self._rows_as_dicts(self._size_bins())
 
     def _size_bins(self) -> Iterable[tuple[float, int, int, float | None]]:
@@ -155,7 +155,7 @@ def discriminative_power(
         qrels: judgments or scores, as `correlate` takes them.
         runs: several runs, as `correlate` takes them.
         measures: as `correlate` takes them.
-        **options: each option of `SignFlips`, `Alignment` and `Judging`.
+        **options: each option of `SignFlips`, `Alignment`, `Reading` and `Judging`.
 
     >>> old = {f"q{i}": 0.1 for i in range(6)}
     >>> new = {f"q{i}": 0.1 + 0.01 * i for i in range(6)}
@@ -188,7 +188,7 @@ def swap_rate(
         qrels: judgments or scores, as `correlate` takes them.
         runs: several runs, as `correlate` takes them.
         measures: as `correlate` takes them.
-        **options: each option of `SwapSettings`, `Alignment` and `Judging`.
+        **options: each option of `SwapSettings`, `Alignment`, `Reading` and `Judging`.
 
     >>> old = {f"q{i}": 0.1 for i in range(6)}
     >>> new = {f"q{i}": 0.1 + 0.01 * i for i in range(6)}
@@ -210,7 +210,9 @@ def measure_power(ordering: Ordering, settings: SignFlips) -> DiscriminativePowe
     if p is None:
         return DiscriminativePower(n_pairs, 0, 0, None)
     alpha = settings.alpha
-    n_needed = int(np.ceil(n_pairs / alpha)) - 1  # flips; the least p is then alpha / n_pairs
+    n_needed = (
+        int(np.ceil(n_pairs / alpha)) - 1
+    )  # flips; the least p is then alpha / n_pairs, or less
     n_significant, n_holm = (int(np.count_nonzero(p_column <= alpha)) for p_column in (p, holm(p)))
     exact = Flips(len(ordering.query_ids)).is_exact
     can_show = exact or n_needed <= settings.flips or n_holm > 0
@@ -265,7 +267,7 @@ class Discrimination:
         )
 
     def make_table(self, orderings: Sequence[Ordering], settings: CorrelationSettings) -> Table:
-        """Return a row for each ordering."""
+        """Return a table with a row for each ordering."""
         rows = []
         for label, power in self.powers.items():
             swaps = self.swaps[label]

@@ -1,4 +1,4 @@
-"""Estimates, with intervals over the queries, of how near scores came to those of an original."""
+"""Estimates with intervals over the queries, of how near scores came to others, for `reproduce`."""
 
 import math
 from collections.abc import Sequence
@@ -21,7 +21,10 @@ from cranfield.render.numbers import finite_or_none
 def estimate_errors(
     x: Floats, y: Floats, lowest: float, highest: float, alpha: float
 ) -> dict[str, Estimate]:
-    """Return RMSE, and nRMSE for scores (n_queries,) from `lowest` to `highest`."""
+    """Return RMSE of scores `y` from the originals `x`, (n_queries,) each, and nRMSE.
+
+    `lowest` and `highest` are the limits of scores; if they are infinite, there is no nRMSE.
+    """
     error = (x - y) ** 2
     max_error = np.maximum(x - lowest, highest - x) ** 2  # infinite without a highest score
     estimates = {"rmse": _estimate_root_ratio(error, np.ones(len(x)), highest - lowest, alpha)}
@@ -33,7 +36,10 @@ def estimate_errors(
 def _estimate_root_ratio(
     numerator: Floats, denominator: Floats, upper_limit: float, alpha: float
 ) -> Estimate:
-    """Return the root of a ratio of two means, with an interval on the scale of logarithms."""
+    """Return the root of a ratio of two means, with an interval on the scale of logarithms.
+
+    There is no interval for one query or a ratio of 0; it ends at `upper_limit` at most.
+    """
     ratio = mean(numerator) / mean(denominator)
     half_width = _half_width(alpha, (numerator - ratio * denominator) / mean(denominator))
     if half_width is None or not ratio:
@@ -54,7 +60,7 @@ class RunPair(NamedTuple):
 def estimate_effects(
     original_pair: RunPair, replica_pair: RunPair, alpha: float, *, same_queries: bool
 ) -> dict[str, Estimate | float]:
-    """Return the effect ratio and the improvements, where they exist."""
+    """Return the effect ratio, both improvements and their difference, where they exist."""
     estimates: dict[str, Estimate | float] = {}
     gains = [
         PairedScores(np.stack((pair.run, pair.base), axis=1), np.array([0]), np.array([1]))
@@ -72,12 +78,12 @@ def estimate_effects(
     for base, run in original_pair, replica_pair:
         ratio = mean(run) / mean(base)
         improvements.append((mean(run) - mean(base)) / mean(base))
-        influences.append((run - ratio * base) / mean(base))  # what each query adds to the ratio
+        influences.append((run - ratio * base) / mean(base))  # each query's influence on the ratio
     estimates["improvement"], estimates["reproduced_improvement"] = improvements
     samples = [influences[0] - influences[1]] if same_queries else influences
-    half = _half_width(alpha, *samples)
+    half_width = _half_width(alpha, *samples)
     delta = improvements[0] - improvements[1]
-    interval_ends = (None, None) if half is None else (delta - half, delta + half)
+    interval_ends = (None, None) if half_width is None else (delta - half_width, delta + half_width)
     estimates["delta_improvement"] = Estimate(delta, *interval_ends)
     return estimates
 
@@ -100,8 +106,9 @@ def _fieller_interval(
 ) -> tuple[float | None, float | None]:
     """Return the ends of the interval of mean(numerator) / mean(denominator); None: no end.
 
-    There are ends if the mean of the denominator is itself clear of 0. `same_queries`: whether both
-    have the same queries; else the smaller sample gives the degrees of freedom.
+    There are ends if both have two values or more, and the mean of the denominator is itself clear
+    of 0. `same_queries`: whether both have the same queries; else the smaller sample gives the
+    degrees of freedom.
     """
     from scipy.special import stdtrit
 

@@ -8,8 +8,8 @@ from cranfield.comparison.level import ALPHA
 from cranfield.comparison.settings import FLIPS_OPTION, SEED_OPTION, count_check
 from cranfield.options import Options, option, share_check
 
-SPLITS = 1_000
-BINS = (0.01, 0.02, 0.05, 0.1, 0.2)
+SPLITS = 1_000  # of the queries into halves
+BINS = (0.01, 0.02, 0.05, 0.1, 0.2)  # edges, differences of means
 _RBO_P = (
     0.9,
     "The p of rank-biased overlap, between 0 and 1: the greater, the deeper it looks.",
@@ -69,7 +69,7 @@ class ReproductionSettings(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class SwapSettings(Options):
-    """The options of `swap_rate`: how many splits of the queries, and bins of differences."""
+    """The options of `swap_rate`: splits of the queries, their seed, and bins of differences."""
 
     splits: int = option(
         SPLITS, "How many splits of the queries into halves to draw.", count_check(1)

@@ -1,4 +1,4 @@
-"""Orderings: several systems, from best to worst, under a measure and some judgments."""
+"""Orderings: what several systems scored under a measure and some judgments, for `correlate`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -36,13 +36,13 @@ class Ordering:
     """
 
     label: str
-    source: str  # which of several judgments; "" if there is one only
+    source: str  # the label of the judgments; "" if they have none
     measure: str
     higher_is_better: bool  # whether more is better
     query_ids: tuple[str, ...]
     scores: Floats
     query_merits: Floats
-    recipe: Mapping[str, Any]
+    recipe: Mapping[str, Any]  # of the aligned scores
 
     @cached_property
     def merits(self) -> Floats:
@@ -66,8 +66,8 @@ def make_orderings(
     """Return the names of the systems, an ordering for each qrels and measure, and notes.
 
     Qrels and runs are what `align` takes; or qrels are `{label: Qrels or path}`, or, without
-    runs, `{label: Systems}`. `options` are some of `Alignment` and `Judging`. Raises what `align`
-    raises, and InputError where systems differ.
+    runs, `{label: Systems}`. `options` are some of `Alignment`, `Judging` and `Reading`. Raises
+    what `align` raises, and InputError where systems differ.
     """
     orderings: list[Ordering] = []
     names: tuple[str, ...] = ()
@@ -99,7 +99,7 @@ def make_orderings(
 
 
 def _label_sources(qrels: Any, runs: Any) -> dict[str, tuple[Any, Any]]:
-    """Return {label: (qrels, runs)} of each qrels to align; the label of one alone is ""."""
+    """Return {label: (qrels, runs)} of each qrels to align; of one without label, it is ""."""
     kind: Any = Systems if runs is None else Qrels | str | PathLike
     is_labelled = isinstance(qrels, Mapping) and not isinstance(qrels, Systems)
     if is_labelled and qrels and all(isinstance(part, kind) for part in qrels.values()):
@@ -117,11 +117,10 @@ def _make_ordering(
     aggregate = parsed_measure.aggregate if parsed_measure else mean
     scores = np.array([aggregate(column) for column in query_scores.T])
     rises = aligned_scores.is_higher_better(measure)
-    merits = to_compared_unit(parsed_measure, query_scores)
+    query_values = to_compared_unit(parsed_measure, query_scores)
     query_ids, recipe = aligned_scores.query_ids, aligned_scores.recipe
-    return Ordering(
-        label, source, measure, rises, query_ids, scores, merits if rises else -merits, recipe
-    )
+    query_merits = query_values if rises else -query_values
+    return Ordering(label, source, measure, rises, query_ids, scores, query_merits, recipe)
 
 
 def describe_flips(orderings: Sequence[Ordering], flips: int) -> str:

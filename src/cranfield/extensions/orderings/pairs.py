@@ -32,7 +32,7 @@ Cell = str | float | int | None
 class SwappedPair:
     """Two systems that two orderings order differently, and the p-value that each ordering has.
 
-    In the reference, `better` is above `worse`. With one query there are no p-values.
+    In the reference, `better` is above `worse`. An ordering by one query has no p-value.
     """
 
     better: str
@@ -74,7 +74,7 @@ class OrderingPair:
     interval: tuple[float, float] | None
     resamples: int
     swapped: tuple[SwappedPair, ...]
-    swapped_sure: int | None  # pairs of `swapped` where both are sure; None for one query
+    swapped_sure: int | None  # pairs of `swapped` where both are sure; None if either has one query
 
     @property
     def label(self) -> str:
@@ -143,7 +143,7 @@ class Correlation(Shown):
         return [ordering.measure for ordering in self.orderings]
 
     def tables(self) -> list[Table]:
-        """Return tau-b of each two orderings, the other coefficients, and the discrimination."""
+        """Return tau-b of each pair, the other coefficients, and the discrimination if computed."""
         tables = [
             self._pairs_table(
                 self._tau_columns(), self._title_lines(), self._pair_sentences(), self.notes

@@ -138,7 +138,8 @@ def rbo(a: Any, b: Any, p: float = 0.9, ties: TiedRanks = "a") -> RBO | RunRBO:
         p: how deep it looks, above 0 and below 1.
         ties: how tied documents count: "w", "a" or "b".
 
-    Raises InputError if a document is there twice or nothing is shared, OptionError for p or ties.
+    Raises InputError if a document is there twice, for what is no ranking, or for runs that share
+    no query; OptionError for p or ties.
 
     >>> rbo(["a", "b", "c"], ["b", "a", "c"], p=0.5).ext
     0.5
@@ -178,10 +179,11 @@ def _is_run(ranking: Any) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class _RankSpans:
-    """The ranks that some documents of a ranking occupy, in its order.
+    """The ranks that some documents of a ranking occupy.
 
     `first` and `last` (documents,) are the first and the last rank of a document's tie. `tie_share`
-    (ranks of the whole ranking,) is the share of a rank's tie that is above the cut at this rank.
+    (ranks of the whole ranking,) is the share of a rank's tie that is above the cut at this rank;
+    empty if ties are not spread over ranks.
     """
 
     first: Ints
@@ -190,7 +192,7 @@ class _RankSpans:
 
     @classmethod
     def of(cls, first: Ints, last: Ints) -> "_RankSpans":
-        """Return the ranks of all documents of a ranking."""
+        """Return the ranks of all documents of a ranking, by the ends of their ties."""
         return cls(first, last, (np.arange(1, len(first) + 1) - first + 1) / (last - first + 1))
 
     @classmethod
@@ -215,9 +217,9 @@ class _Ranking(NamedTuple):
 
 
 def _read_ranking(name: str, ranking: Any) -> _Ranking:
-    """Read a list or {document: score}; InputError, with the name, for anything else."""
+    """Read a list or {document: score}; InputError, with the name, if it is no such ranking."""
     if isinstance(ranking, Mapping):
-        key = -to_scores(name, ranking)[0] if ranking else np.zeros(0)  # the lowest first
+        key = -to_scores(name, ranking)[0] if ranking else np.zeros(0)  # the best has the lowest
         order = key.argsort(kind="stable")
         key, unsorted_docs = key[order], [to_id_text(doc, name) for doc in ranking]
         docs = [unsorted_docs[i] for i in order.tolist()]
@@ -276,6 +278,7 @@ def _compute_rbo(a: _Ranking, b: _Ranking, p: float, ties: TiedRanks) -> RBO:
     agreement = (overlap + agreement_at_end * n_unseen * mean_share) / norm
     ext = total(weight * agreement) + float(agreement[-1]) * weight_below
 
+    # The sum of p^d / d over all depths d below.
     unseen_weight = -math.log1p(-p) - total(powers(p, depth) / depth)
     lowest = total(weight * overlap / norm)
     lowest += float(overlap[-1]) * (1 - p) / p * max(unseen_weight, 0.0)

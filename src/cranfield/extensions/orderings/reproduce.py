@@ -81,12 +81,14 @@ def reproduce(
 
     Warns:
         CranfieldWarning: once, of fewer than 10 queries, of runs or collections that do not look
-            paired as they should be, or where `evaluate` warns.
+            paired as they should be, of an effect that is the same on every query, or where
+            `evaluate` warns.
 
     Raises:
-        InputError: other numbers of runs, no shared query, a score that is missing or no number.
+        InputError: other numbers of runs, one run on each of two collections, no shared query, a
+            score that is missing or no number.
         MeasureError: a measure that does not exist, has no scores, or is no mean over the queries.
-        OptionError: an option out of its range.
+        OptionError: an option out of its range, or other_qrels for scores.
 
     Sources: Breuer, Ferro, Fuhr, Maistro, Sakai, Schaer & Soboroff, How to Measure the
     Reproducibility of System-oriented IR Experiments, SIGIR 2020.
@@ -171,7 +173,7 @@ def _check_run_counts(
 def _note_sides(
     original: AlignedScores, replica: AlignedScores, *, same_queries: bool
 ) -> Iterator[Note]:
-    """Yield the notes of both sides, and warnings where runs seem to be paired wrongly."""
+    """Yield the notes of both sides, and warnings where runs or collections seem mistaken."""
     sides = ("original", original), ("reproduced", replica)
     named_notes = [(name, note) for name, scores in sides for note in scores.notes]
     yield from merge_notes(named_notes, n_sources=2)
@@ -253,8 +255,11 @@ def _compare_runs(
                 **ranking_estimates[i],
             }
         if i:
-            base_pair, replica_pair = RunPair(x[:, 0], column), RunPair(y[:, 0], replica_column)
-            estimates |= estimate_effects(base_pair, replica_pair, alpha, same_queries=same_queries)
+            original_pair = RunPair(x[:, 0], column)
+            replica_pair = RunPair(y[:, 0], replica_column)
+            estimates |= estimate_effects(
+                original_pair, replica_pair, alpha, same_queries=same_queries
+            )
         runs[name] = ReproducedRun(
             name, replica_name, mean(column), mean(replica_column), **estimates
         )
@@ -350,7 +355,7 @@ def kendall_union(a: Sequence[Hashable], b: Sequence[Hashable]) -> float | None:
 def _list_remarks(
     runs_of_measure: Mapping[str, Mapping[str, ReproducedRun]], n_queries: int
 ) -> Iterator[Note]:
-    """Yield notes on intervals that hold less often, and on quantities that do not exist."""
+    """Yield notes on intervals that hold less often, say little or are missing."""
     all_runs = [run for runs in runs_of_measure.values() for run in runs.values()]
     if n_queries < _MIN_RELIABLE_QUERIES and any(
         run.rmse is not None and run.rmse.low is not None for run in all_runs

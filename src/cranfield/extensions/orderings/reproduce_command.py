@@ -1,4 +1,4 @@
-"""`cranfield reproduce QRELS RUN... REPRODUCED...`."""
+"""`cranfield reproduce QRELS RUN... REPRODUCED...`: how near an experiment came to another."""
 
 from typing import Any
 

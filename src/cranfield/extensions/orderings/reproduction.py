@@ -31,9 +31,9 @@ class Estimate(NamedTuple):
 class ReproducedRun:
     """How near one run came to the original, by one measure.
 
-    What does not exist is None: RMSE, nRMSE, tau and RBO for judgments of another collection;
-    nRMSE for a measure without a greatest value; the effect ratio and the improvements for the
-    baseline itself.
+    What does not exist is None: RMSE, nRMSE, tau and RBO for judgments of another collection; tau
+    and RBO for saved scores; nRMSE for a measure without a greatest value; the effect ratio and the
+    improvements for the baseline itself, or where they would be divided by 0.
 
     >>> from cranfield import reproduce
     >>> judged, run = {"q1": {"d1": 1}, "q2": {"d2": 1}}, {"q1": ["d1", "d3"], "q2": ["d4"]}
@@ -51,13 +51,13 @@ class ReproducedRun:
     kendall_union: Estimate | None = None
     rbo: Estimate | None = None
     effect_ratio: Estimate | None = None
-    improvement: float | None = None
+    improvement: float | None = None  # (the run's mean - the baseline's) / the baseline's
     reproduced_improvement: float | None = None
     delta_improvement: Estimate | None = None
 
     @property
     def quantities(self) -> dict[str, Estimate]:
-        """{name: estimate} of the quantities that exist."""
+        """{name: estimate} of those of `QUANTITIES` that exist."""
         estimates = {name: getattr(self, name) for name in QUANTITIES}
         return {name: estimate for name, estimate in estimates.items() if estimate is not None}
 
@@ -125,7 +125,7 @@ class Reproduction(Shown):
     n_reproduced: int | None  # queries of the other collection, if there is one
     notes: tuple[Note, ...]
     settings: ReproductionSettings
-    recipes: tuple[Mapping[str, Any], Mapping[str, Any]]
+    recipes: tuple[Mapping[str, Any], Mapping[str, Any]]  # of the original and the other scores
 
     def __getitem__(self, measure: str | Measure) -> Mapping[str, ReproducedRun]:
         """Return each run's numbers by one measure, by the run's name in the original."""
@@ -135,11 +135,11 @@ class Reproduction(Shown):
         return self.measures[measure_name]
 
     def tables(self) -> list[Table]:
-        """Return a table for each measure, with a row for each number."""
+        """Return a table for each measure, with a row for each quantity of each run."""
         return [self._table(measure) for measure in self.measures]
 
     def _table(self, measure: str) -> Table:
-        level = f"{format_percent(1 - self.settings.alpha)} interval"
+        interval_heading = f"{format_percent(1 - self.settings.alpha)} interval"
         lines: list[_Line] = []
         rules = []
         for run in self.measures[measure].values():
@@ -153,7 +153,10 @@ class Reproduction(Shown):
             Column("reproduced", lambda line: line.run.reproduced),
             Column("quantity", lambda line: line.quantity.heading),
             Column("value", lambda line: format_number(line.estimate.value)),
-            Column(level, lambda line: format_interval(*line.estimate[1:], signs=False)),
+            Column(
+                interval_heading,
+                lambda line: format_interval(*line.estimate[1:], signs=False),
+            ),
             Column(
                 "exact copy",
                 lambda line: str(line.quantity.exact),
@@ -182,7 +185,7 @@ class Reproduction(Shown):
         return f"{measure}   {queries}"
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return a row for each number, to every digit."""
+        """Return a row for each mean and each quantity of each run, to every digit."""
         return self._rows_as_dicts(
             (measure, run.run, run.reproduced, name, *estimate)
             for measure, runs in self.measures.items()

@@ -101,13 +101,13 @@ class Design(Goal):
 
     @property
     def seed_variances(self) -> AddedVariances:
-        """What the seeds of two systems add to the variance of a mean difference."""
+        """(variance, degrees of freedom) that each system's seeds add to a mean difference."""
         if self.seeds is None or not self.seed_sd:
             return ()
         return ((self.seed_sd**2 / self.seeds, self.seeds - 1),) * 2
 
     def estimate_mean(self, n_queries: int) -> EstimatedMean:
-        """Return the mean difference of `n_queries` queries."""
+        """Return how exactly `n_queries` queries estimate the mean difference."""
         n_clusters = self.count_clusters(n_queries)
         return estimate_mean(n_clusters, self.sd, self.cluster_sd, self.seed_variances)
 
@@ -117,7 +117,7 @@ class Design(Goal):
         return n_clusters * self.queries_per_cluster
 
     def count_clusters(self, n_queries: int) -> int:
-        """Return the number of clusters in `n_queries`, at least 2, or `n_queries` without them."""
+        """Return how many clusters, or queries, `n_queries` are; OptionError for less than 2."""
         n_clusters = n_queries // self.queries_per_cluster
         if n_clusters < 2:
             raise OptionError(
@@ -193,7 +193,7 @@ def detectable(
     Args:
         n_queries: the number of queries, at least 2.
         power: the probability of finding the effect, above 0 and below 1.
-        alpha: the level of the test, above 0 and below 1.
+        alpha: the level of the test, above 0 and below 0.5.
         cluster_size: how many queries depend on one another; needs `icc`.
         icc: how much the differences of such queries correlate, from 0 to 1.
         seeds: how many runs each system has, trained with different seeds; needs `seed_sd`.
@@ -201,7 +201,8 @@ def detectable(
             differences, as the effect is.
 
     Raises:
-        OptionError: a value out of its range, or a power that is not above alpha.
+        OptionError: a value out of its range, or without another that it needs; a power that is not
+            above alpha.
 
     >>> round(detectable(50), 4)
     0.4042
@@ -230,7 +231,7 @@ def power(
     Args:
         effect: the true mean difference divided by the standard deviation of the differences.
         n_queries: how many queries there are, at least 2.
-        alpha: the level of the test, below 0.5.
+        alpha: the level of the test, above 0 and below 0.5.
         sides: 2 tests for any difference; 1 for one above 0, as non-inferiority does, with the
             margin divided by the standard deviation for an effect.
         cluster_size: how many queries depend on one another; needs `icc`.
@@ -240,7 +241,7 @@ def power(
             differences, as the effect is.
 
     Raises:
-        OptionError: a value out of its range.
+        OptionError: a value out of its range, or without another that it needs.
 
     >>> round(power(0.3, 50), 4)
     0.5477
@@ -269,8 +270,8 @@ def queries_needed(**options: "Unpack[keywords.Design]") -> int:
         **options: each option of `Design`.
 
     Raises:
-        OptionError: no goal or several, a missing `sd`, a value out of its range, or one so small
-            that a billion queries are not enough.
+        OptionError: no goal or several, a missing `sd` or `seeds`, a value out of its range, or one
+            so small that a billion queries are not enough.
 
     >>> queries_needed(effect=0.3), queries_needed(difference=0.03, sd=0.1)
     (90, 90)
@@ -343,7 +344,7 @@ def seeds_needed(n_queries: int, **options: "Unpack[keywords.Design]") -> int:
 
 
 def _find_n_seeds(design: Design, n_queries: int) -> int | None:
-    """Return the smallest number of runs of each system for a design; None if there is none."""
+    """Return the least runs of each system with which `n_queries` reach a goal; None if none do."""
     reaches_goal = make_goal_test(design, design.cluster_sd)
     n_clusters = design.count_clusters(n_queries)
     if not reaches_goal(n_clusters, ()):

@@ -1,4 +1,4 @@
-"""`cranfield power`."""
+"""`cranfield power`: how many queries an experiment needs, or what a number of them can show."""
 
 import math
 from dataclasses import replace
@@ -66,12 +66,12 @@ def command(
     for row in rows:
         row["alpha"] = alpha
         if design.cluster_size is not None:
-            n_units = (
+            n_clusters = (
                 None
                 if row["queries"] is None
                 else int(row["queries"]) // design.queries_per_cluster
             )
-            row |= {"clusters": n_units, "deff": design.design_effect}
+            row |= {"clusters": n_clusters, "deff": design.design_effect}
     if design.cluster_size is not None:
         meaning += (
             f" deff: the design effect, by which clusters of {design.queries_per_cluster:,} "

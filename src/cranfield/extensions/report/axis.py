@@ -17,7 +17,7 @@ class Axis:
 
     @classmethod
     def around(cls, numbers: Iterable[float]) -> "Axis":
-        """Return an axis with some room beside all numbers; 1 wide if they are equal."""
+        """Return an axis with some room beside the numbers; as wide as they are large if equal."""
         number_list = list(numbers)
         low, high = min(number_list), max(number_list)
         margin = _MARGIN * (high - low) or 0.5 * max(abs(low), 1e-9)
@@ -33,7 +33,7 @@ class Axis:
 
     @property
     def ticks(self) -> Sequence[float]:
-        """The round numbers within it, about five.
+        """The round numbers within it, two to six.
 
         >>> Axis(0.43, 0.82).ticks
         [0.5, 0.6, 0.7, 0.8]

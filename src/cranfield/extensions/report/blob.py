@@ -15,7 +15,7 @@ _UNSAFE = re.compile("[<>&\u2028\u2029\ud800-\udfff]")
 
 
 def safe_json(payload: Any) -> str:
-    r"""Return compact JSON that is safe between the tags of a script; NaN becomes null.
+    r"""Return compact JSON that is safe between the tags of a script; infinity and NaN become null.
 
     >>> safe_json({"a": "</script>", "n": [0.1, float("nan")]})
     '{"a":"\\u003c/script\\u003e","n":[0.1,null]}'
@@ -52,7 +52,9 @@ def pack_bytes(payload: bytes) -> str:
 
 
 def pack_members(members: Iterable[str], budget: int) -> tuple[str, int]:
-    """Return base64 of gzip of as many members of a JSON object as fit, and their number.
+    """Return base64 of gzip of the first members of a JSON object, and their number; "" for none.
+
+    Batches are added while the text has at most `budget` characters.
 
     >>> text, n = pack_members(['"0":1', '"1":2'], 1_000)
     >>> zlib.decompress(base64.b64decode(text), 31), n
@@ -86,5 +88,5 @@ def _batch_members(members: Iterable[str]) -> Iterator[list[str]]:
         yield batch
 
 
-_BATCH_CHARACTERS = 1 << 14  # characters
-_END_BYTES = 64  # bytes that gzip and the object's braces add, at most
+_BATCH_CHARACTERS = 1 << 14  # of the members of a batch, at least; the last may have fewer
+_END_BYTES = 64  # bytes that the end of gzip and the object's closing brace add, at most

@@ -25,7 +25,7 @@ from cranfield.render.numbers import format_p, format_percent, format_share
 from cranfield.render.typed_names import as_typed
 
 _ROW_HEIGHT = 36  # pixels
-_MARKS = {
+_MARKS = {  # {verdict: (class, sign, words)}
     "better": ("up", "▲", "significantly better"),
     "worse": ("down", "▼", "significantly worse"),
     None: ("none", "○", "no evidence of a difference"),
@@ -34,7 +34,7 @@ _MARKS = {
 
 @dataclass(frozen=True)
 class Heading:
-    """The head of a column: its words, its classes, and what the script sorts it by."""
+    """The head of a column: its words, its classes, what the script sorts it by, its tooltip."""
 
     text: str | Markup
     classes: str
@@ -113,7 +113,7 @@ class Board:
 
     @property
     def _probability_headings(self) -> Sequence[tuple[str, str, str, str]]:
-        """The columns of the probability that a system is better than the baseline, or the same."""
+        """The headings of the probabilities of better and, with a rope, same; none without them."""
         pairs, rope = self.result.pairs, self.evidence.comparison.settings.rope
         if all(pair.probability_better is None for pair in pairs):
             return []
@@ -167,7 +167,7 @@ class Board:
         )
 
     def _draw_interval(self, system: System) -> Markup:
-        """Return a system's mean and interval on the axis, with the baseline's through all rows."""
+        """Return a system's mean and interval on the axis, with a line at the baseline's mean."""
         marks = [_vertical_line(self.axis.position(tick), "grid") for tick in self.axis.ticks]
         baseline = next(
             (system for system in self.result.systems if system.name == self.evidence.baseline),
@@ -185,7 +185,7 @@ class Board:
         return element("svg", *marks, height=_ROW_HEIGHT, width="100%", aria_hidden="true")
 
     def _baseline_cells(self, pair: Pair | None) -> Iterator[Markup]:
-        """Yield the cells of a system's pair with the baseline."""
+        """Yield the cells of a system's pair with the baseline, or, without a pair, of itself."""
         if self.evidence.baseline is None:
             return
         has_p = self.evidence.comparison.settings.test != "bayes"
@@ -194,8 +194,8 @@ class Board:
             yield from [element("td", class_="n wide")] * (has_p + len(self._probability_headings))
             yield element("td", class_="wtl mid")
             return
-        word, sign, title = _MARKS[pair.verdict]
-        mark = element("span", sign, class_=word, title=title)
+        css_class, sign, title = _MARKS[pair.verdict]
+        mark = element("span", sign, class_=css_class, title=title)
         difference = pair.ratio if pair.scale == "ratio" else pair.difference
         yield element("td", format_change(pair), " ", mark, class_="n vs", data_v=repr(difference))
         if has_p:
@@ -230,7 +230,7 @@ class Board:
         return [element("td", mark, class_="n wide", data_v=repr(system.judged))]
 
     def _choice_cells(self, system: System, system_index: int) -> Sequence[Markup]:
-        """Return the cell in which a reader chooses a system as A, or as B."""
+        """Return the cell in which a reader chooses a system as A or B; none for one system."""
         if len(self.result.systems) == 1:
             return []
         labels = (

@@ -85,7 +85,7 @@ def make_content(evidence: Evidence, scores: ScoresBlock) -> dict[str, Any]:
 
 
 def _measure_object(evidence: Evidence, measure_index: int, scores: ScoresBlock) -> dict[str, Any]:
-    """Return a measure's name, range and direction, and where its scores are."""
+    """Return a measure's name, direction, scale, range and remarks, and where its scores are."""
     name, aligned_scores = evidence.measures[measure_index], evidence.comparison.aligned
     measure, column = aligned_scores.find_measure(name), aligned_scores.measure_scores(name)
     low, high = score_range(measure, column)
@@ -107,7 +107,7 @@ def _measure_object(evidence: Evidence, measure_index: int, scores: ScoresBlock)
 
 
 def _list_questions(evidence: Evidence) -> list[str] | None:
-    """Return the text of each query, None if no texts were given."""
+    """Return the text of each query, cut, "" where it has none; None if no texts were given."""
     texts = evidence.query_texts
     if texts is None:
         return None
@@ -136,7 +136,7 @@ def _board_rows(
 
 
 def _system_row(point: Point, index_of_system: Mapping[str, int]) -> dict[str, Any]:
-    """Return a system's mean, and how it compares with the baseline."""
+    """Return a system's mean and interval, and how it compares with the baseline."""
     return {
         "s": index_of_system[point["system"]],
         **{name: point[name] for name in ("mean", "low", "high")},
@@ -158,7 +158,10 @@ def _probabilities(point: Point) -> list[float]:
 
 
 def _change_numbers(point: Point, low: str, high: str) -> dict[str, float | None]:
-    """Return a difference with its interval; for geometric means, their ratio with its interval."""
+    """Return a difference, or a ratio of geometric means, with its interval.
+
+    `low` and `high` are the point's names of the ends of the difference's interval.
+    """
     by_ratio = point["ratio"] is not None
     names = ("ratio", "ratio_low", "ratio_high") if by_ratio else ("difference", low, high)
     return dict(
@@ -227,7 +230,7 @@ def _lowest_grades(comparison: Comparison) -> list[float | None]:
 
 
 def _explain_missing_rankings(evidence: Evidence) -> str | None:
-    """Return why the page has no rankings, or not the rankings of all queries."""
+    """Return why the page has no rankings, or not those of all queries; None if it has all."""
     rankings = evidence.rankings
     if rankings is None:
         return (

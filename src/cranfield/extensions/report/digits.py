@@ -1,4 +1,4 @@
-"""Numbers as a page sets them: with the minus sign of print, and a dash within an interval."""
+"""Numbers as a page sets them: with the minus sign of print, and intervals with a dash."""
 
 from cranfield.comparison.result import Pair
 from cranfield.render.numbers import format_number
@@ -25,7 +25,7 @@ def format_short(number: float) -> str:
 
 
 def format_interval(low: float, high: float) -> str:
-    r"""Return the ends of an interval, with three decimals.
+    r"""Return the ends of an interval, three decimals each; with " to " if the lower is negative.
 
     >>> format_interval(0.25, 0.5) == "0.250\N{EN DASH}0.500"
     True

@@ -32,11 +32,11 @@ class Evidence:
     title: str
     provenance: Provenance
     query_texts: Mapping[str, str] | None
-    depth: int
+    depth: int  # how many ranks of each ranking the page has
     rankings: EmbeddedRankings | None
-    cutoffs: Mapping[str, Any] | None
-    recall: Mapping[str, Any] | None
-    judged: Mapping[str, Any] | None
+    cutoffs: Mapping[str, Any] | None  # of `tabulate_cutoffs`
+    recall: Mapping[str, Any] | None  # of `tabulate_recall`
+    judged: Mapping[str, Any] | None  # of `tabulate_judged`
     sheets: Sheets | None
     notes: Sequence[Note]
 
@@ -67,7 +67,7 @@ class Evidence:
         return {pair.system: pair for pair in self.comparison[measure].pairs}
 
     def indistinct_systems(self, measure: str) -> list[str]:
-        """Return the systems that do not differ significantly from the first, by all pairs."""
+        """Return the other systems that do not differ significantly from the best, by all pairs."""
         result = self.pair_comparison[measure]
         first, *other_systems = result.ranked_systems
         return [

@@ -1,4 +1,4 @@
-"""`cranfield figure KIND`."""
+"""`cranfield figure KIND`: draws a picture of compared systems, or of measures, into a file."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -77,7 +77,7 @@ class Canvas:
         refuse_outputs([self.output])
 
     def write(self, figure: figures.Figure) -> None:
-        """Write a picture to its file; print warnings on its numbers, and a paper's caption."""
+        """Write a picture to its file; print notes on its numbers, a paper's caption, the file."""
         figure.save(self.output)
         print_notes(figure.notes)
         if figure.style == "paper":
@@ -98,7 +98,7 @@ class ComparedSystems:
     canvas: Canvas
 
     def compare_systems(self, *, allows_slices: bool = False) -> Comparison:
-        """Compare the systems under one measure."""
+        """Compare the systems; OptionError for slices, unless allowed, or several measures."""
         if not allows_slices:
             flags.refuse_options({"slices"}, "applies to `cranfield figure by-slice` only")
         comparison = self.comparing.compare_files(self.qrels, self.runs)
@@ -108,7 +108,10 @@ class ComparedSystems:
         return comparison
 
     def draw(self, kind: Callable[..., figures.Figure], *choices: Any, **options: Any) -> None:
-        """Compare the systems, and write the picture of a kind; `choices` are its arguments."""
+        """Compare the systems, and write the picture of a kind.
+
+        `choices` are its arguments; in a picture of two systems, the last two name them.
+        """
         comparison = self.compare_systems(allows_slices=kind is figures.by_slice)
         if kind in (figures.differences, figures.scatter, figures.by_relevant):
             drawn_pair = choose_two(comparison, comparison.results[0], *choices[-2:])
@@ -237,11 +240,11 @@ def _draw_precision_recall(
     if query is None:
         systems.draw(figures.precision_recall, rel=systems.comparing.rel, systems=chosen or None)
         return
-    comparison_options = {
+    option_names = {
         option.name for family in (Settings, Alignment) for option in list_options(family)
     }
-    comparison_options |= {"names", "saved", "slices", "chosen"}
-    flags.refuse_options(comparison_options, "has no effect with --query, which draws one ranking")
+    option_names |= {"names", "saved", "slices", "chosen"}
+    flags.refuse_options(option_names, "has no effect with --query, which draws one ranking")
     if len(systems.runs) != 1:
         raise OptionError(f"--query draws one RUN, and {len(systems.runs)} are named")
     refuse_two_stdin(systems.qrels, *systems.runs)

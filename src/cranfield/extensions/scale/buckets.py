@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from cranfield.arrays.ids import IdList, Ids, PackedIds, decode, encode, encode_ids
+from cranfield.arrays.ids import IdList, Ids, PackedIds, encode, encode_ids
 from cranfield.arrays.memory import release_free_memory
 from cranfield.arrays.ranked import Bools, Floats, Ints
 from cranfield.data.counts import Counts
@@ -46,7 +46,7 @@ from cranfield.render.numbers import format_bytes, format_count
 from cranfield.scoring.assembly import Assembly
 from cranfield.scoring.ends import NO_ENDS, Ends, EndsOptions
 from cranfield.scoring.job import Job, JobScores, MeasureGroup
-from cranfield.scoring.scores import Systems
+from cranfield.scoring.measure_notes import weigh_ties
 
 
 def score_in_buckets(job: Job, n_buckets: int, folder: str | None = None) -> JobScores:
@@ -86,13 +86,13 @@ def score_in_buckets(job: Job, n_buckets: int, folder: str | None = None) -> Job
             system_scores = []
             for name, run, part_scores in zip(runs, bucketed_runs, scores_of_runs, strict=True):
                 judged_run = _JoinedRun(parts, run, group.judging, part_scores)
-                check_judged_run(judged_run, judged_run.sample)
+                check_judged_run(judged_run)
                 columns, counts = judged_run.take_scores(), judged_run.counts
                 scores = assembly.build_scores(
                     name, judged_run, judged_run.query_ids, columns, counts, judged_run.ends
                 )
                 system_scores.append(replace(scores, notes=(*scores.notes, note)))
-            systems.append(Systems(system_scores))
+            systems.append(assembly.build_systems(system_scores))
     digest = hash_digest(parts.digest, parts.qrels.top_grade) if job.wants_digest else None
     return JobScores(systems, digest)
 
@@ -196,19 +196,6 @@ class _Parts:
             chunk_counts=facts.chunk_counts,
         )
 
-    def select_queries(self, queries: set[str]) -> Qrels:
-        """Return the judged documents of some of the queries, each with the grade 0."""
-        docs_of_query: dict[str, dict[str, Any]] = {}
-        for buckets in self.bucket_ranges:
-            qrels = self.source.select_buckets(buckets)
-            if part_queries := queries.intersection(qrels.query_ids):
-                part_qrels = qrels.select_queries(part_queries)
-                docs_of_query |= {
-                    query: dict.fromkeys(docs, 0)
-                    for query, docs in zip(part_qrels.query_ids, part_qrels.doc_lists, strict=True)
-                }
-        return Qrels(docs_of_query)
-
 
 # ---- the runs -------------------------------------------------------------------------------
 
@@ -249,6 +236,9 @@ class _BucketedRun:
         )
 
 
+_MAX_SKETCHES = 100  # of a part
+
+
 @dataclass
 class _PartScores:
     """The scores of a run on a part of the queries, and the facts of the run that notes need."""
@@ -286,7 +276,10 @@ class _PartScores:
             is_answered=run.is_answered,
             has_relevant=run.has_relevant,
             counts=run.counts,
-            facts=run.facts,
+            facts=run.facts._replace(
+                tie_effects=weigh_ties(run, group.measures, scores, 0),
+                query_sketches=run.facts.query_sketches[:_MAX_SKETCHES],
+            ),
             left_out_counts=run.left_out_counts,
             missing_queries=encode_ids(run.missing_queries).pack(),
             unjudged_queries=Ids.of(unjudged_queries).pack(),
@@ -350,7 +343,8 @@ class _JoinedRun(JudgedRun):
         """What notes depend on."""
         facts = reduce(RunFacts.add, [part.facts for part in self._part_scores])
         # The rows of every part were put together, whether they were apart or not.
-        return facts._replace(left_out=self._run.left_out + facts.left_out, is_regrouped=False)
+        left_out, sketches = self._run.left_out + facts.left_out, sorted(facts.query_sketches)
+        return facts._replace(left_out=left_out, is_regrouped=False, query_sketches=sketches)
 
     @property
     def counts(self) -> Counts:
@@ -383,30 +377,3 @@ class _JoinedRun(JudgedRun):
     def missing_queries(self) -> Sequence[str]:
         """The queries of the qrels that the run lacks."""
         return _sort_ids([part.missing_queries for part in self._part_scores])[1]
-
-    @cached_property
-    def sample(self) -> Qrels | None:
-        """The judged documents of the first queries of the run, where ids are to be compared."""
-        if self.facts.n_hits or not self.facts.n_shared:
-            return None
-        judged_queries = set(
-            self.query_ids if self._part_scores[0].packed_ids is None else self._parts.query_ids
-        )
-        for load in self.run.read_columns(()):
-            block = load()
-            queries = block.query.take(block.query.find_changes()).to_list()
-            if shared := judged_queries.intersection(map(decode, queries)):
-                return self._parts.select_queries(shared)
-        return None
-
-    @property
-    def affix(self) -> str | None:
-        """What the documents' ids of one side have before or behind those of the other, in words.
-
-        None if there is no such thing, or documents are spans.
-        """
-        if self._parts.source.has_spans:
-            return None
-        from cranfield.data.spelling import find_affix
-
-        return find_affix(self.sample or self.qrels, self.run)

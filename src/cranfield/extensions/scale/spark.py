@@ -19,8 +19,7 @@ from cranfield.data.judge import judge
 from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
-from cranfield.data.run_notes import no_judged_doc_note
-from cranfield.data.spelling import find_affix
+from cranfield.data.spelling import no_judged_doc_note
 from cranfield.errors import CranfieldWarning, InputError, MeasureError, OptionError, check_choice
 from cranfield.extensions.scale.side_frame import SINGLE_SYSTEM, SideFrame
 from cranfield.extensions.scale.tally import depends_on_top_grade
@@ -339,8 +338,7 @@ def _refuse_unjudged_systems(
         lists = _read_first_lists(judgments, ranking), _read_first_lists(ranking, judgments)
         if all(lists):
             qrels, run = Qrels(lists[0]), Run(lists[1], system)
-            judge(qrels, run)
-            text = no_judged_doc_note(find_affix(qrels, run)).text
+            text = no_judged_doc_note(judge(qrels, run).facts.query_sketches).text
             warnings.warn(f"the run {system!r}: {text}", CranfieldWarning, stacklevel=3)
 
 

@@ -1,8 +1,12 @@
 """Conventions: other tools' rules, as data."""
 
+import math
+import operator
 from collections.abc import Mapping
 
 from cranfield.errors import OptionError, nearest_words
+from cranfield.extensions.tools.computations import Adjustment, adjust_level
+from cranfield.extensions.tools.learning import LEARNING_CONVENTIONS
 from cranfield.extensions.tools.rule import Convention, rule
 
 _BINARY = {"gain": "binary"}
@@ -17,8 +21,9 @@ _RULES_9 = (
     rule(_TREC_EVAL, judging=_JUDGING_9),
 )
 _RELEVANT = {"queries": "relevant"}
-_NONEMPTY = {"queries": "retrieved"}
-_BELOW = {"unretrieved": "below"}
+_GIVEN, _ASCENDING = {"ties": "given"}, {"ties": "ascending"}
+_FOUND = adjust_level(0, math.nan, "RR(rel={rel})@{k}", "for a query without a hit in the first k")
+_TIMES_TOP = Adjustment("times the query's highest grade", "IDCG@1", operator.mul)
 _ANSWERED_QUERIES = {"queries": "relevant-and-retrieved", "duplicates": "each"}
 _LLAMAINDEX_RULES = (
     rule("AP RR Success", judging=_ANSWERED_QUERIES, nDCG={"gain": "binary", "ideal": "uncut"}),
@@ -60,30 +65,47 @@ CONVENTIONS: Mapping[str, Convention] = {
             "ir_measures 0.4.3, calc_aggregate",
             "ir_measures/providers/pytrec_eval_provider.py, msmarco_provider.py",
             (
-                rule("RR", has_cutoff=True, judging={"ties": "ascending"}),
+                rule("RR", has_cutoff=True, judging=_ASCENDING),
+                rule("NumQ NumRel", judging=_SHARED_QUERIES),
                 rule(
-                    "nDCG AP P R RR Rprec Bpref infAP Success SetP SetR SetF SetAP NumQ NumRet "
-                    "NumRel",
+                    "nDCG AP P R RR Rprec Bpref infAP Success SetP SetRelP SetR SetF SetAP NumRet "
+                    "NumRelRet",
                     judging={"scores": "single"},
                     parameter_renames={"SetF": {"beta": "x"}},
                     IPrec={"version": 9},
                 ),
+                rule(has_cutoff=True, ERR={"top": 4}),
+                rule(
+                    "Judged alpha_nDCG alpha_DCG ERR_IA nERR_IA NRBP nNRBP AP_IA P_IA StRecall",
+                    judging=_ASCENDING,
+                ),
+                rule("RBP CWL", judging=_GIVEN),
+                rule("AUC", judging=_GIVEN, adjustments=[_FOUND]),
             ),
             (
                 "SetF(beta=b) means that beta^2 is b: SetF(x=b) here.",
-                "RR@k ranks equal scores by document id, ascending; RR, descending.",
-                "Measures that it takes from other tools (ERR, RBP, Compat) were not compared.",
+                "RR@k, Judged and the measures of subtopics rank equal scores by document id, "
+                "ascending; RR and the others of trec_eval, descending; Accuracy (AUC here) and "
+                "those of cwl_eval as given.",
+                "ERR and nDCG(dcg='exp-log2') are gdeval's: each query's value has five decimals.",
+                "Accuracy is a ZeroDivisionError where all documents are relevant. RBP without rel "
+                "is graded there, and Compat cut at another depth: no rule.",
             ),
         ),
         Convention(
             "ranx",
             "ranx 0.3.21, evaluate(..., make_comparable=True)",
             "ranx/meta/evaluate.py, ranx/metrics",
-            (rule("nDCG AP P R RR Success", judging={"ties": "given"}),),
+            (
+                rule("nDCG AP P R RR Success F SetP SetR SetF Rprec Bpref DCG", judging=_GIVEN),
+                rule(judging=_GIVEN, adjustments=[_TIMES_TOP], RBP={"gain": "linear"}),
+            ),
             (
                 "Without make_comparable it refuses runs with other queries than the judgments'.",
                 "From 16 documents on, its order of tied documents is that of an unstable sort: no "
                 "rule, not imitated.",
+                "rbp adds up the grades themselves; bpref is NaN for a query without relevant, or "
+                "without other judgments.",
             ),
         ),
         Convention(
@@ -268,71 +290,7 @@ CONVENTIONS: Mapping[str, Convention] = {
                 "ideal, too: not imitated.",
             ),
         ),
-        Convention(
-            "scikit-learn",
-            "scikit-learn 1.9.1, ndcg_score of all judged documents",
-            "sklearn/metrics/_ranking.py",
-            (rule("nDCG DCG", judging={**_BELOW, "ties": "expected"}),),
-            (
-                "Judged documents that were not retrieved fill the ranks below.",
-                "A negative grade, and a query of one document, are a ValueError.",
-            ),
-        ),
-        Convention(
-            "scikit-learn-retrieved",
-            "scikit-learn 1.9.1, ndcg_score of what was retrieved",
-            "sklearn/metrics/_ranking.py",
-            (rule("DCG", judging={**_NONEMPTY, "ties": "expected"}, nDCG={"ideal": "retrieved"}),),
-            ("It sees neither what was missed nor queries without results.",),
-        ),
-        Convention(
-            "torchmetrics",
-            "torchmetrics 1.9.0, of all judged documents, empty_target_action='neg'",
-            "torchmetrics/functional/retrieval",
-            (
-                rule("nDCG", judging={**_BELOW, "ties": "expected", "scores": "single"}),
-                rule("Success", judging={**_BELOW, "scores": "single"}),
-                rule(
-                    "P R RR",
-                    judging={"scores_above": 0, "scores": "single"},
-                    AP={"over": "retrieved"},
-                ),
-            ),
-            (
-                "Judged documents that were not retrieved fill the ranks below in nDCG and the hit "
-                "rate. Elsewhere what has a score of 0 or less counts as not relevant, and so do "
-                "they here; it depends on the scores that they are given.",
-                "Except for nDCG, an unstable sort permutes tied documents: no rule, not imitated.",
-                "Negative grades count as they are in nDCG: not imitated.",
-                "With empty_target_action='skip', add queries='relevant'.",
-            ),
-        ),
-        Convention(
-            "torchmetrics-retrieved",
-            "torchmetrics 1.9.0, of what was retrieved, empty_target_action='neg'",
-            "torchmetrics/functional/retrieval",
-            (
-                rule(
-                    judging={**_NONEMPTY, "ties": "expected", "scores": "single"},
-                    nDCG={"ideal": "retrieved"},
-                ),
-                rule("Success", judging={**_NONEMPTY, "scores": "single"}),
-                rule(
-                    "P RR",
-                    judging={**_NONEMPTY, "scores_above": 0, "scores": "single"},
-                    AP={"over": "retrieved"},
-                    R={"over": "retrieved"},
-                ),
-            ),
-            (
-                "It sees neither what was missed nor queries without results.",
-                "A query whose scores are all 0 or less counts 0 in P, R, AP and RR; here it is "
-                "left out of their mean. In R, and in P with adaptive_k, documents with such "
-                "scores still count in what is divided by; here they do not.",
-                "Except for nDCG, an unstable sort permutes tied documents: no rule, not imitated.",
-                "Negative grades count as they are in nDCG: not imitated.",
-            ),
-        ),
+        *LEARNING_CONVENTIONS,
         Convention(
             "ir_eval",
             "ir-evaluation 1.1.0, plurch's pure-Python library, of lists of ids",
@@ -401,6 +359,21 @@ CONVENTIONS: Mapping[str, Convention] = {
             was_run=False,
         ),
         Convention(
+            "elasticsearch",
+            "Elasticsearch and OpenSearch, _rank_eval; dcg with normalize",
+            "the documentation of the Ranking evaluation API",
+            (
+                rule(
+                    "R RR ERR",
+                    nDCG={"gain": "exp2", "ideal": "returned"},
+                    DCG={"gain": "exp2"},
+                    P={"over": "returned"},
+                ),
+            ),
+            ("ERR(top=3) is maximum_relevance 3; ignore_unlabeled is judged_only=True.",),
+            was_run=False,
+        ),
+        Convention(
             "gdeval",
             "gdeval.pl 1.2, as ir_measures 0.4.3 has it",
             "bin/gdeval.pl",
@@ -423,6 +396,7 @@ _ALIASES = {
     "llama-index": "llamaindex",
     "microsoft-recommenders": "recommenders",
     "replay-rec": "replay",
+    "opensearch": "elasticsearch",
 }
 
 

@@ -37,9 +37,11 @@ class Convening(ScoringOptions):
             return measure, judging
         from cranfield.extensions.tools.conventions import find_convention
 
-        (group,) = find_convention(self.convention).group_measures([measure], judging)
-        (measure,) = group.measures
-        return measure, group.judging
+        computation = find_convention(self.convention).find_computation(measure, judging)
+        for adjustment in computation.adjustments:
+            reason = f"{self.convention} changes values ({adjustment.words})"
+            raise OptionError(f"{reason}, which is not explained: leave convention out")
+        return computation.measure, computation.judging
 
     def wrap(self, score: Scorer) -> Scorer:
         """Score by each rule of the convention, and join the scores."""
@@ -49,6 +51,7 @@ class Convening(ScoringOptions):
 
 def _score_by_convention(name: str, job: Job, score: Scorer) -> JobScores:
     """Score a job by each rule of a convention, and join the scores."""
+    from cranfield.extensions.tools.computations import group_alike, list_evaluated_measures
     from cranfield.extensions.tools.conventions import find_convention
     from cranfield.extensions.tools.join import join_systems
 
@@ -59,8 +62,11 @@ def _score_by_convention(name: str, job: Job, score: Scorer) -> JobScores:
         )
     ((measures, judging),) = job.measure_groups
     supported = convention.select_supported(measures) if job.uses_default_measures else measures
-    groups = convention.group_measures(supported, judging)
-    measure_groups = [MeasureGroup(tuple(group.measures), group.judging) for group in groups]
+    computations = {measure: convention.find_computation(measure, judging) for measure in supported}
+    groups = group_alike(computations.values())
+    measure_groups = [
+        MeasureGroup(list_evaluated_measures(group), group[0].judging) for group in groups
+    ]
     job_scores = score(replace(job, measure_groups=measure_groups))
-    systems = join_systems(convention, measures, supported, groups, job_scores.systems)
+    systems = join_systems(convention, measures, computations, groups, job_scores.systems)
     return job_scores._replace(systems=[systems])

@@ -12,6 +12,7 @@ from typing import Any
 
 from cranfield.data.judging import Judging
 from cranfield.errors import MeasureError
+from cranfield.extensions.tools.computations import Adjustment, Computation
 from cranfield.measures import Measure
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
@@ -27,7 +28,8 @@ class Rule:
     measure that the tool computes}; `judging` has the options that differ. `has_cutoff`: the rule
     applies only to measures with a cutoff (True), or only to measures without (False). `decimals`:
     to how many the tool rounds the mean. `parameter_renames`: {measure: {parameter of the tool: the
-    parameter here that has its meaning, although another parameter has its name}}.
+    parameter here that has its meaning, although another parameter has its name}}. `adjustments`:
+    what becomes of the values before the mean is taken.
     """
 
     measures: Mapping[str, Parameters | str]
@@ -35,17 +37,25 @@ class Rule:
     has_cutoff: bool | None = None
     decimals: int | None = None
     parameter_renames: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    adjustments: tuple[Adjustment, ...] = ()
 
     def translate(self, measure: Measure) -> Measure | None:
         """Return a measure as the tool computes it; None if the rule does not apply to it.
 
-        Parameters that the user stated stay as they are.
+        Parameters that the user stated stay as they are; MeasureError if the measure that the tool
+        computes in its place has no such parameter.
         """
         definition = self.measures.get(measure.name)
         if definition is None or self.has_cutoff not in (None, measure.cutoff is not None):
             return None
         if isinstance(definition, str):
-            return Measure(definition, measure.cutoff)
+            tool_measure = Measure(definition, measure.cutoff)
+            if foreign_names := sorted({*measure.stated} - {*tool_measure.parameters}):
+                raise MeasureError(
+                    f"{measure}: the tool computes {definition}, which has no {foreign_names[0]}"
+                )
+            stated_parameters = {name: measure.parameters[name] for name in measure.stated}
+            return tool_measure.with_parameters(stated_parameters)
         parameters = {
             name: value for name, value in definition.items() if name not in measure.stated
         }
@@ -67,8 +77,9 @@ class Rule:
     @property
     def choices(self) -> list[str]:
         """The options that differ from the default, as text."""
-        rounding_texts = [] if self.decimals is None else [rounding_text(self.decimals)]
-        return [*(f"{name}={value!r}" for name, value in self.judging.items()), *rounding_texts]
+        texts = [f"{name}={value!r}" for name, value in self.judging.items()]
+        texts += [adjustment.words for adjustment in self.adjustments]
+        return texts if self.decimals is None else [*texts, rounding_text(self.decimals)]
 
 
 def rounding_text(decimals: int) -> str:
@@ -84,11 +95,19 @@ def rule(
     decimals: int | None = None,
     judging: Mapping[str, Any] | None = None,
     parameter_renames: Mapping[str, Mapping[str, str]] | None = None,
+    adjustments: Iterable[Adjustment] = (),
     **measures: Parameters | str,
 ) -> Rule:
     """Return a rule for the measures in `names`, and for the keywords' with their parameters."""
     parameters_of_measure = {**{name: {} for name in names.split()}, **measures}
-    return Rule(parameters_of_measure, judging or {}, has_cutoff, decimals, parameter_renames or {})
+    return Rule(
+        parameters_of_measure,
+        judging or {},
+        has_cutoff,
+        decimals,
+        parameter_renames or {},
+        (*adjustments,),
+    )
 
 
 @dataclass(frozen=True)
@@ -104,9 +123,8 @@ class Convention:
     >>> from cranfield.extensions.tools.conventions import find_convention
     >>> find_convention("Sentence_Transformers").translate(AP@10)
     AP(over='reachable')@10
-    >>> groups = find_convention("trec_eval").group_measures([AP, nDCG])
-    >>> [group.judging.queries for group in groups]
-    ['both']
+    >>> find_convention("trec_eval").find_computation(nDCG).judging.queries
+    'both'
     """
 
     name: str
@@ -134,47 +152,20 @@ class Convention:
             raise MeasureError(f"name a measure: {self.name} has {', '.join(self.measure_names())}")
         return supported
 
-    def group_measures(
-        self, measures: Iterable[Measure], judging: Judging = Judging()
-    ) -> "list[Group]":
-        """Return the evaluations that the measures take; measures judged alike share a group.
+    def find_computation(self, measure: Measure, judging: Judging = Judging()) -> Computation:
+        """Return how the tool computes a measure; MeasureError if it lacks it.
 
-        Options of `judging` that differ from their defaults are kept. Raises MeasureError for a
-        measure that the tool lacks.
+        Options of `judging` that differ from their defaults are kept.
         """
-        measures_of_group: dict[tuple[Judging, int | None], dict[Measure, Measure]] = {}
-        for measure in measures:
-            for rule in self.rules:
-                tool_measure = rule.translate(measure)
-                if tool_measure is not None:
-                    rule_judging = replace(judging, **{**rule.judging, **judging.changed_options()})
-                    measures_of_group.setdefault((rule_judging, rule.decimals), {})[measure] = (
-                        tool_measure
-                    )
-                    break
-            else:
-                raise MeasureError(
-                    f"{measure}: {self.name} has no such measure, or none that was compared with "
-                    f"the one here; it has {', '.join(self.measure_names())}"
-                )
-        return [
-            Group(computed_measures, group_judging, decimals)
-            for (group_judging, decimals), computed_measures in measures_of_group.items()
-        ]
-
-
-@dataclass(frozen=True)
-class Group:
-    """Measures that a tool computes of one ranking: {measure as named: measure as computed}."""
-
-    computed_measures: Mapping[Measure, Measure]
-    judging: Judging
-    decimals: int | None
-
-    @property
-    def measures(self) -> list[Measure]:
-        """The measures as the tool computes them."""
-        return list(self.computed_measures.values())
+        for rule in self.rules:
+            tool_measure = rule.translate(measure)
+            if tool_measure is not None:
+                rule_judging = replace(judging, **{**rule.judging, **judging.changed_options()})
+                return Computation(tool_measure, rule_judging, rule.adjustments, rule.decimals)
+        raise MeasureError(
+            f"{measure}: {self.name} has no such measure, or none that was compared with the one "
+            f"here; it has {', '.join(self.measure_names())}"
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)

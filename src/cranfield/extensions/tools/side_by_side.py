@@ -1,10 +1,12 @@
 """conventions: one number under every convention, what differs, and which choice moves it most."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
-from typing import Any, NamedTuple, Unpack
+from itertools import chain
+from typing import Any, Unpack
 
 from cranfield.data.judge import list_warnings
 from cranfield.data.judging import Judging
@@ -12,29 +14,24 @@ from cranfield.data.qrels import Qrels, QrelsLike
 from cranfield.data.run import Run, RunLike, SeveralRuns
 from cranfield.errors import CranfieldError, MeasureError, OptionError
 from cranfield.extensions import keywords
+from cranfield.extensions.tools.computations import Computation, compute_values
 from cranfield.extensions.tools.conventions import CONVENTIONS
-from cranfield.extensions.tools.rule import Convention, Group, rounding_text
+from cranfield.extensions.tools.departures import list_departures
+from cranfield.extensions.tools.rule import rounding_text
 from cranfield.lazy import cached_property
 from cranfield.measures import Measure
 from cranfield.notes import Note, warn_about
 from cranfield.options import finite_number, refuse_unknown_options, takes
-from cranfield.progress import Watching, add_progress, watch_steps
+from cranfield.progress import Watching, add_progress
 from cranfield.render.numbers import finite_or_none, format_count, format_number, format_signed
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
 from cranfield.scoring.arguments import Reading, arrange_arguments
-from cranfield.scoring.evaluate import list_measures, score_runs
+from cranfield.scoring.evaluate import list_measures
 
 _DEFAULT_MEASURE = "nDCG@10"
 _DEFAULT_CONVENTION = "cranfield"  # the name of what is computed without a convention
 _WHOLE_NUMBER_DECIMALS = 4  # to so many decimals a number without a point is compared
-
-
-class Computation(NamedTuple):
-    """How a number is computed: the measure, and how runs are judged for it."""
-
-    measure: Measure
-    judging: Judging
 
 
 @add_progress
@@ -119,7 +116,8 @@ class UnderConvention:
     """A number under one convention.
 
     `choices` are the options and parameters that differ from the default; `most` is the choice that
-    alone moves the number most, by `moves`. `problem` says why there is no value.
+    alone moves the number most, by `moves`. `problem` says why there is no value. `departure` is
+    the measure as it was tried, "AP(rel=2)", if that is not the measure as it was named.
     """
 
     convention: str
@@ -130,6 +128,7 @@ class UnderConvention:
     most: str | None = None
     moves: float | None = None
     problem: str | None = None
+    departure: str | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -150,6 +149,9 @@ class SideBySide(Shown):
     lacking: tuple[str, ...]  # conventions of tools that have no such measure
     wanted: Decimal | None
     run_warnings: tuple[Note, ...] = ()
+    # Where no convention gives the value: what gives it with departures, and those that were tried.
+    departures: tuple[UnderConvention, ...] = ()
+    departure_texts: tuple[str, ...] = ()
     header = (
         *("run", "measure", "convention", "tool", "computed", "value", "choices", "moves_most"),
         *("change", "problem", "is_same"),
@@ -157,38 +159,22 @@ class SideBySide(Shown):
 
     @classmethod
     def of(cls, qrels: Qrels, run: Run, measure: Measure, target: Decimal | None) -> "SideBySide":
-        """Compute a measure of a run under every convention that has it.
-
-        Raises the error of the default if no convention gives a number.
-        """
-        default = Computation(measure, Judging())
-        convention_groups = [
-            (convention, convention.group_measures([measure])[0])
-            for convention in CONVENTIONS.values()
-            if convention.translate(measure) is not None
-        ]
-        names = [convention.name for convention, _ in convention_groups]
+        """Compute a measure of a run under every convention that has it."""
+        lines = [*_compute_lines(qrels, run, {Computation(measure, Judging()): ()}).values()]
+        names = [line.convention for line in lines]
         lacking = tuple(name for name in CONVENTIONS if name not in names)
-        computations = {default: None}
-        for _, group in convention_groups:
-            computation = _group_computation(group)
-            choices = dict(_list_choices(default, computation))
-            computations |= dict.fromkeys([computation, *choices.values()])
-        outcomes = _compute_values(qrels, run, computations)
-        default_outcome = outcomes[default]
-        has_failed = [isinstance(outcome, CranfieldError) for outcome in outcomes.values()]
-        if isinstance(default_outcome, CranfieldError) and all(has_failed):
-            raise default_outcome
-        lines = [
-            _compute_line(convention, group, default, outcomes)
-            for convention, group in convention_groups
-        ]
-        line = UnderConvention(_DEFAULT_CONVENTION, "the default", str(measure), None)
-        if isinstance(default_outcome, CranfieldError):
-            line = replace(line, problem=str(default_outcome))
-        else:
-            line = replace(line, value=default_outcome)
-        return cls(measure, run.name, (line, *lines), lacking, target)
+        side_by_side = cls(measure, run.name, (*lines,), lacking, target)
+        if target is None or side_by_side.same:
+            return side_by_side
+        departures_of_variant = list_departures(qrels, measure)
+        matches: dict[tuple[tuple[str, ...], str], UnderConvention] = {}
+        for (variant, name), line in _compute_lines(qrels, run, departures_of_variant).items():
+            departures = departures_of_variant[variant]
+            parts = {((departure,), name) for departure in departures}
+            if side_by_side.is_same(line) and not matches.keys() & parts:
+                matches[departures, name] = line
+        texts = [names[0] for names in departures_of_variant.values() if len(names) == 1]
+        return replace(side_by_side, departures=(*matches.values(),), departure_texts=(*texts,))
 
     def __getitem__(self, name: str) -> UnderConvention:
         """Return the number under a convention."""
@@ -198,15 +184,27 @@ class SideBySide(Shown):
         names = ", ".join(line.convention for line in self.every)
         raise KeyError(f"{name!r:.80}: there are {names}")
 
-    def is_same(self, one: UnderConvention) -> bool:
+    def is_same(self, line: UnderConvention) -> bool:
         """Tell whether a convention's value is the value that was asked for, to its digits."""
-        target, number = self.wanted, one.value
-        if target is None or number is None:
+        if self._target is None or line.value is None:
             return False
-        exponent = int(target.as_tuple().exponent)
-        exponent = exponent if exponent < 0 else -_WHOLE_NUMBER_DECIMALS
-        unit = Decimal(1).scaleb(exponent)
-        return abs(Decimal(number) - target) <= unit / 2 * Decimal("1.000001")
+        return abs(Decimal(line.value) - self._target) <= self._unit / 2 * Decimal("1.000001")
+
+    @property
+    def _target(self) -> Decimal | None:
+        """The value that was asked for."""
+        return self.wanted
+
+    @property
+    def _unit(self) -> Decimal:
+        """One in the last decimal that is compared: as many as the value was typed with."""
+        exponent = 0 if self._target is None else int(self._target.as_tuple().exponent)
+        return Decimal(1).scaleb(exponent if exponent < 0 else -_WHOLE_NUMBER_DECIMALS)
+
+    @property
+    def _decimals(self) -> int:
+        """The number of decimals that are shown: those that are compared, four at least."""
+        return max(-int(self._unit.as_tuple().exponent), _WHOLE_NUMBER_DECIMALS)
 
     @cached_property
     def same(self) -> list[str]:
@@ -214,51 +212,86 @@ class SideBySide(Shown):
         return [line.convention for line in self.every if self.is_same(line)]
 
     @property
-    def notes(self) -> Sequence[Note]:
-        """Notes on the conventions that give the value that was asked for, or lack the measure."""
-        notes, target, names = [*self.run_warnings], self.wanted, self.same
-        if target is not None and names:
-            text = f"{target} is the value under: {', '.join(names)}."
-            notes.append(Note("same", "info", text, count=len(names)))
-        elif target is not None:
+    def answer(self) -> str:
+        """What gives the value that was asked for, in a sentence; "" if none was asked for."""
+        if self._target is None:
+            return ""
+        names_of_measure: dict[str, list[str]] = {}
+        same_lines = sorted(filter(self.is_same, self.every), key=self._distance)
+        for line in [*same_lines, *self.departures]:
+            names = names_of_measure.setdefault(line.departure or f"{self.measure}", [])
+            names.append(line.convention)
+        if not names_of_measure:
             nearest = min(self.every, key=self._distance)
-            text = (
-                f"No convention gives {target}. The nearest is {nearest.convention}, "
-                f"{format_number(nearest.value)}. Check that the run and the judgments are the "
-                "same."
-            )
-            notes.append(Note("none-same", "info", text))
+            number_text = f"{nearest.convention}, {format_number(nearest.value, self._decimals)}"
+            return f"Nothing that was tried gives {self._target}. The nearest is {number_text}."
+        texts = []
+        for text, names in names_of_measure.items():
+            more_text = f" and {len(names) - 3} more" if len(names) > 3 else ""
+            under_text = f" under {', '.join(names[:3])}{more_text}"
+            if _DEFAULT_CONVENTION in names:
+                under_text = " by default" if text == f"{self.measure}" else ""
+            texts.append(text + under_text)
+        further_text = f" Several give it: also {'; '.join(texts[1:3])}" if texts[1:] else ""
+        further_text += f", and {len(texts) - 3} more" if len(texts) > 3 else ""
+        return f"{self._target} is {texts[0]}.{further_text and further_text + '.'}"
+
+    @property
+    def notes(self) -> Sequence[Note]:
+        """Notes on what gives the value that was asked for, and on who lacks the measure."""
+        notes = [*self.run_warnings]
+        if self._target is not None and self.same:
+            notes.append(Note("same", "info", self.answer, count=len(self.same)))
+        elif self._target is not None:
+            text = f"{self.answer} Tried, one at a time and two: {', '.join(self.departure_texts)}."
+            if not self.departures:
+                text += " It may be another depth, other queries or documents, or another tool."
+            elif "Several give it" in self.answer:
+                text += " Of so many, some may give it by chance: more decimals would tell."
+            code = "departures" if self.departures else "none-same"
+            notes.append(Note(code, "info", text, count=len(self.departures) or None))
         if self.lacking:
             text = f"No such measure under {', '.join(self.lacking)}."
             notes.append(Note("lacking", "info", text, count=len(self.lacking)))
         return notes
 
     def tables(self) -> list[Table]:
-        """Return the table, a row for each convention: the default, or the nearest value, first."""
-        rows = []
+        """Return the table: a row for each value, with the conventions that give it.
+
+        The default is first, or, where a value was asked for, what gives it or is nearest to it.
+        """
+        lines = sorted(self.every, key=self._distance) if self._target is not None else self.every
+        lines_of_row: dict[tuple[Any, ...], list[UnderConvention]] = {}
+        for line in (*self.departures, *lines):
+            problem = None if line.problem is None else line.problem.split("\n", 1)[0]
+            row_key = format_number(line.value, self._decimals), line.departure, problem
+            lines_of_row.setdefault(row_key, []).append(line)
+        rows: list[list[str]] = []
         strong_cells = set()
-        table_lines = list(self.every)
-        if self.wanted is not None:
-            table_lines.sort(key=self._distance)
-        for i, line in enumerate(table_lines):
-            if self.is_same(line):
-                strong_cells |= {(i, 0), (i, 1)}
-            largest_effect = (
-                "" if line.most is None else f"{line.most}: {format_signed(line.moves)}"
-            )
-            choices = ", ".join(line.choices)
-            if line.problem is not None:
-                choices = line.problem.split("\n", 1)[0]
-            rows.append([line.convention, format_number(line.value), choices, largest_effect])
-        title = [f"{self.measure} of {self.run}, under {format_count(len(rows) - 1, 'convention')}"]
-        header = ["convention", "value", "differs in", "largest effect"]
-        lines = [str(note) for note in self.notes]
-        return [Table(header, rows, lines, 1, frozenset(strong_cells), title=title, n_sentences=2)]
+        for (value_text, _, problem), row_lines in lines_of_row.items():
+            if self.is_same(row_lines[0]):
+                strong_cells |= {(len(rows), 0), (len(rows), 1)}
+            line = min(row_lines, key=lambda line: len(line.choices))
+            shared = set(line.choices).intersection(*(line.choices for line in row_lines))
+            choices = [
+                f"{choice} ({format_signed(line.moves)})" if choice == line.most else choice
+                for choice in line.choices
+                if choice in shared or not shared
+            ]
+            names = ", ".join(line.convention for line in row_lines)
+            rows.append([value_text, names, problem or ", ".join(choices)])
+        count = format_count(len(lines) - 1, "convention")
+        title = [*filter(None, [self.answer]), f"{self.measure} of {self.run}, under {count}"]
+        header = ["value", "conventions", "differs in (largest effect)"]
+        texts = [str(note).removeprefix(self.answer).strip() for note in self.notes]
+        cells = frozenset(strong_cells)
+        return [Table(header, rows, [*filter(None, texts)], 1, cells, title=title, n_sentences=2)]
 
     def _distance(self, line: UnderConvention) -> float:
-        """Return how far a convention's value is from the value that was asked for."""
-        target, number = self.wanted, line.value
-        return math.inf if target is None or number is None else abs(number - float(target))
+        """Return how far a convention's value, as it is shown, is from the value asked for."""
+        if self._target is None or line.value is None:
+            return math.inf
+        return abs(round(line.value, self._decimals) - float(self._target))
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a row for each convention; `choices` are separated by blanks."""
@@ -274,9 +307,9 @@ class SideBySide(Shown):
                 line.most,
                 line.moves,
                 line.problem,
-                None if self.wanted is None else self.is_same(line),
+                None if self._target is None else self.is_same(line),
             )
-            for line in self.every
+            for line in (*self.departures, *self.every)
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -284,62 +317,84 @@ class SideBySide(Shown):
         return {
             "run": self.run,
             "measure": str(self.measure),
-            "value": None if self.wanted is None else str(self.wanted),
+            "value": None if self._target is None else str(self._target),
             "conventions": [
                 {**vars(line), "choices": [*line.choices], "is_same": self.is_same(line)}
                 for line in self.every
             ],
+            "departures": [{**vars(line), "choices": [*line.choices]} for line in self.departures],
             "lacking": [*self.lacking],
             "notes": [note.to_dict() for note in self.notes],
         }
 
 
-def _group_computation(group: Group) -> Computation:
-    """Return how the one measure of a group is computed."""
-    (measure,) = group.measures
-    return Computation(measure, group.judging)
+def _compute_lines(
+    qrels: Qrels, run: Run, departures_of_variant: Mapping[Computation, tuple[str, ...]]
+) -> dict[tuple[Computation, str], UnderConvention]:
+    """Return the number of each variant by default, and under each convention that has it.
 
-
-def _compute_line(
-    convention: Convention,
-    group: Group,
-    default: Computation,
-    outcomes: Mapping[Computation, float | CranfieldError],
-) -> UnderConvention:
-    """Return the number under a convention; `outcomes` has the number of each computation."""
-    computation, default_outcome = _group_computation(group), outcomes[default]
-    outcome = outcomes[computation]
-    computation_of_choice = dict(_list_choices(default, computation))
-    choices = [
-        *computation_of_choice,
-        *([] if group.decimals is None else [rounding_text(group.decimals)]),
+    Which choice moves a number most is looked for where there are no departures; then, too, the
+    error of the default is raised if nothing gives a number.
+    """
+    computations: dict[tuple[Computation, str], Computation] = {}
+    choices: dict[tuple[Computation, str], dict[str, Computation]] = {}
+    for variant in departures_of_variant:
+        computations[variant, _DEFAULT_CONVENTION] = variant
+        for name, convention in CONVENTIONS.items():
+            with suppress(MeasureError):  # no such measure, or not with these parameters
+                computations[variant, name] = convention.find_computation(*variant[:2])
+        for key in computations.keys() - choices.keys():
+            choices[key] = dict(_list_choices(variant, computations[key]))
+    has_departures = any(departures_of_variant.values())
+    choice_computations = chain.from_iterable(by_name.values() for by_name in choices.values())
+    all_computations = [
+        *computations.values(),
+        *(() if has_departures else choice_computations),
     ]
-    measure = str(computation.measure)
-    line = UnderConvention(convention.name, convention.tool, measure, None, (*choices,))
-    if isinstance(outcome, CranfieldError):
-        return replace(line, problem=str(outcome))
-    line = replace(
-        line, value=outcome if group.decimals is None else round(outcome, group.decimals)
-    )
-    if isinstance(default_outcome, CranfieldError):
-        return line
-    moves = {
-        name: choice_outcome - default_outcome
-        for name, choice in computation_of_choice.items()
-        if not isinstance(choice_outcome := outcomes[choice], CranfieldError)
-        and choice_outcome != default_outcome
-    }
-    largest = max(moves, key=lambda name: abs(moves[name]), default=None)
-    return line if largest is None else replace(line, most=largest, moves=moves[largest])
+    outcomes = compute_values(qrels, run, all_computations)
+    errors = [outcome for outcome in outcomes.values() if isinstance(outcome, CranfieldError)]
+    if len(errors) == len(outcomes) and not has_departures:
+        raise errors[0]
+    lines = {}
+    for (variant, name), computation in computations.items():
+        default_outcome, departures = outcomes[variant], departures_of_variant[variant]
+        outcome, decimals = outcomes[computation], computation.decimals
+        value = None if isinstance(outcome, CranfieldError) else outcome
+        moves = {
+            choice: choice_outcome - default_outcome
+            for choice, choice_computation in choices[variant, name].items()
+            if value is not None
+            and isinstance(default_outcome, float)
+            and isinstance(choice_outcome := outcomes.get(choice_computation), float)
+            and choice_outcome != default_outcome
+        }
+        largest = max(moves, key=lambda choice: abs(moves[choice]), default=None)
+        judged_only_text = ", judged_only=True" * variant.judging.judged_only
+        rounding_texts = [] if decimals is None else [rounding_text(decimals)]
+        lines[variant, name] = UnderConvention(
+            name,
+            CONVENTIONS[name].tool if name in CONVENTIONS else "the default",
+            str(computation.measure),
+            value,
+            (*departures, *choices[variant, name], *rounding_texts),
+            largest,
+            None if largest is None else moves[largest],
+            str(outcome) if value is None else None,
+            f"{variant.measure}{judged_only_text}" if departures else None,
+        )
+    return lines
 
 
 def _list_choices(
     default: Computation, computation: Computation
 ) -> Iterator[tuple[str, Computation]]:
     """Yield each choice that differs from the default, as text, and the default with it alone."""
-    (measure, judging), (tool_measure, tool_judging) = default, computation
+    measure, judging, *_ = default
+    tool_measure, tool_judging, adjustments, _ = computation
     for name, value in tool_judging.changed_options().items():
         yield f"{name}={value!r}", Computation(measure, replace(judging, **{name: value}))
+    for adjustment in adjustments:
+        yield adjustment.words, Computation(measure, judging, (adjustment,))
     if tool_measure.name != measure.name:
         yield tool_measure.name, Computation(tool_measure, judging)
         return
@@ -347,25 +402,3 @@ def _list_choices(
         if measure.parameters[name] != value:
             changed_measure = measure.with_parameters({name: value})
             yield f"{name}={value!r}", Computation(changed_measure, judging)
-
-
-def _compute_values(
-    qrels: Qrels, run: Run, computations: Iterable[Computation]
-) -> dict[Computation, float | CranfieldError]:
-    """Return the number of each computation, or its error; measures judged alike go together."""
-    outcomes: dict[Computation, float | CranfieldError] = {}
-    measures_of_judging: dict[Judging, list[Measure]] = {}
-    for measure, judging in computations:
-        measures_of_judging.setdefault(judging, []).append(measure)
-    for judging, measures in watch_steps(measures_of_judging.items(), "conventions"):
-        try:
-            scores = score_runs(qrels, {run.name: run}, measures, judging)[run.name]
-            outcomes |= {Computation(measure, judging): scores[measure] for measure in measures}
-        except CranfieldError:
-            for measure in measures:
-                try:
-                    scores = score_runs(qrels, {run.name: run}, [measure], judging)[run.name]
-                    outcomes[Computation(measure, judging)] = scores[measure]
-                except CranfieldError as error:
-                    outcomes[Computation(measure, judging)] = error
-    return outcomes

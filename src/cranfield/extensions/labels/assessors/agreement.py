@@ -20,11 +20,12 @@ from cranfield.render.table import Column, Table, make_table
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Agreement(Shown):
-    """How far two assessors agree, and what it does to the ordering of systems.
+    """How far two or more assessors agree, and what it does to the ordering of systems.
 
     `pooled` counts all documents together, `per_query` those of each query (empty without a
-    second qrels). `matrix` (n_grades, n_grades) counts the documents judged in both: rows are A's
-    `grades`, columns B's. `orderings` has one entry for each measure, if runs were given.
+    second qrels). `matrix` (n_grades, n_grades) counts the documents judged in both, or to be
+    expected: rows are A's `grades`, columns B's. `orderings` has one entry for each measure, if
+    runs were given.
 
     `coefficients` are those of all assessors together, with intervals. If there are more than two,
     `others` compares A with each further one, and `pairs` has how far each two agree.
@@ -75,16 +76,14 @@ class Agreement(Shown):
         tables = [self._agreement_table(per_query)]
         tables += [self._coefficients_table()] if self.coefficients else []
         tables += [self._pairs_table()] if self.pairs else []
-        tables += [
-            pair_agreement._confusion_table() for pair_agreement in (self, *self.others.values())
-        ]
-        for pair_agreement in (self, *self.others.values()):
+        tables += [agreement._confusion_table() for agreement in (self, *self.others.values())]
+        for agreement in (self, *self.others.values()):
             tables += StabilityTables(
-                pair_agreement.orderings,
-                pair_agreement.second,
-                bool(pair_agreement.per_query),
-                pair_agreement.recipe,
-                pair_agreement.on_runs,
+                agreement.orderings,
+                agreement.second,
+                bool(agreement.per_query),
+                agreement.recipe,
+                agreement.on_runs,
             ).tables()
         return tables
 
@@ -126,18 +125,18 @@ class Agreement(Shown):
         return make_table(pair_rows, columns, title=title)
 
     def _agreement_table(self, per_query: bool) -> Table:
-        """Return a table of the agreement: on each query, if wanted; the queries' mean; on all."""
+        """Return a table of the agreement: on each query, if wanted; the mean; on all."""
         n_queries, pooled = len(self.per_query), asdict(self.pooled)
-        query_rows = (
+        table_rows = (
             [(name, asdict(query_agreement)) for name, query_agreement in self.per_query.items()]
             if per_query
             else []
         )
-        rules = [n_queries] if query_rows else []
+        rules = [n_queries] if table_rows else []
         if n_queries > 1:
             means = {name: _mean_over_queries(self.per_query, name) for name in pooled}
-            query_rows.append((f"mean of {n_queries:,}", means))
-        query_rows.append(("all together", pooled))
+            table_rows.append((f"mean of {n_queries:,}", means))
+        table_rows.append(("all together", pooled))
         sentences = ["-: no value: nothing to divide by, or chance alone would agree on all."]
         for name, n in (("A", self.pooled.only_a), ("B", self.pooled.only_b)):
             if n:
@@ -148,7 +147,7 @@ class Agreement(Shown):
         columns = _agreement_columns(self.recipe["rel"])
         notes = self.on_judgments
         return make_table(
-            query_rows, columns, sentences=sentences, notes=notes, rules=rules, title=[title]
+            table_rows, columns, sentences=sentences, notes=notes, rules=rules, title=[title]
         )
 
     def _confusion_table(self) -> Table:
@@ -165,7 +164,7 @@ class Agreement(Shown):
         return Table(columns, rows, notes, title=title)
 
     def rows(self, *, per_query: bool = False) -> list[dict[str, Any]]:
-        """Return a row for each number: where it belongs, its name, its value."""
+        """Return a row for each number (of `others`, orderings alone): its place, name, value."""
         fields = self.to_dict()
         fields_of_query = {**(fields["per_query"] if per_query else {}), "all": fields["pooled"]}
         parts = [
@@ -246,7 +245,7 @@ class Agreement(Shown):
 
 
 def _agreement_columns(rel: int) -> list[Column]:
-    """Return the columns of an agreement; a row is (query, {name: number})."""
+    """Return the columns of an agreement; a row is (label, {name: number})."""
 
     def number_column(name: str, heading: str, meaning: str = "") -> Column:
         return Column(heading, lambda row: _format_number(name, row[1][name]), meaning)
@@ -286,17 +285,17 @@ def _agreement_columns(rel: int) -> list[Column]:
 
 
 def _format_number(name: str, number_or_none: float | None) -> str:
-    """Return the number called `name` as text: a count whole, an expected one with one decimal."""
+    """Return the number called `name` as text: a count whole, a mean or expected one to .1."""
     if number_or_none is None or not name.startswith(("both", "rel")):
         return format_number(number_or_none)
     return f"{number_or_none:,}" if isinstance(number_or_none, int) else f"{number_or_none:,.1f}"
 
 
 def _mean_over_queries(per_query: Mapping[str, PairAgreement], name: str) -> float | None:
-    """Return the mean of a number over the queries that have it."""
-    values_of_query = [
+    """Return the mean of a number over the queries that have it; None if none has."""
+    query_values = [
         value
         for query_agreement in per_query.values()
         if (value := getattr(query_agreement, name)) is not None
     ]
-    return mean(np.array(values_of_query) * 1.0) if values_of_query else None
+    return mean(np.array(query_values) * 1.0) if query_values else None

@@ -1,4 +1,4 @@
-"""`cranfield agreement QRELS_A QRELS_B [RUN...]`."""
+"""`cranfield agreement QRELS_A QRELS_B [RUN...]`: shows how far assessors agree."""
 
 from collections.abc import Sequence
 

@@ -100,8 +100,8 @@ def agreement(
 
     `coefficients` compare all assessors together, with intervals: Fleiss' kappa (Psychological
     Bulletin 1971), Gwet's AC1 (British Journal of Mathematical and Statistical Psychology 2008) and
-    Krippendorff's alpha (Content Analysis; 2011), nominal and ordinal. Documents that only some
-    assessors judge count, except for Fleiss' kappa.
+    Krippendorff's alpha (Content Analysis; 2011), nominal and ordinal. Documents that two
+    assessors or more judge count; for Fleiss' kappa, those that all judge.
 
     Without a second assessor, `confusion` says how often one would give which grade to a document
     of A's: all of A's grades are drawn again, each from its rates, and the systems are scored under
@@ -126,8 +126,9 @@ def agreement(
         NothingSharedError: qrels without a common query, or document.
         InputError: judgments in groups, or grades that are not whole; qrels or a run that cannot
             be read.
-        OptionError: both or neither of qrels_b and confusion, extra_qrels without qrels_b, or an
-            option with an impossible value.
+        OptionError: both or neither of qrels_b and confusion, extra_qrels without qrels_b or with
+            a name that is taken, confusion with impossible rates or with judgments in groups or of
+            a sample, or an option with an impossible value.
         MeasureError: a measure by which systems cannot be ordered so.
 
     >>> found = agreement({"q": {"d": 1, "e": 0}}, {"q": {"d": 0, "e": 1}}, [{"q": ["d", "e"]},
@@ -197,7 +198,7 @@ def _compare_assessors(
     """Compare A with each other assessor, each two on all documents, and all together."""
     a_name, b_name, *extra_names = qrels
     recipe["assessors"] = len(qrels)
-    for name in extra_names:
+    for name in extra_names:  # raises an error with names, before anything is scored
         _match_assessors(a_name, name, qrels)
     agreements = {}  # of A with each other assessor, by name
     for name in (b_name, *extra_names):
@@ -221,7 +222,7 @@ def _compare_assessors(
 
 
 def _match_assessors(a: str, b: str, qrels: Mapping[str, Qrels]) -> TwoJudgments:
-    """Match the judgments of the assessors named `a` and `b`; an error names them."""
+    """Match the judgments of the assessors `a` and `b`, whom the error of nothing shared names."""
     try:
         return match_two(qrels[a], qrels[b])
     except NothingSharedError as error:
@@ -238,7 +239,10 @@ def _compare_two(
     recipe: dict[str, Any],
     second: str,
 ) -> Agreement:
-    """Return the agreement of A and the assessor named `second`, on the queries of both."""
+    """Return the agreement of A and the assessor named `second`, on the queries of both.
+
+    Their number is put into `recipe`. `second` is named in notes alone: not yet in the result.
+    """
     judgments = match_two(a, b)
     [pooled] = measure_agreement(judgments, recipe["rel"], pooled=True)
     query_agreements = measure_agreement(judgments, recipe["rel"], pooled=False)
@@ -280,9 +284,9 @@ def _compare_two(
 
 def _judgment_notes(judgments: TwoJudgments, second: str) -> Iterator[Note]:
     """Yield notes on queries that both assessors judged, grades below 0, and other queries."""
-    n = len(judgments.query_ids)
-    are = format_count(n, "query is", "queries are")
-    yield Note("in-both", "info", f"{are} judged in both qrels.", n)
+    n_shared = len(judgments.query_ids)
+    are = format_count(n_shared, "query is", "queries are")
+    yield Note("in-both", "info", f"{are} judged in both qrels.", n_shared)
     for name, grades in (("A", judgments.grade_a), (second, judgments.grade_b)):
         if n_below := int((grades < 0).sum()):
             text = (
@@ -363,7 +367,7 @@ def _compare_with_rates(
 def _normalize_rates(rates: Rates, grades_of_a: Sequence[int]) -> dict[int, dict[int, float]]:
     """Return {true grade: {given grade: rate}}; the rates of a true grade add up to 1.
 
-    Raises OptionError if a grade of A has no rates.
+    Raises OptionError for what is no grade or no rate, or if a grade of A has no rates.
     """
     rates_of_grade: dict[int, dict[int, float]] = {}
     for key, rate_or_row in rates.items():
@@ -402,7 +406,7 @@ def _normalize_rates(rates: Rates, grades_of_a: Sequence[int]) -> dict[int, dict
 
 
 def _check_orderable(measures: Sequence[Measure]) -> Sequence[Measure]:
-    """Return the measures; MeasureError for one that orders systems by no mean over queries."""
+    """Return the measures; MeasureError for one whose value over all is no mean or sum."""
     for measure in measures:
         if measure.definition.aggregation not in ("mean", "sum"):
             raise MeasureError(

@@ -27,7 +27,7 @@ class Coefficient:
     name: str
     of: str  # "relevance" (relevant or not) or "grade"
     left_out: str  # what the jackknife leaves out: "query", or "document" if there is one query
-    documents: int
+    documents: int  # judged by two or more assessors; of Fleiss' kappa, by all
     value: float | None
     low: float | None
     high: float | None
@@ -72,7 +72,7 @@ def count_grades(qrels: Sequence[Qrels]) -> GradeCounts:
 
 
 class AgreementSums(NamedTuple):
-    """Sums over the documents of each query, or of all: the first axis is (n,) queries or 1."""
+    """Sums over each group of documents, or over all: the first axis is n groups or 1."""
 
     documents: Floats  # (n,) documents judged by two or more assessors
     pair_agreement: Floats  # (n,) of these, the share of pairs of assessors that agree
@@ -81,16 +81,16 @@ class AgreementSums(NamedTuple):
     full: Floats  # (n,) documents judged by all assessors
     pair_agreement_full: Floats
     grade_shares_full: Floats  # (n, n_grades)
-    # Pairs of grades of two assessors, by the number of the others: (n, grades, grades).
+    # Pairs of grades of two assessors, each by the number of other assessors: (n, grades, grades).
     grade_pairs: Floats
 
     @property
     def overall(self) -> "AgreementSums":
-        """The sums over all queries."""
+        """The sums over all groups."""
         return AgreementSums(*(sums.sum(axis=0, keepdims=True) for sums in self))
 
     def leave_one_out(self) -> "AgreementSums":
-        """Return the sums over all queries but the query of each row."""
+        """Return the sums over all groups but the group of each row."""
         return AgreementSums(*(sums.sum(axis=0, keepdims=True) - sums for sums in self))
 
 

@@ -14,7 +14,7 @@ from cranfield.errors import InputError, NothingSharedError
 
 @dataclass(frozen=True, eq=False)
 class TwoJudgments:
-    """Every document that either qrels judges for a query of both: flat columns.
+    """Every document that either qrels judges for a query of both, or cells of a matrix: columns.
 
     A grade is 0 where `is_in_a` or `is_in_b` is false.
 
@@ -156,7 +156,7 @@ class PairAgreement:
     """
 
     both: int | float  # documents judged in both
-    only_a: int
+    only_a: int  # documents judged in A only
     only_b: int
     relevant_a: int | float  # of those that a judges
     relevant_b: int | float
@@ -203,14 +203,14 @@ def measure_agreement(judgments: TwoJudgments, rel: int, *, pooled: bool) -> lis
 
     relevant_a, relevant_b = in_a & (grade_a >= rel), in_b & (grade_b >= rel)
     either = relevant_a | relevant_b
-    n_judged = count(is_shared)
+    n_shared = count(is_shared)
     columns = [
-        n_judged.tolist(),
+        n_shared.tolist(),
         *(count(rows).astype(np.int64).tolist() for rows in (in_a > in_b, in_b > in_a)),
         *(count(rows).tolist() for rows in (relevant_a, relevant_b)),
-        _divide(count(is_shared & (relevant_a == relevant_b)), n_judged),
+        _divide(count(is_shared & (relevant_a == relevant_b)), n_shared),
         kappa(relevant_a, relevant_b),
-        _divide(count(is_shared & (grade_a == grade_b)), n_judged),
+        _divide(count(is_shared & (grade_a == grade_b)), n_shared),
         kappa(grade_a, grade_b),
         _divide(count(is_shared & relevant_a & relevant_b), count(is_shared & either)),
         _divide(count(relevant_a & relevant_b), count(either)),

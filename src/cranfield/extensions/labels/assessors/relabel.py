@@ -1,4 +1,4 @@
-"""Relabelling: scores of systems under qrels whose grades are drawn again by rates."""
+"""Relabelling, for `agreement`: scores of systems under qrels with grades drawn again by rates."""
 
 import copy
 from collections.abc import Iterator, Mapping, Sequence
@@ -38,6 +38,7 @@ def score_relabelled(
     """Yield systems' scores under `n_qrels` qrels whose grades are drawn by the rates.
 
     A batch is (n_qrels of the batch, n_queries, n_systems, n_measures). Runs are ranked once.
+    Raises MeasureError for a measure of groups or preferences.
     """
     for measure in measures:
         if measure.definition.traits.takes_groups:
@@ -58,7 +59,7 @@ def score_relabelled(
     true_grade = qrels.grade
 
     def score_system(system: Judged, ideal: Ranked, grades: Ints) -> Floats:
-        """Return scores (n_qrels, n_queries, n_measures); `grades` is (n_qrels, rows)."""
+        """Return scores (n_variants, n_queries, n_measures); `grades` is (n_variants, rows)."""
         n_variants = len(grades)
         hits = repeat_ranking(system.hits, n_variants, grades[:, system.hits.grade])
         cost = None if system.cost is None else np.tile(system.cost, n_variants)

@@ -16,7 +16,7 @@ from cranfield.render.numbers import finite_or_none
 
 @dataclass(frozen=True)
 class SystemPair:
-    """Two systems under A, under B and under the mixtures of both.
+    """Two systems under A, under B (None without B), and under mixtures or generated qrels.
 
     A difference is that of the means, `left` minus `right`; p comes from a two-sided paired t test,
     None where that has none. `change` is `difference_a - difference_b`, and `p_change` its p, over
@@ -108,7 +108,8 @@ def _test_systems(values: Floats, alpha: float) -> _SystemTests:
     """Test all pairs of systems under each qrels; `values` is (n_qrels, n_queries, n_systems).
 
     The variance of a difference is that of the two systems, less twice their covariance: one
-    product for all pairs. Each query's mean is taken away first, which changes no difference.
+    product for all pairs. Each query's mean, then each system's, is taken away first, which changes
+    no such variance.
     """
     _, n, n_systems = values.shape
     first, second = np.triu_indices(n_systems, 1)
@@ -120,9 +121,11 @@ def _test_systems(values: Floats, alpha: float) -> _SystemTests:
         deviations = values - values.mean(axis=2, keepdims=True)
         deviations -= deviations.mean(axis=1, keepdims=True)
         products = matrix_product(deviations.transpose(0, 2, 1), deviations)
-        variances = np.diagonal(products, axis1=1, axis2=2)
-        squared_norms = variances[:, first] + variances[:, second] - 2 * products[:, first, second]
-        varies = squared_norms > 1e-12 * (variances[:, first] + variances[:, second])
+        squared_sums = np.diagonal(products, axis1=1, axis2=2)
+        squared_norms = (
+            squared_sums[:, first] + squared_sums[:, second] - 2 * products[:, first, second]
+        )
+        varies = squared_norms > 1e-12 * (squared_sums[:, first] + squared_sums[:, second])
         p = t_p_values(
             differences, np.sqrt(np.where(varies, squared_norms, 0.0) / (n * (n - 1))), n - 1
         )
@@ -138,10 +141,10 @@ def measure_stability(
     batches: Iterable[Floats],
     alpha: float,
 ) -> list[Stability]:
-    """Compare the systems under A, under B, and under mixtures of both, by each measure.
+    """Compare the systems under A, under B if it is there, and under other qrels, by each measure.
 
-    `scores_a` and `scores_b` are (n_queries, n_systems, n_measures), a batch of mixtures is
-    (n_mixtures, n_queries, n_systems, n_measures).
+    `scores_a` and `scores_b` are (n_queries, n_systems, n_measures), a batch of mixtures, or
+    of generated qrels, is (n_mixtures, n_queries, n_systems, n_measures).
     """
     order_of_measure = []
     for measure, system_sums in zip(measures, np.cumsum(scores_a, axis=0)[-1].T, strict=True):

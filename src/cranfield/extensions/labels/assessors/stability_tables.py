@@ -9,7 +9,7 @@ from cranfield.notes import Note
 from cranfield.render.numbers import format_number, format_p, format_signed
 from cranfield.render.table import Column, Table, make_table
 
-_MAX_PAIRS = 10
+_MAX_PAIRS = 10  # pairs of systems of each measure in a table
 
 
 @dataclass(frozen=True)
@@ -19,8 +19,8 @@ class StabilityTables:
     orderings: Sequence[Stability]  # of each measure; none without runs
     second: str  # the name of the second assessor
     has_second: bool  # whether there are judgments of the second, and not rates alone
-    recipe: Mapping[str, Any]
-    notes: Sequence[Note]
+    recipe: Mapping[str, Any]  # of `Agreement`
+    notes: Sequence[Note]  # on the runs
 
     def tables(self) -> list[Table]:
         """Return the means of the systems, their orderings, and the pairs that change most."""
@@ -66,7 +66,7 @@ class StabilityTables:
         )
 
     def _systems_table(self) -> Table:
-        """Return each system's mean under A, under B and under the mixtures, best under A first."""
+        """Return each system's mean under A, the second and the mixtures, best under A first."""
         has_second = self.has_second
         rows = [
             (stability.measure, system_means)
@@ -102,7 +102,7 @@ class StabilityTables:
     def _pairs_table(self) -> Table:
         """Return the pairs of systems that differ under some mixture, the least stable first.
 
-        At most 10 of each measure; `to_dict` has all.
+        At most `_MAX_PAIRS` of each measure; `Agreement.to_dict` has all.
         """
         rows: list[tuple[str, SystemPair]] = []
         rules, sentences = set(), []

@@ -70,11 +70,13 @@ def prediction_powered(
         PredictionPowered, which prints as tables.
 
     Warns:
-        CranfieldWarning: once, where what people labelled does not look drawn by chance.
+        CranfieldWarning: once, where what people labelled does not look drawn by chance, is
+            too little, or was partly left out, and where `compare` warns.
 
     Raises:
         InputError: fewer than two labelled queries, or none that the model labelled, too; different
-            probabilities within a query; other systems among the human scores.
+            probabilities within a query, or those of queries and of documents; labels that are all
+            below 0; other systems among the human scores.
         MeasureError: a measure that is no mean over the queries; for documents, one in which a
             document's value depends on others.
         OptionError: an option with an impossible value, or that documents cannot be labelled under.
@@ -190,7 +192,7 @@ def _make_powered_mean(
     """
 
     def cut_interval(estimate_of_labels: PoweredEstimate) -> tuple[float | None, float | None]:
-        """Return the interval of an estimate; no ends where no labelled query differs."""
+        """Return the interval of an estimate; no ends where its error is 0."""
         if estimate_of_labels.error == 0:
             return None, None
         moments = _moments(estimate_of_labels, sample)
@@ -223,7 +225,7 @@ def _make_powered_mean(
 
 
 def _list_remarks(sample: Sample, settings: PoweredSettings) -> Iterator[Note]:
-    """Yield notes on intervals of few labels, and on a stated lam."""
+    """Yield notes on intervals of few labelled queries, and on a stated lam."""
     if sample.unit == "query" and sample.n_labelled < MIN_RELIABLE_QUERIES:
         text = (
             f"With fewer than {MIN_RELIABLE_QUERIES} labelled queries, intervals hold less often "

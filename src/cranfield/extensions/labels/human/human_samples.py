@@ -102,7 +102,7 @@ def sample_labels(
 
 
 def _drop_ungraded(human_labels: Qrels) -> Qrels:
-    """Return the judgments of the queries that have a grade of at least 0."""
+    """Return the judgments of queries with a grade of at least 0; InputError if there are none."""
     query_ids = human_labels.query_ids
     has_grade = np.bincount(human_labels.query, human_labels.grade >= 0, len(query_ids)) > 0
     if not has_grade.any():

@@ -18,8 +18,8 @@ from cranfield.measures import Measure
 from cranfield.notes import Note
 from cranfield.render.numbers import format_count, format_number, format_p, format_short
 
-MIN_P = 0.01  # with a smaller p, the labelled documents do not look drawn by chance
-ROUNDING = 1e-9
+MIN_P = 0.01  # with a smaller p, what people labelled does not look drawn by chance
+ROUNDING = 1e-9  # of shares and scores: what differs by no more is the same
 _MIN_DOCUMENTS = 30  # with fewer labelled documents, intervals held less often in trials
 _MIN_RELEVANT = 10  # and with fewer relevant documents among them
 _MANY_PER_QUERY = 3  # with so many labelled documents to a query, few queries have none by chance
@@ -153,7 +153,7 @@ def _compute_contributions(
         )
         hits, labelled_hits = model_match.judged.hits, human_match.judged.hits
         number_of_row = labelled_hits.columns["number"]
-        _, hit_rows, labelled_rows = np.intersect1d(  # a pair of query and rank occurs once
+        _, hit_rows, labelled_rows = np.intersect1d(  # a known query and a rank occur once
             _query_rank_keys(model_query[hits.query], hits.rank),
             _query_rank_keys(human_query[labelled_hits.query], labelled_hits.rank),
             return_indices=True,
@@ -222,16 +222,16 @@ def _chance_notes(
 
 
 def _document_count_notes(scores: AlignedScores, contributions: _Contributions) -> Iterator[Note]:
-    """Warn where a measure looks at few of the labelled documents."""
+    """Warn where a measure looks at few labelled documents, or few of these are relevant."""
     for m, measure in enumerate(scores.measures):
         n = int(contributions.is_looked_at[m].sum(axis=1).min())
         is_relevant = (contributions.y[m] != 0) | (contributions.f[m] != 0)
-        relevant = int(is_relevant.sum(axis=1).min())
-        if n < _MIN_DOCUMENTS or relevant < _MIN_RELEVANT:
+        n_relevant = int(is_relevant.sum(axis=1).min())
+        if n < _MIN_DOCUMENTS or n_relevant < _MIN_RELEVANT:
             text = (
                 f"{measure} looks at {format_count(n, 'labelled document')} of a run, of which "
-                f"{relevant:,} are relevant by either label: with fewer than {_MIN_DOCUMENTS}, or "
-                f"than {_MIN_RELEVANT} relevant ones, intervals hold less often than they say."
+                f"{n_relevant:,} are relevant by either label: with fewer than {_MIN_DOCUMENTS}, "
+                f"or than {_MIN_RELEVANT} relevant ones, intervals hold less often than they say."
             )
             yield Note("few-documents", "warning", text, count=n)
             return

@@ -15,7 +15,7 @@ import numpy as np
 from cranfield.arrays.ranked import Floats, Ints, mean, total
 from cranfield.notes import Note
 
-_ROUNDING = 1e-12  # a standard deviation that is this much less than the values is rounding
+_ROUNDING = 1e-12  # a standard deviation of at most this share of the greatest value is rounding
 
 
 class PoweredEstimate(NamedTuple):
@@ -27,7 +27,7 @@ class PoweredEstimate(NamedTuple):
     human: float  # by people's labels alone
     human_error: float
     model: float  # by the model's labels alone
-    # How many queries or documents people would have to label for this error without the model.
+    # How many queries or documents people alone would have to label for this (label) error.
     worth: float | None
     label_error: float | None = None  # the part of the error that labelling all would remove
 
@@ -61,7 +61,7 @@ def estimate_by_queries(
     `other_scores` (N,) the scores of all other queries by the model's. `chance` (n,) is the
     probability of each query to be drawn; None, or all equal: simple random sampling. `lam` None:
     the value with the least variance (PPI++; Angelopoulos, Duchi & Zrnic, arXiv 2311.01453, 2023),
-    cut to 0..1. There must be two labelled queries at least.
+    cut to 0..1. It is 0 if there is no other query. There must be two labelled queries at least.
 
     >>> y, f = np.array([1.0, 0.0]), np.array([0.5, 0.0])
     >>> powered = estimate_by_queries(y, f, np.array([0.5, 0.5, 0.5]))
@@ -95,13 +95,13 @@ def _estimate_weighted(
     variance is that of each query's share in the estimate, where queries are a sample, too.
     """
     n, n_all = len(y), len(all_scores)
-    weight = weight / total(weight)
+    weight_share = weight / total(weight)
     deviations = all_scores - mean(all_scores)
 
     def weighted_mean(values: Floats) -> tuple[float, Floats]:
         """Return a weighted mean, and what each labelled query adds to its error: (n,)."""
-        average = total(weight * values)
-        return average, weight * (values - average) * np.sqrt(n / (n - 1))
+        average = total(weight_share * values)
+        return average, weight_share * (values - average) * np.sqrt(n / (n - 1))
 
     (human, human_shares), (_, model_shares) = weighted_mean(y), weighted_mean(f)
     # Labelled queries are among all queries.
@@ -179,10 +179,10 @@ def deviation_from_chance(
     """Return how far the model's mean on the labelled queries is from its mean, and a p-value.
 
     The distance is in standard errors, as if the labelled queries were drawn by chance. The error
-    is known where all were as likely, since the model labels every query: p is by the normal
-    distribution, else by Student's. None if scores do not differ, or all queries are labelled. `f`
-    and `chance` (n,) belong to the labelled queries, `all_scores` (N,) are the model's of all
-    queries.
+    is known where all were as likely (`chance` is None), since the model labels every query: p is
+    by the normal distribution, else by Student's. None if scores do not differ (with `chance`,
+    those of the labelled queries), or all queries are labelled. `f` and `chance` (n,) belong to the
+    labelled queries, `all_scores` (N,) are the model's of all queries.
 
     >>> all_scores = np.array([0.9, 1.0, 0.1, 0.2, 0.0, 0.1])
     >>> n_errors, p = deviation_from_chance(np.array([0.9, 1.0]), all_scores)

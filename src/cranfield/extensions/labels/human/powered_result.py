@@ -24,13 +24,13 @@ from cranfield.render.table import Column, Table, make_table
 class PoweredMean:
     """A mean, or a difference of two systems' means, by both kinds of labels and by each alone.
 
-    `[low, high]` is the 1 - alpha interval of `mean`, by Student's t; `human` is the mean by human
-    labels alone, with its own interval; `model` that by the model's labels alone. `lam` is how much
-    the model's labels count, from 0 to 1. `labelled` counts the queries, or documents, that people
-    labelled, `worth` how many of these human labels alone would need for an error as small. `p`,
-    for a difference, is that of the t-test, `p_adjusted` after Holm's correction, and `verdict`
-    says whether the system is better or worse, if that is at most alpha. What does not exist is
-    None.
+    `[low, high]` is the 1 - alpha interval of `mean`, by Student's t, and `error` the standard
+    error; `human` is the mean by human labels alone, with its own interval; `model` that by the
+    model's labels alone. `lam` is how much the model's labels count, from 0 to 1. `labelled` counts
+    the queries, or documents, that people labelled, `worth` how many of these human labels alone
+    would need for an error as small. `p`, for a difference, is that of the t-test, `p_adjusted`
+    after Holm's correction, and `verdict` says whether the system is better or worse, if that is at
+    most alpha. What does not exist is None.
 
     >>> from cranfield import prediction_powered
     >>> model = {"a": {f"q{i}": i / 20 for i in range(20)}}
@@ -111,7 +111,7 @@ class PredictionPowered(Shown):
     notes: tuple[Note, ...]
     recipe: Mapping[str, Any]
     unit: str  # what people labelled: "query" or "document"
-    n_queries: int
+    n_queries: int  # with the model's labels
 
     def tables(self) -> list[Table]:
         """Return, for each measure, a table of the means, and one of the differences, if any."""
@@ -151,7 +151,9 @@ class PredictionPowered(Shown):
         def combined_cell(cell: Callable[[PoweredMean], str]) -> Callable[[_Line], str]:
             return lambda line: cell(line.powered_mean) if line.labels == "both" else ""
 
-        error = "an error as small" if self.unit == "query" else "as small an error from labelling"
+        error_phrase = (
+            "an error as small" if self.unit == "query" else "as small an error from labelling"
+        )
         return [
             Column("system", combined_cell(lambda powered_mean: powered_mean.system)),
             Column("labels", lambda line: line.labels),
@@ -180,7 +182,7 @@ class PredictionPowered(Shown):
                 "n",
                 lambda line: line.n,
                 f"n: how many {self._unit_plural}; of both: how many human labels alone would "
-                f"need for {error}.",
+                f"need for {error_phrase}.",
             ),
         ]
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from cranfield.comparison.level import ALPHA
 from cranfield.options import Options, number_check, option
 
+# The arguments of `option` for lam, here and on the command line.
 LAM = (
     None,
     "How much the model's labels count, from 0, not at all, to 1. [default: as much as makes the "

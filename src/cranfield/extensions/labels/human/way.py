@@ -48,9 +48,9 @@ class HumanLabels(Way):
         from cranfield.comparison.settings import Settings
         from cranfield.extensions.labels.human.human_labels import prediction_powered
 
-        left_out = {option.name for option in list_options(Settings)} - {"alpha", "baseline"}
-        left_out |= flags.option_names(comparing.families) | {"slices"}
-        flags.refuse_options(left_out, self.refusal)
+        refused_names = {option.name for option in list_options(Settings)} - {"alpha", "baseline"}
+        refused_names |= flags.option_names(comparing.families) | {"slices"}
+        flags.refuse_options(refused_names, self.refusal)
         inputs_of_runs = comparing.choose_files(str(qrels), runs)
         self._refuse_model_file([str(qrels)], [str(qrels), *runs])
         files = inputs_of_runs.files

@@ -71,8 +71,8 @@ class Labels(Shown):
     ['ann; ben', 'ben']
     """
 
-    pairs: Sequence[QueryDoc]
-    grades: Sequence[float]
+    pairs: Sequence[QueryDoc]  # with a label, or not drawn
+    grades: Sequence[float]  # of each pair; NOT_DRAWN if it was not drawn
     by: Sequence[Sequence[str]]  # who labelled each document
     drawing: Mapping[Role, Sequence[Any]]
     assessors: Sequence[Assessor]
@@ -88,7 +88,7 @@ class Labels(Shown):
         return (*(COLUMNS[role].public for role in roles), "assessor")
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return a row for each document with a label."""
+        """Return a row for each document that has a label, or that was not drawn."""
         queries, docs = zip(*self.pairs, strict=True)
         assessor_names = ["; ".join(names) for names in self.by]
         return self._rows_as_dicts(
@@ -158,7 +158,8 @@ def collect(
         Labels: a table of who labelled how much, and the judgments.
 
     Raises:
-        InputError: a label that is no grade, one of a document that the pool lacks, or no label.
+        InputError: a label that is no grade, one of a document that the pool lacks, no label, or
+            rows that contradict one another, or say nothing, on how documents were drawn.
         DuplicateError: a document with different labels, unless `differing` says which counts.
         OptionError: an option with an impossible value, or without effect.
 
@@ -205,13 +206,13 @@ def collect(
         dict.fromkeys(str(label.assessor) for label, _ in labels_of_document.get(pair, ()))
         for pair in pairs
     )
-    unseen_assessors = named_assessors if settings.assessor is None else []
+    assessors_to_list = named_assessors if settings.assessor is None else []
     return Labels(
         pairs,
         [_simplify_grade(grade_of_document[pair]) for pair in pairs],
         [list(assessors) for assessors in assessors_of_pairs],
         _collect_drawing(pairs, requests),
-        list(_count_assessors(labels_of_document, unseen_assessors)),
+        list(_count_assessors(labels_of_document, assessors_to_list)),
         missing,
         settings,
         {"cranfield": __version__, "labels": [*sources], "pool": _pool_name(pool)},
@@ -225,7 +226,7 @@ def _simplify_grade(grade: float) -> float:
 
 
 def _list_sources(labels: Any) -> Iterator[tuple[str, Any]]:
-    """Yield each source of labels, with the name of the person if no row has one."""
+    """Yield each source of labels, behind the name of the person for rows that have none."""
     if isinstance(labels, Mapping):
         yield from ((str(name), source) for name, source in labels.items())
         return
@@ -333,7 +334,8 @@ def _settle_grades(
     judgments_of_turn: list[dict[str, dict[str, float]]] = []
     for (query, doc), graded_labels in labels_of_document.items():
         last_grades = {
-            str(label.assessor): (turn, grade) for turn, (label, grade) in enumerate(graded_labels)
+            str(label.assessor): (place, grade)
+            for place, (label, grade) in enumerate(graded_labels)
         }
         for turn, (_, grade) in enumerate(sorted(last_grades.values())):
             if turn == len(judgments_of_turn):

@@ -1,4 +1,4 @@
-"""`cranfield collect LABELS...`."""
+"""`cranfield collect LABELS...`: checks labels of people, and makes judgments of them."""
 
 from cranfield.cli import flags
 from cranfield.cli.terminal import Format, format_option, show

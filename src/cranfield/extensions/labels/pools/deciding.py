@@ -1,4 +1,4 @@
-"""Which unjudged documents decide between two runs: those that narrow the bounds most, in order.
+"""Deciding documents, for `pool`: the unjudged ones that narrow the bounds of two runs most.
 
 The difference of two runs lies between bounds while documents are unjudged (see
 `cranfield.extensions.whatif.joint_bounds`). Judging one narrows them by what it may add to the
@@ -31,7 +31,7 @@ class DecidingDocuments(NamedTuple):
     difference: float  # of the means, the first run's minus the second's
     low: float  # the bounds of the difference, over all grades of the unjudged documents
     high: float
-    n_needed: int | None  # how many, judged in order and all of grade 0, make the sign certain
+    n_needed: int | None  # how many of the first, if of grade 0, make the sign certain
 
     @property
     def is_certain(self) -> bool:
@@ -50,7 +50,7 @@ def find_deciding(
     """Return the order in which to judge the unjudged documents of two runs.
 
     Raises MeasureError for a measure to which documents do not add one by one, and that is not
-    nDCG; InputError for runs that share no judged query.
+    nDCG, or in which grade 0 is not as unjudged; InputError for runs that share no judged query.
     """
     systems = score_runs(judgments, runs, [measure], judging)
     first_scores, second_scores = systems.values()

@@ -1,4 +1,4 @@
-"""Drawing by chance, with stated probabilities: one sample, or one of each of several strata."""
+"""Drawing by chance for `pool`, with stated probabilities: one sample, or one of each stratum."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +12,7 @@ Strata = Mapping[int, float]  # {down to this rank: the share that is drawn}, ra
 
 
 def read_strata(raw_shares: Any) -> Strata:
-    """Read the shares to draw by rank, from a dict or a text such as "10=100%,100=10%".
+    """Read the shares to draw by rank, {10: 1, 100: 0.1} or "10=100%,100=10%"; else ValueError.
 
     >>> read_strata("10=100%, 100=.1"), read_strata({50: 0.2})
     ({10: 1.0, 100: 0.1}, {50: 0.2})
@@ -58,6 +58,8 @@ def _parse_share(text: str) -> float:
 
 def proportional_chances(size: Floats, n: int) -> Floats:
     """Return probabilities (rows,) proportional to sizes, at most 1, whose sum is n.
+
+    All are 1 if there are no more than n rows.
 
     >>> proportional_chances(np.array([1.0, 1.0, 2.0, 16.0]), 2).tolist()
     [0.25, 0.25, 0.5, 1.0]

@@ -27,7 +27,7 @@ from cranfield.scoring.evaluate import score_runs
 from cranfield.scoring.scores import TIE
 from cranfield.version import __version__
 
-#: Options of `Judging` that change which documents are judged, or how many are looked at.
+#: Names of options of `Judging` that change which documents are judged, or how many are looked at.
 NOT_FOR_HOLES = ("queries", "judged_only", "unretrieved", "depth", "overlap")
 
 
@@ -59,13 +59,13 @@ class Hole:
 
     run: str
     unjudged: int  # documents in its first k, over all queries
-    judged: float  # the share of its first k that is judged
+    judged: float  # the share of its first k that is judged; 1 if it has none
     unique: int  # judged documents that no other run has in the pool
     unique_relevant: int  # of these, relevant ones
     mean: float  # of the measure
     left_out: float  # with the judgments that there would be without this run
     place: int  # in the order by the mean, 1 the best; tied runs share the best place
-    place_left_out: int
+    place_left_out: int  # the same with those judgments
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -84,7 +84,7 @@ class Holes(Shown):
     runs: Sequence[Hole]
     measure: str
     n_queries: int
-    tau: float | None  # Kendall's, of the order of the runs with that of each left out in turn
+    tau: float | None  # Kendall's, of all means with those left out; None of two runs
     settings: HolesSettings
     recipe: Mapping[str, Any]
     notes: tuple[Note, ...] = ()
@@ -113,7 +113,7 @@ class Holes(Shown):
         }
 
     def tables(self) -> list[Table]:
-        """Return a row for each run."""
+        """Return a table with a row for each run."""
         k, depth = self.settings.k, self.settings.pool_depth
         columns = [
             Column("run", lambda hole: hole.run),
@@ -187,6 +187,9 @@ def holes(
         MeasureError: several measures, or a measure that is no mean over the queries.
         OptionError: an option with an impossible value; judgments in groups.
 
+    Warns:
+        CranfieldWarning: where `evaluate` does, before anything is left out.
+
     >>> found = holes("demo/qrels.txt", ["demo/bm25.run", "demo/tfidf.run"], "AP")
     >>> [(one.run, one.place, one.unique_relevant > 0) for one in found.runs]
     [('bm25', 1, True), ('tfidf', 2, True)]
@@ -224,7 +227,7 @@ def holes(
     tau = None
     if len(holes_of_runs) > 2:
         tau = kendall(
-            [run.mean for run in holes_of_runs], [run.left_out for run in holes_of_runs]
+            [hole.mean for hole in holes_of_runs], [hole.left_out for hole in holes_of_runs]
         ).tau_b
     recipe = {"cranfield": __version__, "runs": list(run_of_name), **judging.changed_options()}
     return Holes(

@@ -1,4 +1,4 @@
-"""`cranfield holes QRELS RUN...`."""
+"""`cranfield holes QRELS RUN...`: shows what the judgments lack for each run."""
 
 from typing import Any
 

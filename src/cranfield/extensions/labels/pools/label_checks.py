@@ -1,4 +1,4 @@
-"""Checks labels against the documents that were to be labelled, and turns labels into grades."""
+"""Label checks, for `collect`: labels beside what was to be labelled, and as grades."""
 
 import math
 from collections import Counter
@@ -37,7 +37,7 @@ class GradedLabel(NamedTuple):
 def list_requests(labels: Sequence[Label], pool: Any) -> dict[QueryDoc, Label]:
     """Return {(query, document): request} of the pool, or else of all documents of `labels`.
 
-    A request with a label was not drawn, and needs none.
+    A request with a label was not drawn, and needs none. Raises InputError for a pool with labels.
     """
     if pool is None:
         requests = {(label.query, label.doc): label._replace(label=None) for label in labels}
@@ -90,7 +90,11 @@ def check_drawing(labels: Iterable[Label]) -> None:
 def grade_labels(
     labels: Sequence[Label], requests: Mapping[QueryDoc, Label], settings: CollectSettings
 ) -> tuple[list[GradedLabel], list[Note]]:
-    """Return the labels that count with their grades, and notes on labels that do not count."""
+    """Return the labels that count with their grades, and notes on labels, or words, that do not.
+
+    Raises InputError for a label that cannot be used, unless `errors` is "skip", and OptionError
+    for an assessor who gave no label.
+    """
     graded_labels: list[GradedLabel] = []
     left_out: Counter[str] = Counter()
     examples_of_reason: dict[str, list[str]] = {}

@@ -1,7 +1,7 @@
-"""Move-to-front: which document to judge next, learned from the judgments so far.
+"""Move-to-front, for `pool`: which document to judge next, learned from the judgments so far.
 
 Each query is on its own. A run goes on while its documents are relevant; one that is not puts the
-run behind the others.
+run behind those with no more misses.
 """
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence

@@ -114,7 +114,7 @@ class PoolSettings(Options):
 
     @property
     def depth(self) -> int:
-        """How many documents of each run are in the pool."""
+        """How many documents of each run, or of the fused runs, are in the pool."""
         return self.k if self.shares is None else max(self.shares)
 
     @property
@@ -124,7 +124,7 @@ class PoolSettings(Options):
 
 
 def read_grades(grades: Any) -> dict[str, float]:
-    """Read the grades of labels that are words, from {word: grade} or "no=0,yes=1"."""
+    """Read grades of words, from {word: grade} or "no=0,yes=1"; ValueError for what is neither."""
     expected = "grades of labels, as in 'not relevant=0,relevant=1' or {'no': 0, 'yes': 1}"
     if isinstance(grades, str):  # a word may hold commas: a comma behind a number ends its grade
         parts = [part.rpartition("=") for part in re.split(r"(?<=\d)\s*,", grades)]

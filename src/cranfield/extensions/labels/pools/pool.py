@@ -32,7 +32,7 @@ from cranfield.scoring.arguments import Reading, arrange_arguments
 from cranfield.scoring.evaluate import score_runs
 from cranfield.version import __version__
 
-# Options of `Judging` that do not change which documents are at the top of a run.
+# Options of `Judging` on what is scored, not on how a run is ranked.
 NOT_FOR_POOL = ("queries", "judged_only", "unretrieved", "depth", "overlap")
 
 
@@ -81,7 +81,7 @@ def pool(
         A Pool: its rows are the file to be labelled.
 
     Raises:
-        InputError: nothing is pooled, or what `evaluate` refuses.
+        InputError: nothing is pooled, "decide" without two runs, or what `evaluate` refuses.
         OptionError: an option with an impossible value, or without effect.
 
     >>> runs = [{"q1": ["d1", "d2", "d3"]}, {"q1": ["d2", "d4", "d1"]}]
@@ -140,7 +140,7 @@ def _refuse_empty(rows: Sequence[Any], settings: PoolSettings) -> None:
 def _draw_pool(
     judgments: Qrels, runs: Mapping[str, Run], settings: PoolSettings, judging: Judging
 ) -> Pool:
-    """Return a pool of all documents by depth, or of a part of them drawn by chance."""
+    """Return a pool by depth: all documents, a part drawn by chance, or, with strata, both."""
     source_runs = _choose_runs(runs, settings.by, judging)
     run_judging = judging if source_runs is runs else Judging(ties=judging.ties)
     best_ranks = _find_best_ranks(judgments, source_runs, settings, run_judging)
@@ -215,7 +215,10 @@ _FUSION_OPTIONS = ("order", "ties", "duplicates")
 def _find_best_ranks(
     judgments: Qrels, runs: Mapping[str, Run], settings: PoolSettings, judging: Judging
 ) -> dict[str, dict[str, int]]:
-    """Return {query: {document: its best rank in any run}}."""
+    """Return {query: {document: its best rank in any run}}, down to the depth of the settings.
+
+    With `unjudged`, documents that are judged are left out.
+    """
     best_ranks: dict[str, dict[str, int]] = {}
     for query, lists in _list_top_documents(judgments, runs, settings.depth, judging).items():
         rank_of_doc = best_ranks[query] = {}
@@ -239,7 +242,7 @@ def _list_top_documents(
         rankings = run.read_rankings(query_ids, judging)
         tops = [rankings[query].select_query(query).docs[:depth] for query in query_ids]
         if not any(tops):
-            score_runs(judgments, {run.name: run}, [parse("P@1")], judging)  # raises what is wrong
+            score_runs(judgments, {run.name: run}, [parse("P@1")], judging)  # may say what is wrong
             raise InputError(f"the run {run.name!r:.80} has no document", source=run.source)
         for query, top in zip(query_ids, tops, strict=True):
             top_documents[query].append(top)
@@ -249,23 +252,23 @@ def _list_top_documents(
 def _order_unjudged(
     judgments: Qrels, runs: Mapping[str, Run], settings: PoolSettings, judging: Judging
 ) -> Pool:
-    """Return a pool of unjudged documents in the order in which to judge them."""
+    """Return a pool of the first unjudged documents in the order in which to judge them."""
     recipe_of_method: dict[str, Any] = {}
     if settings.by == "decide":
         documents, measure, notes = _order_deciding(judgments, runs, settings, judging)
-        unjudged = Counter(query for query, _ in documents)
+        n_unjudged = Counter(query for query, _ in documents)
         recipe_of_method = {"measure": measure}
     else:
-        documents, unjudged, notes = _order_by_move_to_front(judgments, runs, settings, judging)
+        documents, n_unjudged, notes = _order_by_move_to_front(judgments, runs, settings, judging)
     first_documents = documents[: settings.n]
-    if settings.n is not None and settings.n > unjudged.total():
-        notes.append(_all_drawn_note(unjudged.total(), "documents"))
+    if settings.n is not None and settings.n > n_unjudged.total():
+        notes.append(_all_drawn_note(n_unjudged.total(), "documents"))
     return Pool(
         [query for query, _ in first_documents],
         [doc for _, doc in first_documents],
         settings,
-        len(unjudged),
-        unjudged.total(),
+        len(n_unjudged),
+        n_unjudged.total(),
         {
             "cranfield": __version__,
             "runs": list(runs),
@@ -323,7 +326,7 @@ def _order_deciding(
 def _order_by_move_to_front(
     judgments: Qrels, runs: Mapping[str, Run], settings: PoolSettings, judging: Judging
 ) -> tuple[_QueryDocs, Counter[str], list[Note]]:
-    """Return the first unjudged documents by move-to-front, their number by query, and notes."""
+    """Return the first documents by move-to-front, {query: number of all unjudged}, and notes."""
     if judgments.groups is not None:
         raise OptionError(f"by={settings.by!r} learns from documents' grades, not from groups")
     run_of_name = {name: runs[name] for name in sorted(runs, key=encode)}
@@ -368,7 +371,7 @@ def _all_drawn_note(n: int, unit_plural: str) -> Note:
 
 
 def _list_notes(settings: PoolSettings, n_pooled: int, n_queries: int, n_judged: int) -> list[Note]:
-    """Return notes on what to do with the rows, and on what they are not enough for."""
+    """Return notes on queries without rows, what to do with rows, what they do not suffice for."""
     notes = []
     draws_queries = settings.by == "chance" and settings.draw == "queries"
     if draws_queries and n_queries < n_judged and not settings.unjudged:

@@ -1,4 +1,4 @@
-"""`cranfield pool QRELS RUN...`."""
+"""`cranfield pool QRELS RUN...`: lists what people should label."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -22,7 +22,7 @@ from cranfield.render.shown import FORMS, ROW_FORMS
 
 
 def refuse_unreadable_forms(form: Format, forms: Mapping[str, str] = FORMS) -> None:
-    """Raise OptionError for a form of output whose labels cannot be read as judgments."""
+    """Raise OptionError for an output of `forms`, {name: suffix}, not to be read as judgments."""
     if form.formulas == "quoted":
         raise OptionError(
             "--formulas quoted changes ids, and the labels are to be read back: leave it out"

@@ -26,9 +26,10 @@ class Pool(Shown):
     `to_csv()`, or the command's `-o labels.csv`, is the file for labelling: fill in the column
     `relevance`, and read it as judgments. `probability` is that of a document to be drawn,
     `query_probability` that of its query, `stratum` its part of the pool; without chance there is
-    none. The rows of a query are in an order by chance, which hides what is ranked high, or, with
-    decide and move-to-front, in the order in which to judge. `to_label_studio()` and `to_argilla()`
-    are the documents as JSON for these tools; `collect` reads what comes back.
+    none. The rows to label come first. Those of a query are in an order by chance, which hides what
+    is ranked high, or, with decide and move-to-front, all are in the order in which to judge.
+    `to_label_studio()` and `to_argilla()` are those to label as JSON for these tools; `collect`
+    reads what comes back.
 
     >>> from cranfield import pool
     >>> runs = {"a": {"q1": ["d1", "d2"], "q2": ["d3"]}, "b": {"q1": ["d2", "d4"], "q2": ["d3"]}}
@@ -47,11 +48,11 @@ class Pool(Shown):
     doc_ids: Sequence[str]
     settings: PoolSettings
     n_queries: int  # with a pooled document
-    n_pooled: int  # documents
-    recipe: Mapping[str, Any]
+    n_pooled: int  # documents; with an order of judging, unjudged ones
+    recipe: Mapping[str, Any]  # version, names of the runs, options of `Judging`
     notes: tuple[Note, ...] = ()
     drawing: Mapping[Role, Sequence[float]] = field(default_factory=dict)  # how each row was drawn
-    grades: Sequence[int | None] | None = None  # of each row: a grade, None (to label) or NOT_DRAWN
+    grades: Sequence[int | None] | None = None  # of each row: None (to label) or NOT_DRAWN
     texts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # {column: {id: text}}
 
     @property
@@ -132,7 +133,7 @@ class Pool(Shown):
             first_rank = last_rank + 1
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the rows, and the settings that draw them again."""
+        """Return the rows, their counts and notes, and the settings that draw them again."""
         return {
             "settings": vars(self.settings),
             "recipe": dict(self.recipe),

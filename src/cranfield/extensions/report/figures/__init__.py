@@ -2,6 +2,8 @@
 
 A function for each picture returns a `Figure`: its `points` are numbers, for any tool to draw; with
 the extra `plot` it is drawn by Altair, without a browser, as SVG, PNG, PDF or Vega-Lite.
+
+Not here: what the report's page draws itself.
 """
 
 from cranfield.extensions.report.figures.boxes import spread

@@ -1,4 +1,4 @@
-"""How each system's scores are spread over the queries."""
+"""The picture of how each system's scores are spread over the queries."""
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from cranfield.render.typed_names import as_typed
 _QUANTILES = {"least": 0.0, "q05": 0.05, "q25": 0.25, "median": 0.5, "q75": 0.75, "q95": 0.95}
 _QUANTILES |= {"greatest": 1.0}
 _MAX_DOTS = 6_000  # of all systems
-_MAX_QUERIES = 300
+_MAX_QUERIES = 300  # up to which there is room for dots
 
 
 def spread(
@@ -50,6 +50,7 @@ def spread(
         queries' ids.
 
     Raises:
+        InputError: not what `compare` returns.
         MeasureError: a measure that was not compared.
         LibraryError: when it is drawn, if Altair or vl-convert is not installed.
 
@@ -134,6 +135,6 @@ def _draw_boxes(comparison: Comparison, result: Result, points: Points) -> Draw:
 
 
 def _score_scale(comparison: Comparison, result: Result) -> dict[str, object]:
-    """Return the scale of the scores: as far as the measure goes, if that is known."""
+    """Return the scale of the scores, to round numbers unless the measure's limits are known."""
     low, high = possible_range(find_measure(comparison, result.measure))
     return {"zero": False, "nice": not np.isfinite(low + high)}

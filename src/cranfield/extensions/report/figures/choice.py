@@ -26,7 +26,7 @@ PAIR_FIELDS = (
 
 
 def check_comparison(comparison: object, figure: str) -> Comparison:
-    """Return the comparison; raise InputError for anything but a Comparison."""
+    """Return the comparison; raise InputError, with the figure's name, for what is none."""
     if not isinstance(comparison, Comparison):
         raise InputError(
             f"{figure}: expected what compare() returns, not a {type(comparison).__name__}",
@@ -55,7 +55,7 @@ def find_measure(comparison: Comparison, name: str) -> Measure | None:
 
 
 def find_source(comparison: Comparison, subject: str) -> EvaluatedRuns:
-    """Return the judgments and runs; raise InputError for precomputed scores."""
+    """Return the judgments and runs; InputError, on `subject`, for scores or means of runs."""
     source = comparison.aligned.evaluated_runs
     if "groups" in comparison.aligned.recipe:
         raise InputError(
@@ -78,7 +78,7 @@ def list_doubts(comparison: Comparison, *results: Result) -> tuple[Note, ...]:
 
 
 def find_system(comparison: Comparison, name: str, option: str = "system") -> str:
-    """Return the system with a name, or from a run's file; raise OptionError without one."""
+    """Return the system with a name, or from a run's file; else raise OptionError on `option`."""
     names, source = comparison.aligned.system_names, comparison.aligned.evaluated_runs
     if name in names:
         return name
@@ -152,7 +152,8 @@ def choose_two(
 ) -> tuple[str, str]:
     """Return two systems: the best system and the baseline, unless others are named.
 
-    Without a baseline, or if the baseline is the best system, the best two.
+    Without a baseline, or if the baseline is the best system, the best two. Beside one that is
+    named: the default, or the best of the rest if these are the same.
     """
     if len(result.systems) < 2:
         raise InputError("this picture compares two systems, and there is only one")
@@ -188,7 +189,10 @@ def find_pair(comparison: Comparison, result: Result, system: str, other: str) -
 def select_best(
     best_first: Sequence[str], n_most: int, required_names: Iterable[str | None] = ()
 ) -> tuple[list[str], list[str]]:
-    """Return `n_most` systems, the best and the required ones, and a sentence on the others."""
+    """Return the best systems, `n_most` with the required ones, and a sentence if others are left.
+
+    If more than `n_most` are required, all of these are returned.
+    """
     if len(best_first) <= n_most:
         return [*best_first], []
     required_systems = {system for system in required_names if system in best_first}

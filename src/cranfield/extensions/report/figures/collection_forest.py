@@ -1,4 +1,4 @@
-"""Differences from the baseline with their intervals, a row for each collection."""
+"""The picture of differences from the baseline with their intervals, by collection."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -119,7 +119,7 @@ def _find_measure_index(comparison: CollectionComparison, measure: str | Measure
 
 
 def _choose_compared(averages: MacroResult, systems: Iterable[str] | None) -> list[str]:
-    """Return the systems to draw."""
+    """Return the systems to draw; raise OptionError for an unknown one or too many."""
     candidates = [
         system.name
         for system in averages.ranked_systems
@@ -148,9 +148,10 @@ def _draw_collections(
         names = shorten_names(chosen_systems, style)
         collections = list(dict.fromkeys(point["collection"] for point in points))
         label_of_name = shorten_names([name or "average" for name in collections], style)
-        queries = {point["collection"]: point["queries"] for point in points}
+        query_counts = {point["collection"]: point["queries"] for point in points}
         labels = {
-            name: f"{label_of_name[name or 'average']} ({queries[name]:,})" for name in collections
+            name: f"{label_of_name[name or 'average']} ({query_counts[name]:,})"
+            for name in collections
         }
         rows = [
             {

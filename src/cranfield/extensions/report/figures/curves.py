@@ -1,4 +1,4 @@
-"""Means along a curve: a measure by its cutoff, and precision by recall."""
+"""Pictures of means along a curve: a measure by its cutoff, and precision by recall."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -82,9 +82,9 @@ def by_cutoff(
         Figure; a point for each system and cutoff has "system", "cutoff", "mean", "low", "high".
 
     Raises:
-        InputError: precomputed scores, which come without rankings.
-        MeasureError: a measure that does not exist, or that has no cutoff.
-        OptionError: cutoffs that are not ranks; an unknown system.
+        InputError: precomputed scores, which come without rankings; means of several runs.
+        MeasureError: a measure that does not exist, or that has no cutoff at a rank.
+        OptionError: cutoffs that are not ranks; an unknown system; too many of either.
 
     >>> from cranfield import compare
     >>> judgments, run = {"q1": {"a": 1}, "q2": {"a": 1}}, {"q1": ["b", "a"], "q2": ["a"]}
@@ -127,7 +127,7 @@ def by_cutoff(
 def _find_measure_result(
     comparison: Comparison, measure: str | Measure | None
 ) -> tuple[Result, Measure]:
-    """Return a measure, and the result by which systems are ordered: its own, if it has one."""
+    """Return the result that orders the systems, a measure's own if it has any, and the measure."""
     names = comparison.aligned.measures
     if measure is None or str(measure) in names:
         result = find_result(comparison, measure)
@@ -194,8 +194,8 @@ def _draw_mean_curve(
     ]
     lowest_grade = measure.parameters["rel"]
     grade_text = "" if lowest_grade == 1 else f" (grade {format_shortest(lowest_grade)} or more)"
-    domain: dict[str, Any] = {"scale": {"domain": [0, 1]}, "axis": {"tickCount": 6}}
-    x = number_channel("recall", title=f"recall{grade_text}", **domain)
+    share_axis: dict[str, Any] = {"scale": {"domain": [0, 1]}, "axis": {"tickCount": 6}}
+    x = number_channel("recall", title=f"recall{grade_text}", **share_axis)
     y = number_channel("precision", title="interpolated precision", axis=SHARE_AXIS)
     queries_text = format_query_count(len(comparison.aligned.query_ids))
     interval = interval_name(comparison.settings)
@@ -229,7 +229,10 @@ def _mean_points(
     x_values: Sequence[float],
     scores: Floats,
 ) -> list[dict[str, Any]]:
-    """Return a point for each system's mean at each of `x_values`, which `x_field` names."""
+    """Return a point for each system's mean at each of `x_values`, which `x_field` names.
+
+    `scores` are (n_x_values, n_queries, n_systems).
+    """
     alpha, units = comparison.settings.alpha, comparison.aligned.units
     intervals = [mean_intervals(measure, system_scores, alpha, units) for system_scores in scores]
     return [
@@ -240,7 +243,7 @@ def _mean_points(
 
 
 def _check_cutoffs(cutoffs: Iterable[int]) -> list[int]:
-    """Return the cutoffs in their order, each once."""
+    """Return the cutoffs in rising order, each once; raise OptionError for what is no rank."""
     cutoff_list = [cutoffs] if isinstance(cutoffs, int | str) else cutoffs
     ranks = sorted(
         {check_option("cutoffs", cutoff, whole_check(1, _MAX_RANK)) for cutoff in cutoff_list}
@@ -290,10 +293,11 @@ def precision_recall(
         Points of one query have "recall", "precision" and "curve"; points of documents "rank", too.
 
     Raises:
-        InputError: a query that is not judged, has no relevant document, or none in the run; a
-            Comparison of precomputed scores, which come without rankings.
+        InputError: a query that is not judged, has no relevant document, or none in the run; no
+            query; judgments in groups; a Comparison of precomputed scores, which come without
+            rankings, or of means of several runs.
         MeasureError: `ties="expected"`, which interpolated precision has no formula for.
-        OptionError: an option with an unknown value.
+        OptionError: an option with an unknown value, or one that does not apply.
         LibraryError: when it is drawn, if Altair or vl-convert is not installed.
 
     >>> figure = precision_recall({"q1": {"a": 1, "b": 1}}, {"q1": ["a", "x", "b"]}, "q1")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 SUFFIXES = (".svg", ".png", ".pdf", ".json")
 
 _LIBRARIES = ("altair", "vl_convert")
-_LARGEST_SCALE = 10
+_LARGEST_SCALE = 10  # of a PNG
 
 Points = Sequence[Mapping[str, Any]]  # a dict for each point
 Draw = Callable[[Style], Drawing]
@@ -32,7 +32,7 @@ class Figure:
 
     `notes` are the errors and warnings on these numbers, whose codes the picture names.
 
-    `points` need no extra; `chart` and what is made from it need the extra `plot`. A notebook
+    `points` need no extra; `chart`, `caption` and all files need the extra `plot`. A notebook
     shows a figure as SVG.
 
     >>> from cranfield.figures import reciprocal_rank
@@ -58,7 +58,7 @@ class Figure:
 
     @property
     def caption(self) -> str:
-        """What the picture shows, in sentences: its title, how to read it, what is left out."""
+        """What the picture shows: its title, how to read it, what is left out, warnings' codes."""
         return " ".join(f"{sentence.rstrip('.')}." for sentence in self._sentences)
 
     @property

@@ -76,6 +76,7 @@ def leaderboard(
         "probability_worse". What does not exist is None.
 
     Raises:
+        InputError: not what `compare` returns.
         MeasureError: a measure that was not compared.
         LibraryError: when it is drawn, if Altair or vl-convert is not installed.
 
@@ -205,7 +206,7 @@ def by_slice(
         except "place", "judged" and "little_judged". What does not exist is None.
 
     Raises:
-        InputError: there are no slices.
+        InputError: not what `compare` returns, or without slices.
         MeasureError: a measure that was not compared.
         OptionError: an unknown system, or too many.
 
@@ -263,8 +264,8 @@ def _draw_slices(
 
     def draw(style: Style) -> Drawing:
         names = shorten_names(chosen_systems, style)
-        max_slices = max(2, 2 * style.rows // (1 + len(chosen_systems)))
-        largest_results = sorted(results, key=lambda result: -len(result.query_ids))[:max_slices]
+        max_results = max(2, 2 * style.rows // (1 + len(chosen_systems)))
+        largest_results = sorted(results, key=lambda result: -len(result.query_ids))[:max_results]
         drawn_results = [result for result in results if result in largest_results]
         n_left = len(results) - len(drawn_results)
         text = f"The {len(drawn_results) - 1} largest of {len(results) - 1} slices are drawn"
@@ -302,7 +303,7 @@ def draw_intervals(
     names: Sequence[str],
     style: Style,
 ) -> Drawing:
-    """Return points with intervals, in labelled rows: a colour and shape for each system."""
+    """Return points with intervals, in rows labelled by `field`: a colour and shape by system."""
     y = row_axis(field, labels, scale={"paddingInner": 0.35, "paddingOuter": 0.1})
     base = make_chart(rows, x=x, y=y, yOffset=word_channel("system", sort=names))
     colour = series_channel("system", names, choose_colours(names), style)

@@ -1,4 +1,4 @@
-"""The pieces of charts: rows of data, axes, lines and points, their colours and shapes."""
+"""Pieces of charts, for all pictures: data, axes, lines and points, their colours and shapes."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
@@ -22,20 +22,20 @@ if TYPE_CHECKING:
 Rows = Sequence[Mapping[str, Any]]  # a dict for each point
 Channel = dict[str, Any]  # what an axis, a colour or a shape shows, in Vega-Lite
 
-_MAX_TICKS = 10
+_MAX_TICKS = 10  # on an axis of counts
 _DASHED_WIDTH = 1.2  # of the lines that DASHES are made for
 _MIDDLE_LUMINANCE = 0.2  # luminance: on darker colours, white letters are clearer
 SHARE_AXIS = {"tickCount": 5, "labelFlush": False}  # the axis of numbers from 0 to 1: few lines
 
 
 def shorten_names(names: Iterable[str], style: Style) -> dict[str, str]:
-    """Return each name as a picture shows it: escaped, cut in its middle, and unique."""
+    """Return {name: its text in a picture}: escaped, cut in its middle, and unique."""
     make_unique = make_unique_namer()
     return {name: make_unique(shorten_name(name, style.letters)) for name in names}
 
 
 def shorten_name(name: str, max_letters: int) -> str:
-    r"""Return a name escaped, cut in its middle where it is too long: names differ at their ends.
+    r"""Return a name escaped, cut in its middle where it is too long; "(no name)" for none.
 
     >>> shorten_name("a-very-long-name", 9), shorten_name("a\n", 9)
     ('a-ve…name', 'a\\n')
@@ -119,7 +119,7 @@ def contrasting_ink(colour: str) -> str:
 
 
 def rank_axis(title: str, depth: int, max_ticks: int = 20) -> Channel:
-    """Return the axis of ranks, with a tick at each rank that has room."""
+    """Return the axis of `depth` ranks, with ticks at all, or at rank 1 and each fifth or tenth."""
     step = next(step for step in (1, 5, 10) if depth <= max_ticks * step)
     ticks = sorted({1, *range(step, depth + 1, step)})
     scale = {"domain": [0.5, depth + 0.5], "nice": False, "zero": False}

@@ -33,11 +33,11 @@ from cranfield.measures import Measure
 from cranfield.options import check_option, whole_check
 from cranfield.render.numbers import format_query_count, format_share
 
-DEPTH = 20
-_MAX_DEPTH = 100
+DEPTH = 20  # ranks of `judged_by_rank`, by default
+_MAX_DEPTH = 100  # ranks
 _MAX_NUMBERED_SYSTEMS = 12  # systems, up to which cells have room for a number
 _MAX_NUMBERED_RANKS = 20  # ranks, up to which cells have room for a number
-# The colour where all are judged; how pale where none are.
+# The colour where all are judged; how pale where none are; the power of the share between.
 _JUDGED_COLOUR, _PALEST_SHARE, _COLOUR_POWER = "#1d4568", 0.06, 1.5
 
 
@@ -59,7 +59,7 @@ def pair_matrix(
         `leaderboard` has for a system and the baseline. What does not exist is None.
 
     Raises:
-        InputError: there is one system.
+        InputError: not what `compare` returns, or one system.
         MeasureError: a measure that was not compared.
 
     >>> from cranfield import compare
@@ -138,7 +138,7 @@ def _draw_matrix(result: Result) -> Draw:
 
 
 def _label_angle(names: Sequence[str], cell_width: float, style: Style) -> int:
-    """Return the angle of names above columns of a width: upright if a name would be cut off."""
+    """Return the angle of names above columns: upright if they would be cut off or overlap."""
     ends = (
         0.4 * style.size * len(name) - cell_width * (len(names) - i - 0.5)
         for i, name in enumerate(names)
@@ -177,7 +177,8 @@ def judged_by_rank(found: Comparison, depth: int = DEPTH, *, style: StyleName = 
         "retrieved" (how many queries have a document there).
 
     Raises:
-        InputError: precomputed scores; judgments that do not say what else was judged.
+        InputError: precomputed scores; means of several runs; judgments that do not say what else
+            was judged.
         OptionError: a depth out of range.
 
     >>> from cranfield import compare

@@ -27,7 +27,7 @@ def axis_title(result: Result) -> str:
 
 
 def describe_means(result: Result, settings: Settings, queries: str | None = None) -> str:
-    """Return in words what each mean is computed from, and its interval."""
+    """Return in words what each mean is computed from, `queries` or a number, and its interval."""
     mean = "geometric mean" if result.by_ratio else "mean"
     sentence = f"The {mean} of {queries or format_query_count(len(result.query_ids))}"
     if all(system.low is None for system in result.systems):

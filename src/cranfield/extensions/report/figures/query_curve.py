@@ -1,4 +1,4 @@
-"""One query's precision against its recall, down the ranking of a run."""
+"""The picture of one query's precision against its recall, for `precision_recall`."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, cast

@@ -1,4 +1,4 @@
-"""Scores by how many relevant documents a query has."""
+"""The picture of scores by how many relevant documents a query has; these, for the report."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -34,7 +34,7 @@ from cranfield.render.typed_names import as_typed
 
 _MAX_DOTS = 600  # of both systems, drawn with the means
 _MAX_GROUPS = 6  # of queries with about as many relevant documents
-_MIN_GROUP_QUERIES = 5  # queries of a group
+_MIN_GROUP_QUERIES = 5  # queries of a group, on average, where there are several
 
 
 def by_relevant(
@@ -53,17 +53,19 @@ def by_relevant(
     Args:
         found: what `compare` returns of judgments and runs.
         measure: a measure that was compared. [default: the first]
-        system: one of the systems. [default: the best]
-        other: another system. [default: the baseline; if it is the best, or missing, the next best]
+        system: one of the systems. [default: the best that is not `other`]
+        other: another system. [default: the baseline; if it is `system` or missing, the best other]
         style: "screen", "paper" (a column of a two-column paper) or "slides".
 
     Returns:
         Figure; a point for each query and system has "query_id", "relevant" (how many
-        documents have at least the lowest grade that the measure counts as relevant, by default 1),
+        documents have at least the lowest grade that the measure counts as relevant, by default 1,
+        or any grade above 0 if grades are fractions),
         "system" and "score".
 
     Raises:
-        InputError: precomputed scores, which come without judgments; one system.
+        InputError: precomputed scores, which come without judgments; means of several runs; one
+            system.
         MeasureError: a measure that was not compared.
         OptionError: an unknown system.
 
@@ -86,21 +88,21 @@ def by_relevant(
         )
         for name, score in zip((two.system, two.other), scores, strict=True)
     ]
-    level = "" if rel in (1, SMALLEST_POSITIVE) else f" (grade {format_shortest(rel)} or more)"
+    grade_text = "" if rel in (1, SMALLEST_POSITIVE) else f" (grade {format_shortest(rel)} or more)"
     return Figure(
         points,
         f"{as_typed(two.result.measure)} by the number of relevant documents",
         f"{format_name(two.system)} and {format_name(two.other)}",
-        _draw_relevant(two, points, counts, level),
+        _draw_relevant(two, points, counts, grade_text),
         style,
         list_doubts(two.comparison),
     )
 
 
 def lowest_relevant_grade(source: EvaluatedRuns, measure: Measure | None) -> float:
-    """Return the lowest grade that a measure counts as relevant: 1 if it states none.
+    """Return the lowest grade that a measure counts as relevant.
 
-    Where grades are fractions, all grades above 0 are relevant.
+    If it states none, this is 1, or, where grades are fractions, the smallest number above 0.
     """
     rel = None if measure is None else read_stated_rel(measure)
     if rel is None:
@@ -116,11 +118,11 @@ def count_relevant(comparison: Comparison, source: EvaluatedRuns, rel: float) ->
     return counts
 
 
-def _draw_relevant(two: TwoSystems, points: Points, counts: Ints, level: str) -> Draw:
+def _draw_relevant(two: TwoSystems, points: Points, counts: Ints, grade_text: str) -> Draw:
     def draw(style: Style) -> Drawing:
         names = shorten_names((two.system, two.other), style)
         count_range = int(counts.min()), int(counts.max())
-        x = count_axis("relevant", f"relevant documents{level}", *count_range)
+        x = count_axis("relevant", f"relevant documents{grade_text}", *count_range)
         y = number_channel("score", title=axis_title(two.result), scale={"zero": False})
         labels = [*names.values()]
         colour = series_channel("system", labels, (A, B), style)
@@ -151,7 +153,7 @@ def _draw_relevant(two: TwoSystems, points: Points, counts: Ints, level: str) ->
 
 
 def _group_means(two: TwoSystems, counts: Ints, names: dict[str, str]) -> Iterator[dict[str, Any]]:
-    """Yield the mean of each group of queries with about as many relevant documents."""
+    """Yield each system's mean on each group of queries with about as many relevant documents."""
     n = max(1, min(_MAX_GROUPS, len(counts) // _MIN_GROUP_QUERIES))
     edges = np.unique(np.quantile(counts, np.linspace(0, 1, n + 1)[1:-1], method="lower"))
     group = np.searchsorted(edges, counts)  # a count is in one group, however many queries have it

@@ -1,4 +1,4 @@
-"""The runs of a comparison, judged once more: with other cutoffs, by other measures."""
+"""The runs of a comparison, judged once more for a picture: with other cutoffs or measures."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,8 +17,9 @@ class RunStatistics:
     """Scores and counts of a comparison's runs, judged once more.
 
     `scores` (n_measures, n_queries, n_systems) are the scores of some measures. `n_judged` is the
-    number of documents at each rank, 1, 2, ..., that are judged, `n_retrieved` the number of
-    queries that have the rank: both (depth, n_systems), empty without a depth.
+    number of documents at each rank, 1, 2, ..., that are judged (expected, for expected ties),
+    `n_retrieved` the number of queries that have the rank: both (depth, n_systems), empty without
+    a depth.
     """
 
     scores: Floats

@@ -13,21 +13,22 @@ if TYPE_CHECKING:
 StyleName = Literal["screen", "paper", "slides"]
 STYLES: tuple[StyleName, ...] = get_args(StyleName)
 
-INK, INK2 = "#171b20", "#565f69"
-LINE, LINE2 = "#e2e5e9", "#c6ccd3"
+INK, INK2 = "#171b20", "#565f69"  # letters; subtitles, axes and dashed lines
+LINE, LINE2 = "#e2e5e9", "#c6ccd3"  # grids and cells; bands
 A, B, GREY = "#1c62b9", "#b4530a", "#87919b"  # better, worse; others and ties
 # Okabe & Ito's colours, which the colour-blind can distinguish, without the yellow, too light here.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right")
 # Letters of the same widths, so that what fits where it is drawn fits where it is shown.
 _FONT = "Arial, Liberation Sans, Helvetica, sans-serif"
-_MAX_SPACED_ROWS = 20
+_MAX_SPACED_ROWS = 20  # rows, up to which each has its full height
+# Pixels drawn and left out, of each series.
 DASHES = ([1, 0], [6, 2], [2, 2], [8, 2, 2, 2], [4, 4], [1, 3], [10, 3])
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """A picture before it has a style: its layers, the height of its plot, and its sentences."""
+    """A picture before its layers are joined: these, the height of its plot, and its sentences."""
 
     layers: "Sequence[alt.Chart]"
     height: float
@@ -43,7 +44,7 @@ class Style:
     height: int  # of the plot, where rows do not decide it
     size: float  # of letters
     title: float | None  # the size of the title's letters; None: the caption of a paper says it
-    line: float
+    line: float  # its width
     point: float  # its area
     row: float  # the height of a row with a name
     rows: int  # the number of rows that have room
@@ -58,7 +59,10 @@ class Style:
         return n_rows * (self.row if n_rows <= _MAX_SPACED_ROWS else 1.25 * self.size)
 
     def chart(self, drawing: Drawing, *sentences: str) -> "alt.LayerChart":
-        """Put the layers of a drawing together, under a title if the style has one."""
+        """Put the layers of a drawing together, under the sentences if the style has a title.
+
+        The first of the sentences is the title; all are the description for screen readers.
+        """
         import altair as alt
 
         layer_chart = alt.layer(*drawing.layers).properties(
@@ -140,7 +144,7 @@ class Style:
 
 
 def _wrap_lines(text: str, letters: float) -> list[str]:
-    """Return a text in lines of at most `letters` letters, or ten."""
+    """Return a text in lines of at most `letters` letters, or ten if `letters` is less."""
     return wrap(text, max(10, int(letters)), break_on_hyphens=False) or [""]
 
 

@@ -1,4 +1,4 @@
-"""Two systems compared, query by query."""
+"""Pictures of two systems, query by query: their differences, and a scatter plot."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     import altair as alt
 
 _MAX_LINES = 400  # queries side by side
-_MAX_POINTS = 1_500
+_MAX_POINTS = 1_500  # queries, up to which each is a point
 _N_SQUARES = 40  # to a side
 _ID_LETTERS = 80  # of a query's id
 
@@ -80,10 +80,10 @@ class TwoSystems:
         return self.comparison.aligned.measure_scores(self.result.measure)[:, columns]
 
     def list_points(self) -> list[dict[str, Any]]:
-        """Return a point for each query, the largest difference first."""
+        """Return a point for each query, the largest difference, or ratio, first."""
         scores, by_ratio = self.scores, self.result.by_ratio
-        log_scores = to_compared_unit(self.measure, scores)
-        gain = (log_scores[:, 0] - log_scores[:, 1]).tolist()
+        compared_scores = to_compared_unit(self.measure, scores)
+        gain = (compared_scores[:, 0] - compared_scores[:, 1]).tolist()
         points = []
         for i in sorted(range(len(gain)), key=lambda i: -gain[i]):
             score, other_score = scores[i].tolist()
@@ -126,7 +126,7 @@ def choose_two_systems(
     other: str | None,
     measure: str | Measure | None,
 ) -> TwoSystems:
-    """Return the systems and the measure that a picture shows."""
+    """Return the systems and the measure that a picture shows; errors name it as `figure`."""
     result = find_result(check_comparison(comparison, figure), measure)
     return TwoSystems(comparison, result, *choose_two(comparison, result, system, other))
 
@@ -146,8 +146,8 @@ def differences(
 
     Args:
         found: what `compare` returns, of two systems or more.
-        system: one of the systems. [default: the best]
-        other: another system. [default: the baseline; if it is the best, or missing, the next best]
+        system: one of the systems. [default: the best that is not `other`]
+        other: another system. [default: the baseline; if it is `system` or missing, the best other]
         measure: a measure that was compared. [default: the first]
         style: "screen", "paper" (a column of a two-column paper) or "slides".
 
@@ -157,7 +157,7 @@ def differences(
         ordered and drawn; scores below 0.00001 count as 0.00001.
 
     Raises:
-        InputError: there is one system.
+        InputError: not what `compare` returns, or one system.
         MeasureError: a measure that was not compared.
         OptionError: an unknown system.
         LibraryError: when it is drawn, if Altair or vl-convert is not installed.
@@ -256,8 +256,8 @@ def scatter(
 
     Args:
         found: what `compare` returns, of two systems or more.
-        system: one of the systems. [default: the best]
-        other: another system. [default: the baseline; if it is the best, or missing, the next best]
+        system: one of the systems. [default: the best that is not `other`]
+        other: another system. [default: the baseline; if it is `system` or missing, the best other]
         measure: a measure that was compared. [default: the first]
         style: "screen", "paper" (a column of a two-column paper) or "slides".
 
@@ -265,7 +265,7 @@ def scatter(
         Figure; it has the points of `differences`.
 
     Raises:
-        InputError: there is one system.
+        InputError: not what `compare` returns, or one system.
         MeasureError: a measure that was not compared.
         OptionError: an unknown system.
         LibraryError: when it is drawn, if Altair or vl-convert is not installed.
@@ -335,7 +335,7 @@ def _draw_scatter(two: TwoSystems, points: Rows) -> Draw:
 
 
 def _axis_ends(two: TwoSystems, rows: Rows) -> list[float]:
-    """Return where both axes begin and end: at the measure's limits, if they are known."""
+    """Return both axes' ends: the measure's limits if they hold all scores, else the scores'."""
     all_scores = [row[field] for row in rows for field in ("score", "other_score")]
     low, high = possible_range(two.measure)
     if two.result.by_ratio:
@@ -350,7 +350,7 @@ def _axis_ends(two: TwoSystems, rows: Rows) -> list[float]:
 def _draw_squares(
     rows: Rows, ends: Sequence[float], by_ratio: bool, x: Channel, y: Channel
 ) -> "alt.Chart":
-    """Return how many queries there are in each square."""
+    """Return a chart of the squares with queries: their colours say how many."""
     transform: Callable[[Any], Floats]
     transform, inverse = (np.log, np.exp) if by_ratio else (np.asarray, np.asarray)
     low, high = transform(ends).tolist()

@@ -9,6 +9,8 @@ To use it before all other providers, for every measure that cranfield has:
 
     >>> import ir_measures
     >>> ir_measures.DefaultPipeline.providers.insert(0, provider)
+
+`CranfieldProvider(convention="ir_measures")` in its place gives ir_measures' own numbers.
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,6 +22,7 @@ from ir_measures.providers import Evaluator, Provider, register
 
 from cranfield.data.qrels import Qrels
 from cranfield.errors import MeasureError
+from cranfield.extensions.tools.conventions import find_convention
 from cranfield.measures import Measure, parse
 from cranfield.scoring.evaluate import evaluate
 
@@ -32,34 +35,42 @@ class CranfieldProvider(Provider):
     Judgments and runs have the forms that ir_measures takes: dicts, frames, or rows such as `Qrel`
     and `ScoredDoc`. What cranfield refuses (a document that occurs twice, a score that is not a
     number) is an error here, too. Measures of subtopics read them from `Qrel.iteration`; without
-    it, each query has one subtopic.
+    it, each query has one subtopic; as by pyndeval, ties are ranked by ascending id for them. Under
+    a `convention`, "ir_measures" above all, the numbers are that tool's, and measures that it lacks
+    are left to other providers.
     """
 
     NAME = "cranfield"
+
+    def __init__(self, *, convention: str | None = None) -> None:
+        super().__init__()
+        self._convention = convention
 
     def supports(self, measure: Any) -> bool:
         """Tell whether cranfield has the measure; others are left to other providers."""
         measure.validate_params()
         try:
-            _parse_measure(measure)
+            _parse_measure(measure, self._convention)
         except MeasureError:
             return False
         return True
 
     def _evaluator(self, measures: Iterable[Any], qrels: Any) -> Evaluator:
-        return _Evaluator(list(measures), qrels)
+        return _Evaluator(list(measures), qrels, self._convention)
 
 
 class _Evaluator(Evaluator):
     """Scores runs against the same judgments: ir_measures' base class has the rest."""
 
-    def __init__(self, measures: list[Any], qrels: Any) -> None:
+    def __init__(self, measures: list[Any], qrels: Any, convention: str | None) -> None:
+        self._convention = convention
         rows = qrels if hasattr(qrels, "__len__") else list(qrels)  # it is read more than once
-        own_measures = {measure: _parse_measure(measure) for measure in measures}
+        own_measures = {measure: _parse_measure(measure, convention) for measure in measures}
         # {(judged documents only, subtopics): {measure here: measures}}: options of separate calls.
         self._measures_of_call: dict[tuple[bool, bool], dict[Measure, list[Any]]] = {}
         for measure, own_measure in own_measures.items():
-            call_options = measure.params.get("judged_only", False), _takes_subtopics(own_measure)
+            has_subtopics = own_measure.definition.traits.takes_groups is not False
+            call_options = measure.params.get("judged_only", False), has_subtopics
             self._measures_of_call.setdefault(call_options, {}).setdefault(own_measure, []).append(
                 measure
             )
@@ -79,14 +90,17 @@ class _Evaluator(Evaluator):
             return  # the base class adds the values of queries without results
         for (judged_only, has_subtopics), foreign_measures in self._measures_of_call.items():
             qrels = self._qrels_by_subtopics[has_subtopics]
-            scores = evaluate(qrels, rows, [*foreign_measures], judged_only=judged_only)
+            scores = evaluate(
+                qrels,
+                rows,
+                [*foreign_measures],
+                judged_only=judged_only,
+                convention=self._convention,
+                ties="ascending" if has_subtopics else "document",
+            )
             for own_measure, measures in foreign_measures.items():
                 for query, value in scores.per_query(own_measure).items():
                     yield from map(partial(Metric, query, value=value), measures)
-
-
-def _takes_subtopics(measure: Measure) -> bool:
-    return measure.definition.traits.takes_groups is not False
 
 
 def _has_iterations(rows: Any) -> bool:
@@ -95,18 +109,25 @@ def _has_iterations(rows: Any) -> bool:
     return "iteration" in getattr(rows, "columns", getattr(first_row, "_fields", first_row))
 
 
-def _parse_measure(measure: Any) -> Measure:
-    """Return cranfield's measure for a measure of ir_measures; raise MeasureError without one."""
+def _parse_measure(measure: Any, convention: str | None) -> Measure:
+    """Return cranfield's measure for a measure of ir_measures; raise MeasureError without one.
+
+    A convention, if there is one, has to have the measure.
+    """
     if runtime.supports(measure):
         raise MeasureError(f"{measure} is a function: its name does not say what it computes")
     if measure.NAME == "RBP" and "rel" not in measure.params:
         raise MeasureError("RBP without rel is graded in ir_measures; write RBP(rel=1)")
     if measure.NAME == "Accuracy":  # a name with another meaning elsewhere
+        if convention is not None:
+            raise MeasureError("Accuracy leaves out queries in ir_measures: not imitated")
         return parse(str(measure).replace("Accuracy", "AUC"))
     params = {
         name: parameter for name, parameter in measure.params.items() if name != "judged_only"
     }
     own_measure = parse(str(type(measure)(**params)))
+    if convention is not None and find_convention(convention).translate(own_measure) is None:
+        raise MeasureError(f"{measure}: {convention} has no such measure")
     # The providers of ir_measures 0.4.3 compute trec_eval 9.
     return own_measure.with_parameters({"version": 9}) if measure.NAME == "IPrec" else own_measure
 

@@ -1,0 +1,100 @@
+"""Habits: what people type by habit or by guess, and what to type here."""
+
+from collections.abc import Collection, Sequence
+from itertools import pairwise
+
+from cranfield.errors import CranfieldError
+
+_WORST_OPTIONS = "-q --per-query --sort --sort-by --worst --bottom --changes"
+_EXCLUDING_OPTIONS = "--exclude --drop --without --remove --filter --seen --train --exclude-seen"
+_TREC_EVAL_OPTIONS = "-n -N -R -T -Z -D"
+# Options that people type, the option here by which a command answers, and what it answers: that
+# the option here is meant, where the answer is empty. The first that fits is taken.
+HABITS = (
+    ("-q", "--query", ""),
+    ("--rows", "--limit", ""),
+    ("--columns", "--layout", ""),
+    ("--min --minimum --threshold --atleast", "--at-least", ""),
+    ("--doc-map", "--map-docs", ""),
+    ("--collapse", "--map-docs-keep", ""),
+    ("-J --Judged_docs_only", "--judged-only", ""),
+    ("-M --Max_retrieved_per_topic", "--depth", ""),
+    (_EXCLUDING_OPTIONS, "--without", ""),
+    (
+        _EXCLUDING_OPTIONS,
+        "--identical-ids",
+        "`cranfield convert RUN NEW_RUN --run --without FILE` writes a run without the documents "
+        "of a file, such as what users have seen; --identical-ids drop leaves out those whose id "
+        "is the query's.",
+    ),
+    (
+        "-c --complete_rel_info_wanted",
+        "--judged-only",
+        "Leave it out: all queries of the judgments are averaged here, as by trec_eval -c.",
+    ),
+    (_TREC_EVAL_OPTIONS, "--judged-only", "`cranfield trec-eval` takes it."),
+    (
+        "--convention",
+        "--saved",
+        "Save the scores first: cranfield evaluate QRELS RUN... --convention NAME -q -o "
+        "scores.json; then --saved scores.json.",
+    ),
+    (
+        "--queries",
+        "--missing",
+        "Systems are compared over the same queries: --missing drop leaves out those that one of "
+        "them has not answered.",
+    ),
+    (
+        _WORST_OPTIONS,
+        "--changes",
+        "`cranfield explain` with the same files, two of them runs, lists the queries that got "
+        "worse or better, the worst first; so does --changes N here.",
+    ),
+    (
+        _WORST_OPTIONS,
+        "--per-query",
+        "`cranfield explain` with the same files lists the queries of one run, the worst first, or "
+        "of two runs those that changed; -q shows all queries here.",
+    ),
+)
+
+
+def answer_option(option: str, own_options: Collection[str]) -> str | None:
+    """Return the answer to an option that a command with `own_options` lacks, None without."""
+    for options, own_option, answer in HABITS:
+        if option in options.split() and own_option in own_options:
+            return answer or f"Did you mean '{own_option}'?"
+    return None
+
+
+def answer_words(
+    words: Sequence[str], commands: Collection[str], evaluate_options: Collection[str]
+) -> str:
+    """Return what to type for words that begin with no command; "" where that is not known."""
+    import shlex
+
+    from cranfield.formats.url import without_secrets
+
+    options = {word if word.startswith("--") else word[:2] for word in words if word[:1] == "-"}
+    has_measures = all(is_measure(name) for option, name in pairwise(words) if option == "-m")
+    options_of_command = {
+        "evaluate": {*evaluate_options} if has_measures else set(),
+        "trec-eval": {*evaluate_options, "-c", "-J", "-M", *_TREC_EVAL_OPTIONS.split()},
+    }
+    own_commands = [word for word in words if word in commands]
+    own_commands += [name for name, letters in options_of_command.items() if options <= letters]
+    if not own_commands:
+        return ""
+    rest = [without_secrets(word) for word in words if word != own_commands[0]]
+    return f"A command comes first: `{shlex.join(['cranfield', own_commands[0], *rest])}`."
+
+
+def is_measure(name: str) -> bool:
+    """Tell whether a text is the name of a measure, here or in other tools."""
+    from cranfield.measures import parse_all
+
+    try:
+        return bool(parse_all(name))
+    except CranfieldError:
+        return False
