@@ -14,7 +14,7 @@ import pytest
 from helpers.commands import invoke
 from helpers.profile import seeds
 
-from cranfield import InputError, Qrels, Run, check, evaluate, explain
+from cranfield import CranfieldWarning, InputError, Qrels, Run, check, evaluate, explain
 from cranfield.notes import Note
 
 DOCS = {
@@ -267,3 +267,19 @@ def test_ids_that_look_alike_and_differ_are_not_warned_of(scheme: str) -> None:
     for qrels, run in draw_collections(scheme, len(seeds(80))):
         notes = evaluate(qrels, run, "RR").notes
         assert [note.text for note in notes if note.code in codes] == []
+
+
+@pytest.mark.parametrize("affix", ["_(film)", "-red", "/comments"])
+def test_ids_that_a_query_retrieves_with_and_without_an_affix_are_two(affix: str) -> None:
+    """Of 40 queries, 10 miss the judged document, and all retrieve the one with the affix."""
+    docs = [f"doc{i}x" for i in range(40)]
+    run = {
+        f"q{i}": [*docs[i : i + (i % 4 > 0)], f"{doc}{affix}", "other"]
+        for i, doc in enumerate(docs)
+    }
+    qrels = {f"q{i}": {doc: 1} for i, doc in enumerate(docs)}
+    assert not [note.text for note in evaluate(qrels, run, "RR").notes if note.is_grave]
+    one_id_each = {query: [ranking[0], "other"] for query, ranking in run.items()}
+    with pytest.warns(CranfieldWarning, match="10 of 10 relevant documents"):
+        notes = evaluate(qrels, one_id_each, "RR").notes
+    assert "doc-spelling" in {note.code for note in notes}
