@@ -86,11 +86,11 @@ def answer_words(
     lines = [
         [word, *(other for other in rest if other != word)] for word in rest if word in commands
     ]
-    for command, (command_words, known_options) in words_of_command.items():
+    for command, (command_words, command_options) in words_of_command.items():
         options = {
             word if word[:2] == "--" else word[:2] for word in command_words if word[:1] == "-"
         }
-        lines += [[command, *command_words]] if options <= known_options else []
+        lines += [[command, *command_words]] if options <= command_options else []
     return f"A command comes first: `{shlex.join(['cranfield', *lines[0]])}`." if lines else ""
 
 

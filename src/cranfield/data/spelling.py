@@ -297,7 +297,7 @@ def _count_twins(
 ) -> int:
     """Count documents that a query retrieves both judged and, unjudged, under their other id.
 
-    `document_of` returns the short id for a long one, which is that of `side`.
+    `side` has the long ids; `document_of` returns the short id of a long id.
     """
     n = 0
     for _, _, hits, unjudged in sketches:
