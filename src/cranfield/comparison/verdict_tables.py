@@ -73,8 +73,11 @@ def _change_columns(gate: "Gate", verdict_legend: str) -> Iterator[Column]:
     yield Column("system", lambda verdict: verdict.system)
     yield Column("measure", lambda verdict: verdict.measure)
     yield Column("verdict", str, verdict_legend)
+    changed_legend = "changed: queries on which the score differs."
     yield Column(
-        "changed", lambda verdict: f"{verdict.changed:,}", "" if in_clusters else rare_legend
+        "changed",
+        lambda verdict: f"{verdict.changed:,}",
+        changed_legend if in_clusters else f"{changed_legend} {rare_legend}".rstrip(),
     )
     yield Column(
         "clusters",
@@ -174,7 +177,8 @@ def _rules(gate: "Gate") -> tuple[str, str]:
             f"{outside_phrase}.",
         )
     return (
-        f"PASS: lower > {lower_bound}: a loss of the margin is ruled out."
+        f"PASS: lower > {lower_bound}: a loss of the margin is ruled out. Better: lower > "
+        f"{no_difference}."
         f"\nFAIL: upper < {no_difference}, and not PASS: significantly worse. UNDECIDED: neither.",
         f"p: the chance of a result at least as good, if the true {true_quantity} is {lower_bound} "
         "or less.",
@@ -219,9 +223,9 @@ def headline(gate: "Gate", decisions: "Sequence[Verdict | Threshold]") -> list[s
     query_count = format_query_count(worst.n, gate.recipe["n_clusters"])
     reason = worst.reason if isinstance(worst, Threshold) else _describe_difference(gate, worst)
     line = f"{verdict_phrase}: {worst.system}, {worst.measure} {reason}, {query_count}"
-    n_others = len(decisions) - 1
-    if n_others:
-        line += f", and {format_count(n_others, 'more row')}"
+    n_rows_left = len(decisions) - 1
+    if n_rows_left:
+        line += f", and {format_count(n_rows_left, 'more row')} with {outcome}"
     return [line, *([_tell_what_decides(gate, worst)] if outcome == "UNDECIDED" else [])]
 
 
@@ -237,15 +241,16 @@ def _tell_what_decides(gate: "Gate", worst: "Verdict | Threshold") -> str:
     """Return the line that tells what would decide on the worst row, which is undecided."""
     n_needed, measure = worst.queries_needed, worst.measure
     has_margin = not isinstance(worst, Threshold)
-    hint = f" --at-least {measure}=NUMBER needs no baseline." if has_margin else ""
+    hint = f" Another way, --at-least {measure}=NUMBER, needs no baseline." if has_margin else ""
     if n_needed is None:
         return f"No number of queries is known that would decide.{hint}"
     if n_needed <= worst.n:
         return f"The true mean may be near the bound: more queries may not decide.{hint}"
-    condition = f"if {worst.system} is as good as {gate.baseline}"
-    if not has_margin:
-        condition = f"if the true mean is {format_number(worst.mean)}"
-    return f"{n_needed:,} queries would decide with a chance of 80%, {condition}.{hint}"
+    condition = f"as good as {gate.baseline}, {worst.system} passes"
+    if isinstance(worst, Threshold):
+        verb = "passes" if worst.mean >= worst.at_least else "fails"
+        condition = f"with a true mean of {format_number(worst.mean)}, {worst.system} {verb}"
+    return f"{n_needed:,} queries would decide: {condition} with a chance of 80%.{hint}"
 
 
 def _describe_baseline(gate: "Gate") -> str:
