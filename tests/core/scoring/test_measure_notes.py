@@ -103,9 +103,7 @@ def test_a_known_run_of_rounded_scores(data: Path) -> None:
     comparison = compare(files[0], [bm25, files[1]], "nDCG@10")
     assert "repllama: 42,360 documents are tied and allow nDCG@10 0.7340" in str(comparison)
     finding = find_note(check(*files).findings, "ties")
-    assert finding.text.endswith(
-        ". --order rank takes the rank column, --ties expected averages."
-    )
+    assert finding.text.endswith(". --order rank takes the rank column, --ties expected averages.")
 
 
 def build_tied_run(n_queries: int, n_docs: int, n_tied: int = 2) -> tuple[Grades, Scores]:
