@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, repeat
@@ -43,8 +44,10 @@ class Pair(NamedTuple):
     query_id: str  # of two documents
 
     def describe(self, sentence: str = "the run has {}, the qrels {}") -> str:
-        """Return both ids in quotes, with escapes where letters may look like others."""
-        return sentence.format(*(f"{text!a:.80}" for text in (self.run_id, self.judged_id)))
+        """Return both ids in quotes, with escapes where all letters look alike."""
+        ids = self.run_id, self.judged_id
+        write = ascii if len({unicodedata.normalize("NFKC", text) for text in ids}) == 1 else repr
+        return sentence.format(*(f"{write(text):.80}" for text in ids))
 
 
 class Lookalikes(NamedTuple):

@@ -283,3 +283,16 @@ def test_ids_that_a_query_retrieves_with_and_without_an_affix_are_two(affix: str
     with pytest.warns(CranfieldWarning, match="10 of 10 relevant documents"):
         notes = evaluate(qrels, one_id_each, "RR").notes
     assert "doc-spelling" in {note.code for note in notes}
+
+
+@pytest.mark.filterwarnings("ignore::cranfield.errors.CranfieldWarning")
+def test_ids_are_readable_where_their_letters_differ() -> None:
+    def describe(judged: str, retrieved: str) -> str:
+        notes = evaluate({"q": {judged: 1}}, {"q": [retrieved]}, "RR").notes
+        return next(note.text for note in notes if note.is_grave)
+
+    assert "the run has 'id7', the qrels '返金の方針です。'" in describe("返金の方針です。", "id7")
+    assert "the run has 'Café#2', the qrels 'Café'" in describe("Café", "Café#2")
+    with pytest.raises(InputError) as caught:
+        describe("Café", unicodedata.normalize("NFD", "Café"))
+    assert r"the run has 'Cafe\u0301', the qrels 'Caf\xe9'" in str(caught.value)
