@@ -135,7 +135,7 @@ def test_leaving_out_what_was_seen(option: str) -> None:
         ("-l 2 {files}", "evaluate"),
         ("-m all_trec {files}", "trec-eval"),
         ("-m official -q {files}", "trec-eval"),
-        ("-c -M10 -mmap {files}", "trec-eval"),
+        ("-c -M10 -m all_trec {files}", "trec-eval"),
         ("-q -J -N 100 {files}", "trec-eval"),
         ("-m AP compare {files} demo/dense.run", "compare"),
         ("-q explain {files}", "explain"),
@@ -149,6 +149,23 @@ def test_words_without_a_command(words: str, command: str) -> None:
     assert shlex.split(line) == [command, *rest]
     if command != "explain":  # which has another -q
         invoke(*shlex.split(line))
+
+
+@pytest.mark.parametrize(
+    ("words", "replacement"),
+    [
+        ("-c -M10 -mmap {files}", "--depth 10 -mmap {files}"),
+        ("-M 5 -m nDCG@10 -J {files}", "--depth 5 -m nDCG@10 --judged-only {files}"),
+        ("-cq -m RR {files}", "-q -m RR {files}"),
+        ("-Jq {files} -m recall@5", "--judged-only -q {files} -m recall@5"),
+    ],
+)
+def test_letters_of_trec_eval_without_a_command(words: str, replacement: str) -> None:
+    """Many measures are not trec_eval's, so that `trec-eval` would refuse them."""
+    message = " ".join(refusal_text(*words.format(files=shlex.join(FILES)).split()).split())
+    (line,) = re.findall("A command comes first: `cranfield (.+)`", message)
+    assert line == f"evaluate {replacement.format(files=shlex.join(FILES))}"
+    invoke(*shlex.split(line))
 
 
 @pytest.mark.parametrize("words", ["--bogus a b", "-x a b", "-v", "nothing a b", "--versoin"])

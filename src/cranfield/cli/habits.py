@@ -1,6 +1,6 @@
 """Habits: what people type by habit or by guess, and what to type here."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from cranfield.errors import CranfieldError
@@ -76,18 +76,35 @@ def answer_words(
 
     from cranfield.formats.url import without_secrets
 
-    options = {word if word.startswith("--") else word[:2] for word in words if word[:1] == "-"}
+    rest = [without_secrets(word) for word in words]
     has_measures = all(is_measure(name) for option, name in pairwise(words) if option == "-m")
-    options_of_command = {
-        "evaluate": {*evaluate_options} if has_measures else set(),
-        "trec-eval": {*evaluate_options, "-c", "-J", "-M", *_TREC_EVAL_OPTIONS.split()},
+    translated_words = [*_translate_letters(rest)]
+    words_of_command = {
+        "evaluate": (translated_words, {*evaluate_options} if has_measures else set[str]()),
+        "trec-eval": (rest, {*evaluate_options, "-c", "-J", "-M", *_TREC_EVAL_OPTIONS.split()}),
     }
-    own_commands = [word for word in words if word in commands]
-    own_commands += [name for name, letters in options_of_command.items() if options <= letters]
-    if not own_commands:
-        return ""
-    rest = [without_secrets(word) for word in words if word != own_commands[0]]
-    return f"A command comes first: `{shlex.join(['cranfield', own_commands[0], *rest])}`."
+    lines = [
+        [word, *(other for other in rest if other != word)] for word in rest if word in commands
+    ]
+    for command, (command_words, command_options) in words_of_command.items():
+        options = {
+            word if word[:2] == "--" else word[:2] for word in command_words if word[:1] == "-"
+        }
+        lines += [[command, *command_words]] if options <= command_options else []
+    return f"A command comes first: `{shlex.join(['cranfield', *lines[0]])}`." if lines else ""
+
+
+def _translate_letters(words: Iterable[str]) -> Iterator[str]:
+    """Yield words with `evaluate`'s options in the place of trec_eval's; -c says what it does."""
+    for word in words:
+        option, value = word[:2], word[2:]
+        if option == "-M":
+            yield from ["--depth", *filter(None, [value])]
+        elif option in ("-c", "-J"):
+            yield from ["--judged-only"] * (option == "-J")
+            yield from [f"-{value}"] if value else []
+        else:
+            yield word
 
 
 def is_measure(name: str) -> bool:

@@ -286,8 +286,11 @@ def chunks_note(n_chunks: int, n_documents: int, keep: Keep | None) -> Note:
         None: "has the highest grade of its chunks",
     }[keep]
     verb = "judged" if keep is None else "retrieved"
-    sentence = (
-        f"{format_count(n_chunks, 'chunk')} {verb} became {format_count(n_documents, 'document')}"
+    chunk_count, document_count = (
+        format_count(n_chunks, "chunk"),
+        format_count(n_documents, "document"),
     )
-    text = f"{sentence}: each {action}."
+    text = f"{chunk_count} {verb} became {document_count}: each {action}."
+    if n_chunks == n_documents:  # which may be documents that were written in another way
+        text = f"Ids of {document_count} {verb} were mapped: no two became one."
     return Note("map-docs", "info", text, count=n_chunks)

@@ -2,8 +2,9 @@
 
 import re
 import shlex
+import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, repeat
 from string import digits
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -43,8 +44,10 @@ class Pair(NamedTuple):
     query_id: str  # of two documents
 
     def describe(self, sentence: str = "the run has {}, the qrels {}") -> str:
-        """Return both ids in quotes, with escapes where letters may look like others."""
-        return sentence.format(*(f"{text!a:.80}" for text in (self.run_id, self.judged_id)))
+        """Return both ids in quotes, with escapes where all letters look alike."""
+        ids = self.run_id, self.judged_id
+        write = ascii if len({unicodedata.normalize("NFKC", text) for text in ids}) == 1 else repr
+        return sentence.format(*(f"{write(text):.80}" for text in ids))
 
 
 class Lookalikes(NamedTuple):
@@ -243,16 +246,17 @@ def _find_affixes(sketches: Sequence[QuerySketch], ids: _Ids) -> Iterator[Lookal
             pairs_of_pattern[pattern, side].append(pair)
     for (pattern, side), pairs in pairs_of_pattern.items():
         if len(pairs) >= min(2, len(ids[side])):
-            yield from _weigh_pattern(ids, side, pattern, pairs)
+            yield from _weigh_pattern(sketches, ids, side, pattern, pairs)
 
 
 def _weigh_pattern(
-    ids: _Ids, side: str, pattern: str, pairs: Sequence[Pair]
+    sketches: Sequence[QuerySketch], ids: _Ids, side: str, pattern: str, pairs: Sequence[Pair]
 ) -> Iterator[Lookalikes]:
     """Yield the pairs that a pattern makes alike, if ids of one side lack what it leaves out.
 
-    Not if some ids of both sides have it: then it is a part of them. Affixes that begin with a
-    letter must be frequent, and cuts within numbers or of some ids only.
+    Not if some ids of both sides have it: then it is a part of them. Nor if other documents, a
+    quarter as many, are retrieved under both ids, as `Dune` and `Dune_(film)`: these are two.
+    Affixes that begin with a letter must be frequent, and cuts within numbers or of some ids only.
     """
     document_of, short_side = Chunks.of(pattern).document_of, _OTHER_SIDE[side]
     pairs = [pair for pair in pairs if document_of(pair.judged_id) == document_of(pair.run_id)]
@@ -285,9 +289,24 @@ def _weigh_pattern(
         is_certain = n_short == 0 and "{0," not in pattern
     elif "{0," in pattern:
         is_certain = is_numbered and none_has
+    is_certain &= is_numbered or 4 * _count_twins(sketches, side, document_of) <= n
     if is_certain and n >= n_least:
         remedy = _state_remedy(purpose, pattern, maps_qrels=side == "qrels" or n_short > 0)
         yield Lookalikes("affix", pairs, f"ids match except {difference}", remedy)
+
+
+def _count_twins(
+    sketches: Sequence[QuerySketch], side: str, document_of: Callable[[str], str | None]
+) -> int:
+    """Count documents that a query retrieves both judged and, unjudged, under their other id.
+
+    `side` has the long ids; `document_of` returns the short id of a long id.
+    """
+    n = 0
+    for _, _, hits, unjudged in sketches:
+        long_ids, short_ids = (unjudged, hits) if side == "run" else (hits, unjudged)
+        n += len({document_of(text) for text in long_ids}.intersection(short_ids) - {*long_ids})
+    return n
 
 
 # ---- texts --------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from cranfield.render.numbers import format_names
 _TIE_FAMILIES = ("nDCG", "AP", "RR", "P", "R")
 _MIN_TIED_SHARE = 0.1  # of the documents that a measure looks at
 _MIN_SHIFT = 0.005  # of a mean, by another order of ties
+_MAX_LENGTHS = 3  # of lists, that a note names
 _MAX_SHARE = 0.9  # of the longest list's documents: no more, and lists end at different ranks
 
 
@@ -122,5 +123,8 @@ def compare_lengths(measures: Sequence[Measure], length_of_run: Mapping[str, int
     verbs = ("has" if len(runs) == 1 else "have" for runs in runs_of_length.values())
     pairs = zip(runs_of_length.items(), verbs, strict=True)
     parts = [f"{format_names(runs)} {verb} {length:,}" for (length, runs), verb in pairs]
+    if len(parts) > _MAX_LENGTHS:
+        n_between = sum(map(len, [*runs_of_length.values()][1:-1]))
+        parts[1:-1] = [f"{n_between:,} have a number between"]
     text = f"{'; '.join(parts)} documents a query. --depth {shortest} cuts all alike."
     return [Note("depth", "warning", f"{format_names(names)}: {text}")] if names else []

@@ -247,7 +247,20 @@ def test_a_document_has_the_highest_grade_of_its_chunks() -> None:
         run = {query: {"d1": 1.0, "d2": 0.5} for query in judged}
         scores = evaluate(mapped_qrels, run, MEASURES)
         assert scores.to_dict() == evaluate(expected, run, MEASURES).to_dict()
-        assert sentence(scores.notes, "map-docs").startswith(f"{len(table)} chunks judged became")
+        note_text, n_docs = sentence(scores.notes, "map-docs"), sum(map(len, expected.values()))
+        if len(table) > n_docs:
+            assert note_text.startswith(f"{len(table)} chunks judged became {n_docs} ")
+        else:
+            assert note_text.startswith(f"Ids of {n_docs} documents judged were mapped")
+
+
+def test_documents_written_in_another_way_are_not_called_chunks() -> None:
+    qrels = Qrels({"q": {"A ": 1, "B": 2}, "r": {"C": 1}}).map_docs("plain")
+    run = Run({"q": ["a", " b"], "r": ["x", "c"]}).map_docs("plain")
+    text = " ".join(note.text for note in evaluate(qrels, run, "RR").notes)
+    assert "Ids of 3 documents judged were mapped: no two became one." in text
+    assert "Ids of 4 documents retrieved were mapped: no two became one." in text
+    assert "chunk" not in text
 
 
 def test_explaining_one_query_says_what_was_mapped() -> None:

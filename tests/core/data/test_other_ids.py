@@ -14,7 +14,7 @@ import pytest
 from helpers.commands import invoke
 from helpers.profile import seeds
 
-from cranfield import InputError, Qrels, Run, check, evaluate, explain
+from cranfield import CranfieldWarning, InputError, Qrels, Run, check, evaluate, explain
 from cranfield.notes import Note
 
 DOCS = {
@@ -267,3 +267,32 @@ def test_ids_that_look_alike_and_differ_are_not_warned_of(scheme: str) -> None:
     for qrels, run in draw_collections(scheme, len(seeds(80))):
         notes = evaluate(qrels, run, "RR").notes
         assert [note.text for note in notes if note.code in codes] == []
+
+
+@pytest.mark.parametrize("affix", ["_(film)", "-red", "/comments"])
+def test_ids_that_a_query_retrieves_with_and_without_an_affix_are_two(affix: str) -> None:
+    """Of 40 queries, 10 miss the judged document, and all retrieve the one with the affix."""
+    docs = [f"doc{i}x" for i in range(40)]
+    run = {
+        f"q{i}": [*docs[i : i + (i % 4 > 0)], f"{doc}{affix}", "other"]
+        for i, doc in enumerate(docs)
+    }
+    qrels = {f"q{i}": {doc: 1} for i, doc in enumerate(docs)}
+    assert not [note.text for note in evaluate(qrels, run, "RR").notes if note.is_grave]
+    one_id_each = {query: [ranking[0], "other"] for query, ranking in run.items()}
+    with pytest.warns(CranfieldWarning, match="10 of 10 relevant documents"):
+        notes = evaluate(qrels, one_id_each, "RR").notes
+    assert "doc-spelling" in {note.code for note in notes}
+
+
+@pytest.mark.filterwarnings("ignore::cranfield.errors.CranfieldWarning")
+def test_ids_are_readable_where_their_letters_differ() -> None:
+    def describe(judged: str, retrieved: str) -> str:
+        notes = evaluate({"q": {judged: 1}}, {"q": [retrieved]}, "RR").notes
+        return next(note.text for note in notes if note.is_grave)
+
+    assert "the run has 'id7', the qrels '返金の方針です。'" in describe("返金の方針です。", "id7")
+    assert "the run has 'Café#2', the qrels 'Café'" in describe("Café", "Café#2")
+    with pytest.raises(InputError) as caught:
+        describe("Café", unicodedata.normalize("NFD", "Café"))
+    assert r"the run has 'Cafe\u0301', the qrels 'Caf\xe9'" in str(caught.value)

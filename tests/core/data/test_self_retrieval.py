@@ -127,3 +127,15 @@ def test_numbers_that_queries_and_documents_share_are_chance(seed: int) -> None:
         qrels[str(query)] = {str(doc): 1 for doc in docs[::7] if doc != query}
         run[str(query)] = [*map(str, docs)]
     assert not self_notes(evaluate(Qrels(qrels), Run(run), "RR").notes)
+
+
+@pytest.mark.parametrize("seed", [34, 42, 88, 95, 98])
+def test_a_few_own_ids_at_any_rank_are_chance(seed: int) -> None:
+    """Queries and documents have numbers up to 900, of which a list of 100 has a tenth."""
+    draw = random.Random(seed)
+    qrels, run = {}, {}
+    for _ in range(60):
+        query = str(draw.randint(1, 900))
+        qrels[query] = {str(draw.randint(1, 900)): 1}
+        run[query] = {str(draw.randint(1, 900)): -rank for rank in range(100)}
+    assert "self-retrieval" not in [note.code for note in evaluate(qrels, run, "R@10").notes]

@@ -332,6 +332,19 @@ def test_every_verb_says_that_systems_end_at_different_ranks(write: Any) -> None
     assert "depth" not in [note.code for note in check(judgments, paths[0]).findings]
 
 
+def test_of_more_than_three_lengths_the_ends_are_named() -> None:
+    qrels, run = build_lists([80] * 8)
+    runs = {
+        f"first{n}": {query: dict([*docs.items()][:n]) for query, docs in run.items()}
+        for n in (10, 20, 30, 40, 60, 80)
+    }
+    text = find_note(evaluate(qrels, runs, "R@1000").notes, "depth").text
+    assert text == (
+        "R@1000: first80 has 80; 4 have a number between; first10 has 10 documents a query. "
+        "--depth 10 cuts all alike."
+    )
+
+
 def test_systems_of_many_lengths() -> None:
     qrels, run = build_lists([100] * 4)
     runs = {

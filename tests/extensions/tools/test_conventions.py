@@ -378,6 +378,30 @@ def test_a_departure_that_adds_nothing_is_not_named() -> None:
     assert names == {"AP(rel=2)"}
 
 
+@pytest.mark.parametrize(
+    ("measure", "value", "departure", "text"),
+    [
+        ("P@5", 2 / 5, "P(rel=2)@5", "rel=2"),  # ranks 4 and 6
+        ("P(rel=3)@1000", 2 / 1000, "P(rel=2)@1000", "rel=2"),
+        ("RR@5", 1, "RR@5, judged_only=True", "judged_only=True"),
+    ],
+)
+def test_the_cutoff_that_a_measure_has_is_no_departure(
+    measure: str, value: float, departure: str, text: str
+) -> None:
+    run = {"q": ["x", "b", "y", "a", "c", "z"]}
+    numbers = conventions(DEEP, run, measure, value=f"{value:.6f}")
+    first_line = numbers.departures[0]
+    assert (first_line.convention, first_line.departure) == ("cranfield", departure)
+    assert first_line.choices == (text,)
+    assert {line.departure for line in numbers.departures if line.convention == "cranfield"} == {
+        departure
+    }
+    cutoff = measure.partition("@")[2]
+    assert text in numbers.departure_texts
+    assert f"@{cutoff}" not in numbers.departure_texts
+
+
 def test_several_that_give_a_value_are_said() -> None:
     """Relevant are ranks 1 and 2, and 2 of 4 are retrieved in vain; the last one is judged."""
     numbers = conventions({"q": {"a": 2, "b": 1}}, {"q": ["a", "b", "x", "y"]}, "SetP", value="1")

@@ -24,9 +24,11 @@ def list_departures(qrels: Qrels, measure: Measure) -> dict[Computation, tuple[s
     departures_of_variant = {}
     for judged_only, cutoff, level in product((False, True), [None, *cutoffs], [None, *levels]):
         variant, departures = measure, ["judged_only=True"] * judged_only
-        if cutoff is not None and cutoff != (measure.cutoff or 0):
+        if cutoff is not None:
             bare_measure = replace(measure, cutoff=None)
             variant = bare_measure @ cutoff if cutoff else bare_measure
+            if variant.cutoff == measure.cutoff:
+                continue
             departures.insert(0, f"@{cutoff}" if cutoff else "no cutoff")
         if level is not None and level != measure.parameters["rel"]:
             variant = variant.with_parameters({"rel": level})

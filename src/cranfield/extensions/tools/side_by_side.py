@@ -376,7 +376,7 @@ def _compute_lines(
             CONVENTIONS[name].tool if name in CONVENTIONS else "the default",
             str(computation.measure),
             value,
-            (*departures, *choices[variant, name], *rounding_texts),
+            (*dict.fromkeys([*departures, *choices[variant, name], *rounding_texts]),),
             largest,
             None if largest is None else moves[largest],
             str(outcome) if value is None else None,
