@@ -212,3 +212,8 @@ def test_what_is_near_by_is_a_measure() -> None:
 def test_lists_of_trec_eval_are_printed(name: str) -> None:
     assert f"-m {name}" in refusal_text("evaluate", *FILES, "-m", name)
     assert "map" in invoke("trec-eval", "-m", name, *FILES).stdout
+
+
+def test_a_file_to_write_is_not_proposed() -> None:
+    process = CliRunner().invoke(cli, ["-o", "qrels.txt", "run.txt"])
+    assert "A command comes first" not in process.output

@@ -90,7 +90,8 @@ def answer_words(
         options = {
             word if word[:2] == "--" else word[:2] for word in command_words if word[:1] == "-"
         }
-        lines += [[command, *command_words]] if options <= command_options else []
+        # Not -o, which may name a file of theirs.
+        lines += [[command, *command_words]] if options <= command_options - {"-o"} else []
     return f"A command comes first: `{shlex.join(['cranfield', *lines[0]])}`." if lines else ""
 
 
