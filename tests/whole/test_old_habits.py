@@ -195,3 +195,11 @@ def test_what_is_near_by_is_a_measure() -> None:
 def test_lists_of_trec_eval_are_printed(name: str) -> None:
     assert f"-m {name}" in refusal_text("evaluate", *FILES, "-m", name)
     assert "map" in invoke("trec-eval", "-m", name, *FILES).stdout
+
+
+@pytest.mark.parametrize("letters", ["-qc", "-cq", "-qM5", "-qn", "-q"])
+def test_letters_that_stand_together_are_known_each(letters: str) -> None:
+    message = refusal_text(letters, "-m", "map", *FILES)
+    command = re.search("`cranfield (.*)`", message)
+    assert command
+    invoke(*shlex.split(command[1]))

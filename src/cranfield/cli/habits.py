@@ -8,6 +8,7 @@ from cranfield.errors import CranfieldError
 _WORST_OPTIONS = "-q --per-query --sort --sort-by --worst --bottom --changes"
 _EXCLUDING_OPTIONS = "--exclude --drop --without --remove --filter --seen --train --exclude-seen"
 _TREC_EVAL_OPTIONS = "-n -N -R -T -Z -D"
+_FLAG_LETTERS = "qcnJ"  # of trec_eval: letters without a value, which stand together, as in -qc
 # Options that people type, the option here by which a command answers, and what it answers: that
 # the option here is meant, where the answer is empty. The first that fits is taken.
 HABITS = (
@@ -76,7 +77,7 @@ def answer_words(
 
     from cranfield.formats.url import without_secrets
 
-    options = {word if word.startswith("--") else word[:2] for word in words if word[:1] == "-"}
+    options = {option for word in words if word[:1] == "-" for option in _list_options(word)}
     has_measures = all(is_measure(name) for option, name in pairwise(words) if option == "-m")
     options_of_command = {
         "evaluate": {*evaluate_options} if has_measures else set(),
@@ -88,6 +89,14 @@ def answer_words(
         return ""
     rest = [without_secrets(word) for word in words if word != own_commands[0]]
     return f"A command comes first: `{shlex.join(['cranfield', own_commands[0], *rest])}`."
+
+
+def _list_options(word: str) -> list[str]:
+    """Return the options of a word: -q and -c of -qc, -M of -M10."""
+    if word.startswith("--"):
+        return [word]
+    n_flags = len(word) - 1 - len(word[1:].lstrip(_FLAG_LETTERS))
+    return [f"-{letter}" for letter in word[1 : n_flags + 2]] or [word]
 
 
 def is_measure(name: str) -> bool:

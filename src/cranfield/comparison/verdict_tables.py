@@ -1,6 +1,7 @@
 """Tables of the verdicts of a gate, and of the queries that changed."""
 
 import math
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -235,16 +236,17 @@ def _describe_difference(gate: "Gate", verdict: "Verdict") -> str:
 
 def _tell_what_decides(gate: "Gate", worst: "Verdict | Threshold") -> str:
     """Return the line that tells what would decide on the worst row, which is undecided."""
-    n_needed, measure = worst.queries_needed, worst.measure
-    has_margin = not isinstance(worst, Threshold)
-    hint = f" --at-least {measure}=NUMBER needs no baseline." if has_margin else ""
+    n_needed = worst.queries_needed
+    condition, hint = f"if the true mean is {format_number(worst.mean)}", ""
+    if not isinstance(worst, Threshold):
+        condition = f"if {worst.system} is as good as {gate.baseline}"
+        if not worst.turned:
+            goal = shlex.quote(f"{worst.measure}=NUMBER")
+            hint = f" --at-least {goal} needs no baseline."
     if n_needed is None:
         return f"No number of queries is known that would decide.{hint}"
     if n_needed <= worst.n:
         return f"The true mean may be near the bound: more queries may not decide.{hint}"
-    condition = f"if {worst.system} is as good as {gate.baseline}"
-    if not has_margin:
-        condition = f"if the true mean is {format_number(worst.mean)}"
     return f"{n_needed:,} queries would decide with a chance of 80%, {condition}.{hint}"
 
 

@@ -615,7 +615,7 @@ def test_no_convention_gives_a_value() -> None:
     numbers = conventions(QRELS, RUN, "AP@2", value=0.987)
     assert numbers.same == []
     assert "none-same" in codes(numbers.notes)
-    for wrong in ("much", float("nan"), True):
+    for wrong in ("much", float("nan"), True, "1e400"):
         with pytest.raises(OptionError, match="expected a number"):
             conventions(QRELS, RUN, "AP@2", value=wrong)
 

@@ -106,7 +106,7 @@ def _parse_value(value: float | str) -> Decimal:
         decimal = Decimal(value.strip() if isinstance(value, str) else repr(finite_number(value)))
     except InvalidOperation:
         decimal = Decimal("NaN")
-    if not decimal.is_finite():
+    if not math.isfinite(float(decimal)):
         raise OptionError(f"value={value!r:.40}: expected a number, as in 0.8155")
     return decimal
 
