@@ -231,7 +231,8 @@ def _describe_difference(gate: "Gate", verdict: "Verdict") -> str:
     lower, upper = (format_difference(verdict, limit) for limit in (verdict.lower, verdict.upper))
     limits = f" [{lower}, {upper}]" if (lower, upper) != ("-", "-") else ""
     difference = format_difference(verdict, verdict.difference)
-    return f"{difference}{limits}, {_describe_margin(gate, verdict)}"
+    sign = " (+ is better)" if verdict.turned and verdict.scale == "difference" else ""
+    return f"{difference}{limits}{sign}, {_describe_margin(gate, verdict)}"
 
 
 def _tell_what_decides(gate: "Gate", worst: "Verdict | Threshold") -> str:

@@ -791,3 +791,15 @@ def test_a_long_name_is_cut_in_what_is_said() -> None:
     outcome = invoke("conventions", "x" * 5000)
     assert outcome.exit_code == 2
     assert len(outcome.stderr) < 1000
+
+
+def test_a_value_of_sums_in_another_order_is_the_same() -> None:
+    scores = {f"q{i}": {"d": i / 7} for i in range(3)}
+    judgments = {f"q{i}": {"d": 1, f"e{i}": 1, "f": i % 2} for i in range(3)}
+    value = conventions(judgments, scores, "R@5")["cranfield"].value
+    assert value is not None
+    for wanted in (f"{value + 1e-15:.17f}", f"{value:.60f}"):
+        numbers = conventions(judgments, scores, "R@5", value=wanted)
+        assert "cranfield" in numbers.same
+        assert max(map(len, str(numbers).splitlines())) < 1000
+        assert f"{value:.17f} " in str(numbers)
