@@ -256,7 +256,7 @@ def _find_affixes(sketches: Sequence[QuerySketch], ids: _Ids) -> Iterator[Lookal
     beginnings = {text.rstrip(digits) for text in chain.from_iterable(ids.values())}
     if len(beginnings) == 1 and len({max(map(len, side_ids)) for side_ids in ids.values()}) == 1:
         return  # numbers, which begin others by chance
-    pairs_of_pattern = defaultdict[tuple[str, str], list[Pair]](list)
+    pairs_of_pattern: dict[tuple[str, str], list[Pair]] = defaultdict(list)
     for pair in chain(_list_extensions(sketches, 1), _list_extensions(sketches, -1)):
         side = "run" if len(pair.run_id) > len(pair.judged_id) else "qrels"
         for pattern in _list_patterns(pair):
