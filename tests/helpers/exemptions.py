@@ -74,6 +74,7 @@ EXEMPT: dict[str, dict[str, str]] = {
         "0 without relevant documents with own gains": ZERO_GAINS,
         "range with discount='ln'": "the ideal has the best at rank 1, where rank 2 counts more",
         "unjudged documents at the end with ideal='top'": "it goes on to the last retrieved",
+        "unjudged documents at the end with ideal='returned'": BY_N,
         "cutoff beyond the depth with ideal='top'": "it goes on to the cutoff",
         "perfect is 1 with ideal='top'": "there are fewer documents of the top grade",
     },
@@ -89,6 +90,7 @@ EXEMPT: dict[str, dict[str, str]] = {
         "0 without results": "it looks at the judgments, retrieved or not",
         "0 without relevant documents with ideal='top'": "the top grade is the collection's",
         "unjudged documents at the end with ideal='top'": "it goes on to the last retrieved",
+        "unjudged documents at the end with ideal='returned'": BY_N,
         "cutoff beyond the depth with ideal='top'": "it goes on to the cutoff",
     },
     "nDCG_rel": {

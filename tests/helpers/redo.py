@@ -13,7 +13,7 @@ from cranfield.explanation.entries import Line, Sheet, Total, Worksheet
 
 # Columns that are given: what the judgments, the run and the measure's parameters say.
 LEAVES = frozenset(
-    {"rank", "grade", "nth", "judged", "cost", "stratum", "probability", "weight"}
+    {"rank", "grade", "nth", "mean rank", "judged", "cost", "stratum", "probability", "weight"}
     | {"worth of the tie", "size of the tie", "nth of the tie", "worth above the tie"}
     | {"place in the ideal", "preferences fulfilled", "preferences", "relevant", "in one order"}
     | {"relevant retrieved", "nonrelevant", "nonrelevant retrieved", "documents retrieved"}

@@ -170,6 +170,12 @@ class Ranked(Recordable):
         row_number = np.arange(1, len(self.query) + 1)
         return row_number if self.n_queries == 1 else row_number - self.starts[self.query]
 
+    @cached_property
+    def mean_rank(self) -> Floats:
+        """The mean of the rank over all orders of ties, if ties="expected": (rows,)."""
+        mean_rank: Floats = self.columns["tie_first"] + (self.columns["tie_size"] - 1) / 2
+        return mean_rank
+
     @step_method()
     def spread(self, column: Numbers) -> Numbers:
         """Give every row its query's value: (n_queries, 1) -> (rows,)."""

@@ -144,7 +144,7 @@ def _note_shape(
         if doubt == "skewed":
             message = (
                 f"a few large differences to one side (skewness {skew:+.1f}) make the limits too "
-                f"narrow; {math.ceil(25 * skew**2):,} {unit_words} would be enough."
+                f"narrow; with {math.ceil(25 * skew**2):,} {unit_words} they would hold."
             )
             yield Note(
                 "skewed", "warning", message, verdict.n, f"{verdict.system} ({verdict.measure})"

@@ -46,7 +46,7 @@ def note_intervals(
         elif find_doubt(n_units, n_rare, skew) == "skewed":
             text = (
                 f"Skewed scores ({skew:+.1f}): the interval misses the true mean more often than "
-                f"it says; {math.ceil(25 * skew**2):,} {units.unit_words} would be enough."
+                f"it says; with {math.ceil(25 * skew**2):,} {units.unit_words} it would not."
             )
             yield Note("skewed", "warning", text, n_units, name)
 

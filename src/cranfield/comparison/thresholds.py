@@ -291,7 +291,7 @@ def _note_doubts(need: _Requirement, thresholds: Iterable[Threshold]) -> Iterato
         elif find_doubt(paired_gains.n_units, n_uncommon, skew) == "skewed" and skew < 0:
             message = (
                 f"a few low scores (skewness {skew:+.1f}) make the lower limit too high; "
-                f"{math.ceil(25 * skew**2):,} {units.unit_words} would be enough."
+                f"with {math.ceil(25 * skew**2):,} {units.unit_words} it would hold."
             )
             yield Note("skewed", "warning", message, threshold.n, name)
 

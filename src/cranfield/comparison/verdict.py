@@ -211,7 +211,9 @@ class Gate(Shown):
             tables.append(
                 thresholds_table(self.thresholds, self.settings, method_line, outcomes, notes)
             )
-        worst_decisions = [each for each in self._decisions if each.outcome == self.outcome]
+        worst_decisions = [
+            decision for decision in self._decisions if decision.outcome == self.outcome
+        ]
         lines_above = [*headline(self, worst_decisions), *tables[0].title]
         tables[0] = replace(tables[0], title=lines_above)
         worst_tables = [gate_changes_table(self), lowest_table(self.thresholds)]

@@ -74,8 +74,11 @@ def _change_columns(gate: "Gate", verdict_legend: str) -> Iterator[Column]:
     yield Column("system", lambda verdict: verdict.system)
     yield Column("measure", lambda verdict: verdict.measure)
     yield Column("verdict", str, verdict_legend)
+    changed_legend = "changed: queries on which the score differs."
     yield Column(
-        "changed", lambda verdict: f"{verdict.changed:,}", "" if in_clusters else rare_legend
+        "changed",
+        lambda verdict: f"{verdict.changed:,}",
+        changed_legend if in_clusters else f"{changed_legend} {rare_legend}".rstrip(),
     )
     yield Column(
         "clusters",
@@ -175,7 +178,8 @@ def _rules(gate: "Gate") -> tuple[str, str]:
             f"{outside_phrase}.",
         )
     return (
-        f"PASS: lower > {lower_bound}: a loss of the margin is ruled out."
+        f"PASS: lower > {lower_bound}: a loss of the margin is ruled out. Better: lower > "
+        f"{no_difference}."
         f"\nFAIL: upper < {no_difference}, and not PASS: significantly worse. UNDECIDED: neither.",
         f"p: the chance of a result at least as good, if the true {true_quantity} is {lower_bound} "
         "or less.",
@@ -220,9 +224,9 @@ def headline(gate: "Gate", decisions: "Sequence[Verdict | Threshold]") -> list[s
     query_count = format_query_count(worst.n, gate.recipe["n_clusters"])
     reason = worst.reason if isinstance(worst, Threshold) else _describe_difference(gate, worst)
     line = f"{verdict_phrase}: {worst.system}, {worst.measure} {reason}, {query_count}"
-    n_others = len(decisions) - 1
-    if n_others:
-        line += f", and {format_count(n_others, 'more row')}"
+    n_rows_left = len(decisions) - 1
+    if n_rows_left:
+        line += f", and {format_count(n_rows_left, 'more row')} with {outcome}"
     return [line, *([_tell_what_decides(gate, worst)] if outcome == "UNDECIDED" else [])]
 
 
@@ -237,18 +241,20 @@ def _describe_difference(gate: "Gate", verdict: "Verdict") -> str:
 
 def _tell_what_decides(gate: "Gate", worst: "Verdict | Threshold") -> str:
     """Return the line that tells what would decide on the worst row, which is undecided."""
-    n_needed = worst.queries_needed
-    condition, hint = f"if the true mean is {format_number(worst.mean)}", ""
-    if not isinstance(worst, Threshold):
-        condition = f"if {worst.system} is as good as {gate.baseline}"
-        if not worst.turned:
+    n_needed, hint = worst.queries_needed, ""
+    if isinstance(worst, Threshold):
+        verb = "passes" if worst.mean >= worst.at_least else "fails"
+        condition = f"with a true mean of {format_number(worst.mean)}, {worst.system} {verb}"
+    else:
+        condition = f"as good as {gate.baseline}, {worst.system} passes"
+        if not worst.turned:  # at_least does not apply where less is better
             goal = shlex.quote(f"{worst.measure}=NUMBER")
-            hint = f" --at-least {goal} needs no baseline."
+            hint = f" Another way, --at-least {goal}, needs no baseline."
     if n_needed is None:
         return f"No number of queries is known that would decide.{hint}"
     if n_needed <= worst.n:
         return f"The true mean may be near the bound: more queries may not decide.{hint}"
-    return f"{n_needed:,} queries would decide with a chance of 80%, {condition}.{hint}"
+    return f"{n_needed:,} queries would decide: {condition} with a chance of 80%.{hint}"
 
 
 def _describe_baseline(gate: "Gate") -> str:

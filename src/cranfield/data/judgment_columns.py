@@ -151,20 +151,21 @@ class JudgmentColumns(Judgments):
     def ideal(self) -> Ranked:
         """Every query's judged documents, highest grade first: the perfect ranking."""
         query, grades = self.query, self.grade
-        rank = np.arange(1, len(query) + 1) - self.starts[query]
+        columns: dict[str, Numbers] = {}
         if not are_whole_grades(grades):
             rows = np.lexsort((-grades, query))
             columns = {name: column[rows] for name, column in self.sampling.items()}
-            return Ranked(len(self.query_ids), query, rank, grades[rows], columns=columns)
-        # One key for query and grade sorts several times faster than two keys.
-        first_key = query * (2 * LARGEST_GRADE + 1)
-        keys = first_key - grades
-        columns = {}
-        if self.sampling:
-            rows = keys.argsort(kind="stable")
-            columns = {name: column[rows] for name, column in self.sampling.items()}
-        keys.sort()
-        grade = first_key - keys
+            grade = grades[rows]
+        else:
+            # One key for query and grade sorts several times faster than two keys.
+            keys = query * _QUERY_STEP - grades
+            if self.sampling:
+                rows = keys.argsort(kind="stable")
+                columns = {name: column[rows] for name, column in self.sampling.items()}
+            keys.sort()
+            grade = np.subtract(query * _QUERY_STEP, keys, out=keys)  # in the memory of the keys
+        rank = np.arange(1, len(query) + 1)
+        rank -= self.starts[query]
         return Ranked(len(self.query_ids), query, rank, grade, columns=columns)
 
     @cached_property
@@ -181,3 +182,6 @@ class JudgmentColumns(Judgments):
             columns["stratum"] = np.empty(len(rows), np.int64)
             columns["stratum"][rows] = number - number[self.starts[self.query]]
         return columns
+
+
+_QUERY_STEP = 2 * LARGEST_GRADE + 1  # more than any two grades differ by

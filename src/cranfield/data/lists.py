@@ -58,8 +58,9 @@ class GradedSystems(NamedTuple):
 
 @overload
 def grades(
-    lists: Grades | Iterable[Grades] | Mapping[Any, Grades],
+    labels: Grades | Iterable[Grades] | Mapping[Any, Grades],
     *,
+    scores: None = ...,
     collection: Grades | Iterable[Grades] | Mapping[Any, Grades] | None = ...,
     n_relevant: int | Iterable[int] | Mapping[Any, int] | None = ...,
     systems: Literal[False] = ...,
@@ -67,31 +68,68 @@ def grades(
 ) -> Graded: ...
 @overload
 def grades(
-    lists: Mapping[Any, Any],
+    labels: Grades | Iterable[Grades] | Mapping[Any, Grades],
     *,
+    scores: Mapping[Any, Any],
+    groups: Iterable[Any] | None = ...,
+    mask: Iterable[Any] | None = ...,
+    collection: Grades | Iterable[Grades] | Mapping[Any, Grades] | None = ...,
+    n_relevant: int | Iterable[int] | Mapping[Any, int] | None = ...,
+    systems: Literal[False] = ...,
+    top: float | None = ...,
+) -> Any: ...
+@overload
+def grades(
+    labels: Grades | Iterable[Grades] | Mapping[Any, Grades],
+    *,
+    scores: Iterable[Any],
+    groups: Iterable[Any] | None = ...,
+    mask: Iterable[Any] | None = ...,
+    collection: Grades | Iterable[Grades] | Mapping[Any, Grades] | None = ...,
+    n_relevant: int | Iterable[int] | Mapping[Any, int] | None = ...,
+    systems: Literal[False] = ...,
+    top: float | None = ...,
+) -> Graded: ...
+@overload
+def grades(
+    labels: Mapping[Any, Any],
+    *,
+    scores: None = ...,
     collection: Grades | Iterable[Grades] | Mapping[Any, Grades] | None = ...,
     n_relevant: int | Iterable[int] | Mapping[Any, int] | None = ...,
     systems: Literal[True],
     top: float | None = ...,
 ) -> GradedSystems: ...
 def grades(
-    lists: Grades | Iterable[Grades] | Mapping[Any, Any],
+    labels: Grades | Iterable[Grades] | Mapping[Any, Any],
     *,
+    scores: Iterable[Any] | Mapping[Any, Any] | None = None,
+    groups: Iterable[Any] | None = None,
+    mask: Iterable[Any] | None = None,
     collection: Grades | Iterable[Grades] | Mapping[Any, Grades] | None = None,
     n_relevant: int | Iterable[int] | Mapping[Any, int] | None = None,
     systems: bool = False,
     top: float | None = None,
 ) -> Graded | GradedSystems:
-    """Turn a list of grades, or several lists, into judgments and a run, or several runs.
+    """Turn a list of grades, or labels and scores, into judgments and a run, or several runs.
 
     The result of `evaluate(*grades([5, 2, 4]), "nDCG")` says what the ideal ranking was: these
     grades, sorted, as if nothing else in the collection were relevant; or those of `collection`.
 
     Args:
-        lists: the grades of what was retrieved, best rank first: numbers, and None for an
+        labels: the grades of what was retrieved, best rank first: numbers, and None for an
             unjudged document, or a missing value in an array or a table's column (NaN, NA,
             null). Or a list of such lists, which are the queries "1", "2", ...; or a
             dict {query_id: list}. An empty list is a query for which nothing was retrieved.
+            With `scores`, grades in any order, as an array (n_queries, n_documents), lists, a dict
+            or a flat column.
+        scores: the score of each label's document, of the same shape: the highest ranks first,
+            -inf last. {system: scores} are several systems. The documents are called "#1", "#2",
+            ... by their places in the row or group.
+        groups: of flat columns, which query each row belongs to: the sizes of the groups, as
+            LightGBM takes them, or an id for each row. None: there is one query.
+        mask: truth values of the same shape: True where a document counts. Masked arrays of numpy
+            bring their own.
         collection: the grades of all documents that are judged for the query, retrieved or not,
             in any order; of several lists, a list of lists in the same order, or a dict with the
             same queries. Retrieved documents of grade 0 or less may be left out of it.
@@ -106,13 +144,16 @@ def grades(
             nDCG(ideal='top') and other measures that depend on it.
 
     Returns:
-        Graded, a pair (qrels, run); with `systems`, GradedSystems, a pair (qrels, {name: run}).
+        Graded, a pair (qrels, run); with `systems`, or scores of several, GradedSystems, a pair
+        (qrels, {name: run}).
         `qrels.notes` says what was judged.
 
     Raises:
-        InputError: a grade that is no number, or beyond 2,147,483,647 or the same below 0; a
-            collection that has not the grades that were retrieved, or has other queries; more
-            documents relevant in a list than there are; systems with different queries.
+        InputError: labels, scores and mask of different shapes; groups that do not add up to the
+            labels; a score that is NaN; a grade that is no number, or beyond 2,147,483,647 or the
+            same below 0; a collection that has not the grades that were retrieved, or has other
+            queries; more documents relevant in a list than there are; systems with different
+            queries.
         OptionError: a top grade that is not a grade, or below a grade, or above 2,147,483,647; a
             number of relevant documents that is not whole, below 0, too large, or beside a
             collection.
@@ -133,6 +174,9 @@ def grades(
     >>> both = grades({"A": [5, 2, 4, 0, 1], "B": [2, 0, 5, 1, 4]}, systems=True)
     >>> {name: round(value["DCG@5"], 2) for name, value in evaluate(*both, "DCG@5").means().items()}
     {'A': 8.65, 'B': 6.48}
+    >>> labels, scores = [[0, 1, 2, 0], [1, 0, 0, 3]], [[0.3, 0.9, 0.1, 0.2], [0.15, 0.25, 0.35, 0]]
+    >>> evaluate(*grades(labels, scores=scores), "AP").per_query("AP")
+    {'1': 0.75, '2': 0.41666666666666663}
     >>> qrels, run = grades({"q1": [1, 0], "q2": [0, None, 1]})
     >>> evaluate(qrels, run, "RR").per_query("RR")
     {'q1': 1.0, 'q2': 0.3333333333333333}
@@ -140,15 +184,26 @@ def grades(
     """
     if collection is not None and n_relevant is not None:
         raise OptionError("n_relevant (--n-relevant) has no effect beside a collection of grades")
-    if systems:
-        judged, rankings_of_system = _read_systems(lists)
+    runs: Any
+    array_notes: list[Note] = []
+    if scores is not None:
+        if systems:
+            raise OptionError("systems names those of lists of grades: scores={'old': ...} does")
+        from cranfield.data.label_arrays import read_label_arrays
+
+        qrels, runs, array_notes = read_label_arrays(labels, scores, groups, mask)
+        systems, queries = isinstance(runs, dict), qrels.query_ids
+        judged = {} if collection is None and n_relevant is None else qrels.to_dict()
+    elif groups is not None or mask is not None:
+        raise OptionError(
+            "groups and mask belong to scores: grades(labels, scores=..., groups=...)"
+        )
     else:
-        judged, query_rankings = _read_queries(lists)
-        rankings_of_system = {"grades": query_rankings}
-    queries = [*judged]
+        judged, runs = _read_systems(labels) if systems else _read_queries(labels)
+        queries = [*judged]
     grades_name = "each query's grades" if len(queries) > 1 or systems else "these grades"
     sentence_of_code = [("grades", f"Judged: {grades_name}, and nothing else.")]
-    if systems:
+    if systems and scores is None:
         sentence_of_code = [
             ("systems", "Judged: the fewest documents from which every list can come.")
         ]
@@ -162,11 +217,8 @@ def grades(
             judged[query] |= missing_relevant_docs(judged[query], n, 1, label)
         text = f"Judged: {grades_name}, and the other relevant documents, grade 1 each."
         sentence_of_code = [("n-relevant", text)]
-    qrels = Qrels(judged)
-    runs = {
-        str(system): _make_graded_run(rankings, str(system))
-        for system, rankings in rankings_of_system.items()
-    }
+    if judged:
+        qrels = Qrels(judged)
     if top is not None:
         try:
             top = level_check(qrels.top_grade, LARGEST_GRADE)(top)
@@ -177,14 +229,14 @@ def grades(
                 f"to {LARGEST_GRADE}"
             ) from None
         sentence_of_code.append(("scale", f"The highest grade of the scale: {top}, as stated."))
-    notes = tuple(Note(code, "info", sentence) for code, sentence in sentence_of_code)
+    notes = (*array_notes, *(Note(code, "info", text) for code, text in sentence_of_code))
     qrels = qrels.replace_fields(
         list_kind="grades",
         description=LIST_DESCRIPTIONS["grades"],
         notes=notes,
         stated_top_grade=top,
     )
-    return GradedSystems(qrels, runs) if systems else Graded(qrels, runs["grades"])
+    return GradedSystems(qrels, runs) if systems else Graded(qrels, runs)
 
 
 def _make_graded_run(rankings: "_RankingOfQuery", name: str) -> Run:
@@ -197,8 +249,8 @@ _GradesOfQuery = dict[str, dict[str, float]]
 _RankingOfQuery = dict[str, list[str]]
 
 
-def _read_queries(lists: Any) -> tuple[_GradesOfQuery, _RankingOfQuery]:
-    """Return {query: {document: grade}} and {query: ranking} of a list of grades for each query."""
+def _read_queries(lists: Any) -> tuple[_GradesOfQuery, Run]:
+    """Return {query: {document: grade}} and the run of a list of grades for each query."""
     lists_of_query = _lists_by_query(lists, "the grades")
     if not lists_of_query:
         raise InputError("the grades: hold no list")
@@ -206,11 +258,11 @@ def _read_queries(lists: Any) -> tuple[_GradesOfQuery, _RankingOfQuery]:
     for query, grade_list in lists_of_query.items():
         label = _query_label("the grades", query, lists_of_query)
         judged[query], rankings[query] = read_grade_list(grade_list, label)
-    return judged, rankings
+    return judged, _make_graded_run(rankings, "grades")
 
 
-def _read_systems(lists: Any) -> tuple[_GradesOfQuery, dict[str, _RankingOfQuery]]:
-    """Return {query: {document: grade}} and {system: {query: ranking}} of lists of grades.
+def _read_systems(lists: Any) -> tuple[_GradesOfQuery, dict[str, Run]]:
+    """Return {query: {document: grade}} and {system: run} of lists of grades.
 
     A document is called by its grade, or "unjudged"; a list's second of a grade has a number, too.
     """
@@ -252,7 +304,9 @@ def _read_systems(lists: Any) -> tuple[_GradesOfQuery, dict[str, _RankingOfQuery
                 if grade is not None:
                     judged[query][ranking[-1]] = grade
             rankings[system][query] = ranking
-    return judged, rankings
+    return judged, {
+        str(system): _make_graded_run(rankings[system], str(system)) for system in rankings
+    }
 
 
 def _add_collection(judged: _GradesOfQuery, collection: Mapping[str, Any]) -> int:

@@ -184,7 +184,7 @@ def _match_block(
         np.zeros((2, 0), np.int64) if comes_back else _find_hits(grouped_block, code, qrels)
     )
     n_own_ids = count_own_ids(grouped_block, code, rows)
-    unjudged_docs = sample_unjudged(grouped_block, number, code, rows)
+    unjudged_docs = sample_unjudged(grouped_block, number, code, rows, n_own_ids)
     if grouped_block.uncounted_row is not None:
         is_counted = ~np.isin(rows, grouped_block.uncounted_row)
         rows, judgments = rows[is_counted], judgments[is_counted]

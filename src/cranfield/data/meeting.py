@@ -27,7 +27,7 @@ from cranfield.data.run_notes import (
     self_retrieval_notes,
 )
 from cranfield.data.sketch import QuerySketch, sketch_queries
-from cranfield.formats.block import Duplicates, FaultyRows, MemoryRows, Order, Role
+from cranfield.formats.block import Duplicates, FaultyRows, Order, Role
 from cranfield.formats.objects import DocsOfQuery
 from cranfield.lazy import cached_property
 from cranfield.notes import RANK_ORDERS_TIES, Note, Severity
@@ -348,8 +348,7 @@ def _describe_run(judged_run: JudgedRun, order: Order) -> Iterator[Note]:
         yield Note("ties", "info", text, count=n_tied)
     if judging.drops_documents or facts.n_appended or facts.n_unjudged:
         yield from _describe_changes(judged_run)
-    if run.rows.list_columns or isinstance(run.rows, MemoryRows):
-        yield from run.rows.notes
+    yield from run.rows.notes
     if facts.is_regrouped:
         text = "The run's queries are not in one piece: it was read into memory whole."
         yield Note("apart", "info", text)

@@ -141,6 +141,7 @@ def _convert_dict(rows: NestedRows) -> Judgments:
         description=rows.description,
         list_kind=rows.list_kind,
         left_out=rows.left_out,
+        notes=rows.notes,
         graded=rows.has_grades,
     )
 

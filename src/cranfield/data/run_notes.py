@@ -175,17 +175,17 @@ def self_retrieval_notes(
     if n_own_ids < _MIN_SELF_RETRIEVALS or 10 * n_own_ids < n_queries:
         return
     query_ids = {sketch.query_id for sketch in sketches}
-    n_self_hits = n_other_ids = n_ids_beside = n_ids_above = 0  # of the sketches
+    n_self_hits = n_other_ids = n_ids_around = n_ids_above = 0  # of the sketches
     for query_id, _, _, docs in sketches:
         other_ids = query_ids.intersection(docs) - {query_id}
         n_other_ids += len(other_ids)
         if query_id in docs:
             n_self_hits += 1
-            n_ids_beside += len(other_ids)
+            n_ids_around += len(other_ids)
             n_ids_above += len(other_ids.intersection(docs[: docs.index(query_id)]))
     is_rare = 5 * n_other_ids <= n_self_hits * (len(query_ids) - 1)
     is_seen = 2 * n_self_hits * n_queries >= n_own_ids * len(query_ids)  # in the sketches
-    if is_seen and (is_rare or 8 * n_ids_above <= n_ids_beside):
+    if is_seen and (is_rare or 8 * n_ids_above <= n_ids_around):
         text = (
             f"{n_own_ids:,} of {format_query_count(n_queries)} retrieve the document of their own "
             "id, which is not judged for them: if the queries are documents themselves, "

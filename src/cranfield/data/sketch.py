@@ -16,7 +16,7 @@ from cranfield.formats.objects import DocsOfQuery
 
 _MAX_DOCS = 40  # documents of a query, on either side
 _BUDGET = 2_000  # documents of a run at most; of one of its later blocks, a quarter
-_SHARE = 40  # of a dict, as a rule, one document of so many is looked at,
+_SHARE = 40  # as a rule, one document of so many is looked at,
 _LEAST_BUDGET = 200  # but at least so many
 _LARGE_BLOCK = 50_000  # rows: there may be many such blocks
 _FIRST_ROWS = 10  # rows of a query of a large block, where its own id is looked for
@@ -50,25 +50,36 @@ def count_own_ids(block: GroupedBlock, code: Ints, hit_rows: Ints) -> int:
     if not len(rows):
         return 0
     rows = rows[block.block.doc.equal(rows, block.queries, block.group[rows])]
-    own_groups = np.unique(block.group[np.setdiff1d(rows, hit_rows)])
-    return int(np.count_nonzero(code[own_groups] >= 0))
+    has_own_id = np.zeros(len(code), np.bool_)
+    has_own_id[block.group[rows[~_mark_rows(hit_rows, len(block.group))[rows]]]] = True
+    return int(np.count_nonzero(has_own_id & (code >= 0)))
 
 
-def sample_unjudged(block: GroupedBlock, number: int, code: Ints, hit_rows: Ints) -> UnjudgedDocs:
+def _mark_rows(rows: Ints, n: int) -> Bools:
+    """Return a mask, (n,), of these rows; without `isin`, which loads numpy's masked arrays."""
+    mask = np.zeros(n, np.bool_)
+    mask[rows] = True
+    return mask
+
+
+def sample_unjudged(
+    block: GroupedBlock, number: int, code: Ints, hit_rows: Ints, n_own_ids: int
+) -> UnjudgedDocs:
     """Return the first unjudged documents of some judged queries of a block, as bytes.
 
     Of the blocks of a run, numbered from 0, those of the numbers 0, 1, 2, 4, 8, ... are looked at.
-    `code` (groups,) and `hit_rows` are those of `count_own_ids`.
+    `code` (groups,) and `hit_rows` are those of `count_own_ids`, `n_own_ids` is its count.
     """
     if number & (number - 1):
         return {}
-    counts, budget = np.diff(block.starts), _BUDGET // 4 if number else _BUDGET
+    counts = np.diff(block.starts)
+    budget = _BUDGET // 4 if number else _choose_budget(counts, n_own_ids)
     groups = _choose_evenly(np.flatnonzero((code >= 0) & (counts > 0)), counts, budget)
     rows = consecutive_numbers(block.starts[groups], counts[groups])
     if block.sort_score is not None:
         rows = rows[np.lexsort((-block.sort_score[rows], block.group[rows]))]
     rows = rows[consecutive_numbers(0, counts[groups]) < _MAX_DOCS]
-    rows = rows[~np.isin(rows, hit_rows)]
+    rows = rows[~_mark_rows(hit_rows, len(block.group))[rows]]
     docs = block.block.doc.take(rows).to_list()
     bounds = np.searchsorted(block.group[rows], [groups, groups + 1]).T.tolist()
     return {
@@ -77,7 +88,16 @@ def sample_unjudged(block: GroupedBlock, number: int, code: Ints, hit_rows: Ints
     }
 
 
-def _choose_evenly(positions: Ints, counts: Ints, budget: int = _BUDGET) -> Ints:
+def _choose_budget(counts: Ints, n_own_ids: int) -> int:
+    """Return how many documents are looked at, of queries with `counts` of them.
+
+    Where many queries retrieve their own id, they are more, to tell whether that is chance.
+    """
+    share = 1 if 10 * n_own_ids >= np.count_nonzero(counts) else _SHARE
+    return max(_LEAST_BUDGET, min(_BUDGET, int(counts.sum()) // share))
+
+
+def _choose_evenly(positions: Ints, counts: Ints, budget: int) -> Ints:
     """Return some positions, evenly spread, of as many documents as `budget`; `counts` has all."""
     n_docs = int(np.minimum(counts[positions], _MAX_DOCS).sum())
     return positions[:: -(-n_docs // budget) or 1]
@@ -88,12 +108,10 @@ def sample_unjudged_dict(
 ) -> UnjudgedDocs:
     """Return the first unjudged documents of some judged queries of a dict.
 
-    `counts` (n_queries,) are the numbers of documents of the queries of the qrels. Where many
-    queries retrieve their own id, more are looked at, to tell whether that is chance.
+    `counts` (n_queries,) are the numbers of documents of the queries of the qrels.
     """
     unjudged_docs: UnjudgedDocs = {}
-    share = 1 if 10 * n_own_ids >= np.count_nonzero(counts) else _SHARE
-    budget = max(_LEAST_BUDGET, min(_BUDGET, int(counts.sum()) // share))
+    budget = _choose_budget(counts, n_own_ids)
     for code in _choose_evenly(np.flatnonzero(counts), counts, budget).tolist():
         docs, judged = docs_of_query[qrels.query_ids[code]], set(qrels.doc_lists[code])
         ranking = sorted(docs, key=docs.__getitem__, reverse=True)[:_MAX_DOCS]
@@ -110,8 +128,7 @@ def sketch_queries(qrels: Qrels, hit_rows: Ints, unjudged_docs: UnjudgedDocs) ->
         return []
     codes = sorted(unjudged_docs)
     codes = codes[:: -(-sum(map(len, unjudged_docs.values())) // _BUDGET) or 1]
-    is_hit = np.zeros(len(qrels), np.bool_)
-    is_hit[hit_rows] = True
+    is_hit = _mark_rows(hit_rows, len(qrels))
     doc_lists = (_list_docs(qrels, mask, codes) for mask in (~is_hit & (qrels.grade > 0), is_hit))
     query_ids = (qrels.query_ids[code] for code in codes)
     unjudged = (

@@ -27,6 +27,7 @@ OWN_COLUMN_OPERATIONS = OTHER_ROW_TEXTS.keys() | {
 }
 WORDS: Mapping[Any, str] = {  # what a Judged and what it holds have
     "ordinal": "nth",
+    "mean_rank": "mean rank",
     "n_retrieved": "documents retrieved",
     "costs": "cost",
     "worth": "worth of the tie",

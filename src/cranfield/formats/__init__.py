@@ -38,8 +38,10 @@ from cranfield.formats.header import NO_IDS
 from cranfield.formats.list_cells import to_document_rows
 from cranfield.formats.object_rows import list_rows
 from cranfield.formats.objects import LIST_DESCRIPTIONS, MAPPINGS, READ_ONCE_HINT, to_nested
+from cranfield.formats.shapes import strip_padding
 from cranfield.formats.source import describe_sources
 from cranfield.formats.stated_columns import select_columns, select_side_columns
+from cranfield.notes import Note
 
 
 def read_rows(
@@ -75,14 +77,17 @@ def read_rows(
             table.column_names = ()  # it is no table, whose columns can be stated
             return table
         has_numbers = isinstance(next(iter(data.values()), {}), MAPPINGS)
+        notes: tuple[Note, ...] = ()
+        if not has_numbers:
+            data, notes = strip_padding(data, side)
         has_grades = side is Side.RUN or has_numbers
         try:
             rows = NestedRows(to_nested(data, side), side, errors, has_grades=has_grades)
-            rows.is_ranking = not has_numbers
+            rows.is_ranking, rows.notes = not has_numbers, notes
             return rows
         except DuplicateError:
             list_dict_rows = ListDictRows(data, side)
-            list_dict_rows.has_grades = has_grades
+            list_dict_rows.has_grades, list_dict_rows.notes = has_grades, notes
             return list_dict_rows
     if isinstance(data, Rows):
         return data

@@ -37,15 +37,20 @@ LIST_DUPLICATE_HINT = (  # where no number shows which of the two is better
 
 
 def duplicate_hint(doc: object, *hints: str) -> str | None:
-    """Return what to do about a document that occurs twice: `hints`, for the id -1 after another.
+    """Return what to do about a document that occurs twice: `hints`, for -1 and 0 after another.
 
-    scikit-learn and faiss fill up a list with -1 if they found too few documents.
+    Tools fill up a list with such an id if they found too few documents: scikit-learn and faiss
+    with -1, recommenders with 0.
 
     >>> print(duplicate_hint("d1"), duplicate_hint(-1, "Remove one."), sep="; ")
-    None; Does -1 only fill up a short list? Then it is not a document: leave it out. Remove one.
+    None; Does -1 only fill up lists? Leave it out: [[i for i in row if i != -1] for row in ids]. \
+Remove one.
     """
-    filler_hint = "Does -1 only fill up a short list? Then it is not a document: leave it out."
-    return " ".join([filler_hint, *hints] if str(doc) == "-1" else hints) or None
+    filler_hint = (
+        f"Does {doc} only fill up lists? "
+        f"Leave it out: [[i for i in row if i != {doc}] for row in ids]."
+    )
+    return " ".join([filler_hint, *hints] if str(doc) in {"-1", "0"} else hints) or None
 
 
 Role = str  # what a column is for: a key of `columns.COLUMNS`

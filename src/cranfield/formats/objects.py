@@ -285,7 +285,7 @@ def to_list(column: Any) -> list[Any]:
     return list(column)
 
 
-def _is_null(grade: Any) -> bool:
+def is_null(grade: Any) -> bool:
     """Tell whether a grade is a null of tables: None, NaN or pandas' NA."""
     if isinstance(grade, float | np.floating):
         return math.isnan(grade)
@@ -306,7 +306,7 @@ def read_grade_list(grades: Any, location: str) -> tuple[dict[str, float], list[
     ranking = [f"#{i}" for i in range(1, len(grade_list) + 1)]
     grade_of_doc = dict(zip(ranking, grade_list, strict=True))
     if set(map(type, grade_list)) - {int}:
-        grade_of_doc = {doc: grade for doc, grade in grade_of_doc.items() if not _is_null(grade)}
+        grade_of_doc = {doc: grade for doc, grade in grade_of_doc.items() if not is_null(grade)}
     good_grades = to_grades(grade_of_doc.values())
     if good_grades is not None:
         return dict(zip(grade_of_doc, good_grades.tolist(), strict=True)), ranking

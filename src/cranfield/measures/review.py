@@ -45,9 +45,7 @@ def area_under_curve(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) -
     hits = judged.hits.relevant(rel).top(k)
     down_to = judged.n_retrieved if k is None else np.minimum(judged.n_retrieved, k)
     n_others = down_to - hits.count()
-    rank = hits.rank * 1.0
-    if judged.ties == "expected":  # in the mean, in the middle of the tie
-        rank = hits.columns["tie_first"] + (hits.columns["tie_size"] - 1) / 2
+    rank = hits.mean_rank if judged.ties == "expected" else hits.rank
     nonrelevant_above = rank - hits.ordinal
     above = hits.total(nonrelevant_above)
     return np.where(hits.count() > 0, 1 - ratio(above, hits.count() * n_others), 0)

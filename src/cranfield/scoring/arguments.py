@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from cranfield.data.lists import Graded, GradedSystems, unequal_lists_error
+from cranfield.data.lists import Graded, GradedSystems, grades, unequal_lists_error
 from cranfield.data.qrels import Qrels, make_qrels
 from cranfield.data.reader import QrelsReader, open_qrels
 from cranfield.data.run import Run, make_run
@@ -20,6 +20,7 @@ from cranfield.formats.block import Duplicates, Errors
 from cranfield.formats.columns import ColumnsOfBoth, Side
 from cranfield.formats.frames import is_table
 from cranfield.formats.objects import as_lists_of_ids, is_sequence
+from cranfield.formats.shapes import hold_labels_and_scores, match_sparse, note_unstored_zeros
 from cranfield.formats.stated_columns import select_columns, select_side_columns
 from cranfield.measures import Measure, parse_all
 from cranfield.options import Options, is_whole_number, option, whole_check
@@ -228,6 +229,13 @@ def convert_id_lists(qrels: Any, runs: Any, duplicates: Duplicates = "refuse") -
     """
     if type(qrels) in _QRELS_TYPES:
         return qrels, runs
+    if hold_labels_and_scores(qrels, runs):
+        qrels, runs = grades(qrels, scores=runs)
+        return qrels, runs
+    qrels, runs = match_sparse(qrels, runs)
+    if notes := note_unstored_zeros(qrels, runs):
+        runs = Run(runs)
+        runs.rows.notes = notes
     relevant_lists, rankings = as_lists_of_ids(qrels), as_lists_of_ids(runs)
     if relevant_lists is None:
         if rankings is not None and _is_empty(qrels):

@@ -211,7 +211,7 @@ def check(
             unreadable.append(name)
             facts[name].setdefault("read as", "not read")
             findings.append(error_finding(error, "unreadable").add_source(name))
-    lengths = {name: fact.get("documents a query", 0) for name, fact in facts.items()}
+    lengths = {name: fact.get("documents in most lists", 0) for name, fact in facts.items()}
     length_notes = compare_lengths([parse(f"R@{max(lengths.values()) or 1}")], lengths)
     findings.extend(note.add_source(max(lengths, key=lengths.__getitem__)) for note in length_notes)
     return Check(sort_by_severity(findings), facts, unreadable)

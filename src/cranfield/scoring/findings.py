@@ -222,7 +222,7 @@ def _judged_findings(
         shares = Plan((parse(f"Judged@{k}"),)).values(judged)[:, 0]  # (n_queries,)
         judged_share = facts[f"Judged@{k}"] = float(mean(shares[matched_run.is_in_run]))
     if length := find_common_length(matched_run):
-        facts["documents a query"] = length
+        facts["documents in most lists"] = length
     yield from (note for note in matched_run.notes if note.code == "rank-gaps")
     yield from find_own_judgments(matched_run, "error")
     yield from _query_findings(matched_run)

@@ -49,11 +49,13 @@ def test_the_first_line_is_the_worst_row() -> None:
 
 
 def test_other_rows_with_the_same_outcome_are_counted() -> None:
-    assert worst_of_demo("-m", "nDCG@10", "-m", "RR")[0].endswith(", 40 queries, and 1 more row")
+    assert worst_of_demo("-m", "nDCG@10", "-m", "RR")[0].endswith(
+        ", 40 queries, and 1 more row with FAIL"
+    )
     scores_of = {name: {"q1": mean} for name, mean in [("a\x1b", 0.1), ("b", 0.6), ("c", 0.4)]}
     failed_gate = gate(scores_of, at_least={"score": 0.5})
     assert first_lines(failed_gate) == [
-        "FAIL: a\\x1b, score 0.1000, at least 0.5, 1 query, and 1 more row"
+        "FAIL: a\\x1b, score 0.1000, at least 0.5, 1 query, and 1 more row with FAIL"
     ]
 
 
@@ -62,7 +64,7 @@ def test_a_gate_that_passes_begins_with_the_row_that_passes_least() -> None:
     passed_lines = print_gate(*DEMO_FILES[:4], "--baseline", BM25, "--margin", "0.02", "-m", "RR")
     assert lines[0].startswith("FAIL: tfidf, RR -")
     assert passed_lines[0].startswith("PASS: fusion, RR +0.1572 [+")
-    assert passed_lines[0].endswith("], margin 0.02, 40 queries, and 1 more row")
+    assert passed_lines[0].endswith("], margin 0.02, 40 queries, and 1 more row with PASS")
 
 
 def test_the_worst_of_differences_and_goals_is_the_furthest_below_what_it_must_reach() -> None:
@@ -104,8 +106,8 @@ def test_undecided_says_how_many_queries_decide_and_what_needs_no_baseline() -> 
     n_needed = next(line.split()[-1] for line in lines if line.startswith(" tfidf"))
     assert lines[0].startswith("UNDECIDED: tfidf, R@100 -0.0318 [")
     assert lines[1] == (
-        f"{n_needed} queries would decide with a chance of 80%, if tfidf is as good as bm25. "
-        "--at-least R@100=NUMBER needs no baseline."
+        f"{n_needed} queries would decide: as good as bm25, tfidf passes with a chance of 80%. "
+        "Another way, --at-least R@100=NUMBER, needs no baseline."
     )
     # What it says to type works.
     assert print_gate(QRELS, TFIDF, "--at-least", "R@100=0.5")[0].startswith("PASS: tfidf, R@100 ")
@@ -139,7 +141,8 @@ def test_the_queries_that_decide_on_a_goal_have_a_power_of_80_percent(goal: floa
     assert n_needed is not None
     assert find_power(n_needed) >= 0.8 > find_power(n_needed - 1)
     assert first_lines(result, 2)[1] == (
-        f"{n_needed:,} queries would decide with a chance of 80%, if the true mean is 0.5000."
+        f"{n_needed:,} queries would decide: with a true mean of 0.5000, new "
+        f"{'passes' if goal < 0.5 else 'fails'} with a chance of 80%."
     )
     assert result.rows()[0]["queries_needed"] == n_needed
 
@@ -179,8 +182,8 @@ def test_the_option_without_a_baseline_can_be_typed() -> None:
         for name, step in [("old", 0), ("new", 0.3)]
     }
     result = gate(scores_of, baseline="old", margin=0.01)
-    assert first_lines(result, 2)[1].endswith(" --at-least 'my score=NUMBER' needs no baseline.")
+    assert first_lines(result, 2)[1].endswith(" --at-least 'my score=NUMBER', needs no baseline.")
     result = gate(scores_of, baseline="old", margin=0.01, less_is_better="my score")
     first_line, second_line = first_lines(result, 2)
     assert "(+ is better), margin 0.01" in first_line
-    assert second_line.endswith(", if new is as good as old.")
+    assert second_line.endswith(": as good as old, new passes with a chance of 80%.")

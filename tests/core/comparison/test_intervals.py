@@ -72,7 +72,7 @@ def test_skewed_scores_are_told() -> None:
     assert 25 * skew**2 > 30
     (note,) = note_intervals(scores[:, None], ["r"])
     assert note.code == "skewed"
-    assert f"{math.ceil(25 * skew**2):,} queries would be enough" in note.text
+    assert f"with {math.ceil(25 * skew**2):,} queries it would not" in note.text
     assert [*note_intervals(np.linspace(0, 1, 30)[:, None], ["r"])] == []
 
 

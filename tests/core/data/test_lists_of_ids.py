@@ -70,7 +70,8 @@ def test_empty_lists() -> None:
         ({"1": {3}}, RANKED, "the run: lists with only whole numbers"),
         ([[1, 1]], [[1]], "the document '1' occurs twice"),
         ([[1]], [[2, 2]], "the document '2' occurs twice"),
-        ([[1]], [[2, -1, -1]], "Does -1 only fill up"),
+        ([[1]], [[-5, -1, -1]], "Does -1 only fill up"),
+        ([[1]], [[2, 0, 0]], "Does 0 only fill up"),
         ([[1]], [{1, 2}], "a set has no order"),
     ],
 )
@@ -89,14 +90,18 @@ def test_lists_of_two_kinds_are_rows_as_before() -> None:
 
 def test_arrays_of_two_dimensions() -> None:
     qrels, run = np.array(TRUTH), np.array(RANKED, np.uint8)
-    assert evaluate(qrels, run, "AP@3")["AP@3"] == evaluate(TRUTH, RANKED, "AP@3")["AP@3"]
+    with pytest.raises(InputError, match="scores, or ids"):
+        evaluate(qrels, run, "AP@3")
+    assert evaluate(qrels, RANKED, "AP@3")["AP@3"] == evaluate(TRUTH, RANKED, "AP@3")["AP@3"]
     assert evaluate(TRUTH, run, "RR")["RR"] == (1 + 1 / 2 + 0) / 3
     arrays: Any = [np.array(list_of_ids) for list_of_ids in TRUTH]
     assert evaluate(arrays, run, "RR")["RR"] == (1 + 1 / 2 + 0) / 3
     ragged_array = np.array([[1], [2, 3]], object)
     assert evaluate(ragged_array, [[1], [3]], "RR")["RR"] == 1
-    with pytest.raises(InputError, match="got ndarray"):
+    with pytest.raises(InputError, match="scores, or ids"):
         evaluate(np.array(TRUTH) * 0.5, run, "AP")
+    with pytest.raises(InputError, match="got ndarray"):
+        evaluate(np.array(TRUTH) * 0.5, run[:, :1], "AP")
 
 
 def test_relevant_documents_may_be_sets() -> None:

@@ -20,7 +20,7 @@ _THEME_SCRIPT = (
 
 @cache
 def read_frame() -> str:
-    """Return the HTML of the page, with a `{{NAME}}` for each part that depends on the data."""
+    """Return the HTML of the page, with a `{{NAME}}` for each part that is put in."""
     return (_FOLDER / "frame.html").read_text("utf-8")
 
 
@@ -45,10 +45,10 @@ def read_script() -> str:
 
 
 def fill_frame(parts: Mapping[str, str]) -> str:
-    """Return the page: the frame with its parts, each put in once and not scanned again.
+    """Return the page: the frame with `parts`, {NAME: HTML}, each put in and not scanned again.
 
-    The content security policy allows only the script and the style of this package to run;
-    nothing can be loaded, sent or embedded.
+    The content security policy allows only the scripts and the style of this package, and images
+    that the page itself holds; nothing else can be loaded, sent or embedded.
     """
     resources = {"STYLE": read_style(), "THEME": _THEME_SCRIPT, "SCRIPT": read_script()}
     texts = {**parts, **resources, "CSP": _make_policy(resources)}
@@ -56,7 +56,7 @@ def fill_frame(parts: Mapping[str, str]) -> str:
 
 
 def _make_policy(resources: Mapping[str, str]) -> str:
-    """Return the content security policy: hashes of the script and the style, nothing else."""
+    """Return the content security policy: the scripts and the style by hash, images as data."""
     sources = {name: f"'sha256-{_hash_text(text)}'" for name, text in resources.items()}
     rules = (
         "default-src 'none'",

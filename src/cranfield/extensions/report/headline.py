@@ -1,4 +1,4 @@
-"""The headline: which system is best, by how much, how sure that is, and by which p-values."""
+"""The sentences of a page: the headline on the best system, its facts, the leaderboard's note."""
 
 from collections.abc import Iterator
 
@@ -12,15 +12,15 @@ from cranfield.extensions.report.evidence import Evidence
 from cranfield.render.numbers import format_count, format_percent, format_query_count
 from cranfield.render.typed_names import as_typed
 
-_MAX_NAME_LETTERS = 120  # characters of a name in the headline
+_MAX_NAME_LETTERS = 120  # characters of a name in these sentences
 _UP, _DOWN, _NEITHER = "▲▼○"  # the marks of a pair's verdict
-_MAX_NAMED_SYSTEMS = 3  # systems that share the first place
+_MAX_NAMED_SYSTEMS = 3  # systems named of those that share the first place
 
 
 def describe_families(evidence: Evidence) -> tuple[str | None, str | None]:
-    """Return in words the p-values with the baseline, and the p-values of all pairs, or None.
+    """Return in words how pairs with the baseline were tested, and all pairs; None for no pairs.
 
-    The two are corrected for different numbers of comparisons, and may come from different tests.
+    The two are corrected for their own numbers of comparisons, and may come from different tests.
     """
     if len(evidence.systems) == 1:
         return None, None
@@ -34,7 +34,11 @@ def describe_families(evidence: Evidence) -> tuple[str | None, str | None]:
 
 
 def _describe_family(comparison: Comparison, measure: str, comparisons_template: str) -> str:
-    """Return what p-values are called, the comparisons they are corrected for, and the test."""
+    """Return what p-values are called, the comparisons they are corrected for, and the test.
+
+    Of a Bayesian test, which has no p-values, the name alone. In `comparisons_template`, {} is the
+    number of comparisons.
+    """
     settings, result = comparison.settings, comparison[measure]
     test = TESTS[settings.test]
     if settings.test == "bayes":
@@ -47,7 +51,7 @@ def _describe_family(comparison: Comparison, measure: str, comparisons_template:
 
 
 def write_headline(evidence: Evidence) -> Markup:
-    """Return the sentences that answer which system is best, how sure that is, and against what."""
+    """Return the sentences on which system is best and how sure that is; of one, on its mean."""
     measure = evidence.measures[0]
     result = evidence.comparison[measure]
     first, *rivals = result.ranked_systems
@@ -74,7 +78,7 @@ def write_headline(evidence: Evidence) -> Markup:
 
 
 def _name_systems(systems: list[System]) -> Markup:
-    """Return the names of the systems that are first."""
+    """Return the names of the systems that are first, three at most, and the number of others."""
     names = [
         element("b", name_element(system.name, _MAX_NAME_LETTERS), class_="who")
         for system in systems[:_MAX_NAMED_SYSTEMS]
@@ -92,7 +96,7 @@ def _mean_element(system: System) -> Markup:
 
 
 def _mean_with_interval(measure: str, system: System) -> Iterator[Markup]:
-    """Yield a measure's mean with its interval."""
+    """Yield a system's mean under a measure, and its interval if there is one."""
     yield join_markup([f"{as_typed(measure)} ", _mean_element(system)])
     if system.low is not None and system.high is not None:
         ends = format_interval(system.low, system.high)
@@ -100,7 +104,7 @@ def _mean_with_interval(measure: str, system: System) -> Iterator[Markup]:
 
 
 def _baseline_clause(evidence: Evidence, first: System) -> Iterator[Markup]:
-    """Yield how the first system compares with the baseline."""
+    """Yield how the first system compares with the baseline, unless it is that or there is none."""
     pair = evidence.baseline_pairs(evidence.measures[0]).get(first.name)
     if pair is not None:
         yield join_markup(
@@ -110,7 +114,7 @@ def _baseline_clause(evidence: Evidence, first: System) -> Iterator[Markup]:
 
 
 def _significance_sentence(evidence: Evidence) -> Markup:
-    """Return from how many systems the first differs significantly, tested in all pairs."""
+    """Return from how many systems the first does not differ significantly, by all pairs."""
     n_rivals = len(evidence.systems) - 1
     n_alike = len(evidence.indistinct_systems(evidence.measures[0]))
     queries_text = format_query_count(len(evidence.query_ids))
@@ -133,7 +137,7 @@ def _significance_sentence(evidence: Evidence) -> Markup:
 
 
 def list_facts(evidence: Evidence) -> Iterator[Markup]:
-    """Yield the numbers of queries, clusters, systems and judgments, and the range of grades."""
+    """Yield numbers of queries, clusters, systems, and judgments with grades, if there are any."""
     yield _fact_markup(len(evidence.query_ids), "query", "queries")
     n_clusters = evidence.comparison[evidence.measures[0]].units.n_groups
     if n_clusters is not None:

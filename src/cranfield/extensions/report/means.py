@@ -38,7 +38,7 @@ def means_table(evidence: Evidence) -> Markup:
 
 
 def _measure_cells(evidence: Evidence, measure: str) -> dict[str, Markup]:
-    """Return each system's cell under a measure; the best and the second mean are marked."""
+    """Return {system: cell} under a measure; if means differ, the best and second are marked."""
     result = evidence.comparison[measure]
     distinct_means = list(dict.fromkeys(system.mean for system in result.ranked_systems))
     marks = ("best", "second") if len(distinct_means) > 1 else ()

@@ -10,7 +10,7 @@ from cranfield.extensions.collections.macro_result import MacroResult
 from cranfield.lazy import cached_property
 from cranfield.render.numbers import format_number
 
-ABSENT = "\N{EN DASH}"
+ABSENT = "\N{EN DASH}"  # in place of the mean of a system that was not run
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,14 +35,14 @@ class MeasureColumn:
 
     @cached_property
     def is_percent(self) -> bool:
-        """Whether the column is in percent, as stated: if it, or its scores, are from 0 to 1."""
+        """Whether the column is in percent: if asked for, and all it may hold is from 0 to 1."""
         scores = self.comparison.aligned.measure_scores(self.result.measure)
         measure = self.comparison.aligned.find_measure(self.result.measure)
         ends = score_range(measure, scores) if measure is not None else (scores.min(), scores.max())
         return self.percent and ends[0] >= 0 and ends[1] <= 1
 
     def verdict(self, system: str, rival: str) -> Outcome | None:
-        """Return whether a system is better, or worse, than a rival; None if it is not shown."""
+        """Return if a system is better or worse than a rival; None: neither, or not compared."""
         if rival not in self.systems or system not in self.systems or system == rival:
             return None
         if self.result.letters is None and rival != self.comparison.settings.baseline:
@@ -77,7 +77,7 @@ class MeasureColumn:
 
 @dataclass(frozen=True, eq=False)
 class AverageColumn(MeasureColumn):
-    """A column of the averages over all collections, under one measure."""
+    """A column of averages over all collections; `comparison` and `result` are the first one's."""
 
     averages: MacroResult
     averaged_columns: Sequence[MeasureColumn]  # what is averaged
@@ -101,7 +101,7 @@ class AverageColumn(MeasureColumn):
         return all(column.is_percent for column in self.averaged_columns)
 
     def verdict(self, system: str, other: str) -> Outcome | None:
-        """Return whether a system's average is better, or worse; None if they were not compared."""
+        """Return if a system's average is better or worse; None: neither, or not compared."""
         if {(system, other), (other, system)}.isdisjoint(self.averages.pair_of_names):
             return None
         return self.averages.between(system, other)[1]

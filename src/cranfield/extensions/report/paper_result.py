@@ -23,7 +23,7 @@ from cranfield.render.table import Table
 Marks = Literal["letters", "daggers", "none"]
 _BETTER, _WORSE = "\N{DAGGER}", "\N{DOUBLE DAGGER}"
 _MAX_NAMED_COLLECTIONS = 6  # of more collections, a caption does not tell the queries of each
-_MAX_LEVEL_HEADINGS = 8  # columns: with more, LaTeX's headings are turned
+_MAX_LEVEL_HEADINGS = 8  # columns: with more of one measure, LaTeX's headings are turned
 
 
 def _check_text(value: Any) -> str:
@@ -66,7 +66,7 @@ class Paper(Options):
 class PaperTable(Shown):
     """Systems by measures, as `paper_table` makes them: a row for each system.
 
-    `rows` has one for each number, with every digit: `place` is 1 for the best, by the digits
+    `rows` has a dict for each cell, with every digit: `place` is 1 for the best, by the digits
     shown; `marks` is the superscript; `low` and `high` are the ends of the mean's own interval.
 
     >>> from cranfield import compare, paper_table
@@ -137,13 +137,13 @@ class PaperTable(Shown):
 
     @cached_property
     def letters(self) -> Mapping[str, str]:
-        """The letter by which superscripts name each system; with more than 26, its number."""
+        """{system: its letter in superscripts; of more than 26, its number}, empty for daggers."""
         names = self.systems
         signs = ascii_lowercase if len(names) <= 26 else [str(i + 1) for i in range(len(names))]
         return dict(zip(names, signs, strict=False)) if self.marks == "letters" else {}
 
     def _superscript(self, column: MeasureColumn, system: str) -> str:
-        """Return the superscript of a system's mean."""
+        """Return the superscript of a system's mean, empty if there is none."""
         if self.marks == "none" or system not in column.systems:
             return ""
         if self.marks == "daggers":
@@ -194,7 +194,7 @@ class PaperTable(Shown):
         return [f"{opening} {self._describe_means()}".lstrip(), *self._describe_marks()]
 
     def _describe_means(self) -> str:
-        """Return the caption's sentence on the means, and on how the best are marked."""
+        """Return the caption's sentence on the means: their queries, the best, the runs, gaps."""
         counts = {
             name: len(comparison.aligned.query_ids) for name, comparison in self.found.items()
         }
@@ -262,7 +262,7 @@ class PaperTable(Shown):
             yield f"Average: the mean of the collections; its marks are by {test_text}."
 
     def _describe_test(self) -> Iterator[str]:
-        """Yield the test, the correction with its family, and the level."""
+        """Yield the test, the correction of several comparisons, and the level of p, or beliefs."""
         settings = self._settings
         paired_word = "paired " if settings.test in ("randomization", "t") else ""
         yield paired_word + describe_test(
@@ -294,7 +294,7 @@ class PaperTable(Shown):
         yield f"p \N{LESS-THAN OR EQUAL TO} {settings.alpha:g}"
 
     def tables(self) -> list[Table]:
-        """Return the table: a row for each system, a column for each measure."""
+        """Return the table: a row for each system, a column for each measure of each collection."""
         labels = [[self.letters[name], name] if self.letters else [name] for name in self.systems]
         n_labels, columns = len(labels[0]), self._columns
         falling = " \N{DOWNWARDS ARROW}"  # less is better
@@ -310,14 +310,14 @@ class PaperTable(Shown):
             for c, column in enumerate(columns, n_labels)
             for r, name in enumerate(self.systems)
         }
-        marks = {place: self._superscript(*cell) for place, cell in cells.items()}
+        marks = {position: self._superscript(*cell) for position, cell in cells.items()}
         best, second = (
             frozenset(
-                place
-                for place, (column, name) in cells.items()
-                if name in column.systems_at_place(rank)
+                position
+                for position, (column, name) in cells.items()
+                if name in column.systems_at_place(place)
             )
-            for rank in (1, 2)
+            for place in (1, 2)
         )
         begins_with_baseline = (
             self.marks == "daggers" and self.systems[0] == self._settings.baseline
@@ -335,7 +335,7 @@ class PaperTable(Shown):
                 frozenset({1} if begins_with_baseline and len(labels) > 2 else ()),
                 self.caption,
                 underlined_cells=second,
-                superscripts={place: mark for place, mark in marks.items() if mark},
+                superscripts={position: mark for position, mark in marks.items() if mark},
                 group_headings=[*[""] * n_labels, *groups] if groups else (),
                 label=self.style.label or "",
                 wide=self.style.wide,
@@ -347,7 +347,7 @@ class PaperTable(Shown):
         return to_text(table, width=width, color=color, signs=not color)
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return a row for each collection, measure and system; a missing number is None."""
+        """Return a dict for each column of numbers and each system; a missing number is None."""
         return self._rows_as_dicts(
             (
                 column.collection,
@@ -365,7 +365,7 @@ class PaperTable(Shown):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain values, as for JSON, with how it was made."""
+        """Return caption, marks, rows and notes as plain values, and how scores were compared."""
         return {
             "caption": list(self.caption),
             "marks": self.marks,
@@ -386,7 +386,7 @@ class PaperTable(Shown):
 
 
 def _format_ranges(numbers: Sequence[int]) -> str:
-    """Return numbers as text, with consecutive numbers as ranges.
+    """Return ascending numbers as text, with three or more consecutive ones as ranges.
 
     >>> _format_ranges([1, 2, 3, 5, 6])
     '1\u20133,5,6'

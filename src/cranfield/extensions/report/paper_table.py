@@ -20,9 +20,10 @@ def paper_table(
 ) -> PaperTable:
     r"""Return the table that a paper prints: systems by measures, with marks of significance.
 
-    The best value of each measure is bold, the second underlined, by the digits that are shown.
-    Superscripts say which systems a value is significantly better than, by the corrected p-values;
-    the caption names the test, the correction and its family, alpha and the number of queries.
+    The best value of each column is bold, the second underlined, by the digits that are shown.
+    Superscripts say which systems a value is significantly better than, daggers that it differs
+    from the baseline; the caption names the test, the correction and its family, alpha and the
+    number of queries.
 
     Args:
         comparison: what `compare` returned, with a baseline or for all pairs. Or several
@@ -85,7 +86,7 @@ def _compare_for_marks(comparison: Comparison, marks: Marks) -> Comparison:
 
 
 def _average_for_marks(comparison: CollectionComparison, marks: Marks) -> CollectionComparison:
-    """Return a comparison over collections with the pairs that the marks need."""
+    """Return a comparison over collections with the pairs that the marks need, if any."""
     all_pairs = marks == "letters"
     if marks == "none" or comparison.settings.all_pairs == all_pairs:
         return comparison
@@ -98,7 +99,7 @@ _CAPTION_SETTINGS = ("baseline", "test", "correction", "family", "alpha", "rope"
 
 
 def _refuse_mixed_settings(comparisons: Mapping[str | None, Comparison], marks: Marks) -> None:
-    """Raise InputError for collections compared in different ways: a caption describes only one."""
+    """Raise InputError for collections compared in different ways, unless there are no marks."""
     (first_name, first_comparison), *other_comparisons = comparisons.items()
     for name, comparison in other_comparisons if marks != "none" else ():
         for setting in _CAPTION_SETTINGS:

@@ -20,10 +20,10 @@ from cranfield.notes import Note
 from cranfield.progress import watch_steps
 
 DEPTH = 20  # ranks of each system
-BUDGET = 600_000  # bytes
+BUDGET = 600_000  # bytes of the archive
 MAX_TEXT_LETTERS = 330  # characters of a document's text
 MAX_QUERIES = 3_000  # that have rankings
-MAX_ROWS = 6_000_000  # of rankings that are held at once: some 20 bytes each
+MAX_ROWS = 6_000_000  # of rankings to be held at once, about: some 20 bytes each
 
 
 @dataclass(frozen=True)
@@ -40,15 +40,15 @@ class QueryRankings:
     doc_ids: Sequence[str]
     grades: Sequence[float | None]
     ranks: Ints  # (n_systems, n_docs)
-    n_retrieved: Sequence[int]  # documents of each system
-    n_relevant: int  # documents in the judgments
+    n_retrieved: Sequence[int]  # rows of each system's ranking
+    n_relevant: int  # documents of a grade above 0 in the judgments
     n_first: int  # how many of `doc_ids` are among the first documents of a system
 
     @classmethod
     def of(
         cls, query_id: str, rankings: Sequence[Ids], judged: Qrels, depth: int
     ) -> "QueryRankings":
-        """Put the rankings of one query side by side; `judged` are its judgments alone."""
+        """Put a query's rankings, ids by rank, side by side; `judged` are its judgments alone."""
         lengths = [*map(len, rankings)]
         all_ids = Ids.concatenate([*rankings, judged.docs])
         _, first_row, code = np.unique(all_ids.sort_keys(), return_index=True, return_inverse=True)
@@ -99,7 +99,8 @@ class QueryRankings:
 class EmbeddedRankings:
     """The rankings of some queries as the page holds them.
 
-    `archive` is base64 of gzip of a JSON object, {number of the query: `QueryRankings.to_json`}.
+    `archive` is base64 of gzip of a JSON object, {number of the query: `QueryRankings.to_json`},
+    or empty if not even one fits.
     """
 
     archive: str
@@ -115,7 +116,7 @@ def embed_rankings(
     budget: int = BUDGET,
     doc_texts: "TextsLike | None" = None,
 ) -> EmbeddedRankings | None:
-    """Return the rankings of all queries or, within a budget, of queries that systems differ on.
+    """Return the rankings of queries, those on which systems differ most first, 3,000 at most.
 
     Args:
         aligned_scores: scores that come from judgments and runs; None is returned for saved scores.
@@ -123,7 +124,7 @@ def embed_rankings(
         budget: how many bytes `archive` may have. The queries with the largest spread of the first
             measure's scores over the systems come first.
         doc_texts: titles or texts of documents, as `with_texts` takes them: of documents among the
-            first `depth` of a system, the first 330 characters.
+            first `depth` of a system, at most 330 characters.
 
     Each run is read once more.
 
@@ -132,7 +133,7 @@ def embed_rankings(
     if source is None:
         return None
     order = order_by_spread(aligned_scores)
-    # A query's ranks take at least `min_bytes`.
+    # A query's ranks are taken to need at least `min_bytes`.
     min_bytes = 32 + len(aligned_scores.system_names) * depth // 2
     max_queries = min(1 + budget // min_bytes, MAX_QUERIES)
     query_ids = [aligned_scores.query_ids[i] for i in order[:max_queries]]
@@ -181,7 +182,7 @@ def order_by_spread(aligned_scores: AlignedScores) -> list[int]:
 def read_rankings(
     source: EvaluatedRuns, query_ids: Sequence[str], depth: int
 ) -> Iterator[QueryRankings]:
-    """Yield the rankings of some queries, in their order: of as many as fit in memory together."""
+    """Yield the rankings of some queries, in their order: of the first that fit in `MAX_ROWS`."""
     judging = source.judging
     qrels, n_rows = source.qrels.select_queries(query_ids), 0
     rankings_of_system: list[dict[str, Rankings]] = []  # {query: rankings} of each system
@@ -206,7 +207,7 @@ def read_rankings(
 
 
 def _list_notes(source: EvaluatedRuns) -> Iterator[Note]:
-    """Yield notes on rankings that are shown in one order, with one grade for each document."""
+    """Yield notes on how groups, spans, tied and repeated documents are shown in the rankings."""
     judging = source.judging
     if source.qrels.has_groups:
         text = "Judgments are in groups: the grade of a document is the best that any group has."

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def write_recipe(evidence: Evidence) -> Markup:
-    """Return the inputs, the method and the options, as the items of a list of terms."""
+    """Return the recipe, from the command to the versions, as the items of a list of terms."""
     lines = [*_recipe_terms(evidence)]
     return join_markup(
         element("div", element("dt", term), element("dd", description))
@@ -97,7 +97,7 @@ def _hash_element(digest: str) -> Markup:
 
 
 def _option_terms(evidence: Evidence) -> Iterator[tuple[str, str]]:
-    """Yield the options that are not at their defaults."""
+    """Yield a term: `missing`, and the options but the baseline that are not at their defaults."""
     comparison = evidence.comparison
     options = {"missing": comparison.aligned.recipe.get("missing")}
     options |= {

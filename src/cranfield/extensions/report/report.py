@@ -110,14 +110,15 @@ def report(
             rankings, too; for precomputed scores, it does not. Scores, Systems, or anything else
             that `compare` takes as its only argument are compared with the first system, as by
             `compare`.
-        title: what the page is called. [default: the systems, measures and queries in words]
+        title: what the page is called. [default: systems, first measure and queries in words]
         query_texts: texts of the queries, as `with_texts` takes them; shown to 300 characters.
         doc_texts: titles or texts of documents, as `with_texts` takes them; to 330 characters.
         depth: how many documents of each system the page shows for a query, 1 to 100.
         worksheets: for how many queries the page has what `explain` prints, for the best system and
-            the baseline; queries on which scores differ most come first.
-        budget: bytes that the rankings with their texts may take; if they do not fit, the page has
-            the rankings of the queries on which scores differ most, and says of how many.
+            the baseline, or else the second; queries on which scores differ most come first.
+        budget: bytes that the rankings with their texts may take; if they do not fit, or are of
+            more than 3,000 queries, the page has the rankings of the queries on which scores differ
+            most, and says of how many.
         command: the command that made it, for the page to show.
         inputs: files of precomputed scores: the page has their hashes, as it has the hashes of
             judgments and runs.
@@ -253,7 +254,7 @@ def _warning_box(notes: Iterable[Note]) -> Markup:
 
 
 def _list_other_warnings(comparison: Comparison) -> list[Note]:
-    """Return the errors and warnings on measures other than the first, which is at the top."""
+    """Return the errors and warnings on results but the first measure's over all queries."""
     first_notes = {*comparison[comparison.aligned.measures[0]].notes}
     other_notes = (
         (" of ".join(filter(None, (result.measure, result.slice_label))), note)

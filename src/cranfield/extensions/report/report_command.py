@@ -1,4 +1,4 @@
-"""`cranfield report QRELS RUN...`."""
+"""`cranfield report QRELS RUN...`: writes the page that `report` makes of a comparison."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ _DEFAULT_PATH = "report.html"
 
 
 def check_html_name(_: click.Context, option: click.Parameter, path: str | None) -> str | None:
-    """Check the name of the file before anything is read."""
+    """Return a path, "-" or None; raise OptionError for another ending than .html or .htm."""
     if path not in ("-", None) and not path.lower().endswith((".html", ".htm")):
         option_text = f"{option.opts[0]} {escape_unprintable(path)}"
         raise OptionError(f"{option_text}: a report is a page: name a file .html")

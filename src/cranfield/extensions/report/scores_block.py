@@ -1,4 +1,4 @@
-"""The scores of every query as the page holds them: a block of numbers for each measure."""
+"""Each query's scores as the page holds them: a block of numbers for each measure, if it fits."""
 
 import math
 from collections.abc import Sequence
@@ -18,11 +18,11 @@ _MAX_STEP = 65_535  # of 16 bits
 
 @dataclass(frozen=True)
 class ScoresBlock:
-    """The scores of some measures, one block after the other, in `archive`.
+    """The scores of some measures, one block after the other, in `archive`: base64 of gzip.
 
     `block_index` has the number of each measure's block, None for a measure without. `unit_steps`
     has the number of steps that 1 is divided into, to which a measure's scores are rounded; None
-    where they are doubles.
+    where they are doubles, or have no block.
     """
 
     archive: str
@@ -31,7 +31,7 @@ class ScoresBlock:
 
 
 def make_scores_block(aligned_scores: AlignedScores) -> ScoresBlock:
-    """Return all scores; if there are many, the scores of the measures that fit, rounded as shown.
+    """Return all scores; if there are many, of the measures that fit, rounded if 16 bits hold them.
 
     A block is (n_systems, n_queries): float64, or uint16 of round(score * steps), little-endian.
     """
@@ -56,7 +56,7 @@ def make_scores_block(aligned_scores: AlignedScores) -> ScoresBlock:
 
 
 def _choose_steps(scores: Floats) -> int | None:
-    """Return the number of steps to divide 1 into so that 16 bits hold the scores, or None."""
+    """Return into how many steps, 100 to 10,000, 1 is divided to fit scores in 16 bits, or None."""
     lowest, highest = scores.min(), scores.max()
     if lowest < 0:
         return None

@@ -1,4 +1,4 @@
-"""Worksheets: what `explain` prints for single queries, for the best system and the baseline."""
+"""Worksheets: what `explain` prints for single queries, of the best system and a rival."""
 
 import json
 import shlex
@@ -28,15 +28,15 @@ class Sheets:
     """
 
     archive: str
-    systems: Sequence[int]
-    n_queries: int  # queries
+    systems: Sequence[int]  # their numbers
+    n_queries: int
 
 
 def make_sheets(comparison: Comparison, n_queries: int = SHEET_QUERIES) -> Sheets | None:
-    """Return worksheets of the best system and of the baseline, or of the best two.
+    """Return worksheets of the best system and of the baseline or the second, if there are two.
 
     They are those of all queries, or of the `n_queries` on which scores differ most. None for
-    precomputed scores or no queries. Each of the two runs is read once.
+    precomputed scores or no queries. Each of these runs is read once.
     """
     aligned_scores, source = comparison.aligned, comparison.aligned.evaluated_runs
     if source is None or n_queries == 0:
@@ -61,7 +61,7 @@ def make_sheets(comparison: Comparison, n_queries: int = SHEET_QUERIES) -> Sheet
 
 
 def _choose_systems(comparison: Comparison) -> list[str]:
-    """Return the best system and the baseline; if the baseline is the best, the best two."""
+    """Return the best system and the baseline; the best two if that is best or there is none."""
     best_first = [
         system.name for system in comparison[comparison.aligned.measures[0]].ranked_systems
     ]
@@ -101,7 +101,7 @@ class ExplainCommand:
 
 
 def find_explain_command(comparison: Comparison) -> ExplainCommand | None:
-    """Return the command, with the files that were read; without a file, a word in capitals."""
+    """Return the command, a word in capitals where not one file was read; None without runs."""
     aligned_scores, source = comparison.aligned, comparison.aligned.evaluated_runs
     if source is None:
         return None
@@ -120,7 +120,7 @@ def find_explain_command(comparison: Comparison) -> ExplainCommand | None:
 
 
 def _quote_value(value: object) -> str:
-    """Return the value of an option as a shell needs it, nothing for an option without a value."""
+    """Return a blank and an option's value as a shell needs it; nothing for True, a mere flag."""
     return "" if value is True else f" {shlex.quote(str(value))}"
 
 

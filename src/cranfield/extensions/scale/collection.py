@@ -1,4 +1,4 @@
-"""Collection: judgments that are read part by part, and the facts of all parts."""
+"""Collection: judgments that `score_in_buckets` reads part by part, and the facts of all parts."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ from cranfield.formats.source import describe_sources
 
 
 class HeldJudgments:
-    """Judgments in memory."""
+    """Judgments in memory, which `count_per_bucket` divides before `select_buckets` selects."""
 
     has_spans = False
 
@@ -45,7 +45,7 @@ class HeldJudgments:
 
 
 class SpilledJudgments:
-    """Judgments that were written to the buckets of a file."""
+    """Judgments that were written to the buckets of a file; InputError if there is none."""
 
     def __init__(self, reader: QrelsReader, n_buckets: int, spill: Spill) -> None:
         extra_roles = reader.rows.extra_roles
@@ -57,7 +57,7 @@ class SpilledJudgments:
             raise no_judgment_error(describe_sources(reader.rows.sources), self.store.left_out)
 
     def count_per_bucket(self, n_buckets: int) -> Ints:
-        """Return how many rows each bucket has."""
+        """Return how many rows each bucket has; there are as many as `__init__` was told."""
         return self.store.bucket_sizes
 
     def select_buckets(self, buckets: range) -> Qrels:
@@ -73,7 +73,7 @@ class SpilledJudgments:
 
 
 def apply_grade_facts(qrels: Qrels, facts: GradeFacts) -> Qrels:
-    """Return judgments with the highest grade of the collection, and grades of its dtype."""
+    """Return judgments with the highest grade of the collection; floats if that has fractions."""
     if facts.has_whole_grades:
         return qrels.replace_fields(stated_top_grade=int(facts.top_grade))
     grade = qrels.grade.astype(np.float64)
@@ -81,19 +81,19 @@ def apply_grade_facts(qrels: Qrels, facts: GradeFacts) -> Qrels:
 
 
 class JudgmentFacts:
-    """The facts of the judgments of several parts: grades, counts of rows, ids of queries."""
+    """The facts of the judgments of several parts: grades, counts of rows, query ids, digest."""
 
     def __init__(self) -> None:
         self.template: Qrels | None = None  # the judgments of the first part, without its rows
         self.lowest_grade, self.highest_grade = np.inf, -np.inf
         self.grade_facts = GradeFacts()
         self.left_out, self.repeats = FaultyRows(), FaultyRows()
-        self.chunk_counts: tuple[int, int] | None = None
+        self.chunk_counts: tuple[int, int] | None = None  # mapped chunks, and documents
         self.packed_query_ids: list[PackedIds] = []
         self.digest = 0
 
     def add(self, qrels: Qrels, *, with_digest: bool) -> None:
-        """Add the facts of the judgments of another part."""
+        """Add the facts of the judgments of another part, `with_digest` also their digest."""
         if self.template is None:
             empty_fields: dict[str, Any] = {"columns": {}, "groups": None, "group_levels": None}
             self.template = qrels.replace_fields(

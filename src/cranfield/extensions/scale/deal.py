@@ -26,15 +26,15 @@ class _StoredColumn(NamedTuple):
     number_type: str  # the dtype of its numbers; "" for identifiers
     row_bytes: int  # of a number; 0 for identifiers
     length_type: str  # the dtype of the lengths of identifiers
-    byte_ends: Ints | None  # of identifiers: (n_buckets + 1,) where the bytes of a bucket end
+    byte_starts: Ints | None  # of identifiers: (n_buckets + 1,) the first byte of each bucket
 
 
 class _Piece(NamedTuple):
     """Some blocks of a source, divided into buckets. A group is adjacent rows of one query."""
 
     first_row: int  # its number in the source
-    group_starts: Ints  # (n_buckets + 1,) the first group of each bucket
-    row_starts: Ints  # (n_buckets + 1,) the first row of each bucket
+    group_starts: Ints  # (n_buckets + 1,) the first group of each bucket, and the end
+    row_starts: Ints  # (n_buckets + 1,) the first row of each bucket, and the end
     columns: Mapping[str, _StoredColumn]
     spans: list[ByteSpan]  # of the buckets' bytes in the file; empty buckets take up nothing
 
@@ -42,7 +42,7 @@ class _Piece(NamedTuple):
 class GradeFacts(NamedTuple):
     """What measures need to know of the grades of a whole collection."""
 
-    top_grade: float = 0.0  # 0 if there is none
+    top_grade: float = 0.0  # 0 if no grade is above 0
     has_whole_grades: bool = True  # whether all grades are whole numbers
 
 
@@ -55,15 +55,15 @@ class _UnwrittenPiece:
     n_rows: int
     has_scattered_queries: bool  # whether a query comes back after others
     left_out: FaultyRows
-    empty_queries: list[bytes]
+    empty_queries: list[bytes]  # queries without rows
     grade_facts: GradeFacts
 
 
 class BucketStore:
     """The rows of a source, divided by the hash of their query into the buckets of a file.
 
-    The source is read once; `select_buckets` returns the rows of some buckets, in its order.
-    `drop_unusable` makes a block of which rows that cannot be used are refused or left out.
+    The source is read once; `select_buckets` returns the rows of some buckets, one bucket after the
+    other. `drop_unusable` loads a block, in which rows that cannot be used are refused or left out.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class BucketStore:
             first_row += piece.n_rows
 
     def _read_source(self) -> Iterator[Load]:
-        """Yield the blocks of the source, without rows that cannot be used."""
+        """Yield a load for each block of the source, by `drop_unusable` if it is stated."""
         loads = self.source_rows.blocks(self.roles, self.errors)
         if self._drop_unusable is None:
             return loads
@@ -116,11 +116,11 @@ class BucketStore:
                 self.empty_queries.setdefault(bucket, []).append(query)
 
     def select_buckets(self, buckets: range, *, whole_queries: bool = False) -> "BucketRows":
-        """Return the rows of some buckets; `whole_queries`: no block begins within a query."""
+        """Return the rows of some buckets; `whole_queries` gathers those of scattered queries."""
         return BucketRows(self, buckets, whole_queries=whole_queries and self.has_scattered_queries)
 
     def read_buckets(self, buckets: range) -> Iterator[Load]:
-        """Yield the rows of some buckets in blocks that are neither small nor large."""
+        """Yield the rows of some buckets in blocks of at least `SIZES.rows`, except the last."""
         slices: list[tuple[_Piece, int]] = []  # of the next block: buckets of pieces
         n_rows = 0
         for bucket in buckets:
@@ -186,7 +186,7 @@ class BucketRows(Rows):
         self.column_names, self.duplicate_reason = rows.column_names, rows.duplicate_reason
 
     def blocks(self, roles: Iterable[Role], errors: Errors) -> Iterator[Load]:
-        """Yield the rows, with those of the columns `roles` that were written."""
+        """Yield queries without rows, then rows, with the columns of `roles` that were written."""
         role_list = tuple(roles)
         empty_queries = [
             query for bucket in self._buckets for query in self._store.empty_queries.get(bucket, ())
@@ -292,17 +292,17 @@ def _append_column(
 ) -> _StoredColumn:
     """Add the rows of a column, sorted by bucket, to the chunks of bytes of each bucket.
 
-    `bucket_starts` is (n_buckets + 1,), the first row of each bucket.
+    Returns how they lie there. `bucket_starts` is (n_buckets + 1,), the first row of each bucket.
     """
     if not isinstance(column, Ids):
         numbers = np.ascontiguousarray(column)
         _append_slices(numbers, bucket_starts, bucket_chunks)
         return _StoredColumn(numbers.dtype.str, numbers.itemsize, "", None)
     id_bytes, length = column.pack()
-    byte_ends = np.append(0, np.cumsum(length, dtype=np.int64))[bucket_starts]
-    _append_slices(id_bytes, byte_ends, bucket_chunks)
+    byte_starts = np.append(0, np.cumsum(length, dtype=np.int64))[bucket_starts]
+    _append_slices(id_bytes, byte_starts, bucket_chunks)
     _append_slices(length, bucket_starts, bucket_chunks)
-    return _StoredColumn("", 0, length.dtype.str, byte_ends)
+    return _StoredColumn("", 0, length.dtype.str, byte_starts)
 
 
 def _append_slices(
@@ -342,8 +342,8 @@ def _read_bucket(spill: Spill, piece: _Piece, bucket: int) -> dict[str, Any]:
         starts = piece.group_starts if name in _GROUP_COLUMNS else piece.row_starts
         n_rows = int(starts[bucket + 1] - starts[bucket])
         n_bytes = n_rows * column.row_bytes
-        if column.byte_ends is not None:
-            n_bytes = int(column.byte_ends[bucket + 1] - column.byte_ends[bucket])
+        if column.byte_starts is not None:
+            n_bytes = int(column.byte_starts[bucket + 1] - column.byte_starts[bucket])
         column_bytes, offset = payload[offset : offset + n_bytes], offset + n_bytes
         if column.number_type:
             columns[name] = column_bytes.view(column.number_type)

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-BASELINE_PREFIX = "__base_"
-ROW_COUNT = "__rows"  # how many rows of scores a system has for a query: one
+BASELINE_PREFIX = "__base_"  # of the columns of the baseline's scores
+ROW_COUNT = "__rows"  # how many rows of scores a system has for a query: only one is allowed
 _N_CLUSTERS = 1000  # groups of queries, whose sums say how much a ratio of means varies
 _TIE_TOLERANCE = 1e-9  # two values of a query that are no farther apart are the same
-GroupKey = tuple[Any, ...]
+GroupKey = tuple[Any, ...]  # the values of the columns to group by
 
 
 class ScoreColumn(NamedTuple):
@@ -210,8 +210,9 @@ def sum_pairs(
     cluster_column: str | None,
     batches: Batches,
 ) -> Batches:
-    """Yield the sums of each group of a partition: both systems', of gains, of wins, of losses.
+    """Yield the sums of each group of a partition: both systems', of differences, wins and losses.
 
+    `cluster_column` divides a group's rows into clusters by its hash; None: they are one cluster.
     Raises InputError for a query of which a system, or the baseline, has several rows.
     """
     import pyarrow as pa
@@ -224,12 +225,13 @@ def sum_pairs(
             baseline_score = _read_scores(batch, BASELINE_PREFIX + column.name)
             gain = (score - baseline_score) * (1 if column.higher_is_better else -1)
             has_gain = ~np.isnan(gain)
-            score = np.where(has_gain, to_summands(column.aggregation, score), np.nan)
-            baseline_score = to_summands(column.aggregation, baseline_score)
-            baseline_score = np.where(has_gain, baseline_score, np.nan)
+            summand, baseline_summand = (
+                np.where(has_gain, to_summands(column.aggregation, values), np.nan)
+                for values in (score, baseline_score)
+            )
             wins = np.where(has_gain, gain > _TIE_TOLERANCE, np.nan)
             losses = np.where(has_gain, gain < -_TIE_TOLERANCE, np.nan)
-            columns += [score, baseline_score, score - baseline_score, wins, losses]
+            columns += [summand, baseline_summand, summand - baseline_summand, wins, losses]
         cluster = np.zeros(batch.num_rows, np.int64)
         if cluster_column is not None:
             texts = batch.column(cluster_column).cast(pa.string()).fill_null("").to_pylist()
@@ -276,7 +278,7 @@ def _column_type(name: str) -> "pa.DataType":
 def list_means(
     groups: Sequence[str], score_columns: Sequence[ScoreColumn], ci: float, batches: Batches
 ) -> Batches:
-    """Yield the means of each group, from its sums."""
+    """Yield the means, or sums, of each group with intervals of confidence `ci`, from its sums."""
     names = ["measure", "queries", "answered", "value", "std_error", "low", "high"]
 
     def make_rows(sums_of_cluster: dict[int, ColumnSums]) -> Iterator[Sequence[Any]]:
@@ -303,7 +305,7 @@ def list_differences(
     relative: bool,
     batches: Batches,
 ) -> Batches:
-    """Yield the differences of each group, from its sums."""
+    """Yield the differences of each group with intervals of confidence `ci`, from its sums."""
     names = "measure queries mean baseline_mean difference std_error low high p better worse same"
     column_names = names.split()
     if relative:
@@ -344,7 +346,7 @@ def list_differences(
 def _t_interval(
     mean: float, error: float | None, df: int, ci: float
 ) -> tuple[float | None, float | None]:
-    """Return Student's interval; None without a standard error."""
+    """Return the ends of Student's interval, None without a standard error."""
     if error is None:
         return None, None
     from scipy.special import stdtrit
@@ -371,7 +373,8 @@ def _relative_difference(
 ) -> list[float | None]:
     """Return the relative difference of two means, and its interval by the jackknife.
 
-    None where the mean of the baseline is 0; no interval for fewer than two clusters.
+    `pairs` are the sums of both in each cluster. None where the mean of the baseline is 0; no
+    interval for fewer than two clusters, or where it is 0 without one of them.
     """
     system_sum, baseline_sum = (reduce(Sums.plus, sums) for sums in zip(*pairs, strict=True))
 

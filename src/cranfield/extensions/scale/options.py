@@ -45,7 +45,7 @@ class Bucketing(ScoringOptions):
     )
 
     def count_buckets(self, judgments: Qrels | QrelsReader, runs: Iterable[Run]) -> int:
-        """Return the number of buckets: 1 where judgments are in memory already."""
+        """Return the number of buckets: as stated, else 1 for judgments in memory, or not many."""
         if self.buckets is not None:
             return self.buckets
         if isinstance(judgments, Qrels):
@@ -75,7 +75,7 @@ class Bucketing(ScoringOptions):
         )
 
     def wrap(self, score: Scorer) -> Scorer:
-        """Score some queries at a time if there are several buckets."""
+        """Return a scorer by buckets, which is `score` for judgments in memory and one bucket."""
 
         def score_in_parts(job: Job) -> JobScores:
             n_buckets = self.count_buckets(job.judgments, job.runs.values())

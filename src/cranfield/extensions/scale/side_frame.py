@@ -47,7 +47,7 @@ class SideFrame:
     doc_column: str
     grade_column: str | None
     user_columns: ColumnsLike | None
-    has_arrays: bool  # of documents: a row is a query
+    has_arrays: bool  # or texts of several documents: a row is a query
 
     @classmethod
     def from_frame(
@@ -59,9 +59,10 @@ class SideFrame:
         keep: Sequence[str],
         system_columns: Sequence[str],
     ) -> "SideFrame":
-        """Find the columns, by their names or as stated; InputError for one that is missing.
+        """Find the columns, by their names or as stated.
 
-        Or for one of another type. Without `by`, columns that may be those of systems stay, too.
+        InputError for a column that is missing or of another type, or where no judgment can be
+        used. Without `system_columns`, columns that may be those of systems stay, too.
         """
         for name in (*keep, *system_columns):
             if name not in frame.columns:
@@ -113,7 +114,7 @@ class SideFrame:
         )
 
     def find_highest_grade(self) -> float:
-        """Return the highest grade, by a Spark job."""
+        """Return the highest grade, at least 0, by a Spark job; OptionError without grades."""
         if self.grade_column is None:
             raise OptionError("top_grade: state the highest grade, on which a measure depends")
         highest = f"max(try_cast({quote_name(self.grade_column)} AS double))"  # "10" is above "9"
@@ -121,7 +122,7 @@ class SideFrame:
         return float(check_option("top_grade", max(row[0] or 0.0, 0.0), level_check()))
 
     def find_systems(self, by: str, errors: Errors) -> list[str]:
-        """Return the systems of a run, by a Spark job; InputError for rows that have none."""
+        """Return a run's systems, by a Spark job; InputError for none, or, if strict, for nulls."""
         systems = [row[0] for row in self.frame.select(column_of_name(by)).distinct().collect()]
         system_names = sorted(str(system) for system in systems if system is not None)
         if len(system_names) < len(systems) and errors == "strict":

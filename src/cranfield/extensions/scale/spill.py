@@ -53,11 +53,11 @@ class Spill:
             while remaining:
                 remaining = remaining[self._file.write(remaining) :]
         except OSError as error:
-            raise self._disk_full_error(error) from None
+            raise self._writing_error(error) from None
         self.size += len(payload)
         return span
 
-    def _disk_full_error(self, error: OSError) -> InputError:
+    def _writing_error(self, error: OSError) -> InputError:
         reason = error.strerror or str(error)
         try:
             free_space = f"; {format_bytes(shutil.disk_usage(self.folder).free)} are free"

@@ -28,7 +28,7 @@ from cranfield.version import __version__
 
 Labels = Mapping[str, str] | Mapping[str, Mapping[str, str]]
 _JSON_VERSION = 1  # of to_json
-_ALL_QUERIES = ("", "")
+_ALL_QUERIES = ("", "")  # where a slice has its kind and name
 _UNNAMED_KIND = "slice"  # of slices without a kind
 # Judgments, and all orders of some documents: where a measure depends on the highest grade of the
 # collection, its value of one of them does, no matter which ranks it looks at.
@@ -94,11 +94,12 @@ class Tally:
                     f"{dependent}: depends on the highest grade of the whole collection, "
                     "which a part does not know: state it, top_grade=3"
                 )
+        # {(kind, name) of a slice: by measure}
         self._sums: dict[tuple[str, str], list[Sums]] = {
             _ALL_QUERIES: [Sums() for _ in self.measures]
         }
         self._counts = Counts(0, 0, 0, 0)
-        self._n_shared = 0
+        self._n_shared = 0  # queries of a run that have judgments
 
     def update(
         self, qrels: QrelsLike | None, run: RunLike | None, slices: Labels | None = None
@@ -190,8 +191,8 @@ class Tally:
     def to_json(self) -> str:
         """Return all of it as JSON, some 200 bytes for each measure and slice."""
         sums = [
-            [kind, name, [total.to_texts() for total in sums]]
-            for (kind, name), sums in self._sums.items()
+            [kind, name, [total.to_texts() for total in column_sums]]
+            for (kind, name), column_sums in self._sums.items()
         ]
         return json.dumps(
             {
@@ -256,7 +257,7 @@ class Totals(Shown):
     header = ("measure", "label", "slice", "queries", "value", "std_error")
 
     measures: tuple[Measure, ...]
-    sums: Mapping[tuple[str, str], Sequence[Sums]]
+    sums: Mapping[tuple[str, str], Sequence[Sums]]  # {(kind, name) of a slice: by measure}
     counts: Counts
 
     @property

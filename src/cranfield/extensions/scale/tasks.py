@@ -29,10 +29,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Batches = Iterator["pa.RecordBatch"]
-Names = Literal["plain", "safe"]
+Names = Literal["plain", "safe"]  # of columns of scores: as measures are written, or `_safe_name`
+# Columns of what tasks get or return.
 BUCKET = "__bucket"
 QUERY = "query_id"
-ANSWERED = "answered"
+ANSWERED = "answered"  # whether the run has a document for the query
 _MAX_QUERY_ROWS = 50_000_000  # rows of one query, which one core has to hold
 
 
@@ -43,14 +44,14 @@ class Task:
     measures: tuple[Measure, ...]
     judging: Judging
     errors: Errors
-    version: str
+    version: str  # of the package, where the job was started
     qrels_columns: ColumnsLike | None = None  # {role: name}, as the user stated them
     run_columns: ColumnsLike | None = None
     query_columns: tuple[str, str] = ("", "")  # of the judgments, of the run
-    by: str | None = None
-    systems: tuple[str, ...] = ()
-    keep: tuple[str, ...] = ()
-    top_grade: float | None = None
+    by: str | None = None  # the run's column of systems; None: the run has one system
+    systems: tuple[str, ...] = ()  # that are scored, with `by`
+    keep: tuple[str, ...] = ()  # columns of the judgments, which scores get, too
+    top_grade: float | None = None  # of the collection; None: no measure depends on it
     names: Names = "plain"
 
     @property
@@ -111,8 +112,8 @@ def _score_queries(
         run_rows = _gather_queries(run_table, task.query_columns[1])
         qrels, first_row_of_query = None, {}
         if qrels_rows.num_rows:
-            rows = qrels_rows.drop_columns(list(task.keep))
-            qrels = _make_qrels(_read_side(rows, Side.QRELS, task.qrels_columns, task), task)
+            judgments = qrels_rows.drop_columns(list(task.keep))
+            qrels = _make_qrels(_read_side(judgments, Side.QRELS, task.qrels_columns, task), task)
             first_row_of_query = _first_row_of_queries(qrels_rows, task)
         for system, system_rows in _split_by_system(run_rows, task):
             run = None
@@ -135,7 +136,7 @@ def _read_side(table: "pa.Table", side: Side, user_columns: ColumnsLike | None, 
 
 
 def _make_qrels(rows: Any, task: Task) -> Qrels | None:
-    """Return judgments; None where all rows of a part are left out."""
+    """Return judgments; None where errors="skip" leaves all rows of a part out."""
     try:
         return Qrels(rows, None, task.errors, task.judging.duplicates)
     except InputError as error:
@@ -174,7 +175,7 @@ def _gather_queries(table: "pa.Table", query_column: str) -> "pa.Table":
 def _split_by_system(run_table: "pa.Table", task: Task) -> "Iterator[tuple[str, pa.Table]]":
     """Yield the rows of each system; InputError for rows of none, or of one that is not listed.
 
-    With errors="skip", such rows are left out.
+    With errors="skip", such rows are left out. Without `task.by`, all rows are of system "run".
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -201,7 +202,7 @@ def _split_by_system(run_table: "pa.Table", task: Task) -> "Iterator[tuple[str, 
 
 
 def _first_row_of_queries(qrels_table: "pa.Table", task: Task) -> dict[str, int]:
-    """Return the first row of each query; InputError where a kept column has two values."""
+    """Return {query: first row}, {} if nothing is kept; InputError for two values of a query."""
     import pyarrow as pa
 
     if not task.keep:
@@ -272,7 +273,7 @@ def _make_batch(
 
 
 def score_arrays(task: Task, columns: ColumnsOfBoth | None, batches: Batches) -> Batches:
-    """Yield the scores of a table with a row for each query, batch by batch."""
+    """Yield the scores of a table with a row for each query, batch by batch, if there are any."""
     import pyarrow as pa
 
     task.check_version()

@@ -62,8 +62,9 @@ def summarize(
     exact and rounded once: the same bits for any number of partitions, and those of
     `Scores.means(exact=True)`.
 
-    `value` is the sum for a count such as NumRet, the geometric mean for GMAP (whose interval is
-    that of the mean of the logarithms). The interval is Student's; None for one query.
+    `value` is the sum for a count such as NumRet, which has no `std_error` or interval; the
+    geometric mean for GMAP (its `std_error` is that of the mean of the logarithms, by which the
+    interval is). The interval is Student's; None for one query.
 
     Args:
         scores: what `evaluate` returned, best from a table that it was written to.
@@ -75,6 +76,7 @@ def summarize(
     Raises:
         InputError: a column is missing.
         MeasureError: a measure without a column of scores.
+        OptionError: `ci` is not above 0 and below 1.
 
     """
     confidence = check_option("ci", ci, share_check())
@@ -115,7 +117,10 @@ def attach_counts(
 
 
 def _join_counts(scores: "DataFrame", groups: Sequence[str], means: "DataFrame") -> "DataFrame":
-    """Return the means with the counts of the systems, which are in the metadata of `answered`."""
+    """Return the means with the counts that `attach_counts` put into the metadata of `answered`.
+
+    They are those of the row's system, or the sum of all systems' if it is not in `groups`.
+    """
     from pyspark.sql import functions
 
     metadata = scores.schema[ANSWERED].metadata if ANSWERED in scores.columns else {}
@@ -143,11 +148,12 @@ def compare(
 ) -> "DataFrame":
     """Return how each system differs from a baseline, paired by query, as a DataFrame.
 
-    It has a row for each system, measure and group of `by`: the columns of `by`, the system,
+    It has a row for each other system, measure and group of `by`: the columns of `by`, the system,
     `measure`, `queries` (that both have), `mean`, `baseline_mean`, `difference`, `std_error`, `low`
     and `high` (Student's interval of the mean difference), `p` (paired t-test, two-sided;
     uncorrected), `better`, `worse` and `same` (queries). For a geometric mean such as GMAP,
-    `difference`, `low` and `high` are ratios: above 1 is better.
+    `difference`, `low` and `high` are ratios: above 1 is better. For a count such as NumRet, sums
+    take the place of means.
 
     With `relative`, also `relative`, `relative_low` and `relative_high`: by which share the mean is
     above the baseline's. That is no mean; its interval is by the jackknife over 1,000 groups of
@@ -169,7 +175,8 @@ def compare(
         InputError: a column is missing, or there are no scores of the baseline, which a Spark job
             looks for; in a task, a system has several rows for one query.
         MeasureError: a measure without a column of scores.
-        OptionError: an option with a value that is not one of its choices.
+        OptionError: `ci` out of its range, `cluster` without `relative`, or `system` not stated
+            where the scores do not say it.
 
     """
     from pyspark.sql import Window, functions
@@ -230,7 +237,7 @@ def _check_column_names(scores: "DataFrame", names: Sequence[str]) -> None:
 
 
 def _system_column(scores: "DataFrame") -> str:
-    """Return the column of the systems."""
+    """Return the column of the systems; OptionError if the scores do not say it."""
     system_columns = [field.name for field in scores.schema if field.metadata.get(ROLE) == "system"]
     if not system_columns and "system" in scores.columns:
         return "system"
@@ -240,6 +247,7 @@ def _system_column(scores: "DataFrame") -> str:
 
 
 def _group_columns(scores: "DataFrame", by: str | Sequence[str] | None) -> list[str]:
+    """Return the columns to group by; None: the column of the systems that `evaluate` made."""
     if by is None:
         return [field.name for field in scores.schema if field.metadata.get(ROLE) == "system"]
     column_names = [by] if isinstance(by, str) else list(by)
@@ -250,7 +258,7 @@ def _group_columns(scores: "DataFrame", by: str | Sequence[str] | None) -> list[
 def _find_score_columns(
     scores: "DataFrame", measures: str | Sequence[str] | None
 ) -> list[ScoreColumn]:
-    """Return the columns of scores; MeasureError for a measure that has none."""
+    """Return the columns of scores; MeasureError for a measure that has none, or for no measure."""
     column_of_measure: dict[str, ScoreColumn] = {}
     for field in scores.schema:
         name = field.metadata.get(MEASURE) or field.name

@@ -56,7 +56,7 @@ class SeedColumns(ExtraColumns):
         ]
 
     def system_columns(self, cell: Cell) -> ValueColumns:
-        """Return the means of each system's runs, and their standard deviation."""
+        """Return the means of each system's runs, and their standard deviation; None for one."""
         measure_index = cell.aligned_scores.measures.index(cell.measure)
         runs: list[dict[str, float]] = []
         sds: list[float | None] = []

@@ -101,7 +101,7 @@ class Grouping(ComparingOptions):
         return [name for names in (self.groups or {}).values() for name in names]
 
     def rename_runs(self, rename: Callable[[str, str], list[str]]) -> "Grouping":
-        """Return the groups with other names of their runs."""
+        """Return the groups with the names of runs that `rename` returns for (name, option)."""
         groups = {
             group: [run_name for run in runs for run_name in rename(run, "--group")]
             for group, runs in (self.groups or {}).items()
@@ -130,7 +130,7 @@ class Retraining(ComparingOptions):
     )
 
     def gate_settings(self, settings: "GateSettings") -> "GateSettings":
-        """Return the settings with the t test, if systems are judged as trained again."""
+        """Return the settings, with the t test if `trained_again`; OptionError if it cannot be."""
         if not self.trained_again:
             return settings
         if settings.gate_test.holds_always:
@@ -141,7 +141,10 @@ class Retraining(ComparingOptions):
         return replace(settings, test="t")
 
     def prepare_gate(self, aligned_scores: "AlignedScores", *, has_limits: bool) -> "AlignedScores":
-        """Add what other seeds add to the variances of means, or a note that it is left out."""
+        """Add what other seeds add to the variances of means, or a note that it is left out.
+
+        `has_limits`: whether the gate has limits, for which alone the variances matter.
+        """
         from cranfield.extensions.seeds.retrained import note_models, retrain
 
         if self.trained_again:

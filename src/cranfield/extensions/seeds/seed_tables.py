@@ -20,7 +20,7 @@ from cranfield.render.table import Column, Table, legend, select_shown
 
 
 class _TableLine(NamedTuple):
-    """A row: a system, its pair with the baseline, or any pair."""
+    """A row: a system, and the pair, if any, in which it is the first."""
 
     system: System
     pair: Pair | None = None
@@ -29,7 +29,7 @@ class _TableLine(NamedTuple):
 def make_seed_tables(result: Result, settings: Settings) -> list[Table]:
     """Return tables of the runs of each system, and of the systems as trained again.
 
-    One table if there is a baseline; none without several runs.
+    One table if there is a baseline, the first if there are no tests; none without several runs.
     """
     if all(system.runs is None or system.seeds == 1 for system in result.systems):
         return []
@@ -75,7 +75,10 @@ def _make_table(
 def _list_columns(
     result: Result, settings: Settings, *, with_spread: bool, with_pairs: bool
 ) -> Iterator[Column]:
-    """Yield the columns: a cell shows a _TableLine."""
+    """Yield the columns: a cell shows a _TableLine.
+
+    `with_spread` shows those of a system's runs, `with_pairs` those of training a pair again.
+    """
     level, by_ratio = format_percent(1 - settings.alpha), result.by_ratio
 
     def make_column(
@@ -118,13 +121,13 @@ def _list_columns(
     # As `correct_tests` does.
     correction = str(settings.correction) if settings.correction in OF_P else "holm"
     has_corrected_p = any(pair.training_p != pair.training_p_adjusted for pair in result.pairs)
-    p_corrected = f"p {CORRECTIONS[correction]}" if has_corrected_p else "p"
-    yield make_column(p_corrected, lambda pair: format_p(pair.training_p_adjusted))
+    p_heading = f"p {CORRECTIONS[correction]}" if has_corrected_p else "p"
+    yield make_column(p_heading, lambda pair: format_p(pair.training_p_adjusted))
     yield make_column("df", lambda pair: format_number(pair.training_df, 1))
 
 
 def _extreme_mean(system: System, extreme: Callable[[Iterable[float]], float]) -> str:
-    """Return the least, or the greatest, mean of a system's runs."""
+    """Return the least, or the greatest, mean of a system's runs as text."""
     return format_number(system.mean if system.runs is None else extreme(system.runs.values()))
 
 

@@ -55,7 +55,8 @@ def find_groups(
     `patterns_of_group` has the names, files or patterns of each group's runs, `deterministic` the
     systems without seeds, `paths_of_run` the files of runs, as far as they are known. A run that is
     in no group is a system of its own. Raises InputError for a pattern that names no run, for a run
-    in two groups, and for a group called as a run that is not in it.
+    in two groups, for a group called as a run that is not in it, and for a system without seeds
+    that does not exist or has several runs.
     """
     group_of_run: dict[int, str] = {}
     for group, patterns in _expand_templates(patterns_of_group, run_names):
@@ -151,7 +152,9 @@ def list_notes(groups: Sequence[SeedGroup]) -> list[Note]:
     run_counts = ", ".join(
         f"{escape_unprintable(group.name)} of {len(group.runs):,}" for group in groups_of_runs
     )
-    return [Note("runs", "info", f"Means of several runs: {run_counts}.", len(groups_of_runs))]
+    return [
+        Note("runs", "info", f"Means of several runs: {run_counts}.", count=len(groups_of_runs))
+    ]
 
 
 def training_notes(groups: Sequence[SeedGroup]) -> Iterator[Note]:
@@ -179,7 +182,7 @@ def training_notes(groups: Sequence[SeedGroup]) -> Iterator[Note]:
             "five."
         )
         is_grave = any(len(group.runs) == 2 for group in groups)
-        yield Note("few-runs", "warning" if is_grave else "info", text, len(small_systems))
+        yield Note("few-runs", "warning" if is_grave else "info", text, count=len(small_systems))
     twin_systems = [escape_unprintable(group.name) for group in groups if _has_twin_runs(group)]
     if twin_systems:
         text = (
@@ -196,7 +199,7 @@ def training_notes(groups: Sequence[SeedGroup]) -> Iterator[Note]:
             f"{', '.join(single_run_systems)} again has no test. A system without seeds, such as "
             "BM25, is named by deterministic= (--deterministic)."
         )
-        yield Note("one-seed", "info", text, len(single_run_systems))
+        yield Note("one-seed", "info", text, count=len(single_run_systems))
 
 
 def _has_twin_runs(group: SeedGroup) -> bool:
@@ -210,6 +213,7 @@ def seed_variance(
 ) -> AddedVariance:
     """Return the variance that seeds add to the mean of each system under a measure.
 
+    It is 0 for a system without seeds, NaN for another that has one run.
     The variance of the runs' means has a part that comes from the queries, by which the runs differ
     on single queries; it is subtracted, since the variance over the queries has it already. The
     rest is divided by the number of runs.

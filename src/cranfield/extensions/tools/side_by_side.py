@@ -236,9 +236,9 @@ class SideBySide(Shown):
             if _DEFAULT_CONVENTION in names:
                 under_text = " by default" if text == f"{self.measure}" else ""
             texts.append(text + under_text)
-        further_text = f" Several give it: also {'; '.join(texts[1:3])}" if texts[1:] else ""
-        further_text += f", and {len(texts) - 3} more" if len(texts) > 3 else ""
-        return f"{self._target} is {texts[0]}.{further_text and further_text + '.'}"
+        list_ending = f" Several give it: also {'; '.join(texts[1:3])}" if texts[1:] else ""
+        list_ending += f", and {len(texts) - 3} more" if len(texts) > 3 else ""
+        return f"{self._target} is {texts[0]}.{list_ending and list_ending + '.'}"
 
     @property
     def notes(self) -> Sequence[Note]:

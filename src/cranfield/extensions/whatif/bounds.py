@@ -22,7 +22,8 @@ such (see `variants`). Which completions are tried is declared with the measure
   lower and higher ones.
 
 Where grades are fractions, any number from 0 to the highest may be one. "extremes", "retrieved",
-"split" of what is relevant or not, and "ratio" are still enough; all else is attained.
+"split" of what is relevant or not, and "ratio" are still enough, except for a mapping of gains; all
+else is attained.
 
 Where "sorted" or "every" are too many for a query, some are tried and its values are attained ones;
 where all completions of a query are few, an "attained" measure's are tried, and it has bounds.
@@ -63,15 +64,15 @@ from cranfield.scoring.ends import Ends
 class Bounds(Ends):
     """The lowest and the highest value of each query and measure.
 
-    `low` and `high` are (n_queries, n_measures), NaN for a measure that does not depend on grades.
-    `proved` says where no completion is lower or higher; elsewhere the values are attained by the
-    completions that were tried.
+    They are (n_queries, n_measures), NaN for a measure that does not depend on grades. `proved`, of
+    the same shape, says where no completion is lower or higher; elsewhere the values are attained
+    by the completions that were tried.
     """
 
     low: Floats
     high: Floats
     proved: Bools
-    top_grade: float  # the highest grade that was given to an unjudged document
+    top_grade: float  # the highest grade that an unjudged document may have
     n_retrieved: int  # documents, of all queries
     n_judged: int  # documents among the retrieved ones
 
@@ -93,7 +94,7 @@ class Bounds(Ends):
         return f"{text} [{', '.join(end_texts)}]"
 
     def to_dict(self, measures: Sequence[Measure]) -> dict[str, Any]:
-        """Return the highest grade that was tried, the numbers of documents, and what is proved."""
+        """Return the highest grade, the numbers of documents, and which measures are all proved."""
         is_proved = dict(zip(map(str, measures), map(all, self.proved.T.tolist()), strict=True))
         summary = {"highest_grade": self.top_grade, "retrieved": self.n_retrieved}
         return {"bounds": {**summary, "judged": self.n_judged, "proved": is_proved}}
@@ -111,7 +112,7 @@ class Bounds(Ends):
         )
 
     def notes(self, measures: Sequence[Measure]) -> list[Note]:
-        """Return notes: what was graded, which measures have bounds, which values are attained."""
+        """Return notes: what was graded, which ends are bounds or attained, which change ideals."""
         n_unjudged = self.n_retrieved - self.n_judged
         range_text = (
             f"[low, high]: over every way to grade the {n_unjudged:,} unjudged of the "

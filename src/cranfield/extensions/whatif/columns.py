@@ -58,8 +58,8 @@ def find_unjudged_bounds(
 ) -> list[PairBounds | None]:
     """Return the bounds of each pair's difference, for each measure, with those of each query.
 
-    Unless `all_measures`, a measure has None where no system's judged share is low, or bounds take
-    long.
+    A measure has None without bounds, runs or pairs; unless `all_measures`, also without a cutoff,
+    where no system's judged share is low, or where bounds take long.
     """
     source = aligned_scores.evaluated_runs
     all_rows = np.ones(len(aligned_scores.query_ids), np.bool_)

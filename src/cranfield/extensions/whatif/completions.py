@@ -61,7 +61,8 @@ def _is_proved_for_fractions(measure: Measure) -> bool:
     with every grade; and for nDCG: as a function of the grades it is a ratio of sums, as long as
     these are in one order, so that its extremes have each grade at 0, at the highest, or at
     another document's. They do not where a mapping turns the order of grades round, nor where gains
-    are divided by the highest of the query.
+    are divided by the highest of the query. Of "sorted" and "every", which prove none,
+    `CompletionSet` notes it.
     """
     gain = measure.parameters.get("gain")
     return not isinstance(gain, Mapping) and (measure.bounds != "split" or gain is None)
@@ -94,14 +95,14 @@ def list_rankings(judged: Judged) -> list[JudgedRanking]:
     for ranking_rows, ideal_rows in zip(
         _query_slices(retrieved_docs), _query_slices(ideal), strict=True
     ):
-        unjudged = ~retrieved_docs.judged[ranking_rows]
-        n_unjudged = int(np.count_nonzero(unjudged))
+        is_unjudged = ~retrieved_docs.judged[ranking_rows]
+        n_unjudged = int(np.count_nonzero(is_unjudged))
         level_grade, level_count = np.unique(-ideal.grade[ideal_rows], return_counts=True)
         n_documents = n_unjudged + ideal_rows.stop - ideal_rows.start
         rankings.append(
             JudgedRanking(
                 retrieved_docs.grade[ranking_rows],
-                unjudged,
+                is_unjudged,
                 -level_grade,
                 level_count,
                 n_unjudged,
@@ -138,7 +139,8 @@ def _two_grade_steps(
 def _sorted_steps(grades: Ints, n_unjudged: int, n_within: int) -> Iterator[_GradeSteps]:
     """Yield all completions whose gains never rise, or never fall; `grades`: best gain first.
 
-    Below the first `n_within`, all documents have the lowest grade, or all the highest.
+    Below the first `n_within`, all have the grade of the worst gain, or, where gains never fall,
+    the best.
     """
     bars = combinations(range(n_within + len(grades) - 1), len(grades) - 1)
     bar_place = np.fromiter(bars, np.dtype((np.int64, len(grades) - 1)))
@@ -158,7 +160,10 @@ def _all_steps(grades: Ints, n_unjudged: int, n_within: int) -> Iterator[_GradeS
 
 
 class CompletionSet:
-    """The completions of every query; `is_proved` (n_queries,): whether they prove the bounds."""
+    """The completions of every query that are tried.
+
+    `is_proved` (n_queries,): whether they prove the bounds, known once all were yielded.
+    """
 
     def __init__(
         self,
@@ -208,7 +213,7 @@ class CompletionSet:
         """Yield what to try beside the best and the worst; note whether it proves the bounds."""
         method, n_unjudged = self._search.method, ranking.n_unjudged
         if method == "split" or n_within == 0:
-            return  # all completions that differ were tried
+            return  # all completions that matter were tried
         if not self._whole_grades:
             yield from self._unproved_steps(i, grades, n_unjudged, n_within)
             return
@@ -239,7 +244,7 @@ class CompletionSet:
                 yield _two_grade_steps(first_grade, rest_grade, n_unjudged, n_within)
 
     def _rank_weights(self) -> Floats:
-        """Return what a document of the highest gain adds to the DCG at each rank: (n_ranks,)."""
+        """Return what the highest gain adds to `dcg` at each rank, (n_ranks,); without it, (0,)."""
         if self._search.dcg is None:
             return np.zeros(0)
         n_ranks = max(
@@ -349,6 +354,7 @@ def list_candidate_grades(
 ) -> Numbers:
     """Return the grades, ascending, and other grades that may be worth the most or the least.
 
+    Only grades from 0 to `top_grade` are among them.
     A grade that a mapping of gains does not name is worth itself: the lowest and the highest of
     such grades are next to a grade that it names.
     """

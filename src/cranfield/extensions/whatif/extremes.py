@@ -27,7 +27,7 @@ from cranfield.extensions.whatif.variants import (
 from cranfield.measures import Measure
 from cranfield.measures.parameters import Depth
 
-ROUNDING = 1e-12  # a bound so near to 0 may be 0
+ROUNDING = 1e-12  # a bound so near to 0 may be 0; also relative to a range's end
 _PROBE_RANKS = 2 ** np.arange(12)  # ranks, to see where their weights end
 _NEGLIGIBLE = 1e-17  # of all weights: less than the last bit of a sum
 
@@ -59,11 +59,11 @@ class LinearExtremes:
         self.chief_grade = self._grades[chief_index].item()
         share = ratio(grade_gain, grade_gain[chief_index : chief_index + 1])
         self.least_share, self.greatest_share = float(share.min()), float(share.max())
-        self.zero_share = float(share[self._grades == 0][0])  # an unjudged document adds 0
+        self.zero_share = float(share[self._grades == 0][0])  # of grade 0; unjudged, it adds 0
         self.max_rank = self._find_max_rank()
 
     def _find_max_rank(self) -> int:
-        """Return a rank below which all weights, which fall, are lost in rounding."""
+        """Return the cutoff, a rank below which all weights are lost in rounding, or NO_CUTOFF."""
         cutoff = self._measure.cutoff
         if isinstance(cutoff, Depth) and cutoff.n_ranks is not None:
             return cutoff.n_ranks
@@ -102,7 +102,7 @@ class LinearExtremes:
         return Judged(hits, ideal, n_retrieved[rank_index][:, None], self._top_grade)
 
     def weights(self, unjudged: UnjudgedDocuments) -> Floats:
-        """Return what each of a run's unjudged documents adds: (rows,)."""
+        """Return what each of a run's unjudged documents adds with `chief_grade`: (rows,)."""
         n_retrieved = np.maximum(unjudged.n_retrieved, 1)  # 0: no document needs the scale
         n_queries = len(n_retrieved)
         first_rank, variant = np.ones(n_queries, np.int64), np.arange(2 * n_queries)
@@ -169,7 +169,7 @@ class RatioExtremes:
         worths = Worths(measure.parameters["gain"], self._top_grade)
         ideal, n_queries = qrels.ideal, len(qrels.query_ids)
         # Documents below the cutoff k count in the ideal ranking, too, which has k documents. Among
-        # the first n_judged + 2 k, k are neither judged nor among the other run's first k.
+        # the next n_judged + 2 k, k are neither judged nor among the other run's first k.
         n_judged = int(np.bincount(ideal.query, minlength=1).max(initial=0))
         has_cutoff = isinstance(measure.cutoff, Depth)
         self.max_rank = 3 * self._dcg_extremes.max_rank + n_judged if has_cutoff else NO_CUTOFF
@@ -188,7 +188,7 @@ class RatioExtremes:
     def weights(self, unjudged: UnjudgedDocuments) -> Floats:
         """Return the discount of each of a run's unjudged documents: (rows,).
 
-        Here and in `ends`, discounts are times what the best grade gains, which changes no ratio.
+        Here and in `ends`, discounts are times what `chief_grade` gains, which changes no ratio.
         """
         discount = np.zeros(len(unjudged.rank))
         is_counted = unjudged.rank <= self._dcg_extremes.max_rank

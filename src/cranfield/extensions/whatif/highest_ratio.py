@@ -4,9 +4,9 @@ The ratio is (D + sum of gain times d_u) / I, where d_u is what one unit of gain
 document u adds, and I, the DCG of the ideal ranking, depends only on how many documents have each
 gain. Of all completions with the same numbers of documents, the greatest ratio has the higher gains
 where d_u is greater. So a completion is given by s_1 <= s_2 <= ...: the numbers of unjudged
-documents with at least each gain, the greatest gain first. Then D - t I is a sum of terms that
-depend on one s each, and a pass over s for each gain finds its maximum. t is the ratio of the round
-before, until the ratio no longer rises (Dinkelbach, Management Science 1967).
+documents with at least each gain, the greatest gain first. Then the numerator less t I is a sum of
+terms that depend on at most one s each, and a pass over s for each gain finds its maximum. t is the
+ratio of the round before, until it no longer rises (Dinkelbach, Management Science 1967).
 """
 
 import numpy as np
@@ -37,16 +37,17 @@ def find_highest_ratio(
 ) -> tuple[Floats, list[Ints]]:
     """Return the highest ratio of each query, (n_queries,), and the completions of each round.
 
-    The completions of a round are s (n_levels - 1, queries whose ratio rose): how many unjudged
-    rows have at least the gain of a level. In the first round all rows have the highest gain.
+    The completions of a round are s (n_levels - 1, queries): how many unjudged rows have at least
+    the gain of a level. In the first round, of all queries, all rows have the highest gain; a later
+    round has the queries whose ratio rose in the round before.
 
     `level_gain` (n_levels,) is what an unjudged document may gain, most first; `rung` (n_rungs,)
     what any document may gain, above 0, ascending; `n_judged` (n_queries, n_rungs) how many judged
     documents gain at least as much; `judged_gain` (n_queries,) what these add. `unit_gain`
     (n_queries, max_rows + 1) is what 0, 1, ... unjudged rows add at a gain of 1, the greatest
-    first; a query has the first `n_rows` (n_queries,). `n_documents`, of the same shape, is the
-    number of documents in these rows. `ideal_unit_gain` is what 0, 1, ... documents of gain 1 add
-    to an ideal ranking.
+    first; a query has the first `n_rows` (n_queries,). `n_documents`, which has the shape of
+    `unit_gain` or one row for all queries, is the number of documents in the first 0, 1, ... rows.
+    `ideal_unit_gain` is what 0, 1, ... documents of gain 1 add to an ideal ranking.
     """
     n_queries, max_rows = len(n_rows), unit_gain.shape[1] - 1
     query_index, n_taken = np.arange(n_queries), np.arange(max_rows + 1)
@@ -67,12 +68,12 @@ def find_highest_ratio(
                 ]
             )
     base_dcg += ideal_dcg[-1, query_index, n_rows]  # all rows have the lowest level's gain
-    judged_gain = judged_gain + level_gain[-1] * unit_gain[query_index, n_rows]
+    base_gain = judged_gain + level_gain[-1] * unit_gain[query_index, n_rows]
     highest = np.full(n_queries, -np.inf)
     rounds = [np.repeat(n_rows[None], len(level_step), axis=0)]
     rising_query = query_index  # the queries whose ratio rose in the last round
     while True:
-        numerator, denominator = judged_gain[rising_query], base_dcg[rising_query]
+        numerator, denominator = base_gain[rising_query], base_dcg[rising_query]
         for level, count in enumerate(rounds[-1]):
             numerator = numerator + level_step[level] * unit_gain[rising_query, count]
             denominator = denominator + ideal_dcg[level, rising_query, count]

@@ -78,7 +78,7 @@ class _MeanEnds:
 
     @property
     def robust(self) -> Bools:
-        """Whether the sign of each difference is the same however the unjudged are graded."""
+        """Whether each difference is above 0, or is below 0, however the unjudged are graded."""
         return (self.low > ROUNDING) | (self.high < -ROUNDING)
 
 
@@ -108,8 +108,8 @@ class JointBounds(_MeanEnds, Shown):
     """What the mean difference of two runs may be, over every way to grade the unjudged.
 
     The columns are (n_measures,): `difference`, left - right; its bounds `low` and `high`;
-    `robust`, whether its sign is the same in every way; and `methods`, which say what the bounds
-    are (see `joint_bounds`). Each query's, `query_low` and `query_high`, are (n_queries,
+    `robust`, whether it is above 0, or below 0, in every way; and `methods`, which say what the
+    bounds are (see `joint_bounds`). Each query's, `query_low` and `query_high`, are (n_queries,
     n_measures), the queries in the order of `query_ids`.
 
     >>> bounds = joint_bounds({"q": {"a": 1}}, [{"q": ["a", "u"]}, {"q": ["u", "v"]}], "P@2 RR")
@@ -304,11 +304,12 @@ def pair_bounds(
     system has. The result takes memory for 2 n_queries n_pairs numbers for each measure.
 
     A measure has None if its difference has no bounds: a measure of groups, of preferences, of
-    costs that a run has, or of texts; a measure for which a run's own bounds are not proved; or any
-    measure, if unjudged documents were left out or count each time, equal scores were ranked by
-    grade or in all orders, or documents that were not retrieved below others. Where `separate` is
-    false, all but linear measures and nDCG have None, too: the others take two evaluations of each
-    run and unjudged document.
+    costs that a run has, of a mapping of gains where grades are fractions, or of texts; a measure
+    that needs more than the run's own bounds, or for which these are not proved; or any measure, if
+    unjudged documents were left out, repeated documents count each time, equal scores were ranked
+    by grade or in all orders, or documents that were not retrieved below others. Where `separate`
+    is false, all but linear measures and nDCG have None, too: the others take two evaluations of
+    each run and unjudged document.
     """
     measures = systems.measures
     bounds: list[PairBounds | None] = [None] * len(measures)

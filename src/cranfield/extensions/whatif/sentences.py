@@ -22,7 +22,7 @@ class WhatIf:
     ties: Sequence[Tie]
     swap: Swap | None
     judgments: Judgments
-    untried: str  # why no judgment was tried; empty if some were
+    untried: str  # why no judgment could be tried; empty without such a reason
 
     @classmethod
     def of(cls, scene: Scene, measure: Measure) -> "WhatIf":
@@ -43,7 +43,7 @@ class WhatIf:
         yield from _judgment_sentences(query_value)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values."""
+        """Return the ties, the swap and the judgments as plain values, None where there is none."""
         up, down = self.judgments.up, self.judgments.down
         return {
             "ties": [asdict(tie) for tie in self.ties],

@@ -280,7 +280,7 @@ class Judgment:
 class Judgments:
     """The judgment that would raise the value most, and the judgment that would lower it most.
 
-    `grades` are the grades that were tried, unless they are all from 0 to the highest.
+    `grades` are the grades that were tried, unless they are all from 0 to the highest, or none.
     """
 
     up: Judgment | None
@@ -289,7 +289,7 @@ class Judgments:
 
 
 def untried_reason(scene: Scene, measure: Measure) -> str:
-    """Return why `find_judgments` can try no judgment, which needs more than a grade; else ""."""
+    """Return why `find_judgments` can try no judgment, whose effect is not known; else ""."""
     if scene.judged.has_groups:
         return "the judgments are in groups, and a document has a grade in each"
     if scene.qrels.sampling and measure.bounds == "refused":
@@ -304,12 +304,12 @@ def untried_reason(scene: Scene, measure: Measure) -> str:
 def find_judgments(scene: Scene, measure: Measure) -> Judgments:
     """Return which judgment of one unjudged document would move the value most, up and down.
 
-    All documents retrieved down to rank 1,000 are tried with every grade from 0 to the highest of
-    the collection, or 1; if that is above 10, or some grades are fractions, with 0, 1, the highest,
-    and the grades between them that the query's documents have, eight of these at most, evenly
-    chosen. The document then counts as judged everywhere: in the ideal ranking, in the number of
-    relevant documents, and where only judged documents are looked at. Of equal judgments, the one
-    of the highest-ranked document with the lowest grade is returned.
+    Unjudged documents retrieved down to rank 1,000 are tried with every grade from 0 to the highest
+    of the collection, or 1; if that is above 10, or some grades are fractions, with 0, the highest,
+    1 if it is lower, and the grades between them that the query's documents have, eight of these at
+    most, evenly chosen. The document then counts as judged everywhere: in the ideal ranking, in the
+    number of relevant documents, and where only judged documents are looked at. Of equal judgments,
+    the one of the highest-ranked document with the lowest grade is returned.
 
     None where no such judgment changes the value so; where none can be tried (see
     `untried_reason`); and for a string.
@@ -390,9 +390,9 @@ def measure_moves(
 ) -> dict[str, float]:
     """Return the value with each document alone put where another ranking has it: {id: value}.
 
-    Each document of the first 100 ranks of either ranking that the other has elsewhere is moved:
-    taken out of the scene's ranking, so that the documents below move up; and put in at its rank in
-    the other ranking, so that the documents below move down, or at the end of a shorter ranking.
+    Each document of the first 100 ranks of either ranking that the other has elsewhere, or lacks,
+    is moved: taken out of the scene's ranking, so that the documents below move up; and put in at
+    its rank in the other ranking, so that those below move down, or at the end of a shorter one.
     Ranks are those of `scene.docs`. The ranking gets a document shorter or longer if only one of
     the two has it, at any depth of the scene. `costs` are those of documents that only the other
     ranking has.

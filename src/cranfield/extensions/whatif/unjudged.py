@@ -1,4 +1,4 @@
-"""The unjudged documents of runs; a document has the same number in every run that has it."""
+"""The unjudged documents of runs; a query's document has one number in all runs that have it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -51,7 +51,7 @@ def find_unjudged(
 def find_unjudged_with_ids(
     qrels: Qrels, runs: Sequence[Run], depth: int, judging: Judging
 ) -> tuple[list[UnjudgedDocuments], Ids]:
-    """Return each run's unjudged documents, of rank <= depth, and the ids by document number."""
+    """Return each run's unjudged documents, of rank <= depth, and the id of every number."""
     runs = [run.resolve_spans(qrels.spans, judging.overlap) for run in runs]
     documents_of_run = [_rank_run(qrels, run, depth, judging) for run in runs]
     query = np.concatenate([qrels.query, *(documents.query for documents in documents_of_run)])

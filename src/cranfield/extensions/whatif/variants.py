@@ -139,9 +139,10 @@ def rerank_query(
     """Return several rankings of one query, with its `judged` and its `qrels`, as one Judged.
 
     `judgment_row` (n, ranks) holds the row of each document's judgment, -1 for a document that is
-    not judged and below the end of a ranking; `n_retrieved` (n, 1) is the number of documents.
-    `cost` has every retrieved document, ranking after ranking. `tie_first` and `tie_size` (ranks,)
-    are the places of tied documents, the same in all rankings, for averages over ties.
+    not judged and below the end of a ranking; `n_retrieved` (n, 1) is the number of documents, of
+    which `judged_only` drops the unjudged. `cost` has every retrieved document, ranking after
+    ranking. `tie_first` and `tie_size` (ranks,) are the places of tied documents, the same in all
+    rankings, for averages over ties.
 
     `extra_grade` is the grade of one more judgment, which has the row len(qrels). Judgments in
     groups take none; in a sample it has the stratum and the probability 1.

@@ -19,7 +19,7 @@ from cranfield.options import check_option, whole_check
 from cranfield.scoring.evaluate import MeasuresLike, evaluate, list_measures
 
 DEFAULT_MEASURES = "P@10 RBP(p=0.8) DCG RR"
-DEPTH = 20
+DEPTH = 20  # ranks
 _MAX_DEPTH = 100  # points that a reader can still distinguish
 
 
@@ -35,8 +35,8 @@ def rank_weights(
     depends on others, such as AP, this is the value of a single relevant document.
 
     Args:
-        measures: as `evaluate` takes them; seven at most. A measure that is not above 0 at rank 1
-            is refused.
+        measures: as `evaluate` takes them; seven at most. A measure that is a text, or is not above
+            0 at rank 1, is refused.
         depth: how many ranks, 2 to 100.
         style: "screen", "paper" (a column of a two-column paper) or "slides".
 
