@@ -123,6 +123,10 @@ class WithTexts(Shown):
     def _measure_names(self) -> Iterable[str]:
         return self.plain_result._measure_names
 
+    @property
+    def _system_names(self) -> Iterable[str]:
+        return self.plain_result._system_names
+
     def _draw_table(self, table: Table, width: int | None, color: bool) -> str:
         return self.plain_result._draw_table(table, width, color)
 

@@ -217,3 +217,11 @@ def test_lists_of_trec_eval_are_printed(name: str) -> None:
 def test_a_file_to_write_is_not_proposed() -> None:
     process = CliRunner().invoke(cli, ["-o", "qrels.txt", "run.txt"])
     assert "A command comes first" not in process.output
+
+
+@pytest.mark.parametrize("letters", ["-qc", "-cq", "-qM5", "-qn", "-q"])
+def test_letters_that_stand_together_are_known_each(letters: str) -> None:
+    message = refusal_text(letters, "-m", "map", *FILES)
+    command = re.search("`cranfield (.*)`", message)
+    assert command
+    invoke(*shlex.split(command[1]))

@@ -98,6 +98,26 @@ def test_a_text_has_names_as_typed_and_other_names_untouched() -> None:
     )
 
 
+def test_names_of_systems_queries_and_files_are_no_measures(tmp_path: Path) -> None:
+    for name, file in {"bm25-AP": BM25, "AP": BM25, "the AP one": BM25, "dense": DENSE}.items():
+        (tmp_path / f"{name}.run").write_bytes(file.read_bytes())
+    hyphened_run, run, worded_run, dense = (
+        tmp_path / f"{name}.run" for name in ("bm25-AP", "AP", "the AP one", "dense")
+    )
+    text = invoke("gate", demo.QRELS, hyphened_run, "--baseline", dense, "--margin=2%", "-m", "map")
+    assert text.startswith("FAIL: bm25-AP, map -")
+    assert "bm25-AP.run -m map --query " in text
+    text = invoke("gate", demo.QRELS, worded_run, "--at-least", "map=0.9")
+    assert text.startswith("FAIL: the AP one, map 0.")
+    text = invoke("explain", demo.QRELS, run, dense, "-m", "map")
+    assert text.startswith("AP: 0.3388 (AP), ")
+    assert "map" not in text
+    text = invoke("correlate", demo.QRELS, worded_run, dense, DENSE, "-m", "map", "-m", "RR")
+    assert "tau-AP,b" in text
+    assert "map ~ RR" in text
+    assert write_as_typed("AP/AP.run of x-AP", [TypedName("AP", "map")]) == "AP/AP.run of x-AP"
+
+
 NAMES_LINE = "recall@5 is R@5, mrr is RR, hit_rate@5 is Success@5 in csv, json and Python."
 
 

@@ -8,6 +8,7 @@ from cranfield.errors import CranfieldError
 _WORST_OPTIONS = "-q --per-query --sort --sort-by --worst --bottom --changes"
 _EXCLUDING_OPTIONS = "--exclude --drop --without --remove --filter --seen --train --exclude-seen"
 _TREC_EVAL_OPTIONS = "-n -N -R -T -Z -D"
+_FLAG_LETTERS = "qcnJ"  # of trec_eval: letters without a value, written together, as in -qc
 # Options that people type, the option here by which a command answers, and what it answers: that
 # the option here is meant, where the answer is empty. The first that fits is taken.
 HABITS = (
@@ -88,7 +89,7 @@ def answer_words(
     ]
     for command, (command_words, command_options) in words_of_command.items():
         options = {
-            word if word[:2] == "--" else word[:2] for word in command_words if word[:1] == "-"
+            option for word in command_words if word[:1] == "-" for option in _list_options(word)
         }
         # Not -o, which may name a file of theirs.
         lines += [[command, *command_words]] if options <= command_options - {"-o"} else []
@@ -106,6 +107,14 @@ def _translate_letters(words: Iterable[str]) -> Iterator[str]:
             yield from [f"-{value}"] if value else []
         else:
             yield word
+
+
+def _list_options(word: str) -> list[str]:
+    """Return the options of a word: -q and -c of -qc, -M of -M10."""
+    if word.startswith("--"):
+        return [word]
+    n_flags = len(word) - 1 - len(word[1:].lstrip(_FLAG_LETTERS))
+    return [f"-{letter}" for letter in word[1 : n_flags + 2]] or [word]
 
 
 def is_measure(name: str) -> bool:

@@ -1,6 +1,7 @@
 """Tables of the verdicts of a gate, and of the queries that changed."""
 
 import math
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -234,22 +235,25 @@ def _describe_difference(gate: "Gate", verdict: "Verdict") -> str:
     lower, upper = (format_difference(verdict, limit) for limit in (verdict.lower, verdict.upper))
     limits = f" [{lower}, {upper}]" if (lower, upper) != ("-", "-") else ""
     difference = format_difference(verdict, verdict.difference)
-    return f"{difference}{limits}, {_describe_margin(gate, verdict)}"
+    sign = " (+ is better)" if verdict.turned and verdict.scale == "difference" else ""
+    return f"{difference}{limits}{sign}, {_describe_margin(gate, verdict)}"
 
 
 def _tell_what_decides(gate: "Gate", worst: "Verdict | Threshold") -> str:
     """Return the line that tells what would decide on the worst row, which is undecided."""
-    n_needed, measure = worst.queries_needed, worst.measure
-    has_margin = not isinstance(worst, Threshold)
-    hint = f" Another way, --at-least {measure}=NUMBER, needs no baseline." if has_margin else ""
+    n_needed, hint = worst.queries_needed, ""
+    if isinstance(worst, Threshold):
+        verb = "passes" if worst.mean >= worst.at_least else "fails"
+        condition = f"with a true mean of {format_number(worst.mean)}, {worst.system} {verb}"
+    else:
+        condition = f"as good as {gate.baseline}, {worst.system} passes"
+        if not worst.turned:  # at_least does not apply where less is better
+            goal = shlex.quote(f"{worst.measure}=NUMBER")
+            hint = f" Another way, --at-least {goal}, needs no baseline."
     if n_needed is None:
         return f"No number of queries is known that would decide.{hint}"
     if n_needed <= worst.n:
         return f"The true mean may be near the bound: more queries may not decide.{hint}"
-    condition = f"as good as {gate.baseline}, {worst.system} passes"
-    if isinstance(worst, Threshold):
-        verb = "passes" if worst.mean >= worst.at_least else "fails"
-        condition = f"with a true mean of {format_number(worst.mean)}, {worst.system} {verb}"
     return f"{n_needed:,} queries would decide: {condition} with a chance of 80%.{hint}"
 
 

@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 
 _MIN_PAIRS = 3  # fewer may be so by chance, unless they are most documents that were missed
 _MIN_LETTER_PAIRS = 5  # affixes of letters alone, and cut numbers
+_MAX_QUOTED = 80  # characters of an id in a sentence
+_MAX_PATTERNS = 200  # to weigh
 _MIN_CUT_LENGTH, _MIN_CUT_NUMBER_LENGTH = 6, 12  # characters
+_MAX_AFFIX_LENGTH = 200  # characters; without one, what is behind a sign of _PART_SIGNS
 _PART_SIGNS = "#?|@"  # what is behind them names a part of a document
 _PART = re.compile(r"[\W_]+[^\W\d]*[\W_]*\d*")  # an affix such as `#3`, `-chunk12`, `.txt`
 _MIN_WORDS, _MIN_LONG_WORDS = 5, 8  # of a sentence, and of a text without a full stop
@@ -47,7 +50,14 @@ class Pair(NamedTuple):
         """Return both ids in quotes, with escapes where all letters look alike."""
         ids = self.run_id, self.judged_id
         write = ascii if len({unicodedata.normalize("NFKC", text) for text in ids}) == 1 else repr
-        return sentence.format(*(f"{write(text):.80}" for text in ids))
+        return sentence.format(*(_shorten(write(text)) for text in ids))
+
+
+def _shorten(quoted_id: str) -> str:
+    """Return an id in quotes; of a long one, its beginning and its end, where affixes are."""
+    if len(quoted_id) <= _MAX_QUOTED:
+        return quoted_id
+    return f"{quoted_id[: _MAX_QUOTED // 2 - 3]}...{quoted_id[-_MAX_QUOTED // 2 :]}"
 
 
 class Lookalikes(NamedTuple):
@@ -218,20 +228,29 @@ def _list_patterns(pair: Pair) -> Iterator[str]:
     short_id, affix, is_behind, is_in_number = _split_pair(pair)
     if is_behind and len(short_id) >= _MIN_CUT_LENGTH:
         yield f"^(.{{1,{len(short_id)}}})"
-    part = re.sub(r"\\([#\-/:&~ ])", r"\1", re.escape(affix))
     if is_in_number:
         return
+    if is_behind and affix[0] in _PART_SIGNS and affix[0] not in short_id:
+        yield prefix_pattern(affix[0])
+        return
+    if len(affix) > _MAX_AFFIX_LENGTH:
+        return
+    part = re.sub(r"\\([#\-/:&~ ])", r"\1", re.escape(affix))
     if not is_behind:
         yield f"^(?:{part})?(.*)$"
-    elif affix[0] in _PART_SIGNS and affix[0] not in short_id:
-        yield prefix_pattern(affix[0])
-    else:  # parts are numbered, as in `d_1_7`, which may be a part of `d_1`
-        part = part if affix == ".0" else re.sub(r"\d+", r"\\d+", part)
-        own_parts, n_parts = "", 0
-        while re.search(f"(?:{part}){{{n_parts + 1}}}$", short_id):
-            n_parts += 1
-            own_parts = f"(?:{part}){{0,{n_parts}}}"
-        yield f"^(.*?{own_parts})(?:{part})?$"
+        return
+    # Parts are numbered, as in `d_1_7`, which may be a part of `d_1`.
+    is_literal = affix == ".0" or not any(map(str.isdigit, affix))
+    part = part if is_literal else re.sub(r"\d+", r"\\d+", part)
+    n_parts = 0
+    while (
+        short_id.endswith(affix * (n_parts + 1))
+        if is_literal
+        else re.search(f"(?:{part}){{{n_parts + 1}}}$", short_id)
+    ):
+        n_parts += 1
+    own_parts = f"(?:{part}){{0,{n_parts}}}" if n_parts else ""
+    yield f"^(.*?{own_parts})(?:{part})?$"
 
 
 def _find_affixes(sketches: Sequence[QuerySketch], ids: _Ids) -> Iterator[Lookalikes]:
@@ -239,11 +258,17 @@ def _find_affixes(sketches: Sequence[QuerySketch], ids: _Ids) -> Iterator[Lookal
     beginnings = {text.rstrip(digits) for text in chain.from_iterable(ids.values())}
     if len(beginnings) == 1 and len({max(map(len, side_ids)) for side_ids in ids.values()}) == 1:
         return  # numbers, which begin others by chance
-    pairs_of_pattern = defaultdict[tuple[str, str], list[Pair]](list)
+    pairs_of_pattern: dict[tuple[str, str], list[Pair]] = defaultdict(list)
     for pair in chain(_list_extensions(sketches, 1), _list_extensions(sketches, -1)):
         side = "run" if len(pair.run_id) > len(pair.judged_id) else "qrels"
         for pattern in _list_patterns(pair):
             pairs_of_pattern[pattern, side].append(pair)
+    if len(pairs_of_pattern) > _MAX_PATTERNS:  # of ids that begin with many others
+        counts = Counter({key: len(pairs) for key, pairs in pairs_of_pattern.items()})
+        frequent_keys = {key for key, _ in counts.most_common(_MAX_PATTERNS)}
+        pairs_of_pattern = {
+            key: pairs_of_pattern[key] for key in pairs_of_pattern if key in frequent_keys
+        }
     for (pattern, side), pairs in pairs_of_pattern.items():
         if len(pairs) >= min(2, len(ids[side])):
             yield from _weigh_pattern(sketches, ids, side, pattern, pairs)

@@ -103,7 +103,7 @@ class Shown(ABC):
     def _typed_tables(self, form: str, arguments: Mapping[str, Any]) -> list[Table]:
         """Return the tables, in which measures are called as they were typed."""
         tables = self._check_and_call(form, self.tables, arguments)
-        return write_tables_as_typed(tables, self._measure_names)
+        return write_tables_as_typed(tables, self._measure_names, self._system_names)
 
     @property
     def _measure_names(self) -> Iterable[str]:
@@ -112,6 +112,13 @@ class Shown(ABC):
         if not any(names) and "measure" in self.header:
             names = [row["measure"] for row in self.rows()]
         return [name if isinstance(name, str) else str(name) for name in names]
+
+    @property
+    def _system_names(self) -> Iterable[str]:
+        """The names of the systems that are attributes of the result."""
+        attributes = (getattr(self, attribute, None) for attribute in ("name", "run", "baseline"))
+        names = (*attributes, *getattr(self, "names", ()), *getattr(self, "systems", ()))
+        return [name for name in names if isinstance(name, str)]
 
     def _draw_table(self, table: Table, width: int | None, color: bool) -> str:
         """Return a table of the result as text."""

@@ -1,7 +1,7 @@
 """Typed names: people read a name as it was typed, programs the one name that it always has."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Self
 
@@ -34,23 +34,34 @@ def as_typed(name: str) -> str:
     return name.typed_text if isinstance(name, TypedName) else name
 
 
-def write_as_typed(text: str, names: Iterable[str]) -> str:
+def write_as_typed(text: str, names: Iterable[str], other_names: Iterable[str] = ()) -> str:
     """Return a text with the names as they were typed; in a command, only those without a blank.
+
+    Left as they are: a name within another word or a file's, and the `other_names` of the text,
+    those of systems and queries.
 
     >>> names = [TypedName("R@5", "recall@5"), TypedName("AP", "mean average precision")]
     >>> write_as_typed("R@5 0.1, R@50 0.2, AP 0.3: cranfield explain ... -m AP", names)
     'recall@5 0.1, R@50 0.2, mean average precision 0.3: cranfield explain ... -m AP'
+    >>> write_as_typed("R@5 of bm25-R@5.run, of my R@5", names, ["my R@5"])
+    'recall@5 of bm25-R@5.run, of my R@5'
     """
     text_of_name = {f"{name}": name.typed_text for name in names if isinstance(name, TypedName)}
     if not text_of_name:
         return text
     any_name = "|".join(map(re.escape, text_of_name))
+    any_other_name = "|".join(map(re.escape, sorted(other_names, key=len, reverse=True)))
 
     def choose_name(match: re.Match[str]) -> str:
+        if match[2] is None:
+            return match[0]
         typed_text = text_of_name[match[2]]
         return match[0] if match[1] and " " in typed_text else match[1] + typed_text
 
-    return re.sub(rf"((?:-m )?)(?<![\w@.])({any_name})(?![\w@(]|\.\d)", choose_name, text)
+    pattern = rf"((?:-m |--at-least )?)(?<![\w@./-])({any_name})(?![\w@(/-]|\.\w)"
+    if any_other_name:
+        pattern = rf"(?<!\w)(?:{any_other_name})(?!\w)|{pattern}"
+    return re.sub(pattern, choose_name, text)
 
 
 def describe_typed_names(names: Iterable[str]) -> str:
@@ -59,17 +70,29 @@ def describe_typed_names(names: Iterable[str]) -> str:
     return f"{format_names(parts)} in csv, json and Python." if parts else ""
 
 
-def write_tables_as_typed(tables: Sequence[Table], names: Iterable[str]) -> list[Table]:
+def write_tables_as_typed(
+    tables: Sequence[Table], names: Iterable[str], system_names: Iterable[str] = ()
+) -> list[Table]:
     """Return tables with the names as typed; a line below the last tells what they are elsewhere.
 
-    Rewritten are headings, the lines above and below, and the cells of a column "measure".
+    Rewritten are headings, the lines above and below, and the cells of a column "measure". The
+    names of systems and queries stay: `system_names`, and those that a column of the tables has.
+    A measure whose name is that of a system or query, too, keeps it.
     """
     typed_names = list(dict.fromkeys(name for name in names if isinstance(name, TypedName)))
     if not typed_names:
         return [*tables]
+    other_names = {
+        name
+        for name in (*system_names, *_list_own_names(tables))
+        if any(f"{typed_name}" in name for typed_name in typed_names)
+    }
+    typed_names = [name for name in typed_names if f"{name}" not in other_names]
+    if not typed_names:
+        return [*tables]
 
     def rewrite(texts: Sequence[str]) -> list[str]:
-        return [write_as_typed(text, typed_names) for text in texts]
+        return [write_as_typed(text, typed_names, other_names) for text in texts]
 
     new_tables = []
     for table in tables:
@@ -90,3 +113,11 @@ def write_tables_as_typed(tables: Sequence[Table], names: Iterable[str]) -> list
     last_table = new_tables[-1]
     notes = [*last_table.notes, describe_typed_names(typed_names)]
     return [*new_tables[:-1], replace(last_table, notes=notes)]
+
+
+def _list_own_names(tables: Iterable[Table]) -> Iterator[str]:
+    """Yield the names in the columns of systems, runs and queries."""
+    for table in tables:
+        for c, heading in enumerate(table.header):
+            if heading.lower() in ("system", "run", "query_id"):
+                yield from (row[c] for row in table.rows)

@@ -172,3 +172,18 @@ def test_a_junit_message_calls_a_measure_as_it_was_typed() -> None:
     lines = print_gate(QRELS, TFIDF, "--at-least", "recall@5=0.9", "--format", "junit")
     message = 'message="FAIL: tfidf, recall@5 0.3237, at least 0.9, 40 queries"'
     assert any(message in line for line in lines)
+
+
+def test_the_option_without_a_baseline_can_be_typed() -> None:
+    scores_of = {
+        name: {
+            "my score": {f"q{i}": score * (1 + step * (-1) ** i) for i, score in enumerate(SPREAD)}
+        }
+        for name, step in [("old", 0), ("new", 0.3)]
+    }
+    result = gate(scores_of, baseline="old", margin=0.01)
+    assert first_lines(result, 2)[1].endswith(" --at-least 'my score=NUMBER', needs no baseline.")
+    result = gate(scores_of, baseline="old", margin=0.01, less_is_better="my score")
+    first_line, second_line = first_lines(result, 2)
+    assert "(+ is better), margin 0.01" in first_line
+    assert second_line.endswith(": as good as old, new passes with a chance of 80%.")

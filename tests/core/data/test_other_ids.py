@@ -296,3 +296,30 @@ def test_ids_are_readable_where_their_letters_differ() -> None:
     with pytest.raises(InputError) as caught:
         describe("Café", unicodedata.normalize("NFD", "Café"))
     assert r"the run has 'Cafe\u0301', the qrels 'Caf\xe9'" in str(caught.value)
+
+
+def test_long_ids_show_where_they_differ() -> None:
+    docs = [f"https://a.org/{'folder/' * 20}{i}" for i in range(20)]
+    qrels = {f"q{i}": {doc: 1} for i, doc in enumerate(docs)}
+    run = {f"q{i}": {f"{doc}#p": 1.0} for i, doc in enumerate(docs)}
+    (note,) = (note for note in evaluate(qrels, run, "RR").notes if note.code == "affix")
+    assert "/0#p', the qrels '" in note.text
+    assert "/0'. To take" in note.text
+
+
+def test_ids_that_begin_with_very_many_others_take_no_minutes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    n_compiled, compile_pattern = 0, re._compile  # type: ignore[attr-defined]
+
+    def count_compiled(pattern: Any, flags: Any) -> Any:
+        nonlocal n_compiled
+        n_compiled += 1
+        return compile_pattern(pattern, flags)
+
+    monkeypatch.setattr(re, "_compile", count_compiled)
+    chance, docs = random.Random(1), ["a" * n for n in range(1, 400)]
+    qrels = {f"q{i}": dict.fromkeys(chance.sample(docs, 20), 1) for i in range(10)}
+    run = {f"q{i}": chance.sample(docs, 100) for i in range(10)}
+    evaluate(qrels, run, "RR")
+    assert n_compiled < 5_000

@@ -413,11 +413,13 @@ def test_several_that_give_a_value_are_said() -> None:
     assert numbers.answer == "1 is RR, judged_only=True."
 
 
-@pytest.mark.parametrize(("value", "is_several"), [("0.6", True), ("0.25", True), ("0.333", False)])
-def test_a_match_among_many_may_be_one_by_chance(value: str, is_several: bool) -> None:
+@pytest.mark.parametrize(
+    ("value", "shows_doubt"), [("0.6", True), ("0.25", True), ("0.333", False)]
+)
+def test_a_match_among_many_may_be_one_by_chance(value: str, shows_doubt: bool) -> None:
     numbers = conventions(DEEP, LONG, "AP", value=value)
-    assert ("by chance" in sentence(numbers.notes, "departures")) == is_several
-    assert ("Several give it" in numbers.answer) == is_several
+    assert ("by chance" in sentence(numbers.notes, "departures")) == shows_doubt
+    assert ("Several give it" in numbers.answer) == shows_doubt
 
 
 def test_nothing_gives_a_value() -> None:
@@ -589,13 +591,15 @@ def test_a_number_under_every_convention() -> None:
         "ties='ascending'": (1 / 3 + 1 / 2 + 0 + 0) / 4,
         "over='reachable'": (1 / 2 + (1 / 2) / 2 + 0 + 0) / 4,
     }
-    assert line.most == max(alone, key=alone.__getitem__)
-    assert line.moves == alone[line.most] - (1 / 3 + (1 / 2) / 2 + 0 + 0) / 4
+    largest_choice = max(alone, key=alone.__getitem__)
+    assert line.most == largest_choice
+    assert line.moves == alone[largest_choice] - (1 / 3 + (1 / 2) / 2 + 0 + 0) / 4
     near = [
         line for line in numbers.every if line.value is not None and abs(line.value - 1 / 3) < 1e-3
     ]
-    assert numbers.same == [line.convention for line in near]
-    assert "sentence-transformers" in numbers.same
+    equal_conventions = [line.convention for line in near]
+    assert numbers.same == equal_conventions
+    assert "sentence-transformers" in equal_conventions
     assert {"same", "lacking"} <= {*codes(numbers.notes)}
     assert "gdeval" in numbers.lacking
     for name, convention in CONVENTIONS.items():
@@ -636,7 +640,7 @@ def test_no_convention_gives_a_value() -> None:
     numbers = conventions(QRELS, RUN, "AP@2", value=0.987)
     assert numbers.same == []
     assert "none-same" in codes(numbers.notes)
-    for wrong in ("much", float("nan"), True):
+    for wrong in ("much", float("nan"), True, "1e400"):
         with pytest.raises(OptionError, match="expected a number"):
             conventions(QRELS, RUN, "AP@2", value=wrong)
 
@@ -812,3 +816,15 @@ def test_a_long_name_is_cut_in_what_is_said() -> None:
     outcome = invoke("conventions", "x" * 5000)
     assert outcome.exit_code == 2
     assert len(outcome.stderr) < 1000
+
+
+def test_a_value_of_sums_in_another_order_is_the_same() -> None:
+    scores = {f"q{i}": {"d": i / 7} for i in range(3)}
+    judgments = {f"q{i}": {"d": 1, f"e{i}": 1, "f": i % 2} for i in range(3)}
+    value = conventions(judgments, scores, "R@5")["cranfield"].value
+    assert value is not None
+    for text in (f"{value + 1e-15:.17f}", f"{value:.60f}"):
+        numbers = conventions(judgments, scores, "R@5", value=text)
+        assert "cranfield" in numbers.same
+        assert max(map(len, str(numbers).splitlines())) < 1000
+        assert f"{value:.17f} " in str(numbers)

@@ -32,6 +32,8 @@ from cranfield.scoring.evaluate import list_measures
 _DEFAULT_MEASURE = "nDCG@10"
 _DEFAULT_CONVENTION = "cranfield"  # the name of what is computed without a convention
 _WHOLE_NUMBER_DECIMALS = 4  # to so many decimals a number without a point is compared
+_MAX_DECIMALS = 17  # that are shown: a number of 64 bits has no more
+_ROUNDING = Decimal("1e-12")  # of sums in another order, as a share of the value
 
 
 @add_progress
@@ -106,7 +108,7 @@ def _parse_value(value: float | str) -> Decimal:
         decimal = Decimal(value.strip() if isinstance(value, str) else repr(finite_number(value)))
     except InvalidOperation:
         decimal = Decimal("NaN")
-    if not decimal.is_finite():
+    if not math.isfinite(float(decimal)):
         raise OptionError(f"value={value!r:.40}: expected a number, as in 0.8155")
     return decimal
 
@@ -188,7 +190,8 @@ class SideBySide(Shown):
         """Tell whether a convention's value is the value that was asked for, to its digits."""
         if self._target is None or line.value is None:
             return False
-        return abs(Decimal(line.value) - self._target) <= self._unit / 2 * Decimal("1.000001")
+        tolerance = max(self._unit / 2 * Decimal("1.000001"), _ROUNDING * abs(self._target))
+        return abs(Decimal(line.value) - self._target) <= tolerance
 
     @property
     def _target(self) -> Decimal | None:
@@ -204,7 +207,8 @@ class SideBySide(Shown):
     @property
     def _decimals(self) -> int:
         """The number of decimals that are shown: those that are compared, four at least."""
-        return max(-int(self._unit.as_tuple().exponent), _WHOLE_NUMBER_DECIMALS)
+        n_decimals = max(-int(self._unit.as_tuple().exponent), _WHOLE_NUMBER_DECIMALS)
+        return min(n_decimals, _MAX_DECIMALS)
 
     @cached_property
     def same(self) -> list[str]:
