@@ -1,15 +1,15 @@
-"""Errors: what is wrong, where and what to do; and checks that raise some, for every floor."""
+"""Errors: what is wrong, where and what to do; and checks that raise some, for all of cranfield."""
 
 from collections.abc import Iterable
 from typing import Any
 
 
 def escape_unprintable(text: str, limit: int | None = None) -> str:
-    r"""Return `text` with everything that is not a visible character or a space escaped.
+    r"""Return `text` with every character escaped that `str.isprintable` refuses.
 
     Identifiers and lines come from other people's files. Escaped, they cannot move the cursor,
     recolour a terminal, reverse the reading direction or break a table. Longer than `limit`
-    characters before that, the text is cut to them and ends in `...`.
+    characters (3 or more) before that, the text is cut to them and ends in `...`.
 
     >>> escape_unprintable("doc\x1b[31m\u202e")
     'doc\\x1b[31m\\u202e'
@@ -23,7 +23,7 @@ def escape_unprintable(text: str, limit: int | None = None) -> str:
 
 # What is shown in the place of documentation where Python has none.
 NO_DOCSTRINGS = "(python -OO, or PYTHONOPTIMIZE=2, takes documentation away. Run it without.)"
-_MAX_LINE_LENGTH = 2000  # characters of a line of an error, before they are escaped
+_MAX_LINE_LENGTH = 2000  # characters of a line of an error, to which later escapes add
 
 
 class CranfieldError(Exception):
@@ -95,18 +95,18 @@ class InputError(CranfieldError, ValueError):
     def locate(
         self, source: str | None, line: int | None = None, text: str | None = None
     ) -> "InputError":
-        """Return the same error, with the place of the fault: a source, and a line or lines."""
+        """Return a copy of the error with the place of the fault: a source, and a line or lines."""
         problem, n_breaks = self.problem, (text or "").rstrip("\r\n").count("\n")
         if line is not None and n_breaks:
             problem = f"{problem} (lines {line} to {line + n_breaks})"
         return self.replace(problem=problem, source=source, line=line, text=text)
 
     def add_reason(self, reason: str) -> "InputError":
-        """Return the same error, with a reason added to its hint."""
+        """Return a copy of the error, with a reason added to its hint."""
         return self.replace(hint=reason if self.hint is None else f"{self.hint}\n{reason}")
 
     def replace(self, **changes: Any) -> "InputError":
-        """Return the same error, with some arguments of `InputError` changed."""
+        """Return a copy of the error, with some arguments of `InputError` changed."""
         names = ("problem", "source", "line", "text", "hint", "kind", "query_id")
         return type(self)(**{**{name: getattr(self, name) for name in names}, **changes})
 

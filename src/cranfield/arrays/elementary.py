@@ -18,8 +18,8 @@ def log2(x: Numbers) -> Numbers:
     """Return the binary logarithm of x >= 1, as the C library has it.
 
     numpy's own vector log2 differs from it in the last bit on CPUs with AVX-512 (first at 1621),
-    so that the same code would give other bits on another machine. Whole numbers are looked up if
-    all are below `_LARGEST_TABLE`.
+    so that the same code would give other bits on another machine. An array of an integer type is
+    looked up in a table if all its numbers are below `_LARGEST_TABLE`.
     """
     if x.dtype.kind != "f":
         size = 1024

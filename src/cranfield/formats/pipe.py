@@ -99,10 +99,10 @@ class Pipe:
                 raise InputError(problem, source=self._name)
             self._process = os.getpid()
             if self._stream is None or self._file is None:
+                self._file = self._make_file()  # if this fails, the bytes are not opened yet
+                weakref.finalize(self, self._file.close)
                 self._stream, close = self._open_once()
                 weakref.finalize(self, close)
-                self._file = self._make_file()
-                weakref.finalize(self, self._file.close)
             self._has_failed = True  # unless the following succeeds
             while not self._is_complete and self._n_copied < end:
                 piece: bytes | None = self._stream.read(min(_PIECE_BYTES, end - self._n_copied))

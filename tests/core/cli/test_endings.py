@@ -1,10 +1,12 @@
 """How the command line ends: by signals, without a reader, with nowhere to write to."""
 
+import io
 import os
 import select
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -436,3 +438,25 @@ def test_a_page_whose_reader_has_left_is_no_error(tmp_path: Path) -> None:
     os.close(writer)
     assert outcome.returncode == -signal.SIGPIPE
     assert outcome.stderr == b""
+
+
+def test_a_pipe_that_no_file_can_be_made_for_is_not_opened(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    streams: list[io.BytesIO] = []
+
+    def open_once() -> tuple[io.BytesIO, Callable[[], None]]:
+        streams.append(io.BytesIO(b"q1 a"))
+        return streams[-1], streams[-1].close
+
+    def refuse_file(**_: str) -> None:
+        raise OSError("no space")
+
+    pipe = Pipe(open_once, "a pipe")
+    with monkeypatch.context() as patch:
+        patch.setattr(tempfile, "TemporaryFile", refuse_file)
+        with pytest.raises(InputError, match="no space"):
+            pipe.open().read()
+    assert not streams
+    assert pipe.open().read() == pipe.open().read() == b"q1 a"
+    assert len(streams) == 1

@@ -493,7 +493,9 @@ def test_swap_rate_of_one_query() -> None:
     assert (swaps.queries, swaps.rate) == (0, None)
 
 
-@pytest.mark.parametrize("bins", [[], [0.2, 0.1], [0.0, 0.1], [0.1, 0.1]])
+@pytest.mark.parametrize(
+    "bins", [[], [0.2, 0.1], [0.0, 0.1], [0.1, 0.1], [0.1, math.nan], [10**400]]
+)
 def test_bins_rise(bins: list[float]) -> None:
     with pytest.raises(OptionError, match="bins"):
         swap_rate(SAKAI, bins=bins)

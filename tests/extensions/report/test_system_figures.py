@@ -161,6 +161,7 @@ def test_a_measure_that_was_not_compared_has_a_curve() -> None:
 @pytest.mark.parametrize("rel", [1, 2])
 def test_mean_precision_at_recall_is_that_of_a_slow_loop(rel: int) -> None:
     points = figures.precision_recall(FOUND, rel=rel).points
+    assert {*points[0]} == {"system", "recall", "precision", "low", "high"}
     assert [point["recall"] for point in points] == [i / 10 for i in range(11)] * 4
     for run in DEMO[1]:
         ranked, name = rankings(run), Path(run).stem
@@ -394,6 +395,7 @@ def test_scores_that_were_made_before_are_drawn(name: str) -> None:
         (lambda: figures.by_cutoff(FOUND, "IPrec@0.1"), MeasureError, "has no cutoff at a rank"),
         (lambda: figures.by_cutoff(FOUND, cutoffs=[]), OptionError, "cutoffs: 0"),
         (lambda: figures.by_cutoff(FOUND, cutoffs=[0]), OptionError, "cutoffs=0: expected"),
+        (lambda: figures.by_cutoff(FOUND, cutoffs=2.5), OptionError, "cutoffs=2.5: expected"),  # type: ignore[arg-type]
         (lambda: figures.by_cutoff(FOUND, systems=["x"]), OptionError, "systems='x'"),
         (lambda: figures.by_cutoff(FOUND, systems=[]), OptionError, "systems: 0"),
         (lambda: figures.differences(FOUND, "dens"), OptionError, "system='dens': .*try dense"),

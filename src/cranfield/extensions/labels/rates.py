@@ -15,8 +15,8 @@ def read_rates(source: Any) -> dict[int, dict[int, float]]:
     """Read {true grade: {given grade: rate}} from a file, a table, a dict or rows.
 
     A table has the columns grade, given and rate; JSON may be an object of objects. Raises
-    InputError for a missing column, no rates, or values that are none, and DuplicateError for a
-    rate that occurs twice.
+    InputError for a missing column, no rates, a grade that is no whole number or a rate that is no
+    finite number of at least 0, and DuplicateError for a rate that occurs twice.
     """
     document = read_table(source, _FORM)
     cells = _table_cells(document) if isinstance(document, Table) else document.read_leaves(2)
@@ -41,7 +41,7 @@ def read_rates(source: Any) -> dict[int, dict[int, float]]:
 
 
 def _table_cells(table: Table) -> Iterable[tuple[Any, ...]]:
-    """Return (grade, given, rate) of each row; raise InputError if a column is missing."""
+    """Return (grade, given, rate) of each row; InputError if a table with names lacks any."""
     problem = _FORM.find_missing_names(table.names)
     if problem and table.names:
         column_names = ", ".join(table.names)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from cranfield.comparison.level import ALPHA
@@ -21,16 +22,16 @@ def read_bins(bins: Any) -> tuple[float, ...]:
     """Return the edges of bins, numbers above 0 that rise, as floats; else raise ValueError."""
     try:
         numbers = tuple(map(float, bins))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         numbers = ()
-    if not numbers or list(numbers) != sorted(set(numbers)) or not numbers[0] > 0:
+    if not numbers or not all(lower < upper for lower, upper in pairwise((0.0, *numbers))):
         raise ValueError("rising numbers above 0")
     return numbers
 
 
 @dataclass(frozen=True, kw_only=True)
 class SignFlips(Options):
-    """The options of a test that flips the signs of queries' differences."""
+    """The options of `discriminative_power`, which flips signs of differences; `correlate` too."""
 
     alpha: float = option(*ALPHA)
     flips: int = option(*FLIPS_OPTION)

@@ -55,7 +55,7 @@ def find_groups(
     `patterns_of_group` has the names, files or patterns of each group's runs, `deterministic` the
     systems without seeds, `paths_of_run` the files of runs, as far as they are known. A run that is
     in no group is a system of its own. Raises InputError for a pattern that names no run, for a run
-    in two groups, for a group called as a run that is not in it, and for a system without seeds
+    in two groups, for a group called as a run that is in no group, and for a system without seeds
     that does not exist or has several runs.
     """
     group_of_run: dict[int, str] = {}
@@ -103,7 +103,7 @@ def find_groups(
 def _expand_templates(
     patterns_of_group: Mapping[str, Sequence[str]], run_names: Sequence[str]
 ) -> Iterator[tuple[str, Sequence[str]]]:
-    """Yield each group and the patterns of its runs; a template makes a group of each match."""
+    """Yield each group and the patterns of its runs; a template makes one of each name at `{}`."""
     for group, patterns in patterns_of_group.items():
         if group != TEMPLATE:
             yield group, patterns

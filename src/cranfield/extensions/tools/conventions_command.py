@@ -1,4 +1,4 @@
-"""`cranfield conventions [QRELS RUN]`."""
+"""`cranfield conventions [QRELS RUN | FILE | NAME]`."""
 
 import click
 
@@ -15,7 +15,7 @@ _DEFAULT = "nDCG@10"
 
 @flags.command("conventions")
 def command(
-    paths: tuple[str, ...] = flags.argument(nargs=-1, metavar="[QRELS RUN]"),
+    paths: tuple[str, ...] = flags.argument(nargs=-1, metavar="[QRELS RUN | FILE | NAME]"),
     names: tuple[str, ...] = flags.measure_option("What to compute", _DEFAULT),
     value: str | None = flags.option(
         metavar="NUMBER",

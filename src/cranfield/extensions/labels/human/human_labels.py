@@ -61,10 +61,11 @@ def prediction_powered(
         human: people's labels, as `evaluate` takes judgments, with the columns above; or scores of
             the queries that people judged.
         **options: each option of `PoweredSettings` and `Alignment`; for judgments and runs, also of
-            `Reading` and `Judging`.
+            `Reading` and `Judging` (except `queries`); and of `Watching`.
 
     The interval is Student's, with one degree of freedom less than labelled queries (for
-    documents: than all queries). Its ends are cut to the measure's range.
+    documents: than all queries). Its ends are cut to the range that the measure has, or that a
+    difference of two of its means has, unless the estimate is outside: it is then an end itself.
 
     Returns:
         PredictionPowered, which prints as tables.

@@ -1,4 +1,4 @@
-"""Pictures of means along a curve: a measure by its cutoff, and precision by recall."""
+"""Pictures of curves: a measure's mean by its cutoff, and precision by recall."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -71,9 +71,11 @@ def by_cutoff(
 
     Args:
         found: what `compare` returns of judgments and runs.
-        measure: a measure that has a cutoff or may have a cutoff, compared or not; its own cutoff
-            has no effect. [default: the first that was compared]
-        cutoffs: ranks, 1 or more.
+        measure: a measure that has a cutoff or may have a cutoff, compared or not; the curve is
+            the same with any cutoff of its own. A measure that was compared with that cutoff orders
+            the systems; for others, the first compared measure does. [default: the first that was
+            compared]
+        cutoffs: 1 to 1,000 ranks, each from 1 to 1,000,000.
         systems: the systems that have a colour, 7 at most. [default: all of up to 4; else the best
             one and the baseline, or the best two; the others are grey, without their intervals]
         style: "screen", "paper" or "slides".
@@ -189,7 +191,7 @@ def _draw_mean_curve(
     measure = _interpolated_precision(comparison, rel)
     scores = rejudge_runs(comparison, source, [measure @ recall for recall in RECALL_POINTS]).scores
     points = [
-        {**point, "precision": point.pop("mean")}
+        {"precision" if field == "mean" else field: value for field, value in point.items()}
         for point in _mean_points(comparison, measure, "recall", RECALL_POINTS, scores)
     ]
     lowest_grade = measure.parameters["rel"]
@@ -243,8 +245,9 @@ def _mean_points(
 
 
 def _check_cutoffs(cutoffs: Iterable[int]) -> list[int]:
-    """Return the cutoffs in rising order, each once; raise OptionError for what is no rank."""
-    cutoff_list = [cutoffs] if isinstance(cutoffs, int | str) else cutoffs
+    """Return the cutoffs in rising order, each once; OptionError unless 1 to 1,000 ranks."""
+    is_several = isinstance(cutoffs, Iterable) and not isinstance(cutoffs, str)
+    cutoff_list = cutoffs if is_several else [cutoffs]
     ranks = sorted(
         {check_option("cutoffs", cutoff, whole_check(1, _MAX_RANK)) for cutoff in cutoff_list}
     )
@@ -267,13 +270,14 @@ def precision_recall(
     """Draw precision against recall: the mean of all queries, for each system; or of one query.
 
     For a Comparison alone, the picture shows mean interpolated precision at recall 0, 0.1, ... 1,
-    with its interval: for a query, this is the highest precision at that recall or beyond. Runs are
-    read once more.
+    with its interval: for a query, this is the highest precision at that recall or beyond. As in
+    trec_eval, the number of relevant documents that a recall needs is rounded: of two, recall 0.7
+    needs one. Runs are read once more.
 
     For judgments, a run and a query, one line goes from rank to rank, P@i over R@i, to the last
     relevant document, with a point at every relevant one. The other is interpolated precision, with
-    points at `IPrec@0.0`, `IPrec@0.1`, ... `IPrec@1.0`. (As in trec_eval, these round the number of
-    relevant documents that a recall needs: a point may be off the line.)
+    points at `IPrec@0.0`, `IPrec@0.1`, ... `IPrec@1.0`. (Their numbers of
+    documents are rounded, too: a point may be off the line.)
 
     Args:
         qrels: what `compare` returns of judgments and runs; or the judgments, as `evaluate` takes
@@ -290,7 +294,8 @@ def precision_recall(
 
     Returns:
         Figure; its points have "system", "recall", "precision" and its interval, "low" and "high".
-        Points of one query have "recall", "precision" and "curve"; points of documents "rank", too.
+        Points of one query have "recall", "precision" and "curve"; those of relevant documents
+            "rank", too.
 
     Raises:
         InputError: a query that is not judged, has no relevant document, or none in the run; no
