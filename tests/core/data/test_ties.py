@@ -331,7 +331,8 @@ def test_pairs_of_tied_documents_are_half_in_order() -> None:
     for ties, n_right in (("expected", 2 * 1 / 2), ("best", 2), ("worst", 0)):
         options: Any = {"ties": ties}
         assert evaluate(qrels, run, "AUC", **options)["AUC"] == n_right / 4
-        for name, cut in (("AUC@3", {}), ("AUC", {"depth": 3})):
+        cuts: list[tuple[str, dict[str, Any]]] = [("AUC@3", {}), ("AUC", {"depth": 3})]
+        for name, cut in cuts:
             with pytest.raises(MeasureError, match=r"depth|cutoff"):
                 evaluate(qrels, run, name, **options, **cut)
 
