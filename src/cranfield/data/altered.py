@@ -180,14 +180,8 @@ class RunOperations(Documents):
         description = f"{'some' if keeps_selection else 'all but some'} {named_parts} of"
         contents = {"queries": _describe_selection(queries), "docs": _describe_selection(docs)}
         recipe, judging = {verb: contents}, self._unranked_judging
-        run = self._derive_run(
-            select_rows,
-            description,
-            judging,
-            recipe,
-            needs_rows=keeps_selection,
-            block_sizes=n_rows,
-        )
+        options: dict[str, Any] = {"needs_rows": keeps_selection, "block_sizes": n_rows}
+        run = self._derive_run(select_rows, description, judging, recipe, **options)
         if keeps_selection:
             return run
         run_queries = read_named_queries(self, self._make_run).ids

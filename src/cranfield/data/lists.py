@@ -220,14 +220,7 @@ def grades(
     if judged:
         qrels = Qrels(judged)
     if top is not None:
-        try:
-            top = level_check(qrels.top_grade, LARGEST_GRADE)(top)
-        except ValueError:
-            raise OptionError(
-                f"top={top!r:.40} (--top-grade): expected the highest grade of the scale, a number "
-                f"from {format_shortest(qrels.top_grade)}, the highest of these grades, "
-                f"to {LARGEST_GRADE}"
-            ) from None
+        top = _check_top(top, qrels.top_grade)
         sentence_of_code.append(("scale", f"The highest grade of the scale: {top}, as stated."))
     notes = (*array_notes, *(Note(code, "info", text) for code, text in sentence_of_code))
     qrels = qrels.replace_fields(
@@ -237,6 +230,19 @@ def grades(
         stated_top_grade=top,
     )
     return GradedSystems(qrels, runs) if systems else Graded(qrels, runs)
+
+
+def _check_top(top: float, highest_grade: float) -> float:
+    """Return the highest grade of the scale; OptionError if it is none, or below a grade."""
+    try:
+        checked_top: float = level_check(highest_grade, LARGEST_GRADE)(top)
+    except ValueError:
+        raise OptionError(
+            f"top={top!r:.40} (--top-grade): expected the highest grade of the scale, a number "
+            f"from {format_shortest(highest_grade)}, the highest of these grades, "
+            f"to {LARGEST_GRADE}"
+        ) from None
+    return checked_top
 
 
 def _make_graded_run(rankings: "_RankingOfQuery", name: str) -> Run:

@@ -80,7 +80,7 @@ def read_cells(data: Any, name: str) -> Cells:
         if array.ndim not in (1, 2):
             raise InputError(f"{name} has shape {array.shape}: one or two dimensions are expected")
         n_rows, n_columns = array.shape if array.ndim == 2 else (1, len(array))
-        is_masked = np.ma.getmaskarray(array).ravel() if np.ma.isMaskedArray(array) else None
+        is_masked = np.ma.getmaskarray(array).ravel() if hasattr(array, "mask") else None
         lengths = np.full(n_rows, n_columns)
         flat_values = np.asarray(array).ravel()
         return _check_numbers(Cells(name, array.shape, flat_values, lengths, is_masked))
@@ -139,10 +139,11 @@ def hold_labels_and_scores(labels: Any, scores: Any) -> bool:
     They are two arrays of two dimensions, or lists of lists, with scores that are not whole
     numbers. Raises InputError where they may be something else, or one query alone.
     """
-    forms = find_form(labels), find_form(scores)
-    if None in forms:
+    label_form = find_form(labels)
+    score_form = None if label_form is None else find_form(scores)
+    if label_form is None or score_form is None:
         return False
-    (label_dimensions, _), (score_dimensions, score_kind) = filter(None, forms)
+    (label_dimensions, _), (score_dimensions, score_kind) = label_form, score_form
     if label_dimensions != score_dimensions or score_kind == "b":
         return False
     has_fractions = score_kind == "f"
@@ -183,6 +184,8 @@ def find_form(data: Any) -> tuple[int, str] | None:
     if array is None and isinstance(data, list) and data:
         is_nested = isinstance(data[0], list | np.ndarray)
         n_dimensions = 1 + is_nested
+        if is_nested and len(data[0]) and isinstance(data[0][0], str):
+            return None  # lists of ids, which may be many
         try:
             cells = chain.from_iterable(data) if is_nested else data
             array = np.array([np.nan if cell is None else cell for cell in cells])
