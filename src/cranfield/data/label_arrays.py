@@ -18,7 +18,7 @@ from cranfield.formats.block import LARGEST_GRADE, Errors, Role
 from cranfield.formats.columns import COLUMNS, Side
 from cranfield.formats.frames import make_table_rows
 from cranfield.formats.identifiers import to_id_text, with_text_ids
-from cranfield.formats.shapes import Cells, read_cells
+from cranfield.formats.matrices import Cells, read_cells
 from cranfield.formats.values import unify_grades
 from cranfield.formats.write import number_column
 from cranfield.notes import Note, join_names
