@@ -30,6 +30,7 @@ from cranfield.formats.frames import (
 )
 from cranfield.formats.groups import read_group_dict
 from cranfield.formats.header import NO_IDS
+from cranfield.formats.json_text import DuplicatePairs
 from cranfield.formats.list_cells import to_document_rows
 from cranfield.formats.matrices import strip_padding
 from cranfield.formats.object_rows import list_rows
@@ -73,19 +74,20 @@ def read_rows(
             table = to_document_rows(_table_rows(query_rows, side, columns, errors), side, columns)
             table.column_names = ()  # it is no table, whose columns can be stated
             return table
-        has_numbers = kind_of(next(iter(data.values()), {})) == "dict"
+        has_repeats = DuplicatePairs in map(type, data.values())
+        has_numbers = has_repeats or kind_of(next(iter(data.values()), {})) == "dict"
         notes: tuple[Note, ...] = ()
         if not has_numbers:
             data, notes = strip_padding(data, side)
-        has_grades = side is Side.RUN or has_numbers
         try:
-            rows = NestedRows(to_nested(data, side), side, errors, has_grades=has_grades)
-            rows.is_ranking, rows.notes = not has_numbers, notes
-            return rows
+            if has_repeats:
+                raise DuplicateError("a document occurs twice")
+            rows: Rows = NestedRows(to_nested(data, side), side, errors)
         except DuplicateError:
-            list_dict_rows = ListDictRows(data, side)
-            list_dict_rows.has_grades, list_dict_rows.notes = has_grades, notes
-            return list_dict_rows
+            rows = ListDictRows(data, side)
+        rows.is_ranking, rows.notes = not has_numbers, notes
+        rows.has_grades = side is Side.RUN or has_numbers
+        return rows
     if isinstance(data, Rows):
         return data
     return to_document_rows(_table_rows(data, side, columns, errors), side, columns)

@@ -1,6 +1,6 @@
 """Matrices: numbers in rows of cells; labels and scores; sparse matrices; lists filled up."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -12,7 +12,7 @@ from cranfield.errors import InputError
 from cranfield.formats.columns import Side
 from cranfield.formats.frames import is_sparse
 from cranfield.formats.objects import is_null
-from cranfield.formats.shapes import as_array, is_sequence, to_list
+from cranfield.formats.shapes import as_array, is_sequence, kind_of, kinds_in, to_list
 from cranfield.formats.values import is_number
 from cranfield.notes import Note
 from cranfield.options import is_whole_number
@@ -70,31 +70,25 @@ def read_cells(data: Any, name: str) -> Cells:
         raise InputError(f"{name}: expected an array or lists of numbers, got {data!r:.80}")
     members = to_list(data if array is None else array)
     if not any(map(is_sequence, members)):
-        lengths = np.array([len(members)])
-        return _check_numbers(Cells(name, (len(members),), _to_array(members), lengths, None))
-    rows = [_list_row(row, f"{name}, row {i}") for i, row in enumerate(members, 1)]
+        rows = [_read_row(members, name)]
+        shape: tuple[int, ...] | None = (len(members),)
+    else:
+        rows = [_read_row(row, f"{name}, row {i}") for i, row in enumerate(members, 1)]
+        shape = (len(rows), len(rows[0])) if len({*map(len, rows)}) == 1 else None
     lengths = np.array([*map(len, rows)])
-    n_lengths = len({*lengths.tolist()})
-    shape = (len(rows), int(lengths[0])) if n_lengths == 1 else None
-    return _check_numbers(
-        Cells(name, shape, np.concatenate([*map(_to_array, rows)]), lengths, None)
-    )
+    return _check_numbers(Cells(name, shape, np.concatenate(rows), lengths, None))
 
 
-def _list_row(row: Any, location: str) -> Sequence[Any] | NDArray[Any]:
-    """Return a row as a list or an array; InputError if it is neither."""
-    if not is_sequence(row):
-        raise InputError(f"{location}: expected a list of numbers, got {row!r:.80}")
-    array = as_array(row)
-    return to_list(row) if array is None else array
-
-
-def _to_array(numbers: Sequence[Any] | NDArray[Any]) -> NDArray[Any]:
-    """Return numbers as an array, (n,), of objects if some are none."""
-    array = np.array(numbers) if len(numbers) else np.zeros(0)
+def _read_row(numbers: Any, location: str) -> NDArray[Any]:
+    """Return numbers in a list as an array, (n,), of objects if some are none; or InputError."""
+    if not is_sequence(numbers):
+        raise InputError(f"{location}: expected a list of numbers, got {numbers!r:.80}")
+    array = as_array(numbers)
+    members = to_list(numbers) if array is None else array
+    array = np.array(members) if len(members) else np.zeros(0)
     if array.dtype.kind not in "biuf" and array.ndim == 1:
-        array = np.empty(len(numbers), object)
-        array[:] = numbers
+        array = np.empty(len(members), object)
+        array[:] = members
     return array
 
 
@@ -128,25 +122,24 @@ def hold_labels_and_scores(labels: Any, scores: Any) -> bool:
     (label_dimensions, _), (score_dimensions, score_kind) = label_form, score_form
     if label_dimensions != score_dimensions or score_kind == "b":
         return False
-    has_fractions = score_kind == "f"
-    if label_dimensions == 1:
-        if not has_fractions:
+    if score_kind != "f":
+        shapes = {getattr(as_array(data), "shape", None) for data in (labels, scores)}
+        if label_dimensions == 1 or len(shapes) > 1 or None in shapes:
             return False
+        raise InputError(
+            f"two arrays of shape {shapes.pop()}, the second of whole numbers: scores, or ids?",
+            hint="Grades and scores of the same documents: grades(y_true, scores=y_score); "
+            "ids: y_true.tolist(), y_score.tolist().",
+        )
+    if label_dimensions == 1:
         raise InputError(
             "y_true and y_score are one list each",
             hint="One query: grades(y, scores=s); several: groups=, sizes or ids of queries. Both "
             "are given on with an asterisk: evaluate(*grades(...), ...).",
         )
-    if not has_fractions:
-        shapes = {getattr(as_array(data), "shape", None) for data in (labels, scores)}
-        if len(shapes) == 1 and None not in shapes:
-            raise InputError(
-                f"two arrays of shape {shapes.pop()}, the second of whole numbers: scores, or ids?",
-                hint="Grades and scores of the same documents: grades(y_true, scores=y_score); "
-                "ids: y_true.tolist(), y_score.tolist().",
-            )
-        return False
-    if isinstance(scores, list) and may_be_rows(scores):
+    if isinstance(scores, list) and all(
+        len(row) == 3 and kinds_in(row[:2]) == {"whole number"} for row in scores
+    ):
         raise InputError(
             f"lists of numbers, as {scores[0]!r:.60}: is each one a row, or the scores of a query?",
             hint="Scores: numpy.array(y_score), or grades(y_true, scores=y_score). Rows are "
@@ -162,28 +155,18 @@ def find_form(data: Any) -> tuple[int, str] | None:
     None for what is empty, has other dimensions, or holds anything else.
     """
     array = as_array(data)
-    n_dimensions = 0 if array is None else array.ndim
-    if array is None and isinstance(data, list) and data:
-        is_nested = isinstance(data[0], list | np.ndarray)
-        n_dimensions = 1 + is_nested
-        if is_nested and len(data[0]) and isinstance(data[0][0], str):
-            return None  # lists of ids, which may be many
-        try:
-            cells = chain.from_iterable(data) if is_nested else data
-            array = np.array([np.nan if cell is None else cell for cell in cells])
-        except (TypeError, ValueError):  # some rows are none, or lists of several lengths
-            return None
-        n_dimensions = n_dimensions if array.ndim == 1 else 0
-    if array is None or n_dimensions not in (1, 2) or array.dtype.kind not in "biuf":
+    if array is not None and array.dtype != object:
+        is_form = array.ndim in (1, 2) and array.dtype.kind in "biuf" and array.size > 0
+        return (array.ndim, array.dtype.kind.replace("u", "i")) if is_form else None
+    is_nested = isinstance(data, list) and kinds_in(data) <= {"list", "array"}
+    rows = data if is_nested else [data]
+    if not isinstance(data, list) or kind_of(next(chain(*rows[:1]), None)) == "text":
+        return None  # for ids, of which there may be many
+    kinds = kinds_in(chain.from_iterable(rows))
+    if not set() < kinds <= {"fraction", "null", "flag", "whole number"}:
         return None
-    return (n_dimensions, array.dtype.kind.replace("u", "i")) if array.size else None
-
-
-def may_be_rows(lists: Any) -> bool:
-    """Tell whether lists of numbers may be rows: two ids, whole numbers, and a number."""
-    return all(
-        len(row) == 3 and isinstance(row[0], int) and isinstance(row[1], int) for row in lists
-    )
+    has_fractions = kinds & {"fraction", "null"}
+    return 1 + is_nested, "f" if has_fractions else "b" if kinds == {"flag"} else "i"
 
 
 # ---- a sparse matrix on one side ----------------------------------------------------------------

@@ -37,7 +37,7 @@ _KINDS: Sequence[tuple[Kind, Callable[[Any], bool]]] = (  # the first that is tr
     ("text", lambda candidate: isinstance(candidate, str | bytes)),
     ("whole number", is_whole_number),
     ("fraction", lambda candidate: isinstance(candidate, float | np.floating)),
-    ("flag", lambda candidate: isinstance(candidate, bool | np.generic)),
+    ("flag", lambda candidate: isinstance(candidate, bool | np.bool_)),
     ("null", lambda candidate: candidate is None),
     ("path", lambda candidate: isinstance(candidate, os.PathLike)),
     ("sparse", is_sparse),  # some are dicts
@@ -57,8 +57,8 @@ _KINDS: Sequence[tuple[Kind, Callable[[Any], bool]]] = (  # the first that is tr
     ("other", lambda candidate: True),
 )
 _KIND_OF_TYPE: Mapping[type, Kind] = {  # of most objects, at once
-    type(example): next(kind for kind, is_kind in _KINDS if is_kind(example))
-    for example in ({}, [], (), "", 1, 0.5, True, None)
+    usual_type: next(kind for kind, is_kind in _KINDS if is_kind(usual_type()))
+    for usual_type in (dict, list, tuple, str, int, float, bool)
 }
 
 
@@ -93,11 +93,10 @@ def is_sequence(candidate: object) -> bool:
 
 def to_list(column: Any) -> list[Any]:
     """Return the elements of a list, array or column as Python objects."""
-    for name in ("to_pylist", "tolist", "to_list"):  # Arrow; numpy and pandas; polars
-        if hasattr(column, name):
-            elements: list[Any] = getattr(column, name)()
-            return elements
-    return list(column)
+    names = ("to_pylist", "tolist", "to_list")  # of Arrow; numpy and pandas; polars
+    read = next((getattr(column, name) for name in names if hasattr(column, name)), None)
+    elements: list[Any] = list(column) if read is None else read()
+    return elements
 
 
 def as_array(data: Any) -> NDArray[Any] | None:
@@ -136,7 +135,7 @@ def hold_queries(rows: Any, names: Iterable[Any], columns: ColumnsLike | None) -
     They are tuples (query, document, number), or have a field of queries. Dicts which repeat the
     name, or the text of a query, are documents of one query.
     """
-    row = first_of(rows) if kind_of(rows) in ("list", "tuple") else None
+    row: Any = first_of(rows) if kind_of(rows) in ("list", "tuple") else None
     if kind_of(row) in ("list", "tuple"):
         *ids, number = map(kind_of, row)
         are_ids = len(ids) == 2 and {*ids} <= {"text", "whole number"}

@@ -247,33 +247,21 @@ def convert_id_lists(qrels: Any, runs: Any, duplicates: Duplicates = "refuse") -
         return qrels, runs
     if not kinds_in(runs):
         raise unequal_lists_error(len(relevant_lists), 0)
-    if rankings is not None:
-        run_or_runs: Any = _make_run_of_lists(relevant_lists, rankings, "run")
-    elif isinstance(runs, Mapping):
-        rankings_of_name = {name: list_ids(lists) for name, lists in runs.items()}
-        if None in rankings_of_name.values():
+    has_names = isinstance(runs, Mapping)
+    is_single = rankings is not None or not isinstance(runs, Mapping | list | tuple)
+    members = [] if is_single else [*runs.values()] if has_names else runs
+    names = [*map(str, runs)] if has_names else ["run"] * max(len(members), 1)
+    rankings_of_runs = [rankings] if is_single else [*map(list_ids, members)]
+    new_runs = []
+    for rankings, name in zip(rankings_of_runs, names, strict=True):
+        if rankings is None:
             return qrels, runs
-        run_or_runs = {
-            str(name): _make_run_of_lists(relevant_lists, rankings, name)
-            for name, rankings in rankings_of_name.items()
-        }
-    elif isinstance(runs, list | tuple):
-        rankings_of_runs = [*map(list_ids, runs)]
-        if None in rankings_of_runs:
-            return qrels, runs
-        run_or_runs = [
-            _make_run_of_lists(relevant_lists, rankings, "run") for rankings in rankings_of_runs
-        ]
-    else:
-        return qrels, runs
-    return Qrels(read_id_lists(relevant_lists, Side.QRELS), duplicates=duplicates), run_or_runs
-
-
-def _make_run_of_lists(relevant_lists: list[Any], rankings: Any, name: Any) -> Run:
-    """Return a run from its rankings, which must be as many as the lists of relevant documents."""
-    if len(relevant_lists) != len(rankings):
-        raise unequal_lists_error(len(relevant_lists), len(rankings))
-    return Run(read_id_lists(rankings, Side.RUN), str(name))
+        if len(relevant_lists) != len(rankings):
+            raise unequal_lists_error(len(relevant_lists), len(rankings))
+        new_runs.append(Run(read_id_lists(rankings, Side.RUN), name))
+    judgments = Qrels(read_id_lists(relevant_lists, Side.QRELS), duplicates=duplicates)
+    named_runs = dict(zip(names, new_runs, strict=True)) if has_names else new_runs
+    return judgments, new_runs[0] if is_single else named_runs
 
 
 def check_scores(scores: Any) -> None:
