@@ -299,24 +299,23 @@ def _spell_pairs(pairs_of_query: Mapping[Any, Any], side: Side) -> Mapping[Any, 
     Other dicts are returned unchanged, and lists of two whole numbers, which may be ids. Raises
     InputError for tuples of two whole numbers.
     """
-    first_pairs = first_of(pairs_of_query)
-    first_pair = first_pairs[0] if isinstance(first_pairs, list | tuple) else None
-    if not isinstance(first_pair, list | tuple):
+    lists, first_list = pairs_of_query.values(), first_of(pairs_of_query)
+    list_kinds = {"list", "tuple", "set"}
+    first_pair = next(iter(first_list)) if kind_of(first_list) in list_kinds else None
+    if not isinstance(first_pair, list | tuple) or not kinds_in(lists) <= list_kinds:
         return pairs_of_query
-    try:
-        columns = [*zip(*chain.from_iterable(pairs_of_query.values()), strict=True)]
-    except (TypeError, ValueError):  # some have no pairs
+    pairs = [*chain.from_iterable(lists)]
+    if not all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in pairs):
         return pairs_of_query
-    kinds = [*map(kinds_in, columns)]
+    kinds = [*map(kinds_in, zip(*pairs, strict=True))]
     for id_kind in ("text", "whole number"):
-        positions = [i for i in range(len(kinds)) if kinds[i] == {id_kind}]
-        if len(kinds) == 2 and len(positions) == 1:
-            (doc,), number = positions, 1 - positions[0]
+        if (kinds[0] == {id_kind}) != (kinds[1] == {id_kind}):
+            doc = 0 if kinds[0] == {id_kind} else 1
             return {
-                query: _to_unique([(pair[doc], pair[number]) for pair in pairs])
-                for query, pairs in pairs_of_query.items()
+                query: _to_unique([(pair[doc], pair[1 - doc]) for pair in query_pairs])
+                for query, query_pairs in pairs_of_query.items()
             }
-    if isinstance(first_pair, tuple) and kinds == [{"whole number"}] * 2:
+    if isinstance(first_pair, tuple) and kinds[0] == {"whole number"}:
         raise InputError(
             f"pairs of whole numbers, as {first_pair}: which is the document, which the "
             f"{side.role}?",

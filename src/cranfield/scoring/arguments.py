@@ -17,9 +17,8 @@ from cranfield.errors import InputError, MeasureError, OptionError
 from cranfield.formats import read_id_lists
 from cranfield.formats.block import Duplicates, Errors
 from cranfield.formats.columns import ColumnsOfBoth, Side
-from cranfield.formats.frames import is_table
 from cranfield.formats.matrices import hold_labels_and_scores, match_sparse, note_unstored_zeros
-from cranfield.formats.shapes import kinds_in, list_ids, plain
+from cranfield.formats.shapes import has_columns, kinds_in, list_ids, plain
 from cranfield.formats.stated_columns import select_columns, select_side_columns
 from cranfield.measures import Measure, parse_all
 from cranfield.options import Options, option, whole_check
@@ -154,9 +153,7 @@ def _are_read(data: Any) -> bool:
     if isinstance(data, list | tuple):
         return len(data) > 0 and all(isinstance(run, Run) for run in data)
     if isinstance(data, Mapping):
-        return not any(
-            isinstance(table, str | os.PathLike) or is_table(table) for table in data.values()
-        )
+        return not any(map(has_columns, data.values()))
     return isinstance(data, Qrels | Run)
 
 
