@@ -24,7 +24,7 @@ from cranfield.errors import CranfieldError
 pytestmark = pytest.mark.more
 
 # What is refused, as too few people hold it; the errors say what to do.
-REFUSED = {"RankLib's -score file as the run", "Weaviate, distance", "NTCIR's L grades"}
+CASES_OF_FEW = {"RankLib's -score file as the run", "Weaviate, distance", "NTCIR's L grades"}
 PACKAGES = ("torch", "jax", "datasets")
 
 
@@ -83,8 +83,10 @@ def missing_words(text: str, words: list[str]) -> str:
 def find_fault(scores: Any, expected: Mapping[str, Any]) -> str:
     """Return what is wrong with what a call gave, in words; an empty text if nothing is."""
     if "result" in expected:
-        numbered = {str(i): value for i, value in enumerate(expected["result"])}
-        return differing_values({str(i): float(value) for i, value in enumerate(scores)}, numbered)
+        value_of_place = {str(i): value for i, value in enumerate(expected["result"])}
+        return differing_values(
+            {str(i): float(value) for i, value in enumerate(scores)}, value_of_place
+        )
     for system, values in expected.get("systems", {}).items():
         if fault := differing_values(scores[system].means(), values["mean"]):
             return f"{system}: {fault}"
@@ -118,10 +120,10 @@ def test_every_call_gives_its_values(data: Path) -> None:
             except CranfieldError as error:
                 lacking = missing_words(str(error), expected.get("refused", [str(error)[:200]]))
                 faults[title] = f"{error!s:.300}" if "refused" not in expected else lacking
-                if case["id"] in REFUSED:
+                if case["id"] in CASES_OF_FEW:
                     faults[title] = ""
                 continue
-            is_refused = "refused" in expected or case["id"] in REFUSED
+            is_refused = "refused" in expected or case["id"] in CASES_OF_FEW
             faults[title] = f"gave {scores!r}" if is_refused else find_fault(scores, expected)
     assert len(faults) > 80
     assert {title: fault for title, fault in faults.items() if fault} == {}
@@ -134,7 +136,7 @@ def find_fault_of_command(case: Mapping[str, Any], folder: Path) -> str:
     if arguments[0] != "convert":
         arguments += ["--format", "json"]
     process = run_command(*arguments, cwd=folder)
-    if "refused" in expected or case["id"] in REFUSED:
+    if "refused" in expected or case["id"] in CASES_OF_FEW:
         if process.returncode != 2:
             return f"status {process.returncode}"
         return missing_words(process.stderr, expected.get("refused", []))
@@ -142,17 +144,17 @@ def find_fault_of_command(case: Mapping[str, Any], folder: Path) -> str:
         return f"{process.stderr:.300}"
     if arguments[0] == "convert":
         return find_fault_of_copy(process.stderr, folder / arguments[2], expected)
-    printed = json.loads(process.stdout)
+    output = json.loads(process.stdout)
     if arguments[0] == "compare":
         means_of_system = {
             system: {
                 measure: math.fsum(values[system]) / len(values[system])
-                for measure, values in printed["scores"].items()
+                for measure, values in output["scores"].items()
             }
-            for system in printed["systems"]
+            for system in output["systems"]
         }
     else:
-        means_of_system = {scores["run"]: scores["all"] for scores in printed["runs"]}
+        means_of_system = {scores["run"]: scores["all"] for scores in output["runs"]}
     expected_means = {name: values["mean"] for name, values in expected.get("systems", {}).items()}
     if not expected_means:
         expected_means = {next(iter(means_of_system)): expected["mean"]}
@@ -161,7 +163,7 @@ def find_fault_of_command(case: Mapping[str, Any], folder: Path) -> str:
             return f"{system}: {fault} in {means_of_system}"
     if "systems" in expected or "says" not in expected:
         return ""
-    texts = " ".join(note["text"] for scores in printed["runs"] for note in scores["notes"])
+    texts = " ".join(note["text"] for scores in output["runs"] for note in scores["notes"])
     return missing_words(texts, [expected["says"]])
 
 
@@ -191,7 +193,7 @@ def test_every_command_line_gives_its_values(data: Path, tmp_path: Path) -> None
 def test_errors_of_what_is_refused_say_what_to_do(data: Path) -> None:
     with contextlib.chdir(data / "shapes"):
         for case in read_cases(data)["cases"]:
-            if case["id"] in REFUSED:
-                with pytest.raises((InputError, OptionError)) as caught:
+            if case["id"] in CASES_OF_FEW:
+                with pytest.raises((InputError, OptionError)) as error_info:
                     eval(case["call"], names_of_calls(["AP"]))  # noqa: S307 - as above
-                assert "\n" in str(caught.value), "a hint is a line of its own"
+                assert "\n" in str(error_info.value), "a hint is a line of its own"
