@@ -59,17 +59,18 @@ def make_several_runs(
         first_run = first_of(runs)
         if type(first_run) is dict and type(next(iter(first_run.values()), None)) is float:
             return None  # a score: as in nearly every run in memory
-        first_run = plain(first_run, Side.RUN)
-        kind = kind_of(first_run)
-        kinds_in_run = kinds_in(first_run.values()) if kind == "dict" else set()
+        plain_run = plain(first_run, Side.RUN)
+        kind = kind_of(plain_run)
+        kinds_in_run = kinds_in(plain_run.values()) if kind == "dict" else set()
         if (
             kind in ("path", "text", "table", "records", "sparse")
             or isinstance(first_run, Run)
             or kinds_in_run & {"dict", "list", "tuple"}
-            or hold_queries(first_run, runs, columns)
+            or hold_queries(plain_run, runs, columns)
         ):
             run_of_name = {}
             for name, run_like in runs.items():
+                run_like = plain_run if run_like is first_run else run_like  # it may be read once
                 run_of_name[str(name)] = new_run = make_run(run_like, errors, columns)
                 if new_run is not run_like:
                     new_run.name = str(name)

@@ -69,7 +69,7 @@ def read_rows(
         groups = read_group_dict(data) if side is Side.QRELS else None
         if groups is not None:
             return groups
-        first_docs = first_of(data) if side is Side.RUN else None
+        first_docs: Any = first_of(data) if side is Side.RUN else None
         if kind_of(first_docs) == "list" and kind_of(first_docs[0]) == "dict":
             query_rows = [query_row(query, documents) for query, documents in data.items()]
             table = to_document_rows(_table_rows(query_rows, side, columns, errors), side, columns)
