@@ -243,11 +243,15 @@ def _read_series(series: Any, side: Side) -> Any:
     n_levels = getattr(index, "nlevels", 0)
     if n_levels > 1:
         known_names = {name for role in roles_of(side) for name in COLUMNS[role].names_for(side)}
-        usual_names = ["query_id", "doc_id", side.number_name] if n_levels == 2 else []
-        names = [*index.names, series.name]
-        for i, usual_name in enumerate(usual_names):
-            names[i] = names[i] if plain_name(str(names[i])) in known_names else usual_name
-        return series.rename_axis(names[:-1]).reset_index(name=names[-1])
+        plain_names = [plain_name(str(name)) for name in (*index.names, series.name)]
+        begins_with_doc = plain_names[0] in NAMES["doc"] or plain_names[1] in NAMES["query"]
+        usual_names = ["doc_id", "query_id"] if begins_with_doc else ["query_id", "doc_id"]
+        usual_names = [*(usual_names if n_levels == 2 else index.names), side.number_name]
+        *level_names, number_name = (
+            name if name in known_names else usual_name
+            for name, usual_name in zip(plain_names, usual_names, strict=True)
+        )
+        return series.rename_axis(level_names).reset_index(name=number_name)
     cells = to_list(series)
     if not n_levels or kinds_in(cells) <= {"whole number", "fraction", "flag"}:
         return cells
@@ -282,7 +286,7 @@ def _hold_iterator(iterator: Iterator[Any], side: Side) -> list[Any]:
 
 def _hold_iterators(docs_of_query: Mapping[Any, Any], side: Side) -> Mapping[Any, Any]:
     """Return {query: documents} with lists for iterators; InputError if all of these are empty."""
-    if "iterator" not in map(kind_of, docs_of_query.values()):
+    if "iterator" not in kinds_in(docs_of_query.values()):
         return docs_of_query
     held_docs = {
         query: list(docs) if kind_of(docs) == "iterator" else docs
