@@ -286,7 +286,7 @@ def _recognize_rows(
         rows = _sniff_rows(file, [candidate for candidate in formats if candidate.magic])
         if rows is not None:
             return rows
-        _refuse_non_text(source, file.sample)
+        _refuse_non_text(file)
         file_format = FORMATS.get(FORMAT_OF_SUFFIX.get(source.suffix, ""))
         if file_format not in formats or not file_format.is_decided_by_suffix:
             rows = _sniff_rows(file, [candidate for candidate in formats if not candidate.magic])
@@ -296,7 +296,7 @@ def _recognize_rows(
             if side is Side.EXCLUDED and not user_columns:
                 file = replace(file, side=guess_side(source.path) or Side.QRELS)
     if not file_format.magic:
-        _refuse_non_text(source, file.sample)
+        _refuse_non_text(file)
     return file_format.read(file)
 
 
@@ -313,10 +313,11 @@ def _is_binary(sample: bytes) -> bool:
     )
 
 
-def _refuse_non_text(source: Source, sample: bytes) -> None:
+def _refuse_non_text(file: InputFile) -> None:
     """Raise InputError if a file's first bytes are not text, or hold no line of data."""
+    source, sample = file.source, file.sample
     refuse_binary(source, sample[:4096])
-    if find_data(sample) is None:
+    if find_data(sample) is None and not file.has_numbered_columns:
         if len(sample) < _LONGEST_PREFACE:
             raise no_data_error(source, sample)
         raise InputError(

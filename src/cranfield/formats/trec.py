@@ -9,6 +9,8 @@ that has the columns of a row, and no blank behind the `#`, is refused, but not 
 """
 
 from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from io import SEEK_END, FileIO
 from itertools import islice
@@ -53,19 +55,32 @@ _SUBTOPICS_HINT = (
 
 def read_run(source: Source, sample: bytes) -> WhiteSpaceLines:
     """Return a run's rows in TREC's form; `sample`, its start, shows its columns, or InputError."""
-    lines = [line.split() for line in _first_data_lines(sample)]
-    n = len(lines[0]) if lines else 6
-    if n == 2:
+    data_lines = _first_data_lines(sample)
+    lines, tab_lines = (
+        [line.split(separator) for line in data_lines] for separator in (None, b"\t")
+    )
+    if lines and len(lines[0]) == 2:
         return WhiteSpaceLines(source, Side.RUN, "query_id doc_id", "ranked list")
-    if n not in (3, 4, 5) or any(len(line) != n for line in lines):
-        return WhiteSpaceLines(source, Side.RUN, _RUN, "TREC run", allows_more=True)
-    try:
-        return WhiteSpaceLines(source, Side.RUN, *_guess_columns(lines))
-    except InputError as error:
+    form, fault = (_RUN, "TREC run"), None
+    if {*map(len, lines)} in _SHORT_FORMS:
+        try:
+            form = _guess_columns(lines)
+        except InputError as error:
+            fault = error
+    is_long = all(len(line) >= _N_RUN and INTEGER.fullmatch(line[3]) for line in lines)
+    if form[0] == _RUN and not is_long and {*map(len, tab_lines)} in _SHORT_FORMS:
+        with suppress(InputError):
+            form, fault = _guess_columns(tab_lines), None
+    if fault is not None:
         number, text = next(
             (i, line) for i, line in enumerate(sample.splitlines(), 1) if is_data_line(line)
         )
-        raise error.locate(source.name, number, text.decode("utf-8", "replace")) from None
+        raise fault.locate(source.name, number, text.decode("utf-8", "replace")) from None
+    return WhiteSpaceLines(source, Side.RUN, *form, allows_more=form[0] == _RUN)
+
+
+_N_RUN = len(_RUN.split())
+_SHORT_FORMS = ({3}, {4}, {5})  # the numbers of columns, the same in all lines
 
 
 def _read_marco(file: InputFile) -> WhiteSpaceLines:
@@ -98,12 +113,21 @@ def _read_numbered(file: InputFile) -> WhiteSpaceLines:
             "query_id, doc_id and the score or grade.",
             kind="columns",
         )
+    if len(position_of_role) == len(column_of_role) == 2 and position_of_role["doc"] > 1:
+        with suppress(InputError):  # the number stands where such files have it
+            rows = read_trec(replace(file, user_columns=None))
+            are_rows = all(map(rows.is_row, _first_data_lines(file.sample)))
+            if are_rows and position_of_role.items() <= rows.position_of_role.items():
+                rows.reads_hash_rows = True
+                return rows
     id_names = {"query": "query_id", "doc": "doc_id"}
     name_of_position = {
         position: id_names.get(role, role) for role, position in position_of_role.items()
     }
     names = " ".join(name_of_position.get(i, "-") for i in range(max(name_of_position) + 1))
-    return WhiteSpaceLines(file.source, file.side, names, "columns as stated", allows_more=True)
+    rows = WhiteSpaceLines(file.source, file.side, names, "columns as stated", allows_more=True)
+    rows.reads_hash_rows = True
+    return rows
 
 
 def _guess_columns(lines: list[list[bytes]]) -> tuple[str, str]:
