@@ -874,6 +874,72 @@ def test_tags_may_hold_blanks(text: str, write: Any) -> None:
     assert "tabs" not in [note.code for note in evaluate({"q": {"a": 1}}, path, "AP").notes]
 
 
+QUOTES = "query-id\tcorpus-id\tscore\n"
+OPEN_QUOTES = {
+    "opens": '1\t"Heroes\t1\n2\tb"\t1\n',
+    "opens and goes on": '1\t"Heroes"_(album)\t1\n2\tb\t1\n',
+    "of the query": '"1\t"Heroes\t1\n',
+}
+
+
+@pytest.mark.parametrize("rows", OPEN_QUOTES.values(), ids=OPEN_QUOTES)
+def test_quotation_marks_that_open_ids_of_tsv_are_noted(rows: str, write: Any) -> None:
+    path = write("a.tsv", QUOTES + rows)
+    judgments = qrels_of(path)
+    fields = [line.split("\t") for line in rows.splitlines()]
+    assert judgments == {query: {doc: 1} for query, doc, _ in fields}
+    scores = evaluate(path, {query: [*docs] for query, docs in judgments.items()}, "AP")
+    assert [note.code for note in scores.notes if note.code == "quotes"] == ["quotes"]
+
+
+NO_OPEN_QUOTES = {
+    "closed": '1\t"Low"\t1\n',
+    "in the middle": '1\t<dbpedia:"Heroes">\t1\n1\tO"Brien\t0\n',
+    "tab in an id": '1\t"c\td"\t1\n1\t"x"\t0\n',
+}
+
+
+@pytest.mark.parametrize("rows", NO_OPEN_QUOTES.values(), ids=NO_OPEN_QUOTES)
+def test_other_quotation_marks_of_tsv_are_not_noted(rows: str, write: Any) -> None:
+    path = write("a.tsv", QUOTES + rows)
+    scores = evaluate(path, {"1": [*qrels_of(path)["1"]]}, "AP")
+    assert "quotes" not in [note.code for note in scores.notes]
+
+
+def test_a_text_in_quotation_marks_beside_an_id_that_opens_one_is_read(write: Any) -> None:
+    path = write("a.tsv", 'qid\tdocno\trel\ttitle\n1\t"Heroes\t1\t"x"\n1\tb\t0\t"y z"\n')
+    assert qrels_of(path) == {"1": {'"Heroes': 1, "b": 0}}
+
+
+@pytest.mark.linux
+@pytest.mark.parametrize("n_between", [0, 300])
+@pytest.mark.parametrize("is_closed_first", [False, True])
+def test_ids_in_quotation_marks_beside_ids_that_open_one_are_asked_about(
+    n_between: int,
+    is_closed_first: bool,
+    write: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    small_blocks(monkeypatch, 64)
+    rows = ['1\t"Low"\t1\n', *(f"{i}\td\t1\n" for i in range(3, n_between + 3)), '2\t"Heroes\t1\n']
+    path = write("a.tsv", QUOTES + "".join(rows if is_closed_first else rows[::-1]))
+    for errors in ("strict", "skip"):
+        with pytest.raises(
+            InputError, match='the id "Low" is in quotation marks, and "Heroes'
+        ) as caught:
+            read_qrels(path, errors=errors)
+    hint = caught.value.hint or ""
+    command = hint[hint.index("sed") : hint.index(" says so")]
+    command = command.replace("FILE", "a.tsv").replace("NEW", "b.tsv")
+    subprocess.run(["sh", "-c", command], check=True, cwd=tmp_path)
+    judgments = qrels_of(str(tmp_path / "b.tsv"))
+    assert (judgments["1"], judgments["2"]) == ({'"Low"': 1}, {'"Heroes': 1})
+    Path(path).write_text(QUOTES + "".join(rows).replace('"Heroes', '"""Heroes"'))
+    judgments = qrels_of(path)
+    assert (judgments["1"], judgments["2"]) == ({"Low": 1}, {'"Heroes': 1})
+
+
 NTCIR = {
     "three columns": ("q1 d1 L2\nq1 d2 L0 \nq2 d2 L10\n", True),
     "four columns": ("q1 0 d1 L2\nq1 0 d2 L0\nq2 0 d2 L10\n", False),
@@ -889,7 +955,8 @@ def test_ntcirs_grades_are_refused_with_what_to_type(
         qrels_of(write("a.qrels", text))
     hint = caught.value.hint or ""
     command = hint[hint.index("sed") : hint.index(" takes the L away")]
-    subprocess.run(command.replace("FILE", "a.qrels"), shell=True, check=True, cwd=tmp_path)
+    command = command.replace("FILE", "a.qrels")
+    subprocess.run(["sh", "-c", command], check=True, cwd=tmp_path)
     assert ("--qrels-columns query_id=1,doc_id=2,relevance=3" in hint) == needs_numbers
     columns = {"query_id": 1, "doc_id": 2, "relevance": 3} if needs_numbers else None
     judgments = read_qrels(tmp_path / "qrels.txt", columns=columns)
