@@ -8,7 +8,7 @@ from typing import Any
 
 from cranfield.arrays.ids import decode
 from cranfield.errors import InputError, OptionError, check_choice
-from cranfield.formats import columnar, delimited, json, jsonl, trec
+from cranfield.formats import columnar, delimited, json, jsonl, svmlight, trec
 from cranfield.formats.block import Block, Errors, Load, Role, Rows
 from cranfield.formats.columns import COLUMNS, ColumnsLike, Side, roles_of
 from cranfield.formats.format import Format, InputFile, OutputFile
@@ -37,6 +37,7 @@ FORMATS: Mapping[str, Format] = {
     file_format.name: file_format
     for formats in (
         trec.FORMATS,
+        svmlight.FORMATS,
         delimited.FORMATS,
         jsonl.FORMATS,
         json.FORMATS,

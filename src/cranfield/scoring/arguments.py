@@ -111,8 +111,8 @@ def open_arguments(
     """
     if columns is None and type(runs) in _RUN_TYPES and type(qrels) in _QRELS_TYPES:
         judgments = qrels if type(qrels) is Qrels else make_qrels(qrels, errors, None, duplicates)
-        runs_by_name = make_several_runs(runs, errors)
-        return judgments, make_run(runs, errors) if runs_by_name is None else runs_by_name, measures
+        run_or_runs = make_several_runs(runs, errors) or make_run(runs, errors)
+        return judgments, _follow_rows(run_or_runs, judgments), measures
     qrels, runs = convert_id_lists(qrels, runs, duplicates)
     uses_default = measures is default_measures
     runs_are_measures = runs is not None and uses_default and could_be_measures(runs)
@@ -140,7 +140,17 @@ def open_arguments(
     run_columns = select(columns, Side.RUN)
     runs_by_name = make_several_runs(runs, errors, run_columns)
     run_or_runs = make_run(runs, errors, run_columns) if runs_by_name is None else runs_by_name
-    return reader, run_or_runs, measures
+    return reader, _follow_rows(run_or_runs, reader), measures
+
+
+def _follow_rows(run_or_runs: Any, judgments: Qrels | QrelsReader) -> Any:
+    """Return a run, or {name: run}; numbers alone are scores of the rows of SVMlight judgments."""
+    rows = judgments.rows if isinstance(judgments, QrelsReader) else judgments
+    if "SVMlight: " not in rows.description:
+        return run_or_runs
+    if isinstance(run_or_runs, Run):
+        return run_or_runs.follow_rows(rows.sources)
+    return {name: run.follow_rows(rows.sources) for name, run in run_or_runs.items()}
 
 
 def check_columns(columns: ColumnsOfBoth | None, *data: Any) -> None:
