@@ -1,4 +1,4 @@
-"""SVMlight: judgments as learning to rank has them, and runs that are a number for each row.
+"""SVMlight: judgments as learning to rank has them, and a run that is a number for each row.
 
 A line is `grade qid:query feature:value ... # comment`, as in LETOR and RankLib. The document is
 `docid = X` of the comment, else its first word, else its place among the query's rows: `#1`.
@@ -19,56 +19,49 @@ from cranfield.errors import InputError, OptionError
 from cranfield.formats.block import Block, Errors, Load, MemoryRows, Role, Rows, join_blocks
 from cranfield.formats.columns import Side
 from cranfield.formats.format import Capacity, Format, InputFile, OutputFile
-from cranfield.formats.lines import DataLine, Lines
+from cranfield.formats.lines import DataLine
 from cranfield.formats.source import Source, describe_sources
 from cranfield.formats.text import Bytes, is_data_line
 from cranfield.formats.values import NUMBER
+from cranfield.formats.white_space import WhiteSpaceLines
 from cranfield.formats.write import write_blank_separated
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-SVMLIGHT = "SVMlight: grade qid:query ... # document"
-_COMMENT = rb"(?:#[^\S\n]*(?:docid[^\S\n]*=[^\S\n]*)?(\S+)?.*)?"
-_ROW = re.compile(rb"(?m)^[^\S\n]*([^\s#]+)[^\S\n]+qid:(\S+)[^#\n]*" + _COMMENT + rb"$")
-_NO_DOC = b"#"
+_COMMENT = rb"(?:#[^\S\n]*(?:docid[^\S\n]*=[^\S\n]*)?([^\s]*)[^\n]*)?"
+_ROW = re.compile(rb"(?m)^[^\S\n]*([^\s#]+)[^\S\n]+qid:(\S+)[^#\n]*" + _COMMENT)
 
 
-class SvmLines(Lines):
+def _cut_features(text: bytes) -> bytes:
+    """Return lines without features: grade, query, and the document's name behind a #."""
+    return _ROW.sub(rb"\1 \2 #\3", text)
+
+
+class SvmLines(WhiteSpaceLines):
     """Lines of a grade, a query, features, and a comment that may name the document."""
 
-    allows_decimals = True
-    duplicate_reason = (
-        "The document is the first word behind #; without, it is the row: sed 's/#.*//'."
-    )
+    duplicate_reason = "The document is the first word behind #; without, the row: sed 's/#.*//'."
 
     def __init__(self, source: Source) -> None:
-        super().__init__(source, Side.QRELS, 0, {"query": 1, "doc": 2, "grade": 0}, SVMLIGHT)
+        super().__init__(source, Side.QRELS, "grade query_id doc_id", "SVMlight")
+        self._expected = "columns: grade qid:query ... # document"
+        self.description = self._expected.replace("columns", "SVMlight")
 
     def find_query(self, line: bytes) -> bytes | None:
-        """Return a line's query, of a line without one its text; None for one without data."""
-        match = _ROW.match(line.rstrip())
-        return match[2] if match else line.strip() if is_data_line(line) else None
+        """Return a line's query."""
+        return super().find_query(_cut_features(line))
 
     def parse_lines(self, raw: bytes) -> Iterator[DataLine]:
         """Yield the lines of data in the bytes of a block, with their faults."""
-        for i, line in enumerate(raw.splitlines()):
-            if is_data_line(line):
-                match = _ROW.fullmatch(line)
-                fault = None if match else InputError(f"expected {SVMLIGHT}", kind="columns")
-                yield DataLine(i, line, match.groups(_NO_DOC) if match else (), fault)
+        return super().parse_lines(_cut_features(raw))
 
     def read_tables(
         self, raw: Bytes, type_of_position: "dict[int, pa.DataType]"
     ) -> Iterator["list[pa.Array] | None"]:
-        """Yield the columns of a block whose lines are all rows."""
-        import pyarrow as pa
-
-        text = raw.tobytes().replace(b"\r\n", b"\n").rstrip(b"\n")
-        rows = _ROW.findall(text)
-        if len(rows) == text.count(b"\n") + 1 and b"\0" not in text:
-            columns = list(zip(*rows, strict=True))
-            yield [pa.array(columns[i], pa.large_binary()) for i in type_of_position]
+        """Yield the columns of a block as Arrow reads them."""
+        lines = np.frombuffer(_cut_features(raw.tobytes()), np.uint8)
+        return super().read_tables(lines, type_of_position)
 
     def blocks(self, roles: Iterable[Role], errors: Errors) -> Iterator[Load]:
         """Yield the rows in blocks; a document without a name is called by its place."""
@@ -76,9 +69,12 @@ class SvmLines(Lines):
         for load in super().blocks(roles, errors):
             block = load()
             places = count_rows(block.query.to_list(), n_rows_of_query)
-            docs = zip(block.doc.to_list(), places, strict=True)
-            names = [b"#%d" % i if doc in (b"", _NO_DOC) else doc for doc, i in docs]
-            yield partial(replace, block, doc=Ids.of(names))
+            docs = block.doc.to_list()
+            for row, place in enumerate(places):
+                if not docs[row].startswith(b"#"):
+                    raise block.row_error(row, f"expected {self._expected}")
+                docs[row] = docs[row][1:] or b"#%d" % place
+            yield partial(replace, block, doc=Ids.of(docs))
 
 
 def count_rows(queries: Iterable[Any], n_rows_of_query: Counter[Any]) -> Iterator[int]:
@@ -89,7 +85,7 @@ def count_rows(queries: Iterable[Any], n_rows_of_query: Counter[Any]) -> Iterato
 
 
 class NumberRows(Rows):
-    """A run that is a number on each line: the scores of the rows of judgments beside it."""
+    """A run that is a number on each line, for the rows of judgments beside it."""
 
     description = "a number on each line"
     extra_roles = frozenset({"score"})
@@ -98,21 +94,10 @@ class NumberRows(Rows):
         self.source = source
 
     def blocks(self, roles: Iterable[Role], errors: Errors) -> Iterator[Load]:
-        """Raise an error: which documents the numbers are of is unknown."""
-        raise InputError(
-            "holds a number on each line, and no documents",
-            source=self.source.name,
-            hint="Such a run is read beside judgments in the format svmlight, row by row.",
-        )
-
-    def read_scores(self) -> list[float]:
-        """Return the numbers; InputError for another text."""
-        with self.source.open() as stream:
-            texts = stream.read().split()
-        for text in texts:
-            if not NUMBER.fullmatch(text):
-                raise InputError(f"expected a number, got {text!r:.80}", source=self.source.name)
-        return [*map(float, texts)]
+        """Raise an error: the rows are unknown."""
+        hint = "Such a run is read beside judgments in the format svmlight, row by row."
+        problem = "holds a number on each line, and no documents"
+        raise InputError(problem, source=self.source.name, hint=hint)
 
 
 def follow_rows(rows: Rows, sources: Sequence[Source], errors: Errors) -> Rows:
@@ -127,20 +112,23 @@ def follow_rows(rows: Rows, sources: Sequence[Source], errors: Errors) -> Rows:
         if block.doc.to_list() == [b"%d" % (place - 1) for place in places]:
             raise InputError(
                 "has numbers of rows in the place of documents, as RankLib writes them",
-                source=rows.sources[0].name,
+                source=file_rows.source.name,
                 hint="Keep the scores: cut -f3 FILE > scores.txt; each is that of a row.",
             )
     if not isinstance(file_rows, NumberRows):
         return rows
     block = join_blocks([load() for file in sources for load in SvmLines(file).blocks((), errors)])
-    scores = file_rows.read_scores()
-    if len(scores) != len(block):
+    with file_rows.source.open() as stream:
+        texts = stream.read().split()
+    n_numbers = sum(1 for text in texts if NUMBER.fullmatch(text))
+    if not len(texts) == n_numbers == len(block):
         raise InputError(
-            f"holds {len(scores):,} numbers, and {describe_sources(sources)} {len(block):,} rows",
+            f"holds {n_numbers:,} numbers, and {describe_sources(sources)} {len(block):,} rows",
             source=file_rows.source.name,
             hint="There is a number for each row of the judgments, in their order.",
         )
-    return MemoryRows(replace(block, columns={"score": np.array(scores)}), rows)
+    scores = np.array([*map(float, texts)])
+    return MemoryRows(replace(block, columns={"score": scores}), rows)
 
 
 def _read(file: InputFile) -> Rows:
@@ -148,12 +136,12 @@ def _read(file: InputFile) -> Rows:
 
 
 def _sniff(file: InputFile) -> Rows | None:
-    lines = list(islice(filter(is_data_line, file.sample.splitlines()), 100))
-    if file.side is Side.RUN:
-        is_known = bool(lines) and all(NUMBER.fullmatch(line.strip()) for line in lines)
-    else:
-        is_known = file.side is Side.QRELS and bool(lines and _ROW.fullmatch(lines[0]))
-    return _read(file) if is_known else None
+    """Return the rows if the first lines are numbers, of a run, or the first line is a row."""
+    is_run = file.side is Side.RUN
+    lines = [*islice(filter(is_data_line, file.sample.splitlines()), 100 if is_run else 1)]
+    is_form = NUMBER.fullmatch if is_run else _ROW.match
+    are_known = file.side is not Side.EXCLUDED and all(map(is_form, map(bytes.strip, lines)))
+    return _read(file) if lines and are_known else None
 
 
 def _write(stream: IO[bytes], blocks: Iterable[Block], target: OutputFile) -> None:
