@@ -1,6 +1,7 @@
 """Sides: reads tables that hold both judgments and a run, which are given instead of the two."""
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -13,12 +14,14 @@ from cranfield.data.run import Run
 from cranfield.data.run_names import make_unique_namer
 from cranfield.errors import InputError
 from cranfield.formats import read_both_sides
-from cranfield.formats.block import Duplicates, Errors, Rows
-from cranfield.formats.columns import ColumnsOfBoth
+from cranfield.formats.block import Duplicates, Errors, Role, Rows
+from cranfield.formats.columns import INDEX_PREFIX, ColumnsOfBoth
 from cranfield.formats.frames import is_stream, is_table
+from cranfield.formats.header import NO_IDS, find_columns
 from cranfield.formats.object_rows import is_row
 from cranfield.formats.objects import refuse_columns
 from cranfield.formats.source import Source
+from cranfield.formats.stated_columns import SIDES, select_side_columns
 from cranfield.notes import Note
 
 
@@ -166,7 +169,50 @@ def _read_both_sides(
 ) -> tuple[Rows, Rows]:
     """Return the rows of a table, or a file, as judgments and as a run."""
     is_path = isinstance(table, str | os.PathLike)
-    return read_both_sides(table, columns=columns, errors=errors, is_path=is_path)
+    try:
+        return read_both_sides(table, columns=columns, errors=errors, is_path=is_path)
+    except InputError as error:
+        if error.kind != NO_IDS or is_read_once(table):
+            raise
+        try:
+            rows_of_sides = read_both_sides(_name_rows(table, columns), columns=columns)
+        except InputError:
+            raise error from None
+    for rows in rows_of_sides:
+        rows.sources = (Source(os.fspath(table)),) if is_path else ()
+    text = "No column of documents: each row is one."
+    rows_of_sides[0].notes = (Note("row-documents", "info", text),)
+    return rows_of_sides
+
+
+def _name_rows(data: Any, columns: ColumnsOfBoth | None) -> list[dict[str, Any]]:
+    """Return the rows of a table with documents, which are called by their places in the query.
+
+    Raises InputError where a column without a role may hold documents: it has no fractions.
+    """
+    from cranfield.formats.small.read import Table, TableForm, parse_number, read_table
+    from cranfield.formats.svmlight import count_rows
+
+    table = read_table(data, TableForm("the table", ("query_id",)))
+    if not isinstance(table, Table):
+        raise InputError("holds no rows")
+    role_of_position: dict[int, Role] = {}
+    for side in SIDES.values():
+        positions = find_columns(table.names, side, select_side_columns(columns, side))
+        role_of_position |= {position: role for role, position in positions.items()}
+    cells_of_name: dict[str, Sequence[Any]] = {}
+    queries: Sequence[Any] = ()
+    for i, (name, cells) in enumerate(zip(table.names, table.columns, strict=True)):
+        numbers = [parse_number(cell) for cell in cells]
+        if role_of_position.get(i) == "query":
+            queries = cells_of_name[name] = cells
+        elif i in role_of_position or any(number is not None and number % 1 for number in numbers):
+            cells_of_name[name] = numbers
+        elif not name.startswith(INDEX_PREFIX):
+            raise InputError(f"column {name!r} may hold documents")
+    cells_of_name["doc_id"] = [f"#{place}" for place in count_rows(queries, Counter())]
+    cells_of_rows = zip(*cells_of_name.values(), strict=True)
+    return [dict(zip(cells_of_name, row, strict=True)) for row in cells_of_rows]
 
 
 def are_same_table(table: Any, other_table: Any) -> bool:
