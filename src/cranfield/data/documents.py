@@ -154,13 +154,6 @@ class Documents:
         """Return the same run with other rows, such as a part of its rows."""
         return self._replace_rows(rows, self.conversion)
 
-    def follow_rows(self, sources: Sequence[Source]) -> Self:
-        """Return the run; of numbers alone, with the rows of judgments in SVMlight files."""
-        from cranfield.formats.svmlight import follow_rows
-
-        rows = follow_rows(self._rows, sources, self.errors)
-        return self if rows is self._rows else self._replace_rows(rows, self.conversion)
-
     def _replace_rows(self, rows: Rows, conversion: "Chunks | Spans | None") -> Self:
         """Return the same run with other rows, or with another conversion to documents."""
         copied_run = copy.copy(self)

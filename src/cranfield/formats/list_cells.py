@@ -76,16 +76,11 @@ def holds_lists(rows: Rows, side: Side, user_columns: ColumnsLike | None) -> boo
         public = COLUMNS["doc"].list_names[side][0]
         raise InputError(
             f"column {name!r:.80} holds texts such as {list_text:.60}: are they lists, or ids?",
-            source=_name_of(rows),
+            source=getattr(rows, "name", "") or rows.source.name,  # type: ignore[attr-defined]
             hint=f"Lists: --columns {public}={name}; ids: doc_id={name}.",
             kind="columns",
         )
     return True
-
-
-def _name_of(rows: Rows) -> str:
-    """Return the name of a table in errors."""
-    return getattr(rows, "name", "") or rows.source.name  # type: ignore[attr-defined, no-any-return]
 
 
 def _is_list_text(text: str) -> bool:
@@ -118,7 +113,7 @@ class ListRows(Rows):
         self.description, _, _ = rows.description.partition(" with ")
         self.description += f" with lists in columns {', '.join(rows.list_columns.values())}"
         self.sources, self.is_text, self.n_rows = rows.sources, rows.is_text, rows.n_rows
-        self.name = _name_of(rows)
+        self.name: str = getattr(rows, "name", "") or rows.source.name  # type: ignore[attr-defined]
         # Whether the documents' column is a list by its name, as stated, or as a field of objects.
         name = rows.list_columns["doc"]
         is_field = name.rpartition(".")[0] in rows.column_names

@@ -5,12 +5,11 @@ A line is `grade qid:query feature:value ... # comment`, as in LETOR and RankLib
 """
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
@@ -21,16 +20,17 @@ from cranfield.formats.columns import Side
 from cranfield.formats.format import Capacity, Format, InputFile, OutputFile
 from cranfield.formats.lines import DataLine
 from cranfield.formats.source import Source, describe_sources
-from cranfield.formats.text import Bytes, is_data_line
+from cranfield.formats.text import Bytes, count_rows, is_data_line
 from cranfield.formats.values import NUMBER
 from cranfield.formats.white_space import WhiteSpaceLines
-from cranfield.formats.write import write_blank_separated
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_COMMENT = rb"(?:#[^\S\n]*(?:docid[^\S\n]*=[^\S\n]*)?([^\s]*)[^\n]*)?"
-_ROW = re.compile(rb"(?m)^[^\S\n]*([^\s#]+)[^\S\n]+qid:(\S+)[^#\n]*" + _COMMENT)
+# A grade, a query, features, and maybe a document behind #.
+_ROW = re.compile(
+    rb"(?m)^[ \t]*([^\s#]+)[ \t]+qid:(\S+)[^#\n]*(?:#[ \t]*(?:docid[ \t]*=[ \t]*)?(\S*).*)?"
+)
 
 
 def _cut_features(text: bytes) -> bytes:
@@ -48,10 +48,6 @@ class SvmLines(WhiteSpaceLines):
         self._expected = "columns: grade qid:query ... # document"
         self.description = self._expected.replace("columns", "SVMlight")
 
-    def find_query(self, line: bytes) -> bytes | None:
-        """Return a line's query."""
-        return super().find_query(_cut_features(line))
-
     def parse_lines(self, raw: bytes) -> Iterator[DataLine]:
         """Yield the lines of data in the bytes of a block, with their faults."""
         return super().parse_lines(_cut_features(raw))
@@ -65,23 +61,15 @@ class SvmLines(WhiteSpaceLines):
 
     def blocks(self, roles: Iterable[Role], errors: Errors) -> Iterator[Load]:
         """Yield the rows in blocks; a document without a name is called by its place."""
-        n_rows_of_query: Counter[bytes] = Counter()
+        n_rows_of_query: dict[bytes, int] = {}
         for load in super().blocks(roles, errors):
             block = load()
-            places = count_rows(block.query.to_list(), n_rows_of_query)
             docs = block.doc.to_list()
-            for row, place in enumerate(places):
+            for row, place in enumerate(count_rows(block.query.to_list(), n_rows_of_query)):
                 if not docs[row].startswith(b"#"):
                     raise block.row_error(row, f"expected {self._expected}")
                 docs[row] = docs[row][1:] or b"#%d" % place
             yield partial(replace, block, doc=Ids.of(docs))
-
-
-def count_rows(queries: Iterable[Any], n_rows_of_query: Counter[Any]) -> Iterator[int]:
-    """Yield the place of each row among those of its query, from 1, after the rows counted."""
-    for query in queries:
-        n_rows_of_query[query] += 1
-        yield n_rows_of_query[query]
 
 
 class NumberRows(Rows):
@@ -108,7 +96,7 @@ def follow_rows(rows: Rows, sources: Sequence[Source], errors: Errors) -> Rows:
     file_rows = getattr(rows, "rows", [rows])[0]
     if file_rows.description.startswith("run without Q0, rank and tag"):
         block = next(rows.blocks((), errors))()
-        places = count_rows(block.query.to_list(), Counter())
+        places = count_rows(block.query.to_list())
         if block.doc.to_list() == [b"%d" % (place - 1) for place in places]:
             raise InputError(
                 "has numbers of rows in the place of documents, as RankLib writes them",
@@ -144,25 +132,18 @@ def _sniff(file: InputFile) -> Rows | None:
     return _read(file) if lines and are_known else None
 
 
-def _write(stream: IO[bytes], blocks: Iterable[Block], target: OutputFile) -> None:
-    if target.side is Side.RUN:
-        raise OptionError("format='svmlight' is for judgments")
-
-    def list_columns(block: Block) -> list[Any]:
-        query = Ids.of([b"qid:" + query for query in block.query.to_list()])
-        return [block.score_or_grade, query, b"# docid =", block.doc]
-
-    write_blank_separated(stream, blocks, list_columns, b" ")
+def _refuse_to_write(stream: IO[bytes], blocks: Iterable[Block], target: OutputFile) -> None:
+    raise OptionError("format='svmlight' is only read")
 
 
 FORMATS = (
     Format(
         "svmlight",
         "SVMlight, LETOR, RankLib",
-        _write,
+        _refuse_to_write,
         read=_read,
         sniff=_sniff,
-        qrels=Capacity("`grade qid:query feature:value ... # document`", ("grade",)),
+        qrels=Capacity("`grade qid:query feature:value ... # document`; only read", ("grade",)),
         runs=Capacity("beside such judgments: a number for each of their rows"),
     ),
 )

@@ -25,7 +25,13 @@ from cranfield.formats.columns import COLUMNS, Side, sort_roles
 from cranfield.formats.format import Capacity, Format, InputFile, OutputFile
 from cranfield.formats.source import Source
 from cranfield.formats.stated_columns import resolve_roles
-from cranfield.formats.text import cut_lines, is_data_line, no_data_error, read_raw_blocks
+from cranfield.formats.text import (
+    count_rows,
+    cut_lines,
+    is_data_line,
+    no_data_error,
+    read_raw_blocks,
+)
 from cranfield.formats.values import INTEGER, NUMBER, parse_integer
 from cranfield.formats.white_space import ROLE_OF_NAME, WhiteSpaceLines
 from cranfield.formats.write import write_blank_separated
@@ -55,32 +61,23 @@ _SUBTOPICS_HINT = (
 
 def read_run(source: Source, sample: bytes) -> WhiteSpaceLines:
     """Return a run's rows in TREC's form; `sample`, its start, shows its columns, or InputError."""
-    data_lines = _first_data_lines(sample)
-    lines, tab_lines = (
-        [line.split(separator) for line in data_lines] for separator in (None, b"\t")
-    )
-    if lines and len(lines[0]) == 2:
+    data_lines, fault = _first_data_lines(sample), None
+    if data_lines and len(data_lines[0].split()) == 2:
         return WhiteSpaceLines(source, Side.RUN, "query_id doc_id", "ranked list")
-    form, fault = (_RUN, "TREC run"), None
-    if {*map(len, lines)} in _SHORT_FORMS:
-        try:
-            form = _guess_columns(lines)
-        except InputError as error:
-            fault = error
-    is_long = all(len(line) >= _N_RUN and INTEGER.fullmatch(line[3]) for line in lines)
-    if form[0] == _RUN and not is_long and {*map(len, tab_lines)} in _SHORT_FORMS:
-        with suppress(InputError):
-            form, fault = _guess_columns(tab_lines), None
-    if fault is not None:
-        number, text = next(
-            (i, line) for i, line in enumerate(sample.splitlines(), 1) if is_data_line(line)
-        )
-        raise fault.locate(source.name, number, text.decode("utf-8", "replace")) from None
-    return WhiteSpaceLines(source, Side.RUN, *form, allows_more=form[0] == _RUN)
-
-
-_N_RUN = len(_RUN.split())
-_SHORT_FORMS = ({3}, {4}, {5})  # the numbers of columns, the same in all lines
+    for separator in (None, b"\t"):
+        lines = [line.split(separator) for line in data_lines]
+        if {*map(len, lines)} in ({3}, {4}, {5}):
+            try:
+                return WhiteSpaceLines(source, Side.RUN, *_guess_columns(lines))
+            except InputError as error:
+                fault = fault or error
+        elif all(len(line) > 5 and INTEGER.fullmatch(line[3]) for line in lines):
+            break
+    if fault is None:
+        return WhiteSpaceLines(source, Side.RUN, _RUN, "TREC run", allows_more=True)
+    numbered_lines = enumerate(sample.splitlines(), 1)
+    number, text = next((i, line) for i, line in numbered_lines if is_data_line(line))
+    raise fault.locate(source.name, number, text.decode("utf-8", "replace")) from None
 
 
 def _read_marco(file: InputFile) -> WhiteSpaceLines:
@@ -118,8 +115,7 @@ def _read_numbered(file: InputFile) -> WhiteSpaceLines:
             rows = read_trec(replace(file, user_columns=None))
             are_rows = all(map(rows.is_row, _first_data_lines(file.sample)))
             if are_rows and position_of_role.items() <= rows.position_of_role.items():
-                rows.reads_hash_rows = True
-                return rows
+                position_of_role = {**rows.position_of_role}
     id_names = {"query": "query_id", "doc": "doc_id"}
     name_of_position = {
         position: id_names.get(role, role) for role, position in position_of_role.items()
@@ -164,12 +160,8 @@ def _guess_columns(lines: list[list[bytes]]) -> tuple[str, str]:
 
 def _are_ranks(lines: list[list[bytes]], position: int) -> bool:
     """Tell whether the fields at a position count 1, 2, 3, ... for each query, line by line."""
-    n_lines_of_query: dict[bytes, int] = {}
-    for line in lines:
-        n_lines_of_query[line[0]] = n_lines_of_query.get(line[0], 0) + 1
-        if parse_integer(line[position]) != n_lines_of_query[line[0]]:
-            return False
-    return True
+    places = count_rows(line[0] for line in lines)
+    return all(parse_integer(line[position]) == next(places) for line in lines)
 
 
 def _ambiguity_error(n: int, why: str, guess: str = "") -> InputError:

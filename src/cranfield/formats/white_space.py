@@ -73,8 +73,7 @@ class WhiteSpaceLines(Lines):
                 is_comment = self.ignores_hash_rows or not _HASH_WORD.match(line)
                 if not is_comment and self.is_row(line):
                     problem = "a line that begins with # has the columns of a row"
-                    hint = self._hash_hint()
-                    yield DataLine(i, line, (), InputError(problem, hint=hint, kind="columns"))
+                    yield DataLine(i, line, (), InputError(problem, hint=HASH_HINT, kind="columns"))
                 continue
             tab_fields = self._split_by_tabs(line)
             if tab_fields:
@@ -141,8 +140,7 @@ class WhiteSpaceLines(Lines):
         """Return the fields between tabs if these are the expected columns, and words are not."""
         has_rank, n = "rank" in self.position_of_role, self._n_columns
         fields = line.split(b"\t") if has_rank or not self._allows_more else []
-        words = line.split(None, n)
-        fields = [field.strip() for field in fields]
+        words, fields = line.split(None, n), [*map(bytes.strip, fields)]
         if len(fields) != n or len(words) == n or words[: n - 1] == fields[: n - 1]:
             return []
         is_row = not has_rank or INTEGER.fullmatch(fields[self.position_of_role["rank"]])
@@ -155,17 +153,6 @@ class WhiteSpaceLines(Lines):
             return False
         last_field = fields[max(self.position_of_role.values())]
         return self.is_ranking or bool(NUMBER.fullmatch(last_field))
-
-    def _hash_hint(self) -> str:
-        """Return what to do about a row that begins with #, which may be a comment."""
-        if "group" in self.position_of_role:
-            return HASH_HINT
-        numbers = self.position_of_role.items()
-        statement = ",".join(f"{COLUMNS[role].public}={i + 1}" for role, i in numbers)
-        return (
-            f"Delete it, put a blank behind # (a comment), or --columns {statement}: every line is "
-            "a row."
-        )
 
     def _columns_error(self, line: bytes, remark: str, hint: str | None) -> InputError:
         """Return the error that a line does not have the expected columns."""

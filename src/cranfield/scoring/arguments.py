@@ -148,9 +148,11 @@ def _follow_rows(run_or_runs: Any, judgments: Qrels | QrelsReader) -> Any:
     rows = judgments.rows if isinstance(judgments, QrelsReader) else judgments
     if "SVMlight: " not in rows.description:
         return run_or_runs
-    if isinstance(run_or_runs, Run):
-        return run_or_runs.follow_rows(rows.sources)
-    return {name: run.follow_rows(rows.sources) for name, run in run_or_runs.items()}
+    from cranfield.formats.svmlight import follow_rows
+
+    if not isinstance(run_or_runs, Run):
+        return {name: _follow_rows(run, judgments) for name, run in run_or_runs.items()}
+    return run_or_runs.replace_rows(follow_rows(run_or_runs.rows, rows.sources, run_or_runs.errors))
 
 
 def check_columns(columns: ColumnsOfBoth | None, *data: Any) -> None:

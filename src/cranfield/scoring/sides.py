@@ -1,7 +1,6 @@
 """Sides: reads tables that hold both judgments and a run, which are given instead of the two."""
 
 import os
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -175,7 +174,8 @@ def _read_both_sides(
         if error.kind != NO_IDS or is_read_once(table):
             raise
         try:
-            rows_of_sides = read_both_sides(_name_rows(table, columns), columns=columns)
+            named_rows = _name_rows(table, columns)
+            rows_of_sides = read_both_sides(named_rows, columns=columns, errors=errors)
         except InputError:
             raise error from None
     for rows in rows_of_sides:
@@ -190,27 +190,24 @@ def _name_rows(data: Any, columns: ColumnsOfBoth | None) -> list[dict[str, Any]]
 
     Raises InputError where a column without a role may hold documents: it has no fractions.
     """
-    from cranfield.formats.small.read import Table, TableForm, parse_number, read_table
-    from cranfield.formats.svmlight import count_rows
+    from cranfield.formats.small.read import TableForm, parse_number, read_table
+    from cranfield.formats.text import count_rows
 
-    table = read_table(data, TableForm("the table", ("query_id",)))
-    if not isinstance(table, Table):
-        raise InputError("holds no rows")
-    role_of_position: dict[int, Role] = {}
+    table: Any = read_table(data, TableForm("the table", ("query_id",)))
+    position_of_role: dict[Role, int] = {}
     for side in SIDES.values():
-        positions = find_columns(table.names, side, select_side_columns(columns, side))
-        role_of_position |= {position: role for role, position in positions.items()}
-    cells_of_name: dict[str, Sequence[Any]] = {}
-    queries: Sequence[Any] = ()
-    for i, (name, cells) in enumerate(zip(table.names, table.columns, strict=True)):
-        numbers = [parse_number(cell) for cell in cells]
-        if role_of_position.get(i) == "query":
-            queries = cells_of_name[name] = cells
-        elif i in role_of_position or any(number is not None and number % 1 for number in numbers):
-            cells_of_name[name] = numbers
-        elif not name.startswith(INDEX_PREFIX):
-            raise InputError(f"column {name!r} may hold documents")
-    cells_of_name["doc_id"] = [f"#{place}" for place in count_rows(queries, Counter())]
+        side_columns = select_side_columns(columns, side)
+        position_of_role |= find_columns(table.names, side, side_columns)
+    cells_of_name = dict(zip(table.names, table.columns, strict=True))
+    query = table.names[position_of_role.get("query", 0)]
+    cells_of_name["doc_id"] = [f"#{i}" for i in count_rows(cells_of_name[query])]
+    for i, name in enumerate(table.names):
+        if name != query:
+            cells_of_name[name] = [parse_number(cell) for cell in cells_of_name[name]]
+            are_fractions = any((number or 0) % 1 for number in cells_of_name[name])
+            is_used = i in position_of_role.values() or name.startswith(INDEX_PREFIX)
+            if not are_fractions and not is_used:
+                raise InputError(f"column {name!r} may hold documents")
     cells_of_rows = zip(*cells_of_name.values(), strict=True)
     return [dict(zip(cells_of_name, row, strict=True)) for row in cells_of_rows]
 

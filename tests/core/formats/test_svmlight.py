@@ -134,13 +134,12 @@ def test_a_word_for_several_rows_is_refused_with_the_rule(tmp_path: Path) -> Non
         read_qrels(path)
 
 
-def test_judgments_are_written_and_read_again(tmp_path: Path) -> None:
-    grades = {"b#c": {"#1": 2, "docid": 0.5}, "a": {"x=y": 1}}
-    qrels = write(tmp_path, "a.qrels", ["b#c 0 #1 2", "b#c 0 docid 0.5", "a 0 x=y 1"])
-    read_qrels(qrels).write(tmp_path / "a.txt", format="svmlight")
-    assert read_qrels(tmp_path / "a.txt").to_dict() == grades
-    with pytest.raises(OptionError, match="is for judgments"):
-        read_run(write(tmp_path, "a.run", ["q d"])).write(tmp_path / "b.txt", format="svmlight")
+def test_they_are_not_written(tmp_path: Path) -> None:
+    judgments = read_qrels(write(tmp_path, "a.svm", ROWS))
+    with pytest.raises(OptionError, match="is only read"):
+        judgments.write(tmp_path / "a.txt", format="svmlight")
+    judgments.write(tmp_path / "a.tsv")
+    assert read_qrels(tmp_path / "a.tsv").to_dict() == judgments.to_dict()
 
 
 def test_the_command_reads_them(tmp_path: Path) -> None:

@@ -349,7 +349,8 @@ def test_a_row_that_begins_with_a_hash_is_no_comment(
     line -= qrels.count("\n") if "#" in run else 0
     assert process.exit_code == 2
     assert f":{line}: a line that begins with # has the columns of a row" in process.stderr
-    assert "put a blank behind # (a comment), or --columns query_id=1,doc_id=" in process.stderr
+    assert "put a blank behind # (a comment), or number the columns" in process.stderr
+    assert "--columns query_id=1,doc_id=3,relevance=4,score=5" in process.stderr
     assert "every line is a row" in process.stderr
 
 
@@ -398,5 +399,5 @@ def test_subtopics_of_a_query_that_begins_with_a_hash_are_no_comments(tmp_path: 
 
 def test_a_file_of_nothing_but_such_rows_names_the_rule(tmp_path: Path) -> None:
     (tmp_path / "a.qrels").write_text("#rain 0 d2 1\n")
-    with pytest.raises(InputError, match="A comment has a blank behind #"):
+    with pytest.raises(InputError, match="put a blank behind #"):
         read_qrels(tmp_path / "a.qrels")
