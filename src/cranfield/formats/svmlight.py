@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import islice
 from typing import IO, TYPE_CHECKING
 
 import numpy as np
@@ -20,7 +19,7 @@ from cranfield.formats.columns import Side
 from cranfield.formats.format import Capacity, Format, InputFile, OutputFile
 from cranfield.formats.lines import DataLine
 from cranfield.formats.source import Source, describe_sources
-from cranfield.formats.text import Bytes, count_rows, is_data_line
+from cranfield.formats.text import Bytes, count_rows, find_data
 from cranfield.formats.values import NUMBER
 from cranfield.formats.white_space import WhiteSpaceLines
 
@@ -72,64 +71,42 @@ class SvmLines(WhiteSpaceLines):
             yield partial(replace, block, doc=Ids.of(docs))
 
 
-class NumberRows(Rows):
-    """A run that is a number on each line, for the rows of judgments beside it."""
-
-    description = "a number on each line"
-    extra_roles = frozenset({"score"})
-
-    def __init__(self, source: Source) -> None:
-        self.source = source
-
-    def blocks(self, roles: Iterable[Role], errors: Errors) -> Iterator[Load]:
-        """Raise an error: the rows are unknown."""
-        hint = "Such a run is read beside judgments in the format svmlight, row by row."
-        problem = "holds a number on each line, and no documents"
-        raise InputError(problem, source=self.source.name, hint=hint)
-
-
 def follow_rows(rows: Rows, sources: Sequence[Source], errors: Errors) -> Rows:
-    """Return a run's rows, with those of judgments in SVMlight files if it has but numbers.
+    """Return a run's rows; of a number on each line, as scores of the rows of SVMlight judgments.
 
-    Raises InputError for more or fewer numbers than rows, and for RankLib's numbers of rows.
+    `sources` are the judgments' files. Raises InputError for more or fewer numbers than rows, and
+    for RankLib's numbers of rows.
     """
-    file_rows = getattr(rows, "rows", [rows])[0]
-    if file_rows.description.startswith("run without Q0, rank and tag"):
-        block = next(rows.blocks((), errors))()
-        places = count_rows(block.query.to_list())
-        if block.doc.to_list() == [b"%d" % (place - 1) for place in places]:
+    if len(rows.sources) != 1:
+        return rows
+    (source,) = rows.sources
+    lines = [*map(bytes.split, source.read_start(4096).splitlines()[:9])]
+    if all(len(line) == 3 for line in lines):
+        places = count_rows(line[0] for line in lines)
+        if all(line[1] == b"%d" % (next(places) - 1) for line in lines):
             raise InputError(
                 "has numbers of rows in the place of documents, as RankLib writes them",
-                source=file_rows.source.name,
+                source=source.name,
                 hint="Keep the scores: cut -f3 FILE > scores.txt; each is that of a row.",
             )
-    if not isinstance(file_rows, NumberRows):
+    if not lines or not all(len(line) == 1 and NUMBER.fullmatch(line[0]) for line in lines):
         return rows
     block = join_blocks([load() for file in sources for load in SvmLines(file).blocks((), errors)])
-    with file_rows.source.open() as stream:
-        texts = stream.read().split()
-    n_numbers = sum(1 for text in texts if NUMBER.fullmatch(text))
-    if not len(texts) == n_numbers == len(block):
+    with source.open() as stream:
+        scores = [float(text) for text in stream.read().split() if NUMBER.fullmatch(text)]
+    if len(scores) != len(block):
         raise InputError(
-            f"holds {n_numbers:,} numbers, and {describe_sources(sources)} {len(block):,} rows",
-            source=file_rows.source.name,
-            hint="There is a number for each row of the judgments, in their order.",
+            f"holds {len(scores):,} numbers, and {describe_sources(sources)} {len(block):,} rows",
+            source=source.name,
+            hint="A run beside such judgments is a number for each row, or has documents.",
         )
-    scores = np.array([*map(float, texts)])
-    return MemoryRows(replace(block, columns={"score": scores}), rows)
+    block = replace(block, columns={"score": np.array(scores)})
+    return MemoryRows(block, rows, "a number on each line", {"score"})
 
 
-def _read(file: InputFile) -> Rows:
-    return NumberRows(file.source) if file.side is Side.RUN else SvmLines(file.source)
-
-
-def _sniff(file: InputFile) -> Rows | None:
-    """Return the rows if the first lines are numbers, of a run, or the first line is a row."""
-    is_run = file.side is Side.RUN
-    lines = [*islice(filter(is_data_line, file.sample.splitlines()), 100 if is_run else 1)]
-    is_form = NUMBER.fullmatch if is_run else _ROW.match
-    are_known = file.side is not Side.EXCLUDED and all(map(is_form, map(bytes.strip, lines)))
-    return _read(file) if lines and are_known else None
+def _sniff(file: InputFile) -> SvmLines | None:
+    is_known = file.side is Side.QRELS and _ROW.match(file.sample, find_data(file.sample) or 0)
+    return SvmLines(file.source) if is_known else None
 
 
 def _refuse_to_write(stream: IO[bytes], blocks: Iterable[Block], target: OutputFile) -> None:
@@ -141,9 +118,11 @@ FORMATS = (
         "svmlight",
         "SVMlight, LETOR, RankLib",
         _refuse_to_write,
-        read=_read,
+        read=lambda file: SvmLines(file.source),
         sniff=_sniff,
-        qrels=Capacity("`grade qid:query feature:value ... # document`; only read", ("grade",)),
-        runs=Capacity("beside such judgments: a number for each of their rows"),
+        qrels=Capacity(
+            "`grade qid:query feature:value ... # document`; only read. A run beside it may be a "
+            "number on each line, for each row"
+        ),
     ),
 )

@@ -100,12 +100,30 @@ def test_another_number_of_numbers_is_refused_with_both(tmp_path: Path, numbers:
         evaluate(qrels, run, "RR")
 
 
-def test_numbers_alone_need_such_judgments(tmp_path: Path) -> None:
+def test_numbers_beside_other_judgments_are_refused(tmp_path: Path) -> None:
     run = write(tmp_path, "a.txt", ["1", "2"])
-    with pytest.raises(InputError, match="holds a number on each line, and no documents"):
+    with pytest.raises(InputError, match=r"expected 6 columns: .*; got 1"):
         evaluate({"1": {"1": 1}}, run, "RR")
-    with pytest.raises(InputError, match="in the format svmlight"):
-        read_run(run).to_dict()
+
+
+OTHER_RUNS = {
+    "json": ("a.json", '{"b":{"#1":0.5,"#2":0.9},"a":{"#1":1}}'),
+    "csv": ("a.csv", "qid,docno,score\nb,#1,0.5\nb,#2,0.9\na,#1,1"),
+    "json lines": (
+        "a.jsonl",
+        '{"qid":"b","docno":"#2","rank":1}\n{"qid":"b","docno":"#1","rank":2}\n'
+        '{"qid":"a","docno":"#1","rank":1}',
+    ),
+    "three columns": ("a.txt", "b #1 0.5\nb #2 0.9\na #1 0.5"),
+}
+
+
+@pytest.mark.parametrize(("name", "text"), OTHER_RUNS.values(), ids=OTHER_RUNS)
+def test_any_other_run_may_stand_beside_them(tmp_path: Path, name: str, text: str) -> None:
+    qrels, run = write(tmp_path, "a.svm", ROWS), write(tmp_path, name, [text])
+    assert evaluate(qrels, run, "RR")["RR"] == 3 / 4
+    runs = {"file": run, "dict": {"b": ["#2", "#1"], "a": ["#1"]}}
+    assert [scores["RR"] for scores in evaluate(qrels, runs, "RR").values()] == [3 / 4, 3 / 4]
 
 
 @pytest.mark.linux
