@@ -5,7 +5,8 @@ or the Q0 may be missing where the other columns are unambiguous. Three columns 
 `query_id doc_id rank`, or, if the third holds fractions, `query_id doc_id score`. A run of two
 columns, `query_id doc_id`, has no numbers: its order is the ranking. A qrels line is `query_id
 iteration doc_id grade`. Blank lines, and lines that begin with `#`, after blanks, are comments; one
-that has the columns of a row, and no blank behind the `#`, is refused, but not by trec_eval.
+that has the columns of a row, and no blank behind the `#`, is refused, but not by trec_eval; where
+the user numbers the columns, it is a row.
 """
 
 from collections.abc import Iterable
@@ -111,7 +112,7 @@ def _read_numbered(file: InputFile) -> WhiteSpaceLines:
             kind="columns",
         )
     if len(position_of_role) == len(column_of_role) == 2 and position_of_role["doc"] > 1:
-        with suppress(InputError):  # the number stands where such files have it
+        with suppress(InputError):  # the grade or score is where TREC has it
             rows = read_trec(replace(file, user_columns=None))
             are_rows = all(map(rows.is_row, _first_data_lines(file.sample)))
             if are_rows and position_of_role.items() <= rows.position_of_role.items():
