@@ -110,8 +110,8 @@ def open_arguments(
     qrels, runs = plain(qrels, Side.QRELS), plain(runs, Side.RUN)
     if columns is None and type(runs) in _RUN_TYPES and type(qrels) in _QRELS_TYPES:
         judgments = qrels if type(qrels) is Qrels else make_qrels(qrels, errors, None, duplicates)
-        runs_by_name = make_several_runs(runs, errors)
-        return judgments, make_run(runs, errors) if runs_by_name is None else runs_by_name, measures
+        run_or_runs = make_several_runs(runs, errors) or make_run(runs, errors)
+        return judgments, _follow_rows(run_or_runs, judgments), measures
     qrels, runs = convert_id_lists(qrels, runs, duplicates)
     uses_default = measures is default_measures
     runs_are_measures = runs is not None and uses_default and could_be_measures(runs)
@@ -139,7 +139,19 @@ def open_arguments(
     run_columns = select(columns, Side.RUN)
     runs_by_name = make_several_runs(runs, errors, run_columns)
     run_or_runs = make_run(runs, errors, run_columns) if runs_by_name is None else runs_by_name
-    return reader, run_or_runs, measures
+    return reader, _follow_rows(run_or_runs, reader), measures
+
+
+def _follow_rows(run_or_runs: Any, judgments: Qrels | QrelsReader) -> Any:
+    """Return a run, or {name: run}; numbers alone are scores of the rows of SVMlight judgments."""
+    rows = judgments.rows if isinstance(judgments, QrelsReader) else judgments
+    if "SVMlight: " not in rows.description:
+        return run_or_runs
+    from cranfield.formats.svmlight import follow_rows
+
+    if not isinstance(run_or_runs, Run):
+        return {name: _follow_rows(run, judgments) for name, run in run_or_runs.items()}
+    return run_or_runs.replace_rows(follow_rows(run_or_runs.rows, rows.sources, run_or_runs.errors))
 
 
 def check_columns(columns: ColumnsOfBoth | None, *data: Any) -> None:
