@@ -19,10 +19,11 @@ from cranfield.data.run import Run
 from cranfield.data.run_notes import duplicates_note, select_list_notes
 from cranfield.errors import InputError, NothingSharedError, OptionError, escape_unprintable
 from cranfield.formats.block import FaultyRows
-from cranfield.formats.columns import COLUMNS, Side, plain_name
+from cranfield.formats.columns import COLUMNS, Side
 from cranfield.formats.files import format_names, guess_side
 from cranfield.formats.small.listed_ids import read_id_list
 from cranfield.formats.source import Source
+from cranfield.formats.stated_columns import select_columns
 from cranfield.formats.url import URL, local_path, real_path
 from cranfield.notes import Note
 from cranfield.options import whole_check
@@ -60,13 +61,6 @@ def command(
         "the ids that it lists, one to a line, below the line query_id or doc_id. Of several, what "
         "all of them have.",
     ),
-    without: tuple[str, ...] = flags.option(
-        multiple=True,
-        metavar="FILE",
-        help="Leave out what FILE has, as for --only: what users have seen already, for example. "
-        "Of a table, that is its column excluded_ids, seen_ids or the like, or else its documents; "
-        "--columns query_id=id,excluded_ids=gold says which is which. May be repeated.",
-    ),
     top: int | None = flags.checked_option(
         whole_check(1),
         type=int,
@@ -91,18 +85,18 @@ def command(
     cranfield convert clicks.csv out.run --run-columns query_id=user,doc_id=item
     cranfield convert demo/bm25.run judged.run --only demo/qrels.txt --top 10
     """  # noqa: D301 - click's mark for lines to keep
-    named_files = [*merge, *only, *without, *filter(None, [data.map_docs])]
+    named_files = [*merge, *only, *data.exclusions, *filter(None, [data.map_docs])]
     refuse_own_input([source, *named_files], target)
     refuse_two_stdin(source, *named_files)
     if _holds_qrels(source, is_qrels=is_qrels, is_run=is_run):
         flags.refuse_options({"top"}, "applies to a run")
         if not merge:
             flags.refuse_options({"differing"}, "applies to --merge")
-        judgments = _read_qrels([source, *merge], only, without, differing, judging, data)
+        judgments = _read_qrels([source, *merge], only, differing, judging, data)
         _write_qrels(judgments, target, format, judging)
     else:
         flags.refuse_options({"differing"}, "applies to judgments")
-        run = _read_run([source, *merge], only, without, data)
+        run = _read_run([source, *merge], only, data)
         run = run if top is None else run.top(top, duplicates=judging.duplicates)
         _write_run(run, target, format, judging)
 
@@ -125,7 +119,6 @@ def _holds_qrels(source: str, *, is_qrels: bool, is_run: bool) -> bool:
 def _read_qrels(
     sources: Sequence[str],
     only: Sequence[str],
-    without: Sequence[str],
     differing: DifferingGrades,
     judging: Judging,
     data: DataOptions,
@@ -138,25 +131,23 @@ def _read_qrels(
         judgments = judgments.merge(*other_judgments, differing=differing)
     for path in only:
         judgments = _select_queries(judgments, path, keeps=True)
-    for path in without:
+    for path in data.exclusions:
         judgments = _select_queries(judgments, path, keeps=False)
     return judgments
 
 
-def _read_run(
-    sources: Sequence[str], only: Sequence[str], without: Sequence[str], data: DataOptions
-) -> Run:
+def _read_run(sources: Sequence[str], only: Sequence[str], data: DataOptions) -> Run:
     """Return the joined runs of the sources, with the rows that other files choose; print notes."""
-    # `excluded_columns`: --columns, where it says which is which in the files of --without.
-    excluded_columns, excluded_names = None, COLUMNS["doc"].list_names[Side.EXCLUDED]
-    if without and any(plain_name(name) in excluded_names for name in data.columns or ()):
-        excluded_columns, data = data.columns, replace(data, columns=None)
-    run, *other_runs = (data.read_runs([source], says_order=True)[0] for source in sources)
+    excluded_columns = select_columns(data.columns, Side.EXCLUDED)
+    run_data = data
+    if data.exclusions:
+        run_data = replace(data, without=None, columns=select_columns(data.columns, Side.RUN))
+    run, *other_runs = (run_data.read_runs([source], says_order=True)[0] for source in sources)
     for other in other_runs:
         run |= other
     for path in only:
         run = run.only(**_read_selection(path))
-    for path in without:
+    for path in data.exclusions:
         ids = _read_selection(path)
         run = run.without(**ids, columns=excluded_columns if ids.get("docs") == path else None)
         print_notes([run.rows.notes[-1].add_source(path)])
@@ -217,7 +208,9 @@ def _select_queries(judgments: Qrels, path: str, *, keeps: bool) -> Qrels:
         raise InputError("nothing is left of the judgments", source=judgments.source)
     selected_judgments = judgments.select_queries(queries)
     if not keeps:
-        print_notes([removal_note(len(judgments), len(selected_judgments)).add_source(path)])
+        n_queries = len(judgments.query_ids) - len(queries)
+        note = removal_note(len(judgments), len(selected_judgments), n_queries)
+        print_notes([note.add_source(path)])
     return selected_judgments
 
 

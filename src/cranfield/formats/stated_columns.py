@@ -99,11 +99,16 @@ def select_side_columns(columns: ColumnsOfBoth | None, side: Side) -> ColumnsLik
 def select_columns(columns: ColumnsOfBoth | None, side: Side) -> ColumnsLike | None:
     """Return the columns stated for one side, from the columns stated for both sides.
 
-    `columns` is one mapping for both, or {"qrels": {...}, "run": {...}}. Raises OptionError for a
-    column that neither side has, and for a mixture of the two forms.
+    `columns` is one mapping for both, or {"qrels": {...}, "run": {...}}; with `excluded_ids` in it,
+    all are those of the exclusions. Raises OptionError for a column that neither side has, and for
+    a mixture of the two forms.
     """
     if not columns:
         return None
+    excluded_names = COLUMNS["doc"].list_names[Side.EXCLUDED]
+    states_exclusions = any(plain_name(name) in excluded_names for name in columns)
+    if side is Side.EXCLUDED or states_exclusions:
+        return columns if side is Side.EXCLUDED and states_exclusions else None  # type: ignore[return-value]
     if any(isinstance(column, Mapping) for column in columns.values()):
         if not all(
             name in SIDES and isinstance(column, Mapping) for name, column in columns.items()

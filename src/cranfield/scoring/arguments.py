@@ -5,11 +5,12 @@ import inspect
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from cranfield.data.lists import Graded, GradedSystems, grades, unequal_lists_error
+from cranfield.data.named_ids import read_named_documents
 from cranfield.data.qrels import Qrels, make_qrels
 from cranfield.data.reader import QrelsReader, open_qrels
 from cranfield.data.run import Run, make_run
@@ -28,6 +29,7 @@ from cranfield.scoring.scores import Scores, Systems
 from cranfield.scoring.sides import are_same_table, find_two_sided_tables, open_table_pair
 
 _QRELS_TYPES, _RUN_TYPES = (dict, Qrels), (dict, Run)
+_Runs = TypeVar("_Runs", bound=Run | dict[Any, Run])
 _COMPARE_ARGUMENTS = ["qrels", "runs", "measures"]
 _SCORES_ORDER = "Scores are given instead of qrels and runs; write measures=... by name."
 
@@ -50,6 +52,34 @@ class Reading(Options):
         'table that holds both has "expected_ids" and "retrieved_ids".',
         _check_columns_option,
     )
+    without: Any = option(
+        None,
+        "Leave out of the runs what this has for each query, such as what users have seen: a "
+        "table's excluded_ids, seen_ids or the like, else its documents; a run, judgments, ids. "
+        "The judgments stay: what is relevant still counts.",
+    )
+
+    @property
+    def exclusions(self) -> Sequence[Any]:
+        """What is left out, each as `Run.without` takes it."""
+        return () if self.without is None else (self.without,)
+
+    def leave_out(self, runs: _Runs) -> _Runs:
+        """Return the run, or {name: run}, without the exclusions, which are read once for all."""
+        columns = select_columns(self.columns, Side.EXCLUDED)
+        if columns and not self.exclusions:
+            raise OptionError(
+                "columns: excluded_ids is a column of what is left out: say --without"
+            )
+        run_of_name: Any = {"": runs} if isinstance(runs, Run) else runs
+        for docs in self.exclusions:
+            named_docs = read_named_documents(docs, make_run, columns or {})
+            run_of_name = {
+                name: run.select_part(None, docs, {}, named_docs)
+                for name, run in run_of_name.items()
+            }
+        remaining_runs: _Runs = run_of_name[""] if isinstance(runs, Run) else run_of_name
+        return remaining_runs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,25 +100,25 @@ def arrange_arguments(
     measures: Any,
     default_measures: Any,
     *,
-    columns: ColumnsOfBoth | None,
+    reading: Reading,
     duplicates: Duplicates,
     errors: Errors = "strict",
     verb: Callable[..., Any] | None = None,
 ) -> tuple[Qrels, Run | dict[str, Run], Any]:
-    """Return what `open_arguments` does, with the judgments in memory."""
+    """Return what `open_arguments` does, judgments in memory, runs without what is left out."""
     judgments, run_or_runs, measures = open_arguments(
         qrels,
         runs,
         measures,
         default_measures,
-        columns=columns,
+        reading=reading,
         duplicates=duplicates,
         errors=errors,
         verb=verb,
     )
     if isinstance(judgments, QrelsReader):
         judgments = judgments.read()
-    return judgments, run_or_runs, measures
+    return judgments, reading.leave_out(run_or_runs), measures
 
 
 def open_arguments(
@@ -97,7 +127,7 @@ def open_arguments(
     measures: Any,
     default_measures: Any,
     *,
-    columns: ColumnsOfBoth | None,
+    reading: Reading,
     duplicates: Duplicates,
     errors: Errors = "strict",
     verb: Callable[..., Any] | None = None,
@@ -109,6 +139,7 @@ def open_arguments(
     verb's default. `verb` is as in `check_qrels_and_runs`. Raises InputError, which says what to
     write, for an argument out of place, OptionError for `columns` of what is already read.
     """
+    columns = reading.columns
     if columns is None and type(runs) in _RUN_TYPES and type(qrels) in _QRELS_TYPES:
         judgments = qrels if type(qrels) is Qrels else make_qrels(qrels, errors, None, duplicates)
         runs_by_name = make_several_runs(runs, errors)
@@ -134,7 +165,7 @@ def open_arguments(
         names = _COMPARE_ARGUMENTS if verb is None else _argument_names(verb)
         raise InputError("no runs are given", hint=_order_hint(names))
     check_qrels_and_runs(qrels, runs, verb)
-    check_columns(columns, qrels, runs)
+    check_columns(columns, qrels, runs, reading.without)
     select = select_side_columns if are_same_table(qrels, runs) else select_columns
     reader = open_qrels(qrels, errors, select(columns, Side.QRELS), duplicates)
     run_columns = select(columns, Side.RUN)
@@ -144,7 +175,7 @@ def open_arguments(
 
 
 def check_columns(columns: ColumnsOfBoth | None, *data: Any) -> None:
-    """Raise OptionError if columns are stated and all data are already read."""
+    """Raise OptionError if columns are stated and all data that are not None are read."""
     if columns is not None and all(map(_are_read, data)):
         raise OptionError("columns applies only to tables and files not read yet: leave it out")
 
@@ -157,7 +188,7 @@ def _are_read(data: Any) -> bool:
         return not any(
             isinstance(table, str | os.PathLike) or is_table(table) for table in data.values()
         )
-    return isinstance(data, Qrels | Run)
+    return data is None or isinstance(data, Qrels | Run)
 
 
 def could_be_measures(runs: Any) -> bool:

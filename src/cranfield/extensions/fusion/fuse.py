@@ -91,7 +91,8 @@ def fuse(
         raise OptionError(f"name={name!r:.80}: expected a string, what the run is called")
     fusing, judging = settle_options(Fusing.of(options), method), Judging.of(options)
     _check_judging(judging, fusing)
-    run_of_name = make_runs(runs, select_columns(Reading.of(options).columns, Side.RUN))
+    reading = Reading.of(options)
+    run_of_name = reading.leave_out(make_runs(runs, select_columns(reading.columns, Side.RUN)))
     if len(run_of_name) < 2:
         raise InputError(
             f"one run, {next(iter(run_of_name))!r}: there is nothing to fuse it with"

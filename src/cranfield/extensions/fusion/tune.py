@@ -315,14 +315,13 @@ def tune(
     aim = parse(measure) if isinstance(measure, str) else measure
     if aim.definition.aggregation != "mean":
         raise MeasureError(f"{aim}: is no mean over the queries, so no fold has a part of it")
-    run_of_name = make_runs(runs, select_columns(reading.columns, Side.RUN))
-    run_list = list(run_of_name.values())
-    judgments, _, _ = arrange_arguments(
+    run_of_name: Any = make_runs(runs, select_columns(reading.columns, Side.RUN))
+    judgments, run_of_name, _ = arrange_arguments(
         qrels,
-        run_list,
+        run_of_name,
         None,
         None,
-        columns=reading.columns,
+        reading=reading,
         duplicates=judging.duplicates,
         verb=tune,
     )
