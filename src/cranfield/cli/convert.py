@@ -19,11 +19,10 @@ from cranfield.data.run import Run
 from cranfield.data.run_notes import duplicates_note, select_list_notes
 from cranfield.errors import InputError, NothingSharedError, OptionError, escape_unprintable
 from cranfield.formats.block import FaultyRows
-from cranfield.formats.columns import COLUMNS, Side
+from cranfield.formats.columns import COLUMNS, Side, plain_name
 from cranfield.formats.files import format_names, guess_side
 from cranfield.formats.small.listed_ids import read_id_list
 from cranfield.formats.source import Source
-from cranfield.formats.stated_columns import select_columns
 from cranfield.formats.url import URL, local_path, real_path
 from cranfield.notes import Note
 from cranfield.options import whole_check
@@ -85,7 +84,7 @@ def command(
     cranfield convert clicks.csv out.run --run-columns query_id=user,doc_id=item
     cranfield convert demo/bm25.run judged.run --only demo/qrels.txt --top 10
     """  # noqa: D301 - click's mark for lines to keep
-    named_files = [*merge, *only, *data.exclusions, *filter(None, [data.map_docs])]
+    named_files = [*merge, *only, *(data.without or ()), *filter(None, [data.map_docs])]
     refuse_own_input([source, *named_files], target)
     refuse_two_stdin(source, *named_files)
     if _holds_qrels(source, is_qrels=is_qrels, is_run=is_run):
@@ -131,23 +130,24 @@ def _read_qrels(
         judgments = judgments.merge(*other_judgments, differing=differing)
     for path in only:
         judgments = _select_queries(judgments, path, keeps=True)
-    for path in data.exclusions:
+    for path in data.without or ():
         judgments = _select_queries(judgments, path, keeps=False)
     return judgments
 
 
 def _read_run(sources: Sequence[str], only: Sequence[str], data: DataOptions) -> Run:
     """Return the joined runs of the sources, with the rows that other files choose; print notes."""
-    excluded_columns = select_columns(data.columns, Side.EXCLUDED)
-    run_data = data
-    if data.exclusions:
-        run_data = replace(data, without=None, columns=select_columns(data.columns, Side.RUN))
-    run, *other_runs = (run_data.read_runs([source], says_order=True)[0] for source in sources)
+    # `excluded_columns`: --columns, where it says which is which in the files of --without.
+    without, data = data.without or (), replace(data, without=None)
+    excluded_columns, excluded_names = None, COLUMNS["doc"].list_names[Side.EXCLUDED]
+    if without and any(plain_name(name) in excluded_names for name in data.columns or ()):
+        excluded_columns, data = data.columns, replace(data, columns=None)
+    run, *other_runs = (data.read_runs([source], says_order=True)[0] for source in sources)
     for other in other_runs:
         run |= other
     for path in only:
         run = run.only(**_read_selection(path))
-    for path in data.exclusions:
+    for path in without:
         ids = _read_selection(path)
         run = run.without(**ids, columns=excluded_columns if ids.get("docs") == path else None)
         print_notes([run.rows.notes[-1].add_source(path)])
@@ -208,9 +208,7 @@ def _select_queries(judgments: Qrels, path: str, *, keeps: bool) -> Qrels:
         raise InputError("nothing is left of the judgments", source=judgments.source)
     selected_judgments = judgments.select_queries(queries)
     if not keeps:
-        n_queries = len(judgments.query_ids) - len(queries)
-        note = removal_note(len(judgments), len(selected_judgments), n_queries)
-        print_notes([note.add_source(path)])
+        print_notes([removal_note(len(judgments), len(selected_judgments)).add_source(path)])
     return selected_judgments
 
 

@@ -63,7 +63,7 @@ def _name_columns_option(option: str) -> Iterator[None]:
 
 @dataclass(frozen=True, kw_only=True)
 class DataOptions(Reading):
-    """What the files are, as far as options say; of `without`, there may be several files."""
+    """What the files are, as far as options say."""
 
     flags = {"without": {"metavar": "FILE", "multiple": True}}  # noqa: RUF012 - as of `Options`
 
@@ -131,11 +131,6 @@ class DataOptions(Reading):
                 f"{option_name} has no effect without --map-docs or --map-docs-pattern"
             )
 
-    @property
-    def exclusions(self) -> Sequence[str]:
-        """The files of what is left out."""
-        return self.without or ()
-
     @cached_property
     def _doc_of_chunk(self) -> Mapping[str, str] | str | None:
         """The document of each chunk, as a mapping or a pattern; None without such an option."""
@@ -181,9 +176,10 @@ class DataOptions(Reading):
                 for path in paths
             ]
         _rename_alike(runs, paths)
+        runs = self._map_runs(runs)
         if says_order:
             print_notes(list_order_notes(runs))
-        return self._map_runs(runs)
+        return runs
 
     def holds_both_sides(self, paths: Sequence[str]) -> bool:
         """Tell whether each file holds both sides, and no option names one side."""

@@ -124,7 +124,7 @@ class RunOperations(Documents):
         ({'q1': {'d1': 2.0, 'd2': 1.0}}, {'q1': {'d2': 1.0}})
 
         """
-        return self.select_part(queries, docs, None)
+        return self._select_part(queries, docs, None)
 
     def without(
         self, docs: Any = None, queries: Any = None, *, columns: ColumnsLike | None = None
@@ -142,27 +142,22 @@ class RunOperations(Documents):
         >>> Run({"ann": {"d1": 2.0, "d2": 3.0}, "bob": {"d2": 1.0}}).without(seen).to_dict()
         {'ann': {'d1': 2.0}, 'bob': {'d2': 1.0}}
         """
-        remaining_run = self.select_part(queries, docs, columns or {})
+        remaining_run = self._select_part(queries, docs, columns or {})
         warn_about(remaining_run.rows.notes[-1:])
         return remaining_run
 
-    def select_part(
-        self,
-        queries: Any,
-        docs: Any,
-        exclusion_columns: ColumnsLike | None,
-        named_docs: NamedDocuments | None = None,
-    ) -> Self:
-        """Return a part of the run; `exclusion_columns` is None where the named part is kept.
-
-        `named_docs` are the documents that `docs` names, if they were read before.
-        """
+    def _select_part(self, queries: Any, docs: Any, exclusion_columns: ColumnsLike | None) -> Self:
+        """Return a part of the run; `exclusion_columns` is None where the named part is kept."""
         keeps_selection = exclusion_columns is None
         verb = "only" if keeps_selection else "without"
         if queries is None and docs is None:
             raise OptionError(f"{verb}(): state queries or docs")
-        query_index = None if queries is None else read_named_queries(queries, self._make_run)
-        if docs is not None and named_docs is None:
+        query_index = named_docs = None
+        if queries is not None:
+            query_index = read_named_queries(queries, self._make_run)
+        if isinstance(docs, NamedDocuments):
+            named_docs, docs = docs, docs.origin
+        elif docs is not None:
             named_docs = read_named_documents(docs, self._make_run, exclusion_columns)
         counts: list[tuple[int, int]] = []  # of each block: rows, and queries that lose rows
 
@@ -179,8 +174,8 @@ class RunOperations(Documents):
             if named_docs is not None:
                 is_selected &= named_docs.contains(grouped_block) == keeps_selection
             n_selected = np.bincount(group, is_selected, len(stays))
-            n_cut_queries = np.count_nonzero(n_selected < np.diff(grouped_block.starts))
-            counts.append((len(block), int(n_cut_queries)))
+            n_cut = np.count_nonzero(n_selected < np.diff(grouped_block.starts))
+            counts.append((len(block), int(n_cut)))
             is_emptied = stays & (n_selected == 0)
             empty_queries = grouped_block.queries.take(np.flatnonzero(is_emptied)).to_list()
             if block.empty_queries:
@@ -210,10 +205,9 @@ class RunOperations(Documents):
             docs.values() if isinstance(docs, dict) else docs
         )
         n_rows, n_queries = map(sum, zip((0, 0), *counts, strict=True))
-        note = removal_note(n_rows, run.rows.n_rows or 0, n_queries, is_empty_selection=is_empty)
+        note = removal_note(n_rows, run.rows.n_rows or 0, n_queries, is_empty=is_empty)
         run.rows.notes = (*run.rows.notes, note)
-        if named_docs is not None:
-            run.exclusions = (*self.exclusions, named_docs)
+        run.exclusions = self.exclusions if named_docs is None else (*self.exclusions, named_docs)
         return run
 
     def __or__(self, second_run: Any) -> Self:
@@ -310,7 +304,7 @@ class RunOperations(Documents):
         """Return the run of the blocks that `change_block` makes of blocks of whole queries.
 
         It is called `description` and the name of this run. `ranking_role` is the column that ranks
-        it; None: as before. `block_counts` takes what `change_block` adds for each block.
+        it; None: as before. `block_counts` is what `change_block` counts in each block.
         Raises InputError if nothing, or, with `needs_rows`, no row is left.
         """
         counts = [] if block_counts is None else block_counts
@@ -367,16 +361,14 @@ class RunOperations(Documents):
         return run
 
 
-def removal_note(
-    n_before: int, n_left: int, n_queries: int, *, is_empty_selection: bool = False
-) -> Note:
+def removal_note(n_before: int, n_left: int, n_queries: int = 0, *, is_empty: bool = False) -> Note:
     """Return the note on removed rows; a warning if no row was removed though rows were named."""
     n, all_rows = n_before - n_left, format_count(n_before, "row")
-    queries = f", in {format_query_count(n_queries)}" if n else ""
+    queries = f", in {format_query_count(n_queries)}" if n_queries else ""
     text = f"{n:,} of {all_rows} removed{queries}: {n_left:,} of {all_rows} left."
-    if n or is_empty_selection:
-        return Note("without", "info", text, n_queries, count=n)
-    return Note("without", "warning", f"{text} Are ids written in the same way?", 0, count=0)
+    if n or is_empty:
+        return Note("without", "info", text, n_queries or None, count=n)
+    return Note("without", "warning", f"{text} Are ids written in the same way?", count=0)
 
 
 def _describe_selection(selection: Any) -> Any:

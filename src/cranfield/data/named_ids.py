@@ -1,7 +1,7 @@
 """Reads a selection of queries or documents, for `only` and `without`, from data of any kind."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -13,6 +13,7 @@ from cranfield.arrays.ranked import Bools, Ints
 from cranfield.arrays.slots import PairIndex
 from cranfield.data.documents import Documents
 from cranfield.data.judging import Judging
+from cranfield.data.judgment_columns import JudgmentColumns
 from cranfield.data.order import GroupedBlock, group_rows
 from cranfield.errors import OptionError
 from cranfield.formats import read_rows
@@ -32,6 +33,7 @@ class NamedDocuments(NamedTuple):
     doc_index: IdIndex | None  # the same for all queries; None: for each query
     query_index: IdIndex | None = None
     pair_index: PairIndex | None = None  # of positions in `query_index`, and documents
+    origin: Any = None  # what they were read from, if they are used for several runs
 
     def find_rows(self, grouped_block: GroupedBlock) -> Ints:
         """Return each row's position in the selection, -1 if it is not there: (rows,)."""
@@ -65,6 +67,14 @@ class NamedDocuments(NamedTuple):
     def of_pairs(cls, queries: Ids, group: Ints, docs: Ids) -> "NamedDocuments":
         """Return a selection of pairs: `group` (pairs,) is the position of a document's query."""
         return cls(None, IdIndex(queries), PairIndex(group, docs))
+
+
+def count_relevant(selections: Sequence[NamedDocuments], qrels: JudgmentColumns) -> int:
+    """Count the judged documents of a grade above 0 that are in one of the selections."""
+    rows = np.flatnonzero(qrels.grade > 0)
+    queries = encode_ids(qrels.query_ids).take(qrels.query[rows])
+    groups = group_rows(Block(queries, qrels.docs.take(rows), {}), Judging(duplicates="each"))
+    return int(np.any([docs.contains(groups) for docs in selections], axis=0).sum())
 
 
 def read_named_documents(

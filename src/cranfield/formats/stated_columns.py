@@ -22,6 +22,7 @@ from cranfield.options import is_whole_number
 
 _MOST_COLUMNS = 10_000  # the highest number that a column may have
 SIDES = {side.word: side for side in (Side.QRELS, Side.RUN)}
+_ALL_SIDES = (*SIDES.values(), Side.EXCLUDED)
 
 
 @cache
@@ -99,16 +100,11 @@ def select_side_columns(columns: ColumnsOfBoth | None, side: Side) -> ColumnsLik
 def select_columns(columns: ColumnsOfBoth | None, side: Side) -> ColumnsLike | None:
     """Return the columns stated for one side, from the columns stated for both sides.
 
-    `columns` is one mapping for both, or {"qrels": {...}, "run": {...}}; with `excluded_ids` in it,
-    all are those of the exclusions. Raises OptionError for a column that neither side has, and for
-    a mixture of the two forms.
+    `columns` is one mapping for both, or {"qrels": {...}, "run": {...}}. Raises OptionError for a
+    column that neither side has, and for a mixture of the two forms.
     """
     if not columns:
         return None
-    excluded_names = COLUMNS["doc"].list_names[Side.EXCLUDED]
-    states_exclusions = any(plain_name(name) in excluded_names for name in columns)
-    if side is Side.EXCLUDED or states_exclusions:
-        return columns if side is Side.EXCLUDED and states_exclusions else None  # type: ignore[return-value]
     if any(isinstance(column, Mapping) for column in columns.values()):
         if not all(
             name in SIDES and isinstance(column, Mapping) for name, column in columns.items()
@@ -119,7 +115,7 @@ def select_columns(columns: ColumnsOfBoth | None, side: Side) -> ColumnsLike | N
             )
         columns_of_side: Any = columns.get(side.word)
         return columns_of_side or None
-    sides = SIDES.values()
+    sides = _ALL_SIDES
     column_of_name: dict[str, Any] = {}
     for name, column in columns.items():
         sides_of_name = _sides_with_role(name, column)
@@ -136,7 +132,7 @@ def select_columns(columns: ColumnsOfBoth | None, side: Side) -> ColumnsLike | N
 
 def _sides_with_role(name: str, column: object) -> list[Side]:
     """Return the sides that {name: column} is stated for: by public name, swapped, by any name."""
-    sides = SIDES.values()
+    sides = _ALL_SIDES
     sides_by_name = [side for side in sides if plain_name(name) in _roles_by_name(side)]
     swapped_sides = [
         side for side in sides if side not in sides_by_name and _is_public(column, side)

@@ -5,7 +5,7 @@ import inspect
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -14,11 +14,11 @@ from cranfield.data.named_ids import read_named_documents
 from cranfield.data.qrels import Qrels, make_qrels
 from cranfield.data.reader import QrelsReader, open_qrels
 from cranfield.data.run import Run, make_run
-from cranfield.data.run_names import make_several_runs
+from cranfield.data.run_names import make_runs, make_several_runs
 from cranfield.errors import InputError, MeasureError, OptionError
 from cranfield.formats import read_id_lists
 from cranfield.formats.block import Duplicates, Errors
-from cranfield.formats.columns import ColumnsOfBoth, Side
+from cranfield.formats.columns import COLUMNS, ColumnsOfBoth, Side
 from cranfield.formats.frames import is_table
 from cranfield.formats.objects import as_lists_of_ids, is_sequence
 from cranfield.formats.shapes import hold_labels_and_scores, match_sparse, note_unstored_zeros
@@ -29,7 +29,6 @@ from cranfield.scoring.scores import Scores, Systems
 from cranfield.scoring.sides import are_same_table, find_two_sided_tables, open_table_pair
 
 _QRELS_TYPES, _RUN_TYPES = (dict, Qrels), (dict, Run)
-_Runs = TypeVar("_Runs", bound=Run | dict[Any, Run])
 _COMPARE_ARGUMENTS = ["qrels", "runs", "measures"]
 _SCORES_ORDER = "Scores are given instead of qrels and runs; write measures=... by name."
 
@@ -54,32 +53,29 @@ class Reading(Options):
     )
     without: Any = option(
         None,
-        "Leave out of the runs what this has for each query, such as what users have seen: a "
-        "table's excluded_ids, seen_ids or the like, else its documents; a run, judgments, ids. "
-        "The judgments stay: what is relevant still counts.",
+        "Leave out of the runs what this has for each query, such as what users have seen: its "
+        "excluded_ids, seen_ids or the like, else its documents. The judgments stay as they are.",
+        lambda docs: docs if isinstance(docs, tuple) else (docs,),  # a tuple has several of these
     )
 
-    @property
-    def exclusions(self) -> Sequence[Any]:
-        """What is left out, each as `Run.without` takes it."""
-        return () if self.without is None else (self.without,)
+    def leave_out(self, runs: Any) -> Any:
+        """Return a Run, or {name: Run}, without the documents of `without`."""
+        excluded_names = COLUMNS["doc"].list_names[Side.EXCLUDED]
+        if not self.without and not {*(self.columns or ())}.isdisjoint(excluded_names):
+            raise OptionError("columns: excluded_ids is a column of what --without (without=) has")
+        for docs in self.without or ():
+            columns = select_columns(self.columns, Side.EXCLUDED) or {}
+            named_docs = read_named_documents(docs, make_run, columns)._replace(origin=docs)
+            if isinstance(runs, Run):
+                runs = runs._select_part(None, named_docs, {})
+            else:
+                runs = {name: run._select_part(None, named_docs, {}) for name, run in runs.items()}
+        return runs
 
-    def leave_out(self, runs: _Runs) -> _Runs:
-        """Return the run, or {name: run}, without the exclusions, which are read once for all."""
-        columns = select_columns(self.columns, Side.EXCLUDED)
-        if columns and not self.exclusions:
-            raise OptionError(
-                "columns: excluded_ids is a column of what is left out: say --without"
-            )
-        run_of_name: Any = {"": runs} if isinstance(runs, Run) else runs
-        for docs in self.exclusions:
-            named_docs = read_named_documents(docs, make_run, columns or {})
-            run_of_name = {
-                name: run.select_part(None, docs, {}, named_docs)
-                for name, run in run_of_name.items()
-            }
-        remaining_runs: _Runs = run_of_name[""] if isinstance(runs, Run) else run_of_name
-        return remaining_runs
+    def make_runs(self, runs: Any) -> dict[str, Run]:
+        """Return {name: run} of a run, or of several, without the documents of `without`."""
+        run_of_name = make_runs(runs, select_columns(self.columns, Side.RUN))
+        return self.leave_out(run_of_name)  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True, kw_only=True)

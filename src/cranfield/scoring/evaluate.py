@@ -144,8 +144,7 @@ def evaluate(
             errors=errors,
             verb=evaluate,
         )
-        run = reading.leave_out(run)
-        run_of_name = {run.name: run} if isinstance(run, Run) else run
+        run_of_name = reading.leave_out({run.name: run} if isinstance(run, Run) else run)
         if isinstance(judgments, QrelsReader) and not any(
             family.reads_in_parts(judgments, run_of_name.values()) for family in families
         ):
