@@ -71,10 +71,10 @@ class NamedDocuments(NamedTuple):
 
 def count_relevant(selections: Sequence[NamedDocuments], qrels: JudgmentColumns) -> int:
     """Count the judged documents of a grade above 0 that are in one of the selections."""
-    rows = np.flatnonzero(qrels.grade > 0)
-    queries = encode_ids(qrels.query_ids).take(qrels.query[rows])
-    groups = group_rows(Block(queries, qrels.docs.take(rows), {}), Judging(duplicates="each"))
-    return int(np.any([docs.contains(groups) for docs in selections], axis=0).sum())
+    queries = encode_ids(qrels.query_ids).take(qrels.query)
+    groups = group_rows(Block(queries, qrels.docs, {}), Judging(duplicates="each"))
+    is_selected = np.any([selection.contains(groups) for selection in selections], axis=0)
+    return int(np.count_nonzero(is_selected & (qrels.grade > 0)))
 
 
 def read_named_documents(

@@ -126,10 +126,9 @@ def open_exclusions(rows: Rows) -> Rows | None:
     names = {*rows.column_names}.difference(rows.name_of_role.values())
     if {*map(plain_name, names)}.isdisjoint(COLUMNS["doc"].list_names[Side.EXCLUDED]):
         return None
-    columns = {"query_id": rows.name_of_role["query"]}
     with contextlib.suppress(InputError):
-        table = rows.read_side(Side.EXCLUDED, columns)
-        return table if rows.sources else to_document_rows(table, Side.EXCLUDED, columns)
+        table = rows.read_side(Side.EXCLUDED, {"query_id": rows.name_of_role["query"]})
+        return table if rows.sources else to_document_rows(table, Side.EXCLUDED, None)
     return None
 
 

@@ -29,6 +29,7 @@ from cranfield.scoring.scores import Scores, Systems
 from cranfield.scoring.sides import are_same_table, find_two_sided_tables, open_table_pair
 
 _QRELS_TYPES, _RUN_TYPES = (dict, Qrels), (dict, Run)
+_EXCLUDED_NAMES = COLUMNS["doc"].list_names[Side.EXCLUDED]
 _COMPARE_ARGUMENTS = ["qrels", "runs", "measures"]
 _SCORES_ORDER = "Scores are given instead of qrels and runs; write measures=... by name."
 
@@ -60,8 +61,7 @@ class Reading(Options):
 
     def leave_out(self, runs: Any) -> Any:
         """Return a Run, or {name: Run}, without the documents of `without`."""
-        excluded_names = COLUMNS["doc"].list_names[Side.EXCLUDED]
-        if not self.without and not {*(self.columns or ())}.isdisjoint(excluded_names):
+        if self.columns and not (self.without or {*self.columns}.isdisjoint(_EXCLUDED_NAMES)):
             raise OptionError("columns: excluded_ids is a column of what --without (without=) has")
         for docs in self.without or ():
             columns = select_columns(self.columns, Side.EXCLUDED) or {}
