@@ -2,7 +2,6 @@
 
 import inspect
 import json
-import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,9 +10,8 @@ import pytest
 from helpers.commands import invoke
 
 import cranfield
-from cranfield import CranfieldWarning
+from cranfield import Qrels
 from cranfield.cli import COMMANDS, load_command
-from cranfield.options import refuse_unknown_options
 
 pytestmark = pytest.mark.filterwarnings("ignore::cranfield.CranfieldWarning")
 
@@ -49,12 +47,12 @@ Verb = Callable[..., Any]  # takes {name: run} and the options
 
 def verbs() -> Mapping[str, Verb]:
     """Return each function that takes `columns`, called on {name: run}."""
-    collections = {"first": QRELS, "second": SECOND_QRELS}
+    collections = {"first": Qrels(QRELS), "second": Qrels(SECOND_QRELS)}
     return {
         "evaluate": lambda runs, **options: cranfield.evaluate(QRELS, runs, "AP nDCG@3", **options),
         "compare": lambda runs, **options: cranfield.compare(QRELS, runs, "AP", **options),
         "gate": lambda runs, **options: cranfield.gate(
-            QRELS, runs, "AP", baseline="old", **options
+            QRELS, runs, "AP", baseline="old", margin=0.2, **options
         ),
         "explain": lambda runs, **options: cranfield.explain(
             QRELS, runs["old"], "AP", "q1", **options
@@ -96,3 +94,110 @@ def verbs() -> Mapping[str, Verb]:
             QRELS, runs, "AP", human=SECOND_QRELS, **options
         ),
     }
+
+
+VERBS = verbs()
+
+
+def list_numbers(verb: str, result: Any) -> Any:
+    """Return the numbers of a result, as far as `verb` gives them."""
+    if verb in ("fuse", "tune"):
+        return result.to_dict()
+    results = result.values() if isinstance(result, dict) else [result]
+    return [[row for row in part.rows() if row.get("code") != "without"] for part in results]
+
+
+def test_each_function_with_columns_is_tried() -> None:
+    functions = {name: getattr(cranfield, name) for name in cranfield.__all__}
+    takes_columns = {
+        name
+        for name, function in functions.items()
+        if inspect.isfunction(function) and "columns" in inspect.signature(function).parameters
+    }
+    assert takes_columns - {"read_qrels", "read_run"} == {*VERBS}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_numbers_are_those_of_runs_without_what_was_seen(verb: str) -> None:
+    call = VERBS[verb]
+    numbers = list_numbers(verb, call(RUNS, without=SEEN))
+    assert numbers == list_numbers(verb, call(LEFT_RUNS))
+    if verb != "discriminative_power":  # no pair is significant
+        assert numbers != list_numbers(verb, call(RUNS))
+
+
+# The others have a run, a pool or shares as their result.
+COUNTED = sorted(VERBS.keys() - {"discriminative_power", "fuse", "pool", "swap_rate", "tune"})
+
+
+@pytest.mark.parametrize("verb", COUNTED)
+def test_results_say_what_was_left_out(verb: str) -> None:
+    result = VERBS[verb](RUNS, without=SEEN)
+    results = result.values() if isinstance(result, dict) else [result]
+    for part in results:
+        text = str(part) + str(getattr(part, "notes", ""))
+        assert "15 of 72 rows removed, in 8 queries: 57 of 72 rows left." in text
+
+
+# ---- commands ----------------------------------------------------------------------------------
+
+LINES = [
+    "evaluate qrels.json {runs} -m AP --format csv",
+    "compare qrels.json {runs} -m AP --format csv",
+    "gate qrels.json {runs} -m AP --baseline old --margin 0.2 --format csv",
+    "explain qrels.json {run} -m AP --query q1 --format csv",
+    "check qrels.json {runs} --format csv",
+    "holes qrels.json {runs} -m nDCG@3 --format csv",
+    "pool qrels.json {runs} -k 3 --format csv",
+    "fuse {runs} -o out.run",
+    "tune qrels.json {runs} --method sum -m AP --format csv",
+    "agreement qrels.json second.json {runs} -m AP --format csv",
+    "conventions qrels.json {run} -m AP --format csv",
+    "correlate qrels.json {runs} -m AP -m RR --format csv",
+    "reproduce qrels.json {run} {run} -m AP --format csv",
+    "table qrels.json {runs} -m AP --format csv",
+    "convert {run} out.run --run",
+]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Write judgments, runs and what was seen into a folder, and go there."""
+    monkeypatch.chdir(tmp_path)
+    left_runs = {f"left/{name}": run for name, run in LEFT_RUNS.items()}
+    files = {"qrels": QRELS, "second": SECOND_QRELS, "seen": SEEN, **RUNS, **left_runs}
+    (tmp_path / "left").mkdir()
+    for name, content in files.items():
+        (tmp_path / f"{name}.json").write_text(json.dumps(content))
+    return tmp_path
+
+
+def run_line(command_line: str, place: str, *options: str) -> tuple[str, str]:
+    """Return the numbers that a command prints or writes, by names of runs, and all it says."""
+    runs = {"runs": f"{place}old.json {place}new.json {place}last.json", "run": f"{place}new.json"}
+    words = command_line.format(**runs).split()
+    invocation = invoke(*words, *options)
+    assert invocation.exit_code != 2, invocation.stderr
+    output = Path("out.run").read_text() if "out.run" in words else invocation.stdout
+    lines = [line for line in output.splitlines() if ",without," not in line]
+    numbers = "\n".join(lines).replace("left/", "").replace(".json", "")
+    return numbers, invocation.stdout + invocation.stderr
+
+
+def test_each_command_with_columns_is_tried() -> None:
+    options = {
+        name: {opt for parameter in load_command(name).params for opt in parameter.opts}
+        for name in COMMANDS
+    }
+    takes_columns = {name for name in COMMANDS if "--columns" in options[name]}
+    assert takes_columns == {line.split()[0] for line in LINES} | {"report"}
+    assert all("--without" in options[name] for name in takes_columns)
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_commands_leave_out_what_a_file_has(folder: Path, line: str) -> None:
+    numbers, text = run_line(line, "", "--without", "seen.json")
+    assert run_line(line, "left/")[0] == numbers
+    assert run_line(line, "")[0] != numbers
+    if "csv" not in line:
+        assert "15 of 72 rows removed, in 8 queries: 57 of 72 rows left." in text

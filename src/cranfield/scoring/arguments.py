@@ -62,7 +62,7 @@ class Reading(Options):
     def leave_out(self, runs: Any) -> Any:
         """Return a Run, or {name: Run}, without the documents of `without`."""
         if self.columns and not (self.without or {*self.columns}.isdisjoint(_EXCLUDED_NAMES)):
-            raise OptionError("columns: excluded_ids is a column of what --without (without=) has")
+            raise OptionError("columns: excluded_ids is of what is left out: state without=, too")
         for docs in self.without or ():
             columns = select_columns(self.columns, Side.EXCLUDED) or {}
             named_docs = read_named_documents(docs, make_run, columns)._replace(origin=docs)
