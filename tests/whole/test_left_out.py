@@ -29,13 +29,15 @@ RUNS: dict[str, Scores] = {
     }
     for name, step in {"old": 3, "new": 5, "last": 4}.items()
 }
-SEEN = {query: [f"d{(2 * i) % 9}", f"d{(i + 4) % 9}", "d99"] for i, query in enumerate(QUERIES)}
+EXCLUSIONS = {
+    query: [f"d{(2 * i) % 9}", f"d{(i + 4) % 9}", "d99"] for i, query in enumerate(QUERIES)
+}
 
 
 def remove_seen(run: Scores) -> Scores:
-    """Return a run without what was seen, document by document."""
+    """Return a run without what was exclusions, document by document."""
     return {
-        query: {doc: score for doc, score in docs.items() if doc not in SEEN[query]}
+        query: {doc: score for doc, score in docs.items() if doc not in EXCLUSIONS[query]}
         for query, docs in run.items()
     }
 
@@ -120,19 +122,21 @@ def test_each_function_with_columns_is_tried() -> None:
 @pytest.mark.parametrize("verb", VERBS)
 def test_numbers_are_those_of_runs_without_what_was_seen(verb: str) -> None:
     call = VERBS[verb]
-    numbers = list_numbers(verb, call(RUNS, without=SEEN))
+    numbers = list_numbers(verb, call(RUNS, without=EXCLUSIONS))
     assert numbers == list_numbers(verb, call(LEFT_RUNS))
     if verb != "discriminative_power":  # no pair is significant
         assert numbers != list_numbers(verb, call(RUNS))
 
 
 # The others have a run, a pool or shares as their result.
-COUNTED = sorted(VERBS.keys() - {"discriminative_power", "fuse", "pool", "swap_rate", "tune"})
+VERBS_WITH_NOTES = sorted(
+    VERBS.keys() - {"discriminative_power", "fuse", "pool", "swap_rate", "tune"}
+)
 
 
-@pytest.mark.parametrize("verb", COUNTED)
+@pytest.mark.parametrize("verb", VERBS_WITH_NOTES)
 def test_results_say_what_was_left_out(verb: str) -> None:
-    result = VERBS[verb](RUNS, without=SEEN)
+    result = VERBS[verb](RUNS, without=EXCLUSIONS)
     results = result.values() if isinstance(result, dict) else [result]
     for part in results:
         text = str(part) + str(getattr(part, "notes", ""))
@@ -165,7 +169,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Write judgments, runs and what was seen into a folder, and go there."""
     monkeypatch.chdir(tmp_path)
     left_runs = {f"left/{name}": run for name, run in LEFT_RUNS.items()}
-    files = {"qrels": QRELS, "second": SECOND_QRELS, "seen": SEEN, **RUNS, **left_runs}
+    files = {"qrels": QRELS, "second": SECOND_QRELS, "seen": EXCLUSIONS, **RUNS, **left_runs}
     (tmp_path / "left").mkdir()
     for name, content in files.items():
         (tmp_path / f"{name}.json").write_text(json.dumps(content))
