@@ -66,7 +66,6 @@ class DataOptions(Reading):
     """What the files are, as far as options say."""
 
     flags = {"without": {"metavar": "FILE", "multiple": True}}  # noqa: RUF012 - as of `Options`
-
     qrels_format: Any = option(
         None,
         "The format of the judgments, if it should not be detected; subtopics (qrels_jg), "

@@ -47,8 +47,7 @@ class RunOperations(Documents):
 
     #: How the run was made of other runs, as `fuse` makes it; else empty.
     recipe: Mapping[str, Any] = MappingProxyType({})
-    #: The documents that `without` left out.
-    exclusions: Sequence[NamedDocuments] = ()
+    exclusions: Sequence[NamedDocuments] = ()  # the documents that `without` left out
 
     def _drop_repeats(self, duplicates: Duplicates) -> Self:
         """Return the run with each document of a query once, and a note if rows are left out."""
@@ -307,13 +306,12 @@ class RunOperations(Documents):
         it; None: as before. `block_counts` is what `change_block` counts in each block.
         Raises InputError if nothing, or, with `needs_rows`, no row is left.
         """
-        counts = [] if block_counts is None else block_counts
         self._refuse_spans()
         roles = self._extra_roles
 
         def change_blocks(grouped_blocks: Callable[[], Iterable[GroupedBlock]]) -> list[Block]:
             blocks: list[Block] = []
-            counts.clear()  # where a query comes back, all blocks are read once more
+            (block_counts or []).clear()  # where a query comes back, all blocks are read once more
             for grouped_block in grouped_blocks():
                 block, left_out = change_block(grouped_block), grouped_block.block.left_out
                 block = replace(block, query=block.query.compact(), doc=block.doc.compact())

@@ -135,18 +135,15 @@ def _open_collection(
     if is_path:
         text = os.fspath(selection)
         if not (os.path.exists(text) or text == "-" or any(sign in text for sign in "*?[:")):
-            raise OptionError(
-                f"{selection_name}={text!r:.80}: no such file; ids go into a list, [{text!r:.80}]"
-            )
+            raise OptionError(f"{text!r:.80}: no such file; ids go into a list, [{text!r:.80}]")
         role_and_ids = None if text == "-" else read_id_list(text)
         if role_and_ids is not None:
             if role_and_ids[0] != _ROLES[selection_name]:
-                raise OptionError(
-                    f"{selection_name}={text!r:.80}: the file lists ids below {role_and_ids[0]}"
-                )
+                ids_word = f"ids below {role_and_ids[0]}, not below {_ROLES[selection_name]}"
+                raise OptionError(f"{text!r:.80}: the file lists {ids_word}")
             return role_and_ids[1]
     elif isinstance(selection, Qrels | Documents) or not (are_rows or is_table(selection)):
-        if exclusion_columns:
+        if "excluded_ids" in (exclusion_columns or {}):
             raise OptionError("columns= is for a table: what was given has no columns")
         return selection
     if exclusion_columns is not None:

@@ -189,6 +189,8 @@ def test_columns_of_one_name_reach_all_three() -> None:
     for judgments, ranking in pairs:
         scores: Scores = evaluate(judgments, ranking, "AP", without=exclusions, columns=columns)
         assert scores["AP"] == sum(AP_OF_QUERY.values()) / 3
+    scores = evaluate(qrels, run, "AP", without=EXCLUSIONS, columns=columns)  # which has no columns
+    assert scores["AP"] == sum(AP_OF_QUERY.values()) / 3
 
 
 # ---- a column of exclusions beside judgments -----------------------------------------------------
