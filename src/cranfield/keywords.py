@@ -67,6 +67,7 @@ class Judging(TypedDict, total=False):
 
 class Reading(TypedDict, total=False):
     columns: ColumnsOfBoth | None
+    without: Any
 
 
 class Watching(TypedDict, total=False):
