@@ -223,8 +223,8 @@ _SUCCESS_NAMES = ("hit_rate", "hitrate", "hit", "hit_ratio", "HR", "top_k_accura
 
 
 @measure("Success", names=_SUCCESS_NAMES, traits=RETRIEVED_AVERAGED)
-def success(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
-    """Success, or hit rate: whether the first k ranks hold a relevant document at all.
+def success(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) -> Floats:
+    """Success, or hit rate: whether the first k ranks, or all, hold a relevant document at all.
 
     Unjudged documents count as not relevant.
 
