@@ -220,6 +220,7 @@ class Scores(_ScoresTable):
     # To how many decimals the value of each column over all queries is rounded; None, (): not.
     decimals: tuple[int | None, ...] = ()
     renamed: Mapping[str, str] = field(default_factory=dict)  # measures as asked -> as computed
+    names_places: bool = False  # whether queries have their places as names, and are listed so
 
     @property
     def _runs(self) -> "Sequence[Scores]":
@@ -325,21 +326,22 @@ class Scores(_ScoresTable):
     def per_query(self, measure: Measure | str) -> dict[str, Any]:
         """Return {query_id: value} of one measure, number or text, for the queries it averages."""
         values = self.columns[self._find_column(measure)][1].tolist()
-        return {
-            query: value
-            for query, value in zip(self.query_ids, values, strict=True)
-            if value == value  # not NaN
-        }
+        pairs = self._put_in_order(zip(self.query_ids, values, strict=True))
+        return {query: value for query, value in pairs if value == value}  # not NaN
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
         """Return {query_id: {measure: value}}; None for what a measure is not averaged over."""
         columns = [scores.tolist() for _, scores in self.columns.values()]
         if self.decimals:
             columns = [list(map(finite_or_none, column)) for column in columns]
-        return {
-            query: dict(zip(self.columns, row, strict=True))
-            for query, row in zip(self.query_ids, zip(*columns, strict=True), strict=True)
-        }
+        rows = self._put_in_order(zip(self.query_ids, *columns, strict=True))
+        return {query: dict(zip(self.columns, row, strict=True)) for query, *row in rows}
+
+    def _put_in_order(self, rows: Iterable[Any]) -> Iterable[Any]:
+        """Return a row for each query in the order in which queries are listed."""
+        if not self.names_places:
+            return rows
+        return map([*rows].__getitem__, numeric_order(self.query_ids))
 
     def round_counts(self, scores: Mapping[str, Any]) -> dict[str, Any]:
         """Return {column: score} with every digit, but with counts as whole numbers."""
