@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse
+from helpers.commands import run_command
 
 from cranfield import Scores, evaluate, explain, grades
 
@@ -69,6 +70,6 @@ def test_differences_are_listed_as_one_counts() -> None:
 def test_rows_of_a_command_are_listed_as_one_counts(tmp_path: Path) -> None:
     for name, lists in (("truths.json", TRUTHS), ("lists.json", LISTS)):
         (tmp_path / name).write_text(json.dumps(lists))
-    words = ["evaluate", "truths.json", "lists.json", "-m", "RR", "-q", "-f", "csv"]
+    words = ["evaluate", "truths.json", "lists.json", "-m", "RR", "-q", "--format", "csv"]
     rows = run_command(*words, cwd=tmp_path).stdout.splitlines()
     assert [row.split(",")[2] for row in rows[1:]] == [*COUNTED, "all"]
