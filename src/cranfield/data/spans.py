@@ -2,13 +2,14 @@
 
 A judged span is a document to all measures, called "d1[100:250]". A retrieved span becomes the
 judged span that it meets, unless a span above has; so judgments stay the same for any chunks.
+Texts are matched in the same way with judged texts.
 """
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from cranfield.arrays.ranked import Ints
 from cranfield.data.judging import Judging
 from cranfield.data.order import GroupedBlock, group_rows, leave_out_rows, rank_documents
 from cranfield.errors import OptionError
-from cranfield.formats.block import Block, Errors, Role
+from cranfield.formats.block import Block, Errors, Role, Rows
 from cranfield.notes import Note
 from cranfield.render.numbers import format_count
 
@@ -38,6 +39,8 @@ class JudgedSpan(NamedTuple):
 
 #: {query: {document: its judged spans}}
 JudgedSpans = Mapping[bytes, Mapping[bytes, Sequence[JudgedSpan]]]
+# Takes a query and a row, returns the names of the judged spans that the row meets, best first.
+FindMet = Callable[[bytes, int], Sequence[bytes]]
 
 _REPEAT_SUFFIX = b" (again)"  # in the name of a span whose judged spans were all met above
 
@@ -87,6 +90,7 @@ class Spans:
     judged_spans: JudgedSpans | None = None
     overlap: float = 0.5  # the least share of the shorter span with which two spans meet
     dropped_roles: frozenset[Role] = frozenset()  # columns that documents lack, as of `Chunks`
+    description: ClassVar = "spans"
 
     @classmethod
     def of(cls, pattern: str | re.Pattern[str]) -> "Spans":
@@ -111,11 +115,6 @@ class Spans:
     def needed_roles(self) -> tuple[Role, ...]:
         """The columns of a run that say where its spans are."""
         return ("start", "end") if self.pattern is None else ()
-
-    @property
-    def description(self) -> str:
-        """The conversion in words."""
-        return "spans"
 
     def prepare_block(self, block: Block, errors: Errors) -> Block:
         """Return a block of spans by name, documents in "of"; unchanged without judged spans."""
@@ -154,43 +153,27 @@ class Spans:
     def convert(
         self, grouped_block: GroupedBlock, errors: Errors, judging: Judging
     ) -> GroupedBlock:
-        """Return a run's block, in which spans that meet a judged span have its name.
+        """Return a run's block, in which documents that meet a judged one have its name.
 
-        Best rank first, a span becomes the judged span that it meets; of several, the span of the
-        highest grade, then of the largest share, then the first. A judged span is met only once: a
-        span below keeps its own name, marked.
+        Best rank first, a document becomes the first of the judged ones that it meets. Each is met
+        only once: a document below keeps its own name, marked.
         """
-        if self.judged_spans is None:
+        block, list_met = grouped_block.block, self._make_finder(grouped_block.block)
+        if list_met is None:
             return grouped_block
-        block = grouped_block.block
         rank, names = rank_documents(grouped_block, judging).rank, block.doc.to_list()
-        docs = block.columns["of"].to_list()
-        starts, ends = block.columns["start"].tolist(), block.columns["end"].tolist()
         n_matched = n_repeats = 0
         for group, query in enumerate(grouped_block.queries.to_list()):
-            spans_of_doc = self.judged_spans.get(query)
-            if spans_of_doc is None:
-                continue
             begin, end = int(grouped_block.starts[group]), int(grouped_block.starts[group + 1])
             used_names: set[bytes] = set()
             for row in (begin + rank[begin:end].argsort()).tolist():
-                spans = spans_of_doc.get(docs[row], ())
-                fraction_of_span = {
-                    span: fraction
-                    for span in spans
-                    if (fraction := span.shared_fraction(starts[row], ends[row])) > 0
-                    and fraction >= self.overlap
-                }
-                n_matched += bool(fraction_of_span)
-                unused_spans = [span for span in fraction_of_span if span.name not in used_names]
-                if unused_spans:
-                    best_span = min(
-                        unused_spans,
-                        key=lambda span: (-span.grade, -fraction_of_span[span], span[1:]),
-                    )
-                    names[row] = best_span.name
-                    used_names.add(best_span.name)
-                elif fraction_of_span:
+                met_names = list_met(query, row)
+                n_matched += bool(met_names)
+                unused_names = [name for name in met_names if name not in used_names]
+                if unused_names:
+                    names[row] = unused_names[0]
+                    used_names.add(unused_names[0])
+                elif met_names:
                     names[row] += _REPEAT_SUFFIX
                     n_repeats += 1
         grouped_spans = group_rows(replace(block, doc=Ids.of(names)), judging)
@@ -201,6 +184,31 @@ class Spans:
             dropped_counts=grouped_block.dropped_counts,
         )
 
+    def _make_finder(self, block: Block) -> "FindMet | None":
+        """Return a function that lists the judged spans that a row meets; None without judged ones.
+
+        The highest grade comes first, then the largest share, then the first span.
+        """
+        if self.judged_spans is None:
+            return None
+        judged_spans, docs = self.judged_spans, block.columns["of"].to_list()
+        starts, ends = block.columns["start"].tolist(), block.columns["end"].tolist()
+
+        def list_met(query: bytes, row: int) -> list[bytes]:
+            spans = judged_spans.get(query, {}).get(docs[row], ())
+            fraction_of_span = {
+                span: fraction
+                for span in spans
+                if (fraction := span.shared_fraction(starts[row], ends[row])) > 0
+                and fraction >= self.overlap
+            }
+            best_first = sorted(
+                fraction_of_span, key=lambda span: (-span.grade, -fraction_of_span[span], span[1:])
+            )
+            return [span.name for span in best_first]
+
+        return list_met
+
     def make_note(self, n_matched: int, n_repeats: int) -> Note:
         """Return the note on the retrieved spans that met a judged span, and that came too late."""
         spans = format_count(n_matched, "span")
@@ -209,6 +217,63 @@ class Spans:
             text += f" {n_repeats:,} of them met one that spans above had met: "
             text += "these count as unjudged."
         return Note("spans", "info", text, count=n_matched)
+
+
+@dataclass(frozen=True)
+class Texts(Spans):
+    """The judged texts of each query: equal texts meet, or one that contains the other does, too.
+
+    In the order of the judged texts, a retrieved text meets the first.
+    """
+
+    description: ClassVar = "texts"
+    needed_roles: ClassVar = ()
+    judged_texts: Mapping[bytes, Sequence[bytes]] = field(default_factory=dict)
+    is_contained: bool = False
+
+    @classmethod
+    def of_rows(cls, qrels_rows: Rows, is_contained: bool) -> "Texts":
+        """Return the judged texts of a table, for its run."""
+        judged_texts: dict[bytes, list[bytes]] = {}
+        for load in qrels_rows.blocks((), "skip"):
+            block = load()
+            for query, text in zip(block.query.to_list(), block.doc.to_list(), strict=True):
+                judged_texts.setdefault(query, []).append(text)
+        return cls(judged_texts=judged_texts, is_contained=is_contained)
+
+    def _make_finder(self, block: Block) -> "FindMet":
+        """Return a function that lists the judged texts that contain a row's text, or are in it."""
+        docs, texts_of_query = block.doc.to_list(), self.judged_texts
+
+        def list_met(query: bytes, row: int) -> list[bytes]:
+            texts = texts_of_query.get(query, ())
+            return [text for text in texts if text in docs[row] or docs[row] in text]
+
+        return list_met
+
+    def convert(
+        self, grouped_block: GroupedBlock, errors: Errors, judging: Judging
+    ) -> GroupedBlock:
+        """Return a run's block as of spans; where equal texts meet, with a count of the others."""
+        if self.is_contained:
+            return super().convert(grouped_block, errors, judging)
+        block, list_met = grouped_block.block, self._make_finder(grouped_block.block)
+        rows = enumerate(zip(block.query.to_list(), block.doc.to_list(), strict=True))
+        met_texts = ((doc, list_met(query, row)) for row, (query, doc) in rows)
+        n_contained = sum(bool(texts) and doc not in texts for doc, texts in met_texts)
+        return grouped_block._replace(conversion_counts=(n_contained, 0))
+
+    def make_note(self, n_matched: int, n_repeats: int) -> Note:
+        """Return the note on how texts meet; or the warning that some contain an expected one."""
+        text = "Documents are texts: equal but for white space is the same."
+        contained = f" {format_count(n_matched, 'text')} retrieved contain an expected one, or are"
+        contained += f" contained in one{f', {n_repeats:,} of them too late' if n_repeats else ''}"
+        if self.is_contained:
+            return Note("texts", "info", f"Documents are texts:{contained}.", count=n_matched)
+        if not n_matched:
+            return Note("texts", "info", text)
+        text += f"{contained}, but are not equal: texts='contain' (--texts contain) takes them."
+        return Note("texts-contain", "warning", text, count=n_matched)
 
 
 def _find_span(text: str, pattern: re.Pattern[str]) -> tuple[bytes, int, int] | None:

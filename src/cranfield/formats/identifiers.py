@@ -92,6 +92,16 @@ def normalize_id(text: str) -> str:
     return _normalize_lines(" ".join(text.split()))
 
 
+def normalize_text(text: Any) -> Any:
+    r"""Return a text in one form of Unicode, with single blanks; any other value unchanged.
+
+    >>> normalize_text(" Mu\u0308ller\n  met Bo.\n")
+    'Müller met Bo.'
+    """
+    is_text = type(text) is str  # and no number as it was written
+    return " ".join(unicodedata.normalize("NFC", text).split()) if is_text else text
+
+
 def normalize_ids(ids: Sequence[str]) -> list[str]:
     """Return ids as `normalize_id` does; all at once, if they are plain ASCII."""
     text = "\n".join(ids)

@@ -22,8 +22,8 @@ from cranfield.formats.arrow_lists import flatten_lists
 from cranfield.formats.batches import ID_TYPE, NUMBER_TYPE, read_ids, read_numbers, refuse_bytes
 from cranfield.formats.block import Block, Cells, DistanceRows, Errors, FaultLog, Load, Role, Rows
 from cranfield.formats.columns import COLUMNS, FRACTIONS, ColumnsLike, Side, select_extra_roles
-from cranfield.formats.header import is_name_if_lists, may_split
-from cranfield.formats.identifiers import are_ids, encode_id, is_whole_decimal
+from cranfield.formats.header import are_texts, is_name_if_lists, may_split
+from cranfield.formats.identifiers import are_ids, encode_id, is_whole_decimal, normalize_text
 from cranfield.formats.json_text import NumberText
 from cranfield.formats.systems import refuse_mixture
 from cranfield.formats.values import NUMBER, is_list_cell, is_number, to_numbers
@@ -87,10 +87,12 @@ class ListRows(Rows):
         self.read_side = rows.read_side  # type: ignore[method-assign] # of the same table
         self.column_names = rows.column_names
         self.name_of_role = self.list_columns = rows.list_columns
+        doc_name, names = rows.list_columns["doc"], rows.column_names
+        self.holds_texts = are_texts(doc_name, names, user_columns)
         self._split_columns = frozenset(  # the columns that may hold texts such as a;b
             name
             for name in rows.list_columns.values()
-            if may_split(name, rows.column_names, user_columns)
+            if may_split(name, names, user_columns) and not (self.holds_texts and name == doc_name)
         )
         self.extra_roles = select_extra_roles(rows.list_columns)
         self.is_ranking = side is Side.RUN and not self.extra_roles & {"score", "distance", "rank"}
@@ -99,11 +101,9 @@ class ListRows(Rows):
         self.sources, self.is_text, self.n_rows = rows.sources, rows.is_text, rows.n_rows
         self.name: str = getattr(rows, "name", "") or rows.source.name  # type: ignore[attr-defined]
         # Whether the documents' column is a list by its name, as stated, or as a field of objects.
-        name = rows.list_columns["doc"]
-        is_field = name.rpartition(".")[0] in rows.column_names
-        self._is_known_list = (
-            name in self._split_columns or is_name_if_lists(name, side) or is_field
-        )
+        is_field = doc_name.rpartition(".")[0] in names
+        is_known_name = doc_name in self._split_columns or is_name_if_lists(doc_name, side)
+        self._is_known_list = is_known_name or is_field or self.holds_texts
 
     def blocks(self, roles: Iterable[Role], errors: Errors) -> Iterator[Load]:
         """Yield functions that load blocks, each of whole rows of the table; then set `notes`."""
@@ -148,7 +148,7 @@ class ListRows(Rows):
         self, cells: Cells, roles: Sequence[Role], queries_above: Set[bytes]
     ) -> "_SplitRows | None":
         """Return the split rows, column by column; None if they must be read one by one."""
-        query_ids = None if cells.faults else _to_ids(cells.columns["query"])
+        query_ids = None if cells.faults or self.holds_texts else _to_ids(cells.columns["query"])
         doc_lists = self._flatten_column(cells, "doc")
         docs = None if doc_lists is None else _to_ids(doc_lists[0])
         if query_ids is None or doc_lists is None or docs is None:
@@ -254,6 +254,7 @@ class ListRows(Rows):
                 "the mean is over fewer queries.",
                 kind="id",
             )
+        elements = [*map(normalize_text, elements or ())] if self.holds_texts else elements
         docs = [_parse_id(doc_id, name) for doc_id in elements or ()]
         numbers = {role: self._read_numbers(role, cell_of_role[role], docs) for role in roles}
         return query, docs, numbers

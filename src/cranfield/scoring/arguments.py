@@ -5,7 +5,7 @@ import inspect
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from cranfield.data.run_names import make_several_runs
 from cranfield.errors import InputError, MeasureError, OptionError
 from cranfield.formats import read_id_lists
 from cranfield.formats.block import Duplicates, Errors
-from cranfield.formats.columns import ColumnsOfBoth, Side
+from cranfield.formats.columns import ColumnsOfBoth, ContainedTexts, Side
 from cranfield.formats.frames import is_table
 from cranfield.formats.objects import as_lists_of_ids, is_sequence
 from cranfield.formats.shapes import hold_labels_and_scores, match_sparse, note_unstored_zeros
@@ -39,7 +39,24 @@ def _check_columns_option(value: Any) -> ColumnsOfBoth:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reading(Options):
+class TextOptions(Options):
+    """How the texts of a table are compared that holds texts in the place of ids."""
+
+    columns: Any
+    texts: Literal["same", "contain"] = option(
+        "same",
+        "In a table of texts (`retrieved_contexts`, `reference_contexts`), two are one document if "
+        "they are the same but for white space; or one contains the other.",
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.texts == "contain":
+            vars(self)["columns"] = ContainedTexts(self.columns or {})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading(TextOptions):
     """How data are read that are not yet a Qrels or a Run."""
 
     columns: ColumnsOfBoth | None = option(
@@ -145,7 +162,7 @@ def open_arguments(
 
 def check_columns(columns: ColumnsOfBoth | None, *data: Any) -> None:
     """Raise OptionError if columns are stated and all data are already read."""
-    if columns is not None and all(map(_are_read, data)):
+    if columns and all(map(_are_read, data)):
         raise OptionError("columns applies only to tables and files not read yet: leave it out")
 
 

@@ -130,7 +130,7 @@ def evaluate(
     refuse_unknown_options(evaluate, judging, _more)
     check_errors(errors)
     refuse_mapping(measures)
-    columns = Reading.of(judging).columns if "columns" in judging else None
+    columns = Reading.of(judging).columns if {"columns", "texts"} & judging.keys() else None
     judging_options = Judging.of(judging)
     families = [family.of(judging) for family in FAMILIES]
     with limit_threads(Threads.of(judging).threads):

@@ -14,20 +14,22 @@ from cranfield.data.run_names import make_unique_namer
 from cranfield.errors import InputError
 from cranfield.formats import read_both_sides
 from cranfield.formats.block import Duplicates, Errors, Rows
-from cranfield.formats.columns import ColumnsOfBoth
+from cranfield.formats.columns import ColumnsOfBoth, ContainedTexts
 from cranfield.formats.frames import is_stream, is_table
 from cranfield.formats.object_rows import is_row
 from cranfield.formats.objects import refuse_columns
 from cranfield.formats.source import Source
+from cranfield.formats.stated_columns import TEXTS_ERROR
 from cranfield.notes import Note
 
 
 class TwoSidedTable(NamedTuple):
-    """A table's rows as judgments, and as a run; its name if it has one."""
+    """A table's rows as judgments, and as a run, by these columns; its name if it has one."""
 
     name: str | None
     qrels_rows: Rows
     run_rows: Rows
+    columns: ColumnsOfBoth | None
 
     def open_qrels(self, errors: Errors, duplicates: Duplicates) -> QrelsReader:
         """Return a reader of the judgments, with notes on the table."""
@@ -38,6 +40,13 @@ class TwoSidedTable(NamedTuple):
         """Return the run, under a name that no other run has."""
         run = Run(self.run_rows, self.name, errors=errors)
         run.name = make_unique_name(run.name)
+        is_contained = isinstance(self.columns, ContainedTexts)
+        if self.run_rows.holds_texts and "start" not in self.qrels_rows.extra_roles:
+            from cranfield.data.spans import Texts
+
+            run.conversion = Texts.of_rows(self.qrels_rows, is_contained)
+        elif is_contained:
+            raise TEXTS_ERROR
         return run
 
 
@@ -105,7 +114,7 @@ def _read_tables(
 ) -> list[TwoSidedTable]:
     """Return both sides of each (name, table)."""
     return [
-        TwoSidedTable(name, *_read_both_sides(table, columns, errors))
+        TwoSidedTable(name, *_read_both_sides(table, columns, errors), columns)
         for name, table in named_tables
     ]
 
