@@ -27,7 +27,7 @@ from cranfield.formats.stated_columns import select_columns
 from cranfield.lazy import cached_property
 from cranfield.measures import find_measure, parse_all
 from cranfield.options import Options, level_check, list_options, option
-from cranfield.scoring.arguments import TextOptions, Threads
+from cranfield.scoring.arguments import Reading, Threads
 from cranfield.scoring.sides import find_two_sided_tables, hold_both_sides, is_read_once
 
 
@@ -62,7 +62,7 @@ def _name_columns_option(option: str) -> Iterator[None]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DataOptions(TextOptions):
+class DataOptions(Reading):
     """What the files are, as far as options say."""
 
     qrels_format: Any = option(

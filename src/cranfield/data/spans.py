@@ -2,7 +2,7 @@
 
 A judged span is a document to all measures, called "d1[100:250]". A retrieved span becomes the
 judged span that it meets, unless a span above has; so judgments stay the same for any chunks.
-Texts are matched in the same way with judged texts.
+Texts meet judged texts in the same way.
 """
 
 import re
@@ -17,8 +17,10 @@ from cranfield.arrays.ids import Ids, decode, encode
 from cranfield.arrays.ranked import Ints
 from cranfield.data.judging import Judging
 from cranfield.data.order import GroupedBlock, group_rows, leave_out_rows, rank_documents
-from cranfield.errors import OptionError
+from cranfield.errors import InputError, OptionError
 from cranfield.formats.block import Block, Errors, Role, Rows
+from cranfield.formats.columns import ColumnsOfBoth, ContainedTexts
+from cranfield.formats.stated_columns import TEXTS_HINT
 from cranfield.notes import Note
 from cranfield.render.numbers import format_count
 
@@ -39,8 +41,6 @@ class JudgedSpan(NamedTuple):
 
 #: {query: {document: its judged spans}}
 JudgedSpans = Mapping[bytes, Mapping[bytes, Sequence[JudgedSpan]]]
-# Takes a query and a row, returns the names of the judged spans that the row meets, best first.
-FindMet = Callable[[bytes, int], Sequence[bytes]]
 
 _REPEAT_SUFFIX = b" (again)"  # in the name of a span whose judged spans were all met above
 
@@ -184,8 +184,8 @@ class Spans:
             dropped_counts=grouped_block.dropped_counts,
         )
 
-    def _make_finder(self, block: Block) -> "FindMet | None":
-        """Return a function that lists the judged spans that a row meets; None without judged ones.
+    def _make_finder(self, block: Block) -> Callable[[bytes, int], list[bytes]] | None:
+        """Return a function that lists the judged spans that a row of a query meets, or None.
 
         The highest grade comes first, then the largest share, then the first span.
         """
@@ -195,17 +195,13 @@ class Spans:
         starts, ends = block.columns["start"].tolist(), block.columns["end"].tolist()
 
         def list_met(query: bytes, row: int) -> list[bytes]:
-            spans = judged_spans.get(query, {}).get(docs[row], ())
-            fraction_of_span = {
-                span: fraction
-                for span in spans
-                if (fraction := span.shared_fraction(starts[row], ends[row])) > 0
-                and fraction >= self.overlap
-            }
-            best_first = sorted(
-                fraction_of_span, key=lambda span: (-span.grade, -fraction_of_span[span], span[1:])
+            start, end, spans = starts[row], ends[row], judged_spans.get(query, {})
+            met_spans = (
+                (-span.grade, -fraction, span[1:], span.name)
+                for span in spans.get(docs[row], ())
+                if (fraction := span.shared_fraction(start, end)) > 0 and fraction >= self.overlap
             )
-            return [span.name for span in best_first]
+            return [name for *_, name in sorted(met_spans)]
 
         return list_met
 
@@ -221,59 +217,51 @@ class Spans:
 
 @dataclass(frozen=True)
 class Texts(Spans):
-    """The judged texts of each query: equal texts meet, or one that contains the other does, too.
-
-    In the order of the judged texts, a retrieved text meets the first.
-    """
+    """The judged texts of each query, and whether texts meet that contain one another."""
 
     description: ClassVar = "texts"
     needed_roles: ClassVar = ()
     judged_texts: Mapping[bytes, Sequence[bytes]] = field(default_factory=dict)
-    is_contained: bool = False
+    are_contained: bool = False
 
     @classmethod
-    def of_rows(cls, qrels_rows: Rows, is_contained: bool) -> "Texts":
-        """Return the judged texts of a table, for its run."""
+    def of_rows(cls, qrels_rows: Rows, run_rows: Rows, columns: ColumnsOfBoth | None) -> "Texts":
+        """Return the judged texts of a table; InputError unless both sides hold texts."""
+        if not (qrels_rows.holds_texts and run_rows.holds_texts):
+            names = [rows.name_of_role["doc"] for rows in (qrels_rows, run_rows)]
+            raise InputError(
+                "columns {!r:.60} and {!r:.60}: not both hold texts".format(*names), hint=TEXTS_HINT
+            )
         judged_texts: dict[bytes, list[bytes]] = {}
         for load in qrels_rows.blocks((), "skip"):
             block = load()
             for query, text in zip(block.query.to_list(), block.doc.to_list(), strict=True):
                 judged_texts.setdefault(query, []).append(text)
-        return cls(judged_texts=judged_texts, is_contained=is_contained)
+        return cls(judged_texts=judged_texts, are_contained=isinstance(columns, ContainedTexts))
 
-    def _make_finder(self, block: Block) -> "FindMet":
-        """Return a function that lists the judged texts that contain a row's text, or are in it."""
-        docs, texts_of_query = block.doc.to_list(), self.judged_texts
+    def _make_finder(self, block: Block) -> Callable[[bytes, int], list[bytes]]:
+        """Return the same for judged texts, in their order; itself for a row that would meet one."""
+        docs = block.doc.to_list()
 
         def list_met(query: bytes, row: int) -> list[bytes]:
-            texts = texts_of_query.get(query, ())
-            return [text for text in texts if text in docs[row] or docs[row] in text]
+            doc, judged_texts = docs[row], self.judged_texts.get(query, ())
+            met_texts = [text for text in judged_texts if text in doc or doc in text]
+            if self.are_contained:
+                return met_texts
+            return [doc] if met_texts and doc not in met_texts else []
 
         return list_met
 
-    def convert(
-        self, grouped_block: GroupedBlock, errors: Errors, judging: Judging
-    ) -> GroupedBlock:
-        """Return a run's block as of spans; where equal texts meet, with a count of the others."""
-        if self.is_contained:
-            return super().convert(grouped_block, errors, judging)
-        block, list_met = grouped_block.block, self._make_finder(grouped_block.block)
-        rows = enumerate(zip(block.query.to_list(), block.doc.to_list(), strict=True))
-        met_texts = ((doc, list_met(query, row)) for row, (query, doc) in rows)
-        n_contained = sum(bool(texts) and doc not in texts for doc, texts in met_texts)
-        return grouped_block._replace(conversion_counts=(n_contained, 0))
-
     def make_note(self, n_matched: int, n_repeats: int) -> Note:
-        """Return the note on how texts meet; or the warning that some contain an expected one."""
-        text = "Documents are texts: equal but for white space is the same."
-        contained = f" {format_count(n_matched, 'text')} retrieved contain an expected one, or are"
-        contained += f" contained in one{f', {n_repeats:,} of them too late' if n_repeats else ''}"
-        if self.is_contained:
-            return Note("texts", "info", f"Documents are texts:{contained}.", count=n_matched)
-        if not n_matched:
-            return Note("texts", "info", text)
-        text += f"{contained}, but are not equal: texts='contain' (--texts contain) takes them."
-        return Note("texts-contain", "warning", text, count=n_matched)
+        """Return the note on equal texts, or on those that contain a judged one, or would."""
+        text = f"{n_matched:,} texts retrieved contain an expected one, or are within one"
+        if self.are_contained:
+            text += f", {n_repeats:,} of them one that texts above had met" * (n_repeats > 0)
+            return Note("texts", "info", f"{text}.", count=n_matched)
+        if n_matched:
+            text += ", and are not equal: texts='contain' (--texts contain) counts these"
+            return Note("texts-contain", "warning", text, count=n_matched)
+        return Note("texts", "info", "Documents are texts: equal but for white space is the same.")
 
 
 def _find_span(text: str, pattern: re.Pattern[str]) -> tuple[bytes, int, int] | None:

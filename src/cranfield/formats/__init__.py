@@ -154,8 +154,8 @@ def read_both_sides(
     `data` is as for `read_rows`; a pipe is read only once. Raises InputError, which names the
     columns if it has any, if the table does not hold both sides.
     """
-    plain_columns = {**columns} if columns else None
-    columns_of_side = {side: select_side_columns(plain_columns, side) for side in _BOTH_SIDES}
+    columns = {**columns} if columns else None
+    columns_of_side = {side: select_side_columns(columns, side) for side in _BOTH_SIDES}
     if is_stream(data):
         data = arrow_table(data, "the table")
     rows_of_side: dict[Side, Rows] = {}
@@ -183,10 +183,7 @@ def read_both_sides(
     if len(rows_of_side) == len(_BOTH_SIDES) and _have_own_columns(
         rows_of_side[Side.QRELS].name_of_role, rows_of_side[Side.RUN].name_of_role
     ):
-        qrels_rows, run_rows = (rows_of_side[side] for side in _BOTH_SIDES)
-        if qrels_rows.holds_texts != run_rows.holds_texts:
-            raise _mixed_texts_error(qrels_rows, run_rows)
-        return qrels_rows, run_rows
+        return rows_of_side[Side.QRELS], rows_of_side[Side.RUN]
     if not rows_of_side:
         raise error_of_side[Side.QRELS].replace(hint=_BOTH_SIDES_HINT)
     rows = next(iter(rows_of_side.values()))
@@ -199,17 +196,6 @@ def read_both_sides(
             problem = f"lacks {word} beside the {side.name_in_errors.removeprefix('the ')}"
     raise InputError(
         f"{problem}; {describe_names(rows.column_names)}", source=source, hint=_BOTH_SIDES_HINT
-    )
-
-
-def _mixed_texts_error(qrels_rows: Rows, run_rows: Rows) -> InputError:
-    """Return the error that one side of a table has texts, and the other ids."""
-    qrels_name, run_name = (rows.name_of_role["doc"] for rows in (qrels_rows, run_rows))
-    names = (run_name, qrels_name) if run_rows.holds_texts else (qrels_name, run_name)
-    return InputError(
-        "column {!r:.60} holds texts, and {!r:.60} ids".format(*names),
-        source=describe_sources(run_rows.sources) or "the table",
-        hint=f"Of texts: --columns reference_contexts={qrels_name},retrieved_contexts={run_name}",
     )
 
 

@@ -50,7 +50,7 @@ class Column:
     `names` are its names in various tools: the first name that a table has is used. `list_names`
     are names that only a run, or only judgments, give to a column whose cells may hold several
     documents: so one table can have both; `name_if_lists` means this column only where cells hold
-    lists, and `text_names` are names of lists of texts, where one table has both sides so.
+    lists; `text_names`, lists of texts, only where a table has both sides so.
     `is_required`: a table has to have it (grades apart, see `header.may_lack_grades`).
     `plural` is the name of its values in errors, if the files of one table must either all have the
     column or all lack it. `partner` is the role of the column that it needs. `stated_name` is its
@@ -173,7 +173,7 @@ COLUMNS: Mapping[Role, Column] = {
             Side.EXCLUDED: _EXCLUDED_NAMES,
         },
         name_if_lists={Side.QRELS: "label", Side.RUN: "prediction"},  # of Spark's RankingEvaluator
-        text_names={  # of ragas
+        text_names={
             Side.QRELS: ["reference_contexts"],
             Side.RUN: ["retrieved_contexts", "contexts"],
         },
@@ -268,7 +268,7 @@ class SideColumns(dict[str, "str | int | None"]):
 
 
 class ContainedTexts(dict[str, Any]):
-    """The columns stated for a table of texts that meet where one contains the other."""
+    """The columns stated for a table of texts that are the same where one contains the other."""
 
 
 # The columns of judgments and run as the user states them: one mapping, or {"qrels": {...}, ...}.

@@ -93,11 +93,7 @@ def normalize_id(text: str) -> str:
 
 
 def normalize_text(text: Any) -> Any:
-    r"""Return a text in one form of Unicode, with single blanks; any other value unchanged.
-
-    >>> normalize_text(" Mu\u0308ller\n  met Bo.\n")
-    'Müller met Bo.'
-    """
+    """Return a text in one form of Unicode, with single blanks; any other value unchanged."""
     is_text = type(text) is str  # and no number as it was written
     return " ".join(unicodedata.normalize("NFC", text).split()) if is_text else text
 

@@ -22,7 +22,7 @@ from cranfield.formats.arrow_lists import flatten_lists
 from cranfield.formats.batches import ID_TYPE, NUMBER_TYPE, read_ids, read_numbers, refuse_bytes
 from cranfield.formats.block import Block, Cells, DistanceRows, Errors, FaultLog, Load, Role, Rows
 from cranfield.formats.columns import COLUMNS, FRACTIONS, ColumnsLike, Side, select_extra_roles
-from cranfield.formats.header import are_texts, is_name_if_lists, may_split
+from cranfield.formats.header import TEXT_LISTS, is_name_if_lists, list_aliases
 from cranfield.formats.identifiers import are_ids, encode_id, is_whole_decimal, normalize_text
 from cranfield.formats.json_text import NumberText
 from cranfield.formats.systems import refuse_mixture
@@ -53,7 +53,7 @@ def holds_lists(rows: Rows, user_columns: ColumnsLike | None) -> bool:
     Texts in a column of single ids are ids unless all of them are lists, `['d1']`: rows are read
     until a text is not a list, or a cell is a list and no text; other cells do not count.
     """
-    if may_split(rows.list_columns["doc"], rows.column_names, user_columns):
+    if list_aliases(rows.list_columns["doc"], rows.column_names, user_columns):
         return True
     for cells in rows.cells():
         column = cells.columns["doc"]
@@ -87,12 +87,10 @@ class ListRows(Rows):
         self.read_side = rows.read_side  # type: ignore[method-assign] # of the same table
         self.column_names = rows.column_names
         self.name_of_role = self.list_columns = rows.list_columns
-        doc_name, names = rows.list_columns["doc"], rows.column_names
-        self.holds_texts = are_texts(doc_name, names, user_columns)
         self._split_columns = frozenset(  # the columns that may hold texts such as a;b
             name
             for name in rows.list_columns.values()
-            if may_split(name, names, user_columns) and not (self.holds_texts and name == doc_name)
+            if list_aliases(name, rows.column_names, user_columns)
         )
         self.extra_roles = select_extra_roles(rows.list_columns)
         self.is_ranking = side is Side.RUN and not self.extra_roles & {"score", "distance", "rank"}
@@ -101,9 +99,13 @@ class ListRows(Rows):
         self.sources, self.is_text, self.n_rows = rows.sources, rows.is_text, rows.n_rows
         self.name: str = getattr(rows, "name", "") or rows.source.name  # type: ignore[attr-defined]
         # Whether the documents' column is a list by its name, as stated, or as a field of objects.
-        is_field = doc_name.rpartition(".")[0] in names
-        is_known_name = doc_name in self._split_columns or is_name_if_lists(doc_name, side)
-        self._is_known_list = is_known_name or is_field or self.holds_texts
+        name = rows.list_columns["doc"]
+        is_field = name.rpartition(".")[0] in rows.column_names
+        aliases = list_aliases(name, rows.column_names, user_columns)
+        self.holds_texts = not TEXT_LISTS.isdisjoint(aliases[-1:])
+        self._is_known_list = (
+            name in self._split_columns or is_name_if_lists(name, side) or is_field
+        )
 
     def blocks(self, roles: Iterable[Role], errors: Errors) -> Iterator[Load]:
         """Yield functions that load blocks, each of whole rows of the table; then set `notes`."""
@@ -298,7 +300,7 @@ class ListRows(Rows):
             return None
         if is_list_cell(text):
             return _parse_list(text, name)
-        if name not in self._split_columns:
+        if name not in self._split_columns or self.holds_texts:
             return [cell]
         if "," in text and ";" not in text:
             raise InputError(

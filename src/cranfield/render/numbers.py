@@ -109,16 +109,6 @@ def numeric_order(ids: Sequence[str]) -> Sequence[int]:
     return sorted(range(len(ids)), key=lambda i: (len(digits[i]), digits[i], ids[i]))
 
 
-def are_places(ids: Sequence[str]) -> bool:
-    """Tell whether ids, in the order of their bytes, are all the numbers from 0 or 1 on.
-
-    >>> are_places(["1", "10", *"23456789"]), are_places(["1", "3"])
-    (True, False)
-    """
-    first = ids[0] if len(ids) else ""
-    return first in ("0", "1") and {*ids} == {str(int(first) + i) for i in range(len(ids))}
-
-
 def format_query_count(n: int, n_clusters: int | None = None) -> str:
     """Return a number of queries in words, and how many clusters they are in, if in any.
 

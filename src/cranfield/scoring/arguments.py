@@ -39,24 +39,7 @@ def _check_columns_option(value: Any) -> ColumnsOfBoth:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TextOptions(Options):
-    """How the texts of a table are compared that holds texts in the place of ids."""
-
-    columns: Any
-    texts: Literal["same", "contain"] = option(
-        "same",
-        "In a table of texts (`retrieved_contexts`, `reference_contexts`), two are one document if "
-        "they are the same but for white space; or one contains the other.",
-    )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.texts == "contain":
-            vars(self)["columns"] = ContainedTexts(self.columns or {})
-
-
-@dataclass(frozen=True, kw_only=True)
-class Reading(TextOptions):
+class Reading(Options):
     """How data are read that are not yet a Qrels or a Run."""
 
     columns: ColumnsOfBoth | None = option(
@@ -67,6 +50,16 @@ class Reading(TextOptions):
         'table that holds both has "expected_ids" and "retrieved_ids".',
         _check_columns_option,
     )
+    texts: Literal["same", "contain"] = option(
+        "same",
+        "In a table of texts (`retrieved_contexts`, `reference_contexts`), two are one document if "
+        "they are the same but for white space; or if one contains the other.",
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.texts == "contain":
+            vars(self)["columns"] = ContainedTexts(self.columns or {})
 
 
 @dataclass(frozen=True, kw_only=True)

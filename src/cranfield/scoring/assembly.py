@@ -11,7 +11,7 @@ from cranfield.data.meeting import JudgedRun
 from cranfield.data.qrels import Qrels
 from cranfield.measures import Measure
 from cranfield.notes import Note
-from cranfield.render.numbers import are_places, format_shortest
+from cranfield.render.numbers import format_shortest
 from cranfield.scoring.ends import NO_ENDS, Ends
 from cranfield.scoring.measure_notes import compare_lengths, find_common_length, list_run_notes
 from cranfield.scoring.scores import Scores, Systems
@@ -32,8 +32,6 @@ class Assembly:
         slices: "LabelRows | None" = None,
     ) -> None:
         self._measures, self._slices = measures, slices
-        is_sparse = qrels.description.startswith("sparse matrix")  # rows may be empty
-        self._names_places = is_sparse or are_places(qrels.query_ids)
         self._lengths: dict[str, int] = {}
         self._option_notes = option_notes(judging)
         self._ideal_ranking_notes = ideal_ranking_notes(measures, qrels)
@@ -64,8 +62,6 @@ class Assembly:
         measures = self._measures
         self._lengths[name] = find_common_length(matched_run)
         scores = Scores(name, measures, query_ids, values, counts, recipe, tuple(notes), ends)
-        if self._names_places:
-            scores = replace(scores, names_places=True)
         return scores if self._slices is None else _add_slices(scores, matched_run, self._slices)
 
     def build_systems(self, all_scores: Iterable[Scores]) -> Systems:

@@ -220,7 +220,6 @@ class Scores(_ScoresTable):
     # To how many decimals the value of each column over all queries is rounded; None, (): not.
     decimals: tuple[int | None, ...] = ()
     renamed: Mapping[str, str] = field(default_factory=dict)  # measures as asked -> as computed
-    names_places: bool = False  # whether queries have their places as names, and are listed so
 
     @property
     def _runs(self) -> "Sequence[Scores]":
@@ -338,8 +337,9 @@ class Scores(_ScoresTable):
         return {query: dict(zip(self.columns, row, strict=True)) for query, *row in rows}
 
     def _put_in_order(self, rows: Iterable[Any]) -> Iterable[Any]:
-        """Return a row for each query in the order in which queries are listed."""
-        if not self.names_places:
+        """Return a row for each query; queries that are named by place as one counts: 1, 2, 10."""
+        most_digits = len(str(3 * len(self.query_ids) // 2))  # of places, though some are left out
+        if max(map(len, self.query_ids), default=0) > most_digits:
             return rows
         return map([*rows].__getitem__, numeric_order(self.query_ids))
 

@@ -19,7 +19,6 @@ from cranfield.formats.frames import is_stream, is_table
 from cranfield.formats.object_rows import is_row
 from cranfield.formats.objects import refuse_columns
 from cranfield.formats.source import Source
-from cranfield.formats.stated_columns import TEXTS_ERROR
 from cranfield.notes import Note
 
 
@@ -40,13 +39,11 @@ class TwoSidedTable(NamedTuple):
         """Return the run, under a name that no other run has."""
         run = Run(self.run_rows, self.name, errors=errors)
         run.name = make_unique_name(run.name)
-        is_contained = isinstance(self.columns, ContainedTexts)
-        if self.run_rows.holds_texts and "start" not in self.qrels_rows.extra_roles:
+        sides = self.qrels_rows, self.run_rows
+        if isinstance(self.columns, ContainedTexts) or any(rows.holds_texts for rows in sides):
             from cranfield.data.spans import Texts
 
-            run.conversion = Texts.of_rows(self.qrels_rows, is_contained)
-        elif is_contained:
-            raise TEXTS_ERROR
+            run.conversion = Texts.of_rows(*sides, self.columns)
         return run
 
 
