@@ -185,10 +185,7 @@ class Spans:
         )
 
     def _make_finder(self, block: Block) -> Callable[[bytes, int], list[bytes]] | None:
-        """Return a function that lists the judged spans that a row of a query meets, or None.
-
-        The highest grade comes first, then the largest share, then the first span.
-        """
+        """Return a function that lists what a query's row meets: the highest grade, share first."""
         if self.judged_spans is None:
             return None
         judged_spans, docs = self.judged_spans, block.columns["of"].to_list()
@@ -228,10 +225,8 @@ class Texts(Spans):
     def of_rows(cls, qrels_rows: Rows, run_rows: Rows, columns: ColumnsOfBoth | None) -> "Texts":
         """Return the judged texts of a table; InputError unless both sides hold texts."""
         if not (qrels_rows.holds_texts and run_rows.holds_texts):
-            names = [rows.name_of_role["doc"] for rows in (qrels_rows, run_rows)]
-            raise InputError(
-                "columns {!r:.60} and {!r:.60}: not both hold texts".format(*names), hint=TEXTS_HINT
-            )
+            names = ", ".join(rows.name_of_role["doc"] for rows in (qrels_rows, run_rows))
+            raise InputError(f"not both columns hold texts: {names:.120}", hint=TEXTS_HINT)
         judged_texts: dict[bytes, list[bytes]] = {}
         for load in qrels_rows.blocks((), "skip"):
             block = load()
@@ -240,7 +235,7 @@ class Texts(Spans):
         return cls(judged_texts=judged_texts, are_contained=isinstance(columns, ContainedTexts))
 
     def _make_finder(self, block: Block) -> Callable[[bytes, int], list[bytes]]:
-        """Return the same for judged texts, in their order; itself for a row that would meet one."""
+        """Return the same for judged texts, in their order; a row that would meet one, itself."""
         docs = block.doc.to_list()
 
         def list_met(query: bytes, row: int) -> list[bytes]:
@@ -254,13 +249,14 @@ class Texts(Spans):
 
     def make_note(self, n_matched: int, n_repeats: int) -> Note:
         """Return the note on equal texts, or on those that contain a judged one, or would."""
-        text = f"{n_matched:,} texts retrieved contain an expected one, or are within one"
+        texts, way = format_count(n_matched, "retrieved text"), "by containing it or within it"
         if self.are_contained:
-            text += f", {n_repeats:,} of them one that texts above had met" * (n_repeats > 0)
-            return Note("texts", "info", f"{text}.", count=n_matched)
+            too_late = f"; {n_repeats:,} of them one that texts above had met" * (n_repeats > 0)
+            text = f"{texts} met an expected one, {way}{too_late}."
+            return Note("texts", "info", text, count=n_matched)
         if n_matched:
-            text += ", and are not equal: texts='contain' (--texts contain) counts these"
-            return Note("texts-contain", "warning", text, count=n_matched)
+            text = f"{texts} would meet an expected one, {way}: texts='contain' (--texts contain)"
+            return Note("texts-contain", "warning", f"{text} counts these", count=n_matched)
         return Note("texts", "info", "Documents are texts: equal but for white space is the same.")
 
 

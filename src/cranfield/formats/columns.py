@@ -150,6 +150,7 @@ _EXCLUDED_NAMES = [
     "history",
     "train_ids",
 ]
+_TEXTS = {Side.QRELS: ["reference_contexts"], Side.RUN: ["retrieved_contexts", "contexts"]}
 _DISTANCE_NAMES = ["distance", "dist", "_distance"]
 _SCORE_LISTS = [
     "scores",
@@ -173,10 +174,7 @@ COLUMNS: Mapping[Role, Column] = {
             Side.EXCLUDED: _EXCLUDED_NAMES,
         },
         name_if_lists={Side.QRELS: "label", Side.RUN: "prediction"},  # of Spark's RankingEvaluator
-        text_names={
-            Side.QRELS: ["reference_contexts"],
-            Side.RUN: ["retrieved_contexts", "contexts"],
-        },
+        text_names=_TEXTS,
         is_required=True,
     ),
     "score": Column(_RUN, "number", _SCORE.split(), {Side.RUN: _SCORE_LISTS}, plural="scores"),

@@ -22,10 +22,7 @@ from cranfield.formats.columns import (
 from cranfield.options import is_whole_number
 
 _MOST_COLUMNS = 10_000  # the highest number that a column may have
-TEXTS_HINT = (
-    "Texts are documents where one table has reference_contexts and retrieved_contexts, or columns "
-    "stated so: --columns reference_contexts=...,retrieved_contexts=..."
-)
+TEXTS_HINT = "Texts need one table of both: --columns reference_contexts=...,retrieved_contexts=..."
 SIDES = {side.word: side for side in (Side.QRELS, Side.RUN)}
 
 
@@ -108,7 +105,7 @@ def select_columns(columns: ColumnsOfBoth | None, side: Side) -> ColumnsLike | N
     column that neither side has, and for a mixture of the two forms.
     """
     if isinstance(columns, ContainedTexts):
-        raise OptionError(f"texts='contain' is for one table that holds both sides. {TEXTS_HINT}")
+        raise OptionError(f"texts='contain' compares the texts of one table. {TEXTS_HINT}")
     if not columns:
         return None
     if any(isinstance(column, Mapping) for column in columns.values()):
