@@ -94,8 +94,7 @@ def normalize_id(text: str) -> str:
 
 def normalize_text(text: Any) -> Any:
     """Return a text in one form of Unicode, with single blanks; any other value unchanged."""
-    is_text = type(text) is str  # and no number as it was written
-    return " ".join(unicodedata.normalize("NFC", text).split()) if is_text else text
+    return " ".join(unicodedata.normalize("NFC", text).split()) if type(text) is str else text
 
 
 def normalize_ids(ids: Sequence[str]) -> list[str]:
