@@ -1,8 +1,8 @@
-"""Spans: matches retrieved spans of documents with judged spans, which are documents to measures.
+"""Spans: matches retrieved spans, or texts, with judged ones, which are documents to measures.
 
 A judged span is a document to all measures, called "d1[100:250]". A retrieved span becomes the
 judged span that it meets, unless a span above has; so judgments stay the same for any chunks.
-Texts meet judged texts in the same way.
+Texts meet judged texts in the same words.
 """
 
 import re
@@ -158,8 +158,8 @@ class Spans:
         Best rank first, a document becomes the first of the judged ones that it meets. Each is met
         only once: a document below keeps its own name, marked.
         """
-        block, list_met = grouped_block.block, self._make_finder(grouped_block.block)
-        if list_met is None:
+        block, list_matches = grouped_block.block, self._make_finder(grouped_block.block)
+        if list_matches is None:
             return grouped_block
         rank, names = rank_documents(grouped_block, judging).rank, block.doc.to_list()
         n_matched = n_repeats = 0
@@ -167,13 +167,13 @@ class Spans:
             begin, end = int(grouped_block.starts[group]), int(grouped_block.starts[group + 1])
             used_names: set[bytes] = set()
             for row in (begin + rank[begin:end].argsort()).tolist():
-                met_names = list_met(query, row)
-                n_matched += bool(met_names)
-                unused_names = [name for name in met_names if name not in used_names]
+                judged_names = list_matches(query, row)
+                n_matched += bool(judged_names)
+                unused_names = [name for name in judged_names if name not in used_names]
                 if unused_names:
                     names[row] = unused_names[0]
                     used_names.add(unused_names[0])
-                elif met_names:
+                elif judged_names:
                     names[row] += _REPEAT_SUFFIX
                     n_repeats += 1
         grouped_spans = group_rows(replace(block, doc=Ids.of(names)), judging)
@@ -191,16 +191,16 @@ class Spans:
         judged_spans, docs = self.judged_spans, block.columns["of"].to_list()
         starts, ends = block.columns["start"].tolist(), block.columns["end"].tolist()
 
-        def list_met(query: bytes, row: int) -> list[bytes]:
+        def list_matches(query: bytes, row: int) -> list[bytes]:
             start, end, spans = starts[row], ends[row], judged_spans.get(query, {})
-            met_spans = (
+            span_keys = (
                 (-span.grade, -fraction, span[1:], span.name)
                 for span in spans.get(docs[row], ())
                 if (fraction := span.shared_fraction(start, end)) > 0 and fraction >= self.overlap
             )
-            return [name for *_, name in sorted(met_spans)]
+            return [name for *_, name in sorted(span_keys)]
 
-        return list_met
+        return list_matches
 
     def make_note(self, n_matched: int, n_repeats: int) -> Note:
         """Return the note on the retrieved spans that met a judged span, and that came too late."""
@@ -238,26 +238,27 @@ class Texts(Spans):
         """Return the same for judged texts, in their order; a row that would meet one, itself."""
         docs = block.doc.to_list()
 
-        def list_met(query: bytes, row: int) -> list[bytes]:
+        def list_matches(query: bytes, row: int) -> list[bytes]:
             doc, judged_texts = docs[row], self.judged_texts.get(query, ())
-            met_texts = [text for text in judged_texts if text in doc or doc in text]
+            matches = [text for text in judged_texts if text in doc or doc in text]
             if self.are_contained:
-                return met_texts
-            return [doc] if met_texts and doc not in met_texts else []
+                return matches
+            return [doc] if matches and doc not in matches else []
 
-        return list_met
+        return list_matches
 
     def make_note(self, n_matched: int, n_repeats: int) -> Note:
-        """Return the note on equal texts, or on those that contain a judged one, or would."""
-        texts, way = format_count(n_matched, "retrieved text"), "by containing it or within it"
+        """Return the note on equal texts, or the counts of texts that contain a judged text."""
+        texts, words = format_count(n_matched, "retrieved text"), "by containing it or within it"
         if self.are_contained:
             too_late = f"; {n_repeats:,} of them one that texts above had met" * (n_repeats > 0)
-            text = f"{texts} met an expected one, {way}{too_late}."
+            text = f"{texts} met an expected one, {words}{too_late}."
             return Note("texts", "info", text, count=n_matched)
         if n_matched:
-            text = f"{texts} would meet an expected one, {way}: texts='contain' (--texts contain)"
+            text = f"{texts} would meet an expected one, {words}: texts='contain' (--texts contain)"
             return Note("texts-contain", "warning", f"{text} counts these", count=n_matched)
-        return Note("texts", "info", "Documents are texts: equal but for white space is the same.")
+        text = "Documents are texts: equal except for white space is the same."
+        return Note("texts", "info", text)
 
 
 def _find_span(text: str, pattern: re.Pattern[str]) -> tuple[bytes, int, int] | None:

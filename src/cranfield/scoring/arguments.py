@@ -53,7 +53,7 @@ class Reading(Options):
     texts: Literal["same", "contain"] = option(
         "same",
         "In a table of texts (`retrieved_contexts`, `reference_contexts`), two are one document if "
-        "they are the same but for white space; or if one contains the other.",
+        "they are the same except for white space, or if one contains the other.",
     )
 
     def __post_init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Texts in the place of ids, as ragas has them: equal but for white space, or by containment."""
+"""Texts in the place of ids, as ragas has them: equal except for white space, or by containment."""
 
 import json
 from pathlib import Path
@@ -16,20 +16,22 @@ from cranfield.formats.identifiers import normalize_text
 
 pytestmark = pytest.mark.filterwarnings("ignore::cranfield.CranfieldWarning")
 
-QUERY, RETRIEVED, EXPECTED = NAMES = ("user_input", "retrieved_contexts", "reference_contexts")
-SPACED = [
+QUERY, RUN_COLUMN, QRELS_COLUMN = NAMES = ("user_input", "retrieved_contexts", "reference_contexts")
+EQUAL_ROWS = [
     ("q1", [" Wax is old.\n", "Bees\n  dance."], ["Bees dance.", "Bees sing."]),
     ("q2", ["Bees sing.\t"], ["Bees sing."]),
 ]
-AROUND = [
+LONGER_ROWS = [
     ("q1", ["Once. Wax is old.", "Once. Bees dance."], ["Bees dance.", "Bees sing."]),
     ("q2", ["sing"], ["Bees sing."]),
 ]
 VALUES = {"q1": 1 / 2, "q2": 1 / 1}  # of RR
 
 
-def make_rows(rows: Any, names: tuple[str, ...] = NAMES, **more: Any) -> list[dict[str, Any]]:
-    return [{**dict(zip(names, row, strict=True)), **more} for row in rows]
+def make_rows(
+    rows: Any, names: tuple[str, ...] = NAMES, **extra_columns: Any
+) -> list[dict[str, Any]]:
+    return [{**dict(zip(names, row, strict=True)), **extra_columns} for row in rows]
 
 
 FORMS: dict[str, Any] = {
@@ -41,21 +43,21 @@ FORMS: dict[str, Any] = {
 
 @pytest.mark.parametrize("form", FORMS)
 def test_texts_are_the_same_but_for_white_space(form: str) -> None:
-    scores = evaluate(FORMS[form](SPACED), "RR")
+    scores = evaluate(FORMS[form](EQUAL_ROWS), "RR")
     assert scores.per_query("RR") == VALUES
     note = find_note(scores.notes, "texts")
-    assert note.text == "Documents are texts: equal but for white space is the same."
+    assert note.text == "Documents are texts: equal except for white space is the same."
     assert "list-cells" not in codes(scores)
 
 
 @pytest.mark.parametrize("suffix", ["json", "jsonl", "csv", "parquet"])
 def test_files_of_texts(suffix: str, tmp_path: Path) -> None:
-    path, rows = tmp_path / f"rag.{suffix}", make_rows(SPACED)
+    path, rows = tmp_path / f"rag.{suffix}", make_rows(EQUAL_ROWS)
     if suffix == "parquet":
         pl.DataFrame(rows).write_parquet(path)
     elif suffix == "csv":
         frame = pd.DataFrame(rows)
-        frame[[RETRIEVED, EXPECTED]] = frame[[RETRIEVED, EXPECTED]].map(json.dumps)
+        frame[[RUN_COLUMN, QRELS_COLUMN]] = frame[[RUN_COLUMN, QRELS_COLUMN]].map(json.dumps)
         frame.to_csv(path, index=False)
     else:
         lines = [json.dumps(row) for row in rows]
@@ -71,7 +73,7 @@ def test_text_is_normalized_in_one_form_of_unicode_and_case_counts() -> None:
 
 
 def test_texts_that_contain_one_another_are_asked_about() -> None:
-    scores = evaluate(make_rows(AROUND), "RR")
+    scores = evaluate(make_rows(LONGER_ROWS), "RR")
     assert scores["RR"] == 0
     note = find_note(scores.notes, "texts-contain")
     assert (note.severity, note.count) == ("warning", 2)
@@ -82,23 +84,23 @@ def test_texts_that_contain_one_another_are_asked_about() -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_contained_texts_meet_if_the_option_says_so(form: str) -> None:
-    scores = evaluate(FORMS[form](AROUND), "RR", texts="contain")
+    scores = evaluate(FORMS[form](LONGER_ROWS), "RR", texts="contain")
     assert scores.per_query("RR") == VALUES
     assert find_note(scores.notes, "texts").count == 2
     assert "texts-contain" not in codes(scores)
 
 
-def find_met(retrieved: list[str], expected: list[str]) -> list[int | None]:
+def find_matches(docs: list[str], expected: list[str]) -> list[int | None]:
     """Return the position of the expected text that each retrieved one meets, by a slow loop."""
-    met: list[int | None] = []
-    for text in retrieved:
+    matches: list[int | None] = []
+    for text in docs:
         position = None
         for i, expected_text in enumerate(expected):
             is_contained = expected_text in text or text in expected_text
-            if position is None and i not in met and is_contained:
+            if position is None and i not in matches and is_contained:
                 position = i
-        met.append(position)
-    return met
+        matches.append(position)
+    return matches
 
 
 MEETINGS = {
@@ -112,13 +114,13 @@ MEETINGS = {
 
 @pytest.mark.parametrize("case", MEETINGS)
 def test_a_text_meets_the_first_that_no_text_above_has_met(case: str) -> None:
-    retrieved, expected = MEETINGS[case]
-    met = find_met(retrieved, expected)
-    scores = evaluate(make_rows([("q", retrieved, expected)]), "NumRelRet P@1 P@2", texts="contain")
+    docs, expected = MEETINGS[case]
+    matches = find_matches(docs, expected)
+    scores = evaluate(make_rows([("q", docs, expected)]), "NumRelRet P@1 P@2", texts="contain")
     values = scores.to_dict()["q"]
-    assert values["NumRelRet"] == sum(position is not None for position in met)
+    assert values["NumRelRet"] == sum(position is not None for position in matches)
     for k in (1, 2):
-        assert values[f"P@{k}"] == sum(position is not None for position in met[:k]) / k
+        assert values[f"P@{k}"] == sum(position is not None for position in matches[:k]) / k
 
 
 def test_the_best_score_meets_first() -> None:
@@ -133,11 +135,11 @@ def test_texts_are_whole_where_they_hold_separators() -> None:
 
 
 def test_ids_come_before_texts() -> None:
-    rows = make_rows(SPACED, expected_ids=["d1"], retrieved_ids=["d2", "d1"])
+    rows = make_rows(EQUAL_ROWS, expected_ids=["d1"], retrieved_ids=["d2", "d1"])
     scores = evaluate(rows, "RR")
     assert scores["RR"] == 1 / 2
     assert "texts" not in codes(scores)
-    objects = make_rows(SPACED, expected=["d1"], results=[{"id": "d2"}, {"id": "d1"}])
+    objects = make_rows(EQUAL_ROWS, expected=["d1"], results=[{"id": "d2"}, {"id": "d1"}])
     assert evaluate(objects, "RR")["RR"] == 1 / 2
 
 
@@ -148,39 +150,39 @@ def test_names_of_texts_mean_nothing_where_one_side_has_them() -> None:
 
 
 OWN = ("question", "docs", "gold")
-STATED = {"retrieved_contexts": "docs", "reference_contexts": "gold"}
+OWN_COLUMNS = {"retrieved_contexts": "docs", "reference_contexts": "gold"}
 
 
 def test_own_names_are_stated() -> None:
-    rows = make_rows(SPACED, OWN)
-    assert evaluate(rows, "RR", columns=STATED).per_query("RR") == VALUES
-    contained = evaluate(make_rows(AROUND, OWN), "RR", columns=STATED, texts="contain")
-    assert contained.per_query("RR") == VALUES
-    half_own_rows = make_rows(SPACED, (QUERY, "docs", EXPECTED))
-    half_own = evaluate(half_own_rows, "RR", columns={"contexts": "docs"})
-    assert half_own.per_query("RR") == VALUES
+    rows = make_rows(EQUAL_ROWS, OWN)
+    assert evaluate(rows, "RR", columns=OWN_COLUMNS).per_query("RR") == VALUES
+    scores = evaluate(make_rows(LONGER_ROWS, OWN), "RR", columns=OWN_COLUMNS, texts="contain")
+    assert scores.per_query("RR") == VALUES
+    half_own_rows = make_rows(EQUAL_ROWS, (QUERY, "docs", QRELS_COLUMN))
+    half_own_scores = evaluate(half_own_rows, "RR", columns={"contexts": "docs"})
+    assert half_own_scores.per_query("RR") == VALUES
 
 
 def test_columns_stated_as_ids_are_ids() -> None:
-    columns = {"retrieved_ids": RETRIEVED, "expected_ids": EXPECTED}
+    columns = {"retrieved_ids": RUN_COLUMN, "expected_ids": QRELS_COLUMN}
     with pytest.raises(InputError, match="blanks"):
-        evaluate(make_rows(SPACED), "RR", columns=columns)
+        evaluate(make_rows(EQUAL_ROWS), "RR", columns=columns)
 
 
-REFUSED: dict[str, tuple[Any, ...]] = {
-    "one side has ids": (make_rows(SPACED, expected_ids=["d"]),),
+ONE_SIDED_TABLES: dict[str, tuple[Any, ...]] = {
+    "one side has ids": (make_rows(EQUAL_ROWS, expected_ids=["d"]),),
     "two tables": (
-        [{QUERY: "q", EXPECTED: ["a"]}],
-        [{QUERY: "q", RETRIEVED: ["a"]}],
+        [{QUERY: "q", QRELS_COLUMN: ["a"]}],
+        [{QUERY: "q", RUN_COLUMN: ["a"]}],
     ),
 }
 
 
-@pytest.mark.parametrize("case", REFUSED)
+@pytest.mark.parametrize("case", ONE_SIDED_TABLES)
 def test_texts_are_refused_but_in_one_table(case: str) -> None:
     for texts in ("same", "contain"):
         with pytest.raises((InputError, OptionError), match="reference_contexts=") as caught:
-            evaluate(*REFUSED[case], measures="RR", texts=texts)
+            evaluate(*ONE_SIDED_TABLES[case], measures="RR", texts=texts)
         assert "one table of both" in str(caught.value)
 
 
@@ -200,7 +202,7 @@ def test_ids_are_not_searched_for_one_another(case: str) -> None:
 def test_a_value_that_is_not_known_is_refused() -> None:
     options: Any = {"texts": "fuzzy"}
     with pytest.raises(OptionError, match="'same', 'contain'"):
-        evaluate(make_rows(SPACED), "RR", **options)
+        evaluate(make_rows(EQUAL_ROWS), "RR", **options)
 
 
 def test_faults_are_those_of_ids() -> None:
@@ -208,13 +210,13 @@ def test_faults_are_those_of_ids() -> None:
         evaluate(make_rows([("q", ["a b", "a\tb"], ["a"])]), "RR")
     with pytest.raises(InputError, match="empty or missing"):
         evaluate(make_rows([("q", ["a", " \n"], ["a"])]), "RR")
-    kept = evaluate(make_rows([("q", ["a b", "a\tb"], ["a b"])]), "SetP", duplicates="first")
-    assert kept["SetP"] == 1
+    scores = evaluate(make_rows([("q", ["a b", "a\tb"], ["a b"])]), "SetP", duplicates="first")
+    assert scores["SetP"] == 1
 
 
 def test_all_verbs_take_texts() -> None:
-    old = make_rows(AROUND)
-    new = [{**row, RETRIEVED: row[RETRIEVED][::-1]} for row in old]
+    old = make_rows(LONGER_ROWS)
+    new = [{**row, RUN_COLUMN: row[RUN_COLUMN][::-1]} for row in old]
     pair = compare({"old": old, "new": new}, "RR", texts="contain")["RR"]["new"]
     assert pair.difference == ((1 / 1 + 1 / 1) - (1 / 2 + 1 / 1)) / 2
     assert gate(old, at_least={"RR": 0.75}, texts="contain").passed
@@ -223,20 +225,22 @@ def test_all_verbs_take_texts() -> None:
 
 
 def test_check_asks_about_contained_texts_and_not_about_blanks() -> None:
-    findings = [finding.code for finding in check(make_rows(AROUND)).findings]
+    findings = [finding.code for finding in check(make_rows(LONGER_ROWS)).findings]
     assert "texts-contain" in findings
     assert "odd-ids" not in findings
-    contained = check(make_rows(AROUND), texts="contain")
-    assert "texts-contain" not in [finding.code for finding in contained.findings]
+    report = check(make_rows(LONGER_ROWS), texts="contain")
+    assert "texts-contain" not in [finding.code for finding in report.findings]
 
 
 def test_two_systems_of_texts() -> None:
-    systems = evaluate({"old": make_rows(AROUND), "new": make_rows(AROUND)}, "RR", texts="contain")
+    systems = evaluate(
+        {"old": make_rows(LONGER_ROWS), "new": make_rows(LONGER_ROWS)}, "RR", texts="contain"
+    )
     assert systems.means() == {"old": {"RR": 3 / 4}, "new": {"RR": 3 / 4}}
 
 
 def test_the_command_has_the_option(tmp_path: Path) -> None:
-    (tmp_path / "rag.json").write_text(json.dumps(make_rows(AROUND)))
+    (tmp_path / "rag.json").write_text(json.dumps(make_rows(LONGER_ROWS)))
     words = ["evaluate", "rag.json", "-m", "RR", "--format", "csv"]
     assert "rag,RR,all,0.75" in run_command(*words, "--texts", "contain", cwd=tmp_path).stdout
     plain = run_command(*words, cwd=tmp_path)
@@ -245,6 +249,6 @@ def test_the_command_has_the_option(tmp_path: Path) -> None:
 
 
 def test_saved_scores_say_that_documents_are_texts() -> None:
-    scores = evaluate(make_rows(SPACED), "RR")
+    scores = evaluate(make_rows(EQUAL_ROWS), "RR")
     assert scores.recipe["made_of"] == "texts"
     assert "texts" in sentence(scores.notes, "texts")

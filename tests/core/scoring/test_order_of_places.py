@@ -12,7 +12,7 @@ from helpers.commands import run_command
 from cranfield import Scores, evaluate, explain, grades
 
 N_QUERIES = 12
-COUNTED = [str(i) for i in range(1, N_QUERIES + 1)]
+ORDER = [str(i) for i in range(1, N_QUERIES + 1)]
 LABELS = np.array([[1 + i % 2, 0, 1] for i in range(N_QUERIES)])
 NUMBERS = np.array([[0.1 * (i % 3), 0.15, 0.05] for i in range(N_QUERIES)])
 TRUTHS = [[i] for i in range(N_QUERIES)]
@@ -28,10 +28,10 @@ FORMS: dict[str, tuple[Any, ...]] = {
 @pytest.mark.parametrize("form", FORMS)
 def test_queries_named_by_place_are_listed_as_one_counts(form: str) -> None:
     scores = evaluate(*FORMS[form], "RR AP")
-    assert [*scores.per_query("RR")] == COUNTED
-    assert [*scores.to_dict()] == COUNTED
+    assert [*scores.per_query("RR")] == ORDER
+    assert [*scores.to_dict()] == ORDER
     rows = scores.rows(per_query=True)
-    assert [row["query_id"] for row in rows if row["measure"] == "AP"] == [*COUNTED, "all"]
+    assert [row["query_id"] for row in rows if row["measure"] == "AP"] == [*ORDER, "all"]
     document = scores.to_json(per_query=True)
     assert document.index('"2"') < document.index('"10"')
 
@@ -40,12 +40,10 @@ def test_values_stay_with_their_queries_and_sums_keep_their_order() -> None:
     scores = evaluate(TRUTHS, LISTS, "RR")
     values = scores.per_query("RR")
     assert values == {str(i + 1): 1 / (1 + i % 2) for i in range(N_QUERIES)}
-    assert scores.query_ids == sorted(COUNTED)
+    assert scores.query_ids == sorted(ORDER)
     by_id = evaluate(dict(enumerate(TRUTHS, 1)), dict(enumerate(LISTS, 1)), "RR")
     assert isinstance(by_id, Scores)
-    assert (
-        scores["RR"] == by_id["RR"] == sum(values[query] for query in sorted(COUNTED)) / N_QUERIES
-    )
+    assert scores["RR"] == by_id["RR"] == sum(values[query] for query in sorted(ORDER)) / N_QUERIES
 
 
 def test_rows_of_a_sparse_matrix_are_counted_from_0_and_may_be_empty() -> None:
@@ -64,7 +62,7 @@ def test_other_ids_keep_the_order_of_their_bytes(ids: list[str]) -> None:
 def test_differences_are_listed_as_one_counts() -> None:
     truths, worse = [["d"]] * N_QUERIES, [["x", "d"]] * N_QUERIES
     differences = explain(truths, {"A": truths, "B": worse}, "RR")
-    assert [difference.query_id for difference in differences.queries] == COUNTED
+    assert [difference.query_id for difference in differences.queries] == ORDER
 
 
 def test_rows_of_a_command_are_listed_as_one_counts(tmp_path: Path) -> None:
@@ -72,4 +70,4 @@ def test_rows_of_a_command_are_listed_as_one_counts(tmp_path: Path) -> None:
         (tmp_path / name).write_text(json.dumps(lists))
     words = ["evaluate", "truths.json", "lists.json", "-m", "RR", "-q", "--format", "csv"]
     rows = run_command(*words, cwd=tmp_path).stdout.splitlines()
-    assert [row.split(",")[2] for row in rows[1:]] == [*COUNTED, "all"]
+    assert [row.split(",")[2] for row in rows[1:]] == [*ORDER, "all"]
