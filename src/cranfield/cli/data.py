@@ -77,17 +77,17 @@ class DataOptions(Reading):
     )
     qrels_columns: ColumnsLike | None = option(
         None,
-        "Which column is which, by name or number, as in query_id=user,doc_id=item,relevance=3; "
-        "relevance=- where every row is relevant.",
+        "The same for judgments alone, as in query_id=user,doc_id=item,relevance=3; relevance=- "
+        "where every row is relevant.",
         _read_columns,
     )
     run_columns: ColumnsLike | None = option(
-        None, "The same for runs, as in query_id=1,doc_id=3,score=4.", _read_columns
+        None, "The same for runs alone, as in query_id=1,doc_id=3,score=4.", _read_columns
     )
     columns: ColumnsLike | None = option(
         None,
-        "The same for both, or for one file that holds both sides, as in "
-        "query_id=question,expected_ids=gold,retrieved_ids=found.",
+        "Which column is which, by name or number, in all files, or in one that holds both sides, "
+        "as in query_id=question,expected_ids=gold,retrieved_ids=found.",
         _read_columns,
     )
     errors: Errors = option(

@@ -301,6 +301,8 @@ def find_other_ids(
     from cranfield.data.spelling import find_lookalikes, lookalike_notes, no_judged_doc_note
 
     facts, sketches = judged_run.facts, judged_run.facts.query_sketches
+    if judged_run.run.rows.holds_texts and facts.conversion_counts[0]:
+        return  # another note says that texts contain one another
     if not facts.n_hits and facts.n_answered:
         all_queries = judged_run.all_queries and judged_run.qrels.list_kind != "grades"
         yield no_judged_doc_note(sketches, severity, all_queries=all_queries)

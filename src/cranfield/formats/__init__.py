@@ -161,6 +161,7 @@ def read_both_sides(
     `data` is as for `read_rows`; a pipe is read only once. Raises InputError, which names the
     columns if it has any, if the table does not hold both sides.
     """
+    columns = {**columns} if columns else None
     columns_of_side = {side: select_side_columns(columns, side) for side in _BOTH_SIDES}
     if is_stream(data):
         data = arrow_table(data, "the table")

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import Any, Literal
 
 from cranfield.data.lists import Graded, GradedSystems, grades, unequal_lists_error
 from cranfield.data.named_ids import read_named_documents
@@ -17,7 +17,7 @@ from cranfield.data.run_names import make_runs, make_several_runs
 from cranfield.errors import InputError, MeasureError, OptionError
 from cranfield.formats import read_id_lists
 from cranfield.formats.block import Duplicates, Errors
-from cranfield.formats.columns import COLUMNS, ColumnsOfBoth, Side
+from cranfield.formats.columns import COLUMNS, ColumnsOfBoth, ContainedTexts, Side
 from cranfield.formats.matrices import hold_labels_and_scores, match_sparse, note_unstored_zeros
 from cranfield.formats.shapes import has_columns, kinds_in, list_ids, plain
 from cranfield.formats.stated_columns import select_columns, select_side_columns
@@ -56,6 +56,17 @@ class Reading(Options):
         "excluded_ids, seen_ids or the like, else its documents. The judgments stay as they are.",
         lambda docs: docs if isinstance(docs, tuple) else (docs,),  # a tuple has several of these
     )
+
+    texts: Literal["same", "contain"] = option(
+        "same",
+        "In a table of texts (`retrieved_contexts`, `reference_contexts`), two are one document if "
+        "they are the same except for white space, or if one contains the other.",
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.texts == "contain":
+            vars(self)["columns"] = ContainedTexts(self.columns or {})
 
     def leave_out(self, runs: Any) -> Any:
         """Return a Run, or {name: Run}, without the documents of `without`."""
@@ -183,7 +194,7 @@ def _follow_rows(run_or_runs: Any, judgments: Qrels | QrelsReader) -> Any:
 
 def check_columns(columns: ColumnsOfBoth | None, *data: Any) -> None:
     """Raise OptionError if columns are stated and all data that are not None are read."""
-    if columns is not None and all(map(_are_read, data)):
+    if columns and all(map(_are_read, data)):
         raise OptionError("columns applies only to tables and files not read yet: leave it out")
 
 

@@ -12,7 +12,7 @@ from cranfield.data.run_names import make_unique_namer
 from cranfield.errors import InputError
 from cranfield.formats import read_both_sides
 from cranfield.formats.block import Duplicates, Errors, Role, Rows
-from cranfield.formats.columns import INDEX_PREFIX, ColumnsOfBoth
+from cranfield.formats.columns import INDEX_PREFIX, ColumnsOfBoth, ContainedTexts
 from cranfield.formats.frames import is_stream
 from cranfield.formats.header import NO_IDS, find_columns
 from cranfield.formats.objects import refuse_columns
@@ -23,11 +23,12 @@ from cranfield.notes import Note
 
 
 class TwoSidedTable(NamedTuple):
-    """A table's rows as judgments, and as a run; its name if it has one."""
+    """A table's rows as judgments, and as a run, by these columns; its name if it has one."""
 
     name: str | None
     qrels_rows: Rows
     run_rows: Rows
+    columns: ColumnsOfBoth | None
 
     def open_qrels(self, errors: Errors, duplicates: Duplicates) -> QrelsReader:
         """Return a reader of the judgments, with notes on the table."""
@@ -38,6 +39,11 @@ class TwoSidedTable(NamedTuple):
         """Return the run, under a name that no other run has."""
         run = Run(self.run_rows, self.name, errors=errors)
         run.name = make_unique_name(run.name)
+        sides = self.qrels_rows, self.run_rows
+        if isinstance(self.columns, ContainedTexts) or any(rows.holds_texts for rows in sides):
+            from cranfield.data.spans import Texts
+
+            run.conversion = Texts.of_rows(*sides, self.columns)
         return run
 
 
@@ -105,7 +111,7 @@ def _read_tables(
 ) -> list[TwoSidedTable]:
     """Return both sides of each (name, table)."""
     return [
-        TwoSidedTable(name, *_read_both_sides(table, columns, errors))
+        TwoSidedTable(name, *_read_both_sides(table, columns, errors), columns)
         for name, table in named_tables
     ]
 
