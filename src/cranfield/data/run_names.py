@@ -7,6 +7,7 @@ from typing import Any
 from cranfield.data.run import Run, make_run
 from cranfield.formats.block import Errors
 from cranfield.formats.columns import ColumnsLike, Side
+from cranfield.formats.envelopes import open_envelope, read_path
 from cranfield.formats.frames import is_sparse, is_table
 from cranfield.formats.object_rows import is_row
 from cranfield.formats.objects import MAPPINGS, refuse_lists_of_ids
@@ -44,6 +45,9 @@ def make_several_runs(
     runs: Any, errors: Errors, columns: ColumnsLike | None = None
 ) -> dict[str, Run] | None:
     """Return {name: run} of a list, or of a dict {name: run}; None for a single run."""
+    has_rows = read_path(runs, str((columns or {}).get("rows", ""))) is not None
+    if has_rows or open_envelope(runs, Side.RUN) is not runs:
+        return None
     if isinstance(runs, list | tuple):
         refuse_lists_of_ids(runs, Side.RUN)
         if len(runs) > 0 and is_row(runs[0]):

@@ -22,6 +22,7 @@ from cranfield.formats.columns import (
     plain_name,
 )
 from cranfield.formats.dict_rows import ListDictRows, NestedRows
+from cranfield.formats.envelopes import begin_rows, holds_objects, open_envelope
 from cranfield.formats.fields import query_row
 from cranfield.formats.frames import (
     TableRows,
@@ -67,12 +68,13 @@ def read_rows(
         from cranfield.formats.files import open_files  # slow, and not needed for a dict
 
         return open_files(data, side, format, columns)
+    data = open_envelope(begin_rows(data, side, columns), side)
     if isinstance(data, MAPPINGS) and not is_sparse(data):  # some sparse matrices are dicts
         groups = read_group_dict(data) if side is Side.QRELS else None
         if groups is not None:
             return groups
-        if side is Side.RUN and _are_objects(data):
-            query_rows = [query_row(query, documents) for query, documents in data.items()]
+        if _are_objects(data):
+            query_rows = [query_row(query, documents, side) for query, documents in data.items()]
             table = to_document_rows(_table_rows(query_rows, side, columns, errors), side, columns)
             table.column_names = ()  # it is no table, whose columns can be stated
             return table
@@ -123,7 +125,7 @@ def _table_rows(data: Any, side: Side, user_columns: ColumnsLike | None, errors:
 def _are_objects(data: Mapping[Any, Any]) -> bool:
     """Tell whether a dict has lists of objects: by its first value apart from empty lists."""
     first_list = next((docs for docs in data.values() if not isinstance(docs, list) or docs), None)
-    return isinstance(first_list, list) and isinstance(first_list[0], Mapping)
+    return isinstance(first_list, list) and holds_objects(first_list)
 
 
 def read_id_lists(lists: Sequence[Any], side: Side) -> Rows:

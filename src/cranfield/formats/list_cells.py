@@ -97,10 +97,11 @@ class ListRows(Rows):
         self.description, _, _ = rows.description.partition(" with ")
         self.description += f" with lists in columns {', '.join(rows.list_columns.values())}"
         self.sources, self.is_text, self.n_rows = rows.sources, rows.is_text, rows.n_rows
+        self.notes = rows.notes
         self.name: str = getattr(rows, "name", "") or rows.source.name  # type: ignore[attr-defined]
         # Whether the documents' column is a list by its name, as stated, or as a field of objects.
         name = rows.list_columns["doc"]
-        is_field = name.rpartition(".")[0] in rows.column_names
+        is_field = any(name.startswith(f"{column}.") for column in rows.column_names)
         self._is_known_list = (
             name in self._split_columns or is_name_if_lists(name, side) or is_field
         )
@@ -125,7 +126,7 @@ class ListRows(Rows):
                 f"lists: {format_count(n_rows, 'row')} became "
                 f"{format_count(n_documents, 'document')}."
             )
-            self.notes = (Note("list-cells", "info", text, count=n_rows),)
+            self.notes = (*self._rows.notes, Note("list-cells", "info", text, count=n_rows))
 
     def _build_block(self, cells: Cells, split_rows: "_SplitRows", faults: FaultLog) -> Block:
         """Return the block of the documents of rows that were split."""

@@ -266,6 +266,19 @@ class Source:
         )
 
 
+class HeldSource(Source):
+    """Bytes in memory in the place of a file's, with the file's name."""
+
+    def __init__(self, source: Source, content: bytes) -> None:
+        super().__init__(source.path)
+        self._content = content
+
+    @contextlib.contextmanager
+    def open(self, *, reports_progress: bool = False) -> Iterator[IO[bytes]]:
+        """Open the bytes; their progress is that of the file, which was read."""
+        yield io.BytesIO(self._content)
+
+
 def _find_version(file: IO[bytes]) -> Version | None:
     """Return the file's version, which changes if the file does; None if it is unknown."""
     if isinstance(file, io.FileIO):

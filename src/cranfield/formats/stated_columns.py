@@ -53,7 +53,10 @@ def resolve_roles(
     """
     column_of_role: dict[Role, str | int | None] = {}
     roles = _roles_by_name(side)
+    other_names = ("rows", find_doc_field(user_columns, side))
     for name, column in (user_columns or {}).items():
+        if name in other_names:
+            continue
         if _is_swapped(name, column, side, names):
             name, column = str(column), name
         role = roles.get(name if _is_public(name, side) else plain_name(name))
@@ -74,6 +77,18 @@ def resolve_roles(
                 raise two_roles_error(column, first_role, role)
         column_of_role[role] = column
     return column_of_role
+
+
+def find_doc_field(user_columns: ColumnsLike | None, side: Side) -> str | None:
+    """Return the name, as doc_id, stated for a field of objects beside a column of lists of them.
+
+    None if only one of these is stated.
+    """
+    list_names = COLUMNS["doc"].list_names.get(side, ())
+    names = {plain_name(name): name for name in user_columns or {}}
+    doc_names = [name for name in names if _roles_by_name(side).get(name) == "doc"]
+    field_names = [names[name] for name in doc_names if name not in list_names]
+    return field_names[0] if field_names and len(field_names) < len(doc_names) else None
 
 
 def _is_swapped(name: str, column: object, side: Side, names: Sequence[str] | None) -> bool:
@@ -132,6 +147,8 @@ def select_columns(columns: ColumnsOfBoth | None, side: Side) -> ColumnsLike | N
 def _sides_with_role(name: str, column: object) -> list[Side]:
     """Return the sides that {name: column} is stated for: by public name, swapped, by any name."""
     sides = SIDES.values()
+    if name == "rows":
+        return [*sides]
     sides_by_name = [side for side in sides if plain_name(name) in _roles_by_name(side)]
     swapped_sides = [
         side for side in sides if side not in sides_by_name and _is_public(column, side)
