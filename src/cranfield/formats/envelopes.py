@@ -13,6 +13,7 @@ _BATCHES: Mapping[Side, Sequence[str]] = {
     Side.QRELS: ("requests.*.ratings", "details.*.hits", "relevant_docs"),
     Side.RUN: ("responses.*.hits.hits", "result.*.points", "details.*.hits.*.hit"),
 }
+_QUERY_NAMES = (*NAMES["query"], "id", "_id")
 _MODEL = "mteb_model_meta"  # beside {subset: {split: {query: ...}}}
 #: The first keys of files with envelopes.
 HEADS = {path.partition(".")[0] for paths in (RESPONSES, *_BATCHES.values()) for path in paths}
@@ -72,21 +73,21 @@ def open_envelope(owner: Any, side: Side) -> Any:
     for several subsets of queries.
     """
     if isinstance(owner, list):
-        first_member = next(
-            (member for member in owner if not isinstance(member, list) or member), 0
-        )
-        first_object = first_member[0] if holds_objects(first_member) else first_member
-        is_numbered = first_object is not first_member or _find_path(first_member) is not None
-        if not is_numbered or any(read_path(first_object, name) for name in _QUERY_NAMES):
+        members = (member for member in owner if not isinstance(member, list) or member)
+        response: Any = next(members, None)
+        document = response[0] if holds_objects(response) else response
+        has_query = any(read_path(document, name) is not None for name in _QUERY_NAMES)
+        if has_query or (document is response and _find_path(response) is None):
             return owner
         owner = dict(enumerate(owner, 1))
-    if not isinstance(owner, Mapping) or not owner:
+    if type(owner) is not dict or not owner:
         return owner
     if _MODEL in owner:
         return _choose_subset(owner, side)
     path = _find_path(owner)
-    if path == "ids" and isinstance(next(iter(owner[path]), None), list):
-        return dict(enumerate(owner[path], 1))
+    documents = owner.get("ids") if path == "ids" else None
+    if documents and isinstance(documents[0], list):
+        return dict(enumerate(documents, 1))
     for batch_path in _BATCHES.get(side, ()):
         begin, _, inner_path = batch_path.partition(".*")
         documents = _read_members(read_path(owner, begin), inner_path[1:], side)
@@ -97,21 +98,15 @@ def open_envelope(owner: Any, side: Side) -> Any:
         hint = "One query: {query: response}; several: {query: response, ...}."
         raise _envelope_error(f"one response, its documents in {path}, without a query", side, hint)
     path = _find_path(next(iter(owner.values())))
-    documents = None if path is None else _read_members(owner, path, side)
-    return owner if documents is None else documents
-
-
-_QUERY_NAMES = (*NAMES["query"], "id", "_id")
+    return owner if path is None else _read_members(owner, path, side) or owner
 
 
 def _find_path(response: Any) -> str | None:
     """Return the path at which a response has its list of documents; None without one."""
     for path in RESPONSES:
         docs = read_path(response, path)
-        is_empty = isinstance(docs, list) and not docs
-        if is_empty or holds_objects(docs):
-            return path
-        if path == "ids" and isinstance(docs, list) and read_path(response, "distances"):
+        is_chroma = path == "ids" and bool(docs) and read_path(response, "distances") is not None
+        if isinstance(docs, list | tuple) and (not docs or is_chroma or is_object(docs[0])):
             return path
     return None
 
@@ -145,11 +140,6 @@ def _read_members(members: Any, path: str, side: Side) -> Mapping[Any, Any] | No
         query: read_path(response, path) if path else response
         for query, response in responses.items()
     }
-    if path == "ids":  # Chroma answers a list of queries
-        documents = {
-            query: docs[0] if [*map(type, docs or ())] == [list] else docs
-            for query, docs in documents.items()
-        }
     first_docs = next(filter(None, documents.values()), None)
     if not holds_objects(first_docs) and not (path in ("", "ids") and isinstance(first_docs, list)):
         return None
@@ -157,11 +147,10 @@ def _read_members(members: Any, path: str, side: Side) -> Mapping[Any, Any] | No
         if not isinstance(docs, list | tuple) or len(responses) < len(members):
             problem = f"query {query!r} has no list {path}, or is there twice"
             raise _envelope_error(f"{problem}: {responses[query]!r:.80}", side)
-    if path == "hits":  # of which some were judged
-        documents = {
-            query: [hit for hit in docs if read_path(hit, "rating") is not None]
-            for query, docs in documents.items()
-        }
+        if path == "ids" and [*map(type, docs)] == [list]:  # Chroma answers a list of queries
+            documents[query] = docs[0]
+        elif path == "hits":  # some of them were not judged
+            documents[query] = [hit for hit in docs if read_path(hit, "rating") is not None]
     return documents
 
 

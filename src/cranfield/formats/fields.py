@@ -91,9 +91,8 @@ def choose_row_fields(
             paths.append(path)
     paths = [path for path in dict.fromkeys(paths) if path not in names]
     fields_of_column = _find_objects(read_rows(), [*names, *paths], stated_paths)
-    fields, columns = choose_fields(
-        [*names, *paths], fields_of_column, side, user_columns, read_rows
-    )
+    names = [*names, *paths]
+    fields, columns = choose_fields(names, fields_of_column, side, user_columns, read_rows)
     doc_field = fields.get(str((columns or {}).get(COLUMNS["doc"].public)))
     notes: tuple[Note, ...] = ()
     if doc_field is not None and "." in doc_field.column + doc_field.name:
@@ -115,16 +114,13 @@ def _find_objects(
         cells = {name: read_path(row, name) for name in names}
         for name, cell in cells.items():
             if holds_objects(cell):
-                document = cell[0]
-                fields = (
-                    document
-                    if isinstance(document, Mapping)
-                    else getattr(document, "_fields", None) or vars(document)
-                )
                 paths = (*_KNOWN_FIELDS, *(_strip_column(path, name) for path in stated_paths))
-                paths = (path for path in paths if read_path(document, path) is not None)
-                fields_of_column[name] = list(dict.fromkeys([*map(str, fields), *paths]))
-        names = [name for name, cell in cells.items() if cell in ([], ())]
+                fields = map(str, cell[0] if isinstance(cell[0], Mapping) else ())
+                known_fields = (path for path in paths if read_path(cell[0], path) is not None)
+                fields_of_column[name] = list(dict.fromkeys([*fields, *known_fields]))
+        names = [
+            name for name in names if isinstance(cells[name], list | tuple) and not cells[name]
+        ]
         if not names:
             break
     return fields_of_column
@@ -161,22 +157,23 @@ def choose_fields(
     column = _choose_column(column_names, fields_of_column, column_of_role.get("doc"), side)
     if column is None:
         return {}, user_columns
-    doc_column = column_of_role.get("doc")
-    if (
-        doc_column not in (None, column)
-        and plain_name(column) in COLUMNS["doc"].list_names[side.other_side]
-    ):
-        other_columns = {name: where for name, where in user_columns.items() if where != doc_column}
-        return {}, SideColumns(other_columns, getattr(user_columns, "other_side", {}))
+    doc_column, stated_columns = column_of_role.get("doc"), dict(user_columns or {})
+    other_columns = getattr(user_columns, "other_side", {})
+    is_on_other_side = plain_name(column) in COLUMNS["doc"].list_names[side.other_side]
+    if is_on_other_side and isinstance(doc_column, str) and doc_column != column:
+        pairs = stated_columns.items()
+        return {}, SideColumns(
+            {name: path for name, path in pairs if path != doc_column}, other_columns
+        )
     field_of_name: dict[str, Field] = {}
     column_of_name: dict[str, str | int | None] = {}
     field_of_role = {  # a field may be stated by the name under which it is read
         role: _strip_column(name, column) if isinstance(name, str) else name
         for role, name in column_of_role.items()
     }
-    doc_field_name = find_doc_field(user_columns, side)
+    doc_field_name = find_doc_field(user_columns, side, column_names)
     if doc_field_name is not None and column_of_role["doc"] == column:
-        field_of_role["doc"] = _strip_column(str((user_columns or {})[doc_field_name]), column)
+        field_of_role["doc"] = _strip_column(str(stated_columns[doc_field_name]), column)
     fields = fields_of_column[column]
     free_fields = [name for name in fields if name not in field_of_role.values()]
     number_roles: list[Role] = ["score", "rank", "cost"] if side is Side.RUN else ["grade"]
@@ -192,7 +189,6 @@ def choose_fields(
     if COLUMNS["doc"].public not in column_of_name:
         return {}, user_columns
     stated_columns = {COLUMNS[role].public: column for role, column in column_of_role.items()}
-    other_columns = getattr(user_columns, "other_side", {})
     return field_of_name, SideColumns({**stated_columns, **column_of_name}, other_columns)
 
 
@@ -208,7 +204,11 @@ def _choose_column(
     if doc_column is not None:
         if doc_column in fields_of_column:
             return doc_column
-        owners = [name for name, fields in fields_of_column.items() if doc_column in fields]
+        owners = [
+            name
+            for name, fields in fields_of_column.items()
+            if _strip_column(doc_column, name) in fields
+        ]
         return owners[0] if len(owners) == 1 and doc_column not in names else None
     list_names = COLUMNS["doc"].list_names[side]
     matches = [name for name in fields_of_column if plain_name(name) in list_names]
@@ -231,34 +231,30 @@ def _find_usual_field(
     field_of_name = {plain_name(field): field for field in fields}
     usual_names = (*COLUMNS[role].names, *COLUMNS[role].list_names.get(side, ()), *other_names)
     names = [field_of_name[name] for name in dict.fromkeys(usual_names) if name in field_of_name]
-    has_rows = next(iter(read_rows()), None) is not None  # else the types of columns are known
-    if len(names) < 1 + (role == "doc") or not has_rows:
+    is_doc = role == "doc"
+    if len(names) < 1 + is_doc or next(iter(read_rows()), None) is None:  # only types are known
         return next(iter(names), None)
 
-    def read_ids(name: str) -> Iterator[Any]:
+    def read_values(name: str) -> Iterator[Any]:
         for row in islice(read_rows(), _N_SAMPLE_ROWS):
-            for document in read_path(row, column) or ():
-                yield read_path(document, name)
+            cell = read_path(row, column)
+            for document in cell if isinstance(cell, list | tuple) else ():
+                value = read_path(document, name)
+                yield None if isinstance(value, Mapping | list) or value == "" else value
 
-    filled_names = (
-        name
-        for name in names
-        if (all if plain_name(name) in other_names else any)(map(_is_cell, read_ids(name)))
-    )
-    first = next(filled_names, names[0] if role == "doc" else None)
-    for rival in filled_names if role == "doc" and plain_name(str(first)) in other_names else ():
-        for first_id, rival_id in zip(read_ids(str(first)), read_ids(rival), strict=True):
+    def is_filled(name: str) -> bool:
+        is_null = (value is None for value in read_values(name))
+        return not (any(is_null) if is_doc and plain_name(name) in other_names else all(is_null))
+
+    filled_names = filter(is_filled, names)
+    first = next(filled_names, names[0] if is_doc else None)
+    for rival in filled_names if is_doc and plain_name(str(first)) in other_names else ():
+        for first_id, rival_id in zip(read_values(str(first)), read_values(rival), strict=True):
             if str(first_id) != str(rival_id):
                 raise InputError(
                     f"the fields {first!r} and {rival!r} of {column!r} may both be the doc_id, and "
                     f"differ, as {first_id!r:.60} and {rival_id!r:.60}: which one is meant?",
-                    hint=f"--columns doc_id={rival}, or doc_id={first}; "
-                    f"columns={{'doc_id': {rival!r}}}.",
+                    hint=f"--columns doc_id={rival}, or doc_id={first}.",
                     kind="columns",
                 )
     return first
-
-
-def _is_cell(value: Any) -> bool:
-    """Tell whether a value may be an id or a number: it is neither empty nor a container."""
-    return value not in (None, "") and not isinstance(value, Mapping | list)

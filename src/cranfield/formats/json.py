@@ -311,34 +311,28 @@ def _list_members(block: Block) -> Iterator[tuple[str, Any]]:
 
 
 def _rewrite(file: InputFile) -> InputFile:
-    """Return a file of another shape as one with the same rows in a usual shape; others unchanged.
-
-    Such a file is loaded whole.
-    """
-    if "rows" not in (file.user_columns or {}) and not _FOREIGN.search(file.sample):
-        return file
+    """Return a file with the rows of one of another shape, which is loaded whole; else the file."""
     try:
         with file.source.open(reports_progress=True) as stream:
-            window = Window(stream, file.source)
-            contents = window.read_value()
-            if window.next_character():
-                return file  # JSON lines
+            text = Window(stream, file.source)
+            value = text.read_value()
+            is_json = not text.next_character()  # else lines
     except InputError:
         return file  # its reader says what is wrong
     try:
-        rows = begin_rows(contents, file.side, file.user_columns)
-        rewritten = open_envelope(rows, file.side)
+        rows = open_envelope(begin_rows(value, file.side, file.user_columns), file.side)
     except InputError as error:
         raise error.replace(source=file.source.name) from None
-    if rewritten is contents:
+    if rows is value or not is_json:
         return file
-    content = json.dumps(rewritten).encode()
-    sample = content[:_N_SAMPLE_BYTES]
-    return replace(file, source=HeldSource(file.source, content), sample=sample)
+    source = HeldSource(file.source.path)
+    source.content = json.dumps(rows).encode()
+    return replace(file, source=source, sample=source.content[:_N_SAMPLE_BYTES])
 
 
 def _read(file: InputFile) -> Rows:
-    file = _rewrite(file)
+    if "rows" in (file.user_columns or {}) or _FOREIGN.search(file.sample):
+        file = _rewrite(file)
     text = file.sample.removeprefix(BYTE_ORDER_MARK).lstrip()
     if looks_like_lines(file.sample):  # some tools write JSON lines to a .json file
         file.refuse_long_line()

@@ -267,16 +267,14 @@ class Source:
 
 
 class HeldSource(Source):
-    """Bytes in memory in the place of a file's, with the file's name."""
+    """Bytes in memory, with the name of the file that they come from."""
 
-    def __init__(self, source: Source, content: bytes) -> None:
-        super().__init__(source.path)
-        self._content = content
+    content = b""
 
     @contextlib.contextmanager
     def open(self, *, reports_progress: bool = False) -> Iterator[IO[bytes]]:
-        """Open the bytes; their progress is that of the file, which was read."""
-        yield io.BytesIO(self._content)
+        """Open the bytes."""
+        yield io.BytesIO(self.content)
 
 
 def _find_version(file: IO[bytes]) -> Version | None:

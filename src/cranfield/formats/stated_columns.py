@@ -53,7 +53,7 @@ def resolve_roles(
     """
     column_of_role: dict[Role, str | int | None] = {}
     roles = _roles_by_name(side)
-    other_names = ("rows", find_doc_field(user_columns, side))
+    other_names = ("rows", find_doc_field(user_columns, side, names))
     for name, column in (user_columns or {}).items():
         if name in other_names:
             continue
@@ -79,16 +79,19 @@ def resolve_roles(
     return column_of_role
 
 
-def find_doc_field(user_columns: ColumnsLike | None, side: Side) -> str | None:
-    """Return the name, as doc_id, stated for a field of objects beside a column of lists of them.
+def find_doc_field(
+    user_columns: ColumnsLike | None, side: Side, names: Sequence[str] | None
+) -> str | None:
+    """Return the name, as doc_id, stated for a field beside a column of lists of objects; or None.
 
-    None if only one of these is stated.
+    It is none if the table has a column called so: `names` are those of its columns, if known.
     """
-    list_names = COLUMNS["doc"].list_names.get(side, ())
-    names = {plain_name(name): name for name in user_columns or {}}
-    doc_names = [name for name in names if _roles_by_name(side).get(name) == "doc"]
-    field_names = [names[name] for name in doc_names if name not in list_names]
-    return field_names[0] if field_names and len(field_names) < len(doc_names) else None
+    list_names, roles = COLUMNS["doc"].list_names[side], _roles_by_name(side)
+    doc_names = [name for name in user_columns or {} if roles.get(plain_name(name)) == "doc"]
+    field_names = [name for name in doc_names if plain_name(name) not in list_names]
+    is_field = 0 < len(field_names) < len(doc_names)
+    is_field = is_field and (user_columns or {})[field_names[0]] not in (names or ())
+    return field_names[0] if is_field else None
 
 
 def _is_swapped(name: str, column: object, side: Side, names: Sequence[str] | None) -> bool:
