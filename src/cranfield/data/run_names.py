@@ -50,7 +50,8 @@ def make_several_runs(
         return None
     if isinstance(runs, list | tuple):
         refuse_lists_of_ids(runs, Side.RUN)
-        if len(runs) > 0 and is_row(runs[0]):
+        paths = map(str, (columns or {}).values())
+        if len(runs) > 0 and (is_row(runs[0]) or any(read_path(runs[0], path) for path in paths)):
             return None
         name_uniquely = make_unique_namer()
         return {
@@ -68,6 +69,7 @@ def make_several_runs(
             set(map(type, first_run.values())) if isinstance(first_run, Mapping) else set()
         )
         holds_lists = any(issubclass(kind, Mapping | list | tuple) for kind in value_types)
+        holds_lists = holds_lists or open_envelope(first_run, Side.RUN) is not first_run
         is_run_like = isinstance(first_run, Run | str | os.PathLike)
         if holds_lists or is_run_like or is_table(first_run) or is_sparse(first_run):
             run_of_name = {}

@@ -7,13 +7,12 @@ from cranfield.errors import InputError
 from cranfield.formats.columns import NAMES, ColumnsLike, Side
 
 #: The paths to the list of documents in the response to one query; `ids` stand beside `distances`.
-RESPONSES = ("hits.hits", "result.points", "result", "matches", "ids")
+RESPONSES = ("hits.hits", "result.points", "points", "result", "matches", "ids")
 # The paths to the documents of all queries, whose keys, or places from 1, are the queries.
 _BATCHES: Mapping[Side, Sequence[str]] = {
     Side.QRELS: ("requests.*.ratings", "details.*.hits", "relevant_docs"),
     Side.RUN: ("responses.*.hits.hits", "result.*.points", "details.*.hits.*.hit"),
 }
-_QUERY_NAMES = (*NAMES["query"], "id", "_id")
 _MODEL = "mteb_model_meta"  # beside {subset: {split: {query: ...}}}
 #: The first keys of files with envelopes.
 HEADS = {path.partition(".")[0] for paths in (RESPONSES, *_BATCHES.values()) for path in paths}
@@ -76,7 +75,8 @@ def open_envelope(owner: Any, side: Side) -> Any:
         members = (member for member in owner if not isinstance(member, list) or member)
         response: Any = next(members, None)
         document = response[0] if holds_objects(response) else response
-        has_query = any(read_path(document, name) is not None for name in _QUERY_NAMES)
+        names = NAMES["query"] if document is not response else (*NAMES["query"], "id", "_id")
+        has_query = any(read_path(document, name) is not None for name in names)
         if has_query or (document is response and _find_path(response) is None):
             return owner
         owner = dict(enumerate(owner, 1))

@@ -120,13 +120,13 @@ class ListRows(Rows):
                 queries_above.update(split_rows.queries)
             n_rows, n_documents = n_rows + len(split_rows.rows), n_documents + len(split_rows.docs)
             yield partial(self._build_block, cells, split_rows, faults)
-        if not self._is_known_list:
+        if not self._is_known_list and not self._rows.notes:
             text = (
                 f"Column {self.list_columns['doc']!r:.80} of {self._side.name_in_errors} holds "
                 f"lists: {format_count(n_rows, 'row')} became "
                 f"{format_count(n_documents, 'document')}."
             )
-            self.notes = (*self._rows.notes, Note("list-cells", "info", text, count=n_rows))
+            self.notes = (Note("list-cells", "info", text, count=n_rows),)
 
     def _build_block(self, cells: Cells, split_rows: "_SplitRows", faults: FaultLog) -> Block:
         """Return the block of the documents of rows that were split."""

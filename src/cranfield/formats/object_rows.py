@@ -10,6 +10,7 @@ import numpy as np
 from cranfield.errors import InputError
 from cranfield.formats.block import SIZES, Cells, Errors, Load, Role, Rows
 from cranfield.formats.columns import COLUMNS, ColumnsLike, Side
+from cranfield.formats.envelopes import read_path
 from cranfield.formats.fields import Fields, choose_row_fields
 from cranfield.formats.frames import is_table, list_to_arrow, make_table_rows, read_each_row
 from cranfield.formats.header import list_columns, take_columns
@@ -23,9 +24,11 @@ if TYPE_CHECKING:
 def is_row(data: object) -> bool:
     """Tell whether the object is a row: two or three ids and numbers, or cells with names."""
     if isinstance(data, Mapping):
-        return any(
-            not isinstance(value, Mapping | list | tuple | Set) for value in data.values()
-        ) and all(isinstance(name, str) for name in data)
+        query_paths = (path for path in COLUMNS["query"].names if "." in path)
+        return any(read_path(data, path) is not None for path in query_paths) or (
+            any(not isinstance(value, Mapping | list | tuple | Set) for value in data.values())
+            and all(isinstance(name, str) for name in data)
+        )
     if hasattr(data, "_fields") or (hasattr(data, "query_id") and not is_table(data)):
         return True  # a table has its columns as attributes
     return (

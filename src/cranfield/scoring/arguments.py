@@ -18,6 +18,7 @@ from cranfield.errors import InputError, MeasureError, OptionError
 from cranfield.formats import read_id_lists
 from cranfield.formats.block import Duplicates, Errors
 from cranfield.formats.columns import ColumnsOfBoth, Side
+from cranfield.formats.envelopes import holds_objects, open_envelope
 from cranfield.formats.frames import is_table
 from cranfield.formats.objects import as_lists_of_ids, is_sequence
 from cranfield.formats.shapes import hold_labels_and_scores, match_sparse, note_unstored_zeros
@@ -155,7 +156,11 @@ def _are_read(data: Any) -> bool:
         return len(data) > 0 and all(isinstance(run, Run) for run in data)
     if isinstance(data, Mapping):
         return not any(
-            isinstance(table, str | os.PathLike) or is_table(table) for table in data.values()
+            isinstance(table, str | os.PathLike)
+            or is_table(table)
+            or holds_objects(table)
+            or (isinstance(table, Mapping) and holds_objects([*table.values()]))
+            for table in data.values()
         )
     return isinstance(data, Qrels | Run)
 
@@ -245,6 +250,11 @@ def convert_id_lists(qrels: Any, runs: Any, duplicates: Duplicates = "refuse") -
         raise unequal_lists_error(len(relevant_lists), 0)
     if rankings is not None:
         run_or_runs: Any = _make_run_of_lists(relevant_lists, rankings, "run")
+    elif isinstance(runs, list) and (documents := open_envelope(runs, Side.RUN)) is not runs:
+        if len(relevant_lists) != len(documents):
+            raise unequal_lists_error(len(relevant_lists), len(documents))
+        run_or_runs = Run(documents)
+        run_or_runs.rows.list_kind = "ids"
     elif isinstance(runs, Mapping):
         rankings_of_name = {name: as_lists_of_ids(lists) for name, lists in runs.items()}
         if None in rankings_of_name.values():
