@@ -45,13 +45,12 @@ def make_several_runs(
     runs: Any, errors: Errors, columns: ColumnsLike | None = None
 ) -> dict[str, Run] | None:
     """Return {name: run} of a list, or of a dict {name: run}; None for a single run."""
-    has_rows = read_path(runs, str((columns or {}).get("rows", ""))) is not None
-    if has_rows or open_envelope(runs, Side.RUN) is not runs:
-        return None
     if isinstance(runs, list | tuple):
         refuse_lists_of_ids(runs, Side.RUN)
         paths = map(str, (columns or {}).values())
         if len(runs) > 0 and (is_row(runs[0]) or any(read_path(runs[0], path) for path in paths)):
+            return None
+        if open_envelope(runs, Side.RUN) is not runs:
             return None
         name_uniquely = make_unique_namer()
         return {
@@ -65,6 +64,8 @@ def make_several_runs(
         first_run = next(nonempty_runs, None)
         if type(first_run) is dict and type(next(iter(first_run.values()), None)) is float:
             return None  # a score: as in nearly every run in memory
+        if "rows" in (columns or ()) or open_envelope(runs, Side.RUN) is not runs:
+            return None
         value_types = (
             set(map(type, first_run.values())) if isinstance(first_run, Mapping) else set()
         )

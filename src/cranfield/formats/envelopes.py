@@ -71,6 +71,11 @@ def open_envelope(owner: Any, side: Side) -> Any:
     list of objects, or in {query: list}. Raises InputError for a response without its query, and
     for several subsets of queries.
     """
+    first: Any = next(iter(owner.values()), None) if type(owner) is dict else None
+    first_keys = first.keys() if type(first) is dict else HEADS - HEADS
+    is_plain = type(first) in (dict, list) and owner.keys().isdisjoint(HEADS)
+    if is_plain and first_keys.isdisjoint(HEADS):
+        return owner  # what is given most often, and must cost least
     if isinstance(owner, list):
         members = (member for member in owner if not isinstance(member, list) or member)
         response: Any = next(members, None)
@@ -79,7 +84,7 @@ def open_envelope(owner: Any, side: Side) -> Any:
         has_query = any(read_path(document, name) is not None for name in names)
         if has_query or (document is response and _find_path(response) is None):
             return owner
-        owner = dict(enumerate(owner, 1))
+        owner, first = dict(enumerate(owner, 1)), response
     if type(owner) is not dict or not owner:
         return owner
     if _MODEL in owner:
@@ -97,7 +102,7 @@ def open_envelope(owner: Any, side: Side) -> Any:
     if path is not None and read_path(owner, path) and not are_queries:
         hint = "One query: {query: response}; several: {query: response, ...}."
         raise _envelope_error(f"one response, its documents in {path}, without a query", side, hint)
-    path = _find_path(next(iter(owner.values())))
+    path = _find_path(first)
     return owner if path is None else _read_members(owner, path, side) or owner
 
 
