@@ -64,14 +64,15 @@ def make_several_runs(
         first_run = next(nonempty_runs, None)
         if type(first_run) is dict and type(next(iter(first_run.values()), None)) is float:
             return None  # a score: as in nearly every run in memory
-        if "rows" in (columns or ()) or open_envelope(runs, Side.RUN) is not runs:
-            return None
         value_types = (
             set(map(type, first_run.values())) if isinstance(first_run, Mapping) else set()
         )
         holds_lists = any(issubclass(kind, Mapping | list | tuple) for kind in value_types)
         holds_lists = holds_lists or open_envelope(first_run, Side.RUN) is not first_run
         is_run_like = isinstance(first_run, Run | str | os.PathLike)
+        begins_below = "rows" in (columns or ()) and not is_run_like
+        if begins_below or open_envelope(runs, Side.RUN) is not runs:
+            return None
         if holds_lists or is_run_like or is_table(first_run) or is_sparse(first_run):
             run_of_name = {}
             for name, run_like in runs.items():
