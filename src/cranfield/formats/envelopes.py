@@ -121,7 +121,7 @@ def _choose_subset(file: Mapping[Any, Any], side: Side) -> Any:
     subsets = {
         f"{subset}.{split}": docs_of_query
         for subset, splits in file.items()
-        if subset != _MODEL
+        if subset != _MODEL and isinstance(splits, Mapping)
         for split, docs_of_query in splits.items()
     }
     if len(subsets) != 1:

@@ -75,10 +75,10 @@ ReadRows = Callable[[], Iterable[Any]]  # reads rows from the first on, each tim
 def choose_row_fields(
     names: Sequence[str], read_rows: ReadRows, side: Side, user_columns: ColumnsLike | None
 ) -> tuple[Fields, ColumnsLike | None, tuple[Note, ...]]:
-    """Return {public name: field} to read from rows, the columns as if stated, and a note on paths.
+    """Return {column: field} of rows, the columns as if stated, and a note on paths that are read.
 
-    `names` are those in the first row. Besides the fields of `choose_fields`, paths in the first
-    row are read that are stated, or usual: to the documents of a response, to a query's id.
+    `names` are those in the first row. Columns are these, the fields of `choose_fields`, and paths
+    in the first row that are stated, or usual: to the documents of a response, to a query's id.
     """
     first_row = next(iter(read_rows()), None)
     stated_paths = [column for column in (user_columns or {}).values() if isinstance(column, str)]
@@ -98,7 +98,7 @@ def choose_row_fields(
     if doc_field is not None and "." in doc_field.column + doc_field.name:
         text = f"Documents: {doc_field.column}, by {doc_field.name}."
         notes = (Note("paths", "info", text),)
-    return {**{path: Field(path) for path in paths}, **fields}, columns, notes
+    return {**{name: Field(name) for name in names}, **fields}, columns, notes
 
 
 def _find_objects(

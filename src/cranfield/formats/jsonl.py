@@ -46,10 +46,10 @@ class JsonLines(Lines):
             self._fields, user_columns, self.notes = choose_row_fields(
                 list(first_row), read_rows, side, user_columns
             )
-            names = [*first_row, *self._fields]
-            fields = self._fields.values()
-            field_cells = ([] if field.name else field.read_row(first_row) for field in fields)
-            first_cell = [*first_row.values(), *field_cells].__getitem__
+            names, fields = list(self._fields), self._fields.values()
+            first_cell = [
+                [] if field.name else field.read_row(first_row) for field in fields
+            ].__getitem__
             positions = take_columns(names, side, user_columns, source.name, first_cell)
         except InputError as error:
             raise error.locate(source.name, line_number, text) from None
@@ -112,8 +112,8 @@ class JsonLines(Lines):
         try:
             for role, column_name in self.name_of_role.items():
                 values = [value for name, value in pairs if name == column_name]
-                if column_name in self._fields:
-                    values = [self._fields[column_name].read_row(dict(pairs))]
+                if not values and "." in column_name:
+                    values = [read_path(dict(pairs), column_name)]
                 if len(values) != 1:
                     count = "no" if not values else "more than one"
                     raise InputError(f"has {count} {column_name!r}", kind="columns")
@@ -142,16 +142,15 @@ class JsonLines(Lines):
     def read_cells_of_object(self, row: Any) -> Sequence[Any] | InputError:
         """Return an object's cells of `list_columns`, None for a missing cell; or its error."""
         if isinstance(row, dict):
-            fields = [(self._fields.get(name), name) for name in self.list_columns.values()]
             try:
-                return [field.read_row(row) if field else row.get(name) for field, name in fields]
+                return [self._fields[name].read_row(row) for name in self.list_columns.values()]
             except InputError as error:
                 return error
         if not isinstance(row, DuplicatePairs):
             return InputError("expected a JSON object", kind="columns")
         names = [name for name, _ in row]
         for name in self.list_columns.values():
-            column_name = self._fields[name].column if name in self._fields else name
+            column_name = self._fields[name].column
             if names.count(column_name) > 1:
                 return InputError(f"has more than one {column_name!r}", kind="columns")
         return self.read_cells_of_object(dict(row))
@@ -170,7 +169,7 @@ class JsonLines(Lines):
             if role in ("query", "doc") and name not in self._whole_number_columns:
                 kind = pa.string()
             fields.append((name, kind))
-        if len(raw) == 0 or (raw == 0).any() or {*self._fields} & {*self.name_of_role.values()}:
+        if len(raw) == 0 or (raw == 0).any() or any("." in name for _, name in columns):
             return
         try:
             table = arrow_json.read_json(

@@ -55,8 +55,8 @@ def list_rows(
     names, make_reader = _find_fields(rows[0], side, user_columns)
     are_plain = make_reader is itemgetter and not isinstance(rows[0], Mapping)  # read by position
     fields, columns, notes = choose_row_fields(names, lambda: rows, side, user_columns)
-    names = [*names, *fields]
-    object_rows = ObjectRows(rows, names, fields, make_reader, side, columns)
+    n_given, names = len(names), list(fields)
+    object_rows = ObjectRows(rows, fields, side, columns)
     object_rows.notes = notes
     if object_rows.list_columns and holds_lists(object_rows, user_columns):
         return object_rows
@@ -72,8 +72,9 @@ def list_rows(
 
     def convert_column(role: Role, position: int, errors: Errors) -> "pa.Array":
         name = names[position]
-        read = fields[name].read_row if name in fields else None
-        read_field = _make_field_reader(read or make_reader(position if are_plain else name), name)
+        read = make_reader(position if are_plain else name)
+        is_path = position >= n_given
+        read_field = fields[name].read_row if is_path else _make_field_reader(read, name)
         cells = read_each_row(rows, read_field, None, "columns", side, errors)
         return list_to_arrow(cells, name, role, side, errors)
 
@@ -86,30 +87,19 @@ def list_rows(
 class ObjectRows(Rows):
     """The rows of dicts, or of objects with named fields, whose cells may hold several documents.
 
-    `column_names` include the names of `fields`. `make_reader` takes the name of another column and
-    returns a function that reads it from a row.
+    `fields` are all columns by name.
     """
 
     def __init__(
-        self,
-        rows: Sequence[Any],
-        column_names: Sequence[str],
-        fields: Fields,
-        make_reader: Callable[[Any], Callable[[Any], Any]],
-        side: Side,
-        user_columns: ColumnsLike | None,
+        self, rows: Sequence[Any], fields: Fields, side: Side, user_columns: ColumnsLike | None
     ) -> None:
-        self._objects, self._make_reader = rows, make_reader
-        self._fields, self.column_names = fields, column_names
-
-        def first_cell(position: int) -> Any:
-            name = column_names[position]
-            if name in fields:
-                return [] if fields[name].name else fields[name].read_row(rows[0])
-            return _read_or_none(make_reader(name), rows[0])
-
-        positions = take_columns(column_names, side, user_columns, side.name_in_errors, first_cell)
-        self.list_columns = list_columns(column_names, positions, side, user_columns, first_cell)
+        self._objects, self._fields, self.column_names = rows, fields, list(fields)
+        first_cell = [
+            [] if field.name else field.read_row(rows[0]) for field in fields.values()
+        ].__getitem__
+        names, source = self.column_names, side.name_in_errors
+        positions = take_columns(names, side, user_columns, source, first_cell)
+        self.list_columns = list_columns(names, positions, side, user_columns, first_cell)
         self.description, self.name = "rows with lists", side.name_in_errors
 
     def cells(self) -> Iterator[Cells]:
@@ -119,17 +109,11 @@ class ObjectRows(Rows):
             """Return no line number, and the text of the row."""
             return None, f"row {first_row + row}: {self._objects[first_row + row]!r:.120}"
 
-        readers = list(map(self._make_cell_reader, self.list_columns.values()))
+        readers = [self._fields[name].read_row for name in self.list_columns.values()]
         for begin in range(0, len(self._objects), SIZES.lists):
             rows = self._objects[begin : begin + SIZES.lists]
             cells = [_read_cells(readers, row) for row in rows]
             yield Cells.from_rows(self.list_columns, cells, partial(find_line, begin))
-
-    def _make_cell_reader(self, name: str) -> Callable[[Any], Any]:
-        """Return a function that reads a column, or a field of the objects in its lists."""
-        if name in self._fields:
-            return self._fields[name].read_row
-        return partial(_read_or_none, self._make_reader(name))
 
     def read_side(self, side: Side, user_columns: ColumnsLike) -> Rows:
         """Return the rows of the same objects as judgments, or as a run, with stated columns."""
@@ -146,14 +130,6 @@ def _read_cells(readers: Sequence[Callable[[Any], Any]], row: Any) -> Sequence[A
         return [read(row) for read in readers]
     except InputError as error:
         return error
-
-
-def _read_or_none(read: Callable[[Any], Any], row: Any) -> Any:
-    """Return what a reader finds in a row; None for a row without the field."""
-    try:
-        return read(row)
-    except (AttributeError, KeyError, TypeError, IndexError):
-        return None
 
 
 def _find_fields(
