@@ -225,12 +225,10 @@ def plain(data: Any, side: Side) -> Any:
     """
     if type(data) is dict:  # what is given most often, and must cost least
         first_docs = next(iter(data.values()), None)
-        has_numbers = type(first_docs) is dict and type(next(iter(first_docs.values()), 0)) in (
-            float,
-            int,
-        )
-        if has_numbers and data.keys().isdisjoint(HEADS) and first_docs.keys().isdisjoint(HEADS):
-            return data
+        if type(first_docs) is dict and type(next(iter(first_docs.values()), 0)) in (float, int):
+            names = data.keys(), first_docs.keys()
+            if names[0].isdisjoint(HEADS) and names[1].isdisjoint(HEADS):
+                return data
     for _ in range(_MOST_ROUNDS):
         for kind, rewrite in _REWRITINGS:
             plain_data = rewrite(data, side) if kind == kind_of(data) else data

@@ -198,7 +198,9 @@ def _follow_rows(run_or_runs: Any, judgments: Qrels | QrelsReader) -> Any:
 
 def _begins_below(columns: ColumnsOfBoth | None, side: Side) -> bool:
     """Tell whether it is stated where the rows of a side begin."""
-    return columns is not None and "rows" in (select_columns(columns, side) or ())
+    side_columns = (columns or {}).get(side.word)
+    is_stated_there = isinstance(side_columns, Mapping) and "rows" in side_columns
+    return is_stated_there or not {"rows", f"{side.word}.rows"}.isdisjoint(columns or ())
 
 
 def check_columns(columns: ColumnsOfBoth | None, *data: Any) -> None:
