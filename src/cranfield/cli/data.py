@@ -65,6 +65,7 @@ def _name_columns_option(option: str) -> Iterator[None]:
 class DataOptions(Reading):
     """What the files are, as far as options say."""
 
+    flags = {"without": {"metavar": "FILE", "multiple": True}}  # noqa: RUF012 - as of `Options`
     qrels_format: Any = option(
         None,
         "The format of the judgments, if it should not be detected; subtopics (qrels_jg), "
@@ -174,9 +175,10 @@ class DataOptions(Reading):
                 for path in paths
             ]
         _rename_alike(runs, paths)
+        runs = self._map_runs(runs)
         if says_order:
             print_notes(list_order_notes(runs))
-        return self._map_runs(runs)
+        return runs
 
     def holds_both_sides(self, paths: Sequence[str]) -> bool:
         """Tell whether each file holds both sides, and no option names one side."""
@@ -236,9 +238,10 @@ class DataOptions(Reading):
         return replace(judgments, chunks=Chunks.of(docs))
 
     def _map_runs(self, runs: list[Run]) -> list[Run]:
-        """Return runs of documents or of spans, given runs of chunks if options say so."""
+        """Return runs of documents or of spans, of chunks if options say so; some left out."""
         if self._doc_of_chunk is not None:
             runs = [run.map_docs(self._doc_of_chunk, self.map_docs_keep or "first") for run in runs]
+        runs = [*self.leave_out(dict(enumerate(runs))).values()]
         if self.span_pattern is not None:
             runs = [run.spans(self.span_pattern) for run in runs]
         return runs

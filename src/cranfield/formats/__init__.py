@@ -5,6 +5,7 @@ that are averaged, no ranking, no Qrels and no Run, which `data` makes of `Rows`
 reads or writes data; small tables, read whole, have a folder of their own.
 """
 
+import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -119,6 +120,17 @@ def _table_rows(data: Any, side: Side, user_columns: ColumnsLike | None, errors:
         f"array or a sparse matrix, got {type(data).__name__}",
         hint=f"A file is read by read_{side.word}({str(data)!r:.80})." if is_path else None,
     )
+
+
+def open_exclusions(rows: Rows) -> Rows | None:
+    """Return the rows of a column such as `excluded_ids` beside judgments; None without one."""
+    names = {*rows.column_names}.difference(rows.name_of_role.values())
+    if {*map(plain_name, names)}.isdisjoint(COLUMNS["doc"].list_names[Side.EXCLUDED]):
+        return None
+    with contextlib.suppress(InputError):
+        table = rows.read_side(Side.EXCLUDED, {"query_id": rows.name_of_role["query"]})
+        return table if rows.sources else to_document_rows(table, Side.EXCLUDED, None)
+    return None
 
 
 def read_id_lists(lists: Sequence[Any], side: Side) -> Rows:

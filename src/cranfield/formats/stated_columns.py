@@ -104,7 +104,7 @@ def select_columns(columns: ColumnsOfBoth | None, side: Side) -> ColumnsLike | N
     `columns` is one mapping for both, or {"qrels": {...}, "run": {...}}. Raises OptionError for a
     column that neither side has, and for a mixture of the two forms.
     """
-    if isinstance(columns, ContainedTexts):
+    if isinstance(columns, ContainedTexts) and side is not Side.EXCLUDED:
         raise OptionError(f"texts='contain' compares the texts of one table. {TEXTS_HINT}")
     if not columns:
         return None
@@ -118,7 +118,7 @@ def select_columns(columns: ColumnsOfBoth | None, side: Side) -> ColumnsLike | N
             )
         columns_of_side: Any = columns.get(side.word)
         return columns_of_side or None
-    sides = SIDES.values()
+    sides = (*SIDES.values(), Side.EXCLUDED)
     column_of_name: dict[str, Any] = {}
     for name, column in columns.items():
         sides_of_name = _sides_with_role(name, column)
@@ -135,7 +135,7 @@ def select_columns(columns: ColumnsOfBoth | None, side: Side) -> ColumnsLike | N
 
 def _sides_with_role(name: str, column: object) -> list[Side]:
     """Return the sides that {name: column} is stated for: by public name, swapped, by any name."""
-    sides = SIDES.values()
+    sides = (*SIDES.values(), Side.EXCLUDED)
     sides_by_name = [side for side in sides if plain_name(name) in _roles_by_name(side)]
     swapped_sides = [
         side for side in sides if side not in sides_by_name and _is_public(column, side)
