@@ -67,7 +67,7 @@ class Judging(TypedDict, total=False):
 
 class Reading(TypedDict, total=False):
     columns: ColumnsOfBoth | None
-    texts: Literal['same', 'contain']
+    texts: Literal["same", "contain"]
     without: Any
 
 
