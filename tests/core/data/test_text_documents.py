@@ -16,7 +16,6 @@ from cranfield import (
     OptionError,
     Qrels,
     Run,
-    Systems,
     check,
     compare,
     evaluate,
@@ -253,10 +252,9 @@ def test_what_is_left_out_of_texts_is_refused() -> None:
 
 
 def test_two_systems_of_texts() -> None:
-    systems = evaluate(
+    systems: Any = evaluate(
         {"old": make_rows(LONGER_ROWS), "new": make_rows(LONGER_ROWS)}, "RR", texts="contain"
     )
-    assert isinstance(systems, Systems)
     assert systems.means() == {"old": {"RR": 3 / 4}, "new": {"RR": 3 / 4}}
 
 
