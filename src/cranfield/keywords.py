@@ -67,8 +67,8 @@ class Judging(TypedDict, total=False):
 
 class Reading(TypedDict, total=False):
     columns: ColumnsOfBoth | None
-    texts: Literal["same", "contain"]
     without: Any
+    texts: Literal["same", "contain"]
 
 
 class Watching(TypedDict, total=False):

@@ -50,16 +50,17 @@ class Reading(Options):
         'table that holds both has "expected_ids" and "retrieved_ids".',
         _check_columns_option,
     )
-    texts: Literal["same", "contain"] = option(
-        "same",
-        "In a table of texts (`retrieved_contexts`, `reference_contexts`), two are one document if "
-        "they are the same except for white space, or if one contains the other.",
-    )
     without: Any = option(
         None,
         "Leave out of the runs what this has for each query, such as what users have seen: its "
         "excluded_ids, seen_ids or the like, else its documents. The judgments stay as they are.",
         lambda docs: docs if isinstance(docs, tuple) else (docs,),  # a tuple has several of these
+    )
+
+    texts: Literal["same", "contain"] = option(
+        "same",
+        "In a table of texts (`retrieved_contexts`, `reference_contexts`), two are one document if "
+        "they are the same except for white space, or if one contains the other.",
     )
 
     def __post_init__(self) -> None:
