@@ -122,7 +122,7 @@ def select_columns(columns: ColumnsOfBoth | None, side: Side) -> ColumnsLike | N
     `columns` is one mapping for both, or {"qrels": {...}, "run": {...}}. Raises OptionError for a
     column that neither side has, and for a mixture of the two forms.
     """
-    if isinstance(columns, ContainedTexts):
+    if isinstance(columns, ContainedTexts) and side is not Side.EXCLUDED:
         raise OptionError(f"texts='contain' compares the texts of one table. {TEXTS_HINT}")
     if not columns:
         return None
