@@ -1,15 +1,17 @@
 """Makes several runs, by name, of what `evaluate` and others take in the place of one run."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from cranfield.data.run import Run, make_run
+from cranfield.data.run import Run, make_run, read_run
+from cranfield.formats import split_systems
 from cranfield.formats.block import Errors
 from cranfield.formats.columns import ColumnsLike, Side
 from cranfield.formats.frames import is_sparse, is_table
 from cranfield.formats.object_rows import is_row
 from cranfield.formats.objects import MAPPINGS, refuse_lists_of_ids
+from cranfield.formats.stated_columns import expand_systems
 
 
 def make_unique_namer() -> Callable[[str], str]:
@@ -33,33 +35,57 @@ def _is_nonempty(run: object) -> bool:
 
 def make_runs(runs: Any, columns: ColumnsLike | None) -> dict[str, Run]:
     """Return {name: run} of one run, or of several."""
-    run_of_name = make_several_runs(runs, "strict", columns)
-    if run_of_name is not None:
-        return run_of_name
-    run = make_run(runs, "strict", columns)
-    return {run.name: run}
+    run_or_runs = open_runs(runs, "strict", columns)
+    return {run_or_runs.name: run_or_runs} if isinstance(run_or_runs, Run) else run_or_runs
 
 
-def make_several_runs(
+def open_run(
+    run_like: Any,
+    errors: Errors,
+    columns: ColumnsLike | None = None,
+    format: str | None = None,  # noqa: A002 - the word for it
+) -> Run | dict[str, Run]:
+    """Return a run, or {system: run} of a table of several systems."""
+    runs = {
+        system: open_run(run_like, errors, system_columns, format)
+        for system, system_columns in expand_systems(columns).items()
+    }
+    if not runs:
+        is_path = isinstance(run_like, str | os.PathLike)
+        if not is_path or format is None:
+            run = make_run(run_like, errors, columns)
+        else:
+            run = read_run(run_like, format=format, columns=columns, errors=errors)
+        if isinstance(run_like, Run) and not (run.rows.user_columns or {}).get("system"):
+            return run
+        rows_of_system, notes = split_systems(run.rows, Side.RUN)
+        run.notes = (*run.notes, *notes)
+        runs = {system: run.replace_rows(rows) for system, rows in rows_of_system.items()}
+        if not runs:
+            return run
+    for system, run in runs.items():
+        run.name = system
+    return runs
+
+
+def open_runs(
     runs: Any, errors: Errors, columns: ColumnsLike | None = None
-) -> dict[str, Run] | None:
-    """Return {name: run} of a list, or of a dict {name: run}; None for a single run."""
+) -> Run | dict[str, Run]:
+    """Return a run, or {name: run} of several: of a list, a dict, or a table of several systems."""
     if isinstance(runs, list | tuple):
         refuse_lists_of_ids(runs, Side.RUN)
         if len(runs) > 0 and is_row(runs[0]):
-            return None
+            return open_run(runs, errors, columns)
+        opened_runs = [open_run(run_like, errors, columns) for run_like in runs]
         name_uniquely = make_unique_namer()
-        return {
-            name_uniquely(run.name): run
-            for run in [make_run(run_like, errors, columns) for run_like in runs]
-        }
+        return {name_uniquely(run.name): run for run in list_runs(opened_runs)}
     if isinstance(runs, MAPPINGS) and not is_sparse(runs):
         nonempty_runs = (
             run_like for run_like in runs.values() if is_sparse(run_like) or _is_nonempty(run_like)
         )
         first_run = next(nonempty_runs, None)
         if type(first_run) is dict and type(next(iter(first_run.values()), None)) is float:
-            return None  # a score: as in nearly every run in memory
+            return make_run(runs, errors, columns)  # scores: as in nearly every run in memory
         value_types = (
             set(map(type, first_run.values())) if isinstance(first_run, Mapping) else set()
         )
@@ -68,8 +94,21 @@ def make_several_runs(
         if holds_lists or is_run_like or is_table(first_run) or is_sparse(first_run):
             run_of_name = {}
             for name, run_like in runs.items():
-                run_of_name[str(name)] = new_run = make_run(run_like, errors, columns)
-                if new_run is not run_like:
-                    new_run.name = str(name)
+                opened_run = open_run(run_like, errors, columns)
+                for run in list_runs([opened_run]):
+                    run_name = str(name) if run is opened_run else f"{name} {run.name}"
+                    run_of_name[run_name] = run
+                    if run is not run_like:
+                        run.name = run_name
             return run_of_name
-    return None
+        return make_run(runs, errors, columns)
+    return open_run(runs, errors, columns)
+
+
+def list_runs(opened_runs: Iterable[Run | dict[str, Run]]) -> list[Run]:
+    """Return all runs, one or several from each of the inputs of `open_run`."""
+    return [
+        run
+        for opened_run in opened_runs
+        for run in ([opened_run] if isinstance(opened_run, Run) else opened_run.values())
+    ]

@@ -117,6 +117,7 @@ _CHANCE = "inclusion_probability probability inclusion_prob iprob"
 _SPANS = "for judgments by span: the first position, and the one after the last; both or neither"
 _COSTS = "what it costs to look at the document (seconds, or characters); optional, for CWL"
 _DISTANCES = "the lowest first, read where there is no score; in lists only where it is stated"
+_SYSTEMS = "a run for each value; read where it is stated, or a document occurs under two values"
 _STRATA = "for judgments that are a sample; whole numbers"
 _ENDS = "ids doc_ids docids document_ids item_ids passage_ids chunk_ids context_ids node_ids id"
 
@@ -229,6 +230,7 @@ COLUMNS: Mapping[Role, Column] = {
         partner="start",
         meaning=_SPANS,
     ),
+    "system": Column(_BOTH_SIDES, "id", (), stated_name="system", meaning=_SYSTEMS),
     # Only for trec_eval's files of preferences, not for tables.
     "subgroup": Column((), "id", ["subgroup"]),
     "level": Column((), "number", ["level"]),
@@ -286,8 +288,8 @@ def may_be_distance(name: str) -> bool:
 
 
 def select_extra_roles(roles: Iterable[Role]) -> frozenset[Role]:
-    """Return the roles without those of the ids of query and document."""
-    return frozenset(roles) - {"query", "doc"}
+    """Return the roles without those of the ids of query, document and system."""
+    return frozenset(roles) - {"query", "doc", "system"}
 
 
 def describe_columns(names: Sequence[str], positions: Mapping[Role, int]) -> str:

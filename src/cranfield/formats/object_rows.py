@@ -88,7 +88,7 @@ class ObjectRows(Rows):
         side: Side,
         user_columns: ColumnsLike | None,
     ) -> None:
-        self._objects, self._make_reader = rows, make_reader
+        self._objects, self._make_reader, self.user_columns = rows, make_reader, user_columns
         fields_of_column = find_objects(row for row in rows if isinstance(row, Mapping))
         self._fields, user_columns = choose_fields(
             column_names, fields_of_column, side, user_columns

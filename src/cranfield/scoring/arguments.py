@@ -12,8 +12,8 @@ import numpy as np
 from cranfield.data.lists import Graded, GradedSystems, grades, unequal_lists_error
 from cranfield.data.qrels import Qrels, make_qrels
 from cranfield.data.reader import QrelsReader, open_qrels
-from cranfield.data.run import Run, make_run
-from cranfield.data.run_names import make_several_runs
+from cranfield.data.run import Run
+from cranfield.data.run_names import open_runs
 from cranfield.errors import InputError, MeasureError, OptionError
 from cranfield.formats import read_id_lists
 from cranfield.formats.block import Duplicates, Errors
@@ -111,8 +111,7 @@ def open_arguments(
     """
     if columns is None and type(runs) in _RUN_TYPES and type(qrels) in _QRELS_TYPES:
         judgments = qrels if type(qrels) is Qrels else make_qrels(qrels, errors, None, duplicates)
-        runs_by_name = make_several_runs(runs, errors)
-        return judgments, make_run(runs, errors) if runs_by_name is None else runs_by_name, measures
+        return judgments, open_runs(runs, errors), measures
     qrels, runs = convert_id_lists(qrels, runs, duplicates)
     uses_default = measures is default_measures
     runs_are_measures = runs is not None and uses_default and could_be_measures(runs)
@@ -137,10 +136,7 @@ def open_arguments(
     check_columns(columns, qrels, runs)
     select = select_side_columns if are_same_table(qrels, runs) else select_columns
     reader = open_qrels(qrels, errors, select(columns, Side.QRELS), duplicates)
-    run_columns = select(columns, Side.RUN)
-    runs_by_name = make_several_runs(runs, errors, run_columns)
-    run_or_runs = make_run(runs, errors, run_columns) if runs_by_name is None else runs_by_name
-    return reader, run_or_runs, measures
+    return reader, open_runs(runs, errors, select(columns, Side.RUN)), measures
 
 
 def check_columns(columns: ColumnsOfBoth | None, *data: Any) -> None:

@@ -12,22 +12,29 @@ from cranfield.data.reader import QrelsReader
 from cranfield.data.run import Run
 from cranfield.data.run_names import make_unique_namer
 from cranfield.errors import InputError
-from cranfield.formats import read_both_sides
+from cranfield.formats import read_both_sides, split_systems
 from cranfield.formats.block import Duplicates, Errors, Rows
-from cranfield.formats.columns import ColumnsOfBoth
+from cranfield.formats.columns import ColumnsOfBoth, Side
 from cranfield.formats.frames import is_stream, is_table
 from cranfield.formats.object_rows import is_row
 from cranfield.formats.objects import refuse_columns
 from cranfield.formats.source import Source
+from cranfield.formats.stated_columns import expand_systems
 from cranfield.notes import Note
 
 
 class TwoSidedTable(NamedTuple):
-    """A table's rows as judgments, and as a run; its name if it has one."""
+    """A table's rows as judgments, and as a run; its name if it has one; notes on its systems."""
 
     name: str | None
     qrels_rows: Rows
     run_rows: Rows
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def has_shared_docs(self) -> bool:
+        """Whether the documents of both sides are in one column, as a grade and a score are."""
+        return self.qrels_rows.name_of_role["doc"] == self.run_rows.name_of_role["doc"]
 
     def open_qrels(self, errors: Errors, duplicates: Duplicates) -> QrelsReader:
         """Return a reader of the judgments, with notes on the table."""
@@ -37,7 +44,7 @@ class TwoSidedTable(NamedTuple):
     def make_run(self, errors: Errors, make_unique_name: Callable[[str], str]) -> Run:
         """Return the run, under a name that no other run has."""
         run = Run(self.run_rows, self.name, errors=errors)
-        run.name = make_unique_name(run.name)
+        run.name, run.notes = make_unique_name(run.name), self.notes
         return run
 
 
@@ -76,9 +83,13 @@ class TwoSidedTables:
             runs[run.name] = run
             judgments[run.name] = table.open_qrels(errors, duplicates).read()
         first, *other_names = judgments
+        qrels = judgments[first]
         for other_name in other_names:
-            _refuse_other_judgments(first, judgments[first], other_name, judgments[other_name])
-        return judgments[first], runs[first] if self.is_single_table else runs
+            if self.tables[0].has_shared_docs:  # each system's rows have what it retrieved alone
+                qrels = _merge_judgments(qrels, judgments[other_name])
+            else:
+                _refuse_other_judgments(first, qrels, other_name, judgments[other_name])
+        return qrels, runs[first] if self.is_single_table else runs
 
 
 def find_two_sided_tables(
@@ -97,17 +108,26 @@ def find_two_sided_tables(
         if not _is_table(data):
             return None
         named_tables = [(None, data)]
-    return TwoSidedTables(_read_tables(named_tables, columns, errors), is_single_table)
+    tables = _read_tables(named_tables, columns, errors)
+    return TwoSidedTables(tables, is_single_table and tables[0].name is None)
 
 
 def _read_tables(
     named_tables: Sequence[tuple[str | None, Any]], columns: ColumnsOfBoth | None, errors: Errors
 ) -> list[TwoSidedTable]:
-    """Return both sides of each (name, table)."""
-    return [
-        TwoSidedTable(name, *_read_both_sides(table, columns, errors))
-        for name, table in named_tables
-    ]
+    """Return both sides of each (name, table), and of each system of a table of several."""
+    tables = []
+    for name, data in named_tables:
+        for column, system_columns in (expand_systems(columns) or {None: columns}).items():
+            table_name = " ".join(filter(None, (name, column))) or None
+            qrels_rows, run_rows = _read_both_sides(data, system_columns, errors)
+            runs, notes = split_systems(run_rows, Side.RUN)
+            judgments, _ = split_systems(qrels_rows, Side.QRELS) if runs else ({}, ())
+            tables += [
+                TwoSidedTable(" ".join(filter(None, (name, system))), judgments[system], run, notes)
+                for system, run in runs.items()
+            ] or [TwoSidedTable(table_name, qrels_rows, run_rows, notes)]
+    return tables
 
 
 def open_table_pair(
@@ -152,7 +172,8 @@ def hold_both_sides(tables: Sequence[Any], columns: ColumnsOfBoth | None) -> boo
     if any(map(is_read_once, tables)):
         return False
     try:
-        pairs = [_read_both_sides(_first_row(table), columns) for table in tables]
+        first_columns = next(iter(expand_systems(columns).values()), columns)
+        pairs = [_read_both_sides(_first_row(table), first_columns) for table in tables]
     except InputError:
         return False
     return len(pairs) == 1 or all(
@@ -196,7 +217,7 @@ def _first_row(table: Any) -> Any:
 def _list_notes(qrels_rows: Rows, run_rows: Rows) -> Iterator[Note]:
     """Yield notes on a table that holds both sides."""
     yield from _list_unread_columns(run_rows)
-    if qrels_rows.name_of_role["doc"] == run_rows.name_of_role["doc"]:
+    if TwoSidedTable(None, qrels_rows, run_rows).has_shared_docs:
         text = "Judged: the documents of the table alone, all of which were retrieved."
         yield Note("judged-retrieved", "info", text)
 
@@ -213,6 +234,16 @@ def _list_unread_columns(run_rows: Rows) -> Iterator[Note]:
             f"retrieved_ids={unread[0]})."
         )
         yield Note("other-columns", "info", text, count=len(unread))
+
+
+def _merge_judgments(qrels: Qrels, other_qrels: Qrels) -> Qrels:
+    """Return the judgments of the rows of two systems; InputError for a document of two grades."""
+    try:
+        merged = qrels.merge(other_qrels)
+    except InputError as error:
+        hint = "The judgments are the same for all systems of a table: which grade is right?"
+        raise error.replace(hint=hint) from None
+    return merged.replace_fields(notes=qrels.notes, description=qrels.description)
 
 
 def _refuse_other_judgments(
