@@ -191,7 +191,8 @@ class Documents:
             grouped_block = group_rows(self.conversion.prepare_block(block, self.errors), options)
             grouped_block = self.conversion.convert(grouped_block, self.errors, judging)
         if grouped_block.repeats.count:
-            refuse_mixture(self._rows)
+            make_error = grouped_block.repeats.first_error
+            refuse_mixture(self._rows, make_error, judging.duplicates)
         return grouped_block
 
     def read_doc_ids(self, block: Block) -> Ids:

@@ -312,7 +312,7 @@ def _read_whole_queries(
         if grouped_block.repeats.count and duplicates == "refuse":
             from cranfield.formats.systems import refuse_mixture
 
-            refuse_mixture(rows)
+            refuse_mixture(rows, grouped_block.repeats.first_error, duplicates)
         hashes.append(grouped_block.queries.hash())
         if not apart and _has_duplicates(hashes[-1:]):
             raise _SplitQueryError

@@ -433,8 +433,13 @@ def read_run(
     return Run(rows, name, errors=errors)
 
 
-def make_run(run: RunLike, errors: Errors = "strict", columns: ColumnsLike | None = None) -> Run:
+def make_run(
+    run: RunLike,
+    errors: Errors = "strict",
+    columns: ColumnsLike | None = None,
+    format: str | None = None,  # noqa: A002 - the word for it
+) -> Run:
     """Return a run from data of any kind: Run, a path, a dict or a table."""
     if isinstance(run, str | os.PathLike):
-        return read_run(run, errors=errors, columns=columns)
+        return read_run(run, format=format, errors=errors, columns=columns)
     return run if isinstance(run, Run) else Run(run, columns=columns, errors=errors)

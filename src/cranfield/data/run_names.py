@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from cranfield.data.run import Run, make_run, read_run
+from cranfield.data.run import Run, make_run
 from cranfield.formats import split_systems
 from cranfield.formats.block import Errors
 from cranfield.formats.columns import ColumnsLike, Side
@@ -40,32 +40,25 @@ def make_runs(runs: Any, columns: ColumnsLike | None) -> dict[str, Run]:
 
 
 def open_run(
-    run_like: Any,
-    errors: Errors,
-    columns: ColumnsLike | None = None,
-    format: str | None = None,  # noqa: A002 - the word for it
+    run_like: Any, errors: Errors, columns: Any = None, *options: Any
 ) -> Run | dict[str, Run]:
-    """Return a run, or {system: run} of a table of several systems."""
+    """Return a run, or {system: run} of a table of several; `options` are those of `make_run`."""
     runs = {
-        system: open_run(run_like, errors, system_columns, format)
+        system: make_run(run_like, errors, system_columns, *options)  # type: ignore[arg-type]
         for system, system_columns in expand_systems(columns).items()
     }
-    if not runs:
-        is_path = isinstance(run_like, str | os.PathLike)
-        if not is_path or format is None:
-            run = make_run(run_like, errors, columns)
-        else:
-            run = read_run(run_like, format=format, columns=columns, errors=errors)
-        if isinstance(run_like, Run) and not (run.rows.user_columns or {}).get("system"):
+    if None in runs:
+        run = runs[None]
+        if isinstance(run_like, Run) and "system" not in (run.rows.user_columns or {}):
             return run
         rows_of_system, notes = split_systems(run.rows, Side.RUN)
         run.notes = (*run.notes, *notes)
-        runs = {system: run.replace_rows(rows) for system, rows in rows_of_system.items()}
-        if not runs:
+        if not rows_of_system:
             return run
+        runs = {system: run.replace_rows(rows) for system, rows in rows_of_system.items()}
     for system, run in runs.items():
-        run.name = system
-    return runs
+        run.name = str(system)
+    return {run.name: run for run in runs.values()}
 
 
 def open_runs(

@@ -41,7 +41,7 @@ from cranfield.formats.object_rows import list_rows
 from cranfield.formats.objects import LIST_DESCRIPTIONS, MAPPINGS, READ_ONCE_HINT, to_nested
 from cranfield.formats.shapes import strip_padding
 from cranfield.formats.source import describe_sources
-from cranfield.formats.stated_columns import SystemColumn, select_columns, select_side_columns
+from cranfield.formats.stated_columns import select_columns, select_side_columns
 from cranfield.formats.systems import find_systems
 from cranfield.notes import Note
 
@@ -99,31 +99,25 @@ def read_rows(
 def split_systems(rows: Rows, side: Side) -> tuple[dict[str, Rows], tuple[Note, ...]]:
     """Return {system: its rows} of a table of several, {} of any other; and a note if not stated.
 
-    A column of systems is stated, or has a usual name and two values for a document, or a list.
+    Without a statement, a table is split where documents, or lists, of two systems are mixed.
     """
     names = find_systems(rows) if rows.column_names else None
     if names is None:
         return {}, ()
-    is_stated = "system" in rows.name_of_role
-    notes = () if is_stated else (names.note,)
-    if not is_stated and names.overlap is None:
-        return {}, notes
-    statements = {
-        name: column
-        for name, column in (rows.user_columns or {}).items()
-        if names.column not in (name, column)
-    }
-    rows_of_system = {}
-    for system in names.systems:
+    is_stated, user_columns = "system" in rows.name_of_role, rows.user_columns or {}
+    rows_of_system: dict[str, Rows] = {}
+    for system in names.systems if is_stated or names.are_mixed else ():
+        statements = {name: column for name, column in user_columns.items() if name != "system"}
         columns = SideColumns(
-            {**statements, "system": SystemColumn(names.column, system)},
-            getattr(rows.user_columns, "other_side", {}),
+            {**statements, "system": f"{names.column}={system}"},
+            getattr(user_columns, "other_side", {}),
         )
         system_rows = rows.read_side(side, columns)
-        if not system_rows.sources:  # files do so when they are opened
-            system_rows = to_document_rows(system_rows, side, columns)
-        rows_of_system[system] = system_rows
-    return rows_of_system, notes
+        is_opened = not system_rows.sources  # files are opened later
+        rows_of_system[system] = (
+            to_document_rows(system_rows, side, columns) if is_opened else system_rows
+        )
+    return rows_of_system, () if is_stated else (names.note,)
 
 
 def _table_rows(data: Any, side: Side, user_columns: ColumnsLike | None, errors: Errors) -> Rows:

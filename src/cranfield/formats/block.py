@@ -139,14 +139,14 @@ class FaultLog:
     """Raises the first fault of some rows if `errors` are "strict", else counts the faulty rows."""
 
     def __init__(self, errors: Errors) -> None:
-        self._errors = errors
+        self.errors = errors
         self.left_out = NO_FAULTY_ROWS
 
     def add(
         self, kind: str, make_error: Callable[[], InputError], count: int = 1, first_row: int = 0
     ) -> None:
         """Raise, or count, the fault of `count` rows; `first_row` is as in FaultyRows."""
-        if self._errors == "strict":
+        if self.errors == "strict":
             raise make_error()
         self.left_out += FaultyRows({kind: (count, make_error)}, first_row)
 
@@ -371,8 +371,8 @@ class Rows(ABC):
     notes: tuple[Note, ...] = ()
     #: Which column is which, as the user states it.
     user_columns: Mapping[str, Any] | None = None
-    #: The system whose rows alone these are, of a table of several.
-    system: str | None = None
+    #: The system whose rows alone these are, of a table of several; else empty.
+    system: str = ""
     #: The columns that may name systems, and their values: see `find_systems`; None: not read yet.
     system_names: Any = None
 

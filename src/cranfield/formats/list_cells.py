@@ -26,7 +26,6 @@ from cranfield.formats.header import is_name_if_lists, may_split
 from cranfield.formats.identifiers import are_ids, encode_id, is_whole_decimal
 from cranfield.formats.json_text import NumberText
 from cranfield.formats.objects import is_null
-from cranfield.formats.stated_columns import resolve_roles
 from cranfield.formats.systems import SystemRows, refuse_mixture
 from cranfield.formats.values import NUMBER, is_list_cell, is_number, to_numbers
 from cranfield.notes import Note
@@ -42,14 +41,13 @@ _ELEMENT = re.compile(
 
 def to_document_rows(rows: Rows, side: Side, user_columns: ColumnsLike | None) -> Rows:
     """Return rows with one document each: split where cells hold several, scores for distances."""
-    statement = resolve_roles(user_columns, side, rows.column_names).get("system")
-    system = getattr(statement, "system", None)
+    _, _, system = str((user_columns or {}).get("system")).partition("=")
     if rows.list_columns and holds_lists(rows, user_columns):
         rows = ListRows(rows, side, user_columns)
         rows.system = system
     else:
         rows.list_columns = {}
-        rows = rows if system is None else SystemRows(rows, system)
+        rows = SystemRows(rows, system) if system else rows
     return DistanceRows(rows) if "distance" in rows.extra_roles else rows
 
 
@@ -117,7 +115,7 @@ class ListRows(Rows):
         queries_above: set[bytes] = set()  # of a run
         n_rows = n_documents = 0
         for cells in self._rows.cells():
-            if self.system is not None:
+            if self.system:
                 cells = _select_system(cells, self.system)
             faults = FaultLog(errors)
             split_rows = self._split_at_once(cells, roles, queries_above)
@@ -226,10 +224,11 @@ class ListRows(Rows):
                         hint="A run has one list for each query: which of the two is its ranking?",
                     )
             except InputError as error:
-                if isinstance(error, DuplicateError):
-                    refuse_mixture(self)
                 line, text = cells.find_line(row)
-                faults.add(error.kind, partial(error.locate, self.name, line, text))
+                make_error = partial(error.locate, self.name, line, text)
+                if isinstance(error, DuplicateError):
+                    refuse_mixture(self, make_error, faults.errors)
+                faults.add(error.kind, make_error)
                 continue
             if self._side is Side.RUN:
                 all_queries_above.add(query)

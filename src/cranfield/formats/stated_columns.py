@@ -24,18 +24,6 @@ _MOST_COLUMNS = 10_000  # the highest number that a column may have
 SIDES = {side.word: side for side in (Side.QRELS, Side.RUN)}
 
 
-class SystemColumn(str):
-    """A column of systems, and the `system` whose rows alone are read; None: all are."""
-
-    __slots__ = ("system",)
-
-    def __new__(cls, column: str, system: str | None = None) -> "SystemColumn":
-        """Return the column."""
-        new_column = super().__new__(cls, column)
-        new_column.system = system
-        return new_column
-
-
 @cache
 def _roles_by_name(side: Side) -> Mapping[str, Role]:
     """Return {name: role} for every name that a column of one side may have.
@@ -79,9 +67,8 @@ def resolve_roles(
             raise OptionError(
                 f"columns: {name}={column!r:.40}: expected a column's name, or its number, from 1"
             )
-        if role == "system" and type(column) is str and column not in (names or ()):
-            system_column, equals, system = column.partition("=")
-            column = SystemColumn(system_column, system if equals else None)
+        if role == "system" and isinstance(column, str):
+            column, _, _ = column.partition("=")  # the system itself counts where rows are read
         if role in column_of_role:
             raise OptionError(f"columns: {COLUMNS[role].public} is stated twice")
         for first_role, first_column in column_of_role.items():
@@ -144,21 +131,25 @@ def select_columns(columns: ColumnsOfBoth | None, side: Side) -> ColumnsLike | N
     return column_of_name or None
 
 
-def expand_systems(columns: ColumnsOfBoth | None) -> dict[str, ColumnsOfBoth]:
-    """Return {system: columns} where a NAME has a list of columns, one for each system; else {}.
+def expand_systems(columns: ColumnsOfBoth | None) -> dict[str | None, ColumnsOfBoth | None]:
+    """Return {system: columns} where a NAME has a list of columns, a system each.
 
-    The systems are named by the columns of the first such NAME. Raises OptionError for a NAME that
-    has one column alone, and for lists of several lengths.
+    {None: columns} without lists. The first such NAME's columns name the systems. Raises
+    OptionError for a NAME that has one column alone, and for lists of several lengths.
     """
     pairs = [*(columns or {}).items()]
     for _, side_columns in [*pairs]:
         pairs += side_columns.items() if isinstance(side_columns, Mapping) else []
-    lists = {name: column for name, column in pairs if isinstance(column, list | tuple)}
+    lists: dict[str, Any] = {
+        name: column for name, column in pairs if isinstance(column, list | tuple)
+    }
     for name in lists:
         is_list = plain_name(name) in COLUMNS["doc"].list_names[Side.RUN]
         if not is_list and _roles_by_name(Side.RUN).get(name) not in ("score", "distance", "rank"):
             raise OptionError(f"columns: {name} is stated twice")
-    first_list = next(iter(lists.values()), [])
+    if not lists:
+        return {None: columns}
+    first_list = next(iter(lists.values()))
     if any(len({*columns}) < len(first_list) for columns in lists.values()):
         raise OptionError(f"columns={columns!r:.80}: each system has one column of each NAME")
     return {str(system): _take_columns(columns, i) for i, system in enumerate(first_list)}

@@ -118,16 +118,20 @@ def _read_tables(
     """Return both sides of each (name, table), and of each system of a table of several."""
     tables = []
     for name, data in named_tables:
-        for column, system_columns in (expand_systems(columns) or {None: columns}).items():
-            table_name = " ".join(filter(None, (name, column))) or None
+        for column, system_columns in expand_systems(columns).items():
             qrels_rows, run_rows = _read_both_sides(data, system_columns, errors)
             runs, notes = split_systems(run_rows, Side.RUN)
             judgments, _ = split_systems(qrels_rows, Side.QRELS) if runs else ({}, ())
             tables += [
-                TwoSidedTable(" ".join(filter(None, (name, system))), judgments[system], run, notes)
+                TwoSidedTable(_join(name, system), judgments[system], run, notes)
                 for system, run in runs.items()
-            ] or [TwoSidedTable(table_name, qrels_rows, run_rows, notes)]
+            ] or [TwoSidedTable(_join(name, column), qrels_rows, run_rows, notes)]
     return tables
+
+
+def _join(*names: str | None) -> str | None:
+    """Return the names of a table and a system, as far as they have any, as one."""
+    return " ".join(filter(None, names)) or None
 
 
 def open_table_pair(
@@ -172,7 +176,7 @@ def hold_both_sides(tables: Sequence[Any], columns: ColumnsOfBoth | None) -> boo
     if any(map(is_read_once, tables)):
         return False
     try:
-        first_columns = next(iter(expand_systems(columns).values()), columns)
+        first_columns = next(iter(expand_systems(columns).values()))
         pairs = [_read_both_sides(_first_row(table), first_columns) for table in tables]
     except InputError:
         return False
