@@ -5,13 +5,14 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from cranfield.data.run import Run, make_run
-from cranfield.formats import split_systems
+from cranfield.formats import select_system
 from cranfield.formats.block import Errors
 from cranfield.formats.columns import ColumnsLike, Side
-from cranfield.formats.frames import is_sparse, is_table
+from cranfield.formats.frames import hold_stream, is_sparse, is_table
 from cranfield.formats.object_rows import is_row
 from cranfield.formats.objects import MAPPINGS, refuse_lists_of_ids
 from cranfield.formats.stated_columns import expand_systems
+from cranfield.formats.systems import find_systems
 
 
 def make_unique_namer() -> Callable[[str], str]:
@@ -43,19 +44,24 @@ def open_run(
     run_like: Any, errors: Errors, columns: Any = None, *options: Any
 ) -> Run | dict[str, Run]:
     """Return a run, or {system: run} of a table of several; `options` are those of `make_run`."""
+    run_data = hold_stream(run_like, "the run")
     runs = {
-        system: make_run(run_like, errors, system_columns, *options)  # type: ignore[arg-type]
+        system: make_run(run_data, errors, system_columns, *options)  # type: ignore[arg-type]
         for system, system_columns in expand_systems(columns).items()
     }
     if None in runs:
         run = runs[None]
         if isinstance(run_like, Run) and "system" not in (run.rows.user_columns or {}):
             return run
-        rows_of_system, notes = split_systems(run.rows, Side.RUN)
-        run.notes = (*run.notes, *notes)
-        if not rows_of_system:
+        if (names := find_systems(run.rows)) is None:
             return run
-        runs = {system: run.replace_rows(rows) for system, rows in rows_of_system.items()}
+        run.notes = (*run.notes, *names.notes)
+        if not names.is_split:
+            return run
+        runs = {
+            system: run.replace_rows(select_system(run.rows, Side.RUN, names.column, system))
+            for system in names.systems
+        }
     for system, run in runs.items():
         run.name = str(system)
     return {run.name: run for run in runs.values()}

@@ -29,7 +29,6 @@ from cranfield.formats.frames import (
     array_rows,
     arrow_table,
     is_sparse,
-    is_stream,
     is_table,
     refuse_sets,
     sparse_rows,
@@ -38,11 +37,10 @@ from cranfield.formats.groups import read_group_dict
 from cranfield.formats.header import NO_IDS
 from cranfield.formats.list_cells import to_document_rows
 from cranfield.formats.object_rows import list_rows
-from cranfield.formats.objects import LIST_DESCRIPTIONS, MAPPINGS, READ_ONCE_HINT, to_nested
+from cranfield.formats.objects import LIST_DESCRIPTIONS, MAPPINGS, to_nested
 from cranfield.formats.shapes import strip_padding
 from cranfield.formats.source import describe_sources
 from cranfield.formats.stated_columns import select_columns, select_side_columns
-from cranfield.formats.systems import find_systems
 from cranfield.notes import Note
 
 
@@ -96,28 +94,15 @@ def read_rows(
     return to_document_rows(_table_rows(data, side, columns, errors), side, columns)
 
 
-def split_systems(rows: Rows, side: Side) -> tuple[dict[str, Rows], tuple[Note, ...]]:
-    """Return {system: its rows} of a table of several, {} of any other; and a note if not stated.
-
-    Without a statement, a table is split where documents, or lists, of two systems are mixed.
-    """
-    names = find_systems(rows) if rows.column_names else None
-    if names is None:
-        return {}, ()
-    is_stated, user_columns = "system" in rows.name_of_role, rows.user_columns or {}
-    rows_of_system: dict[str, Rows] = {}
-    for system in names.systems if is_stated or names.are_mixed else ():
-        statements = {name: column for name, column in user_columns.items() if name != "system"}
-        columns = SideColumns(
-            {**statements, "system": f"{names.column}={system}"},
-            getattr(user_columns, "other_side", {}),
-        )
-        system_rows = rows.read_side(side, columns)
-        is_opened = not system_rows.sources  # files are opened later
-        rows_of_system[system] = (
-            to_document_rows(system_rows, side, columns) if is_opened else system_rows
-        )
-    return rows_of_system, () if is_stated else (names.note,)
+def select_system(rows: Rows, side: Side, column: str, system: str) -> Rows:
+    """Return the rows of one system of a table, by its column of systems."""
+    user_columns = rows.user_columns or {}
+    statements = {name: value for name, value in user_columns.items() if name != "system"}
+    columns = SideColumns(
+        {**statements, "system": f"{column}={system}"}, getattr(user_columns, "other_side", {})
+    )
+    system_rows = rows.read_side(side, columns)
+    return system_rows if rows.sources else to_document_rows(system_rows, side, columns)
 
 
 def _table_rows(data: Any, side: Side, user_columns: ColumnsLike | None, errors: Errors) -> Rows:
@@ -125,8 +110,6 @@ def _table_rows(data: Any, side: Side, user_columns: ColumnsLike | None, errors:
     if is_table(data):
         library = type(data).__module__.partition(".")[0]
         table = arrow_table(data, side.name_in_errors)
-        if len(table) == 0 and is_stream(data):
-            raise InputError("holds no rows", source=side.name_in_errors, hint=READ_ONCE_HINT)
         rows = TableRows(table, side, user_columns, f"{library} table")
         # Arrow turns sets into lists.
         if rows.list_columns and side is Side.RUN and library == "pandas":
@@ -181,8 +164,6 @@ def read_both_sides(
     columns if it has any, if the table does not hold both sides.
     """
     columns_of_side = {side: select_side_columns(columns, side) for side in _BOTH_SIDES}
-    if is_stream(data):
-        data = arrow_table(data, "the table")
     rows_of_side: dict[Side, Rows] = {}
     error_of_side: dict[Side, InputError] = {}
     for side in _BOTH_SIDES:

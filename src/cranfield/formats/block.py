@@ -139,14 +139,14 @@ class FaultLog:
     """Raises the first fault of some rows if `errors` are "strict", else counts the faulty rows."""
 
     def __init__(self, errors: Errors) -> None:
-        self.errors = errors
+        self._errors = errors
         self.left_out = NO_FAULTY_ROWS
 
     def add(
         self, kind: str, make_error: Callable[[], InputError], count: int = 1, first_row: int = 0
     ) -> None:
         """Raise, or count, the fault of `count` rows; `first_row` is as in FaultyRows."""
-        if self.errors == "strict":
+        if self._errors == "strict":
             raise make_error()
         self.left_out += FaultyRows({kind: (count, make_error)}, first_row)
 

@@ -14,6 +14,7 @@ from cranfield.formats.block import Errors, Role
 from cranfield.formats.columns import COLUMNS, IDS, NO_COLUMN, ColumnsLike, Side, plain_name
 from cranfield.formats.header import take_columns
 from cranfield.formats.identifiers import to_id_text
+from cranfield.formats.objects import READ_ONCE_HINT
 from cranfield.formats.systems import SYSTEMS
 from cranfield.formats.values import is_number
 from cranfield.formats.write import number_column
@@ -97,7 +98,7 @@ def arrow_table(data: ArrowTable, name: str) -> "pa.Table":
         data = data.with_format("arrow")[:]  # its own Arrow table, select()ed
     try:
         # Not pa.table(), which imports pandas wherever it is installed.
-        return pa.RecordBatchReader.from_stream(data).read_all()
+        table = pa.RecordBatchReader.from_stream(data).read_all()
     except (pa.ArrowException, ValueError, TypeError) as error:
         # Arrow's message includes the traceback of a Python error.
         messages = "; ".join(map(str, error.args))  # with the column's name
@@ -107,6 +108,14 @@ def arrow_table(data: ArrowTable, name: str) -> "pa.Table":
         if any(word in message.lower() for word in ("mix", "expected bytes", "conver")):
             hint = "A column holds values of several types: ids are all texts or all whole numbers."
         raise InputError(problem, source=name, hint=hint) from None
+    if len(table) == 0 and is_stream(data):
+        raise InputError("holds no rows", source=name, hint=READ_ONCE_HINT)
+    return table
+
+
+def hold_stream(data: Any, name: str) -> Any:
+    """Return the table of a stream, which can be read once; any other data unchanged."""
+    return arrow_table(data, name) if is_stream(data) else data
 
 
 def refuse_sets(frame: Any, name: str, side: Side) -> None:

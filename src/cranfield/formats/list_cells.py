@@ -26,7 +26,7 @@ from cranfield.formats.header import is_name_if_lists, may_split
 from cranfield.formats.identifiers import are_ids, encode_id, is_whole_decimal
 from cranfield.formats.json_text import NumberText
 from cranfield.formats.objects import is_null
-from cranfield.formats.systems import SystemRows, refuse_mixture
+from cranfield.formats.systems import SystemRows, add_mixed_column, refuse_mixture
 from cranfield.formats.values import NUMBER, is_list_cell, is_number, to_numbers
 from cranfield.notes import Note
 from cranfield.options import is_whole_number
@@ -227,7 +227,8 @@ class ListRows(Rows):
                 line, text = cells.find_line(row)
                 make_error = partial(error.locate, self.name, line, text)
                 if isinstance(error, DuplicateError):
-                    refuse_mixture(self, make_error, faults.errors)
+                    refuse_mixture(self, make_error)
+                    make_error = partial(add_mixed_column, make_error(), self)
                 faults.add(error.kind, make_error)
                 continue
             if self._side is Side.RUN:

@@ -93,13 +93,17 @@ def select_side_columns(columns: ColumnsOfBoth | None, side: Side) -> ColumnsLik
 
     A column that is stated for one side alone has no role in the other side.
     """
-    side_columns = select_columns(columns, side)
+    side_columns = select_columns(columns, side, holds_both=True)
     other_columns = select_columns(columns, side.other_side)
     return SideColumns(side_columns or {}, other_columns) if other_columns else side_columns
 
 
-def select_columns(columns: ColumnsOfBoth | None, side: Side) -> ColumnsLike | None:
+def select_columns(
+    columns: ColumnsOfBoth | None, side: Side, *, holds_both: bool = False
+) -> ColumnsLike | None:
     """Return the columns stated for one side, from the columns stated for both sides.
+
+    Judgments have a column of systems only in a table that `holds_both` sides.
 
     `columns` is one mapping for both, or {"qrels": {...}, "run": {...}}. Raises OptionError for a
     column that neither side has, and for a mixture of the two forms.
@@ -126,7 +130,8 @@ def select_columns(columns: ColumnsOfBoth | None, side: Side) -> ColumnsLike | N
             raise _unknown_name_error(
                 name, [*(COLUMNS[role].public for role in roles), *list_names]
             )
-        if side in sides_of_name and (side is not Side.QRELS or plain_name(name) != "system"):
+        is_of_run = side is Side.RUN or holds_both or plain_name(name) != "system"
+        if side in sides_of_name and is_of_run:
             column_of_name[name] = column
     return column_of_name or None
 

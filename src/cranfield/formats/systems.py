@@ -58,6 +58,12 @@ class SystemNames(NamedTuple):
     column: str
     systems: Sequence[str]
     are_mixed: bool
+    is_stated: bool
+
+    @property
+    def is_split(self) -> bool:
+        """Whether the table is read as a run of each system."""
+        return self.is_stated or self.are_mixed
 
     @property
     def hint(self) -> str:
@@ -71,13 +77,13 @@ class SystemNames(NamedTuple):
         )
 
     @property
-    def note(self) -> Note:
+    def notes(self) -> tuple[Note, ...]:
         """What results say of a column that is not stated."""
-        if not self.are_mixed:
-            text = f"{self.hint} They are read as one, as no document occurs under two."
-            return Note("one-system", "info", text, count=len(self.systems))
-        text = f"Split by column {self.column!r}, as documents occur under two of its values."
-        return Note("split-systems", "info", text, count=len(self.systems))
+        code, text = "one-system", f"{self.hint} No document occurs under two: it is one run."
+        if self.are_mixed:
+            code = "split-systems"
+            text = f"Split by column {self.column!r}: documents occur under two of its values."
+        return () if self.is_stated else (Note(code, "info", text, count=len(self.systems)),)
 
 
 def find_systems(rows: Rows) -> SystemNames | None:
@@ -96,7 +102,9 @@ def find_systems(rows: Rows) -> SystemNames | None:
             names = _list_free(table, names) if stated is None else [stated]
             columns = [] if table.system else [_read_system_names(table, name) for name in names]
             table.system_names = [
-                column for column in columns if column and (stated or len(column.systems) > 1)
+                column
+                for column in columns
+                if column and (column.is_stated or len(column.systems) > 1)
             ]
     mixed_columns = [column for column in table.system_names if column.are_mixed]
     if len(mixed_columns) > 1:
@@ -108,26 +116,26 @@ def find_systems(rows: Rows) -> SystemNames | None:
     return next(iter([*mixed_columns, *table.system_names]), None)
 
 
-def refuse_mixture(rows: Rows, make_error: Callable[[], InputError], duplicates: str) -> None:
-    """Raise the error of a document, or list, that occurs twice, if it does so for two systems.
+def refuse_mixture(rows: Rows, make_error: Callable[[], InputError]) -> None:
+    """Raise the error of a document, or list, that occurs twice, if it does so for two systems."""
+    names = find_systems(rows)
+    if names is not None and names.are_mixed:
+        raise make_error().replace(hint=names.hint)
 
-    Where `duplicates` refuses it, columns of any name may be that of the systems.
+
+def add_mixed_column(error: InputError, rows: Rows) -> InputError:
+    """Return the error of a document, or list, that occurs twice, with a column of two systems.
+
+    The column has any name; of several, that with the fewest values is named.
     """
     table: Rows = getattr(rows, "source_rows", rows)
-    names = find_systems(table)
-    columns = [names] if names and names.are_mixed else []
-    if not columns and duplicates == "refuse" and not table.system:
-        free_names = _list_free(table, table.column_names)
-        columns = list(filter(None, (_read_system_names(table, name) for name in free_names)))
-    columns = [column for column in columns if column.are_mixed]
-    column = min(columns, key=lambda column: len(column.systems), default=None)
-    if column is not None and (column is names or len(column.systems) <= _MOST_SYSTEMS):
-        error = make_error()
-        raise (
-            error.add_reason(column.hint)
-            if column is not names
-            else error.replace(hint=column.hint)
-        )
+    names = () if table.system else _list_free(table, table.column_names)
+    columns = filter(None, (_read_system_names(table, name) for name in names))
+    mixed_columns = [column for column in columns if column.are_mixed]
+    column = min(mixed_columns, key=lambda column: len(column.systems), default=None)
+    if column is None or len(column.systems) > _MOST_SYSTEMS:
+        return error
+    return error.add_reason(column.hint)
 
 
 def refuse_stated_systems(rows: Rows) -> None:
@@ -171,7 +179,8 @@ def _read_system_names(table: Rows, column: str) -> SystemNames | None:
                 are_mixed, n_searched = _are_mixed(keys, systems), n_rows
         are_mixed = are_mixed or _are_mixed(keys, systems)
     names_found = [*map(decode, number_of_system)]
-    return SystemNames(column, names_found, are_mixed) if names_found else None
+    is_stated = column == table.name_of_role.get("system")
+    return SystemNames(column, names_found, are_mixed, is_stated) if names_found else None
 
 
 def _are_mixed(keys: list[Words], systems: list[Ints]) -> bool:

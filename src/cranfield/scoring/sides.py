@@ -12,14 +12,15 @@ from cranfield.data.reader import QrelsReader
 from cranfield.data.run import Run
 from cranfield.data.run_names import make_unique_namer
 from cranfield.errors import InputError
-from cranfield.formats import read_both_sides, split_systems
+from cranfield.formats import read_both_sides, select_system
 from cranfield.formats.block import Duplicates, Errors, Rows
 from cranfield.formats.columns import ColumnsOfBoth, Side
-from cranfield.formats.frames import is_stream, is_table
+from cranfield.formats.frames import hold_stream, is_stream, is_table
 from cranfield.formats.object_rows import is_row
 from cranfield.formats.objects import refuse_columns
 from cranfield.formats.source import Source
 from cranfield.formats.stated_columns import expand_systems
+from cranfield.formats.systems import find_systems
 from cranfield.notes import Note
 
 
@@ -117,15 +118,19 @@ def _read_tables(
 ) -> list[TwoSidedTable]:
     """Return both sides of each (name, table), and of each system of a table of several."""
     tables = []
-    for name, data in named_tables:
+    for name, table in named_tables:
+        data = hold_stream(table, "the table")
         for column, system_columns in expand_systems(columns).items():
             qrels_rows, run_rows = _read_both_sides(data, system_columns, errors)
-            runs, notes = split_systems(run_rows, Side.RUN)
-            judgments, _ = split_systems(qrels_rows, Side.QRELS) if runs else ({}, ())
-            tables += [
-                TwoSidedTable(_join(name, system), judgments[system], run, notes)
-                for system, run in runs.items()
-            ] or [TwoSidedTable(_join(name, column), qrels_rows, run_rows, notes)]
+            names = find_systems(run_rows)
+            notes = () if names is None else names.notes
+            if names is None or not names.is_split:
+                tables.append(TwoSidedTable(_join(name, column), qrels_rows, run_rows, notes))
+                continue
+            for system in names.systems:
+                judgments = select_system(qrels_rows, Side.QRELS, names.column, system)
+                run = select_system(run_rows, Side.RUN, names.column, system)
+                tables.append(TwoSidedTable(_join(name, system), judgments, run, notes))
     return tables
 
 

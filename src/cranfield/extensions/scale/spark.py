@@ -341,7 +341,7 @@ def _find_mixed_systems(side: SideFrame) -> str | None:
             extremes = functions.min(column_of_name(name)), functions.max(column_of_name(name))
             groups = side.frame.groupBy(*map(column_of_name, keys)).agg(*extremes)
             if not groups.toDF(*map(str, range(len(keys))), "a", "b").where("a != b").isEmpty():
-                return name
+                return str(name)
     return None
 
 
