@@ -72,8 +72,8 @@ class SystemNames(NamedTuple):
         return (
             f"Column {name!r} has {len(self.systems):,} values, "
             f"{join_names([*map(repr, self.systems)])}. If these are systems, columns={{'system': "
-            f"{name!r}}} (--columns system={name}) makes a run of each, and {name}={system} "
-            f"instead of {name} takes one."
+            f"{name!r}}} (--columns system={name}) makes a run of each; {name}={system} in its "
+            "place takes one."
         )
 
     @property
@@ -93,7 +93,7 @@ def find_systems(rows: Rows) -> SystemNames | None:
     mixed, else the first. None without such a column, for rows of a chosen system, and for what
     cannot be read. Raises InputError if two columns are such that documents are mixed.
     """
-    table: Rows = getattr(rows, "source_rows", rows)  # of which these rows are a part
+    table = _find_table(rows)
     if table.system_names is None:
         table.system_names = []
         with suppress(InputError):  # the error comes when the rows are read
@@ -128,7 +128,7 @@ def add_mixed_column(error: InputError, rows: Rows) -> InputError:
 
     The column has any name; of several, that with the fewest values is named.
     """
-    table: Rows = getattr(rows, "source_rows", rows)
+    table = _find_table(rows)
     names = () if table.system else _list_free(table, table.column_names)
     columns = filter(None, (_read_system_names(table, name) for name in names))
     mixed_columns = [column for column in columns if column.are_mixed]
@@ -140,8 +140,15 @@ def add_mixed_column(error: InputError, rows: Rows) -> InputError:
 
 def refuse_stated_systems(rows: Rows) -> None:
     """Raise InputError if a column of systems is stated for what is read as one run."""
-    if "system" in rows.name_of_role and not rows.system and (names := find_systems(rows)):
+    if "system" in rows.name_of_role and (names := find_systems(rows)) is not None:
         raise InputError("the run has a column of systems, and is one run", hint=names.hint)
+
+
+def _find_table(rows: Rows) -> Rows:
+    """Return the rows of the whole table of which rows are a part, or of its system."""
+    while (source_rows := getattr(rows, "source_rows", None)) is not None:
+        rows = source_rows
+    return rows
 
 
 def _list_free(table: Rows, names: Iterable[str]) -> list[str]:
