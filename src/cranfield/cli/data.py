@@ -184,7 +184,8 @@ class DataOptions(Options):
                 f"holds {len(runs)} systems, and one run is taken: "
                 f"{join_names([run.name for run in runs], 10)}",
                 source=path,
-                hint="One of them: --columns system=COLUMN=NAME, with the name of its column.",
+                hint="One of them: --columns "
+                f"system={runs[0].rows.name_of_role.get('system')}={runs[0].name}.",
             )
         return runs[0]
 

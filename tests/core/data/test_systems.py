@@ -180,7 +180,7 @@ def test_every_verb_takes_the_systems(tmp_path: Path) -> None:
         assert "hybrid" in str(compare(JUDGED, path, "RR"))
     with pytest.warns(match="queries"):
         assert len(gate(JUDGED, RUN, "RR", baseline="bm25", margin=0.5).verdicts) == 1
-    assert {f"{path} (run)", path} & set(check(JUDGED, path).facts)
+    assert [*check(JUDGED, path).facts][1:] == [f"{path} (bm25)", f"{path} (hybrid)"]
     assert "split-systems" in {finding.code for finding in check(JUDGED, path).findings}
     assert "hybrid" in str(explain(JUDGED, path, "RR", "q1"))
     fused = fuse(path, method="rrf").to_dict()
@@ -326,18 +326,13 @@ def test_the_commands_take_systems(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     def run(*arguments: str) -> str:
         return CliRunner().invoke(cli, arguments).output
 
-    for command in ("evaluate", "compare", "check", "report"):
-        options = [] if command == "check" else ["-m", "RR"]
-        options += ["-o", "report.html"] if command == "report" else []
-        run(command, "qrels.txt", "long.jsonl", *options)
-        output = (
-            Path("report.html").read_text()
-            if command == "report"
-            else run(command, "qrels.txt", "long.jsonl", *options)
-        )
-        assert "bm25" in output or command == "check"
-        assert "hybrid" in output or command == "check"
-        assert "Traceback" not in output
+    for command in ("evaluate", "compare", "check", "pool", "holes"):
+        output = run(command, "qrels.txt", "long.jsonl")
+        assert ("bm25" in output and "hybrid" in output) or command == "pool"
+        assert "Error" not in output
+    assert "2 runs" in run("pool", "qrels.txt", "long.jsonl")
+    run("report", "qrels.txt", "long.jsonl", "-o", "report.html")
+    assert "hybrid" in Path("report.html").read_text()
     for command in ("evaluate", "compare"):
         assert "dense" in run(command, "wide.jsonl", "-m", "RR", "--columns", wide)
     gated = run("gate", "qrels.txt", "long.jsonl", "--baseline", "hybrid", "--margin", "0.1")
