@@ -263,7 +263,8 @@ class SideColumns(dict[str, "str | int | None"]):
 
 
 # The columns of judgments and run as the user states them: one mapping, or {"qrels": {...}, ...}.
-ColumnsOfBoth = Mapping[str, str | int | ColumnsLike | None]
+# A NAME with a list of columns has one for each system.
+ColumnsOfBoth = Mapping[str, str | int | Sequence[str] | Mapping[str, Any] | None]
 
 
 def roles_of(side: Side) -> list[Role]:

@@ -191,8 +191,13 @@ def _read_system_names(table: Rows, column: str) -> SystemNames | None:
 
 
 def _are_mixed(keys: list[Words], systems: list[Ints]) -> bool:
-    """Tell whether rows of several blocks have the same key, and different systems."""
-    key, system = np.concatenate(keys), np.concatenate(systems)
-    order = key.argsort()
-    key, system = key[order], system[order]
-    return bool(((key[1:] == key[:-1]) & (system[1:] != system[:-1])).any())
+    """Tell whether rows of several blocks have the same key, and different systems; join them."""
+    keys[:], systems[:] = [np.concatenate(keys)], [np.concatenate(systems)]
+    (key,), (system,) = keys, systems
+    for part in range(16):  # so that a sixteenth is sorted at a time
+        rows = np.flatnonzero(key >> np.uint64(60) == part)
+        rows = rows[key[rows].argsort()]
+        is_same_key = key[rows[1:]] == key[rows[:-1]]
+        if (is_same_key & (system[rows[1:]] != system[rows[:-1]])).any():
+            return True
+    return False

@@ -237,10 +237,11 @@ def _list_unread_columns(run_rows: Rows) -> Iterator[Note]:
     names = [name for name in run_rows.column_names if name.startswith(doc_name)]
     unread = [name for name in names if name != doc_name]
     if run_rows.list_columns and unread:
+        names = [doc_name, *unread]
+        statements = ",".join(f"retrieved_ids={name}" for name in names)
         text = (
-            f"Not read: {', '.join(unread)}, beside {doc_name}. A table has one run; another is "
-            f"read with columns={{'retrieved_ids': {unread[0]!r}}} (--columns "
-            f"retrieved_ids={unread[0]})."
+            f"Not read: {', '.join(unread)}, beside {doc_name}. A run of each: "
+            f"columns={{'retrieved_ids': {names}}}, --columns {statements}."
         )
         yield Note("other-columns", "info", text, count=len(unread))
 

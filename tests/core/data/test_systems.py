@@ -185,9 +185,10 @@ def test_every_verb_takes_the_systems(tmp_path: Path) -> None:
     assert "hybrid" in str(explain(JUDGED, path, "RR", "q1"))
     fused = fuse(path, method="rrf").to_dict()
     assert set(fused) == {"q1", "q2"}
-    both = evaluate(JUDGED, [path, {"q1": ["d1"]}], "RR")
+    both: Any = evaluate(JUDGED, [path, {"q1": ["d1"]}], "RR")
     assert list(both) == ["bm25", "hybrid", "run"]
-    named = evaluate(JUDGED, {"monday": path, "other": Run({"q1": ["d1"]})}, "RR")
+    tables: dict[str, Any] = {"monday": path, "other": Run({"q1": ["d1"]})}
+    named: Any = evaluate(JUDGED, tables, "RR")
     assert list(named) == ["monday bm25", "monday hybrid", "other"]
 
 
@@ -231,7 +232,7 @@ def test_judgments_that_differ_between_systems_are_refused() -> None:
 
 def test_what_one_system_retrieved_is_judged_for_all() -> None:
     rows = [{**row, "relevance": 1} for row in RUN if row["query_id"] == "q1"]
-    result = evaluate(rows[:1] + rows[2:], "R@5")
+    result: Any = evaluate(rows[:1] + rows[2:], "R@5")
     assert {name: scores["R@5"] for name, scores in result.items()} == {"bm25": 1 / 2, "hybrid": 1}
 
 
@@ -245,7 +246,7 @@ def test_a_row_without_a_system_is_a_fault() -> None:
             table = table.drop(columns="question")
         with pytest.raises(InputError, match=r"empty or missing|no system"):
             evaluate(JUDGED, table, "RR", columns={"system": "retriever"})
-        skipped = evaluate(JUDGED, table, "RR", columns={"system": "retriever"}, errors="skip")
+        skipped: Any = evaluate(JUDGED, table, "RR", columns={"system": "retriever"}, errors="skip")
         assert list(skipped) == ["bm25", "hybrid"]
         assert "left-out" in codes(skipped)
 
@@ -282,7 +283,7 @@ def test_columns_of_lists_are_systems(form: str, tmp_path: Path) -> None:
     ("name", "sign"), [("score", 1), ("distance", -1), ("rank", -1)], ids=lambda value: str(value)
 )
 def test_columns_of_numbers_are_systems(name: str, sign: int) -> None:
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"query_id": "q1", "doc_id": doc, "relevance": int(doc == "d1"), "old": old, "new": new}
         for doc, old, new in (("d1", 2 * sign, 3 * sign), ("d2", 3 * sign, 2 * sign))
     ]

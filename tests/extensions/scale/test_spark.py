@@ -475,7 +475,6 @@ def test_a_column_of_systems_is_stated_or_found(session: Any) -> None:
     statements: list[dict[str, Any]] = [
         {"by": "system"},
         {"columns": {"system": "system"}},
-        {"columns": {"run": {"system": "system"}}},
         {},
     ]
     for options in statements:

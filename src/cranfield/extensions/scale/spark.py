@@ -10,7 +10,7 @@ which work under Spark Connect, too.
 """
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack
@@ -86,10 +86,10 @@ def evaluate(
 ) -> "DataFrame":
     """Return a DataFrame with the scores of each query, computed by Spark.
 
-    Its columns are the system (with `by`), `query_id`, what `keep` names, `answered` (whether the
-    run has the query), and one for each measure. It is lazy: write it to a table before it is used
-    twice. Spark jobs look at once for what the two sides have in common, and count what they have
-    not. docs/background/scale.md has an example.
+    Its columns are the system (if there are several), `query_id`, what `keep` names, `answered`
+    (whether the run has the query), and one for each measure. It is lazy: write it to a table
+    before it is used twice. Spark jobs look at once for what the two sides have in common, and
+    count what they have not. docs/background/scale.md has an example.
 
     Args:
         qrels: judgments, with columns such as query_id, doc_id and relevance, found by their names
@@ -98,8 +98,10 @@ def evaluate(
         run: what was retrieved, with columns such as query_id, doc_id and score or rank; or, where
             there is none, the measures.
         measures: names or Measure values, as `cranfield.evaluate` takes them.
-        by: the column of the run with the name of the system, if it holds several. Every system
-            has a row for every query that is averaged.
+        by: the column of the run with the name of the system, if it holds several, as
+            columns={"system": ...} says, too. Every system has a row for every query that is
+            averaged. None: a column called system, run, run_name, retriever, model or method, if
+            a Spark job finds a document, or a list, of two systems.
         systems: all the names in that column. None: a Spark job looks for them.
         keep: columns of the judgments to keep, which have one value for each query, as its type.
         columns: which column is which, where that cannot be told by their names, as in
@@ -142,7 +144,8 @@ def evaluate(
     task = Task(
         measure_list, settings, errors, __version__, keep=keep, names=names, top_grade=top_grade
     )
-    columns, stated_system = _take_system(columns)
+    columns = dict(columns or {})
+    stated_system: Any = columns.pop("system", None)
     by = stated_system if by is None else by
     if run is None:
         return _score_arrays(qrels, task, columns, by, systems)
@@ -272,16 +275,6 @@ def _make_schema(task: Task, qrels_frame: "DataFrame") -> Any:
     return StructType(fields)
 
 
-def _take_system(columns: ColumnsOfBoth | None) -> tuple[ColumnsOfBoth | None, str | None]:
-    """Return the columns without that of systems, and its name."""
-    own_columns: dict[str, Any] = dict(columns or {})
-    system = own_columns.pop("system", None)
-    if isinstance(run_columns := own_columns.get("run"), Mapping):
-        own_columns["run"], run_system = _take_system(run_columns)
-        system = run_system if system is None else system
-    return own_columns or None, system
-
-
 def _score_arrays(
     frame: "DataFrame",
     task: Task,
@@ -294,20 +287,16 @@ def _score_arrays(
     if measure is not None and task.top_grade is None:
         raise OptionError(f"{measure} depends on the highest grade: state it, top_grade=3")
 
-    def read_sides(by: str | None) -> list[SideFrame]:
+    def read_sides(*system_columns: str) -> list[SideFrame]:
+        read_side = partial(SideFrame.from_frame, errors=task.errors, keep=task.keep)
         return [
-            SideFrame.from_frame(
-                frame,
-                side,
-                select_side_columns(columns, side),
-                task.errors,
-                task.keep,
-                [by] if by else (),
+            read_side(
+                frame, side, select_side_columns(columns, side), system_columns=system_columns
             )
             for side in (Side.QRELS, Side.RUN)
         ]
 
-    qrels_side, run_side = read_sides(by)
+    qrels_side, run_side = read_sides(*filter(None, [by]))
     if (
         not (qrels_side.has_arrays and run_side.has_arrays)
         or qrels_side.doc_column == run_side.doc_column
