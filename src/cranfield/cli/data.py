@@ -42,11 +42,13 @@ def _read_columns(text: Any) -> ColumnsLike:
         role, equals, column = map(str.strip, statement.partition("="))
         if not equals or not role or not column:
             raise ValueError("NAME=COLUMN, as in query_id=user,doc_id=item,score=4")
-        where: Any = None if column == "-" else column
-        if re.fullmatch("[0-9]{1,9}", column):
-            where = int(column)
-        columns_of_role.setdefault(role, []).append(where)
-    return {role: where if where[1:] else where[0] for role, where in columns_of_role.items()}
+        is_number = re.fullmatch("[0-9]{1,9}", column)
+        stated_column = None if column == "-" else int(column) if is_number else column
+        columns_of_role.setdefault(role, []).append(stated_column)
+    return {
+        role: columns if len(columns) > 1 else columns[0]
+        for role, columns in columns_of_role.items()
+    }
 
 
 @contextlib.contextmanager

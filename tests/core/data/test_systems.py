@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
-from cranfield import Qrels, Run, check, compare, evaluate, explain, fuse, gate, read_run
+from cranfield import Qrels, Run, check, compare, evaluate, explain, gate, read_run
 from cranfield.cli import cli
 from cranfield.errors import DuplicateError, InputError, OptionError
 
@@ -183,8 +183,6 @@ def test_every_verb_takes_the_systems(tmp_path: Path) -> None:
     assert [*check(JUDGED, path).facts][1:] == [f"{path} (bm25)", f"{path} (hybrid)"]
     assert "split-systems" in {finding.code for finding in check(JUDGED, path).findings}
     assert "hybrid" in str(explain(JUDGED, path, "RR", "q1"))
-    fused = fuse(path, method="rrf").to_dict()
-    assert set(fused) == {"q1", "q2"}
     both: Any = evaluate(JUDGED, [path, {"q1": ["d1"]}], "RR")
     assert list(both) == ["bm25", "hybrid", "run"]
     tables: dict[str, Any] = {"monday": path, "other": Run({"q1": ["d1"]})}
