@@ -1,16 +1,22 @@
 """Makes several runs, by name, of what `evaluate` and others take in the place of one run."""
 
-import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from cranfield.data.run import Run, make_run
 from cranfield.formats import select_system
 from cranfield.formats.block import Errors
 from cranfield.formats.columns import ColumnsLike, Side
-from cranfield.formats.frames import hold_stream, is_sparse, is_table
-from cranfield.formats.object_rows import is_row
-from cranfield.formats.objects import MAPPINGS, refuse_lists_of_ids
+from cranfield.formats.frames import hold_stream
+from cranfield.formats.shapes import (
+    first_of,
+    hold_queries,
+    is_row,
+    kind_of,
+    kinds_in,
+    plain,
+    refuse_lists_of_ids,
+)
 from cranfield.formats.stated_columns import expand_systems
 from cranfield.formats.systems import find_systems
 
@@ -30,13 +36,9 @@ def make_unique_namer() -> Callable[[str], str]:
     return name_uniquely
 
 
-def _is_nonempty(run: object) -> bool:
-    return bool(getattr(run, "__len__", lambda: 1)())
-
-
 def make_runs(runs: Any, columns: ColumnsLike | None) -> dict[str, Run]:
     """Return {name: run} of one run, or of several."""
-    run_or_runs = open_runs(runs, "strict", columns)
+    run_or_runs = open_runs(plain(runs, Side.RUN), "strict", columns)
     return {run_or_runs.name: run_or_runs} if isinstance(run_or_runs, Run) else run_or_runs
 
 
@@ -78,21 +80,22 @@ def open_runs(
         opened_runs = [open_run(run_like, errors, columns) for run_like in runs]
         name_uniquely = make_unique_namer()
         return {name_uniquely(run.name): run for run in list_runs(opened_runs)}
-    if isinstance(runs, MAPPINGS) and not is_sparse(runs):
-        nonempty_runs = (
-            run_like for run_like in runs.values() if is_sparse(run_like) or _is_nonempty(run_like)
-        )
-        first_run = next(nonempty_runs, None)
+    if kind_of(runs) == "dict":
+        first_run = first_of(runs)
         if type(first_run) is dict and type(next(iter(first_run.values()), None)) is float:
             return make_run(runs, errors, columns)  # scores: as in nearly every run in memory
-        value_types = (
-            set(map(type, first_run.values())) if isinstance(first_run, Mapping) else set()
-        )
-        holds_lists = any(issubclass(kind, Mapping | list | tuple) for kind in value_types)
-        is_run_like = isinstance(first_run, Run | str | os.PathLike)
-        if holds_lists or is_run_like or is_table(first_run) or is_sparse(first_run):
+        plain_run = plain(first_run, Side.RUN)
+        kind = kind_of(plain_run)
+        kinds_in_run = kinds_in(plain_run.values()) if kind == "dict" else set()
+        if (
+            kind in ("path", "text", "table", "records", "sparse")
+            or isinstance(first_run, Run)
+            or kinds_in_run & {"dict", "list", "tuple"}
+            or hold_queries(plain_run, runs, columns)
+        ):
             run_of_name = {}
             for name, run_like in runs.items():
+                run_like = plain_run if run_like is first_run else run_like  # it may be read once
                 opened_run = open_run(run_like, errors, columns)
                 for run in list_runs([opened_run]):
                     run_name = str(name) if run is opened_run else f"{name} {run.name}"

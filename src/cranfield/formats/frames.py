@@ -14,13 +14,15 @@ from cranfield.formats.block import Errors, Role
 from cranfield.formats.columns import COLUMNS, IDS, NO_COLUMN, ColumnsLike, Side, plain_name
 from cranfield.formats.header import take_columns
 from cranfield.formats.identifiers import to_id_text
-from cranfield.formats.objects import READ_ONCE_HINT
 from cranfield.formats.systems import SYSTEMS
 from cranfield.formats.values import is_number
 from cranfield.formats.write import number_column
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+READ_ONCE_HINT = "Was it read already? An iterator is read once: give list(...) of it, or a table."
 
 
 class ArrowTable(Protocol):
@@ -71,9 +73,9 @@ class TableRows(ArrowRows):
     ) -> None:
         if len(table) == 0:
             raise InputError("holds no rows", source=side.name_in_errors)
+        self._table = table
         super().__init__(table.schema, side, user_columns, side.name_in_errors, title)
         self.is_ranking = is_ranking
-        self._table = table
         self.n_rows = len(table)
 
     def read_side(self, side: Side, user_columns: ColumnsLike) -> "TableRows":

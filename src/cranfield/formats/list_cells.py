@@ -26,6 +26,7 @@ from cranfield.formats.header import is_name_if_lists, may_split
 from cranfield.formats.identifiers import are_ids, encode_id, is_whole_decimal
 from cranfield.formats.json_text import NumberText
 from cranfield.formats.objects import is_null
+from cranfield.formats.stated_columns import resolve_roles
 from cranfield.formats.systems import SystemRows, add_mixed_column, refuse_mixture
 from cranfield.formats.values import NUMBER, is_list_cell, is_number, to_numbers
 from cranfield.notes import Note
@@ -42,7 +43,7 @@ _ELEMENT = re.compile(
 def to_document_rows(rows: Rows, side: Side, user_columns: ColumnsLike | None) -> Rows:
     """Return rows with one document each: split where cells hold several, scores for distances."""
     _, _, system = str((user_columns or {}).get("system")).partition("=")
-    if rows.list_columns and holds_lists(rows, user_columns):
+    if rows.list_columns and holds_lists(rows, side, user_columns):
         rows = ListRows(rows, side, user_columns)
         rows.system = system
     else:
@@ -51,23 +52,38 @@ def to_document_rows(rows: Rows, side: Side, user_columns: ColumnsLike | None) -
     return DistanceRows(rows) if "distance" in rows.extra_roles else rows
 
 
-def holds_lists(rows: Rows, user_columns: ColumnsLike | None) -> bool:
+def holds_lists(rows: Rows, side: Side, user_columns: ColumnsLike | None) -> bool:
     """Tell whether the documents' column holds lists by its name, its type or its cells.
 
     Texts in a column of single ids are ids unless all of them are lists, `['d1']`: rows are read
-    until a text is not a list, or a cell is a list and no text; other cells do not count.
+    until a text is not a list, or a cell is a list and no text; other cells do not count. Raises
+    InputError if all are, unless the column is stated: they may be lists or ids.
     """
-    if may_split(rows.list_columns["doc"], rows.column_names, user_columns):
+    name, list_text = rows.list_columns["doc"], ""
+    if may_split(name, rows.column_names, user_columns):
         return True
     for cells in rows.cells():
         column = cells.columns["doc"]
         if not isinstance(column, list):
-            return True
+            if "string" not in str(column.type):
+                return True
+            column = column.to_pylist()
         for cell in column:
             if isinstance(cell, list | tuple):
                 return True
-            if isinstance(cell, str) and cell.strip() and not _is_list_text(cell):
-                return False
+            if isinstance(cell, str) and cell.strip():
+                if not _is_list_text(cell):
+                    return False
+                list_text = list_text or cell
+    is_stated = "doc" in resolve_roles(user_columns, side, rows.column_names)
+    if list_text and not is_stated and not is_name_if_lists(name, side):
+        public = COLUMNS["doc"].list_names[side][0]
+        raise InputError(
+            f"column {name!r:.80} holds texts such as {list_text:.60}: are they lists, or ids?",
+            source=getattr(rows, "name", "") or rows.source.name,  # type: ignore[attr-defined]
+            hint=f"Lists: --columns {public}={name}; ids: doc_id={name}.",
+            kind="columns",
+        )
     return True
 
 

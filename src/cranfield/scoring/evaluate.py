@@ -77,6 +77,9 @@ def evaluate(
 ) -> Scores | Systems:
     """Score one run, or several, against judgments.
 
+    A row is a query, a document and a number; what a row does not say, its place says (key, list,
+    group, matrix row), and `columns` states what has another name.
+
     A table that holds both sides, the expected and the retrieved documents of each query, or the
     grade and the score of each document, is given alone: `evaluate(rows, "recall@5")`.
 
