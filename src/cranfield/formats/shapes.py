@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from cranfield.errors import InputError
 from cranfield.formats.columns import COLUMNS, NAMES, ColumnsLike, Side, plain_name, roles_of
 from cranfield.formats.envelopes import HEADS, open_envelope, read_path
-from cranfield.formats.frames import is_sparse, is_table
+from cranfield.formats.frames import READ_ONCE_HINT, is_sparse, is_table
 from cranfield.formats.json_text import DuplicatePairs
 from cranfield.options import is_whole_number
 
@@ -273,9 +273,6 @@ def _read_series(series: Any, side: Side) -> Any:
 def _iterate_collection(collection: Any, side: Side) -> Any:
     """Return an iterator over the rows of one side of a data set."""
     return getattr(collection, _METHODS.get(side, ""), lambda: collection)()
-
-
-READ_ONCE_HINT = "Was it read already? An iterator is read once: give list(...) of it, or a table."
 
 
 def _hold_iterator(iterator: Iterator[Any], side: Side) -> list[Any]:
