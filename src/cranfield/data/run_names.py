@@ -46,6 +46,8 @@ def make_several_runs(
     runs: Any, errors: Errors, columns: ColumnsLike | None = None
 ) -> dict[str, Run] | None:
     """Return {name: run} of a list, or of a dict {name: run}; None for a single run."""
+    if isinstance(runs, Run):
+        return None
     if isinstance(runs, list | tuple):
         refuse_lists_of_ids(runs, Side.RUN)
         if len(runs) > 0 and is_row(runs[0]):

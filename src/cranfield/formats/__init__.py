@@ -64,19 +64,19 @@ def read_rows(
         from cranfield.formats.files import open_files  # slow, and not needed for a dict
 
         return open_files(data, side, format, columns)
-    data = data if isinstance(data, Rows) else plain(data, side)
+    data = plain(data, side)
     if kind_of(data) == "dict":
         groups = read_group_dict(data) if side is Side.QRELS else None
         if groups is not None:
             return groups
-        first_docs: Any = first_of(data) if side is Side.RUN else None
+        has_repeats = DuplicatePairs in map(type, data.values())
+        has_numbers = has_repeats or kind_of(next(iter(data.values()), {})) == "dict"
+        first_docs: Any = first_of(data) if side is Side.RUN and not has_numbers else None
         if kind_of(first_docs) == "list" and kind_of(first_docs[0]) == "dict":
             query_rows = [query_row(query, documents) for query, documents in data.items()]
             table = to_document_rows(_table_rows(query_rows, side, columns, errors), side, columns)
             table.column_names = ()  # it is no table, whose columns can be stated
             return table
-        has_repeats = DuplicatePairs in map(type, data.values())
-        has_numbers = has_repeats or kind_of(next(iter(data.values()), {})) == "dict"
         notes: tuple[Note, ...] = ()
         if not has_numbers:
             data, notes = strip_padding(data, side)

@@ -107,7 +107,8 @@ def open_arguments(
     verb's default. `verb` is as in `check_qrels_and_runs`. Raises InputError, which says what to
     write, for an argument out of place, OptionError for `columns` of what is already read.
     """
-    qrels, runs = plain(qrels, Side.QRELS), plain(runs, Side.RUN)
+    qrels = qrels if type(qrels) is Qrels else plain(qrels, Side.QRELS)
+    runs = runs if type(runs) is Run else plain(runs, Side.RUN)
     if columns is None and type(runs) in _RUN_TYPES and type(qrels) in _QRELS_TYPES:
         judgments = qrels if type(qrels) is Qrels else make_qrels(qrels, errors, None, duplicates)
         runs_by_name = make_several_runs(runs, errors)
