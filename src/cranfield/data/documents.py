@@ -122,10 +122,10 @@ class Documents:
         spans = self.conversion
         if judged_spans is None and spans is None:
             return self
-        from cranfield.data.spans import Spans
+        from cranfield.data.spans import Spans, Texts
 
         if judged_spans is None:
-            if not isinstance(spans, Spans):
+            if not isinstance(spans, Spans) or isinstance(spans, Texts):
                 return self
             raise InputError(
                 f"the ids of the run {self.name!r} are read as spans, and the judgments have no "

@@ -5,6 +5,7 @@ that are averaged, no ranking, no Qrels and no Run, which `data` makes of `Rows`
 reads or writes data; small tables, read whole, have a folder of their own.
 """
 
+import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -121,6 +122,17 @@ def _table_rows(data: Any, side: Side, user_columns: ColumnsLike | None, errors:
     )
 
 
+def open_exclusions(rows: Rows) -> Rows | None:
+    """Return the rows of a column such as `excluded_ids` beside judgments; None without one."""
+    names = {*rows.column_names}.difference(rows.name_of_role.values())
+    if {*map(plain_name, names)}.isdisjoint(COLUMNS["doc"].list_names[Side.EXCLUDED]):
+        return None
+    with contextlib.suppress(InputError):
+        table = rows.read_side(Side.EXCLUDED, {"query_id": rows.name_of_role["query"]})
+        return table if rows.sources else to_document_rows(table, Side.EXCLUDED, None)
+    return None
+
+
 def read_id_lists(lists: Sequence[Any], side: Side) -> Rows:
     """Return the rows of lists of ids, one list for each query: the queries are "1", "2", ..."""
     rows = read_rows(dict(enumerate(lists, 1)), side)
@@ -149,6 +161,7 @@ def read_both_sides(
     `data` is as for `read_rows`; a pipe is read only once. Raises InputError, which names the
     columns if it has any, if the table does not hold both sides.
     """
+    columns = {**columns} if columns else None
     columns_of_side = {side: select_side_columns(columns, side) for side in _BOTH_SIDES}
     if is_stream(data):
         data = arrow_table(data, "the table")

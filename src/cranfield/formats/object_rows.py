@@ -32,7 +32,7 @@ def list_rows(
         raise InputError("holds no rows", source=side.name_in_errors)
     names, make_reader = _find_fields(rows[0], side, user_columns)
     object_rows = ObjectRows(rows, names, make_reader, side, user_columns)
-    if object_rows.list_columns and holds_lists(object_rows, user_columns):
+    if object_rows.list_columns and holds_lists(object_rows, side, user_columns):
         return object_rows
     are_plain = make_reader is itemgetter and not isinstance(rows[0], Mapping)  # read by position
     if are_plain:

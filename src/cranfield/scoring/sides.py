@@ -11,21 +11,24 @@ from cranfield.data.run import Run
 from cranfield.data.run_names import make_unique_namer
 from cranfield.errors import InputError
 from cranfield.formats import read_both_sides
-from cranfield.formats.block import Duplicates, Errors, Rows
-from cranfield.formats.columns import ColumnsOfBoth
+from cranfield.formats.block import Duplicates, Errors, Role, Rows
+from cranfield.formats.columns import INDEX_PREFIX, ColumnsOfBoth, ContainedTexts
 from cranfield.formats.frames import is_stream
+from cranfield.formats.header import NO_IDS, find_columns
 from cranfield.formats.objects import refuse_columns
 from cranfield.formats.shapes import has_columns, kind_of, list_tables
 from cranfield.formats.source import Source
+from cranfield.formats.stated_columns import SIDES, select_side_columns
 from cranfield.notes import Note
 
 
 class TwoSidedTable(NamedTuple):
-    """A table's rows as judgments, and as a run; its name if it has one."""
+    """A table's rows as judgments, and as a run, by these columns; its name if it has one."""
 
     name: str | None
     qrels_rows: Rows
     run_rows: Rows
+    columns: ColumnsOfBoth | None
 
     def open_qrels(self, errors: Errors, duplicates: Duplicates) -> QrelsReader:
         """Return a reader of the judgments, with notes on the table."""
@@ -36,6 +39,11 @@ class TwoSidedTable(NamedTuple):
         """Return the run, under a name that no other run has."""
         run = Run(self.run_rows, self.name, errors=errors)
         run.name = make_unique_name(run.name)
+        sides = self.qrels_rows, self.run_rows
+        if isinstance(self.columns, ContainedTexts) or any(rows.holds_texts for rows in sides):
+            from cranfield.data.spans import Texts
+
+            run.conversion = Texts.of_rows(*sides, self.columns)
         return run
 
 
@@ -103,7 +111,7 @@ def _read_tables(
 ) -> list[TwoSidedTable]:
     """Return both sides of each (name, table)."""
     return [
-        TwoSidedTable(name, *_read_both_sides(table, columns, errors))
+        TwoSidedTable(name, *_read_both_sides(table, columns, errors), columns)
         for name, table in named_tables
     ]
 
@@ -170,7 +178,48 @@ def _read_both_sides(
 ) -> tuple[Rows, Rows]:
     """Return the rows of a table, or a file, as judgments and as a run."""
     is_path = isinstance(table, str | os.PathLike)
-    return read_both_sides(table, columns=columns, errors=errors, is_path=is_path)
+    try:
+        return read_both_sides(table, columns=columns, errors=errors, is_path=is_path)
+    except InputError as error:
+        if error.kind != NO_IDS or is_read_once(table):
+            raise
+        try:
+            named_rows = _name_rows(table, columns)
+            rows_of_sides = read_both_sides(named_rows, columns=columns, errors=errors)
+        except InputError:
+            raise error from None
+    for rows in rows_of_sides:
+        rows.sources = (Source(os.fspath(table)),) if is_path else ()
+    text = "No column of documents: each row is one."
+    rows_of_sides[0].notes = (Note("row-documents", "info", text),)
+    return rows_of_sides
+
+
+def _name_rows(data: Any, columns: ColumnsOfBoth | None) -> list[dict[str, Any]]:
+    """Return the rows of a table with documents, which are called by their places in the query.
+
+    Raises InputError where a column without a role may hold documents: it has no fractions.
+    """
+    from cranfield.formats.small.read import TableForm, parse_number, read_table
+    from cranfield.formats.text import count_rows
+
+    table: Any = read_table(data, TableForm("the table", ("query_id",)))
+    position_of_role: dict[Role, int] = {}
+    for side in SIDES.values():
+        side_columns = select_side_columns(columns, side)
+        position_of_role |= find_columns(table.names, side, side_columns)
+    cells_of_name = dict(zip(table.names, table.columns, strict=True))
+    query = table.names[position_of_role.get("query", 0)]
+    cells_of_name["doc_id"] = [f"#{i}" for i in count_rows(cells_of_name[query])]
+    for i, name in enumerate(table.names):
+        if name != query:
+            cells_of_name[name] = [parse_number(cell) for cell in cells_of_name[name]]
+            are_fractions = any((number or 0) % 1 for number in cells_of_name[name])
+            is_used = i in position_of_role.values() or name.startswith(INDEX_PREFIX)
+            if not are_fractions and not is_used:
+                raise InputError(f"column {name!r} may hold documents")
+    cells_of_rows = zip(*cells_of_name.values(), strict=True)
+    return [dict(zip(cells_of_name, row, strict=True)) for row in cells_of_rows]
 
 
 def are_same_table(table: Any, other_table: Any) -> bool:
