@@ -258,8 +258,9 @@ class Documents:
         from cranfield.data.spans import Spans
 
         if isinstance(self.conversion, Spans) or {"start", "end"} <= self._rows.extra_roles:
+            kind = "spans" if self.conversion is None else self.conversion.description
             raise OptionError(
-                f"the run {self.name!r:.80} is one of spans: take rows before it is read as spans"
+                f"the run {self.name!r:.80} is one of {kind}: take rows before it is read as {kind}"
             )
 
     def first_repeat_error(self, error: DuplicateError, judging: Judging) -> InputError:

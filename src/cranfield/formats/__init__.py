@@ -20,6 +20,7 @@ from cranfield.formats.columns import (
     plain_name,
 )
 from cranfield.formats.dict_rows import ListDictRows, NestedRows
+from cranfield.formats.envelopes import begin_rows, holds_objects
 from cranfield.formats.fields import query_row
 from cranfield.formats.frames import (
     TableRows,
@@ -65,16 +66,15 @@ def read_rows(
         from cranfield.formats.files import open_files  # slow, and not needed for a dict
 
         return open_files(data, side, format, columns)
-    data = plain(data, side)
+    data = plain(begin_rows(data, side, columns), side)
     if kind_of(data) == "dict":
         groups = read_group_dict(data) if side is Side.QRELS else None
         if groups is not None:
             return groups
         has_repeats = DuplicatePairs in map(type, data.values())
         has_numbers = has_repeats or kind_of(next(iter(data.values()), {})) == "dict"
-        first_docs: Any = first_of(data) if side is Side.RUN and not has_numbers else None
-        if kind_of(first_docs) == "list" and kind_of(first_docs[0]) == "dict":
-            query_rows = [query_row(query, documents) for query, documents in data.items()]
+        if holds_objects(first_of(data)):
+            query_rows = [query_row(query, documents, side) for query, documents in data.items()]
             table = to_document_rows(_table_rows(query_rows, side, columns, errors), side, columns)
             table.column_names = ()  # it is no table, whose columns can be stated
             return table

@@ -98,8 +98,8 @@ _BOTH_SIDES, _RUN, _QRELS = (Side.RUN, Side.QRELS), (Side.RUN,), (Side.QRELS,)
 _ALL_SIDES = (*_BOTH_SIDES, Side.EXCLUDED)
 
 _QUERY = (
-    "query_id qid q_id queryid user_id userid topic_id query user topic question_id questionid "
-    "question uid user_input session_id"
+    "query_id qid q_id queryid user_id userid topic_id query.query_id query.qid query.id query._id "
+    "query user topic question_id questionid question uid user_input session_id"
 )
 _DOC = (
     "doc_id docno docid corpus_id document_id item_id itemid passage_id pid doc document item iid "

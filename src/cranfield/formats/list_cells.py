@@ -113,10 +113,11 @@ class ListRows(Rows):
         self.description, _, _ = rows.description.partition(" with ")
         self.description += f" with lists in columns {', '.join(rows.list_columns.values())}"
         self.sources, self.is_text, self.n_rows = rows.sources, rows.is_text, rows.n_rows
+        self.notes = rows.notes
         self.name: str = getattr(rows, "name", "") or rows.source.name  # type: ignore[attr-defined]
         # Whether the documents' column is a list by its name, as stated, or as a field of objects.
         name = rows.list_columns["doc"]
-        is_field = name.rpartition(".")[0] in rows.column_names
+        is_field = any(name.startswith(f"{column}.") for column in rows.column_names)
         aliases = list_aliases(name, rows.column_names, user_columns)
         self.holds_texts = not TEXT_LISTS.isdisjoint(aliases[-1:])
         self._is_known_list = (
@@ -137,7 +138,7 @@ class ListRows(Rows):
                 queries_above.update(split_rows.queries)
             n_rows, n_documents = n_rows + len(split_rows.rows), n_documents + len(split_rows.docs)
             yield partial(self._build_block, cells, split_rows, faults)
-        if not self._is_known_list:
+        if not self._is_known_list and not self._rows.notes:
             text = (
                 f"Column {self.list_columns['doc']!r:.80} of {self._side.name_in_errors} holds "
                 f"lists: {format_count(n_rows, 'row')} became "

@@ -18,8 +18,9 @@ from cranfield.errors import InputError, MeasureError, OptionError
 from cranfield.formats import read_id_lists
 from cranfield.formats.block import Duplicates, Errors
 from cranfield.formats.columns import COLUMNS, ColumnsOfBoth, ContainedTexts, Side
+from cranfield.formats.envelopes import holds_objects, open_envelope
 from cranfield.formats.matrices import hold_labels_and_scores, match_sparse, note_unstored_zeros
-from cranfield.formats.shapes import has_columns, kinds_in, list_ids, plain
+from cranfield.formats.shapes import first_of, has_columns, kinds_in, list_ids, plain
 from cranfield.formats.stated_columns import select_columns, select_side_columns
 from cranfield.measures import Measure, parse_all
 from cranfield.options import Options, option, whole_check
@@ -144,9 +145,11 @@ def open_arguments(
     verb's default. `verb` is as in `check_qrels_and_runs`. Raises InputError, which says what to
     write, for an argument out of place, OptionError for `columns` of what is already read.
     """
-    qrels = qrels if type(qrels) is Qrels else plain(qrels, Side.QRELS)
-    runs = runs if type(runs) is Run else plain(runs, Side.RUN)
     columns = reading.columns
+    if type(qrels) is not Qrels and not _begins_below(columns, Side.QRELS):
+        qrels = plain(qrels, Side.QRELS)
+    if type(runs) is not Run and not _begins_below(columns, Side.RUN):
+        runs = plain(runs, Side.RUN)
     if columns is None and type(runs) in _RUN_TYPES and type(qrels) in _QRELS_TYPES:
         judgments = qrels if type(qrels) is Qrels else make_qrels(qrels, errors, None, duplicates)
         run_or_runs = make_several_runs(runs, errors) or make_run(runs, errors)
@@ -193,6 +196,13 @@ def _follow_rows(run_or_runs: Any, judgments: Qrels | QrelsReader) -> Any:
     return run_or_runs.replace_rows(follow_rows(run_or_runs.rows, rows.sources, run_or_runs.errors))
 
 
+def _begins_below(columns: ColumnsOfBoth | None, side: Side) -> bool:
+    """Tell whether it is stated where the rows of a side begin."""
+    side_columns = (columns or {}).get(side.word)
+    is_stated_there = isinstance(side_columns, Mapping) and "rows" in side_columns
+    return is_stated_there or not {"rows", f"{side.word}.rows"}.isdisjoint(columns or ())
+
+
 def check_columns(columns: ColumnsOfBoth | None, *data: Any) -> None:
     """Raise OptionError if columns are stated and all data that are not None are read."""
     if columns and all(map(_are_read, data)):
@@ -204,7 +214,12 @@ def _are_read(data: Any) -> bool:
     if isinstance(data, list | tuple):
         return len(data) > 0 and all(isinstance(run, Run) for run in data)
     if isinstance(data, Mapping):
-        return not any(map(has_columns, data.values()))
+        return not any(
+            has_columns(table)
+            or holds_objects(table)
+            or (isinstance(table, Mapping) and holds_objects([*table.values()]))
+            for table in data.values()
+        )
     return data is None or isinstance(data, Qrels | Run)
 
 
@@ -295,6 +310,16 @@ def convert_id_lists(qrels: Any, runs: Any, duplicates: Duplicates = "refuse") -
         return qrels, runs
     if not kinds_in(runs):
         raise unequal_lists_error(len(relevant_lists), 0)
+    documents = open_envelope(runs, Side.RUN) if isinstance(runs, list) else runs
+    if isinstance(documents, Mapping) and holds_objects(first_of(documents)):
+        if [*documents] != [*range(1, len(documents) + 1)]:
+            return qrels, runs
+        if len(relevant_lists) != len(documents):
+            raise unequal_lists_error(len(relevant_lists), len(documents))
+        runs = Run(documents)  # responses, numbered by their places
+        runs.rows.list_kind = "ids"
+        judgments = Qrels(read_id_lists(relevant_lists, Side.QRELS), duplicates=duplicates)
+        return judgments, runs
     has_names = isinstance(runs, Mapping)
     is_single = rankings is not None or not isinstance(runs, Mapping | list | tuple)
     members = [] if is_single else [*runs.values()] if has_names else runs

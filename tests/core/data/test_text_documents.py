@@ -10,10 +10,22 @@ import pytest
 from helpers.commands import run_command
 from helpers.notes import codes, find_note, sentence
 
-from cranfield import InputError, OptionError, Qrels, Run, check, compare, evaluate, explain, gate
+from cranfield import (
+    Explanation,
+    InputError,
+    OptionError,
+    Qrels,
+    Run,
+    check,
+    compare,
+    evaluate,
+    explain,
+    gate,
+)
 from cranfield.errors import DuplicateError
 from cranfield.formats.identifiers import normalize_text
 
+evaluate_any: Any = evaluate  # with arguments of any number
 pytestmark = pytest.mark.filterwarnings("ignore::cranfield.CranfieldWarning")
 
 QUERY, RUN_COLUMN, QRELS_COLUMN = NAMES = ("user_input", "retrieved_contexts", "reference_contexts")
@@ -182,7 +194,7 @@ ONE_SIDED_TABLES: dict[str, tuple[Any, ...]] = {
 def test_texts_are_refused_but_in_one_table(case: str) -> None:
     for texts in ("same", "contain"):
         with pytest.raises((InputError, OptionError), match="reference_contexts=") as caught:
-            evaluate(*ONE_SIDED_TABLES[case], measures="RR", texts=texts)
+            evaluate_any(*ONE_SIDED_TABLES[case], measures="RR", texts=texts)
         assert "one table of both" in str(caught.value)
 
 
@@ -196,7 +208,7 @@ IDS: dict[str, tuple[Any, ...]] = {
 @pytest.mark.parametrize("case", IDS)
 def test_ids_are_not_searched_for_one_another(case: str) -> None:
     with pytest.raises((InputError, OptionError), match="texts"):
-        evaluate(*IDS[case], measures="RR", texts="contain")
+        evaluate_any(*IDS[case], measures="RR", texts="contain")
 
 
 def test_a_value_that_is_not_known_is_refused() -> None:
@@ -221,7 +233,9 @@ def test_all_verbs_take_texts() -> None:
     assert pair.difference == ((1 / 1 + 1 / 1) - (1 / 2 + 1 / 1)) / 2
     assert gate(old, at_least={"RR": 0.75}, texts="contain").passed
     assert not gate(old, at_least={"RR": 0.75}).passed
-    assert explain(old, "RR", "q1", texts="contain").value == 1 / 2
+    explanation = explain(old, "RR", "q1", texts="contain")
+    assert isinstance(explanation, Explanation)
+    assert explanation.value == 1 / 2
 
 
 def test_check_asks_about_contained_texts_and_not_about_blanks() -> None:
@@ -232,8 +246,13 @@ def test_check_asks_about_contained_texts_and_not_about_blanks() -> None:
     assert "texts-contain" not in [finding.code for finding in report.findings]
 
 
+def test_what_is_left_out_of_texts_is_refused() -> None:
+    with pytest.raises(OptionError, match="one of texts"):
+        evaluate(make_rows(EQUAL_ROWS), "RR", without={"q1": ["Wax is old."]})
+
+
 def test_two_systems_of_texts() -> None:
-    systems = evaluate(
+    systems: Any = evaluate(
         {"old": make_rows(LONGER_ROWS), "new": make_rows(LONGER_ROWS)}, "RR", texts="contain"
     )
     assert systems.means() == {"old": {"RR": 3 / 4}, "new": {"RR": 3 / 4}}

@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse
 from helpers.commands import run_command
 
-from cranfield import Scores, evaluate, explain, grades
+from cranfield import QueryDifferences, Scores, evaluate, explain, grades
 
 N_QUERIES = 12
 ORDER = [str(i) for i in range(1, N_QUERIES + 1)]
@@ -27,7 +27,9 @@ FORMS: dict[str, tuple[Any, ...]] = {
 
 @pytest.mark.parametrize("form", FORMS)
 def test_queries_named_by_place_are_listed_as_one_counts(form: str) -> None:
-    scores = evaluate(*FORMS[form], "RR AP")
+    qrels, run = FORMS[form]
+    scores = evaluate(qrels, run, "RR AP")
+    assert isinstance(scores, Scores)
     assert [*scores.per_query("RR")] == ORDER
     assert [*scores.to_dict()] == ORDER
     rows = scores.rows(per_query=True)
@@ -62,6 +64,7 @@ def test_other_ids_keep_the_order_of_their_bytes(ids: list[str]) -> None:
 def test_differences_are_listed_as_one_counts() -> None:
     truths, worse = [["d"]] * N_QUERIES, [["x", "d"]] * N_QUERIES
     differences = explain(truths, {"A": truths, "B": worse}, "RR")
+    assert isinstance(differences, QueryDifferences)
     assert [difference.query_id for difference in differences.queries] == ORDER
 
 
