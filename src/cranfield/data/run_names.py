@@ -74,6 +74,8 @@ def open_runs(
     runs: Any, errors: Errors, columns: ColumnsLike | None = None
 ) -> Run | dict[str, Run]:
     """Return a run, or {name: run} of several: of a list, a dict, or a table of several systems."""
+    if type(runs) is Run:
+        return open_run(runs, errors, columns)
     if isinstance(runs, list | tuple):
         refuse_lists_of_ids(runs, Side.RUN)
         paths = map(str, (columns or {}).values())

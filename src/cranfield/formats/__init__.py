@@ -60,19 +60,18 @@ def read_rows(
         from cranfield.formats.files import open_files  # slow, and not needed for a dict
 
         return open_files(data, side, format, columns)
-    if not isinstance(data, Rows):
-        data = plain(begin_rows(data, side, columns), side)
+    data = plain(begin_rows(data, side, columns), side)
     if kind_of(data) == "dict":
         groups = read_group_dict(data) if side is Side.QRELS else None
         if groups is not None:
             return groups
+        has_repeats = DuplicatePairs in map(type, data.values())
+        has_numbers = has_repeats or kind_of(next(iter(data.values()), {})) == "dict"
         if holds_objects(first_of(data)):
             query_rows = [query_row(query, documents, side) for query, documents in data.items()]
             table = to_document_rows(_table_rows(query_rows, side, columns, errors), side, columns)
             table.column_names = ()  # it is no table, whose columns can be stated
             return table
-        has_repeats = DuplicatePairs in map(type, data.values())
-        has_numbers = has_repeats or kind_of(next(iter(data.values()), {})) == "dict"
         notes: tuple[Note, ...] = ()
         if not has_numbers:
             data, notes = strip_padding(data, side)

@@ -146,9 +146,9 @@ def open_arguments(
     write, for an argument out of place, OptionError for `columns` of what is already read.
     """
     columns = reading.columns
-    if not _begins_below(columns, Side.QRELS):
+    if type(qrels) is not Qrels and not _begins_below(columns, Side.QRELS):
         qrels = plain(qrels, Side.QRELS)
-    if not _begins_below(columns, Side.RUN):
+    if type(runs) is not Run and not _begins_below(columns, Side.RUN):
         runs = plain(runs, Side.RUN)
     if columns is None and type(runs) in _RUN_TYPES and type(qrels) in _QRELS_TYPES:
         judgments = qrels if type(qrels) is Qrels else make_qrels(qrels, errors, None, duplicates)
