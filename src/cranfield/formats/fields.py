@@ -58,6 +58,8 @@ class Field(NamedTuple):
         """
         if not isinstance(cell, list | tuple):
             return cell
+        if "." not in self.name and {*map(type, cell)} == {dict}:  # the usual case
+            return [document.get(self.name) for document in cell]
         for document in cell:
             if not is_object(document):
                 raise InputError(
