@@ -71,7 +71,7 @@ class Field(NamedTuple):
 
 
 Fields = Mapping[str, Field]  # by the public name
-ReadRows = Callable[[], Iterable[Any]]  # reads rows from the first on, each time anew
+ReadRows = Callable[[], Iterable[Any]]  # reads rows from the first on, whenever it is called
 
 
 def choose_row_fields(
