@@ -1,42 +1,21 @@
 """Lists of rows: tuples, dicts, and objects with named fields, for judgments and runs."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from cranfield.errors import InputError
 from cranfield.formats.block import SIZES, Cells, Errors, Load, Role, Rows
 from cranfield.formats.columns import COLUMNS, ColumnsLike, Side
-from cranfield.formats.envelopes import read_path
 from cranfield.formats.fields import Fields, choose_row_fields
-from cranfield.formats.frames import is_table, list_to_arrow, make_table_rows, read_each_row
+from cranfield.formats.frames import list_to_arrow, make_table_rows, read_each_row
 from cranfield.formats.header import list_columns, take_columns
 from cranfield.formats.list_cells import holds_lists
-from cranfield.formats.objects import READ_ONCE_HINT, refuse_lists_of_ids
+from cranfield.formats.shapes import refuse_lists_of_ids
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-
-def is_row(data: object) -> bool:
-    """Tell whether the object is a row: two or three ids and numbers, or cells with names."""
-    if isinstance(data, Mapping):
-        query_paths = (path for path in COLUMNS["query"].names if "." in path)
-        return any(read_path(data, path) is not None for path in query_paths) or (
-            any(not isinstance(value, Mapping | list | tuple | Set) for value in data.values())
-            and all(isinstance(name, str) for name in data)
-        )
-    if hasattr(data, "_fields") or (hasattr(data, "query_id") and not is_table(data)):
-        return True  # a table has its columns as attributes
-    return (
-        isinstance(data, tuple | list)
-        and len(data) in (2, 3)
-        and all(isinstance(cell, str | int | float | np.generic) for cell in data)
-        and not all(isinstance(cell, float) for cell in data)
-    )
 
 
 def list_rows(
@@ -46,19 +25,18 @@ def list_rows(
 
     A run's rows of two values, (query, document), are in the order of the ranking.
     """
-    hint = READ_ONCE_HINT if isinstance(data, Iterator) else None
     rows = list(data)
     if not user_columns:
         refuse_lists_of_ids(rows, side)
     if not rows:
-        raise InputError("holds no rows", source=side.name_in_errors, hint=hint)
+        raise InputError("holds no rows", source=side.name_in_errors)
     names, make_reader = _find_fields(rows[0], side, user_columns)
     are_plain = make_reader is itemgetter and not isinstance(rows[0], Mapping)  # read by position
     fields, columns, notes = choose_row_fields(names, lambda: rows, side, user_columns)
     n_given, names = len(names), list(fields)
     object_rows = ObjectRows(rows, fields, side, columns)
     object_rows.notes = notes
-    if object_rows.list_columns and holds_lists(object_rows, user_columns):
+    if object_rows.list_columns and holds_lists(object_rows, side, user_columns):
         return object_rows
     if are_plain:
         n = len(names)

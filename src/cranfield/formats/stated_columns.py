@@ -12,6 +12,7 @@ from cranfield.formats.columns import (
     NO_COLUMN,
     ColumnsLike,
     ColumnsOfBoth,
+    ContainedTexts,
     Side,
     SideColumns,
     describe_names,
@@ -21,6 +22,7 @@ from cranfield.formats.columns import (
 from cranfield.options import is_whole_number
 
 _MOST_COLUMNS = 10_000  # the highest number that a column may have
+TEXTS_HINT = "Texts need one table of both: --columns reference_contexts=...,retrieved_contexts=..."
 SIDES = {side.word: side for side in (Side.QRELS, Side.RUN)}
 
 
@@ -120,6 +122,8 @@ def select_columns(columns: ColumnsOfBoth | None, side: Side) -> ColumnsLike | N
     `columns` is one mapping for both, or {"qrels": {...}, "run": {...}}. Raises OptionError for a
     column that neither side has, and for a mixture of the two forms.
     """
+    if isinstance(columns, ContainedTexts) and side is not Side.EXCLUDED:
+        raise OptionError(f"texts='contain' compares the texts of one table. {TEXTS_HINT}")
     if not columns:
         return None
     if any(isinstance(column, Mapping) for column in columns.values()):
@@ -132,7 +136,7 @@ def select_columns(columns: ColumnsOfBoth | None, side: Side) -> ColumnsLike | N
             )
         columns_of_side: Any = columns.get(side.word)
         return columns_of_side or None
-    sides = SIDES.values()
+    sides = (*SIDES.values(), Side.EXCLUDED)
     column_of_name: dict[str, Any] = {}
     for name, column in columns.items():
         sides_of_name = _sides_with_role(name, column)
@@ -149,9 +153,9 @@ def select_columns(columns: ColumnsOfBoth | None, side: Side) -> ColumnsLike | N
 
 def _sides_with_role(name: str, column: object) -> list[Side]:
     """Return the sides that {name: column} is stated for: by public name, swapped, by any name."""
-    sides = SIDES.values()
+    sides = (*SIDES.values(), Side.EXCLUDED)
     if name == "rows":
-        return [*sides]
+        return [*SIDES.values()]
     sides_by_name = [side for side in sides if plain_name(name) in _roles_by_name(side)]
     swapped_sides = [
         side for side in sides if side not in sides_by_name and _is_public(column, side)
