@@ -60,7 +60,8 @@ def begin_rows(owner: Any, side: Side, user_columns: ColumnsLike | None) -> Any:
     rows = owner if begin is None else read_path(owner, str(begin))
     if rows is None:
         keys = ", ".join(map(repr, owner)) if isinstance(owner, Mapping) else "none"
-        raise _envelope_error(f"has nothing at {begin!r}; its keys are {keys:.200}", side)
+        hint = f"If only the other side has it: --{side.other_side.word}-columns rows={begin}."
+        raise _envelope_error(f"has nothing at {begin!r}; its keys are {keys:.200}", side, hint)
     return rows
 
 

@@ -15,7 +15,7 @@ from cranfield.arrays.ranked import Floats, Ints
 from cranfield.errors import InputError
 from cranfield.formats.block import SIZES, Block, Errors, FaultLog, Load, Role, Rows
 from cranfield.formats.columns import Side
-from cranfield.formats.envelopes import HEADS, begin_rows, open_envelope
+from cranfield.formats.envelopes import HEADS, begin_rows
 from cranfield.formats.format import Capacity, Format, InputFile, OutputFile
 from cranfield.formats.identifiers import are_ids, encode_id
 from cranfield.formats.json_text import DuplicatePairs, NumberText, Window
@@ -26,6 +26,7 @@ from cranfield.formats.objects import (
     may_be_columns,
     refuse_columns,
 )
+from cranfield.formats.shapes import plain
 from cranfield.formats.source import HeldSource, Source
 from cranfield.formats.text import BYTE_ORDER_MARK
 from cranfield.formats.values import to_numbers
@@ -320,7 +321,7 @@ def _rewrite(file: InputFile) -> InputFile:
     except InputError:
         return file  # its reader says what is wrong
     try:
-        rows = open_envelope(begin_rows(value, file.side, file.user_columns), file.side)
+        rows = plain(begin_rows(value, file.side, file.user_columns), file.side)
     except InputError as error:
         raise error.replace(source=file.source.name) from None
     if rows is value or not is_json:
