@@ -55,7 +55,7 @@ def holds_objects(value: Any) -> bool:
 
 
 def begin_rows(owner: Any, side: Side, user_columns: ColumnsLike | None) -> Any:
-    """Return what is at the path that is stated as `rows`; the object itself without such a path."""
+    """Return what is at the path that is stated as `rows`; without one, the object itself."""
     begin = (user_columns or {}).get("rows")
     rows = owner if begin is None else read_path(owner, str(begin))
     if rows is None:

@@ -361,8 +361,8 @@ FORMATS = (
         sniff=_sniff,
         suffixes=(".json",),
         qrels=Capacity(
-            "`{query: {document: grade}}`, `[[document, ...], ...]`, a list of objects, or `{query: "
-            "[object, ...]}`",
+            "`{query: {document: grade}}`, `[[document, ...], ...]`, a list of objects, or "
+            "`{query: [object, ...]}`",
             ("grade",),
         ),
         runs=Capacity(
