@@ -377,7 +377,8 @@ FORMATS = (
         sniff=_sniff,
         suffixes=(".json",),
         qrels=Capacity(
-            "`{query: {document: grade}}`, `[[document, ...], ...]`, or a list of objects",
+            "`{query: {document: grade}}`, `[[document, ...], ...]`, a list of objects, or "
+            "`{query: [object, ...]}`",
             ("grade",),
         ),
         runs=Capacity(
