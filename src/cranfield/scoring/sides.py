@@ -215,7 +215,7 @@ def _read_both_sides(
     try:
         return read_both_sides(table, columns=columns, errors=errors, is_path=is_path)
     except InputError as error:
-        if error.kind != NO_IDS or is_read_once(table):
+        if error.kind != NO_IDS or is_read_once(table) or not has_columns(table):
             raise
         try:
             named_rows = _name_rows(table, columns)
