@@ -7,6 +7,7 @@ from cranfield.data.run import Run, make_run
 from cranfield.formats import select_system
 from cranfield.formats.block import Errors
 from cranfield.formats.columns import ColumnsLike, Side
+from cranfield.formats.envelopes import open_envelope, read_path
 from cranfield.formats.frames import hold_stream
 from cranfield.formats.shapes import (
     first_of,
@@ -75,7 +76,10 @@ def open_runs(
     """Return a run, or {name: run} of several: of a list, a dict, or a table of several systems."""
     if isinstance(runs, list | tuple):
         refuse_lists_of_ids(runs, Side.RUN)
-        if len(runs) > 0 and is_row(runs[0]):
+        paths = map(str, (columns or {}).values())
+        if len(runs) > 0 and (is_row(runs[0]) or any(read_path(runs[0], path) for path in paths)):
+            return open_run(runs, errors, columns)
+        if open_envelope(runs, Side.RUN) is not runs:
             return open_run(runs, errors, columns)
         opened_runs = [open_run(run_like, errors, columns) for run_like in runs]
         name_uniquely = make_unique_namer()
@@ -84,12 +88,16 @@ def open_runs(
         first_run = first_of(runs)
         if type(first_run) is dict and type(next(iter(first_run.values()), None)) is float:
             return make_run(runs, errors, columns)  # scores: as in nearly every run in memory
+        is_run_like = isinstance(first_run, Run) or kind_of(first_run) in ("path", "text")
+        begins_below = "rows" in (columns or ()) and not is_run_like
+        if begins_below or open_envelope(runs, Side.RUN) is not runs:
+            return open_run(runs, errors, columns)
         plain_run = plain(first_run, Side.RUN)
         kind = kind_of(plain_run)
         kinds_in_run = kinds_in(plain_run.values()) if kind == "dict" else set()
         if (
-            kind in ("path", "text", "table", "records", "sparse")
-            or isinstance(first_run, Run)
+            is_run_like
+            or kind in ("table", "records", "sparse")
             or kinds_in_run & {"dict", "list", "tuple"}
             or hold_queries(plain_run, runs, columns)
         ):

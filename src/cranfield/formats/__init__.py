@@ -5,6 +5,7 @@ that are averaged, no ranking, no Qrels and no Run, which `data` makes of `Rows`
 reads or writes data; small tables, read whole, have a folder of their own.
 """
 
+import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -20,6 +21,7 @@ from cranfield.formats.columns import (
     plain_name,
 )
 from cranfield.formats.dict_rows import ListDictRows, NestedRows
+from cranfield.formats.envelopes import begin_rows, holds_objects
 from cranfield.formats.fields import query_row
 from cranfield.formats.frames import TableRows, array_rows, arrow_table, refuse_sets, sparse_rows
 from cranfield.formats.groups import read_group_dict
@@ -58,14 +60,14 @@ def read_rows(
         from cranfield.formats.files import open_files  # slow, and not needed for a dict
 
         return open_files(data, side, format, columns)
-    data = data if isinstance(data, Rows) else plain(data, side)
+    if not isinstance(data, Rows):
+        data = plain(begin_rows(data, side, columns), side)
     if kind_of(data) == "dict":
         groups = read_group_dict(data) if side is Side.QRELS else None
         if groups is not None:
             return groups
-        first_docs: Any = first_of(data) if side is Side.RUN else None
-        if kind_of(first_docs) == "list" and kind_of(first_docs[0]) == "dict":
-            query_rows = [query_row(query, documents) for query, documents in data.items()]
+        if holds_objects(first_of(data)):
+            query_rows = [query_row(query, documents, side) for query, documents in data.items()]
             table = to_document_rows(_table_rows(query_rows, side, columns, errors), side, columns)
             table.column_names = ()  # it is no table, whose columns can be stated
             return table
@@ -124,6 +126,17 @@ def _table_rows(data: Any, side: Side, user_columns: ColumnsLike | None, errors:
     )
 
 
+def open_exclusions(rows: Rows) -> Rows | None:
+    """Return the rows of a column such as `excluded_ids` beside judgments; None without one."""
+    names = {*rows.column_names}.difference(rows.name_of_role.values())
+    if {*map(plain_name, names)}.isdisjoint(COLUMNS["doc"].list_names[Side.EXCLUDED]):
+        return None
+    with contextlib.suppress(InputError):
+        table = rows.read_side(Side.EXCLUDED, {"query_id": rows.name_of_role["query"]})
+        return table if rows.sources else to_document_rows(table, Side.EXCLUDED, None)
+    return None
+
+
 def read_id_lists(lists: Sequence[Any], side: Side) -> Rows:
     """Return the rows of lists of ids, one list for each query: the queries are "1", "2", ..."""
     rows = read_rows(dict(enumerate(lists, 1)), side)
@@ -152,6 +165,7 @@ def read_both_sides(
     `data` is as for `read_rows`; a pipe is read only once. Raises InputError, which names the
     columns if it has any, if the table does not hold both sides.
     """
+    columns = {**columns} if columns else None
     columns_of_side = {side: select_side_columns(columns, side) for side in _BOTH_SIDES}
     rows_of_side: dict[Side, Rows] = {}
     error_of_side: dict[Side, InputError] = {}

@@ -352,6 +352,8 @@ class Rows(ABC):
     name_of_role: Mapping[Role, str] = {}
     #: For a table whose cells may hold several documents: {role: name} of the columns to read.
     list_columns: Mapping[Role, str] = {}
+    #: Whether documents are texts, in the place of ids.
+    holds_texts: bool = False
 
     def cells(self) -> Iterator[Cells]:
         """Yield the cells of `list_columns` unchanged, some rows at a time."""

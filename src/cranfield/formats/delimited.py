@@ -206,7 +206,8 @@ class DelimitedLines(Lines):
                 kind="text",
             )
         if not is_closed:
-            text = "Ids begin with a quotation mark that is not closed: it is a part of them."
+            ids = f"Ids of {self.side.name_in_errors}"
+            text = f"{ids} begin with a quotation mark that is not closed: it is a part of them."
             self.notes = (Note("quotes", "info", text),)
 
     def _find_broken_id(self, fields: Sequence[bytes]) -> str | None:

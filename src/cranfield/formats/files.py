@@ -139,6 +139,7 @@ class FileRows(Rows):
     distance_column = _combine_files("distance_column", next)
     duplicate_reason = _combine_files("duplicate_reason", next)
     has_grades = _combine_files("has_grades", all)
+    holds_texts = _combine_files("holds_texts", all)
     is_text = _combine_files("is_text", any)
     is_ranking = _combine_files("is_ranking", all)
 

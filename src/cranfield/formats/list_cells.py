@@ -22,8 +22,8 @@ from cranfield.formats.arrow_lists import flatten_lists
 from cranfield.formats.batches import ID_TYPE, NUMBER_TYPE, read_ids, read_numbers, refuse_bytes
 from cranfield.formats.block import Block, Cells, DistanceRows, Errors, FaultLog, Load, Role, Rows
 from cranfield.formats.columns import COLUMNS, FRACTIONS, ColumnsLike, Side, select_extra_roles
-from cranfield.formats.header import is_name_if_lists, may_split
-from cranfield.formats.identifiers import are_ids, encode_id, is_whole_decimal
+from cranfield.formats.header import TEXT_LISTS, is_name_if_lists, list_aliases
+from cranfield.formats.identifiers import are_ids, encode_id, is_whole_decimal, normalize_text
 from cranfield.formats.json_text import NumberText
 from cranfield.formats.stated_columns import resolve_roles
 from cranfield.formats.systems import SystemRows, add_mixed_column, refuse_mixture, select_cells
@@ -59,7 +59,7 @@ def holds_lists(rows: Rows, side: Side, user_columns: ColumnsLike | None) -> boo
     InputError if all are, unless the column is stated: they may be lists or ids.
     """
     name, list_text = rows.list_columns["doc"], ""
-    if may_split(name, rows.column_names, user_columns):
+    if list_aliases(name, rows.column_names, user_columns):
         return True
     for cells in rows.cells():
         column = cells.columns["doc"]
@@ -109,17 +109,20 @@ class ListRows(Rows):
         self._split_columns = frozenset(  # the columns that may hold texts such as a;b
             name
             for name in rows.list_columns.values()
-            if may_split(name, rows.column_names, user_columns)
+            if list_aliases(name, rows.column_names, user_columns)
         )
         self.extra_roles = select_extra_roles(rows.list_columns)
         self.is_ranking = side is Side.RUN and not self.extra_roles & {"score", "distance", "rank"}
         self.description, _, _ = rows.description.partition(" with ")
         self.description += f" with lists in columns {', '.join(rows.list_columns.values())}"
         self.sources, self.is_text, self.n_rows = rows.sources, rows.is_text, rows.n_rows
+        self.notes = rows.notes
         self.name: str = getattr(rows, "name", "") or rows.source.name  # type: ignore[attr-defined]
         # Whether the documents' column is a list by its name, as stated, or as a field of objects.
         name = rows.list_columns["doc"]
-        is_field = name.rpartition(".")[0] in rows.column_names
+        is_field = any(name.startswith(f"{column}.") for column in rows.column_names)
+        aliases = list_aliases(name, rows.column_names, user_columns)
+        self.holds_texts = not TEXT_LISTS.isdisjoint(aliases[-1:])
         self._is_known_list = (
             name in self._split_columns or is_name_if_lists(name, side) or is_field
         )
@@ -140,7 +143,7 @@ class ListRows(Rows):
                 queries_above.update(split_rows.queries)
             n_rows, n_documents = n_rows + len(split_rows.rows), n_documents + len(split_rows.docs)
             yield partial(self._build_block, cells, split_rows, faults)
-        if not self._is_known_list:
+        if not self._is_known_list and not self._rows.notes:
             text = (
                 f"Column {self.list_columns['doc']!r:.80} of {self._side.name_in_errors} holds "
                 f"lists: {format_count(n_rows, 'row')} became "
@@ -169,7 +172,7 @@ class ListRows(Rows):
         self, cells: Cells, roles: Sequence[Role], queries_above: Set[bytes]
     ) -> "_SplitRows | None":
         """Return the split rows, column by column; None if they must be read one by one."""
-        query_ids = None if cells.faults else _to_ids(cells.columns["query"])
+        query_ids = None if cells.faults or self.holds_texts else _to_ids(cells.columns["query"])
         doc_lists = self._flatten_column(cells, "doc")
         docs = None if doc_lists is None else _to_ids(doc_lists[0])
         if query_ids is None or doc_lists is None or docs is None:
@@ -277,6 +280,7 @@ class ListRows(Rows):
                 "the mean is over fewer queries.",
                 kind="id",
             )
+        elements = [*map(normalize_text, elements or ())] if self.holds_texts else elements
         docs = [_parse_id(doc_id, name) for doc_id in elements or ()]
         numbers = {role: self._read_numbers(role, cell_of_role[role], docs) for role in roles}
         return query, docs, numbers
@@ -320,7 +324,7 @@ class ListRows(Rows):
             return None
         if is_list_cell(text):
             return _parse_list(text, name)
-        if name not in self._split_columns:
+        if name not in self._split_columns or self.holds_texts:
             return [cell]
         if "," in text and ";" not in text:
             raise InputError(

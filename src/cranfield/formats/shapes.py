@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from cranfield.errors import InputError
 from cranfield.formats.columns import COLUMNS, NAMES, ColumnsLike, Side, plain_name, roles_of
+from cranfield.formats.envelopes import HEADS, open_envelope, read_path
 from cranfield.formats.frames import READ_ONCE_HINT, is_sparse, is_table
 from cranfield.formats.json_text import DuplicatePairs
 from cranfield.options import is_whole_number
@@ -120,6 +121,9 @@ def is_row(candidate: Any) -> bool:
     """Tell whether the object is a row: two or three ids and numbers, or cells with names."""
     kind = kind_of(candidate)
     if kind == "dict":
+        query_paths = (path for path in NAMES["query"] if "." in path)
+        if any(read_path(candidate, path) is not None for path in query_paths):
+            return True
         has_cells = kinds_in(candidate.values()) - {"dict", "list", "tuple", "set"}
         return bool(has_cells) and all(isinstance(name, str) for name in candidate)
     if kind not in ("list", "tuple"):
@@ -222,7 +226,9 @@ def plain(data: Any, side: Side) -> Any:
     if type(data) is dict:  # what is given most often, and must cost least
         first_docs = next(iter(data.values()), None)
         if type(first_docs) is dict and type(next(iter(first_docs.values()), 0)) in (float, int):
-            return data
+            names = data.keys(), first_docs.keys()
+            if names[0].isdisjoint(HEADS) and names[1].isdisjoint(HEADS):
+                return data
     for _ in range(_MOST_ROUNDS):
         for kind, rewrite in _REWRITINGS:
             plain_data = rewrite(data, side) if kind == kind_of(data) else data
@@ -354,6 +360,8 @@ _REWRITINGS: Sequence[tuple[Kind, Callable[[Any, Side], Any]]] = (
     ("collection", _iterate_collection),
     ("iterator", _hold_iterator),
     ("dict", _hold_iterators),
+    ("dict", open_envelope),
+    ("list", open_envelope),
     ("dict", _spell_pairs),
     ("list", _refuse_pairs_of_lists),
 )

@@ -105,8 +105,8 @@ def follow_rows(rows: Rows, sources: Sequence[Source], errors: Errors) -> Rows:
 
 
 def _sniff(file: InputFile) -> SvmLines | None:
-    is_known = file.side is Side.QRELS and _ROW.match(file.sample, find_data(file.sample) or 0)
-    return SvmLines(file.source) if is_known else None
+    is_row = file.side is Side.QRELS and _ROW.match(file.sample, find_data(file.sample) or 0)
+    return SvmLines(file.source) if is_row else None
 
 
 def _refuse_to_write(stream: IO[bytes], blocks: Iterable[Block], target: OutputFile) -> None:

@@ -35,8 +35,7 @@ class WhiteSpaceLines(Lines):
     """Lines of fields with white space between them, as TREC's.
 
     `names` lists the columns: "query_id doc_id". Columns that have no role are skipped. `title` is
-    the format's name, for `description`. `allows_more`: further columns may follow the last. Where
-    a line has the expected columns between tabs only, its ids hold blanks.
+    the format's name, for `description`. `allows_more`: further columns may follow the last.
     """
 
     allows_decimals = True
@@ -77,7 +76,10 @@ class WhiteSpaceLines(Lines):
                 continue
             tab_fields = self._split_by_tabs(line)
             if tab_fields:
-                self.notes = (_TABS_NOTE,)
+                text = (
+                    f"Columns of {self.side.name_in_errors} are separated by tabs: ids hold blanks."
+                )
+                self.notes = (Note("tabs", "info", text),)
             fields = tab_fields or line.split(None, self._n_columns)  # one more may hold several
             n = len(fields)
             fault = None
@@ -177,7 +179,6 @@ class WhiteSpaceLines(Lines):
 
 _FIELD = re.compile(rb"\S+")
 _BLANKS_HINT = "Separate columns by tabs, or write CSV, JSON, Parquet or Arrow."
-_TABS_NOTE = Note("tabs", "info", "Columns are separated by tabs: ids hold blanks.")
 
 
 def _end_with_newline(raw: Bytes) -> Bytes:

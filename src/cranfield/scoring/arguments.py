@@ -6,19 +6,21 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import Any, Literal
 
 from cranfield.data.lists import Graded, GradedSystems, grades, unequal_lists_error
+from cranfield.data.named_ids import read_named_documents
 from cranfield.data.qrels import Qrels, make_qrels
 from cranfield.data.reader import QrelsReader, open_qrels
-from cranfield.data.run import Run
-from cranfield.data.run_names import open_runs
+from cranfield.data.run import Run, make_run
+from cranfield.data.run_names import make_runs, open_runs
 from cranfield.errors import InputError, MeasureError, OptionError
 from cranfield.formats import read_id_lists
 from cranfield.formats.block import Duplicates, Errors
-from cranfield.formats.columns import ColumnsOfBoth, Side
+from cranfield.formats.columns import COLUMNS, ColumnsOfBoth, ContainedTexts, Side
+from cranfield.formats.envelopes import holds_objects, open_envelope
 from cranfield.formats.matrices import hold_labels_and_scores, match_sparse, note_unstored_zeros
-from cranfield.formats.shapes import has_columns, kinds_in, list_ids, plain
+from cranfield.formats.shapes import first_of, has_columns, kinds_in, list_ids, plain
 from cranfield.formats.stated_columns import select_columns, select_side_columns
 from cranfield.measures import Measure, parse_all
 from cranfield.options import Options, option, whole_check
@@ -26,6 +28,7 @@ from cranfield.scoring.scores import Scores, Systems
 from cranfield.scoring.sides import are_same_table, find_two_sided_tables, open_table_pair
 
 _QRELS_TYPES, _RUN_TYPES = (dict, Qrels), (dict, Run)
+_EXCLUDED_NAMES = COLUMNS["doc"].list_names[Side.EXCLUDED]
 _COMPARE_ARGUMENTS = ["qrels", "runs", "measures"]
 _SCORES_ORDER = "Scores are given instead of qrels and runs; write measures=... by name."
 
@@ -48,6 +51,41 @@ class Reading(Options):
         'table that holds both has "expected_ids" and "retrieved_ids".',
         _check_columns_option,
     )
+    without: Any = option(
+        None,
+        "Leave out of the runs what this has for each query, such as what users have seen: its "
+        "excluded_ids, seen_ids or the like, else its documents. The judgments stay as they are.",
+        lambda docs: docs if isinstance(docs, tuple) else (docs,),  # a tuple has several of these
+    )
+
+    texts: Literal["same", "contain"] = option(
+        "same",
+        "In a table of texts (`retrieved_contexts`, `reference_contexts`), two are one document if "
+        "they are the same except for white space, or if one contains the other.",
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.texts == "contain":
+            vars(self)["columns"] = ContainedTexts(self.columns or {})
+
+    def leave_out(self, runs: Any) -> Any:
+        """Return a Run, or {name: Run}, without the documents of `without`."""
+        if self.columns and not (self.without or {*self.columns}.isdisjoint(_EXCLUDED_NAMES)):
+            raise OptionError("columns: excluded_ids is of what is left out: state without=, too")
+        for docs in self.without or ():
+            columns = select_columns(self.columns, Side.EXCLUDED) or {}
+            named_docs = read_named_documents(docs, make_run, columns)._replace(origin=docs)
+            if isinstance(runs, Run):
+                runs = runs._select_part(None, named_docs, {})
+            else:
+                runs = {name: run._select_part(None, named_docs, {}) for name, run in runs.items()}
+        return runs
+
+    def make_runs(self, runs: Any) -> dict[str, Run]:
+        """Return {name: run} of a run, or of several, without the documents of `without`."""
+        run_of_name = make_runs(runs, select_columns(self.columns, Side.RUN))
+        return self.leave_out(run_of_name)  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,25 +106,25 @@ def arrange_arguments(
     measures: Any,
     default_measures: Any,
     *,
-    columns: ColumnsOfBoth | None,
+    reading: Reading,
     duplicates: Duplicates,
     errors: Errors = "strict",
     verb: Callable[..., Any] | None = None,
 ) -> tuple[Qrels, Run | dict[str, Run], Any]:
-    """Return what `open_arguments` does, with the judgments in memory."""
+    """Return what `open_arguments` does, judgments in memory, runs without what is left out."""
     judgments, run_or_runs, measures = open_arguments(
         qrels,
         runs,
         measures,
         default_measures,
-        columns=columns,
+        reading=reading,
         duplicates=duplicates,
         errors=errors,
         verb=verb,
     )
     if isinstance(judgments, QrelsReader):
         judgments = judgments.read()
-    return judgments, run_or_runs, measures
+    return judgments, reading.leave_out(run_or_runs), measures
 
 
 def open_arguments(
@@ -95,7 +133,7 @@ def open_arguments(
     measures: Any,
     default_measures: Any,
     *,
-    columns: ColumnsOfBoth | None,
+    reading: Reading,
     duplicates: Duplicates,
     errors: Errors = "strict",
     verb: Callable[..., Any] | None = None,
@@ -107,7 +145,11 @@ def open_arguments(
     verb's default. `verb` is as in `check_qrels_and_runs`. Raises InputError, which says what to
     write, for an argument out of place, OptionError for `columns` of what is already read.
     """
-    qrels, runs = plain(qrels, Side.QRELS), plain(runs, Side.RUN)
+    columns = reading.columns
+    if not _begins_below(columns, Side.QRELS):
+        qrels = plain(qrels, Side.QRELS)
+    if not _begins_below(columns, Side.RUN):
+        runs = plain(runs, Side.RUN)
     if columns is None and type(runs) in _RUN_TYPES and type(qrels) in _QRELS_TYPES:
         judgments = qrels if type(qrels) is Qrels else make_qrels(qrels, errors, None, duplicates)
         return judgments, _follow_rows(open_runs(runs, errors), judgments), measures
@@ -132,7 +174,7 @@ def open_arguments(
         names = _COMPARE_ARGUMENTS if verb is None else _argument_names(verb)
         raise InputError("no runs are given", hint=_order_hint(names))
     check_qrels_and_runs(qrels, runs, verb)
-    check_columns(columns, qrels, runs)
+    check_columns(columns, qrels, runs, reading.without)
     select = select_side_columns if are_same_table(qrels, runs) else select_columns
     reader = open_qrels(qrels, errors, select(columns, Side.QRELS), duplicates)
     run_or_runs = open_runs(runs, errors, select(columns, Side.RUN))
@@ -151,9 +193,16 @@ def _follow_rows(run_or_runs: Any, judgments: Qrels | QrelsReader) -> Any:
     return run_or_runs.replace_rows(follow_rows(run_or_runs.rows, rows.sources, run_or_runs.errors))
 
 
+def _begins_below(columns: ColumnsOfBoth | None, side: Side) -> bool:
+    """Tell whether it is stated where the rows of a side begin."""
+    side_columns = (columns or {}).get(side.word)
+    is_stated_there = isinstance(side_columns, Mapping) and "rows" in side_columns
+    return is_stated_there or not {"rows", f"{side.word}.rows"}.isdisjoint(columns or ())
+
+
 def check_columns(columns: ColumnsOfBoth | None, *data: Any) -> None:
-    """Raise OptionError if columns are stated and all data are already read."""
-    if columns is not None and all(map(_are_read, data)):
+    """Raise OptionError if columns are stated and all data that are not None are read."""
+    if columns and all(map(_are_read, data)):
         raise OptionError("columns applies only to tables and files not read yet: leave it out")
 
 
@@ -162,8 +211,13 @@ def _are_read(data: Any) -> bool:
     if isinstance(data, list | tuple):
         return len(data) > 0 and all(isinstance(run, Run) for run in data)
     if isinstance(data, Mapping):
-        return not any(map(has_columns, data.values()))
-    return isinstance(data, Qrels | Run)
+        return not any(
+            has_columns(table)
+            or holds_objects(table)
+            or (isinstance(table, Mapping) and holds_objects([*table.values()]))
+            for table in data.values()
+        )
+    return data is None or isinstance(data, Qrels | Run)
 
 
 def could_be_measures(runs: Any) -> bool:
@@ -253,6 +307,16 @@ def convert_id_lists(qrels: Any, runs: Any, duplicates: Duplicates = "refuse") -
         return qrels, runs
     if not kinds_in(runs):
         raise unequal_lists_error(len(relevant_lists), 0)
+    documents = open_envelope(runs, Side.RUN) if isinstance(runs, list) else runs
+    if isinstance(documents, Mapping) and holds_objects(first_of(documents)):
+        if [*documents] != [*range(1, len(documents) + 1)]:
+            return qrels, runs
+        if len(relevant_lists) != len(documents):
+            raise unequal_lists_error(len(relevant_lists), len(documents))
+        runs = Run(documents)  # responses, numbered by their places
+        runs.rows.list_kind = "ids"
+        judgments = Qrels(read_id_lists(relevant_lists, Side.QRELS), duplicates=duplicates)
+        return judgments, runs
     has_names = isinstance(runs, Mapping)
     is_single = rankings is not None or not isinstance(runs, Mapping | list | tuple)
     members = [] if is_single else [*runs.values()] if has_names else runs

@@ -12,7 +12,7 @@ from cranfield.data.run_names import make_unique_namer
 from cranfield.errors import InputError
 from cranfield.formats import read_both_sides, select_system
 from cranfield.formats.block import Duplicates, Errors, Role, Rows
-from cranfield.formats.columns import INDEX_PREFIX, ColumnsOfBoth, Side
+from cranfield.formats.columns import INDEX_PREFIX, ColumnsOfBoth, ContainedTexts, Side
 from cranfield.formats.frames import hold_stream, is_stream
 from cranfield.formats.header import NO_IDS, find_columns
 from cranfield.formats.objects import refuse_columns
@@ -24,11 +24,12 @@ from cranfield.notes import Note
 
 
 class TwoSidedTable(NamedTuple):
-    """A table's rows as judgments, and as a run; its name if it has one; notes on its systems."""
+    """A table's rows as judgments, and as a run, by these columns; its name; notes on systems."""
 
     name: str | None
     qrels_rows: Rows
     run_rows: Rows
+    columns: ColumnsOfBoth | None
     notes: tuple[Note, ...] = ()
 
     @property
@@ -45,6 +46,11 @@ class TwoSidedTable(NamedTuple):
         """Return the run, under a name that no other run has."""
         run = Run(self.run_rows, self.name, errors=errors)
         run.name, run.notes = make_unique_name(run.name), self.notes
+        sides = self.qrels_rows, self.run_rows
+        if isinstance(self.columns, ContainedTexts) or any(rows.holds_texts for rows in sides):
+            from cranfield.data.spans import Texts
+
+            run.conversion = Texts.of_rows(*sides, self.columns)
         return run
 
 
@@ -120,17 +126,18 @@ def _read_tables(
     tables = []
     for name, table in named_tables:
         data = hold_stream(table, "the table")
-        for column, system_columns in expand_systems(columns).items():
-            qrels_rows, run_rows = _read_both_sides(data, system_columns, errors)
-            names = find_systems(run_rows)
+        for column, own_columns in expand_systems(columns).items():
+            sides = _read_both_sides(data, own_columns, errors)
+            names = find_systems(sides[1])
             notes = () if names is None else names.notes
             if names is None or not names.is_split:
-                tables.append(TwoSidedTable(_join(name, column), qrels_rows, run_rows, notes))
+                tables.append(TwoSidedTable(_join(name, column), *sides, own_columns, notes))
                 continue
             for system in names.systems:
-                judgments = select_system(qrels_rows, Side.QRELS, names.column, system)
-                run = select_system(run_rows, Side.RUN, names.column, system)
-                tables.append(TwoSidedTable(_join(name, system), judgments, run, notes))
+                judgments = select_system(sides[0], Side.QRELS, names.column, system)
+                run = select_system(sides[1], Side.RUN, names.column, system)
+                system_name = _join(name, system)
+                tables.append(TwoSidedTable(system_name, judgments, run, own_columns, notes))
     return tables
 
 
@@ -265,7 +272,7 @@ def is_read_once(table: Any) -> bool:
 def _list_notes(qrels_rows: Rows, run_rows: Rows) -> Iterator[Note]:
     """Yield notes on a table that holds both sides."""
     yield from _list_unread_columns(run_rows)
-    if TwoSidedTable(None, qrels_rows, run_rows).has_shared_docs:
+    if TwoSidedTable(None, qrels_rows, run_rows, None).has_shared_docs:
         text = "Judged: the documents of the table alone, all of which were retrieved."
         yield Note("judged-retrieved", "info", text)
 

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.commands import invoke
 
 from cranfield import InputError, OptionError, compare, evaluate, read_qrels, read_run
 from cranfield.formats.block import SIZES
-from tests.helpers.commands import invoke
 
 ROWS = ["2 qid:b 1:0.5 7:1", "0 qid:b 1:0.25", "1 qid:a 3:2", "0 qid:a"]
 COMMENTS = {
@@ -122,7 +122,7 @@ OTHER_RUNS = {
 def test_any_other_run_may_stand_beside_them(tmp_path: Path, name: str, text: str) -> None:
     qrels, run = write(tmp_path, "a.svm", ROWS), write(tmp_path, name, [text])
     assert evaluate(qrels, run, "RR")["RR"] == 3 / 4
-    runs = {"file": run, "dict": {"b": ["#2", "#1"], "a": ["#1"]}}
+    runs: Any = {"file": run, "dict": {"b": ["#2", "#1"], "a": ["#1"]}}
     assert [scores["RR"] for scores in evaluate(qrels, runs, "RR").values()] == [3 / 4, 3 / 4]
 
 

@@ -9,9 +9,9 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from helpers.commands import invoke
 
 from cranfield import InputError, compare, evaluate, grades
-from tests.helpers.commands import invoke
 
 COLUMNS: dict[str, list[Any]] = {
     "qid": [7, 7, 7, 3, 3, 11],
@@ -106,7 +106,7 @@ def test_texts_that_are_no_numbers_are_refused(tmp_path: Path) -> None:
 
 
 def test_queries_keep_their_ids_and_may_lie_apart(tmp_path: Path) -> None:
-    columns = {
+    columns: dict[str, list[Any]] = {
         "qid": ["007", "3", "007"],
         "label": [0, 1, 1],
         "score": [0.5, 0.5, 0.25],
@@ -137,6 +137,6 @@ def test_two_of_them_are_two_systems(tmp_path: Path) -> None:
     }
     rows = compare(frames, "AP").rows()
     assert len(rows) == 1
-    values = evaluate(frames, "AP")
+    values: Any = evaluate(frames, "AP")
     assert values["a"].per_query("AP") == EXPECTED
     assert values["b"].per_query("AP") == {"7": (1 / 2 + 2 / 3) / 2, "3": 1, "11": 1}
