@@ -25,9 +25,8 @@ from cranfield.formats.columns import COLUMNS, FRACTIONS, ColumnsLike, Side, sel
 from cranfield.formats.header import TEXT_LISTS, is_name_if_lists, list_aliases
 from cranfield.formats.identifiers import are_ids, encode_id, is_whole_decimal, normalize_text
 from cranfield.formats.json_text import NumberText
-from cranfield.formats.objects import is_null
 from cranfield.formats.stated_columns import resolve_roles
-from cranfield.formats.systems import SystemRows, add_mixed_column, refuse_mixture
+from cranfield.formats.systems import SystemRows, add_mixed_column, refuse_mixture, select_cells
 from cranfield.formats.values import NUMBER, is_list_cell, is_number, to_numbers
 from cranfield.notes import Note
 from cranfield.options import is_whole_number
@@ -135,7 +134,7 @@ class ListRows(Rows):
         n_rows = n_documents = 0
         for cells in self._rows.cells():
             if self.system:
-                cells = _select_system(cells, self.system)
+                cells = select_cells(cells, self.system)
             faults = FaultLog(errors)
             split_rows = self._split_at_once(cells, roles, queries_above)
             if split_rows is None:
@@ -334,22 +333,6 @@ class ListRows(Rows):
                 kind="columns",
             )
         return [part.strip() for part in text.split(";")]
-
-
-def _select_system(cells: Cells, system: str) -> Cells:
-    """Return the rows of one system, as lists; a row without a system has a fault."""
-    columns = {
-        role: column if isinstance(column, list) else column.to_pylist()
-        for role, column in cells.columns.items()
-    }
-    names = [None if is_null(name) else str(name) for name in columns["system"]]
-    rows = [i for i, name in enumerate(names) if name in (system, None)]
-    no_system = InputError("the row has no system", kind="id")
-    return Cells(
-        {role: [column[i] for i in rows] for role, column in columns.items()},
-        lambda row: cells.find_line(rows[row]),
-        {row: cells.faults.get(i, no_system) for row, i in enumerate(rows) if names[i] is None},
-    )
 
 
 class _SplitRows(NamedTuple):
