@@ -8,8 +8,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from cranfield.arrays.ranked import Bools, Floats, Ints
+from cranfield.comparison.corrections import correct_p_values
 from cranfield.comparison.edgeworth import limits_agree
-from cranfield.comparison.effects import FEW_UNITS
+from cranfield.comparison.effects import FEW_UNITS, Doubt, find_doubt, skewness
 from cranfield.comparison.flips import MANY_UNITS, Flips, PairedScores
 from cranfield.comparison.gate_tests import Limits
 from cranfield.comparison.needed import MOST_QUERIES, AddedVariances, Goal, find_n_queries
@@ -69,6 +70,15 @@ class GainSample:
         unit_sums = self.units.sum_queries(query_values)
         return unit_sums * (len(unit_sums) / len(query_values))
 
+    def find_shapes(self, n_distinct_units: Ints) -> "list[Shape]":
+        """Return the shape of each system's gains; its doubt is by the units that are distinct."""
+        unit_gains = self.pair_gains(self.gains)
+        skews = skewness(unit_gains, Moments.of(unit_gains)).tolist()
+        return [
+            Shape(find_doubt(unit_gains.n_units, n_distinct, skew), skew)
+            for n_distinct, skew in zip(n_distinct_units.tolist(), skews, strict=True)
+        ]
+
     @property
     def is_changed(self) -> Bools:
         """Whether a system differs from the baseline on a query: (n_queries, n_systems)."""
@@ -84,6 +94,31 @@ class GainSample:
         return n_changed_units
 
 
+class Shape(NamedTuple):
+    """How the gains of one system are spread: why limits of their mean may be wrong, and skewness.
+
+    Rare, large losses that the queries lack make a lower limit too high; so do too few of them.
+    """
+
+    doubt: Doubt | None
+    skewness: float
+
+    @property
+    def n_to_hold(self) -> int:
+        """The number of units with which limits of the mean hold in spite of the skewness."""
+        return math.ceil(25 * self.skewness**2) if self.doubt == "skewed" else 0
+
+    def hides_losses(self, settings: GateSettings, n_units: int, n_unchanged: float) -> bool:
+        """Tell whether a system cannot pass because of its shape.
+
+        Skewness towards gains is safe, unless these are to be limited, too. A difference that is
+        the same on all units is safe for `n_unchanged` units or more: see `find_n_unchanged`.
+        """
+        if self.doubt == "skewed":
+            return settings.equivalence or self.skewness < 0
+        return self.doubt == "constant" and n_units < n_unchanged
+
+
 class GainTests(NamedTuple):
     """The tests of one measure's mean gains against -margin, 0 and margin."""
 
@@ -97,6 +132,14 @@ class GainTests(NamedTuple):
     p_above: Floats  # of a mean not above the bounds: (3, n_systems), NaN without a test
     p_below: Floats
     method: Sequence[GateMethod | None]  # (n_systems,)
+
+    def p_of_failing(self, settings: GateSettings) -> Floats:
+        """Return the p-values by which systems fail, (n_systems,): of being as good, or equal."""
+        if settings.equivalence:
+            smaller_p: Floats = np.fmin(self.p_below[0], self.p_above[2])
+            return smaller_p
+        p: Floats = self.p_below[1]
+        return p
 
 
 class BoundTests(NamedTuple):
@@ -172,8 +215,14 @@ def _test_many_queries(
     return GainTests(moments, moments, n_changed, *bound_tests, methods)
 
 
-def decide_outcome(tests: GainTests, i: int, settings: GateSettings) -> Outcome:
-    """Return the verdict on the system in column i of the tests."""
+def decide_outcome(
+    tests: GainTests, i: int, settings: GateSettings, greatest_p: float, *, hides_losses: bool
+) -> Outcome:
+    """Return the verdict on the system in column i of the tests.
+
+    It fails by a p-value of at most `greatest_p`: see `find_greatest_p`. If its shape hides losses,
+    it does not pass.
+    """
     is_above, is_below = tests.is_above[:, i], tests.is_below[:, i]
     passes, fails = is_above[0], is_below[1]
     if settings.equivalence:
@@ -183,9 +232,21 @@ def decide_outcome(tests: GainTests, i: int, settings: GateSettings) -> Outcome:
         if not n_changed:
             return "PASS"
         is_doubtful = difference != 0 if settings.equivalence else difference < 0
-        if passes and n_changed < FEW_UNITS and is_doubtful:
+        if passes and (hides_losses or (n_changed < FEW_UNITS and is_doubtful)):
             return "UNDECIDED"
-    return "PASS" if passes else "FAIL" if fails else "UNDECIDED"
+    if passes:
+        return "PASS"
+    return "FAIL" if fails and tests.p_of_failing(settings)[i] <= greatest_p else "UNDECIDED"
+
+
+def find_greatest_p(p_values: Sequence[Floats], alpha: float) -> float:
+    """Return the greatest p-value of a family by which a row fails; -1 if none does.
+
+    Holm's rule over all rows of a gate keeps the chance of any false FAIL at alpha.
+    """
+    family = np.concatenate([*p_values, np.zeros(0)])
+    is_rejected = correct_p_values("holm", family) <= alpha
+    return float(family[is_rejected].max(initial=-1.0))
 
 
 def find_n_to_pass(
@@ -212,8 +273,11 @@ def find_n_to_decide(
     settings: GateSettings,
     margin: float,
     added_variances: Sequence[AddedVariance] = (),
+    least_n_units: float = 0,
 ) -> int | None:
     """Return the number of queries that decides on column i, None if it is not known.
+
+    There are at least `least_n_units` units then.
 
     With it, a mean that is `margin` away from what is tested is told from it as often as
     find_n_to_pass says. It is not known where no query differs, or for a test that holds for any
@@ -225,20 +289,23 @@ def find_n_to_decide(
         return None
     variances = [(float(part.variance[i]), float(part.degrees[i])) for part in added_variances]
     n_needed = find_n_to_pass(settings, margin, float(tests.unit_moments.sd[i]), variances)
-    if n_needed is None:
+    if n_needed is None or least_n_units == math.inf:
         return None
+    n_needed = max(n_needed, int(least_n_units))
     if n_changed < FEW_UNITS:  # with fewer queries, fewer than FEW_UNITS would differ
         n_needed = max(n_needed, math.ceil(FEW_UNITS * n_units / n_changed))
     return math.ceil(n_needed * tests.moments.n_units / n_units)
 
 
-def find_n_unchanged(alpha: float, margin: float, largest_loss: float) -> int:
+def find_n_unchanged(alpha: float, margin: float, largest_loss: float) -> float:
     """Return how many queries without a change rule out a mean loss of the margin.
 
-    `largest_loss`, above the margin, is the most that one query may lose. A mean loss of the margin
-    needs losses on a share of at least s = margin / largest_loss of all queries; n queries include
-    no such query with a probability of (1 - s)^n.
+    `largest_loss` is the most that one query may lose; if infinite, no number of queries does. A
+    mean loss of the margin needs losses on a share of at least s = margin / largest_loss of all
+    queries; n queries include no such query with a probability of (1 - s)^n.
     """
+    if not margin < largest_loss < math.inf:
+        return 0 if margin >= largest_loss else math.inf
     return math.ceil(math.log(alpha) / math.log1p(-margin / largest_loss))
 
 

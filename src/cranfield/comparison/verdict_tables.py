@@ -38,8 +38,10 @@ def verdicts_table(gate: "Gate") -> Table:
     legend_lines = legend(columns)
     if has_summary:
         legend_lines.append(
-            "all: every measure must pass; this needs no correction for their number."
+            "all: every measure must pass; to pass needs no correction for their number."
         )
+    if any(verdict.outcome == "UNDECIDED" and verdict.worse for verdict in gate.verdicts):
+        legend_lines.append("UNDECIDED though upper < 0: not significant by Holm's rule.")
     if any(verdict.lower is None and not verdict.changed for verdict in gate.verdicts):
         legend_lines.append("-: no query differs: there is nothing to test.")
     return Table(
@@ -169,18 +171,21 @@ def _rules(gate: "Gate") -> tuple[str, str]:
         margin = gate.verdicts[0].margin
         lower_bound, upper_bound = f"x{math.exp(-margin):.6g}", f"x{math.exp(margin):.6g}"
         no_difference, true_quantity = "x1", "ratio"
+    n_rows = len(gate.verdicts) + len(gate.thresholds) * gate.settings.limit
+    by_holm = f" by Holm's rule over {n_rows} rows" if n_rows > 1 else ""
     if gate.settings.equivalence:
         outside_phrase = f"{lower_bound} or less, or {upper_bound} or more"
         return (
             f"PASS: lower > {lower_bound} and upper < {upper_bound}. FAIL: upper < {lower_bound} "
-            f"or lower > {upper_bound}.\nUNDECIDED: neither.",
+            f"or lower > {upper_bound}{by_holm}.\nUNDECIDED: neither.",
             f"p: the chance of a difference at most as large, if the true {true_quantity} is "
             f"{outside_phrase}.",
         )
     return (
         f"PASS: lower > {lower_bound}: a loss of the margin is ruled out. Better: lower > "
         f"{no_difference}."
-        f"\nFAIL: upper < {no_difference}, and not PASS: significantly worse. UNDECIDED: neither.",
+        f"\nFAIL: upper < {no_difference}{by_holm}, and not PASS: significantly worse. UNDECIDED: "
+        "neither.",
         f"p: the chance of a result at least as good, if the true {true_quantity} is {lower_bound} "
         "or less.",
     )
