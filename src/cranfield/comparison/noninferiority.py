@@ -236,7 +236,9 @@ def decide_outcome(
             return "UNDECIDED"
     if passes:
         return "PASS"
-    return "FAIL" if fails and tests.p_of_failing(settings)[i] <= greatest_p else "UNDECIDED"
+    # Differences that are all equal have no p by t.
+    is_significant = not tests.p_of_failing(settings)[i] > greatest_p
+    return "FAIL" if fails and is_significant else "UNDECIDED"
 
 
 def find_greatest_p(p_values: Sequence[Floats], alpha: float) -> float:

@@ -251,7 +251,7 @@ def _judge_threshold(
         outcome = "UNDECIDED"
         if tests.is_above[0, i] and not is_doubtful and not hides_losses:
             outcome = "PASS"
-        if tests.is_below[0, i] and not is_reached and tests.p_below[0, i] <= greatest_p:
+        if tests.is_below[0, i] and not is_reached and not tests.p_below[0, i] > greatest_p:
             outcome = "FAIL"
         limits = (_mean_limit(need, end[i]) for end in (tests.lower, tests.upper))
         lower, upper = map(finite_or_none, limits)
