@@ -270,4 +270,7 @@ def _list_cases(gate: Gate, format_gate: Callable[[Gate], str]) -> Iterator[Case
         outcome: CaseOutcome = "passed" if gate.takes(decision.outcome) == "PASS" else "failed"
         if outcome == "passed" and decision.outcome == "UNDECIDED":
             outcome = "skipped"
-        yield Case(decision.system, case_name, outcome, text.partition("\n")[0], text)
+        sources = (None, decision.system, f"{decision.system} ({decision.measure})")
+        warnings = [str(note) for note in gate.notes if note.is_grave and note.source in sources]
+        first_line = text.partition("\n")[0]
+        yield Case(decision.system, case_name, outcome, first_line, text, "\n".join(warnings))

@@ -40,8 +40,8 @@ def verdicts_table(gate: "Gate") -> Table:
         legend_lines.append(
             "all: every measure must pass; to pass needs no correction for their number."
         )
-    if any(verdict.outcome == "UNDECIDED" and verdict.worse for verdict in gate.verdicts):
-        legend_lines.append("UNDECIDED though upper < 0: not significant by Holm's rule.")
+    if any(_fails_alone(gate, verdict) for verdict in gate.verdicts):
+        legend_lines.append("UNDECIDED where the limits alone say FAIL: not so by Holm's rule.")
     if any(verdict.lower is None and not verdict.changed for verdict in gate.verdicts):
         legend_lines.append("-: no query differs: there is nothing to test.")
     return Table(
@@ -52,6 +52,16 @@ def verdicts_table(gate: "Gate") -> Table:
         ruled_rows=frozenset(rules - {0} if has_summary else ()),
         title=[_describe_baseline(gate)],
     )
+
+
+def _fails_alone(gate: "Gate", verdict: "Verdict") -> bool:
+    """Tell whether a verdict is UNDECIDED, and would be FAIL if there were no other row."""
+    lower, upper, margin = verdict.lower, verdict.upper, verdict.margin
+    if verdict.outcome != "UNDECIDED" or lower is None or upper is None:
+        return False
+    if gate.settings.equivalence:
+        return upper < -margin or lower > margin
+    return upper < 0 and lower <= -margin
 
 
 def _columns(gate: "Gate") -> Iterator[Column]:

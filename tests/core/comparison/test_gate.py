@@ -553,6 +553,7 @@ def test_losses_on_one_side_do_not_pass_and_gains_do() -> None:
     losing = changing(400, dict.fromkeys(range(10), -0.1), 0.02)
     assert (losing.outcome, codes(losing)[0]) == ("UNDECIDED", "skewed")
     assert f"(skewness {-skewness:+.1f})" in str(losing)
+    assert "by Holm" not in str(losing)
     n_to_hold = math.ceil(25 * skewness**2)
     assert f"with {n_to_hold} queries they would hold, so that it could pass." in str(losing)
     assert (losing.verdicts[0].queries_needed or 0) >= n_to_hold
@@ -599,7 +600,7 @@ def test_false_alarms_of_several_rows_are_corrected() -> None:
     both = gate(scores | {"same": scores["old"]}, baseline="old", margin=0.001, test="t")
     assert both.outcomes == {"new": "UNDECIDED", "same": "PASS"}
     assert "FAIL: upper < 0 by Holm's rule over 2 rows, and not PASS" in str(both)
-    assert "UNDECIDED though upper < 0: not significant by Holm's rule." in str(both)
+    assert "UNDECIDED where the limits alone say FAIL: not so by Holm's rule." in str(both)
     assert both.verdicts[0].worse
 
 
