@@ -143,10 +143,13 @@ def test_rare_losses_do_not_pass_where_few_queries_differ(change: str, n: int) -
 
 
 def test_the_verdict_in_samples_with_ten_changes() -> None:
-    # 20 of 1,000 lose 1: as good as normal, except for the skewness, of which the gate warns.
-    pass_counts = count_passes("2 % lose 1", 1_000, N_SYSTEMS)
+    # Of 2 % that lose 1, the skewness is -6.9: it takes 1,177 queries for the limits to hold.
+    few_counts = count_passes("2 % lose 1", 1_000, N_SYSTEMS)
+    assert ALPHA < few_counts["limit"] / N_SYSTEMS < 0.09
+    assert few_counts["verdict"] / N_SYSTEMS < 0.01
+    pass_counts = count_passes("2 % lose 1", 2_000, N_SYSTEMS)
     assert pass_counts["identical"] == 0
-    assert ALPHA < pass_counts["verdict"] / N_SYSTEMS < 0.09
+    assert ALPHA / 2 < pass_counts["verdict"] / N_SYSTEMS < 0.09
 
 
 @pytest.mark.parametrize("n", [50, 200, 1_000])
