@@ -130,10 +130,11 @@ def gate(
 
     """
     refuse_unknown_options(gate, options, _more)
-    settings = GateSettings.of(options)
+    stated_settings = GateSettings.of(options)
     families = [family.of(options) for family in FAMILIES]
     for family in families:
-        settings = family.gate_settings(settings)
+        stated_settings = family.gate_settings(stated_settings)
+    settings = stated_settings.correct_alpha()
     refuse_mapping(measures)
     if (
         measures is None
@@ -192,7 +193,7 @@ def gate(
     notes += [*note_student(verdicts, thresholds), *aligned_scores.notes]
     warn_about(notes)
     recipe = {"margin": margin, "at_least": goals}
-    recipe |= _recipe(aligned_scores, settings, families, contrasts)
+    recipe |= _recipe(aligned_scores, stated_settings, families, contrasts)
     return Gate(tuple(verdicts), baseline, settings, tuple(notes), recipe, tuple(thresholds))
 
 
@@ -210,6 +211,7 @@ def _recipe(
         **{name: part for family in families for name, part in family.gate_recipe().items()},
         "equivalence": settings.equivalence,
         "alpha": settings.alpha,
+        "tried": settings.tried,
         "test": settings.test,
         "flips": flips.n_flips if flips else None,
         "exact": flips.is_exact if flips else None,

@@ -314,7 +314,8 @@ def describe_method(gate: "Gate") -> str:
     subject = f"Differences from {gate.baseline}" if gate.verdicts else "Means"
     query_count = format_query_count(gate.recipe["n_queries"], gate.recipe["n_clusters"])
     level = format_percent(1 - settings.alpha)
-    return f"{subject}, {query_count}, one-sided {level} limits, {test}"
+    tried_phrase = f" for the best of {settings.tried:,} candidates" if settings.tried > 1 else ""
+    return f"{subject}, {query_count}, one-sided {level} limits{tried_phrase}, {test}"
 
 
 def format_difference(verdict: "Verdict", difference: float | None) -> str:

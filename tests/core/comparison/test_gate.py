@@ -588,6 +588,30 @@ def test_a_pass_says_which_losses_it_cannot_see() -> None:
         assert codes(changing(n, alternating, 0.02, range=(0, 1))) == codes_of_gate
 
 
+def test_the_best_of_many_candidates_is_judged_by_a_corrected_alpha() -> None:
+    """Alpha of 20 is 1 - .95^(1/20) = .00256, and of 40 .00128; p of case E is .00149."""
+    assert 1 - 0.95 ** (1 / 20) == pytest.approx(0.0025613788, abs=5e-11)
+    assert 1 - 0.95 ** (1 / 40) == pytest.approx(0.0012815, abs=5e-8)
+    for tried, outcome in ((1, "PASS"), (20, "PASS"), (40, "UNDECIDED")):
+        gate_result = gate_differences(E, 0.01, tried=tried)
+        assert gate_result.outcome == outcome
+        assert (gate_result.recipe["alpha"], gate_result.recipe["tried"]) == (0.05, tried)
+    assert "limits for the best of 40 candidates" in str(gate_result)
+    for tried in (0, 2.5, "x"):
+        with pytest.raises(OptionError, match="tried"):
+            gate_differences(E, 0.01, tried=tried)
+
+
+def test_several_candidates_in_a_gate_are_said_to_be_several() -> None:
+    scores_of = {name: make_scores(A) for name in ("old", "new", "other")}
+    text = f"with a chance of up to {1 - 0.95**2:.2g}; tried=2 (--tried 2) corrects for it."
+    assert text in str(gate(scores_of, baseline="old", margin=0.02))
+    corrected_gate = gate(scores_of, baseline="old", margin=0.02, tried=2)
+    assert "several-candidates" not in codes(corrected_gate)
+    del scores_of["other"]
+    assert "several-candidates" not in codes(gate(scores_of, baseline="old", margin=0.02))
+
+
 def test_false_alarms_of_several_rows_are_corrected() -> None:
     """Holm: of two rows, the smaller p of a loss is compared with alpha / 2."""
     losses = [round(0.03 * (i % 5 - 2) - 0.012, 4) for i in range(40)]
