@@ -20,14 +20,13 @@ from helpers.profile import repetitions, sample_cases
 from scipy.stats import binom
 
 from cranfield.arrays.ranked import Bools, Floats
-from cranfield.comparison.noninferiority import (
-    GainSample,
-    GainTests,
+from cranfield.comparison.decisions import (
     decide_outcome,
     find_greatest_p,
     find_n_unchanged,
-    run_gain_tests,
+    find_shapes,
 )
+from cranfield.comparison.noninferiority import GainSample, GainTests, run_gain_tests
 from cranfield.comparison.settings import GateSettings, GateTestName
 from cranfield.extensions.bounded.betting import DifferenceRange, log_wealth
 
@@ -78,7 +77,7 @@ def draw_differences(change: str, chance: np.random.Generator, shape: tuple[int,
 def pass_systems(sample: GainSample, gain_tests: GainTests, settings: GateSettings) -> Bools:
     """Tell which systems pass, (n_systems,); a query may lose 1."""
     n_unchanged = find_n_unchanged(ALPHA, MARGIN, 1.0)
-    shapes = sample.find_shapes(gain_tests.n_changed)
+    shapes = find_shapes(sample, gain_tests.n_changed)
     outcomes = [
         decide_outcome(
             gain_tests,
@@ -255,7 +254,7 @@ def count_equal_passes(shape_name: str, n: int) -> tuple[int, int]:
     sample = GainSample(d, MARGIN)
     gain_tests = run_gain_tests(sample, settings)
     is_pass = pass_systems(sample, gain_tests, settings)
-    return np.count_nonzero(gain_tests.is_above[0]), np.count_nonzero(is_pass)
+    return int(gain_tests.is_above[0].sum()), int(is_pass.sum())
 
 
 def test_doubts_cost_little_where_systems_are_as_good() -> None:
@@ -302,7 +301,7 @@ def share_of_fails(n_measures: int, n: int, *, by_holm: bool) -> float:
     n_fails = sum(
         min(p) <= level for p, level in zip(zip(*p_of_measure, strict=True), levels, strict=True)
     )
-    return n_fails / N_SYSTEMS
+    return int(n_fails) / N_SYSTEMS
 
 
 @pytest.mark.parametrize("n", [50, 200])

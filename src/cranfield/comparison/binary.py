@@ -22,6 +22,14 @@ def normal_quantile(probability: float) -> float:
     return float(ndtri(probability))
 
 
+def normal_tail(z: Floats) -> Floats:
+    """Return the probabilities that a standard normal variate is above these numbers."""
+    from scipy.special import ndtr
+
+    tail: Floats = ndtr(-z)
+    return tail
+
+
 def are_binary(scores: Floats) -> Bools:
     """Tell of each column of scores, (n_queries, n), whether it holds zeros and ones only."""
     is_binary: Bools = ((scores == 0) | (scores == 1)).all(axis=0)

@@ -22,18 +22,18 @@ import numpy as np
 from cranfield.comparison.aligned_scores import AlignedScores, hash_query_ids
 from cranfield.comparison.alignment import DEFAULT_MEASURES, align
 from cranfield.comparison.comparing import ComparingOptions
-from cranfield.comparison.effects import FEW_UNITS
-from cranfield.comparison.gate_notes import note_student, note_verdicts
-from cranfield.comparison.margins import Contrast, StatedMargin, aggregate_scores, build_contrast
-from cranfield.comparison.noninferiority import (
-    GainTests,
+from cranfield.comparison.decisions import (
     Shape,
     decide_outcome,
     find_greatest_p,
     find_n_to_decide,
     find_n_unchanged,
-    run_gain_tests,
+    find_shapes,
 )
+from cranfield.comparison.effects import FEW_UNITS
+from cranfield.comparison.gate_notes import note_student, note_verdicts
+from cranfield.comparison.margins import Contrast, StatedMargin, aggregate_scores, build_contrast
+from cranfield.comparison.noninferiority import GainTests, run_gain_tests
 from cranfield.comparison.result import column_to_list
 from cranfield.comparison.scale import clip_ends, is_geometric
 from cranfield.comparison.score_columns import canonical_names
@@ -280,7 +280,7 @@ def _judge_systems(
 ) -> list[Verdict]:
     """Return the verdict on each of the named systems under each measure."""
     shapes = [
-        contrast.find_shapes(tests.n_changed)
+        find_shapes(contrast, tests.n_changed)
         for contrast, tests in zip(contrasts, gain_tests, strict=True)
     ]
     return [

@@ -5,10 +5,11 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from cranfield.comparison.decisions import find_n_unchanged, find_shapes
 from cranfield.comparison.effects import FEW_UNITS
 from cranfield.comparison.flips import MANY_UNITS
 from cranfield.comparison.margins import Contrast, exceeds
-from cranfield.comparison.noninferiority import find_n_unchanged
+from cranfield.comparison.noninferiority import SCORE_METHODS
 from cranfield.comparison.remarks import note_sum_measure, unlike_share_text
 from cranfield.comparison.settings import GateSettings
 from cranfield.comparison.thresholds import Threshold
@@ -66,6 +67,7 @@ def note_student(verdicts: Sequence[Verdict], thresholds: Sequence[Threshold]) -
 def _note_verdict(verdict: Verdict, contrast: Contrast, settings: GateSettings) -> Iterator[Note]:
     """Yield notes on one verdict."""
     name = f"{verdict.system} ({verdict.measure})"
+    is_safe = settings.gate_test.holds_always or verdict.method in SCORE_METHODS
     if not verdict.changed and contrast.is_at_worst:
         message = (
             f"every score is {contrast.baseline_scores[0]:g}, also the baseline's: nothing is "
@@ -89,7 +91,7 @@ def _note_verdict(verdict: Verdict, contrast: Contrast, settings: GateSettings) 
                 f"to rule out {margin_phrase}; these {count_phrase}."
             )
         yield Note("identical", "info", message, verdict.n, name)
-    elif verdict.changed_units < FEW_UNITS and not settings.gate_test.holds_always:
+    elif verdict.changed_units < FEW_UNITS and not is_safe:
         n_changed = verdict.changed_units
         differ_verb = "differs" if n_changed == 1 else "differ"
         rare_event = "difference" if settings.equivalence else "loss"
@@ -127,10 +129,12 @@ def _note_shapes(
 ) -> Iterator[Note]:
     """Yield a note on each system that has one difference on all queries, or skewed ones."""
     n_units, unit_words = contrast.units.n_groups or verdicts[0].n, contrast.units.unit_words
-    shapes = contrast.find_shapes(np.array([verdict.changed_units for verdict in verdicts]))
+    shapes = find_shapes(contrast, np.array([verdict.changed_units for verdict in verdicts]))
     n_unchanged = find_n_unchanged(settings.alpha, contrast.margin, contrast.largest_difference)
     for verdict, shape in zip(verdicts, shapes, strict=True):
         hides_losses = shape.hides_losses(settings, n_units, n_unchanged)
+        if verdict.method in SCORE_METHODS:
+            continue
         if shape.doubt == "constant":
             message = (
                 f"the same difference on all {n_units:,} {unit_words}, so that the limits have no "
@@ -177,7 +181,10 @@ def _note_unseen_losses(
         find_n_unchanged(alpha, contrast.margin, contrast.largest_difference)
         for contrast in contrasts
     )
-    has_pass = any(verdict.outcome == "PASS" and verdict.changed for verdict in verdicts)
+    has_pass = any(
+        verdict.outcome == "PASS" and verdict.changed and verdict.method not in SCORE_METHODS
+        for verdict in verdicts
+    )
     if has_pass and n_units < n_unchanged:
         text = (
             f"{format_count(n_units, units.unit_word, units.unit_words)} miss a loss, however "

@@ -99,8 +99,9 @@ def intervals(scores: Scores | Systems, **options: "Unpack[keywords.Intervals]")
 
     The interval is Student's, of the queries as a sample of queries like these; of zeros and ones,
     such as Success@5, it is Wilson's score interval (JASA 22, 1927); with `clusters`, its error is
-    cluster-robust (Liang & Zeger, Biometrika 1986). Ends are cut to the measure's range. For a measure with a geometric mean, such as GMAP, it is that of the logarithms,
-    transformed back. A measure that has a sum or a text over the queries has none, and is named.
+    cluster-robust (Liang & Zeger, Biometrika 1986). Ends are cut to the measure's range. For a
+    measure with a geometric mean, such as GMAP, it is that of the logarithms, transformed back. A
+    measure that has a sum or a text over the queries has none, and is named.
 
     Args:
         scores: what `evaluate` returns, of one run or several.

@@ -15,15 +15,15 @@ import numpy as np
 
 from cranfield.arrays.ranked import Floats, Ints
 from cranfield.comparison.aligned_scores import AlignedScores
+from cranfield.comparison.binary import are_binary
+from cranfield.comparison.decisions import Outcome, Shape, find_n_to_decide, find_shapes
 from cranfield.comparison.effects import FEW_UNITS, count_uncommon
 from cranfield.comparison.margins import aggregate_scores, find_score_range
 from cranfield.comparison.noninferiority import (
+    SCORE_METHODS,
     GainSample,
     GainTests,
     GateMethod,
-    Outcome,
-    Shape,
-    find_n_to_decide,
     run_gain_tests,
 )
 from cranfield.comparison.remarks import note_sum_measure
@@ -182,7 +182,7 @@ class Requirement:
     @cached_property
     def shapes(self) -> list[Shape]:
         """The shape of each system's scores: a score is distinct if it is not the most common."""
-        return self.sample.find_shapes(self.n_uncommon)
+        return find_shapes(self.sample, self.n_uncommon)
 
 
 def _build_requirement(
@@ -208,7 +208,11 @@ def _build_requirement(
         test_range=settings.gate_test.find_score_test_range(low_end, high_end, compared_goal),
         units=aligned_scores.units,
         added_variances=aligned_scores.select_variances(measure, system_columns),
+        goal=goal,
     )
+    can_use_scores = aligned_scores.units.n_groups is None and not is_geometric(parsed_measure)
+    if can_use_scores and not sample.added_variances and 0 < goal < 1:
+        sample = replace(sample, is_binary=are_binary(scores))
     return Requirement(measure, parsed_measure, goal, scores, (low, high), sample)
 
 
@@ -245,7 +249,7 @@ def _judge_threshold(
     lower = upper = p = n_needed = None
     if tests is not None:
         shape = need.shapes[i]
-        is_safe = settings.gate_test.holds_always
+        is_safe = settings.gate_test.holds_always or tests.method[i] in SCORE_METHODS
         is_doubtful = not is_safe and need.n_uncommon[i] < FEW_UNITS
         hides_losses = not is_safe and shape.doubt == "skewed" and shape.skewness < 0
         outcome = "UNDECIDED"
@@ -299,6 +303,8 @@ def _note_doubts(need: Requirement, thresholds: Iterable[Threshold]) -> Iterator
     for threshold, n_uncommon, shape in zip(
         same_measure, need.n_uncommon.tolist(), need.shapes, strict=True
     ):
+        if threshold.method in SCORE_METHODS:
+            continue
         name = f"{threshold.system} ({threshold.measure})"
         if n_uncommon < FEW_UNITS:
             same_phrase = "all of" if n_uncommon == 0 else f"all but {n_uncommon} of"
@@ -347,6 +353,13 @@ def thresholds_table(
         if system in outcomes:
             rows.append([system, "all", outcomes[system], *[""] * (len(columns) - 3)])
     legend_lines = legend(columns)
+    wilson_measures = {
+        threshold.measure: None for threshold in thresholds if threshold.method == "wilson"
+    }
+    if wilson_measures:
+        legend_lines.append(
+            f"{', '.join(wilson_measures)}: zeros and ones; limits and p by Wilson's score."
+        )
     if outcomes:
         legend_lines.append("all: everything that the system is judged by must pass.")
     return Table(

@@ -40,6 +40,13 @@ def verdicts_table(gate: "Gate") -> Table:
         legend_lines.append(
             "all: every measure must pass; to pass needs no correction for their number."
         )
+    tango_measures = {
+        verdict.measure: None for verdict in gate.verdicts if verdict.method == "tango"
+    }
+    if tango_measures:
+        legend_lines.append(
+            f"{', '.join(tango_measures)}: zeros and ones; limits and p by Tango's score."
+        )
     if any(_fails_alone(gate, verdict) for verdict in gate.verdicts):
         legend_lines.append("UNDECIDED where the limits alone say FAIL: not so by Holm's rule.")
     if any(verdict.lower is None and not verdict.changed for verdict in gate.verdicts):

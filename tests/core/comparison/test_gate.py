@@ -590,16 +590,16 @@ def test_a_pass_says_which_losses_it_cannot_see() -> None:
 
 def test_the_best_of_many_candidates_is_judged_by_a_corrected_alpha() -> None:
     """Alpha of 20 is 1 - .95^(1/20) = .00256, and of 40 .00128; p of case E is .00149."""
-    assert 1 - 0.95 ** (1 / 20) == pytest.approx(0.0025613788, abs=5e-11)
-    assert 1 - 0.95 ** (1 / 40) == pytest.approx(0.0012815, abs=5e-8)
+    assert pytest.approx(0.0025613788, abs=5e-11) == 1 - 0.95 ** (1 / 20)
+    assert pytest.approx(0.0012815, abs=5e-8) == 1 - 0.95 ** (1 / 40)
     for tried, outcome in ((1, "PASS"), (20, "PASS"), (40, "UNDECIDED")):
         gate_result = gate_differences(E, 0.01, tried=tried)
         assert gate_result.outcome == outcome
         assert (gate_result.recipe["alpha"], gate_result.recipe["tried"]) == (0.05, tried)
     assert "limits for the best of 40 candidates" in str(gate_result)
-    for tried in (0, 2.5, "x"):
+    for impossible_count in (0, 2.5, "x"):
         with pytest.raises(OptionError, match="tried"):
-            gate_differences(E, 0.01, tried=tried)
+            gate_differences(E, 0.01, tried=impossible_count)
 
 
 def test_several_candidates_in_a_gate_are_said_to_be_several() -> None:
