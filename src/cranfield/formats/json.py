@@ -196,6 +196,10 @@ class JsonDictRows(Rows):
             subject = f"query {query!r}, document {doc!r:.80}"
             if encode_id(doc) is None:
                 problem = f"{subject}: the id is empty, not text, or holds a null byte"
+                if isinstance(doc, list):
+                    number_name = self.side.role
+                    problem = f"{subject}: which is the document, which the {number_name}? "
+                    problem += f"{{document: {number_name}}}"
                 add_fault("id", problem, doc if isinstance(doc, str) else None)
             elif role is not None and to_numbers(role, [number]) is None:
                 expected = f"expected a {self.side.expected_number}"
@@ -311,6 +315,14 @@ def _list_members(block: Block) -> Iterator[tuple[str, Any]]:
             yield query, query_docs
 
 
+def _dump(docs: Any) -> str:
+    """Return documents as JSON: pairs with a document twice as an object."""
+    if not isinstance(docs, DuplicatePairs):
+        return json.dumps(docs)
+    members = (f"{json.dumps(str(doc))}: {json.dumps(number)}" for doc, number in docs)
+    return f"{{{', '.join(members)}}}"
+
+
 def _rewrite(file: InputFile) -> InputFile:
     """Return a file with the rows of one of another shape, which is loaded whole; else the file."""
     try:
@@ -327,7 +339,11 @@ def _rewrite(file: InputFile) -> InputFile:
     if rows is value or not is_json:
         return file
     source = HeldSource(file.source.path)
-    source.content = json.dumps(rows).encode()
+    if isinstance(rows, dict):
+        members = (f"{json.dumps(str(query))}: {_dump(docs)}" for query, docs in rows.items())
+        source.content = f"{{{', '.join(members)}}}".encode()
+    else:
+        source.content = json.dumps(rows).encode()
     return replace(file, source=source, sample=source.content[:_N_SAMPLE_BYTES])
 
 
