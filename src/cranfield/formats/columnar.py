@@ -25,7 +25,20 @@ MAGIC: dict[bytes, ColumnarFormat] = {
     b"ARROW1\0\0": "arrow",
     b"\xff\xff\xff\xff": "arrow",  # a stream
 }
-FEATHER_1_MAGIC = b"FEA1"
+_FEATHER_HINT = "Write it again as Feather version 2 or Parquet."
+#: Files of tables that are not read: {what they begin with: (name, how to write one as Parquet)}.
+FOREIGN_FORMATS = {
+    b"FEA1": ("a Feather file of version 1", ""),
+    b"ORC": (
+        "an ORC file",
+        "from pyarrow import orc, parquet; parquet.write_table(orc.read_table({0}), {1})",
+    ),
+    b"Obj\x01": ("an Avro file", "import polars; polars.read_avro({0}).write_parquet({1})"),
+    b"DUCK": (
+        "a DuckDB database",
+        "import duckdb; duckdb.connect({0}).table('TABLE').write_parquet({1})",
+    ),
+}
 
 
 class OpenTable(NamedTuple):
@@ -66,13 +79,16 @@ class ColumnarRows(ArrowRows):
 
 
 def detect_columnar_format(source: Source, start: bytes) -> ColumnarFormat | None:
-    """Return the format of a file by its first bytes; None for others, InputError for Feather 1."""
-    if start.startswith(FEATHER_1_MAGIC):
-        raise InputError(
-            "is a Feather file of version 1, which is no longer read",
-            source=source.name,
-            hint="Write it again as Feather version 2 or Parquet.",
-        )
+    """Return the format of a file by its first bytes; None for others.
+
+    InputError for a table of another kind; its hint is the command that writes it as Parquet.
+    """
+    for magic, (title, command) in FOREIGN_FORMATS.items():
+        is_binary = not magic.isalpha() or b"\0" in start  # text may begin with ORC
+        if is_binary and (start.startswith(magic) or start.startswith(magic, 8)):
+            command = command.format(repr(source.name), repr(f"{source.name_parts[0]}.parquet"))
+            hint = f'Write it as Parquet: python -c "{command}"' if command else _FEATHER_HINT
+            raise InputError(f"is {title}, which is not read", source=source.name, hint=hint)
     return next((form for magic, form in MAGIC.items() if start.startswith(magic)), None)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield.arrays.ids import Ids, decode, deduplicate_texts
-from cranfield.errors import InputError
+from cranfield.errors import InputError, escape_unprintable
 from cranfield.formats.batches import BYTES_METADATA, ArrowRows, refuse_bytes
 from cranfield.formats.block import Errors, Role
 from cranfield.formats.columns import COLUMNS, IDS, NO_COLUMN, ColumnsLike, Side, plain_name
@@ -36,65 +36,84 @@ class LazyTable(Protocol):
         """Return the table."""
 
 
+#: {module: name of the method that returns the table of an object from it}.
+_TABLE_METHODS = {
+    "polars.lazyframe": "collect",
+    "dask.dataframe": "compute",
+    "pyarrow._dataset": "to_table",
+}
+
+
 def is_table(data: object) -> TypeGuard[ArrowTable]:
     """Tell whether the object exports Arrow data, or will once it is collected."""
-    return hasattr(data, "__arrow_c_stream__") or _is_lazy(data) or _is_dataset(data)
-
-
-def is_stream(data: object) -> TypeGuard[ArrowTable]:
-    """Tell whether the object exports Arrow data once, as a RecordBatchReader: without length."""
-    return hasattr(data, "__arrow_c_stream__") and not hasattr(data, "__len__")
-
-
-def _is_lazy(data: object) -> TypeGuard[LazyTable]:
-    """Tell whether the object is a polars LazyFrame."""
-    return type(data).__module__.startswith("polars.lazyframe") and hasattr(data, "collect")
-
-
-def _is_dataset(data: object) -> TypeGuard[Any]:
-    """Tell whether the object is a Dataset of Hugging Face, not a stream of rows."""
-    is_hugging_face = type(data).__module__.startswith("datasets.")
+    if hasattr(data, "__arrow_c_stream__") or _find_table_method(data) is not None:
+        return True
+    is_hugging_face = type(data).__module__.startswith("datasets.")  # and no stream of rows
     return is_hugging_face and hasattr(data, "with_format") and hasattr(data, "__len__")
 
 
+def is_stream(data: object) -> TypeGuard[ArrowTable]:
+    """Tell whether the object gives Arrow data once, as a RecordBatchReader: without length."""
+    is_one_way = hasattr(data, "__arrow_c_stream__") or hasattr(data, "to_reader")  # of a Scanner
+    return is_one_way and not hasattr(data, "__len__")
+
+
+def _find_table_method(data: object) -> Callable[[], Any] | None:
+    """Return the method that returns the table of a lazy frame, a Scanner or a Dataset; or None."""
+    module = type(data).__module__
+    names = (name for prefix, name in _TABLE_METHODS.items() if module.startswith(prefix))
+    return getattr(data, next(names, ""), None)
+
+
 class TableRows(ArrowRows):
-    """The rows of Arrow data, or of data converted to Arrow."""
+    """The rows of Arrow data, or of data converted to Arrow.
+
+    Those of a Dataset of pyarrow, a table in files, are read whenever they are needed.
+    """
 
     def __init__(
         self,
-        table: "pa.Table",
+        table: Any,  # pyarrow's Table, or Dataset
         side: Side,
         user_columns: ColumnsLike | None,
         title: str,
         is_ranking: bool = False,
     ) -> None:
-        if len(table) == 0:
+        self.n_rows = table.num_rows if hasattr(table, "num_rows") else table.count_rows()
+        if self.n_rows == 0:
             raise InputError("holds no rows", source=side.name_in_errors)
         super().__init__(table.schema, side, user_columns, side.name_in_errors, title)
         self.is_ranking = is_ranking
         self._table = table
-        self.n_rows = len(table)
 
     def read_side(self, side: Side, user_columns: ColumnsLike) -> "TableRows":
         """Return the rows of the same table as judgments, or as a run, with stated columns."""
         return TableRows(self._table, side, user_columns, self.description)
 
     def read_batches(self, positions: Sequence[int]) -> "Iterator[pa.RecordBatch]":
-        """Yield the columns at these positions in batches, which share the table's memory."""
-        yield from self._table.select(list(positions)).to_batches()
+        """Yield the columns at these positions in batches, which share the memory of a table."""
+        if hasattr(self._table, "select"):
+            yield from self._table.select(list(positions)).to_batches()
+            return
+        names = self._table.schema.names
+        try:
+            yield from self._table.to_batches(columns=[names[i] for i in positions])
+        except (OSError, ValueError) as error:  # as ArrowInvalid is
+            problem = f"cannot be read: {escape_unprintable(str(error), 300)}"
+            raise InputError(problem, source=self.name) from None
 
 
 def arrow_table(data: ArrowTable, name: str) -> "pa.Table":
     """Return the table that an object exports as Arrow data; `name` is its name in errors."""
     import pyarrow as pa
 
-    if _is_lazy(data):
+    if (compute := _find_table_method(data)) is not None:
         try:
-            data = data.collect()
-        except Exception as error:  # polars has many error classes of its own
+            data = compute()
+        except Exception as error:  # each library has error classes of its own
             raise InputError(f"cannot be collected: {error!s:.300}", source=name) from error
-    if _is_dataset(data):
-        data = data.with_format("arrow")[:]  # its own Arrow table, select()ed
+    elif not hasattr(data, "__arrow_c_stream__"):
+        data = data.with_format("arrow")[:]  # type: ignore[attr-defined] # of Hugging Face, select()ed
     try:
         # Not pa.table(), which imports pandas wherever it is installed.
         return pa.RecordBatchReader.from_stream(data).read_all()
