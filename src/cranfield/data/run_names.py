@@ -10,6 +10,7 @@ from cranfield.formats.columns import ColumnsLike, Side
 from cranfield.formats.frames import is_sparse, is_table
 from cranfield.formats.object_rows import is_row
 from cranfield.formats.objects import MAPPINGS, refuse_lists_of_ids
+from cranfield.formats.source import is_handle
 
 
 def make_unique_namer() -> Callable[[str], str]:
@@ -64,7 +65,7 @@ def make_several_runs(
             set(map(type, first_run.values())) if isinstance(first_run, Mapping) else set()
         )
         holds_lists = any(issubclass(kind, Mapping | list | tuple) for kind in value_types)
-        is_run_like = isinstance(first_run, Run | str | os.PathLike)
+        is_run_like = isinstance(first_run, Run | str | os.PathLike) or is_handle(first_run)
         if holds_lists or is_run_like or is_table(first_run) or is_sparse(first_run):
             run_of_name = {}
             for name, run_like in runs.items():

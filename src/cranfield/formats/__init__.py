@@ -39,7 +39,7 @@ from cranfield.formats.list_cells import to_document_rows
 from cranfield.formats.object_rows import list_rows
 from cranfield.formats.objects import LIST_DESCRIPTIONS, MAPPINGS, READ_ONCE_HINT, to_nested
 from cranfield.formats.shapes import strip_padding
-from cranfield.formats.source import describe_sources
+from cranfield.formats.source import describe_sources, is_handle
 from cranfield.formats.stated_columns import select_columns, select_side_columns
 from cranfield.notes import Note
 
@@ -63,7 +63,7 @@ def read_rows(
     check_errors(errors)
     if columns and isinstance(columns.get(side.word), Mapping):
         columns = select_columns(columns, side)
-    if is_path:
+    if is_path or is_handle(data):
         from cranfield.formats.files import open_files  # slow, and not needed for a dict
 
         return open_files(data, side, format, columns)

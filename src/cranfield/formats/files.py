@@ -4,7 +4,7 @@ import glob
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import IO, Any
 
 from cranfield.arrays.ids import decode
 from cranfield.errors import InputError, OptionError, check_choice
@@ -14,7 +14,7 @@ from cranfield.formats.columns import COLUMNS, ColumnsLike, Side, roles_of
 from cranfield.formats.format import Format, InputFile, OutputFile
 from cranfield.formats.groups import GroupRows
 from cranfield.formats.list_cells import to_document_rows
-from cranfield.formats.source import Path, Source, open_to_write
+from cranfield.formats.source import Path, Source, are_files, is_handle, open_to_write
 from cranfield.formats.stated_columns import resolve_roles
 from cranfield.formats.text import (
     LONGEST_LINE,
@@ -71,8 +71,8 @@ def _find_format(name: str) -> Format:
 
 def stem_of(source: Source) -> str:
     """Return a file's name without suffixes of format and compression: the name of its run."""
-    if source.path == "-":
-        return "stdin"
+    if source.path in ("", "-"):
+        return "stdin" if source.path else "run"
     root, suffix = source.name_parts
     return root if suffix.lower() in FORMAT_OF_SUFFIX and root else root + suffix
 
@@ -193,15 +193,16 @@ class FileRows(Rows):
 
 
 def open_files(
-    path_or_paths: Path | Sequence[Path],
+    path_or_paths: Path | IO[Any] | Sequence[Path | IO[Any]],
     side: Side,
     format_name: str | None = None,
     user_columns: ColumnsLike | None = None,
 ) -> FileRows:
     """Return the rows of a file or a URL, or of a folder, a glob or several files as one table.
 
-    `format_name`: None if the format is to be detected. Raises OptionError for a format or a column
-    that does not exist, InputError without a file. Errors in files are raised when they are read.
+    Files may be open. `format_name`: None if the format is to be detected. Raises OptionError for a
+    format or a column that does not exist, InputError without a file. Errors in files are raised
+    when they are read.
     """
     file_format = None
     if format_name is not None:
@@ -212,16 +213,20 @@ def open_files(
     resolve_roles(user_columns, side)
     paths: list[Any] = [path_or_paths]
     if isinstance(path_or_paths, Iterable) and not isinstance(path_or_paths, str):
-        paths = list(path_or_paths)
-    if not all(isinstance(path, str | os.PathLike) for path in paths):
+        paths = paths if is_handle(path_or_paths) else list(path_or_paths)
+    if paths and not are_files(paths):
         raise InputError(
             f"expected the path of a file, or a list of paths, got {path_or_paths!r:.80}"
         )
-    file_paths = [name for path in paths for name in _expand_path(os.fspath(path), side)]
-    if not file_paths:
+    files = [
+        file
+        for path in paths
+        for file in ([path] if is_handle(path) else _expand_path(os.fspath(path), side))
+    ]
+    if not files:
         raise InputError("no file is given")
-    rows = FileRows(list(map(Source, file_paths)), side, file_format, user_columns)
-    if len(paths) == 1 and file_paths != [os.fspath(paths[0])]:  # a folder or a glob
+    rows = FileRows(list(map(Source, files)), side, file_format, user_columns)
+    if len(paths) == 1 and files not in (paths, [str(paths[0])]):  # a folder or a glob
         path = local_path(os.fspath(paths[0]))
         rows.run_name = os.path.basename(os.path.abspath(path)) if os.path.isdir(path) else path
     return rows

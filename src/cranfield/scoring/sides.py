@@ -18,7 +18,7 @@ from cranfield.formats.columns import ColumnsOfBoth
 from cranfield.formats.frames import is_stream, is_table
 from cranfield.formats.object_rows import is_row
 from cranfield.formats.objects import refuse_columns
-from cranfield.formats.source import Source
+from cranfield.formats.source import Source, is_handle
 from cranfield.notes import Note
 
 
@@ -165,7 +165,7 @@ def _read_both_sides(
     table: Any, columns: ColumnsOfBoth | None, errors: Errors = "strict"
 ) -> tuple[Rows, Rows]:
     """Return the rows of a table, or a file, as judgments and as a run."""
-    is_path = isinstance(table, str | os.PathLike)
+    is_path = isinstance(table, str | os.PathLike) or is_handle(table)
     return read_both_sides(table, columns=columns, errors=errors, is_path=is_path)
 
 
@@ -179,7 +179,7 @@ def are_same_table(table: Any, other_table: Any) -> bool:
 def is_read_once(table: Any) -> bool:
     """Tell whether a table is a pipe, a URL or a stream, whose first rows would be lost."""
     if not isinstance(table, str | os.PathLike):
-        return is_stream(table)
+        return is_stream(table) or is_handle(table)
     path = os.fspath(table)
     is_stored = os.path.isfile(path) or os.path.isdir(path) or not os.path.exists(path)
     return path == "-" or Source(path).is_url or not is_stored
@@ -254,7 +254,7 @@ def _list_tables(data: Any) -> list[tuple[str | None, Any]] | None:
 
 def _is_table(data: Any) -> bool:
     """Tell whether the data may be a table of named columns: a file, a frame, a list of dicts."""
-    if isinstance(data, str | os.PathLike) or is_table(data):
+    if isinstance(data, str | os.PathLike) or is_table(data) or is_handle(data):
         return True
     if isinstance(data, list):
         has_names = len(data) > 0 and (isinstance(data[0], Mapping) or hasattr(data[0], "_fields"))
