@@ -98,9 +98,8 @@ def _table_rows(data: Any, side: Side, user_columns: ColumnsLike | None, errors:
     """Return the rows of a table in memory, of any kind; InputError for any other data."""
     if is_table(data):
         library = type(data).__module__.partition(".")[0]
-        is_dataset = hasattr(data, "get_fragments")  # one of pyarrow, whose files are read in parts
-        table = data if is_dataset else arrow_table(data, side.name_in_errors)
-        if is_stream(data) and len(table) == 0:
+        table = arrow_table(data, side.name_in_errors)
+        if len(table) == 0 and is_stream(data):
             raise InputError("holds no rows", source=side.name_in_errors, hint=READ_ONCE_HINT)
         rows = TableRows(table, side, user_columns, f"{library} table")
         # Arrow turns sets into lists.

@@ -1,10 +1,12 @@
 """Columnar files, Parquet and Arrow: reads only the needed columns, batch by batch; writes both."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain
 from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple
+from urllib.parse import unquote
 
 from cranfield.arrays.ids import Ids
 from cranfield.errors import InputError, escape_unprintable
@@ -25,19 +27,12 @@ MAGIC: dict[bytes, ColumnarFormat] = {
     b"ARROW1\0\0": "arrow",
     b"\xff\xff\xff\xff": "arrow",  # a stream
 }
-_FEATHER_HINT = "Write it again as Feather version 2 or Parquet."
-#: Files of tables that are not read: {what they begin with: (name, how to write one as Parquet)}.
-FOREIGN_FORMATS = {
-    b"FEA1": ("a Feather file of version 1", ""),
-    b"ORC": (
-        "an ORC file",
-        "from pyarrow import orc, parquet; parquet.write_table(orc.read_table({0}), {1})",
-    ),
-    b"Obj\x01": ("an Avro file", "import polars; polars.read_avro({0}).write_parquet({1})"),
-    b"DUCK": (
-        "a DuckDB database",
-        "import duckdb; duckdb.connect({0}).table('TABLE').write_parquet({1})",
-    ),
+FEATHER_1_MAGIC = b"FEA1"
+#: What other tables begin with: (their name, how to write them as Parquet).
+FOREIGN_MAGIC = {
+    b"ORC": ("an ORC file", "pandas.read_orc({!r}).to_parquet({!r})"),
+    b"Obj\x01": ("an Avro file", "polars.read_avro({!r}).write_parquet({!r})"),
+    b"DUCK": ("a DuckDB database", "duckdb.connect({!r}).table('TABLE').write_parquet({!r})"),
 }
 
 
@@ -50,45 +45,61 @@ class OpenTable(NamedTuple):
 
 
 class ColumnarRows(ArrowRows):
-    """The rows of a Parquet or Arrow file."""
+    """The rows of a Parquet or Arrow file; folders named `column=value` above it are columns."""
 
     def __init__(
         self, source: Source, side: Side, form: ColumnarFormat, user_columns: ColumnsLike | None
     ) -> None:
         self.source = source
         self._form = form
+        import pyarrow as pa
+
         title = "Parquet" if form == "parquet" else "Arrow"
         with _open_table(source, form) as table:
             if table.n_rows == 0:
                 raise InputError("holds no rows", source=source.name)
-            super().__init__(table.schema, side, user_columns, source.name, title)
+            self._partitions = dict(re.findall(r"([^/\\=]+)=([^/\\]*)[/\\]", source.path))
+            new_names = [name for name in self._partitions if name not in table.schema.names]
+            partitions = dict.fromkeys(new_names, "string")
+            schema = pa.schema([*table.schema, *partitions.items()], table.schema.metadata)
+            super().__init__(schema, side, user_columns, source.name, title)
 
     def read_batches(self, positions: Sequence[int]) -> "Iterator[pa.RecordBatch]":
         """Yield the columns at these positions, and report progress, in bytes of file or memory."""
+        import pyarrow as pa
+
         with (
             watch_reading(self.source) as report_bytes,
             _open_table(self.source, self._form) as table,
         ):
             size, n_rows = self.source.size, table.n_rows
-            names = [table.schema.names[position] for position in positions]
-            for batch in table.read_columns(names):
+            names = [self.column_names[position] for position in positions]
+            stored_names = [name for name in names if name in table.schema.names]
+            for batch in table.read_columns(stored_names):
                 n_bytes = int(size * len(batch) / n_rows) if size and n_rows else batch.nbytes
                 if report_bytes is not None:
                     report_bytes(n_bytes)
+                for position, name in enumerate(names):
+                    if name not in stored_names:
+                        column = pa.repeat(unquote(self._partitions[name]), len(batch))
+                        batch = batch.add_column(position, name, column)
                 yield batch
 
 
 def detect_columnar_format(source: Source, start: bytes) -> ColumnarFormat | None:
-    """Return the format of a file by its first bytes; None for others.
-
-    InputError for a table of another kind; its hint is the command that writes it as Parquet.
-    """
-    for magic, (title, command) in FOREIGN_FORMATS.items():
-        is_binary = not magic.isalpha() or b"\0" in start  # text may begin with ORC
-        if is_binary and (start.startswith(magic) or start.startswith(magic, 8)):
-            command = command.format(repr(source.name), repr(f"{source.name_parts[0]}.parquet"))
-            hint = f'Write it as Parquet: python -c "{command}"' if command else _FEATHER_HINT
+    """Return the format of a file by its first bytes; InputError for a table of another format."""
+    for magic, (title, template) in FOREIGN_MAGIC.items():
+        is_binary = b"\0" in start or magic == b"Obj\x01"  # text may begin with ORC
+        if is_binary and magic in (start[: len(magic)], start[8:12]):
+            call = template.format(source.name, f"{source.name_parts[0]}.parquet")
+            hint = f'Write it as Parquet: python -c "import {call.partition(".")[0]}; {call}"'
             raise InputError(f"is {title}, which is not read", source=source.name, hint=hint)
+    if start.startswith(FEATHER_1_MAGIC):
+        raise InputError(
+            "is a Feather file of version 1, which is no longer read",
+            source=source.name,
+            hint="Write it again as Feather version 2 or Parquet.",
+        )
     return next((form for magic, form in MAGIC.items() if start.startswith(magic)), None)
 
 

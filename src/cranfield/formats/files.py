@@ -183,13 +183,15 @@ class FileRows(Rows):
     @property
     def notes(self) -> tuple[Note, ...]:  # type: ignore[override] # known once they were read
         """What is odd about the rows of each file."""
-        return tuple(note for rows in self.rows for note in rows.notes)
+        return tuple(dict.fromkeys(note for rows in self.rows for note in rows.notes))
 
     def blocks(self, roles: Iterable[Role], errors: Errors) -> Iterator[Load]:
         """Yield the rows in blocks, file after file."""
-        roles = tuple(roles)
+        roles, n_rows_above = tuple(roles), 0
         for rows in self.rows:
+            rows.n_rows_above = n_rows_above
             yield from rows.blocks(roles, errors)
+            n_rows_above = rows.n_rows_below
 
 
 def open_files(

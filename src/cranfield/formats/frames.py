@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield.arrays.ids import Ids, decode, deduplicate_texts
-from cranfield.errors import InputError, escape_unprintable
+from cranfield.errors import InputError
 from cranfield.formats.batches import BYTES_METADATA, ArrowRows, refuse_bytes
 from cranfield.formats.block import Errors, Role
 from cranfield.formats.columns import COLUMNS, IDS, NO_COLUMN, ColumnsLike, Side, plain_name
@@ -66,41 +66,30 @@ def _find_table_method(data: object) -> Callable[[], Any] | None:
 
 
 class TableRows(ArrowRows):
-    """The rows of Arrow data, or of data converted to Arrow.
-
-    Those of a Dataset of pyarrow, a table in files, are read whenever they are needed.
-    """
+    """The rows of Arrow data, or of data converted to Arrow."""
 
     def __init__(
         self,
-        table: Any,  # pyarrow's Table, or Dataset
+        table: "pa.Table",
         side: Side,
         user_columns: ColumnsLike | None,
         title: str,
         is_ranking: bool = False,
     ) -> None:
-        self.n_rows = table.num_rows if hasattr(table, "num_rows") else table.count_rows()
-        if self.n_rows == 0:
+        if len(table) == 0:
             raise InputError("holds no rows", source=side.name_in_errors)
         super().__init__(table.schema, side, user_columns, side.name_in_errors, title)
         self.is_ranking = is_ranking
         self._table = table
+        self.n_rows = len(table)
 
     def read_side(self, side: Side, user_columns: ColumnsLike) -> "TableRows":
         """Return the rows of the same table as judgments, or as a run, with stated columns."""
         return TableRows(self._table, side, user_columns, self.description)
 
     def read_batches(self, positions: Sequence[int]) -> "Iterator[pa.RecordBatch]":
-        """Yield the columns at these positions in batches, which share the memory of a table."""
-        if hasattr(self._table, "select"):
-            yield from self._table.select(list(positions)).to_batches()
-            return
-        names = self._table.schema.names
-        try:
-            yield from self._table.to_batches(columns=[names[i] for i in positions])
-        except (OSError, ValueError) as error:  # as ArrowInvalid is
-            problem = f"cannot be read: {escape_unprintable(str(error), 300)}"
-            raise InputError(problem, source=self.name) from None
+        """Yield the columns at these positions in batches, which share the table's memory."""
+        yield from self._table.select(list(positions)).to_batches()
 
 
 def arrow_table(data: ArrowTable, name: str) -> "pa.Table":

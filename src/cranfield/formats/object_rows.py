@@ -15,6 +15,7 @@ from cranfield.formats.frames import is_table, list_to_arrow, make_table_rows, r
 from cranfield.formats.header import list_columns, take_columns
 from cranfield.formats.list_cells import holds_lists
 from cranfield.formats.objects import READ_ONCE_HINT, refuse_lists_of_ids
+from cranfield.formats.stated_columns import SIDES
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,9 +24,10 @@ if TYPE_CHECKING:
 def is_row(data: object) -> bool:
     """Tell whether the object is a row: two or three ids and numbers, or cells with names."""
     if isinstance(data, Mapping):
-        return any(
-            not isinstance(value, Mapping | list | tuple | Set) for value in data.values()
-        ) and all(isinstance(name, str) for name in data)
+        is_cell = (not isinstance(cell, Mapping | list | tuple | Set) for cell in data.values())
+        list_names = COLUMNS["doc"].list_names
+        has_lists = all(not data.keys().isdisjoint(list_names[side]) for side in SIDES.values())
+        return (has_lists or any(is_cell)) and all(isinstance(name, str) for name in data)
     if hasattr(data, "_fields") or (hasattr(data, "query_id") and not is_table(data)):
         return True  # a table has its columns as attributes
     return (

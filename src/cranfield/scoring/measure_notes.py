@@ -84,8 +84,6 @@ def weigh_ties(
 
 def find_common_length(run: JudgedRun) -> int:
     """Return how many documents at least half of a run's lists have, and two of them; or 0."""
-    if run.facts.n_answered < 2:
-        return 0
     n_of_length = run.facts.n_queries_of_length
     n, length = max(((n, -length) for length, n in n_of_length.items()), default=(0, 0))
     is_common = n > 1 and 2 * n >= n_of_length.total() and run.qrels.list_kind != "grades"
@@ -115,8 +113,6 @@ def compare_lengths(measures: Sequence[Measure], length_of_run: Mapping[str, int
 
     `length_of_run` has the documents in most lists of a run, 0 if there is no such number.
     """
-    if len({*length_of_run.values()} - {0}) < 2:
-        return []
     runs_of_length: dict[int, list[str]] = {}
     for run, length in sorted(length_of_run.items(), key=lambda pair: -pair[1]):
         runs_of_length.setdefault(length, []).append(run)

@@ -5,9 +5,11 @@ The average precision is 1/2 for q1 (d2, d1 with d1 relevant) and 1 for q2: 3/4 
 
 import gzip
 import io
+import json
 import pickle
 import subprocess
 import sys
+import uuid
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -86,22 +88,164 @@ def test_partitions_of_a_dataset_are_columns(query_type: pa.DataType, tmp_path: 
     assert mean_ap(QRELS, pickle.loads(pickle.dumps(run)))  # noqa: S301 - our own == MEAN_AP
 
 
-def test_a_dataset_is_read_by_its_columns_whenever_it_is_evaluated(tmp_path: Path) -> None:
-    parquet.write_table(RUN.append_column("text", [["long"] * 3]), tmp_path / "a.parquet")
-    run = Run(dataset.dataset(tmp_path), "stored")
-    assert mean_ap(QRELS, run) == mean_ap(QRELS, run) == MEAN_AP
-    assert repr(run) == "Run('stored', 3 rows)"
+def test_a_dataset_with_a_damaged_file_is_refused(tmp_path: Path) -> None:
+    parquet.write_table(RUN, tmp_path / "a.parquet")
+    table = dataset.dataset(tmp_path)
+    assert mean_ap(QRELS, Run(table, "stored")) == mean_ap(QRELS, table) == MEAN_AP
     raw = bytearray((tmp_path / "a.parquet").read_bytes())
     raw[30:120] = b"\xff" * 90
     (tmp_path / "a.parquet").write_bytes(raw)
-    with pytest.raises(InputError, match="the run: cannot be read: "):
-        mean_ap(QRELS, run)
+    with pytest.raises(InputError, match="the run: cannot be collected: "):
+        mean_ap(QRELS, table)
 
 
 @pytest.mark.parametrize("make", [dataset.dataset, pa.Table.to_reader])
 def test_a_table_without_rows_is_refused(make: Any) -> None:
     with pytest.raises(InputError, match="the run: holds no rows"):
         mean_ap(QRELS, make(RUN.slice(0, 0)))
+
+
+# ---- keys and lists -------------------------------------------------------------------------
+
+
+def write_partitions(folder: Path, system: str = "") -> Path:
+    """Write the run with a folder for each query, as Spark and Hive do; return the folder."""
+    for query in ("1", "2"):
+        path = folder / system / f"query_id={query}" / "part-0.parquet"
+        path.parent.mkdir(parents=True)
+        rows = RUN.filter([query_id == query for query_id in RUN["query_id"].to_pylist()])
+        parquet.write_table(rows.drop_columns(["query_id"]), path)
+    return folder
+
+
+def test_folders_of_partitions_are_columns(tmp_path: Path) -> None:
+    folder = write_partitions(tmp_path / "mine")
+    assert mean_ap(QRELS, str(folder)) == MEAN_AP
+    assert mean_ap(QRELS, f"{folder}/*/*.parquet") == MEAN_AP
+    assert read_run(folder).to_dict() == Run(RUN).to_dict()
+    assert read_run(folder).name == "mine"
+    parquet.write_table(RUN, tmp_path / "mine" / "query_id=2" / "part-0.parquet")  # its own column
+    (tmp_path / "mine" / "query_id=1" / "part-0.parquet").unlink()
+    assert mean_ap(QRELS, str(folder)) == MEAN_AP
+
+
+def test_a_partition_is_read_as_hive_writes_it(tmp_path: Path) -> None:
+    path = tmp_path / "query_id=a%2Fb%3D007" / "part-0.parquet"
+    path.parent.mkdir()
+    parquet.write_table(RUN.slice(0, 2).drop_columns(["query_id"]), path)
+    assert list(read_run(path).to_dict()) == ["a/b=007"]
+
+
+def test_systems_in_partitions_are_asked_about(tmp_path: Path) -> None:
+    for system in ("a", "b"):
+        write_partitions(tmp_path, f"system={system}")
+    with pytest.raises(InputError, match="column 'system' has 2 values"):
+        mean_ap(QRELS, str(tmp_path))
+
+
+KEYS = [pa.decimal128(38, 0), pa.decimal256(50, 0), pa.decimal128(9, 0), pa.int64()]
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_decimal_keys_are_whole_numbers(key: pa.DataType, tmp_path: Path) -> None:
+    tables = [
+        table.set_column(0, "query_id", table["query_id"].cast(pa.int64()).cast(key)).set_column(
+            1, "doc_id", table["doc_id"].cast(pa.int64()).cast(key)
+        )
+        for table in (QRELS, RUN)
+    ]
+    assert mean_ap(*tables) == mean_ap(tables[0], RUN) == mean_ap(QRELS, tables[1]) == MEAN_AP
+    for table, name in zip(tables, ("qrels.parquet", "run.parquet"), strict=True):
+        parquet.write_table(table, tmp_path / name)
+    assert mean_ap(str(tmp_path / "qrels.parquet"), str(tmp_path / "run.parquet")) == MEAN_AP
+
+
+def make_array_table(kind: pa.DataType, **columns: Any) -> pa.Table:
+    """Return the table of both sides with arrays of ids of a type, and no column of queries."""
+    lists = {"label": [[11], [21]], "prediction": [[12, 11], [21]], **columns}
+    return pa.table({name: pa.array(lists[name], pa.list_(kind)) for name in lists})
+
+
+ARRAY_FORMS: dict[str, Callable[[pa.Table, Path], Any]] = {
+    "arrow": lambda table, folder: table,
+    "pandas": lambda table, folder: table.to_pandas(),
+    "dicts": lambda table, folder: table.to_pylist(),
+    "parquet": lambda table, folder: write_file(folder, "a.parquet", write_parquet(table)),
+    "jsonl": lambda table, folder: write_file(
+        folder, "a.jsonl", "".join(f"{json.dumps(row)}\n" for row in table.to_pylist()).encode()
+    ),
+    "json": lambda table, folder: write_file(
+        folder, "a.json", json.dumps(table.to_pylist()).encode()
+    ),
+}
+
+
+def write_file(folder: Path, name: str, raw: bytes) -> str:
+    """Write a file; return its path."""
+    (folder / name).write_bytes(raw)
+    return str(folder / name)
+
+
+@pytest.mark.parametrize("form", ARRAY_FORMS)
+@pytest.mark.parametrize("kind", [pa.float64(), pa.int32(), pa.string()])
+def test_a_row_of_arrays_without_a_user_is_a_query(
+    kind: pa.DataType, form: str, tmp_path: Path
+) -> None:
+    table = make_array_table(pa.int64())
+    table = table.cast(pa.schema([(name, pa.list_(kind)) for name in table.column_names]))
+    table = table.rename_columns(["expected_ids", "retrieved_ids"])
+    scores = evaluate(ARRAY_FORMS[form](table, tmp_path), "AP")
+    assert (scores["AP"], scores.per_query("AP")) == (MEAN_AP, {"1": 1 / 2, "2": 1.0})
+    (note,) = (note for note in scores.notes if note.code == "row-queries")
+    assert note.text == "No column of queries: each row is a query, numbered from 1."
+
+
+def test_rows_of_several_files_are_numbered_on(tmp_path: Path) -> None:
+    for name in ("part-0.parquet", "part-1.parquet"):
+        parquet.write_table(make_array_table(pa.float64()), tmp_path / name)
+    for options in ({}, {"buckets": 2}):
+        scores = evaluate(str(tmp_path), "AP", **options)
+        assert scores.per_query("AP") == {"1": 1 / 2, "2": 1.0, "3": 1 / 2, "4": 1.0}
+    columns = {"expected_ids": "label", "retrieved_ids": "prediction"}
+    assert mean_ap(make_array_table(pa.float64()), columns=columns) == MEAN_AP
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        make_array_table(pa.int64()).drop_columns(["label"]),
+        pa.table({"expected_id": ["a", "b"], "retrieved_id": ["a", "c"]}),  # no lists
+    ],
+)
+def test_other_tables_without_queries_are_refused(table: pa.Table) -> None:
+    with pytest.raises(InputError, match="has no column 'query_id'"):
+        evaluate(table, "AP")
+
+
+@pytest.mark.parametrize("bad_id", [1.5, 2.0**53, -(2.0**60), float("inf"), float("nan")])
+def test_a_double_that_is_no_whole_number_is_no_id(bad_id: float, tmp_path: Path) -> None:
+    table = make_array_table(pa.float64(), prediction=[[12, bad_id], [21]])
+    for form in ("arrow", "dicts"):
+        with pytest.raises(
+            InputError, match=r"expected a string or a whole number|empty or missing"
+        ):
+            mean_ap(ARRAY_FORMS[form](table, tmp_path))
+    largest = 2.0**53 - 1
+    table = make_array_table(pa.float64(), prediction=[[largest, 11], [21]])
+    assert mean_ap(table) == MEAN_AP
+    assert Run(table).to_dict()["1"] == {"9007199254740991": -1.0, "11": -2.0}
+
+
+UUIDS = [uuid.UUID(int=number << 64 | 0xDEADBEEF << 90) for number in range(2)]
+
+
+def test_binary_ids_are_refused_with_the_way_to_write_them() -> None:
+    raw = pa.array([identifier.bytes for identifier in UUIDS], pa.binary(16))
+    extension = pa.ExtensionArray.from_storage(pa.uuid(), raw)
+    for column, remedy in ((raw, "map(bytes.hex)"), (extension, ".map(str), CAST(doc_id AS")):
+        with pytest.raises(InputError, match="column 'doc_id' holds") as caught:
+            mean_ap(QRELS.set_column(1, "doc_id", column), RUN)
+        assert remedy in str(caught.value.hint)
 
 
 # ---- open files -----------------------------------------------------------------------------

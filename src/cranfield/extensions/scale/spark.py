@@ -21,7 +21,7 @@ from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
 from cranfield.data.spelling import no_judged_doc_note
 from cranfield.errors import CranfieldWarning, InputError, MeasureError, OptionError, check_choice
-from cranfield.extensions.scale.side_frame import SINGLE_SYSTEM, SideFrame
+from cranfield.extensions.scale.side_frame import SINGLE_SYSTEM, SideFrame, number_rows
 from cranfield.extensions.scale.tally import depends_on_top_grade
 from cranfield.extensions.scale.tasks import (
     ANSWERED,
@@ -290,6 +290,8 @@ def _score_arrays(frame: "DataFrame", task: Task, columns: ColumnsOfBoth | None)
         )
     _refuse_mixed_systems(qrels_side)
     _refuse_unjudged_systems(qrels_side, run_side, [SINGLE_SYSTEM])
+    if qrels_side.query_column not in frame.columns:
+        frame = number_rows(frame)
     scores = frame.mapInArrow(partial(score_arrays, task, columns), _make_schema(task, frame))
     return attach_counts(scores, qrels_side.rows, run_side.rows, [SINGLE_SYSTEM])
 
