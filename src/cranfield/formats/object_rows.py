@@ -25,8 +25,11 @@ def is_row(data: object) -> bool:
     """Tell whether the object is a row: two or three ids and numbers, or cells with names."""
     if isinstance(data, Mapping):
         is_cell = (not isinstance(cell, Mapping | list | tuple | Set) for cell in data.values())
-        list_names = COLUMNS["doc"].list_names
-        has_lists = all(not data.keys().isdisjoint(list_names[side]) for side in SIDES.values())
+        column = COLUMNS["doc"]
+        has_lists = all(
+            not data.keys().isdisjoint([*column.list_names[side], column.name_if_lists[side]])
+            for side in SIDES.values()
+        )
         return (has_lists or any(is_cell)) and all(isinstance(name, str) for name in data)
     if hasattr(data, "_fields") or (hasattr(data, "query_id") and not is_table(data)):
         return True  # a table has its columns as attributes

@@ -143,7 +143,7 @@ def test_systems_in_partitions_are_asked_about(tmp_path: Path) -> None:
         mean_ap(QRELS, str(tmp_path))
 
 
-KEYS = [pa.decimal128(38, 0), pa.decimal256(50, 0), pa.decimal128(9, 0), pa.int64()]
+KEYS = [pa.decimal128(38, 0), pa.decimal256(50, 0), pa.decimal128(20, 0), pa.int64()]
 
 
 @pytest.mark.parametrize("key", KEYS)
