@@ -59,9 +59,9 @@ class ColumnarRows(ArrowRows):
             if table.n_rows == 0:
                 raise InputError("holds no rows", source=source.name)
             self._partitions = dict(re.findall(r"([^/\\=]+)=([^/\\]*)[/\\]", source.path))
-            new_names = [name for name in self._partitions if name not in table.schema.names]
-            partitions = dict.fromkeys(new_names, "string")
-            schema = pa.schema([*table.schema, *partitions.items()], table.schema.metadata)
+            schema = table.schema
+            for name in sorted(self._partitions.keys() - {*schema.names}):
+                schema = schema.append(pa.field(name, pa.string()))
             super().__init__(schema, side, user_columns, source.name, title)
 
     def read_batches(self, positions: Sequence[int]) -> "Iterator[pa.RecordBatch]":
@@ -89,8 +89,7 @@ class ColumnarRows(ArrowRows):
 def detect_columnar_format(source: Source, start: bytes) -> ColumnarFormat | None:
     """Return the format of a file by its first bytes; InputError for a table of another format."""
     for magic, (title, template) in FOREIGN_MAGIC.items():
-        is_binary = b"\0" in start or magic == b"Obj\x01"  # text may begin with ORC
-        if is_binary and magic in (start[: len(magic)], start[8:12]):
+        if b"\0" in start and magic in (start[: len(magic)], start[8:12]):  # text may begin so
             call = template.format(source.name, f"{source.name_parts[0]}.parquet")
             hint = f'Write it as Parquet: python -c "import {call.partition(".")[0]}; {call}"'
             raise InputError(f"is {title}, which is not read", source=source.name, hint=hint)

@@ -202,9 +202,8 @@ def open_files(
 ) -> FileRows:
     """Return the rows of a file or a URL, or of a folder, a glob or several files as one table.
 
-    Files may be open. `format_name`: None if the format is to be detected. Raises OptionError for a
-    format or a column that does not exist, InputError without a file. Errors in files are raised
-    when they are read.
+    `format_name`: None if the format is to be detected. Raises OptionError for a format or a column
+    that does not exist, InputError without a file. Errors in files are raised when they are read.
     """
     file_format = None
     if format_name is not None:
@@ -220,11 +219,7 @@ def open_files(
         raise InputError(
             f"expected the path of a file, or a list of paths, got {path_or_paths!r:.80}"
         )
-    files = [
-        file
-        for path in paths
-        for file in ([path] if is_handle(path) else _expand_path(os.fspath(path), side))
-    ]
+    files = [file for path in paths for file in _expand_path(path, side)]
     if not files:
         raise InputError("no file is given")
     rows = FileRows(list(map(Source, files)), side, file_format, user_columns)
@@ -234,8 +229,14 @@ def open_files(
     return rows
 
 
-def _expand_path(path: str, side: Side) -> list[str]:
-    """Return the paths of the files that a path means: a file, or those of a glob or a folder."""
+def _expand_path(path: Path | IO[Any], side: Side) -> list[Any]:
+    """Return the paths of the files that a path means, or an open file itself.
+
+    A path means a file, or the files of a glob or a folder.
+    """
+    if is_handle(path):
+        return [path]
+    path = os.fspath(path)
     if os.path.isdir(folder := local_path(path)):
         return _list_folder(folder, side)
     if glob.has_magic(path) and "://" not in path and not os.path.exists(path):
@@ -338,7 +339,7 @@ def guess_side(path: Path) -> Side | None:
 
     What cannot be read as judgments is taken for a run.
     """
-    first = local_path(_expand_path(os.fspath(path), Side.QRELS)[0])
+    first = local_path(_expand_path(path, Side.QRELS)[0])
     if not os.path.isfile(first):
         return None  # a pipe is not read for this
     source = Source(first)
