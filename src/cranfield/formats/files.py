@@ -4,7 +4,7 @@ import glob
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import IO, Any
+from typing import Any
 
 from cranfield.arrays.ids import decode
 from cranfield.errors import InputError, OptionError, check_choice
@@ -14,7 +14,7 @@ from cranfield.formats.columns import COLUMNS, ColumnsLike, Side, roles_of
 from cranfield.formats.format import Format, InputFile, OutputFile
 from cranfield.formats.groups import GroupRows
 from cranfield.formats.list_cells import to_document_rows
-from cranfield.formats.source import Path, Source, are_files, is_handle, open_to_write
+from cranfield.formats.source import File, Path, Source, are_files, is_handle, open_to_write
 from cranfield.formats.stated_columns import resolve_roles
 from cranfield.formats.text import (
     LONGEST_LINE,
@@ -195,7 +195,7 @@ class FileRows(Rows):
 
 
 def open_files(
-    path_or_paths: Path | IO[Any] | Sequence[Path | IO[Any]],
+    path_or_paths: File | Sequence[File],
     side: Side,
     format_name: str | None = None,
     user_columns: ColumnsLike | None = None,
@@ -229,7 +229,7 @@ def open_files(
     return rows
 
 
-def _expand_path(path: Path | IO[Any], side: Side) -> list[Any]:
+def _expand_path(path: Any, side: Side) -> list[Any]:
     """Return the paths of the files that a path means, or an open file itself.
 
     A path means a file, or the files of a glob or a folder.

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Path = str | os.PathLike[str]
+File = Path | IO[Any]  # which may be open
 
 _HANDLES = "/proc/self/fd"  # the open files of this process, on Linux
 
@@ -40,10 +41,11 @@ def is_handle(data: object) -> TypeGuard[IO[Any]]:
     return callable(getattr(data, "read", None))
 
 
-def are_files(data: object) -> TypeGuard[Sequence[Path | IO[Any]]]:
+def are_files(data: object) -> bool:
     """Tell whether the data are a list of paths and open files."""
-    is_list = isinstance(data, list | tuple) and len(data) > 0
-    return is_list and all(isinstance(path, str | os.PathLike) or is_handle(path) for path in data)
+    if not isinstance(data, list | tuple) or not data:
+        return False
+    return all(isinstance(path, str | os.PathLike) or is_handle(path) for path in data)
 
 
 class Source:
@@ -59,7 +61,7 @@ class Source:
     on an Arrow file system, only a change of size is seen.
     """
 
-    def __init__(self, path: Path | IO[Any]) -> None:
+    def __init__(self, path: Any) -> None:
         file = path if is_handle(path) else os.fspath(path)
         name = getattr(file, "name", "") if is_handle(file) else file
         self.path = name if isinstance(name, str) else ""
@@ -298,7 +300,7 @@ def _differ(version: Version, first_version: Version) -> bool:
     return version[:2] != first_version[:2] or first_version[2] not in (0, version[2])
 
 
-def _open_once(path: str | IO[Any], name: str) -> tuple[IO[bytes], Callable[[], None]]:
+def _open_once(path: Any, name: str) -> tuple[IO[bytes], Callable[[], None]]:
     """Open bytes that can be read only once; return them and a function to call at the end.
 
     An open file is read from its beginning, where that can be sought.

@@ -36,9 +36,9 @@ SIDES = pa.table(
 )
 
 
-def mean_ap(qrels: Any, *run: Any, **options: Any) -> Any:
+def mean_ap(qrels: Any, run: Any = None, columns: dict[str, str] | None = None) -> Any:
     """Return the mean average precision of judgments and a run, or of a table of both."""
-    return evaluate(qrels, *run, measures="AP", **options)["AP"]
+    return evaluate(qrels, run, "AP", columns=columns)["AP"]
 
 
 # ---- tables that are not in memory ----------------------------------------------------------
@@ -203,8 +203,8 @@ def test_a_row_of_arrays_without_a_user_is_a_query(
 def test_rows_of_several_files_are_numbered_on(tmp_path: Path) -> None:
     for name in ("part-0.parquet", "part-1.parquet"):
         parquet.write_table(make_array_table(pa.float64()), tmp_path / name)
-    for options in ({}, {"buckets": 2}):
-        scores = evaluate(str(tmp_path), "AP", **options)
+    for n_buckets in (None, 2):
+        scores = evaluate(str(tmp_path), "AP", buckets=n_buckets)
         assert scores.per_query("AP") == {"1": 1 / 2, "2": 1.0, "3": 1 / 2, "4": 1.0}
     columns = {"expected_ids": "label", "retrieved_ids": "prediction"}
     assert mean_ap(make_array_table(pa.float64()), columns=columns) == MEAN_AP
