@@ -60,13 +60,6 @@ def command(
         "the ids that it lists, one to a line, below the line query_id or doc_id. Of several, what "
         "all of them have.",
     ),
-    without: tuple[str, ...] = flags.option(
-        multiple=True,
-        metavar="FILE",
-        help="Leave out what FILE has, as for --only: what users have seen already, for example. "
-        "Of a table, that is its column excluded_ids, seen_ids or the like, or else its documents; "
-        "--columns query_id=id,excluded_ids=gold says which is which. May be repeated.",
-    ),
     top: int | None = flags.checked_option(
         whole_check(1),
         type=int,
@@ -91,18 +84,18 @@ def command(
     cranfield convert clicks.csv out.run --run-columns query_id=user,doc_id=item
     cranfield convert demo/bm25.run judged.run --only demo/qrels.txt --top 10
     """  # noqa: D301 - click's mark for lines to keep
-    named_files = [*merge, *only, *without, *filter(None, [data.map_docs])]
+    named_files = [*merge, *only, *(data.without or ()), *filter(None, [data.map_docs])]
     refuse_own_input([source, *named_files], target)
     refuse_two_stdin(source, *named_files)
     if _holds_qrels(source, is_qrels=is_qrels, is_run=is_run):
         flags.refuse_options({"top"}, "applies to a run")
         if not merge:
             flags.refuse_options({"differing"}, "applies to --merge")
-        judgments = _read_qrels([source, *merge], only, without, differing, judging, data)
+        judgments = _read_qrels([source, *merge], only, differing, judging, data)
         _write_qrels(judgments, target, format, judging)
     else:
         flags.refuse_options({"differing"}, "applies to judgments")
-        run = _read_run([source, *merge], only, without, data)
+        run = _read_run([source, *merge], only, data)
         run = run if top is None else run.top(top, duplicates=judging.duplicates)
         _write_run(run, target, format, judging)
 
@@ -125,7 +118,6 @@ def _holds_qrels(source: str, *, is_qrels: bool, is_run: bool) -> bool:
 def _read_qrels(
     sources: Sequence[str],
     only: Sequence[str],
-    without: Sequence[str],
     differing: DifferingGrades,
     judging: Judging,
     data: DataOptions,
@@ -138,16 +130,15 @@ def _read_qrels(
         judgments = judgments.merge(*other_judgments, differing=differing)
     for path in only:
         judgments = _select_queries(judgments, path, keeps=True)
-    for path in without:
+    for path in data.without or ():
         judgments = _select_queries(judgments, path, keeps=False)
     return judgments
 
 
-def _read_run(
-    sources: Sequence[str], only: Sequence[str], without: Sequence[str], data: DataOptions
-) -> Run:
+def _read_run(sources: Sequence[str], only: Sequence[str], data: DataOptions) -> Run:
     """Return the joined runs of the sources, with the rows that other files choose; print notes."""
     # `excluded_columns`: --columns, where it says which is which in the files of --without.
+    without, data = data.without or (), replace(data, without=None)
     excluded_columns, excluded_names = None, COLUMNS["doc"].list_names[Side.EXCLUDED]
     if without and any(plain_name(name) in excluded_names for name in data.columns or ()):
         excluded_columns, data = data.columns, replace(data, columns=None)

@@ -27,7 +27,7 @@ from cranfield.formats.stated_columns import select_columns
 from cranfield.lazy import cached_property
 from cranfield.measures import find_measure, parse_all
 from cranfield.options import Options, level_check, list_options, option
-from cranfield.scoring.arguments import Threads
+from cranfield.scoring.arguments import Reading, Threads
 from cranfield.scoring.sides import find_two_sided_tables, hold_both_sides, is_read_once
 
 
@@ -62,9 +62,10 @@ def _name_columns_option(option: str) -> Iterator[None]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DataOptions(Options):
+class DataOptions(Reading):
     """What the files are, as far as options say."""
 
+    flags = {"without": {"metavar": "FILE", "multiple": True}}  # noqa: RUF012 - as of `Options`
     qrels_format: Any = option(
         None,
         "The format of the judgments, if it should not be detected; subtopics (qrels_jg), "
@@ -76,17 +77,17 @@ class DataOptions(Options):
     )
     qrels_columns: ColumnsLike | None = option(
         None,
-        "Which column is which, by name or number, as in query_id=user,doc_id=item,relevance=3; "
-        "relevance=- where every row is relevant.",
+        "The same for judgments alone, as in query_id=user,doc_id=item,relevance=3; relevance=- "
+        "where every row is relevant.",
         _read_columns,
     )
     run_columns: ColumnsLike | None = option(
-        None, "The same for runs, as in query_id=1,doc_id=3,score=4.", _read_columns
+        None, "The same for runs alone, as in query_id=1,doc_id=3,score=4.", _read_columns
     )
     columns: ColumnsLike | None = option(
         None,
-        "The same for both, or for one file that holds both sides, as in "
-        "query_id=question,expected_ids=gold,retrieved_ids=found.",
+        "Which column is which, by name or number, in all files, or in one that holds both sides, "
+        "as in query_id=question,expected_ids=gold,retrieved_ids=found.",
         _read_columns,
     )
     errors: Errors = option(
@@ -174,9 +175,10 @@ class DataOptions(Options):
                 for path in paths
             ]
         _rename_alike(runs, paths)
+        runs = self._map_runs(runs)
         if says_order:
             print_notes(list_order_notes(runs))
-        return self._map_runs(runs)
+        return runs
 
     def holds_both_sides(self, paths: Sequence[str]) -> bool:
         """Tell whether each file holds both sides, and no option names one side."""
@@ -236,9 +238,10 @@ class DataOptions(Options):
         return replace(judgments, chunks=Chunks.of(docs))
 
     def _map_runs(self, runs: list[Run]) -> list[Run]:
-        """Return runs of documents or of spans, given runs of chunks if options say so."""
+        """Return runs of documents or of spans, of chunks if options say so; some left out."""
         if self._doc_of_chunk is not None:
             runs = [run.map_docs(self._doc_of_chunk, self.map_docs_keep or "first") for run in runs]
+        runs = [*self.leave_out(dict(enumerate(runs))).values()]
         if self.span_pattern is not None:
             runs = [run.spans(self.span_pattern) for run in runs]
         return runs

@@ -12,6 +12,7 @@ from cranfield.formats.columns import (
     NO_COLUMN,
     ColumnsLike,
     ColumnsOfBoth,
+    ContainedTexts,
     Side,
     SideColumns,
     describe_names,
@@ -21,6 +22,7 @@ from cranfield.formats.columns import (
 from cranfield.options import is_whole_number
 
 _MOST_COLUMNS = 10_000  # the highest number that a column may have
+TEXTS_HINT = "Texts need one table of both: --columns reference_contexts=...,retrieved_contexts=..."
 SIDES = {side.word: side for side in (Side.QRELS, Side.RUN)}
 
 
@@ -53,7 +55,10 @@ def resolve_roles(
     """
     column_of_role: dict[Role, str | int | None] = {}
     roles = _roles_by_name(side)
+    other_names = ("rows", find_doc_field(user_columns, side, names))
     for name, column in (user_columns or {}).items():
+        if name in other_names:
+            continue
         if _is_swapped(name, column, side, names):
             name, column = str(column), name
         role = roles.get(name if _is_public(name, side) else plain_name(name))
@@ -74,6 +79,21 @@ def resolve_roles(
                 raise two_roles_error(column, first_role, role)
         column_of_role[role] = column
     return column_of_role
+
+
+def find_doc_field(
+    user_columns: ColumnsLike | None, side: Side, names: Sequence[str] | None
+) -> str | None:
+    """Return the name, as doc_id, stated for a field beside a column of lists of objects; or None.
+
+    It is none if the table has a column called so: `names` are those of its columns, if known.
+    """
+    list_names, roles = COLUMNS["doc"].list_names[side], _roles_by_name(side)
+    doc_names = [name for name in user_columns or {} if roles.get(plain_name(name)) == "doc"]
+    field_names = [name for name in doc_names if plain_name(name) not in list_names]
+    is_field = 0 < len(field_names) < len(doc_names)
+    is_field = is_field and (user_columns or {})[field_names[0]] not in (names or ())
+    return field_names[0] if is_field else None
 
 
 def _is_swapped(name: str, column: object, side: Side, names: Sequence[str] | None) -> bool:
@@ -102,6 +122,8 @@ def select_columns(columns: ColumnsOfBoth | None, side: Side) -> ColumnsLike | N
     `columns` is one mapping for both, or {"qrels": {...}, "run": {...}}. Raises OptionError for a
     column that neither side has, and for a mixture of the two forms.
     """
+    if isinstance(columns, ContainedTexts) and side is not Side.EXCLUDED:
+        raise OptionError(f"texts='contain' compares the texts of one table. {TEXTS_HINT}")
     if not columns:
         return None
     if any(isinstance(column, Mapping) for column in columns.values()):
@@ -114,7 +136,7 @@ def select_columns(columns: ColumnsOfBoth | None, side: Side) -> ColumnsLike | N
             )
         columns_of_side: Any = columns.get(side.word)
         return columns_of_side or None
-    sides = SIDES.values()
+    sides = (*SIDES.values(), Side.EXCLUDED)
     column_of_name: dict[str, Any] = {}
     for name, column in columns.items():
         sides_of_name = _sides_with_role(name, column)
@@ -131,7 +153,9 @@ def select_columns(columns: ColumnsOfBoth | None, side: Side) -> ColumnsLike | N
 
 def _sides_with_role(name: str, column: object) -> list[Side]:
     """Return the sides that {name: column} is stated for: by public name, swapped, by any name."""
-    sides = SIDES.values()
+    sides = (*SIDES.values(), Side.EXCLUDED)
+    if name == "rows":
+        return [*SIDES.values()]
     sides_by_name = [side for side in sides if plain_name(name) in _roles_by_name(side)]
     swapped_sides = [
         side for side in sides if side not in sides_by_name and _is_public(column, side)

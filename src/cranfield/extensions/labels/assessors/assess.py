@@ -15,7 +15,6 @@ from cranfield.data.judging import RANKING_OPTIONS, Judging
 from cranfield.data.meeting import list_qrels_notes
 from cranfield.data.qrels import Qrels, QrelsLike, make_qrels
 from cranfield.data.run import Run, RunLike, SeveralRuns
-from cranfield.data.run_names import make_runs
 from cranfield.errors import MeasureError, NothingSharedError, OptionError, escape_unprintable
 from cranfield.extensions import keywords
 from cranfield.extensions.labels.assessors.agreement import Agreement
@@ -143,11 +142,11 @@ def agreement(
     settings = AgreementSettings.of(options)
     if runs is not None:
         check_qrels_and_runs(qrels_a, runs, agreement)
-    judging, columns = Judging.of(options), Reading.of(options).columns
-    check_columns(columns, *(source for source in (qrels_a, qrels_b, runs) if source is not None))
-    qrels_columns = select_columns(columns, Side.QRELS)
+    judging, reading = Judging.of(options), Reading.of(options)
+    check_columns(reading.columns, qrels_a, qrels_b, runs, reading.without)
+    qrels_columns = select_columns(reading.columns, Side.QRELS)
     first_qrels = make_qrels(qrels_a, "strict", qrels_columns, judging.duplicates)
-    run_of_name = None if runs is None else make_runs(runs, select_columns(columns, Side.RUN))
+    run_of_name = None if runs is None else reading.make_runs(runs)
     recipe = {"cranfield": __version__, **settings.to_dict(), "duplicates": judging.duplicates}
     recipe["confusion"] = None
     if qrels_b is not None:
