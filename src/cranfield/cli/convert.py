@@ -142,7 +142,7 @@ def _read_run(sources: Sequence[str], only: Sequence[str], data: DataOptions) ->
     excluded_columns, excluded_names = None, COLUMNS["doc"].list_names[Side.EXCLUDED]
     if without and any(plain_name(name) in excluded_names for name in data.columns or ()):
         excluded_columns, data = data.columns, replace(data, columns=None)
-    run, *other_runs = (data.read_runs([source], says_order=True)[0] for source in sources)
+    run, *other_runs = (data.read_run(source, says_order=True) for source in sources)
     for other in other_runs:
         run |= other
     for path in only:

@@ -16,16 +16,18 @@ from cranfield.data.judging import RANKING_OPTIONS, Judging
 from cranfield.data.meeting import list_order_notes
 from cranfield.data.qrels import Qrels
 from cranfield.data.reader import QrelsReader, open_qrels
-from cranfield.data.run import Run, read_run
+from cranfield.data.run import Run
+from cranfield.data.run_names import list_runs, make_unique_namer, open_run
 from cranfield.errors import InputError, MeasureError, OptionError
 from cranfield.formats import read_both_sides
 from cranfield.formats.block import Duplicates, Errors, Keep
 from cranfield.formats.columns import ColumnsLike, Side
 from cranfield.formats.files import format_names, stem_of
 from cranfield.formats.source import Source
-from cranfield.formats.stated_columns import select_columns
+from cranfield.formats.stated_columns import expand_systems, select_columns
 from cranfield.lazy import cached_property
 from cranfield.measures import find_measure, parse_all
+from cranfield.notes import join_names
 from cranfield.options import Options, level_check, list_options, option
 from cranfield.scoring.arguments import Reading, Threads
 from cranfield.scoring.sides import find_two_sided_tables, hold_both_sides, is_read_once
@@ -35,18 +37,18 @@ def _read_columns(text: Any) -> ColumnsLike:
     """Return the columns of `query_id=user,doc_id=2,relevance=-`; other values are unchanged."""
     if not isinstance(text, str):
         return text  # type: ignore[no-any-return] # columns
-    column_of_role: dict[str, str | int | None] = {}
+    columns_of_role: dict[str, Any] = {}
     for statement in text.split(","):
         role, equals, column = map(str.strip, statement.partition("="))
         if not equals or not role or not column:
             raise ValueError("NAME=COLUMN, as in query_id=user,doc_id=item,score=4")
-        column_number = int(column) if re.fullmatch("[0-9]{1,9}", column) else None
-        if role in column_of_role:
-            raise ValueError(f"each NAME once; {role} is stated twice")
-        column_of_role[role] = (
-            None if column == "-" else column if column_number is None else column_number
-        )
-    return column_of_role
+        is_number = re.fullmatch("[0-9]{1,9}", column)
+        stated_column = None if column == "-" else int(column) if is_number else column
+        columns_of_role.setdefault(role, []).append(stated_column)
+    return {
+        role: columns if len(columns) > 1 else columns[0]
+        for role, columns in columns_of_role.items()
+    }
 
 
 @contextlib.contextmanager
@@ -170,15 +172,26 @@ class DataOptions(Reading):
         _refuse_measures(*paths)
         with _name_columns_option("--run-columns" if self.run_columns else "--columns"):
             columns = self.run_columns or select_columns(self.columns, Side.RUN)
-            runs = [
-                read_run(path, format=self.run_format, columns=columns, errors=self.errors)
-                for path in paths
-            ]
+            opened_runs = [open_run(path, self.errors, columns, self.run_format) for path in paths]
+        runs = list_runs(opened_runs)
         _rename_alike(runs, paths)
         runs = self._map_runs(runs)
         if says_order:
             print_notes(list_order_notes(runs))
         return runs
+
+    def read_run(self, path: str, *, says_order: bool = False) -> Run:
+        """Open the one run of a file; InputError for a file of several systems."""
+        runs = self.read_runs([path], says_order=says_order)
+        if len(runs) > 1:
+            raise InputError(
+                f"holds {len(runs)} systems, and one run is taken: "
+                f"{join_names([run.name for run in runs], 10)}",
+                source=path,
+                hint="One of them: --columns "
+                f"system={runs[0].rows.name_of_role.get('system')}={runs[0].name}.",
+            )
+        return runs[0]
 
     def holds_both_sides(self, paths: Sequence[str]) -> bool:
         """Tell whether each file holds both sides, and no option names one side."""
@@ -194,7 +207,8 @@ class DataOptions(Reading):
         """
         _refuse_measures(path)
         try:
-            read_both_sides(path, columns=self.columns, is_path=True)
+            columns = next(iter(expand_systems(self.columns).values()))
+            read_both_sides(path, columns=columns, is_path=True)
         except InputError as error:
             if not error.problem.startswith("was read as"):
                 return error
@@ -221,7 +235,7 @@ class DataOptions(Reading):
         assert sides is not None  # noqa: S101 - of paths
         judgments, named_runs = sides.open(self.errors, duplicates)
         runs = [named_runs] if isinstance(named_runs, Run) else list(named_runs.values())
-        for run in runs:
+        for run in runs if len(runs) == len(paths) else ():
             run.name = run.rows.run_name or stem_of(run.sources[0])
         _rename_alike(runs, paths)
         return self._map_judgments(judgments), self._map_runs(runs)
@@ -248,11 +262,12 @@ class DataOptions(Reading):
 
 
 def _rename_alike(runs: Sequence[Run], paths: Sequence[str]) -> None:
-    """Name runs by their whole paths where two have one name."""
+    """Name runs by their whole paths where two have one name; by numbers, if they are systems."""
     run_names = [run.name for run in runs]
-    for run, path in zip(runs, paths, strict=True):
+    name_uniquely = make_unique_namer()
+    for i, run in enumerate(runs):
         if run_names.count(run.name) > 1:
-            run.name = path
+            run.name = paths[i] if len(runs) == len(paths) else name_uniquely(run.name)
 
 
 _COLUMNS_OPTIONS = ("qrels_columns", "run_columns", "columns")

@@ -59,7 +59,8 @@ def _find_baseline_file(baseline: str, system_files: SystemFiles) -> str | None:
     if system_files.are_scores:
         return None
     run_names = [run.name for run in system_files.data.read_runs(files)]  # opened, and not read yet
-    return files[run_names.index(baseline)] if baseline in run_names else None
+    has_own_file = baseline in run_names and len(run_names) == len(files)  # is no system of several
+    return files[run_names.index(baseline)] if has_own_file else None
 
 
 def _files_to_read(baseline: str | None, system_files: SystemFiles) -> list[str]:

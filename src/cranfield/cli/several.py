@@ -100,7 +100,8 @@ class SystemFiles:
         from cranfield.cli.explain import command
 
         paths = [*files, *([] if qrels is None else [qrels])]
-        if all(os.path.isfile(path) for path in paths):  # no pipe, which was read, and no address
+        # No pipe, which was read, and no address; and each file has one run.
+        if len(runs) == len(files) and all(os.path.isfile(path) for path in paths):
             file_of_system = {run.name: file for run, file in zip(runs, files, strict=True)}
             typed_inputs = CommandLine(qrels, file_of_system, flags.typed_options(command))
             click.get_current_context().with_resource(use_command_line(typed_inputs))
@@ -114,6 +115,7 @@ class SystemFiles:
             baseline is None
             or baseline in run_names
             or (position := find_position(baseline, files)) is None
+            or len(run_names) not in (0, len(files))  # a file has several systems
         ):
             return baseline
         if opened_runs is not None:

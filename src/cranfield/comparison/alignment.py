@@ -4,7 +4,6 @@ Scores are paired by the query's id, never by its position. Every system and eve
 same queries. `compare` and `gate` take AlignedScores from here.
 """
 
-import contextlib
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -38,6 +37,7 @@ from cranfield.errors import (
     OptionError,
     escape_unprintable,
 )
+from cranfield.formats.header import WIDE
 from cranfield.formats.small.score_files import GREATEST_SCORE, not_a_score_error
 from cranfield.measures import Measure
 from cranfield.measures.parameters import Depth
@@ -116,8 +116,11 @@ def _align_scores(
         qrels_and_runs = judgments, named_runs
     elif not _is_read_once(qrels):
         table_sides = None
-        with contextlib.suppress(InputError):  # then they are scores
+        try:
             table_sides = find_two_sided_tables(qrels, reading.columns, "strict")
+        except InputError as error:  # then they are scores
+            if error.kind == WIDE:
+                raise
         if table_sides is not None:
             judgments, named_runs = table_sides.read("strict", judging.duplicates)
             qrels_and_runs = judgments, reading.leave_out(named_runs)

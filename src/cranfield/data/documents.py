@@ -191,7 +191,7 @@ class Documents:
             grouped_block = group_rows(self.conversion.prepare_block(block, self.errors), options)
             grouped_block = self.conversion.convert(grouped_block, self.errors, judging)
         if grouped_block.repeats.count:
-            refuse_mixture(self._rows)
+            refuse_mixture(self._rows, grouped_block.repeats.first_error)
         return grouped_block
 
     def read_doc_ids(self, block: Block) -> Ids:
@@ -273,7 +273,7 @@ class Documents:
         if judging.duplicates != "refuse":
             return error
         repeats = self.find_repeats()
-        return repeats_error(repeats) if repeats.count else error
+        return repeats_error(repeats, self._rows) if repeats.count else error
 
     def find_repeats(self) -> FaultyRows:
         """Return the count and first error of rows that repeat a document; reads the run again."""

@@ -24,8 +24,10 @@ from cranfield.formats.block import (
     Errors,
     FaultLog,
     FaultyRows,
+    Rows,
     duplicate_hint,
 )
+from cranfield.formats.systems import add_mixed_column
 
 #: Numbers of documents dropped before ranking: with the query's own id; with too low a score.
 DroppedCounts = tuple[int, int]
@@ -150,15 +152,16 @@ def _describe_repeats(block: Block, rows: Ints) -> FaultyRows:
     return FaultyRows({"duplicate": (len(rows), error)}, block.find_input_row(row))
 
 
-def repeats_error(repeats: FaultyRows) -> InputError:
-    """Return the error of rows that repeat a document: of the first row, with the number of rows.
+def repeats_error(repeats: FaultyRows, rows: Rows) -> InputError:
+    """Return the error of the first of `rows` that repeats a document, with the number of repeats.
 
-    There must be such a row.
+    There must be such a row. A column that tells these rows apart is named, as it may be that of
+    systems.
     """
     error = repeats.first_error()
-    if repeats.count == 1:
-        return error
-    return error.replace(problem=f"{error.problem}; {repeats.count:,} rows repeat a document")
+    if repeats.count > 1:
+        error = error.replace(problem=f"{error.problem}; {repeats.count:,} rows repeat a document")
+    return add_mixed_column(error, rows)
 
 
 def _drop_rows(block: Block, rows: Ints | list[int]) -> Block:

@@ -315,7 +315,7 @@ def _read_whole_queries(
         if grouped_block.repeats.count and duplicates == "refuse":
             from cranfield.formats.systems import refuse_mixture
 
-            refuse_mixture(rows)
+            refuse_mixture(rows, grouped_block.repeats.first_error)
         hashes.append(grouped_block.queries.hash())
         if not apart and _has_duplicates(hashes[-1:]):
             raise _SplitQueryError
@@ -372,7 +372,7 @@ def _add_empty_queries(queries: Ids, empty_queries: Sequence[bytes]) -> Ids:
 
 def repeated_judgments_error(repeats: FaultyRows, rows: Rows, duplicates: Duplicates) -> InputError:
     """Return the error of judgments that repeat a document: see `repeats_error`."""
-    error = repeats_error(repeats)
+    error = repeats_error(repeats, rows)
     one_grade = "" if duplicates == "refuse" else _ONE_GRADE_HINT
     alike = _ALIKE_HINT if rows.extra_roles.isdisjoint({"grade", "start"}) else ""
     hints = error.hint, one_grade, alike, rows.duplicate_reason

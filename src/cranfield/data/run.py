@@ -36,7 +36,9 @@ from cranfield.formats.columns import ColumnsLike, Side, describe_names, may_be_
 from cranfield.formats.dict_rows import NestedRows
 from cranfield.formats.frames import ArrowTable, LazyTable, Sparse
 from cranfield.formats.source import File, Path, Source, describe_sources
+from cranfield.formats.systems import refuse_stated_systems
 from cranfield.formats.trec import TREC_RUN, run_tag
+from cranfield.notes import Note
 from cranfield.progress import ProgressLike
 from cranfield.render.numbers import format_count, format_query_count
 
@@ -101,6 +103,7 @@ class Run(RunOperations):
         self.docs_of_query = getattr(rows, "data", None)
         self.sources = rows.sources
         self.left_out = rows.left_out
+        self.notes: tuple[Note, ...] = ()  # on the table that holds it
         if duplicates != "refuse":
             check_choice("duplicates", duplicates, ("refuse", "first", "best"))
             vars(self).update(vars(self._drop_repeats(duplicates)))
@@ -180,6 +183,7 @@ class Run(RunOperations):
 
     def read_columns(self, roles: Iterable[Role]) -> Iterator[Load]:
         """Return the rows in blocks, with the columns `roles` as far as the run has them."""
+        refuse_stated_systems(self._rows)
         return self._rows.blocks(tuple(roles), self.errors)
 
     def skip_faults(self) -> "Run":
@@ -429,8 +433,13 @@ def read_run(
     return Run(rows, name, errors=errors)
 
 
-def make_run(run: RunLike, errors: Errors = "strict", columns: ColumnsLike | None = None) -> Run:
+def make_run(
+    run: RunLike,
+    errors: Errors = "strict",
+    columns: ColumnsLike | None = None,
+    format: str | None = None,  # noqa: A002 - the word for it
+) -> Run:
     """Return a run from data of any kind: Run, a path, a dict or a table."""
     if isinstance(run, str | os.PathLike):
-        return read_run(run, errors=errors, columns=columns)
+        return read_run(run, format=format, errors=errors, columns=columns)
     return run if isinstance(run, Run) else Run(run, columns=columns, errors=errors)

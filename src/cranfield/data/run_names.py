@@ -1,12 +1,14 @@
 """Makes several runs, by name, of what `evaluate` and others take in the place of one run."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from cranfield.data.run import Run, make_run
+from cranfield.formats import select_system
 from cranfield.formats.block import Errors
 from cranfield.formats.columns import ColumnsLike, Side
 from cranfield.formats.envelopes import open_envelope, read_path
+from cranfield.formats.frames import hold_stream
 from cranfield.formats.shapes import (
     first_of,
     hold_queries,
@@ -16,6 +18,8 @@ from cranfield.formats.shapes import (
     plain,
     refuse_lists_of_ids,
 )
+from cranfield.formats.stated_columns import expand_systems
+from cranfield.formats.systems import find_systems
 
 
 def make_unique_namer() -> Callable[[str], str]:
@@ -35,38 +39,61 @@ def make_unique_namer() -> Callable[[str], str]:
 
 def make_runs(runs: Any, columns: ColumnsLike | None) -> dict[str, Run]:
     """Return {name: run} of one run, or of several."""
-    runs = plain(runs, Side.RUN)
-    run_of_name = make_several_runs(runs, "strict", columns)
-    if run_of_name is not None:
-        return run_of_name
-    run = make_run(runs, "strict", columns)
-    return {run.name: run}
+    run_or_runs = open_runs(plain(runs, Side.RUN), "strict", columns)
+    return {run_or_runs.name: run_or_runs} if isinstance(run_or_runs, Run) else run_or_runs
 
 
-def make_several_runs(
+def open_run(
+    run_like: Any, errors: Errors, columns: Any = None, *options: Any
+) -> Run | dict[str, Run]:
+    """Return a run, or {system: run} of a table of several; `options` are those of `make_run`."""
+    run_data = hold_stream(run_like, "the run")
+    runs = {
+        system: make_run(run_data, errors, system_columns, *options)  # type: ignore[arg-type]
+        for system, system_columns in expand_systems(columns).items()
+    }
+    if None in runs:
+        run = runs[None]
+        if isinstance(run_like, Run) and "system" not in (run.rows.user_columns or {}):
+            return run
+        if (names := find_systems(run.rows)) is None:
+            return run
+        run.notes = (*run.notes, *names.notes)
+        if not names.is_split:
+            return run
+        runs = {
+            system: run.replace_rows(select_system(run.rows, Side.RUN, names.column, system))
+            for system in names.systems
+        }
+    for system, run in runs.items():
+        run.name = str(system)
+    return {run.name: run for run in runs.values()}
+
+
+def open_runs(
     runs: Any, errors: Errors, columns: ColumnsLike | None = None
-) -> dict[str, Run] | None:
-    """Return {name: run} of a list, or of a dict {name: run}; None for a single run."""
+) -> Run | dict[str, Run]:
+    """Return a run, or {name: run} of several: of a list, a dict, or a table of several systems."""
+    if type(runs) is Run:
+        return open_run(runs, errors, columns)
     if isinstance(runs, list | tuple):
         refuse_lists_of_ids(runs, Side.RUN)
         paths = map(str, (columns or {}).values())
         if len(runs) > 0 and (is_row(runs[0]) or any(read_path(runs[0], path) for path in paths)):
-            return None
+            return open_run(runs, errors, columns)
         if open_envelope(runs, Side.RUN) is not runs:
-            return None
+            return open_run(runs, errors, columns)
+        opened_runs = [open_run(run_like, errors, columns) for run_like in runs]
         name_uniquely = make_unique_namer()
-        return {
-            name_uniquely(run.name): run
-            for run in [make_run(run_like, errors, columns) for run_like in runs]
-        }
+        return {name_uniquely(run.name): run for run in list_runs(opened_runs)}
     if kind_of(runs) == "dict":
         first_run = first_of(runs)
         if type(first_run) is dict and type(next(iter(first_run.values()), None)) is float:
-            return None  # a score: as in nearly every run in memory
+            return make_run(runs, errors, columns)  # scores: as in nearly every run in memory
         is_run_like = isinstance(first_run, Run) or kind_of(first_run) in ("path", "text", "file")
         begins_below = "rows" in (columns or ()) and not is_run_like
         if begins_below or open_envelope(runs, Side.RUN) is not runs:
-            return None
+            return open_run(runs, errors, columns)
         plain_run = plain(first_run, Side.RUN)
         kind = kind_of(plain_run)
         kinds_in_run = kinds_in(plain_run.values()) if kind == "dict" else set()
@@ -79,8 +106,21 @@ def make_several_runs(
             run_of_name = {}
             for name, run_like in runs.items():
                 run_like = plain_run if run_like is first_run else run_like  # it may be read once
-                run_of_name[str(name)] = new_run = make_run(run_like, errors, columns)
-                if new_run is not run_like:
-                    new_run.name = str(name)
+                opened_run = open_run(run_like, errors, columns)
+                for run in list_runs([opened_run]):
+                    run_name = str(name) if run is opened_run else f"{name} {run.name}"
+                    run_of_name[run_name] = run
+                    if run is not run_like:
+                        run.name = run_name
             return run_of_name
-    return None
+        return make_run(runs, errors, columns)
+    return open_run(runs, errors, columns)
+
+
+def list_runs(opened_runs: Iterable[Run | dict[str, Run]]) -> list[Run]:
+    """Return all runs, one or several from each of the inputs of `open_run`."""
+    return [
+        run
+        for opened_run in opened_runs
+        for run in ([opened_run] if isinstance(opened_run, Run) else opened_run.values())
+    ]

@@ -16,20 +16,14 @@ from cranfield.formats.columns import (
     ColumnsLike,
     ColumnsOfBoth,
     Side,
+    SideColumns,
     describe_names,
     plain_name,
 )
 from cranfield.formats.dict_rows import ListDictRows, NestedRows
 from cranfield.formats.envelopes import begin_rows, holds_objects
 from cranfield.formats.fields import query_row
-from cranfield.formats.frames import (
-    TableRows,
-    array_rows,
-    arrow_table,
-    is_stream,
-    refuse_sets,
-    sparse_rows,
-)
+from cranfield.formats.frames import TableRows, array_rows, arrow_table, refuse_sets, sparse_rows
 from cranfield.formats.groups import read_group_dict
 from cranfield.formats.header import NO_IDS
 from cranfield.formats.json_text import DuplicatePairs
@@ -37,7 +31,7 @@ from cranfield.formats.list_cells import to_document_rows
 from cranfield.formats.matrices import strip_padding
 from cranfield.formats.object_rows import list_rows
 from cranfield.formats.objects import LIST_DESCRIPTIONS, to_nested
-from cranfield.formats.shapes import READ_ONCE_HINT, first_of, kind_of, plain
+from cranfield.formats.shapes import first_of, kind_of, plain
 from cranfield.formats.source import describe_sources
 from cranfield.formats.stated_columns import select_columns, select_side_columns
 from cranfield.notes import Note
@@ -66,19 +60,18 @@ def read_rows(
         from cranfield.formats.files import open_files  # slow, and not needed for a dict
 
         return open_files(data, side, format, columns)
-    if not isinstance(data, Rows):
-        data = plain(begin_rows(data, side, columns), side)
+    data = plain(begin_rows(data, side, columns), side)
     if kind_of(data) == "dict":
         groups = read_group_dict(data) if side is Side.QRELS else None
         if groups is not None:
             return groups
+        has_repeats = DuplicatePairs in map(type, data.values())
+        has_numbers = has_repeats or kind_of(next(iter(data.values()), {})) == "dict"
         if holds_objects(first_of(data)):
             query_rows = [query_row(query, documents, side) for query, documents in data.items()]
             table = to_document_rows(_table_rows(query_rows, side, columns, errors), side, columns)
             table.column_names = ()  # it is no table, whose columns can be stated
             return table
-        has_repeats = DuplicatePairs in map(type, data.values())
-        has_numbers = has_repeats or kind_of(next(iter(data.values()), {})) == "dict"
         notes: tuple[Note, ...] = ()
         if not has_numbers:
             data, notes = strip_padding(data, side)
@@ -96,14 +89,23 @@ def read_rows(
     return to_document_rows(_table_rows(data, side, columns, errors), side, columns)
 
 
+def select_system(rows: Rows, side: Side, column: str, system: str) -> Rows:
+    """Return the rows of one system of a table, by its column of systems."""
+    user_columns = rows.user_columns or {}
+    statements = {name: value for name, value in user_columns.items() if name != "system"}
+    columns = SideColumns(
+        {**statements, "system": f"{column}={system}"}, getattr(user_columns, "other_side", {})
+    )
+    system_rows = rows.read_side(side, columns)
+    return system_rows if rows.sources else to_document_rows(system_rows, side, columns)
+
+
 def _table_rows(data: Any, side: Side, user_columns: ColumnsLike | None, errors: Errors) -> Rows:
     """Return the rows of a table in memory, of any kind; InputError for any other data."""
     kind = kind_of(data)
     if kind == "table":
         library = type(data).__module__.partition(".")[0]
         table = arrow_table(data, side.name_in_errors)
-        if len(table) == 0 and is_stream(data):
-            raise InputError("holds no rows", source=side.name_in_errors, hint=READ_ONCE_HINT)
         rows = TableRows(table, side, user_columns, f"{library} table")
         # Arrow turns sets into lists.
         if rows.list_columns and side is Side.RUN and library == "pandas":
@@ -164,8 +166,6 @@ def read_both_sides(
     """
     columns = {**columns} if columns else None
     columns_of_side = {side: select_side_columns(columns, side) for side in _BOTH_SIDES}
-    if is_stream(data):
-        data = arrow_table(data, "the table")
     rows_of_side: dict[Side, Rows] = {}
     error_of_side: dict[Side, InputError] = {}
     for side in _BOTH_SIDES:

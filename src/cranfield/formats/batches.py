@@ -49,7 +49,7 @@ class ArrowRows(Rows):
         source: str,
         title: str,
     ) -> None:
-        self.name = source
+        self.name, self.user_columns = source, user_columns
         self._fields, user_columns = choose_fields(
             schema.names, find_structs(schema), side, user_columns
         )

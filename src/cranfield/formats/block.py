@@ -374,12 +374,22 @@ class Rows(ABC):
 
     #: What is odd about the rows; complete once they were read to their end.
     notes: tuple[Note, ...] = ()
-    #: Errors of a table in which a document has rows of two systems; None: not looked for yet.
-    mixture_errors: Sequence[InputError] | None = None
+    #: Which column is which, as the user states it.
+    user_columns: Mapping[str, Any] | None = None
+    #: The system whose rows alone these are, of a table of several; else empty.
+    system: str = ""
+    #: The columns that may name systems, and their values: see `find_systems`; None: not read yet.
+    system_names: Any = None
 
     def read_side(self, side: Any, user_columns: Any) -> "Rows":
         """Return the rows of the same table as judgments, or as a run, with stated columns."""
         raise NotImplementedError
+
+    def take_facts(self, rows: "Rows") -> None:
+        """Take over what is known of other rows of the same table, and how it is read again."""
+        vars(self).update(vars(rows))
+        self.is_text = rows.is_text
+        self.read_side = rows.read_side  # type: ignore[method-assign]
 
     @abstractmethod
     def blocks(self, roles: Iterable[Role], errors: Errors) -> Iterator[Load]:
@@ -425,17 +435,9 @@ class DistanceRows(Rows):
     """The rows of a run with distances; a score is minus its distance, so that the lowest leads."""
 
     def __init__(self, rows: Rows) -> None:
+        self.take_facts(rows)
         self._rows, self.name_of_role = rows, {"distance": "distance", **rows.name_of_role}
         self.extra_roles = rows.extra_roles - {"distance"} | {"score"}
-        self.description, self.sources, self.is_text = rows.description, rows.sources, rows.is_text
-        self.column_names, self.list_columns = rows.column_names, rows.list_columns
-        self.n_rows, self.holds_texts = rows.n_rows, rows.holds_texts
-        self.left_out = rows.left_out
-        self.duplicate_reason = rows.duplicate_reason
-
-    def read_side(self, side: Any, user_columns: Any) -> Rows:
-        """Return the rows of the same table with other columns."""
-        return self._rows.read_side(side, user_columns)
 
     def blocks(self, roles: Iterable[Role], errors: Errors) -> Iterator[Load]:
         """Yield the blocks of the run with distances, with scores in their place."""

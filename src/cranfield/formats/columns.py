@@ -120,6 +120,7 @@ _CHANCE = "inclusion_probability probability inclusion_prob iprob"
 _SPANS = "for judgments by span: the first position, and the one after the last; both or neither"
 _COSTS = "what it costs to look at the document (seconds, or characters); optional, for CWL"
 _DISTANCES = "the lowest first, read where there is no score; in lists only where it is stated"
+_SYSTEMS = "a run for each value; read where it is stated, or a document occurs under two values"
 _STRATA = "for judgments that are a sample; whole numbers"
 _ENDS = "ids doc_ids docids document_ids item_ids passage_ids chunk_ids context_ids node_ids id"
 
@@ -234,6 +235,7 @@ COLUMNS: Mapping[Role, Column] = {
         partner="start",
         meaning=_SPANS,
     ),
+    "system": Column(_BOTH_SIDES, "id", (), stated_name="system", meaning=_SYSTEMS),
     # Only for trec_eval's files of preferences, not for tables.
     "subgroup": Column((), "id", ["subgroup"]),
     "level": Column((), "number", ["level"]),
@@ -270,7 +272,8 @@ class ContainedTexts(dict[str, Any]):
 
 
 # The columns of judgments and run as the user states them: one mapping, or {"qrels": {...}, ...}.
-ColumnsOfBoth = Mapping[str, str | int | ColumnsLike | None]
+# A NAME with a list of columns has one for each system.
+ColumnsOfBoth = Mapping[str, str | int | Sequence[str] | Mapping[str, Any] | None]
 
 
 def roles_of(side: Side) -> list[Role]:
@@ -295,8 +298,8 @@ def may_be_distance(name: str) -> bool:
 
 
 def select_extra_roles(roles: Iterable[Role]) -> frozenset[Role]:
-    """Return the roles without those of the ids of query and document."""
-    return frozenset(roles) - {"query", "doc"}
+    """Return the roles without those of the ids of query, document and system."""
+    return frozenset(roles) - {"query", "doc", "system"}
 
 
 def describe_columns(names: Sequence[str], positions: Mapping[Role, int]) -> str:

@@ -58,6 +58,8 @@ class Field(NamedTuple):
         """
         if not isinstance(cell, list | tuple):
             return cell
+        if "." not in self.name and {*map(type, cell)} == {dict}:  # the usual case
+            return [document.get(self.name) for document in cell]
         for document in cell:
             if not is_object(document):
                 raise InputError(
@@ -69,7 +71,7 @@ class Field(NamedTuple):
 
 
 Fields = Mapping[str, Field]  # by the public name
-ReadRows = Callable[[], Iterable[Any]]  # reads rows from the first on, each time anew
+ReadRows = Callable[[], Iterable[Any]]  # reads rows from the first on, whenever it is called
 
 
 def choose_row_fields(

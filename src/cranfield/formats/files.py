@@ -99,7 +99,7 @@ class FileRows(Rows):
         self.sources = sources
         self._side = side
         self._format = file_format
-        self._user_columns = user_columns
+        self.user_columns = user_columns
         self._rows: list[Rows] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -112,9 +112,9 @@ class FileRows(Rows):
         if self._rows is None:
             self._rows = [
                 to_document_rows(
-                    _recognize_rows(source, self._side, self._format, self._user_columns),
+                    _recognize_rows(source, self._side, self._format, self.user_columns),
                     self._side,
-                    self._user_columns,
+                    self.user_columns,
                 )
                 for source in self.sources
             ]
@@ -135,6 +135,7 @@ class FileRows(Rows):
     name_of_role = _combine_files("name_of_role", next)
     list_columns = _combine_files("list_columns", next)
     list_kind = _combine_files("list_kind", next)
+    system = _combine_files("system", next)
     distance_column = _combine_files("distance_column", next)
     duplicate_reason = _combine_files("duplicate_reason", next)
     has_grades = _combine_files("has_grades", all)

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+READ_ONCE_HINT = "Was it read already? An iterator is read once: give list(...) of it, or a table."
+
+
 class ArrowTable(Protocol):
     """A table that exports Arrow data by the PyCapsule interface: pandas, polars, pyarrow, ..."""
 
@@ -105,7 +108,7 @@ def arrow_table(data: ArrowTable, name: str) -> "pa.Table":
         data = data.with_format("arrow")[:]  # type: ignore[attr-defined] # of Hugging Face, select()ed
     try:
         # Not pa.table(), which imports pandas wherever it is installed.
-        return pa.RecordBatchReader.from_stream(data).read_all()
+        table = pa.RecordBatchReader.from_stream(data).read_all()
     except (pa.ArrowException, ValueError, TypeError) as error:
         # Arrow's message includes the traceback of a Python error.
         messages = "; ".join(map(str, error.args))  # with the column's name
@@ -115,6 +118,14 @@ def arrow_table(data: ArrowTable, name: str) -> "pa.Table":
         if any(word in message.lower() for word in ("mix", "expected bytes", "conver")):
             hint = "A column holds values of several types: ids are all texts or all whole numbers."
         raise InputError(problem, source=name, hint=hint) from None
+    if len(table) == 0 and is_stream(data):
+        raise InputError("holds no rows", source=name, hint=READ_ONCE_HINT)
+    return table
+
+
+def hold_stream(data: Any, name: str) -> Any:
+    """Return the table of a stream, which can be read once; any other data unchanged."""
+    return arrow_table(data, name) if is_stream(data) else data
 
 
 def refuse_sets(frame: Any, name: str, side: Side) -> None:

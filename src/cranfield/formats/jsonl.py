@@ -166,7 +166,7 @@ class JsonLines(Lines):
         fields = []
         for role, name in map(columns.__getitem__, type_of_position):
             kind = pa.float64() if role in FRACTIONS else pa.int64()
-            if role in ("query", "doc") and name not in self._whole_number_columns:
+            if role in IDS and name not in self._whole_number_columns:
                 kind = pa.string()
             fields.append((name, kind))
         if len(raw) == 0 or (raw == 0).any() or any("." in name for _, name in columns):

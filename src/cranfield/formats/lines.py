@@ -184,6 +184,11 @@ class Lines(Rows):
         query, doc = (Ids.of_arrow(array) for array in arrays[:2])
         columns: dict[Role, Any] = {}
         for role, array in zip(roles, arrays[2:], strict=True):
+            if role in IDS:
+                columns[role] = Ids.of_arrow(array)
+                if columns[role].mark_invalid() is not None:
+                    return None
+                continue
             numbers: Numbers | None
             numbers = (
                 _view_doubles(array) if role in FRACTIONS else self._parse_whole_numbers(array)

@@ -31,8 +31,9 @@ from cranfield.formats.identifiers import (
     normalize_text,
 )
 from cranfield.formats.json_text import NumberText
+from cranfield.formats.objects import is_null
 from cranfield.formats.stated_columns import resolve_roles
-from cranfield.formats.systems import refuse_mixture
+from cranfield.formats.systems import SystemRows, add_mixed_column, refuse_mixture
 from cranfield.formats.values import NUMBER, is_list_cell, is_number, to_numbers
 from cranfield.notes import Note
 from cranfield.options import is_whole_number
@@ -47,10 +48,13 @@ _ELEMENT = re.compile(
 
 def to_document_rows(rows: Rows, side: Side, user_columns: ColumnsLike | None) -> Rows:
     """Return rows with one document each: split where cells hold several, scores for distances."""
+    _, _, system = str((user_columns or {}).get("system")).partition("=")
     if rows.list_columns and holds_lists(rows, side, user_columns):
         rows = ListRows(rows, side, user_columns)
+        rows.system = system
     else:
         rows.list_columns = {}
+        rows = SystemRows(rows, system) if system else rows
     return DistanceRows(rows) if "distance" in rows.extra_roles else rows
 
 
@@ -107,7 +111,7 @@ class ListRows(Rows):
     def __init__(self, rows: Rows, side: Side, user_columns: ColumnsLike | None) -> None:
         self._rows, self._side = rows, side
         self.read_side = rows.read_side  # type: ignore[method-assign] # of the same table
-        self.column_names = rows.column_names
+        self.column_names, self.user_columns = rows.column_names, rows.user_columns
         self.name_of_role = self.list_columns = rows.list_columns
         self._split_columns = frozenset(  # the columns that may hold texts such as a;b
             name
@@ -142,6 +146,8 @@ class ListRows(Rows):
                 numbers = range(n_rows_above + 1, n_rows_above + 1 + len(cells.columns["doc"]))
                 cells = cells._replace(columns={**cells.columns, "query": [*map(str, numbers)]})
                 n_rows_above = numbers.stop - 1
+            if self.system:
+                cells = _select_system(cells, self.system)
             faults = FaultLog(errors)
             split_rows = self._split_at_once(cells, roles, queries_above)
             if split_rows is None:
@@ -253,10 +259,12 @@ class ListRows(Rows):
                         hint="A run has one list for each query: which of the two is its ranking?",
                     )
             except InputError as error:
-                if isinstance(error, DuplicateError):
-                    refuse_mixture(self)
                 line, text = cells.find_line(row)
-                faults.add(error.kind, partial(error.locate, self.name, line, text))
+                make_error = partial(error.locate, self.name, line, text)
+                if isinstance(error, DuplicateError):
+                    refuse_mixture(self, make_error)
+                    make_error = partial(add_mixed_column, make_error(), self)
+                faults.add(error.kind, make_error)
                 continue
             if self._side is Side.RUN:
                 all_queries_above.add(query)
@@ -342,6 +350,22 @@ class ListRows(Rows):
                 kind="columns",
             )
         return [part.strip() for part in text.split(";")]
+
+
+def _select_system(cells: Cells, system: str) -> Cells:
+    """Return the rows of one system, as lists; a row without a system has a fault."""
+    columns = {
+        role: column if isinstance(column, list) else column.to_pylist()
+        for role, column in cells.columns.items()
+    }
+    names = [None if is_null(name) else str(name) for name in columns["system"]]
+    rows = [i for i, name in enumerate(names) if name in (system, None)]
+    no_system = InputError("the row has no system", kind="id")
+    return Cells(
+        {role: [column[i] for i in rows] for role, column in columns.items()},
+        lambda row: cells.find_line(rows[row]),
+        {row: cells.faults.get(i, no_system) for row, i in enumerate(rows) if names[i] is None},
+    )
 
 
 class _SplitRows(NamedTuple):

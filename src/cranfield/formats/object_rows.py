@@ -35,7 +35,7 @@ def list_rows(
     fields, columns, notes = choose_row_fields(names, lambda: rows, side, user_columns)
     n_given, names = len(names), list(fields)
     object_rows = ObjectRows(rows, fields, side, columns)
-    object_rows.notes = notes
+    object_rows.notes, object_rows.user_columns = notes, user_columns
     if object_rows.list_columns and holds_lists(object_rows, side, user_columns):
         return object_rows
     if are_plain:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from cranfield.errors import InputError
 from cranfield.formats.columns import COLUMNS, NAMES, ColumnsLike, Side, plain_name, roles_of
 from cranfield.formats.envelopes import HEADS, open_envelope, read_path
-from cranfield.formats.frames import is_sparse, is_table
+from cranfield.formats.frames import READ_ONCE_HINT, is_sparse, is_table
 from cranfield.formats.json_text import DuplicatePairs
 from cranfield.options import is_whole_number
 
@@ -60,7 +60,7 @@ _KINDS: Sequence[tuple[Kind, Callable[[Any], bool]]] = (  # the first that is tr
 _KIND_OF_TYPE: Mapping[type, Kind] = {  # of most objects, at once
     usual_type: next(kind for kind, is_kind in _KINDS if is_kind(usual_type()))
     for usual_type in (dict, list, tuple, str, int, float, bool)
-}
+} | {type(None): "null"}
 
 
 def kind_of(candidate: object) -> Kind:
@@ -80,7 +80,9 @@ def kinds_in(elements: Any) -> set[Kind]:
 
 def first_of(container: Any) -> Any:
     """Return the first element of a list, or value of a dict, that is not empty; else None."""
-    for member in container.values() if isinstance(container, Mapping) else container:
+    for member in container.values() if kind_of(container) == "dict" else container:
+        if type(member) is dict and member:
+            return member  # as most often
         if is_sparse(member) or getattr(member, "__len__", lambda: 1)():
             return member
     return None
@@ -152,8 +154,8 @@ def hold_queries(rows: Any, names: Iterable[Any], columns: ColumnsLike | None) -
         return are_ids and number in ("whole number", "fraction")
     if kind_of(row) != "dict":
         return hasattr(row, "query_id")
-    known_names = {*NAMES["query"], (columns or {}).get("query_id")}
-    field = next((name for name in row if {name, plain_name(str(name))} & known_names), None)
+    query_names = {*NAMES["query"], (columns or {}).get("query_id")}
+    field = next((name for name in row if {name, plain_name(str(name))} & query_names), None)
     queries = {str(row.get(field)) for row in rows if field is not None}
     return len(queries) > 1 or (str(field).endswith("id") and queries.isdisjoint(map(str, names)))
 
@@ -236,13 +238,11 @@ def plain(data: Any, side: Side) -> Any:
             if names[0].isdisjoint(HEADS) and names[1].isdisjoint(HEADS):
                 return data
     for _ in range(_MOST_ROUNDS):
-        for kind, rewrite in _REWRITINGS:
-            plain_data = rewrite(data, side) if kind == kind_of(data) else data
-            if plain_data is not data:
-                break
-        else:
+        rewritings = _REWRITINGS.get(kind_of(data), ())
+        shapes = (shape for rewrite in rewritings if (shape := rewrite(data, side)) is not data)
+        data_above, data = data, next(shapes, data)
+        if data is data_above:
             break
-        data = plain_data
     return data
 
 
@@ -254,13 +254,13 @@ def _read_series(series: Any, side: Side) -> Any:
     index: Any = getattr(series, "index", None)
     n_levels = getattr(index, "nlevels", 0)
     if n_levels > 1:
-        known_names = {name for role in roles_of(side) for name in COLUMNS[role].names_for(side)}
+        column_names = {name for role in roles_of(side) for name in COLUMNS[role].names_for(side)}
         plain_names = [plain_name(str(name)) for name in (*index.names, series.name)]
         begins_with_doc = plain_names[0] in NAMES["doc"] or plain_names[1] in NAMES["query"]
         usual_names = ["doc_id", "query_id"] if begins_with_doc else ["query_id", "doc_id"]
         usual_names = [*(usual_names if n_levels == 2 else index.names), side.number_name]
         *level_names, number_name = (
-            name if name in known_names else usual_name
+            name if name in column_names else usual_name
             for name, usual_name in zip(plain_names, usual_names, strict=True)
         )
         return series.rename_axis(level_names).reset_index(name=number_name)
@@ -279,9 +279,6 @@ def _read_series(series: Any, side: Side) -> Any:
 def _iterate_collection(collection: Any, side: Side) -> Any:
     """Return an iterator over the rows of one side of a data set."""
     return getattr(collection, _METHODS.get(side, ""), lambda: collection)()
-
-
-READ_ONCE_HINT = "Was it read already? An iterator is read once: give list(...) of it, or a table."
 
 
 def _hold_iterator(iterator: Iterator[Any], side: Side) -> list[Any]:
@@ -363,15 +360,13 @@ def _refuse_pairs_of_lists(pairs: Sequence[Any], side: Side) -> Sequence[Any]:
     )
 
 
-_REWRITINGS: Sequence[tuple[Kind, Callable[[Any, Side], Any]]] = (
-    ("tensor", lambda tensor, side: as_array(tensor)),
-    ("series", _read_series),
-    ("collection", _iterate_collection),
-    ("iterator", _hold_iterator),
-    ("dict", _hold_iterators),
-    ("dict", open_envelope),
-    ("list", open_envelope),
-    ("dict", _spell_pairs),
-    ("list", _refuse_pairs_of_lists),
-)
+# What returns another shape, or the same object where it does not apply; the first one counts.
+_REWRITINGS: Mapping[Kind, Sequence[Callable[[Any, Side], Any]]] = {
+    "tensor": [lambda tensor, side: as_array(tensor)],
+    "series": [_read_series],
+    "collection": [_iterate_collection],
+    "iterator": [_hold_iterator],
+    "dict": [_hold_iterators, open_envelope, _spell_pairs],
+    "list": [open_envelope, _refuse_pairs_of_lists],
+}
 _MOST_ROUNDS = 4

@@ -72,6 +72,8 @@ def resolve_roles(
             raise OptionError(
                 f"columns: {name}={column!r:.40}: expected a column's name, or its number, from 1"
             )
+        if role == "system" and isinstance(column, str):
+            column, _, _ = column.partition("=")  # the system itself counts where rows are read
         if role in column_of_role:
             raise OptionError(f"columns: {COLUMNS[role].public} is stated twice")
         for first_role, first_column in column_of_role.items():
@@ -111,13 +113,17 @@ def select_side_columns(columns: ColumnsOfBoth | None, side: Side) -> ColumnsLik
 
     A column that is stated for one side alone has no role in the other side.
     """
-    side_columns = select_columns(columns, side)
+    side_columns = select_columns(columns, side, holds_both=True)
     other_columns = select_columns(columns, side.other_side)
     return SideColumns(side_columns or {}, other_columns) if other_columns else side_columns
 
 
-def select_columns(columns: ColumnsOfBoth | None, side: Side) -> ColumnsLike | None:
+def select_columns(
+    columns: ColumnsOfBoth | None, side: Side, *, holds_both: bool = False
+) -> ColumnsLike | None:
     """Return the columns stated for one side, from the columns stated for both sides.
+
+    Judgments have a column of systems only in a table that `holds_both` sides.
 
     `columns` is one mapping for both, or {"qrels": {...}, "run": {...}}. Raises OptionError for a
     column that neither side has, and for a mixture of the two forms.
@@ -146,9 +152,41 @@ def select_columns(columns: ColumnsOfBoth | None, side: Side) -> ColumnsLike | N
             raise _unknown_name_error(
                 name, [*(COLUMNS[role].public for role in roles), *list_names]
             )
-        if side in sides_of_name:
+        is_of_run = side is Side.RUN or holds_both or plain_name(name) != "system"
+        if side in sides_of_name and is_of_run:
             column_of_name[name] = column
     return column_of_name or None
+
+
+def expand_systems(columns: ColumnsOfBoth | None) -> dict[str | None, ColumnsOfBoth | None]:
+    """Return {system: columns} where a NAME has a list of columns, a system each.
+
+    {None: columns} without lists. The first such NAME's columns name the systems. Raises
+    OptionError for a NAME that has one column alone, and for lists of several lengths.
+    """
+    pairs = [*(columns or {}).items()]
+    for _, side_columns in [*pairs]:
+        pairs += side_columns.items() if isinstance(side_columns, Mapping) else []
+    lists: dict[str, Any] = {
+        name: column for name, column in pairs if isinstance(column, list | tuple)
+    }
+    for name in lists:
+        is_list = plain_name(name) in COLUMNS["doc"].list_names[Side.RUN]
+        if not is_list and _roles_by_name(Side.RUN).get(name) not in ("score", "distance", "rank"):
+            raise OptionError(f"columns: {name} is stated twice")
+    if not lists:
+        return {None: columns}
+    first_list = next(iter(lists.values()))
+    if any(len({*columns}) < len(first_list) for columns in lists.values()):
+        raise OptionError(f"columns={columns!r:.80}: each system has one column of each NAME")
+    return {str(system): _take_columns(columns, i) for i, system in enumerate(first_list)}
+
+
+def _take_columns(columns: Any, system_number: int) -> Any:
+    """Return the columns of a system: of each list, that at its number."""
+    if isinstance(columns, Mapping):
+        return {name: _take_columns(column, system_number) for name, column in columns.items()}
+    return columns[system_number] if isinstance(columns, list | tuple) else columns
 
 
 def _sides_with_role(name: str, column: object) -> list[Side]:

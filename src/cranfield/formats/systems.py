@@ -1,69 +1,203 @@
-"""Systems: refuses a table of several systems that would be read as one run, or as judgments.
+"""Systems: finds the systems whose rows one table holds, and reads the rows of each alone.
 
 Where a column such as `retriever` tells two rows of a document apart, they belong to the rankings
 of two systems: no choice among the rows, `duplicates`, makes one ranking of these.
 """
 
-from cranfield.arrays.ids import decode
-from cranfield.errors import DuplicateError, InputError
-from cranfield.formats.block import Rows, join_blocks
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from cranfield.arrays.byte_strings import Words, spread_bits
+from cranfield.arrays.ids import Ids, decode
+from cranfield.arrays.ranked import Ints
+from cranfield.errors import InputError
+from cranfield.formats.block import Block, Errors, Load, Role, Rows
 from cranfield.formats.columns import NO_COLUMN, Side, plain_name
+from cranfield.notes import Note, join_names
 
 # The usual names of a column of systems, as `plain_name` writes them.
 SYSTEMS = ("system", "run", "run_name", "retriever", "model", "method")
+_MOST_SYSTEMS = 100  # values of a column with another name that may hold systems
 
 
-def refuse_mixture(rows: Rows) -> None:
-    """Raise DuplicateError if two systems of a table have the same document, or one query's list.
+class SystemRows(Rows):
+    """The rows of one system, of a table with one document in each row."""
 
-    The table is searched once, in columns without a role whose names are usual for systems.
+    def __init__(self, rows: Rows, system: str) -> None:
+        self.take_facts(rows)
+        self._rows, self._system_id = rows, Ids.of_texts([system])
+        self.system, self.n_rows = system, None
+
+    def blocks(self, roles: Iterable[Role], errors: Errors) -> Iterator[Load]:
+        """Yield the blocks of the table with the rows of the system alone."""
+        for load in self._rows.blocks((*roles, "system"), errors):
+            yield partial(_select_system, load, self._system_id)
+
+
+def _select_system(load: Load, system: Ids) -> Block:
+    """Return a block with the rows of one system, without the column of systems."""
+    block = load()
+    row = np.arange(len(block))
+    is_selected = block.columns["system"].equal(row, system, np.zeros_like(row))
+    columns = {role: column for role, column in block.columns.items() if role != "system"}
+    selected_rows = replace(block, columns=columns).take(np.flatnonzero(is_selected))
+    return replace(selected_rows, left_out=block.left_out)
+
+
+class SystemNames(NamedTuple):
+    """The values of a column that may name systems, in the order of a table's rows.
+
+    `are_mixed`: a document of a query, or a query's list, occurs under two of them.
     """
-    table: Rows = getattr(rows, "source_rows", rows)  # of which these rows are a part
-    if table.mixture_errors is None:
-        names = [name for name in table.column_names if plain_name(name) in SYSTEMS]
-        free_names = [name for name in names if name not in table.name_of_role.values()]
-        errors = [_mixture_error(table, name) for name in free_names]
-        table.mixture_errors = list(filter(None, errors))
-    for error in table.mixture_errors:
-        raise error
+
+    column: str
+    systems: Sequence[str]
+    are_mixed: bool
+    is_stated: bool
+
+    @property
+    def is_split(self) -> bool:
+        """Whether the table is read as a run of each system."""
+        return self.is_stated or self.are_mixed
+
+    @property
+    def hint(self) -> str:
+        """How the table is split, or one system is taken."""
+        name, system = self.column, self.systems[0]
+        return (
+            f"Column {name!r} has {len(self.systems):,} values, "
+            f"{join_names([*map(repr, self.systems)])}. If these are systems, columns={{'system': "
+            f"{name!r}}} (--columns system={name}) makes a run of each; {name}={system} in its "
+            "place takes one."
+        )
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What results say of a column that is not stated."""
+        code, text = "one-system", f"{self.hint} No document occurs under two: it is one run."
+        if self.are_mixed:
+            code = "split-systems"
+            text = f"Split by column {self.column!r}: documents occur under two of its values."
+        return () if self.is_stated else (Note(code, "info", text, count=len(self.systems)),)
 
 
-def _mixture_error(rows: Rows, column: str) -> InputError | None:
-    """Return the error if a table's `column` has two systems for a document, or a list; or None."""
-    columns = {"query_id": rows.name_of_role["query"], "doc_id": column, "relevance": NO_COLUMN}
-    if not rows.list_columns:
-        columns |= {"doc_id": rows.name_of_role["doc"], "subtopic": column}
-    try:
-        table = rows.read_side(Side.QRELS, columns)
-        if table.list_columns:  # the column of systems holds lists, not ids
-            return None
-        loads = table.blocks(table.extra_roles & {"group"}, "skip")
-        block = join_blocks([load() for load in loads])
-    except InputError:  # two columns have that name, or no row of it can be read
-        return None
-    system = block.columns.get("group", block.doc)
-    system_number = system.sort_keys().tolist()
-    list_or_doc = block.query if rows.list_columns else block.doc  # a query has one list
-    keys = zip(block.query.sort_keys().tolist(), list_or_doc.sort_keys().tolist(), strict=True)
-    first_row_of_key: dict[tuple[int, int], int] = {}
-    for row, key in enumerate(keys):
-        first_row = first_row_of_key.setdefault(key, row)
-        if system_number[first_row] != system_number[row]:
-            break
-    else:
-        return None
-    subject = f"query {decode(block.query[first_row])!r:.80}"
-    if not rows.list_columns:
-        subject = f"document {decode(block.doc[first_row])!r:.80} of {subject}"
-    problem = (
-        f"column {column!r} has {len({*system_number}):,} values, and {subject} occurs under "
-        f"{decode(system[first_row])!r:.80} and under {decode(system[row])!r:.80}"
-    )
-    hint = (
-        f"If these are systems, give a {'file' if rows.sources else 'table'} of each, or of one, "
-        "in its place. If not, leave that column out."
-    )
-    if rows.description.startswith("Spark run"):
-        hint = f"If these are systems, state their column: by={column!r}."
-    error = block.row_error(row, problem, hint, DuplicateError)
-    return error if rows.sources else error.locate(getattr(rows, "name", None))
+def find_systems(rows: Rows) -> SystemNames | None:
+    """Return the systems of a table, by the column that is stated, or else by one of a usual name.
+
+    Of the columns with usual names and two values, it is one under whose values documents are
+    mixed, else the first. None without such a column, for rows of a chosen system, and for what
+    cannot be read. Raises InputError if two columns are such that documents are mixed.
+    """
+    table = _find_table(rows)
+    if table.system_names is None:
+        table.system_names = []
+        with suppress(InputError):  # the error comes when the rows are read
+            names = [name for name in table.column_names if plain_name(name) in SYSTEMS]
+            stated = table.name_of_role.get("system")
+            names = _list_free(table, names) if stated is None else [stated]
+            columns = [] if table.system else [_read_system_names(table, name) for name in names]
+            table.system_names = [
+                column
+                for column in columns
+                if column and (column.is_stated or len(column.systems) > 1)
+            ]
+    mixed_columns = [column for column in table.system_names if column.are_mixed]
+    if len(mixed_columns) > 1:
+        raise InputError(
+            "two columns tell rows of a document apart: which one names the systems?",
+            hint=" ".join(column.hint for column in mixed_columns),
+            kind="columns",
+        )
+    return next(iter([*mixed_columns, *table.system_names]), None)
+
+
+def refuse_mixture(rows: Rows, make_error: Callable[[], InputError]) -> None:
+    """Raise the error of a document, or list, that occurs twice, if it does so for two systems."""
+    names = find_systems(rows)
+    if names is not None and names.are_mixed:
+        raise make_error().replace(hint=names.hint)
+
+
+def add_mixed_column(error: InputError, rows: Rows) -> InputError:
+    """Return the error of a document, or list, that occurs twice, with a column of two systems.
+
+    The column has any name; of several, that with the fewest values is named.
+    """
+    table = _find_table(rows)
+    names = () if table.system else _list_free(table, table.column_names)
+    columns = filter(None, (_read_system_names(table, name) for name in names))
+    mixed_columns = [column for column in columns if column.are_mixed]
+    column = min(mixed_columns, key=lambda column: len(column.systems), default=None)
+    if column is None or len(column.systems) > _MOST_SYSTEMS:
+        return error
+    return error.add_reason(column.hint)
+
+
+def refuse_stated_systems(rows: Rows) -> None:
+    """Raise InputError if a column of systems is stated for what is read as one run."""
+    if "system" in rows.name_of_role and (names := find_systems(rows)) is not None:
+        raise InputError("the run has a column of systems, and is one run", hint=names.hint)
+
+
+def _find_table(rows: Rows) -> Rows:
+    """Return the rows of the whole table of which rows are a part, or of its system."""
+    while (source_rows := getattr(rows, "source_rows", None)) is not None:
+        rows = source_rows
+    return rows
+
+
+def _list_free(table: Rows, names: Iterable[str]) -> list[str]:
+    """Return the names of columns that have no role."""
+    return [name for name in names if name not in table.name_of_role.values()]
+
+
+def _read_system_names(table: Rows, column: str) -> SystemNames | None:
+    """Return the values of a column; None if it has no ids, or no row can be read."""
+    has_docs = "doc" in table.name_of_role and not table.list_columns
+    columns = {"query_id": table.name_of_role["query"], "doc_id": column, "relevance": NO_COLUMN}
+    if has_docs:
+        columns |= {"doc_id": table.name_of_role["doc"], "system": column}
+    number_of_system: dict[bytes, int] = {}
+    keys, systems = [np.zeros(0, np.uint64)], [np.zeros(0, np.int32)]  # of rows
+    n_rows, n_searched, are_mixed = 0, 0, False
+    with suppress(InputError):  # two columns have that name, or no row of it can be read
+        rows = table.read_side(Side.QRELS, columns)
+        for load in () if rows.list_columns else rows.blocks(("system",) * has_docs, "skip"):
+            block = load()
+            names = block.columns["system"] if has_docs else block.doc
+            starts = names.find_changes() if len(block) else np.zeros(0, np.int64)
+            numbers = [
+                number_of_system.setdefault(name, len(number_of_system))
+                for name in names.take(starts).to_list()
+            ]
+            n_rows += len(block)
+            if are_mixed or not (has_docs or table.list_columns):
+                continue
+            lengths = np.diff(np.append(starts, len(block)))
+            systems.append(np.repeat(np.array(numbers, np.int32), lengths))
+            hashes = spread_bits(block.query.hash())
+            keys.append(hashes + block.doc.hash() if has_docs else hashes)
+            if n_rows >= 2 * n_searched:  # so that no more rows are held than necessary
+                are_mixed, n_searched = _are_mixed(keys, systems), n_rows
+        are_mixed = are_mixed or _are_mixed(keys, systems)
+    names_found = [*map(decode, number_of_system)]
+    is_stated = column == table.name_of_role.get("system")
+    return SystemNames(column, names_found, are_mixed, is_stated) if names_found else None
+
+
+def _are_mixed(keys: list[Words], systems: list[Ints]) -> bool:
+    """Tell whether rows of several blocks have the same key, and different systems; join them."""
+    keys[:], systems[:] = [np.concatenate(keys)], [np.concatenate(systems)]
+    (key,), (system,) = keys, systems
+    for part in range(16):  # so that a sixteenth is sorted at a time
+        rows = np.flatnonzero(key >> np.uint64(60) == part)
+        rows = rows[key[rows].argsort()]
+        is_same_key = key[rows[1:]] == key[rows[:-1]]
+        if (is_same_key & (system[rows[1:]] != system[rows[:-1]])).any():
+            return True
+    return False

@@ -99,7 +99,9 @@ def _read_numbered(file: InputFile) -> WhiteSpaceLines:
     """Return the rows of a file without a header by the user's column numbers; or InputError."""
     column_of_role = resolve_roles(file.user_columns, file.side)
     position_of_role = {
-        role: column - 1 for role, column in column_of_role.items() if isinstance(column, int)
+        role: column - 1
+        for role, column in column_of_role.items()
+        if isinstance(column, int) and role != "system"
     }
     has_ids = {"query", "doc"} <= position_of_role.keys()
     if len(position_of_role) < len(column_of_role) or not has_ids:

@@ -76,9 +76,7 @@ class WhiteSpaceLines(Lines):
                 continue
             tab_fields = self._split_by_tabs(line)
             if tab_fields:
-                text = (
-                    f"Columns of {self.side.name_in_errors} are separated by tabs: ids hold blanks."
-                )
+                text = f"Ids of {self.side.name_in_errors} hold blanks: tabs separate columns."
                 self.notes = (Note("tabs", "info", text),)
             fields = tab_fields or line.split(None, self._n_columns)  # one more may hold several
             n = len(fields)

@@ -13,7 +13,7 @@ from cranfield.data.named_ids import read_named_documents
 from cranfield.data.qrels import Qrels, make_qrels
 from cranfield.data.reader import QrelsReader, open_qrels
 from cranfield.data.run import Run, make_run
-from cranfield.data.run_names import make_runs, make_several_runs
+from cranfield.data.run_names import make_runs, open_runs
 from cranfield.errors import InputError, MeasureError, OptionError
 from cranfield.formats import read_id_lists
 from cranfield.formats.block import Duplicates, Errors
@@ -147,14 +147,13 @@ def open_arguments(
     write, for an argument out of place, OptionError for `columns` of what is already read.
     """
     columns = reading.columns
-    if not _begins_below(columns, Side.QRELS):
+    if type(qrels) is not Qrels and not _begins_below(columns, Side.QRELS):
         qrels = plain(qrels, Side.QRELS)
-    if not _begins_below(columns, Side.RUN):
+    if type(runs) is not Run and not _begins_below(columns, Side.RUN):
         runs = plain(runs, Side.RUN)
     if columns is None and type(runs) in _RUN_TYPES and type(qrels) in _QRELS_TYPES:
         judgments = qrels if type(qrels) is Qrels else make_qrels(qrels, errors, None, duplicates)
-        run_or_runs = make_several_runs(runs, errors) or make_run(runs, errors)
-        return judgments, _follow_rows(run_or_runs, judgments), measures
+        return judgments, _follow_rows(open_runs(runs, errors), judgments), measures
     qrels, runs = convert_id_lists(qrels, runs, duplicates)
     uses_default = measures is default_measures
     runs_are_measures = runs is not None and uses_default and could_be_measures(runs)
@@ -179,9 +178,7 @@ def open_arguments(
     check_columns(columns, qrels, runs, reading.without)
     select = select_side_columns if are_same_table(qrels, runs) else select_columns
     reader = open_qrels(qrels, errors, select(columns, Side.QRELS), duplicates)
-    run_columns = select(columns, Side.RUN)
-    runs_by_name = make_several_runs(runs, errors, run_columns)
-    run_or_runs = make_run(runs, errors, run_columns) if runs_by_name is None else runs_by_name
+    run_or_runs = open_runs(runs, errors, select(columns, Side.RUN))
     return reader, _follow_rows(run_or_runs, reader), measures
 
 

@@ -197,8 +197,11 @@ def check(
     }
     findings = [finding.add_source(qrels_name) for finding in find_in_qrels(judgments)]
     unreadable: list[str] = []
-    for run in _open_runs(run_or_runs):
-        name = _name_in_table(run.sources, run.name)
+    opened_runs = _open_runs(run_or_runs)
+    names = [_name_in_table(run.sources, run.name) for run in opened_runs]
+    for run, name in zip(opened_runs, names, strict=True):
+        if names.count(name) > 1:
+            name = f"{name} ({run.name})"
         if name in facts:
             run_name = f"{name} (run)"  # of a file that holds both sides
             name = run_name if run_name not in facts else f"{name} ({len(facts)})"

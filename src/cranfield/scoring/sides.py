@@ -10,25 +10,35 @@ from cranfield.data.reader import QrelsReader
 from cranfield.data.run import Run
 from cranfield.data.run_names import make_unique_namer
 from cranfield.errors import InputError
-from cranfield.formats import read_both_sides
+from cranfield.formats import read_both_sides, select_system
 from cranfield.formats.block import Duplicates, Errors, Role, Rows
-from cranfield.formats.columns import INDEX_PREFIX, ColumnsOfBoth, ContainedTexts
-from cranfield.formats.frames import is_stream
+from cranfield.formats.columns import INDEX_PREFIX, ColumnsOfBoth, ContainedTexts, Side
+from cranfield.formats.frames import hold_stream, is_stream
 from cranfield.formats.header import NO_IDS, find_columns
 from cranfield.formats.objects import refuse_columns
 from cranfield.formats.shapes import has_columns, kind_of, list_tables
 from cranfield.formats.source import Source
-from cranfield.formats.stated_columns import SIDES, select_side_columns
+from cranfield.formats.stated_columns import SIDES, expand_systems, select_side_columns
+from cranfield.formats.systems import find_systems
 from cranfield.notes import Note
 
 
 class TwoSidedTable(NamedTuple):
-    """A table's rows as judgments, and as a run, by these columns; its name if it has one."""
+    """A table's rows as judgments, and as a run, by these columns; its name if it has one.
+
+    `notes` are on its systems.
+    """
 
     name: str | None
     qrels_rows: Rows
     run_rows: Rows
-    columns: ColumnsOfBoth | None
+    notes: tuple[Note, ...] = ()
+    columns: ColumnsOfBoth | None = None
+
+    @property
+    def has_shared_docs(self) -> bool:
+        """Whether the documents of both sides are in one column, as a grade and a score are."""
+        return self.qrels_rows.name_of_role["doc"] == self.run_rows.name_of_role["doc"]
 
     def open_qrels(self, errors: Errors, duplicates: Duplicates) -> QrelsReader:
         """Return a reader of the judgments, with notes on the table."""
@@ -38,7 +48,7 @@ class TwoSidedTable(NamedTuple):
     def make_run(self, errors: Errors, make_unique_name: Callable[[str], str]) -> Run:
         """Return the run, under a name that no other run has."""
         run = Run(self.run_rows, self.name, errors=errors)
-        run.name = make_unique_name(run.name)
+        run.name, run.notes = make_unique_name(run.name), self.notes
         sides = self.qrels_rows, self.run_rows
         if isinstance(self.columns, ContainedTexts) or any(rows.holds_texts for rows in sides):
             from cranfield.data.spans import Texts
@@ -82,9 +92,14 @@ class TwoSidedTables:
             runs[run.name] = run
             judgments[run.name] = table.open_qrels(errors, duplicates).read()
         first, *other_names = judgments
+        qrels, first_table = judgments[first], self.tables[0]
         for other_name in other_names:
-            _refuse_other_judgments(first, judgments[first], other_name, judgments[other_name])
-        return judgments[first], runs[first] if self.is_single_table else runs
+            # Of a table with a row for each document, a system has the judgments of its own alone.
+            if first_table.run_rows.system and first_table.has_shared_docs:
+                qrels = _merge_judgments(qrels, judgments[other_name])
+            else:
+                _refuse_other_judgments(first, qrels, other_name, judgments[other_name])
+        return qrels, runs[first] if self.is_single_table else runs
 
 
 def find_two_sided_tables(
@@ -103,17 +118,35 @@ def find_two_sided_tables(
         if not has_columns(data):
             return None
         named_tables = [(None, data)]
-    return TwoSidedTables(_read_tables(named_tables, columns, errors), is_single_table)
+    tables = _read_tables(named_tables, columns, errors)
+    return TwoSidedTables(tables, is_single_table and tables[0].name is None)
 
 
 def _read_tables(
     named_tables: Sequence[tuple[str | None, Any]], columns: ColumnsOfBoth | None, errors: Errors
 ) -> list[TwoSidedTable]:
-    """Return both sides of each (name, table)."""
-    return [
-        TwoSidedTable(name, *_read_both_sides(table, columns, errors), columns)
-        for name, table in named_tables
-    ]
+    """Return both sides of each (name, table), and of each system of a table of several."""
+    tables = []
+    for name, table in named_tables:
+        data = hold_stream(table, "the table")
+        for column, system_columns in expand_systems(columns).items():
+            qrels_rows, run_rows = _read_both_sides(data, system_columns, errors)
+            names = find_systems(run_rows)
+            notes = () if names is None else names.notes
+            if names is None or not names.is_split:
+                table_name = _join(name, column)
+                tables.append(TwoSidedTable(table_name, qrels_rows, run_rows, notes, columns))
+                continue
+            for system in names.systems:
+                judgments = select_system(qrels_rows, Side.QRELS, names.column, system)
+                run = select_system(run_rows, Side.RUN, names.column, system)
+                tables.append(TwoSidedTable(_join(name, system), judgments, run, notes, columns))
+    return tables
+
+
+def _join(*names: str | None) -> str | None:
+    """Return the names of a table and a system, as far as they have any, as one."""
+    return " ".join(filter(None, names)) or None
 
 
 def open_table_pair(
@@ -158,13 +191,14 @@ def hold_both_sides(tables: Sequence[Any], columns: ColumnsOfBoth | None) -> boo
     if any(map(is_read_once, tables)):
         return False
     try:
+        first_columns = next(iter(expand_systems(columns).values()))
         heads = [
             table[:1]
             if kind_of(table) in ("list", "records")
             else getattr(table, "head", lambda n, table=table: table)(1)
             for table in tables
         ]
-        pairs = [_read_both_sides(head, columns) for head in heads]
+        pairs = [_read_both_sides(head, first_columns) for head in heads]
     except (InputError, OSError):  # of a Dataset
         return False
     return len(pairs) == 1 or all(
@@ -241,7 +275,7 @@ def is_read_once(table: Any) -> bool:
 def _list_notes(qrels_rows: Rows, run_rows: Rows) -> Iterator[Note]:
     """Yield notes on a table that holds both sides."""
     yield from _list_unread_columns(run_rows)
-    if qrels_rows.name_of_role["doc"] == run_rows.name_of_role["doc"]:
+    if TwoSidedTable(None, qrels_rows, run_rows).has_shared_docs:
         text = "Judged: the documents of the table alone, all of which were retrieved."
         yield Note("judged-retrieved", "info", text)
 
@@ -252,12 +286,23 @@ def _list_unread_columns(run_rows: Rows) -> Iterator[Note]:
     names = [name for name in run_rows.column_names if name.startswith(doc_name)]
     unread = [name for name in names if name != doc_name]
     if run_rows.list_columns and unread:
+        names = [doc_name, *unread]
+        statements = ",".join(f"retrieved_ids={name}" for name in names)
         text = (
-            f"Not read: {', '.join(unread)}, beside {doc_name}. A table has one run; another is "
-            f"read with columns={{'retrieved_ids': {unread[0]!r}}} (--columns "
-            f"retrieved_ids={unread[0]})."
+            f"Not read: {', '.join(unread)}, beside {doc_name}. A run of each: "
+            f"columns={{'retrieved_ids': {names}}}, --columns {statements}."
         )
         yield Note("other-columns", "info", text, count=len(unread))
+
+
+def _merge_judgments(qrels: Qrels, other_qrels: Qrels) -> Qrels:
+    """Return the judgments of the rows of two systems; InputError for a document of two grades."""
+    try:
+        merged = qrels.merge(other_qrels)
+    except InputError as error:
+        hint = "The judgments are the same for all systems of a table: which grade is right?"
+        raise error.replace(hint=hint) from None
+    return merged.replace_fields(notes=qrels.notes, description=qrels.description)
 
 
 def _refuse_other_judgments(

@@ -202,7 +202,7 @@ def test_a_list_of_single_ids_beside_a_grade_is_refused(kind: str, tmp_path: Pat
 
 def test_a_name_is_stated_once(write: Any) -> None:
     path = write("a.jsonl", '{"question": "q", "gold": ["a"], "bm25": ["a"], "dense": ["b"]}\n')
-    columns = "query_id=question,expected_ids=gold,retrieved_ids=bm25,retrieved_ids=dense"
+    columns = "query_id=question,query_id=gold,retrieved_ids=bm25"
     answer = invoke("evaluate", path, "-m", "RR", "--columns", columns)
     assert answer.exit_code == 2
-    assert "retrieved_ids is stated twice" in answer.output
+    assert "query_id is stated twice" in answer.output

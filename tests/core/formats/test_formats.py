@@ -863,7 +863,7 @@ def test_tabs_separate_columns_where_ids_hold_blanks(
         if "\tt\n" in text:
             assert run_of(path) == expected
     assert [str(note) for note in scores.notes if note.code == "tabs"] == [
-        f"Columns of the {side} are separated by tabs: ids hold blanks."
+        f"Ids of the {side} hold blanks: tabs separate columns."
     ]
 
 

@@ -33,7 +33,7 @@ from cranfield import (
     read_qrels,
     read_run,
 )
-from cranfield.data.run_names import make_several_runs
+from cranfield.data.run_names import open_runs
 from cranfield.formats.block import SIZES
 
 Row = namedtuple("Row", "query_id doc_id score")
@@ -799,9 +799,9 @@ READINGS: dict[str, tuple[Any, dict[str, Any]]] = {
 
 
 def reading_of_runs(source: Any) -> tuple[str, Any]:
-    runs = make_several_runs(source, "strict")
-    if runs is None:
-        return ONE, Run(source).to_dict()
+    runs = open_runs(source, "strict")
+    if isinstance(runs, Run):
+        return ONE, runs.to_dict()
     return SEVERAL, {
         name: f"the file {run.sources[0].path}" if run.sources else run.to_dict()
         for name, run in runs.items()

@@ -23,7 +23,7 @@ def test_runs_of_distances_are_fused_nearest_first() -> None:
 
 
 @pytest.mark.parametrize("duplicates", ["refuse", "best"])
-def test_a_table_of_two_systems_is_asked_about(duplicates: str) -> None:
+def test_a_table_of_two_systems_is_two_runs(duplicates: str) -> None:
     rows = [
         {"query_id": "q1", "doc_id": doc, "score": score, "retriever": retriever}
         for retriever, doc, score in (
@@ -33,5 +33,6 @@ def test_a_table_of_two_systems_is_asked_about(duplicates: str) -> None:
             ("hybrid", "d2", 0.1),
         )
     ]
-    with pytest.raises(DuplicateError, match="column 'retriever' has 2 values"):
+    assert fuse(rows, "rrf").to_dict() == {"q1": {"d1": 1 / 61 + 1 / 62, "d2": 1 / 61 + 1 / 62}}
+    with pytest.raises(DuplicateError, match="Column 'retriever' has 2 values"):
         fuse([Run(rows), Run(rows)], duplicates=duplicates).to_dict()  # type: ignore[arg-type]

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from helpers.notes import codes
 
-from cranfield import Run, evaluate, parse
+from cranfield import Run, evaluate, parse, read_run
 from cranfield.data.judging import Judging
 from cranfield.errors import DuplicateError
 from cranfield.extensions.scale.tasks import Task, score_bucket
@@ -40,7 +40,7 @@ def test_distances_rank_the_nearest_first() -> None:
     assert table["RR"].to_pylist() == [1.0] * len(JUDGED)
 
 
-def test_a_table_of_two_systems_is_asked_about(tmp_path: Path) -> None:
+def test_a_table_of_two_systems_is_a_run_of_each(tmp_path: Path) -> None:
     rows = [
         {"query_id": "q1", "doc_id": doc, "score": score, "retriever": retriever}
         for retriever, doc, score in (
@@ -52,5 +52,7 @@ def test_a_table_of_two_systems_is_asked_about(tmp_path: Path) -> None:
     ]
     path = tmp_path / "long.jsonl"
     path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    with pytest.raises(DuplicateError, match="column 'retriever' has 2 values"):
-        evaluate({"q1": {"d1": 1}}, str(path), "RR", buckets=3)
+    systems = evaluate({"q1": {"d1": 1}}, str(path), "RR", buckets=3)
+    assert {name: scores["RR"] for name, scores in systems.items()} == {"bm25": 1 / 2, "hybrid": 1}
+    with pytest.raises(DuplicateError, match="Column 'retriever' has 2 values"):
+        evaluate({"q1": {"d1": 1}}, read_run(str(path)), "RR", buckets=3)

@@ -486,21 +486,41 @@ def test_one_table_with_a_row_for_each_document_is_refused_at_the_call(session: 
         spark.evaluate(judgments(session).selectExpr("*", "0.5D AS score"), "RR")
 
 
-def test_two_systems_in_one_table_are_asked_about(session: Any) -> None:
+def test_a_column_of_systems_is_stated_or_found(session: Any) -> None:
     from cranfield import spark
 
-    for duplicates in ("refuse", "best"):
-        scores = spark.evaluate(judgments(session), runs(session), "RR", duplicates=duplicates)
-        with pytest.raises(Exception, match="column 'system' has 2 values"):
-            scores.collect()
-    with pytest.raises(Exception, match="state their column: by='system'"):
-        spark.evaluate(judgments(session), runs(session), "RR").collect()
-    rows = [("q", "a", ["d"], ["d"]), ("q", "b", ["x"], ["d"])]
+    expected = {
+        name: evaluate(Qrels(JUDGED), run, "RR").per_query("RR") for name, run in RUNS.items()
+    }
+    statements: list[dict[str, Any]] = [
+        {"by": "system"},
+        {"columns": {"system": "system"}},
+        {},
+    ]
+    for options in statements:
+        rows = spark.evaluate(judgments(session), runs(session), "RR", **options).collect()
+        scores: dict[str, dict[str, float]] = {name: {} for name in RUNS}
+        for row in rows:
+            scores[row["system"]][row["query_id"]] = row["RR"]
+        assert scores == expected
+
+
+def test_a_table_of_arrays_has_systems(session: Any) -> None:
+    from cranfield import spark
+
+    rows = [("q", "a", ["d"], ["d"]), ("q", "b", ["x", "d"], ["d"])]
     kinds = "user string, model string, retrieved_ids array<string>, expected_ids array<string>"
     table = session.createDataFrame(rows, kinds)
-    with pytest.raises(InputError, match="query 'q' occurs under 'a' and under 'b'"):
-        spark.evaluate(table, "RR")
+    for options in ({}, {"by": "model"}, {"columns": {"system": "model"}}):
+        scores = spark.evaluate(table, "RR", **options).collect()
+        assert {(row["model"], row["query_id"]): row["RR"] for row in scores} == {
+            ("a", "q"): 1,
+            ("b", "q"): 1 / 2,
+        }
     assert spark.evaluate(table.where("model = 'a'"), "RR").collect()[0]["RR"] == 1
+    for other in [("q", "b", ["x"], ["x"])], [("q", "b", ["x"], ["d"]), ("p", "b", ["x"], ["d"])]:
+        with pytest.raises(InputError, match="judgments of the systems in column 'model' differ"):
+            spark.evaluate(session.createDataFrame([rows[0], *other], kinds), "RR")
 
 
 def test_what_is_no_dataframe_is_refused(session: Any) -> None:

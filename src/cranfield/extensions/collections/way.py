@@ -80,7 +80,7 @@ def _read_collection(
     """Return the judgments and runs of a collection, and its measures if these are its own."""
     try:
         judgments = comparing.data.read_qrels(files.qrels, comparing.judging.duplicates)
-        runs = comparing.data.read_runs([*files.runs.values()])
+        runs = [comparing.data.read_run(path) for path in files.runs.values()]
     except InputError as error:
         raise error.add_reason(f"In the collection {escape_unprintable(name)}.") from None
     measures = None

@@ -250,7 +250,7 @@ def _draw_precision_recall(
     refuse_two_stdin(systems.qrels, *systems.runs)
     comparing, canvas = systems.comparing, systems.canvas
     judgments = comparing.data.read_qrels(systems.qrels, comparing.judging.duplicates)
-    (system,) = comparing.data.read_runs(list(systems.runs))
+    system = comparing.data.read_run(systems.runs[0])
     options: Any = {
         "rel": comparing.rel,
         "style": canvas.style,

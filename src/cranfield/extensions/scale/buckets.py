@@ -179,7 +179,7 @@ class _Parts:
                 part_runs = map(run.select_buckets, self.bucket_ranges)
                 repeats = sum((part_run.find_repeats() for part_run in part_runs), FaultyRows())
                 if repeats.count:
-                    return repeats_error(repeats)
+                    return repeats_error(repeats, run.run.rows)
         return error
 
     def _summarize_judgments(self, facts: JudgmentFacts, judgments: SpilledJudgments) -> Qrels:

@@ -86,10 +86,10 @@ def evaluate(
 ) -> "DataFrame":
     """Return a DataFrame with the scores of each query, computed by Spark.
 
-    Its columns are the system (with `by`), `query_id`, what `keep` names, `answered` (whether the
-    run has the query), and one for each measure. It is lazy: write it to a table before it is used
-    twice. Spark jobs look at once for what the two sides have in common, and count what they have
-    not. docs/background/scale.md has an example.
+    Its columns are the system (if there are several), `query_id`, what `keep` names, `answered`
+    (whether the run has the query), and one for each measure. It is lazy: write it to a table
+    before it is used twice. Spark jobs look at once for what the two sides have in common, and
+    count what they have not. docs/background/scale.md has an example.
 
     Args:
         qrels: judgments, with columns such as query_id, doc_id and relevance, found by their names
@@ -98,8 +98,10 @@ def evaluate(
         run: what was retrieved, with columns such as query_id, doc_id and score or rank; or, where
             there is none, the measures.
         measures: names or Measure values, as `cranfield.evaluate` takes them.
-        by: the column of the run with the name of the system, if it holds several. Every system
-            has a row for every query that is averaged.
+        by: the column of the run with the name of the system, if it holds several, as
+            columns={"system": ...} says, too. Every system has a row for every query that is
+            averaged. None: a column called system, run, run_name, retriever, model or method, if
+            a Spark job finds a document, or a list, of two systems.
         systems: all the names in that column. None: a Spark job looks for them.
         keep: columns of the judgments to keep, which have one value for each query, as its type.
         columns: which column is which, where that cannot be told by their names, as in
@@ -142,19 +144,23 @@ def evaluate(
     task = Task(
         measure_list, settings, errors, __version__, keep=keep, names=names, top_grade=top_grade
     )
+    columns = dict(columns or {})
+    stated_system: Any = columns.pop("system", None)
+    by = stated_system if by is None else by
     if run is None:
-        if by is not None or systems is not None:
-            raise OptionError("by and systems are for a run of its own: the table has one system")
-        return _score_arrays(qrels, task, columns)
+        return _score_arrays(qrels, task, columns, by, systems)
     assert hasattr(run, "mapInArrow")  # noqa: S101 - a DataFrame
     if settings.order == "given":
         raise OptionError("order='given': Spark keeps no order of rows; rank by a score or a rank")
     qrels_side = SideFrame.from_frame(
         qrels, Side.QRELS, select_columns(columns, Side.QRELS), errors, keep, ()
     )
-    run_side = SideFrame.from_frame(
-        run, Side.RUN, select_columns(columns, Side.RUN), errors, (), [by] if by else ()
+    read_run = partial(
+        SideFrame.from_frame, run, Side.RUN, select_columns(columns, Side.RUN), errors, ()
     )
+    run_side = read_run([by] if by else ())
+    if by is None and (by := _find_mixed_systems(run_side)):
+        run_side = read_run([by])
     task = _complete_task(task, qrels_side, run_side, by, systems)
     n_buckets = (
         run_side.count_buckets()
@@ -269,17 +275,28 @@ def _make_schema(task: Task, qrels_frame: "DataFrame") -> Any:
     return StructType(fields)
 
 
-def _score_arrays(frame: "DataFrame", task: Task, columns: ColumnsOfBoth | None) -> "DataFrame":
+def _score_arrays(
+    frame: "DataFrame",
+    task: Task,
+    columns: ColumnsOfBoth | None,
+    by: str | None,
+    systems: Sequence[str] | None,
+) -> "DataFrame":
     """Return the scores of a table with a row for each query, batch by batch; nothing is moved."""
     measure = next(filter(depends_on_top_grade, task.measures), None)
     if measure is not None and task.top_grade is None:
         raise OptionError(f"{measure} depends on the highest grade: state it, top_grade=3")
-    qrels_side, run_side = (
-        SideFrame.from_frame(
-            frame, side, select_side_columns(columns, side), task.errors, task.keep, ()
-        )
-        for side in (Side.QRELS, Side.RUN)
-    )
+
+    def read_sides(*system_columns: str) -> list[SideFrame]:
+        read_side = partial(SideFrame.from_frame, errors=task.errors, keep=task.keep)
+        return [
+            read_side(
+                frame, side, select_side_columns(columns, side), system_columns=system_columns
+            )
+            for side in (Side.QRELS, Side.RUN)
+        ]
+
+    qrels_side, run_side = read_sides(*filter(None, [by]))
     if (
         not (qrels_side.has_arrays and run_side.has_arrays)
         or qrels_side.doc_column == run_side.doc_column
@@ -288,32 +305,53 @@ def _score_arrays(frame: "DataFrame", task: Task, columns: ColumnsOfBoth | None)
             "a table alone has the expected and the retrieved documents of each query in arrays; "
             "judgments and a run with a row for each document are two DataFrames"
         )
-    _refuse_mixed_systems(qrels_side)
-    _refuse_unjudged_systems(qrels_side, run_side, [SINGLE_SYSTEM])
+    if by is None and (by := _find_mixed_systems(qrels_side)):
+        qrels_side, run_side = read_sides(by)
+    if by is not None:
+        systems = run_side.find_systems(by, task.errors) if systems is None else systems
+        task = replace(task, by=by, systems=tuple(systems))
+        _refuse_differing_judgments(qrels_side, task)
+    system_names = task.systems or [SINGLE_SYSTEM]
+    _refuse_unjudged_systems(qrels_side, run_side, system_names)
     if qrels_side.query_column not in frame.columns:
         frame = number_rows(frame)
     scores = frame.mapInArrow(partial(score_arrays, task, columns), _make_schema(task, frame))
-    return attach_counts(scores, qrels_side.rows, run_side.rows, [SINGLE_SYSTEM])
+    return attach_counts(scores, qrels_side.rows, run_side.rows, system_names)
 
 
-def _refuse_mixed_systems(table: SideFrame) -> None:
-    """Raise InputError for a query with lists of two systems, which a Spark job looks for."""
+def _find_mixed_systems(side: SideFrame) -> str | None:
+    """Return the column of systems, of two of which a document has rows, or a query lists.
+
+    Spark jobs look for it in columns whose names are usual for systems.
+    """
     from pyspark.sql import functions
 
-    for name in table.frame.columns:
-        if plain_name(name) in SYSTEMS and name != table.query_column:
+    keys = [side.query_column] if side.has_arrays else [side.query_column, side.doc_column]
+    for name in side.frame.columns:
+        if plain_name(name) in SYSTEMS and name not in keys:
             extremes = functions.min(column_of_name(name)), functions.max(column_of_name(name))
-            queries = (
-                table.frame.groupBy(column_of_name(table.query_column))
-                .agg(*extremes)
-                .toDF("query", "a", "b")
-            )
-            for query, first, last in queries.where("a != b").limit(1).collect():
-                raise InputError(
-                    f"the table: column {name!r} has several values, and query {query!r:.80} "
-                    f"occurs under {first!r:.80} and under {last!r:.80}",
-                    hint="If these are systems, give a table of each: table.where(...).",
-                )
+            groups = side.frame.groupBy(*map(column_of_name, keys)).agg(*extremes)
+            if not groups.toDF(*map(str, range(len(keys))), "a", "b").where("a != b").isEmpty():
+                return str(name)
+    return None
+
+
+def _refuse_differing_judgments(qrels_side: SideFrame, task: Task) -> None:
+    """Raise InputError for a query whose judgments are not the same with all systems."""
+    from pyspark.sql import functions
+
+    query, system = qrels_side.query_column, str(task.by)
+    judged = [name for name in qrels_side.frame.columns if name not in (query, system, *task.keep)]
+    judgments = functions.struct(*map(column_of_name, judged))
+    groups = qrels_side.frame.groupBy(column_of_name(query)).agg(
+        functions.min(judgments), functions.max(judgments), functions.count_distinct(system)
+    )
+    differing = groups.toDF("query", "a", "b", "n").where(f"a != b OR n != {len(task.systems)}")
+    for row in differing.limit(1).collect():
+        raise InputError(
+            f"the judgments of the systems in column {system!r} differ: query {row[0]!r:.80} has "
+            "other judgments with one than with another, or none"
+        )
 
 
 def _refuse_unjudged_systems(

@@ -278,24 +278,25 @@ def score_arrays(task: Task, columns: ColumnsOfBoth | None, batches: Batches) ->
 
     task.check_version()
     for batch in batches:
-        with limit_threads(1):
-            scores = _score_batch(task, columns, pa.Table.from_batches([batch]))
-        if scores is not None:
-            yield scores
+        for system, rows in _split_by_system(pa.Table.from_batches([batch]), task):
+            with limit_threads(1):
+                scores = _score_batch(task, columns, system, rows)
+            if scores is not None:
+                yield scores
 
 
 def _score_batch(
-    task: Task, columns: ColumnsOfBoth | None, table: "pa.Table"
+    task: Task, columns: ColumnsOfBoth | None, system: str, table: "pa.Table"
 ) -> "pa.RecordBatch | None":
-    """Return the scores of a batch of queries; None if no query is averaged."""
+    """Return the scores of a system's queries of a batch; None if no query is averaged."""
     if not table.num_rows:
         return None
     plan, rows = find_plan(task.measures), table.drop_columns(list(task.keep))
     qrels_rows, run_rows = read_both_sides(rows, columns=columns, errors=task.errors)
     qrels = _make_qrels(qrels_rows, task)
-    run = Run(run_rows, "run", errors=task.errors)
+    run = Run(run_rows, system, errors=task.errors)
     matched_run = judge_part(qrels, run, plan, task.judging, task.top_grade)
     if not matched_run.query_ids:
         return None
     table_task = replace(task, query_columns=(qrels_rows.name_of_role["query"], ""))
-    return _make_batch(task, "run", matched_run, table, _first_row_of_queries(table, table_task))
+    return _make_batch(task, system, matched_run, table, _first_row_of_queries(table, table_task))
