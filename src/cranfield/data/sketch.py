@@ -133,7 +133,7 @@ def sample_unjudged_dict(
 def _are_alike(judged_ids: list[str], run_ids: list[str]) -> bool:
     """Tell whether all ids are one beginning and a number, and both sides have as long numbers.
 
-    Then none is another id with an affix, cut off, or written in another way.
+    Then no id is another with an affix, cut off, or written in another way.
     """
     ids, line_start = judged_ids + run_ids, b"\n" + encode(judged_ids[0].rstrip(digits))
     lines = b"\n%b\n" % encode("\n".join(ids))
