@@ -196,7 +196,7 @@ def hold_both_sides(tables: Sequence[Any], columns: ColumnsOfBoth | None) -> boo
             for table in tables
         ]
         pairs = [_read_both_sides(head, first_columns) for head in heads]
-    except InputError:
+    except (InputError, OSError):  # of a Dataset
         return False
     return len(pairs) == 1 or all(
         qrels_rows.name_of_role["doc"] != run_rows.name_of_role["doc"]
@@ -208,7 +208,7 @@ def _read_both_sides(
     table: Any, columns: ColumnsOfBoth | None, errors: Errors = "strict"
 ) -> tuple[Rows, Rows]:
     """Return the rows of a table, or a file, as judgments and as a run."""
-    is_path = isinstance(table, str | os.PathLike)
+    is_path = kind_of(table) in ("path", "text", "file")
     try:
         return read_both_sides(table, columns=columns, errors=errors, is_path=is_path)
     except InputError as error:
@@ -217,10 +217,10 @@ def _read_both_sides(
         try:
             named_rows = _name_rows(table, columns)
             rows_of_sides = read_both_sides(named_rows, columns=columns, errors=errors)
-        except InputError:
+        except (InputError, TypeError):  # cells are lists
             raise error from None
     for rows in rows_of_sides:
-        rows.sources = (Source(os.fspath(table)),) if is_path else ()
+        rows.sources = (Source(table),) if is_path else ()
     text = "No column of documents: each row is one."
     rows_of_sides[0].notes = (Note("row-documents", "info", text),)
     return rows_of_sides
@@ -263,7 +263,7 @@ def are_same_table(table: Any, other_table: Any) -> bool:
 def is_read_once(table: Any) -> bool:
     """Tell whether a table is a pipe, a URL or a stream, whose first rows would be lost."""
     if not isinstance(table, str | os.PathLike):
-        return is_stream(table)
+        return is_stream(table) or kind_of(table) == "file"
     path = os.fspath(table)
     is_stored = os.path.isfile(path) or os.path.isdir(path) or not os.path.exists(path)
     return path == "-" or Source(path).is_url or not is_stored
