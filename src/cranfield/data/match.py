@@ -352,6 +352,7 @@ def _match_dicts(qrels: Qrels, run: Run, judging: Judging) -> Match:
     unjudged_queries = {}
     if np.count_nonzero(is_in_run) < len(docs_of_query):
         unjudged_queries = _count_unjudged(docs_of_query, qrels)
+    rows = _concatenate(hits.row for hits in query_hits)
     placement = Placement(
         _concatenate(hits.rank for hits in query_hits),
         _concatenate(hits.tie_first for hits in query_hits),
@@ -365,11 +366,11 @@ def _match_dicts(qrels: Qrels, run: Run, judging: Judging) -> Match:
         unjudged_queries,
         run.left_out,
         NO_FAULTY_ROWS,
-        _concatenate(hits.row for hits in query_hits),
+        rows,
         placement,
         dropped_counts=dropped_counts,
         n_own_ids=n_own_ids,
-        unjudged_docs=sample_unjudged_dict(qrels, docs_of_query, n_retrieved, n_own_ids),
+        unjudged_docs=sample_unjudged_dict(qrels, docs_of_query, n_retrieved, len(rows), n_own_ids),
         is_in_order=not any(hits.has_tied_hit for hits in query_hits),
     )
 

@@ -298,11 +298,13 @@ def find_other_ids(
 
     `severity`: of the note that no judged document was retrieved.
     """
-    from cranfield.data.spelling import find_lookalikes, lookalike_notes, no_judged_doc_note
-
     facts, sketches = judged_run.facts, judged_run.facts.query_sketches
+    if facts.n_hits and not sketches:
+        return
     if judged_run.run.rows.holds_texts and facts.conversion_counts[0]:
         return  # another note says that texts contain one another
+    from cranfield.data.spelling import find_lookalikes, lookalike_notes, no_judged_doc_note
+
     if not facts.n_hits and facts.n_answered:
         all_queries = judged_run.all_queries and judged_run.qrels.list_kind != "grades"
         yield no_judged_doc_note(sketches, severity, all_queries=all_queries)

@@ -17,7 +17,7 @@ from cranfield.formats import read_rows
 from cranfield.formats.block import Block, Duplicates, Errors, Rows
 from cranfield.formats.columns import ColumnsLike, Side
 from cranfield.formats.frames import ArrowTable, LazyTable, Sparse
-from cranfield.formats.source import Path, describe_sources
+from cranfield.formats.source import File, Path, describe_sources
 from cranfield.options import check_option, level_check, whole_check
 from cranfield.progress import ProgressLike, watch_calls
 from cranfield.render.numbers import format_query_count, format_shortest
@@ -29,7 +29,7 @@ SampleUnit = Literal["queries", "judgments"]
 
 QrelsLike = Union[
     "Qrels",
-    Path,
+    File,
     ArrowTable,
     LazyTable,
     Mapping[Any, Mapping[Any, float]],
@@ -294,7 +294,7 @@ def check_duplicates(duplicates: Duplicates) -> None:
 
 
 def read_qrels(
-    path: Path | Sequence[Path],
+    path: File | Sequence[File],
     format: str | None = None,  # noqa: A002 - the word for it
     *,
     columns: ColumnsLike | None = None,
@@ -324,7 +324,7 @@ def read_qrels(
     `progress`: True shows how far it is, a function hears of the bytes read, as in `evaluate`.
 
     Args:
-        path: the path of a file or folder, a URL, or several paths.
+        path: the path of a file or folder, a URL, an open file, or several of them.
         format: the name of the format; None: it is found.
         columns: which column is which, where that cannot be told by their names.
         errors: "strict" refuses what cannot be used; "skip" leaves it out.

@@ -1,6 +1,5 @@
 """QrelsReader: opened judgments, which are read whole or some queries at a time."""
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -13,6 +12,7 @@ from cranfield.formats.block import Duplicates, Errors, FaultyRows, Rows
 from cranfield.formats.columns import ColumnsLike, Side
 from cranfield.formats.dict_rows import NestedRows
 from cranfield.formats.groups import GroupRows
+from cranfield.formats.source import are_files
 from cranfield.notes import Note
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def open_qrels(
     if isinstance(qrels, Qrels | QrelsReader):
         return qrels
     check_duplicates(duplicates)
-    reads_files = isinstance(qrels, str | os.PathLike) or format is not None
+    reads_files = are_files([qrels]) or are_files(qrels) or format is not None
     rows = read_rows(
         qrels, Side.QRELS, columns=columns, errors=errors, format=format, is_path=reads_files
     )

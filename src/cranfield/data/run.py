@@ -35,7 +35,7 @@ from cranfield.formats.block import (
 from cranfield.formats.columns import ColumnsLike, Side, describe_names, may_be_distance, sort_roles
 from cranfield.formats.dict_rows import NestedRows
 from cranfield.formats.frames import ArrowTable, LazyTable, Sparse
-from cranfield.formats.source import Path, Source, describe_sources
+from cranfield.formats.source import File, Path, Source, describe_sources
 from cranfield.formats.systems import refuse_stated_systems
 from cranfield.formats.trec import TREC_RUN, run_tag
 from cranfield.notes import Note
@@ -44,7 +44,7 @@ from cranfield.render.numbers import format_count, format_query_count
 
 RunLike = Union[
     "Run",
-    Path,
+    File,
     ArrowTable,
     LazyTable,
     Mapping[Any, Mapping[Any, float]],
@@ -398,7 +398,7 @@ def _default_name(sources: Sequence[Source]) -> str:
 
 
 def read_run(
-    path: Path | Sequence[Path],
+    path: File | Sequence[File],
     name: str | None = None,
     *,
     format: str | None = None,  # noqa: A002 - the word for it
@@ -419,7 +419,7 @@ def read_run(
     `errors="skip"`, left out and counted.
 
     Args:
-        path: the path of a file or folder, a glob, a URL, or several paths.
+        path: the path of a file or folder, a glob, a URL, an open file, or several of them.
         name: the name of the run; None: that of the file.
         format: the name of the format; None: it is found.
         columns: which column is which, where that cannot be told by their names.

@@ -90,7 +90,7 @@ def open_runs(
         first_run = first_of(runs)
         if type(first_run) is dict and type(next(iter(first_run.values()), None)) is float:
             return make_run(runs, errors, columns)  # scores: as in nearly every run in memory
-        is_run_like = isinstance(first_run, Run) or kind_of(first_run) in ("path", "text")
+        is_run_like = isinstance(first_run, Run) or kind_of(first_run) in ("path", "text", "file")
         begins_below = "rows" in (columns or ()) and not is_run_like
         if begins_below or open_envelope(runs, Side.RUN) is not runs:
             return open_run(runs, errors, columns)

@@ -1,13 +1,14 @@
 """Sketch: a bounded sample of the ids that some queries of a run retrieve and miss, for notes."""
 
 from collections.abc import Sequence
-from itertools import islice
+from itertools import chain, islice
+from string import digits
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from cranfield.arrays.byte_strings import pair_keys
-from cranfield.arrays.ids import Ids, decode
+from cranfield.arrays.ids import Ids, decode, encode
 from cranfield.arrays.ranked import Bools, Ints
 from cranfield.arrays.rows import consecutive_numbers
 from cranfield.data.order import GroupedBlock
@@ -20,6 +21,7 @@ _SHARE = 40  # as a rule, one document of so many is looked at,
 _LEAST_BUDGET = 200  # but at least so many
 _LARGE_BLOCK = 50_000  # rows: there may be many such blocks
 _FIRST_ROWS = 10  # rows of a query of a large block, where its own id is looked for
+_DIGITS = digits.encode()
 _NO_ROWS = np.zeros(0, np.int64)
 
 #: {position of a query in the qrels: the first unjudged documents that a run has for it}
@@ -104,19 +106,43 @@ def _choose_evenly(positions: Ints, counts: Ints, budget: int) -> Ints:
 
 
 def sample_unjudged_dict(
-    qrels: Qrels, docs_of_query: DocsOfQuery, counts: Ints, n_own_ids: int
+    qrels: Qrels, docs_of_query: DocsOfQuery, counts: Ints, n_hits: int, n_own_ids: int
 ) -> UnjudgedDocs:
     """Return the first unjudged documents of some judged queries of a dict.
 
-    `counts` (n_queries,) are the numbers of documents of the queries of the qrels.
+    `counts` (n_queries,) are the numbers of documents of the queries of the qrels. There are none
+    where documents were hit and no note can come of others: their ids are numbers of one form.
     """
     unjudged_docs: UnjudgedDocs = {}
-    budget = _choose_budget(counts, n_own_ids)
-    for code in _choose_evenly(np.flatnonzero(counts), counts, budget).tolist():
+    positions = counts.nonzero()[0]
+    if len(positions) > 1:
+        positions = _choose_evenly(positions, counts, _choose_budget(counts, n_own_ids))
+    codes = positions.tolist()
+    if n_hits and not n_own_ids:
+        judged_docs = [*chain.from_iterable([qrels.doc_lists[code] for code in codes])]
+        rankings = [docs_of_query[qrels.query_ids[code]] for code in codes]
+        if _are_alike(judged_docs, [*chain.from_iterable(rankings)]):
+            return {}
+    for code in codes:
         docs, judged = docs_of_query[qrels.query_ids[code]], set(qrels.doc_lists[code])
         ranking = sorted(docs, key=docs.__getitem__, reverse=True)[:_MAX_DOCS]
         unjudged_docs[code] = [doc for doc in ranking if doc not in judged]
     return unjudged_docs
+
+
+def _are_alike(judged_ids: list[str], run_ids: list[str]) -> bool:
+    """Tell whether all ids are one beginning and a number, and both sides have as long numbers.
+
+    Then no id is another with an affix, cut off, or written in another way.
+    """
+    ids, line_start = judged_ids + run_ids, b"\n" + encode(judged_ids[0].rstrip(digits))
+    lines = b"\n%b\n" % encode("\n".join(ids))
+    return (
+        lines.translate(None, _DIGITS) == line_start.translate(None, _DIGITS) * len(ids) + b"\n"
+        and lines.count(line_start, 0, -1) == len(ids)
+        and lines.count(line_start + b"0") == lines.count(line_start + b"0\n")  # none begins with 0
+        and max(map(len, judged_ids)) == max(map(len, run_ids))
+    )
 
 
 def sketch_queries(qrels: Qrels, hit_rows: Ints, unjudged_docs: UnjudgedDocs) -> list[QuerySketch]:
@@ -124,7 +150,7 @@ def sketch_queries(qrels: Qrels, hit_rows: Ints, unjudged_docs: UnjudgedDocs) ->
 
     There are none where ids are made up: of spans, and of lists of grades.
     """
-    if qrels.spans is not None or qrels.list_kind == "grades":
+    if not unjudged_docs or qrels.spans is not None or qrels.list_kind == "grades":
         return []
     codes = sorted(unjudged_docs)
     codes = codes[:: -(-sum(map(len, unjudged_docs.values())) // _BUDGET) or 1]

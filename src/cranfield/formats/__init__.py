@@ -56,7 +56,7 @@ def read_rows(
     check_errors(errors)
     if columns and isinstance(columns.get(side.word), Mapping):
         columns = select_columns(columns, side)
-    if is_path:
+    if is_path or kind_of(data) == "file":
         from cranfield.formats.files import open_files  # slow, and not needed for a dict
 
         return open_files(data, side, format, columns)

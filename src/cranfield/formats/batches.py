@@ -286,8 +286,11 @@ def _check_types(schema: "pa.Schema", positions: Mapping[Role, int], source: str
             if role in IDS and NUMBER_TYPE.fullmatch(str(kind)):
                 hint = (
                     "pandas turns whole numbers with gaps into fractions. To get ids back: "
-                    f"frame[{name!r}].astype('Int64'), without the rows that have no id."
+                    f"frame[{name!r}].astype('Int64'), CAST({name} AS BIGINT), without the rows "
+                    "that have no id."
                 )
+            elif "uuid" in str(kind):
+                hint = f"Write UUIDs as texts: frame[{name!r}].map(str), CAST({name} AS VARCHAR)."
             elif role == "doc" and is_list_type(kind):
                 hint = STATE_LISTS_HINT
             raise InputError(problem, source=source, hint=hint, kind="columns")

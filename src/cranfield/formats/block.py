@@ -340,6 +340,9 @@ class Rows(ABC):
     is_text: bool = False
     #: The number of rows, if it is known without reading them.
     n_rows: int | None = None
+    #: Of queries that are numbered: the rows in files above, and, once it was read, up to its end.
+    n_rows_above: int = 0
+    n_rows_below: int = 0
     #: The rows that were left out before reading, as of a dict.
     left_out: FaultyRows = FaultyRows()
     #: Whether judgments have grades; False if they only list relevant documents.

@@ -1,10 +1,12 @@
 """Columnar files, Parquet and Arrow: reads only the needed columns, batch by batch; writes both."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain
 from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple
+from urllib.parse import unquote
 
 from cranfield.arrays.ids import Ids
 from cranfield.errors import InputError, escape_unprintable
@@ -26,6 +28,12 @@ MAGIC: dict[bytes, ColumnarFormat] = {
     b"\xff\xff\xff\xff": "arrow",  # a stream
 }
 FEATHER_1_MAGIC = b"FEA1"
+#: What other tables begin with: (their name, how to write them as Parquet).
+FOREIGN_MAGIC = {
+    b"ORC": ("an ORC file", "pandas.read_orc({!r}).to_parquet({!r})"),
+    b"Obj\x01": ("an Avro file", "polars.read_avro({!r}).write_parquet({!r})"),
+    b"DUCK": ("a DuckDB database", "duckdb.connect({!r}).table('TABLE').write_parquet({!r})"),
+}
 
 
 class OpenTable(NamedTuple):
@@ -37,36 +45,54 @@ class OpenTable(NamedTuple):
 
 
 class ColumnarRows(ArrowRows):
-    """The rows of a Parquet or Arrow file."""
+    """The rows of a Parquet or Arrow file; folders named `column=value` above it are columns."""
 
     def __init__(
         self, source: Source, side: Side, form: ColumnarFormat, user_columns: ColumnsLike | None
     ) -> None:
         self.source = source
         self._form = form
+        import pyarrow as pa
+
         title = "Parquet" if form == "parquet" else "Arrow"
         with _open_table(source, form) as table:
             if table.n_rows == 0:
                 raise InputError("holds no rows", source=source.name)
-            super().__init__(table.schema, side, user_columns, source.name, title)
+            self._partitions = dict(re.findall(r"([^/\\=]+)=([^/\\]*)[/\\]", source.path))
+            schema = table.schema
+            for name in sorted(self._partitions.keys() - {*schema.names}):
+                schema = schema.append(pa.field(name, pa.string()))
+            super().__init__(schema, side, user_columns, source.name, title)
 
     def read_batches(self, positions: Sequence[int]) -> "Iterator[pa.RecordBatch]":
         """Yield the columns at these positions, and report progress, in bytes of file or memory."""
+        import pyarrow as pa
+
         with (
             watch_reading(self.source) as report_bytes,
             _open_table(self.source, self._form) as table,
         ):
             size, n_rows = self.source.size, table.n_rows
-            names = [table.schema.names[position] for position in positions]
-            for batch in table.read_columns(names):
+            names = [self.column_names[position] for position in positions]
+            stored_names = [name for name in names if name in table.schema.names]
+            for batch in table.read_columns(stored_names):
                 n_bytes = int(size * len(batch) / n_rows) if size and n_rows else batch.nbytes
                 if report_bytes is not None:
                     report_bytes(n_bytes)
+                for position, name in enumerate(names):
+                    if name not in stored_names:
+                        column = pa.repeat(unquote(self._partitions[name]), len(batch))
+                        batch = batch.add_column(position, name, column)
                 yield batch
 
 
 def detect_columnar_format(source: Source, start: bytes) -> ColumnarFormat | None:
-    """Return the format of a file by its first bytes; None for others, InputError for Feather 1."""
+    """Return the format of a file by its first bytes; InputError for a table of another format."""
+    for magic, (title, template) in FOREIGN_MAGIC.items():
+        if b"\0" in start and magic in (start[: len(magic)], start[8:12]):  # text may begin so
+            call = template.format(source.name, f"{source.name_parts[0]}.parquet")
+            hint = f'Write it as Parquet: python -c "import {call.partition(".")[0]}; {call}"'
+            raise InputError(f"is {title}, which is not read", source=source.name, hint=hint)
     if start.startswith(FEATHER_1_MAGIC):
         raise InputError(
             "is a Feather file of version 1, which is no longer read",

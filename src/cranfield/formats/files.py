@@ -14,7 +14,7 @@ from cranfield.formats.columns import COLUMNS, ColumnsLike, Side, roles_of
 from cranfield.formats.format import Format, InputFile, OutputFile
 from cranfield.formats.groups import GroupRows
 from cranfield.formats.list_cells import to_document_rows
-from cranfield.formats.source import Path, Source, open_to_write
+from cranfield.formats.source import File, Path, Source, are_files, is_handle, open_to_write
 from cranfield.formats.stated_columns import resolve_roles
 from cranfield.formats.text import (
     LONGEST_LINE,
@@ -72,8 +72,8 @@ def _find_format(name: str) -> Format:
 
 def stem_of(source: Source) -> str:
     """Return a file's name without suffixes of format and compression: the name of its run."""
-    if source.path == "-":
-        return "stdin"
+    if source.path in ("", "-"):
+        return "stdin" if source.path else "run"
     root, suffix = source.name_parts
     return root if suffix.lower() in FORMAT_OF_SUFFIX and root else root + suffix
 
@@ -186,17 +186,19 @@ class FileRows(Rows):
     @property
     def notes(self) -> tuple[Note, ...]:  # type: ignore[override] # known once they were read
         """What is odd about the rows of each file."""
-        return tuple(note for rows in self.rows for note in rows.notes)
+        return tuple(dict.fromkeys(note for rows in self.rows for note in rows.notes))
 
     def blocks(self, roles: Iterable[Role], errors: Errors) -> Iterator[Load]:
         """Yield the rows in blocks, file after file."""
-        roles = tuple(roles)
+        roles, n_rows_above = tuple(roles), 0
         for rows in self.rows:
+            rows.n_rows_above = n_rows_above
             yield from rows.blocks(roles, errors)
+            n_rows_above = rows.n_rows_below
 
 
 def open_files(
-    path_or_paths: Path | Sequence[Path],
+    path_or_paths: File | Sequence[File],
     side: Side,
     format_name: str | None = None,
     user_columns: ColumnsLike | None = None,
@@ -215,23 +217,29 @@ def open_files(
     resolve_roles(user_columns, side)
     paths: list[Any] = [path_or_paths]
     if isinstance(path_or_paths, Iterable) and not isinstance(path_or_paths, str):
-        paths = list(path_or_paths)
-    if not all(isinstance(path, str | os.PathLike) for path in paths):
+        paths = paths if is_handle(path_or_paths) else list(path_or_paths)
+    if paths and not are_files(paths):
         raise InputError(
             f"expected the path of a file, or a list of paths, got {path_or_paths!r:.80}"
         )
-    file_paths = [name for path in paths for name in _expand_path(os.fspath(path), side)]
-    if not file_paths:
+    files = [file for path in paths for file in _expand_path(path, side)]
+    if not files:
         raise InputError("no file is given")
-    rows = FileRows(list(map(Source, file_paths)), side, file_format, user_columns)
-    if len(paths) == 1 and file_paths != [os.fspath(paths[0])]:  # a folder or a glob
+    rows = FileRows(list(map(Source, files)), side, file_format, user_columns)
+    if len(paths) == 1 and files not in (paths, [str(paths[0])]):  # a folder or a glob
         path = local_path(os.fspath(paths[0]))
         rows.run_name = os.path.basename(os.path.abspath(path)) if os.path.isdir(path) else path
     return rows
 
 
-def _expand_path(path: str, side: Side) -> list[str]:
-    """Return the paths of the files that a path means: a file, or those of a glob or a folder."""
+def _expand_path(path: Any, side: Side) -> list[Any]:
+    """Return the paths of the files that a path means, or an open file itself.
+
+    A path means a file, or the files of a glob or a folder.
+    """
+    if is_handle(path):
+        return [path]
+    path = os.fspath(path)
     if os.path.isdir(folder := local_path(path)):
         return _list_folder(folder, side)
     if glob.has_magic(path) and "://" not in path and not os.path.exists(path):
@@ -335,7 +343,7 @@ def guess_side(path: Path) -> Side | None:
 
     What cannot be read as judgments is taken for a run.
     """
-    first = local_path(_expand_path(os.fspath(path), Side.QRELS)[0])
+    first = local_path(_expand_path(path, Side.QRELS)[0])
     if not os.path.isfile(first):
         return None  # a pipe is not read for this
     source = Source(first)

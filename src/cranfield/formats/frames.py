@@ -39,25 +39,33 @@ class LazyTable(Protocol):
         """Return the table."""
 
 
+#: {module: name of the method that returns the table of an object from it}.
+_TABLE_METHODS = {
+    "polars.lazyframe": "collect",
+    "dask.dataframe": "compute",
+    "pyarrow._dataset": "to_table",
+}
+
+
 def is_table(data: object) -> TypeGuard[ArrowTable]:
     """Tell whether the object exports Arrow data, or will once it is collected."""
-    return hasattr(data, "__arrow_c_stream__") or _is_lazy(data) or _is_dataset(data)
+    if hasattr(data, "__arrow_c_stream__") or _find_table_method(data) is not None:
+        return True
+    is_hugging_face = type(data).__module__.startswith("datasets.")  # and no stream of rows
+    return is_hugging_face and hasattr(data, "with_format") and hasattr(data, "__len__")
 
 
 def is_stream(data: object) -> TypeGuard[ArrowTable]:
-    """Tell whether the object exports Arrow data once, as a RecordBatchReader: without length."""
-    return hasattr(data, "__arrow_c_stream__") and not hasattr(data, "__len__")
+    """Tell whether the object gives Arrow data once, as a RecordBatchReader: without length."""
+    is_one_way = hasattr(data, "__arrow_c_stream__") or hasattr(data, "to_reader")  # of a Scanner
+    return is_one_way and not hasattr(data, "__len__")
 
 
-def _is_lazy(data: object) -> TypeGuard[LazyTable]:
-    """Tell whether the object is a polars LazyFrame."""
-    return type(data).__module__.startswith("polars.lazyframe") and hasattr(data, "collect")
-
-
-def _is_dataset(data: object) -> TypeGuard[Any]:
-    """Tell whether the object is a Dataset of Hugging Face, not a stream of rows."""
-    is_hugging_face = type(data).__module__.startswith("datasets.")
-    return is_hugging_face and hasattr(data, "with_format") and hasattr(data, "__len__")
+def _find_table_method(data: object) -> Callable[[], Any] | None:
+    """Return the method that returns the table of a lazy frame, a Scanner or a Dataset; or None."""
+    module = type(data).__module__
+    names = (name for prefix, name in _TABLE_METHODS.items() if module.startswith(prefix))
+    return getattr(data, next(names, ""), None)
 
 
 class TableRows(ArrowRows):
@@ -91,13 +99,13 @@ def arrow_table(data: ArrowTable, name: str) -> "pa.Table":
     """Return the table that an object exports as Arrow data; `name` is its name in errors."""
     import pyarrow as pa
 
-    if _is_lazy(data):
+    if (compute := _find_table_method(data)) is not None:
         try:
-            data = data.collect()
-        except Exception as error:  # polars has many error classes of its own
+            data = compute()
+        except Exception as error:  # each library has error classes of its own
             raise InputError(f"cannot be collected: {error!s:.300}", source=name) from error
-    if _is_dataset(data):
-        data = data.with_format("arrow")[:]  # its own Arrow table, select()ed
+    elif not hasattr(data, "__arrow_c_stream__"):
+        data = data.with_format("arrow")[:]  # type: ignore[attr-defined] # of Hugging Face, select()ed
     try:
         # Not pa.table(), which imports pandas wherever it is installed.
         table = pa.RecordBatchReader.from_stream(data).read_all()

@@ -27,6 +27,11 @@ def is_whole_decimal(key: Any) -> bool:
     return hasattr(key, "as_tuple") and key.is_finite() and bool(key == key // 1)
 
 
+def is_whole_float(key: Any) -> bool:
+    """Tell whether a key is a double that holds one whole number, as no other beside is rounded."""
+    return isinstance(key, float) and key.is_integer() and abs(key) < 1 << 53
+
+
 def encode_id(text: object) -> bytes | None:
     """Return the bytes of a string that may be an id; None for any other value.
 

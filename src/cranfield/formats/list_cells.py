@@ -23,11 +23,16 @@ from cranfield.formats.batches import ID_TYPE, NUMBER_TYPE, read_ids, read_numbe
 from cranfield.formats.block import Block, Cells, DistanceRows, Errors, FaultLog, Load, Role, Rows
 from cranfield.formats.columns import COLUMNS, FRACTIONS, ColumnsLike, Side, select_extra_roles
 from cranfield.formats.header import TEXT_LISTS, is_name_if_lists, list_aliases
-from cranfield.formats.identifiers import are_ids, encode_id, is_whole_decimal, normalize_text
+from cranfield.formats.identifiers import (
+    are_ids,
+    encode_id,
+    is_whole_decimal,
+    is_whole_float,
+    normalize_text,
+)
 from cranfield.formats.json_text import NumberText
-from cranfield.formats.objects import is_null
 from cranfield.formats.stated_columns import resolve_roles
-from cranfield.formats.systems import SystemRows, add_mixed_column, refuse_mixture
+from cranfield.formats.systems import SystemRows, add_mixed_column, refuse_mixture, select_cells
 from cranfield.formats.values import NUMBER, is_list_cell, is_number, to_numbers
 from cranfield.notes import Note
 from cranfield.options import is_whole_number
@@ -112,10 +117,12 @@ class ListRows(Rows):
             for name in rows.list_columns.values()
             if list_aliases(name, rows.column_names, user_columns)
         )
+        self._is_row_a_query = rows.list_columns["query"] == rows.list_columns["doc"]
         self.extra_roles = select_extra_roles(rows.list_columns)
         self.is_ranking = side is Side.RUN and not self.extra_roles & {"score", "distance", "rank"}
         self.description, _, _ = rows.description.partition(" with ")
-        self.description += f" with lists in columns {', '.join(rows.list_columns.values())}"
+        column_list = ", ".join(dict.fromkeys(rows.list_columns.values()))
+        self.description += f" with lists in columns {column_list}"
         self.sources, self.is_text, self.n_rows = rows.sources, rows.is_text, rows.n_rows
         self.notes = rows.notes
         self.name: str = getattr(rows, "name", "") or rows.source.name  # type: ignore[attr-defined]
@@ -132,10 +139,14 @@ class ListRows(Rows):
         """Yield functions that load blocks, each of whole rows of the table; then set `notes`."""
         roles = tuple(roles)
         queries_above: set[bytes] = set()  # of a run
-        n_rows = n_documents = 0
+        n_rows, n_documents, n_rows_above = 0, 0, self.n_rows_above
         for cells in self._rows.cells():
+            if self._is_row_a_query:
+                numbers = range(n_rows_above + 1, n_rows_above + 1 + len(cells.columns["doc"]))
+                cells = cells._replace(columns={**cells.columns, "query": [*map(str, numbers)]})
+                n_rows_above = numbers.stop - 1
             if self.system:
-                cells = _select_system(cells, self.system)
+                cells = select_cells(cells, self.system)
             faults = FaultLog(errors)
             split_rows = self._split_at_once(cells, roles, queries_above)
             if split_rows is None:
@@ -144,7 +155,11 @@ class ListRows(Rows):
                 queries_above.update(split_rows.queries)
             n_rows, n_documents = n_rows + len(split_rows.rows), n_documents + len(split_rows.docs)
             yield partial(self._build_block, cells, split_rows, faults)
-        if not self._is_known_list and not self._rows.notes:
+        self.n_rows_below = n_rows_above
+        if self._is_row_a_query and self._side is Side.RUN:
+            text = "No column of queries: each row is a query, numbered from 1."
+            self.notes = (Note("row-queries", "info", text),)
+        elif not self._is_known_list and not self._rows.notes:
             text = (
                 f"Column {self.list_columns['doc']!r:.80} of {self._side.name_in_errors} holds "
                 f"lists: {format_count(n_rows, 'row')} became "
@@ -336,22 +351,6 @@ class ListRows(Rows):
         return [part.strip() for part in text.split(";")]
 
 
-def _select_system(cells: Cells, system: str) -> Cells:
-    """Return the rows of one system, as lists; a row without a system has a fault."""
-    columns = {
-        role: column if isinstance(column, list) else column.to_pylist()
-        for role, column in cells.columns.items()
-    }
-    names = [None if is_null(name) else str(name) for name in columns["system"]]
-    rows = [i for i, name in enumerate(names) if name in (system, None)]
-    no_system = InputError("the row has no system", kind="id")
-    return Cells(
-        {role: [column[i] for i in rows] for role, column in columns.items()},
-        lambda row: cells.find_line(rows[row]),
-        {row: cells.faults.get(i, no_system) for row, i in enumerate(rows) if names[i] is None},
-    )
-
-
 class _SplitRows(NamedTuple):
     """Rows of a table that were split: their queries and documents, and the documents' numbers."""
 
@@ -367,6 +366,8 @@ class _SplitRows(NamedTuple):
 
 def _to_ids(cells: Any) -> Ids | None:
     """Return the ids in a list or an Arrow array, (cells,); None if a cell may not be an id."""
+    if not isinstance(cells, list) and str(cells.type) == "double":
+        cells = cells.to_pylist()
     if not isinstance(cells, list):
         texts = cells.dictionary if hasattr(cells, "dictionary") else cells
         if not ID_TYPE.fullmatch(str(texts.type)) or cells.null_count:
@@ -383,7 +384,8 @@ def _to_ids(cells: Any) -> Ids | None:
         if NumberText in types and not all(map(_INTEGER.fullmatch, numbers)):
             return None
         return Ids.of_texts(cells) if are_ids(cells) else None
-    return Ids.of_texts(list(map(str, cells))) if types == {int} else None
+    are_whole = types == {int} or (types == {float} and all(map(is_whole_float, cells)))
+    return Ids.of_texts([*map(str, map(int, cells))]) if are_whole else None
 
 
 def _to_numbers(cells: Any, role: Role) -> Any:
@@ -440,10 +442,11 @@ def _parse_list(text: str, name: str) -> list[Any]:
 
 def _parse_id(cell: Any, name: str) -> bytes:
     """Return an id's bytes, from a string, a whole number or Decimal; InputError for others."""
-    if is_whole_number(cell) or is_whole_decimal(cell):
+    if isinstance(cell, NumberText) and not _INTEGER.fullmatch(cell):
+        cell = _parse_number(cell)
+    if is_whole_number(cell) or is_whole_decimal(cell) or is_whole_float(cell):
         return encode(str(int(cell)))
-    is_text = not isinstance(cell, NumberText) or _INTEGER.fullmatch(cell)
-    encoded_id = encode_id(cell) if is_text else None
+    encoded_id = encode_id(cell)
     if encoded_id is None:
         if cell is None or cell == "" or (isinstance(cell, float) and math.isnan(cell)):
             problem = f"an id in column {name!r} is empty or missing"

@@ -71,7 +71,8 @@ def kind_of(candidate: object) -> Kind:
 
 def kinds_in(elements: Any) -> set[Kind]:
     """Return the kinds of all elements, one of each type is looked at; {"other"} if it has none."""
-    if kind_of(elements) in ("text", "dict", "set", "table") or not isinstance(elements, Iterable):
+    whole_kinds = ("text", "dict", "set", "table", "file")
+    if kind_of(elements) in whole_kinds or not isinstance(elements, Iterable):
         return {"other"}
     example_of_type = {type(element): element for element in elements}
     return {*map(kind_of, example_of_type.values())}
@@ -127,7 +128,12 @@ def is_row(candidate: Any) -> bool:
         if any(read_path(candidate, path) is not None for path in query_paths):
             return True
         has_cells = kinds_in(candidate.values()) - {"dict", "list", "tuple", "set"}
-        return bool(has_cells) and all(isinstance(name, str) for name in candidate)
+        column = COLUMNS["doc"]
+        has_lists = all(
+            not candidate.keys().isdisjoint([*column.list_names[side], column.name_if_lists[side]])
+            for side in (Side.QRELS, Side.RUN)
+        )
+        return bool(has_cells or has_lists) and all(isinstance(name, str) for name in candidate)
     if kind not in ("list", "tuple"):
         return kind == "row"
     kinds = kinds_in(candidate)
@@ -157,7 +163,7 @@ def hold_queries(rows: Any, names: Iterable[Any], columns: ColumnsLike | None) -
 def has_columns(data: Any) -> bool:
     """Tell whether the data may be a table of named columns: a file, a frame, a list of dicts."""
     if kind_of(data) != "list":
-        return kind_of(data) in ("text", "path", "table", "records")
+        return kind_of(data) in ("text", "path", "file", "table", "records")
     has_names = len(data) > 0 and (isinstance(data[0], Mapping) or hasattr(data[0], "_fields"))
     return has_names and is_row(data[0])
 

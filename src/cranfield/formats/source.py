@@ -11,7 +11,7 @@ import stat
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import IO, TYPE_CHECKING, Any, TypeGuard, cast
 
 from cranfield.errors import InputError, escape_unprintable
 from cranfield.formats import compression
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Path = str | os.PathLike[str]
+File = Path | IO[Any]  # which may be open
 
 _HANDLES = "/proc/self/fd"  # the open files of this process, on Linux
 
@@ -35,8 +36,20 @@ _MOST_EXPANSION = 200  # decompressed bytes for each stored byte, beyond that
 Version = tuple[int, int, int]
 
 
+def is_handle(data: object) -> TypeGuard[IO[Any]]:
+    """Tell whether the object is an open file, of bytes or text, or one in memory: a BytesIO."""
+    return callable(getattr(data, "read", None))
+
+
+def are_files(data: object) -> bool:
+    """Tell whether the data are a list of paths and open files."""
+    if not isinstance(data, list | tuple) or not data:
+        return False
+    return all(isinstance(path, str | os.PathLike) or is_handle(path) for path in data)
+
+
 class Source:
-    """A file by its path or URL, or the standard input as `-`; compressed or not.
+    """A file by its path or URL, or the standard input as `-`, or an open file; compressed or not.
 
     A URL is read by Arrow's file system for it (`s3://`, `gs://`, `hdfs://`, `hf://`), from a web
     server (`https://`, `http://`), or from this machine (`file://`). Bytes that can be read only
@@ -48,11 +61,14 @@ class Source:
     on an Arrow file system, only a change of size is seen.
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path = os.fspath(path)
-        self.name = "standard input" if self.path == "-" else without_secrets(self.path)
-        self._pipe = Pipe(partial(_open_once, self.path, self.name), self.name)
-        self._is_pipe: bool | None = None  # None: not known yet
+    def __init__(self, path: Any) -> None:
+        file = path if is_handle(path) else os.fspath(path)
+        name = getattr(file, "name", "") if is_handle(file) else file
+        self.path = name if isinstance(name, str) else ""
+        self.name = without_secrets(self.path) or "open file"
+        self.name = "standard input" if file == "-" else self.name
+        self._pipe = Pipe(partial(_open_once, file, self.name), self.name)
+        self._is_pipe: bool | None = is_handle(file) or None  # None: not known yet
         self._version: Version | None = None  # the file's version when it was first opened
 
     def __getstate__(self) -> dict[str, Any]:
@@ -62,7 +78,7 @@ class Source:
         and raises an error if the file has changed.
         """
         state = dict(self.__dict__)
-        if not self.is_url and self.path != "-":
+        if not self.is_url and self.path not in ("", "-"):
             state["path"] = os.path.abspath(self.path)
         with contextlib.suppress(OSError, ValueError):  # reading it will raise the error
             if self._is_read_once():
@@ -295,8 +311,20 @@ def _differ(version: Version, first_version: Version) -> bool:
     return version[:2] != first_version[:2] or first_version[2] not in (0, version[2])
 
 
-def _open_once(path: str, name: str) -> tuple[IO[bytes], Callable[[], None]]:
-    """Open bytes that can be read only once; return them and a function to call at the end."""
+def _open_once(path: Any, name: str) -> tuple[IO[bytes], Callable[[], None]]:
+    """Open bytes that can be read only once; return them and a function to call at the end.
+
+    An open file is read from its beginning, where that can be sought.
+    """
+    if is_handle(path):
+        try:
+            if getattr(path, "seekable", bool)():
+                path.seek(0)
+            is_text = isinstance(path.read(0), str)
+            stream = io.BytesIO(path.read().encode("utf-8", "surrogateescape")) if is_text else path
+        except ValueError as error:  # it is closed, or cannot be decoded
+            raise InputError(f"cannot be read: {error}", source=name) from None
+        return stream, lambda: None
     if path == "-":
         if sys.stdin is None:
             raise InputError("is closed", source=name)

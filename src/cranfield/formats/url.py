@@ -11,6 +11,7 @@ URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 WEB = re.compile(r"https?://", re.IGNORECASE)
 _FILE = re.compile(r"file://(?:localhost)?(/[^?#]*)", re.IGNORECASE)
 _TIMEOUT = 60  # seconds to wait for a web server's answer
+_RETRY_LIMIT = "retry_limit_seconds"  # of Google's storage, which else tries for 15 minutes
 SCHEMES = ("https://", "http://", "s3://", "gs://", "abfs://", "hdfs://", "hf://", "file://")
 
 
@@ -54,7 +55,10 @@ def file_system(url: str) -> tuple[Any, str]:
 
     hint: str | None = "Or download the file, and give its path."
     try:
-        system, path = fs.FileSystem.from_uri(url)
+        uri = url
+        if re.match("gc?s://", url, re.IGNORECASE) and _RETRY_LIMIT not in url:
+            uri += f"{'&' if '?' in url else '?'}{_RETRY_LIMIT}={_TIMEOUT // 3}"
+        system, path = fs.FileSystem.from_uri(uri)
         return system, path
     except ImportError as error:
         reason: Exception = error

@@ -21,6 +21,7 @@ from cranfield.formats.columns import COLUMNS, ColumnsOfBoth, ContainedTexts, Si
 from cranfield.formats.envelopes import holds_objects, open_envelope
 from cranfield.formats.matrices import hold_labels_and_scores, match_sparse, note_unstored_zeros
 from cranfield.formats.shapes import first_of, has_columns, kinds_in, list_ids, plain
+from cranfield.formats.source import are_files
 from cranfield.formats.stated_columns import select_columns, select_side_columns
 from cranfield.measures import Measure, parse_all
 from cranfield.options import Options, option, whole_check
@@ -258,7 +259,13 @@ measures=... by name.
             "AP(truth, ranking). The grades of what was retrieved are one list: "
             f"{name}(*grades([3, 2, 0]), ...).",
         )
-    if isinstance(qrels, Scores | Systems) or _are_scores(qrels):
+    # A list of files is one table of judgments, unless measures follow.
+    are_judged = (
+        are_files(qrels)
+        and not could_be_measures(runs)
+        and any(not isinstance(path, str) or "." in path or os.path.exists(path) for path in qrels)
+    )
+    if isinstance(qrels, Scores | Systems) or (_are_scores(qrels) and not are_judged):
         problem = "scores, and runs are given, too"
         if verb is not None:
             problem = f"scores, or several files: {verb.__name__} takes judgments, and runs"

@@ -24,16 +24,13 @@ from cranfield.notes import Note
 
 
 class TwoSidedTable(NamedTuple):
-    """A table's rows as judgments, and as a run, by these columns; its name if it has one.
-
-    `notes` are on its systems.
-    """
+    """A table's rows as judgments, and as a run, by these columns; its name; notes on systems."""
 
     name: str | None
     qrels_rows: Rows
     run_rows: Rows
+    columns: ColumnsOfBoth | None
     notes: tuple[Note, ...] = ()
-    columns: ColumnsOfBoth | None = None
 
     @property
     def has_shared_docs(self) -> bool:
@@ -129,18 +126,18 @@ def _read_tables(
     tables = []
     for name, table in named_tables:
         data = hold_stream(table, "the table")
-        for column, system_columns in expand_systems(columns).items():
-            qrels_rows, run_rows = _read_both_sides(data, system_columns, errors)
-            names = find_systems(run_rows)
+        for column, own_columns in expand_systems(columns).items():
+            sides = _read_both_sides(data, own_columns, errors)
+            names = find_systems(sides[1])
             notes = () if names is None else names.notes
             if names is None or not names.is_split:
-                table_name = _join(name, column)
-                tables.append(TwoSidedTable(table_name, qrels_rows, run_rows, notes, columns))
+                tables.append(TwoSidedTable(_join(name, column), *sides, own_columns, notes))
                 continue
             for system in names.systems:
-                judgments = select_system(qrels_rows, Side.QRELS, names.column, system)
-                run = select_system(run_rows, Side.RUN, names.column, system)
-                tables.append(TwoSidedTable(_join(name, system), judgments, run, notes, columns))
+                judgments = select_system(sides[0], Side.QRELS, names.column, system)
+                run = select_system(sides[1], Side.RUN, names.column, system)
+                system_name = _join(name, system)
+                tables.append(TwoSidedTable(system_name, judgments, run, own_columns, notes))
     return tables
 
 
@@ -199,7 +196,7 @@ def hold_both_sides(tables: Sequence[Any], columns: ColumnsOfBoth | None) -> boo
             for table in tables
         ]
         pairs = [_read_both_sides(head, first_columns) for head in heads]
-    except InputError:
+    except (InputError, OSError):  # of a Dataset
         return False
     return len(pairs) == 1 or all(
         qrels_rows.name_of_role["doc"] != run_rows.name_of_role["doc"]
@@ -211,7 +208,7 @@ def _read_both_sides(
     table: Any, columns: ColumnsOfBoth | None, errors: Errors = "strict"
 ) -> tuple[Rows, Rows]:
     """Return the rows of a table, or a file, as judgments and as a run."""
-    is_path = isinstance(table, str | os.PathLike)
+    is_path = kind_of(table) in ("path", "text", "file")
     try:
         return read_both_sides(table, columns=columns, errors=errors, is_path=is_path)
     except InputError as error:
@@ -220,10 +217,10 @@ def _read_both_sides(
         try:
             named_rows = _name_rows(table, columns)
             rows_of_sides = read_both_sides(named_rows, columns=columns, errors=errors)
-        except InputError:
+        except (InputError, TypeError):  # cells are lists
             raise error from None
     for rows in rows_of_sides:
-        rows.sources = (Source(os.fspath(table)),) if is_path else ()
+        rows.sources = (Source(table),) if is_path else ()
     text = "No column of documents: each row is one."
     rows_of_sides[0].notes = (Note("row-documents", "info", text),)
     return rows_of_sides
@@ -266,7 +263,7 @@ def are_same_table(table: Any, other_table: Any) -> bool:
 def is_read_once(table: Any) -> bool:
     """Tell whether a table is a pipe, a URL or a stream, whose first rows would be lost."""
     if not isinstance(table, str | os.PathLike):
-        return is_stream(table)
+        return is_stream(table) or kind_of(table) == "file"
     path = os.fspath(table)
     is_stored = os.path.isfile(path) or os.path.isdir(path) or not os.path.exists(path)
     return path == "-" or Source(path).is_url or not is_stored
@@ -275,7 +272,7 @@ def is_read_once(table: Any) -> bool:
 def _list_notes(qrels_rows: Rows, run_rows: Rows) -> Iterator[Note]:
     """Yield notes on a table that holds both sides."""
     yield from _list_unread_columns(run_rows)
-    if TwoSidedTable(None, qrels_rows, run_rows).has_shared_docs:
+    if TwoSidedTable(None, qrels_rows, run_rows, None).has_shared_docs:
         text = "Judged: the documents of the table alone, all of which were retrieved."
         yield Note("judged-retrieved", "info", text)
 

@@ -10,11 +10,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from helpers.commands import invoke
 from helpers.profile import seeds
 
 from cranfield import CranfieldWarning, InputError, Qrels, Run, check, evaluate, explain
+from cranfield.data import match
+from cranfield.data.sketch import QuerySketch, sample_unjudged_dict
+from cranfield.data.spelling import find_lookalikes
 from cranfield.notes import Note
 
 DOCS = {
@@ -323,3 +327,52 @@ def test_ids_that_begin_with_very_many_others_take_no_minutes(
     run = {f"q{i}": chance.sample(docs, 100) for i in range(10)}
     evaluate(qrels, run, "RR")
     assert n_compiled < 5_000
+
+
+IDS_OF_A_FORM = [
+    "d1",
+    "d12",
+    "d0",
+    "d01",
+    "e12",
+    "12",
+    "d1x",
+    "D12",
+    "d12.0",
+    "d 12",
+    "d12\n",
+    "d²",
+]
+
+
+@pytest.mark.parametrize("form", ["d{}", "a1-{}", "{}", "Café {}"])
+def test_numbers_of_one_form_are_not_searched(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    docs = [form.format(number) for number in range(100, 150)]
+    qrels = {query: dict.fromkeys(docs[i : i + 20], 1) for i, query in enumerate(["q1", "q2"])}
+    run = {query: {doc: 1 / i for i, doc in enumerate(docs, 1)} for query in qrels}
+    samples: list[Any] = []
+
+    def note_sample(*arguments: Any) -> Any:
+        samples.append(sample_unjudged_dict(*arguments))
+        return samples[-1]
+
+    monkeypatch.setattr(match, "sample_unjudged_dict", note_sample)
+    evaluate(qrels, run, "RR")
+    assert samples == [{}]
+    evaluate(qrels, {query: {**scores, f"{docs[0]}0": 0.5} for query, scores in run.items()}, "RR")
+    assert samples[1]  # the run has a longer id
+
+
+@pytest.mark.parametrize("in_run", [True, False])
+@pytest.mark.parametrize("other_id", IDS_OF_A_FORM)
+def test_an_id_of_another_form_is_searched_for(other_id: str, in_run: bool) -> None:
+    docs = [f"d{number}" for number in range(20, 40)]
+    qrels = Qrels({"q": dict.fromkeys(docs if in_run else [*docs, other_id], 1)})
+    run_docs = [*docs[10:], other_id] if in_run else docs[10:]
+    scores = {doc: float(i) for i, doc in enumerate([*run_docs, "d50"])}
+    sample = sample_unjudged_dict(qrels, {"q": scores}, np.array([len(scores)]), 10, 0)
+    missed = [doc for doc in qrels.doc_lists[0] if doc not in scores]
+    unjudged = [doc for doc in scores if doc not in qrels.doc_lists[0]]
+    lookalikes = find_lookalikes([QuerySketch("q", missed, [], unjudged)])
+    assert bool(sample) or not lookalikes
+    assert bool(sample) is (other_id not in ("d1", "d12", "d0"))

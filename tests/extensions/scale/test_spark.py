@@ -427,9 +427,11 @@ def test_types_are_checked_at_the_call_with_the_remedy_of_spark(
 def test_types_and_columns_of_arrays_are_checked_at_the_call(session: Any) -> None:
     from cranfield import spark
 
-    table = session.sql("SELECT 1 AS user, array(1.0D, 2.0D) AS shown, array(1.0D) AS wanted")
+    table = session.sql(
+        "SELECT 1 AS user, array(float(1), float(2)) AS shown, array(float(1)) AS wanted"
+    )
     columns = {"query_id": "user", "retrieved_ids": "shown", "expected_ids": "wanted"}
-    with pytest.raises(InputError, match=r'array<double>(?s:.)*\.cast\("array<long>"\)'):
+    with pytest.raises(InputError, match=r'array<float>(?s:.)*\.cast\("array<long>"\)'):
         spark.evaluate(table, "RR", columns=columns)
     long = table.selectExpr("user", "CAST(shown AS array<long>)", "CAST(wanted AS array<long>)")
     with pytest.raises(InputError, match="has no column 'shown'"):
@@ -443,6 +445,7 @@ def test_types_and_columns_of_arrays_are_checked_at_the_call(session: Any) -> No
 NAMES_OF_RANKING_EVALUATOR = {
     "whole numbers": "array(3L, 9L, 7L) AS prediction, array(3L) AS label",
     "texts": "array('3', '9', '7') AS prediction, array('3') AS label",
+    "doubles": "array(3D, 9D, 7D) AS prediction, array(3D) AS label",  # as its users hold them
 }
 
 
@@ -457,6 +460,23 @@ def test_prediction_and_label_with_arrays_are_lists_of_ids(
     table = session.sql(f"SELECT 1 AS user, {NAMES_OF_RANKING_EVALUATOR[case]}")
     scores = spark.evaluate(table, "RR", columns=columns if is_stated else None)
     assert scores.collect()[0]["RR"] == 1  # 3 is first
+
+
+@pytest.mark.parametrize("kind", ["double", "bigint"])
+def test_a_row_without_a_user_is_a_query(session: Any, kind: str) -> None:
+    from cranfield import spark
+
+    rows = [([3.0, 9.0], [9.0, 3.0], "a"), ([4.0], [7.0], "b"), ([5.0], [5.0], "c")]
+    names = "wanted array<double>, shown array<double>, country string"
+    table = session.createDataFrame(rows, names).repartition(2)
+    table = table.selectExpr(
+        f"CAST(wanted AS array<{kind}>) AS label",
+        f"CAST(shown AS array<{kind}>) AS prediction",
+        "country",
+    )
+    scores = spark.evaluate(table, "RR", keep="country").collect()
+    assert {row["country"]: row["RR"] for row in scores} == {"a": 1, "b": 0, "c": 1}
+    assert len({row["query_id"] for row in scores}) == 3
 
 
 def test_one_table_with_a_row_for_each_document_is_refused_at_the_call(session: Any) -> None:

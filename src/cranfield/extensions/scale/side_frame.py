@@ -75,6 +75,9 @@ class SideFrame:
         cells: list[object] = [[] if name in arrays else None for name in column_names]
         source, cell_of_column = side.name_in_errors, cells.__getitem__
         positions = take_columns(column_names, side, field_columns, source, cell_of_column)
+        if positions["query"] == positions["doc"]:  # each row is a query, without an id
+            frame = number_rows(frame)
+            return cls.from_frame(frame, side, user_columns, errors, keep, system_columns)
         lists = list_columns(column_names, positions, side, field_columns, cell_of_column)
         name_of_role = lists or {role: column_names[i] for role, i in positions.items()}
         path_of_role = {role: fields.get(name, (name,)) for role, name in name_of_role.items()}
@@ -93,6 +96,8 @@ class SideFrame:
         query, doc = paths[:2]
         docs = f"split({doc}, ';')" if lists else f"array({doc})"
         docs = doc if name_of_role["doc"] in arrays else docs
+        if dict(frame.dtypes).get(name_of_role["doc"]) == "array<double>":
+            docs = f"CAST({docs} AS array<bigint>)"  # whole numbers
         system = quote_name(system_columns[0]) if system_columns else repr(SINGLE_SYSTEM)
         rows = frame.selectExpr(
             f"CAST({system} AS string) AS system",
@@ -142,11 +147,18 @@ class SideFrame:
         return max(1, n_worthwhile, math.ceil(n_rows / _ROWS_PER_BUCKET))
 
 
+def number_rows(frame: "DataFrame") -> "DataFrame":
+    """Return a DataFrame with the numbers of its rows in front, as the ids of queries."""
+    return frame.selectExpr("monotonically_increasing_id() AS query_id", "*")
+
+
 def _check_column_type(
     role: Role, name: str, column_type: str, source: str, has_lists: bool
 ) -> None:
     """Raise InputError unless a column, or its arrays, has ids or numbers, by its type in SQL."""
     cell = column_type.removeprefix("array<").removesuffix(">") if has_lists else column_type
+    if role == "doc" and has_lists and cell == "double":
+        return
     pattern, expected = _ID_TYPES if role in IDS else _NUMBER_TYPES
     if not re.fullmatch(pattern, cell):
         casts = ("long", "string") if role in IDS else ("double",)

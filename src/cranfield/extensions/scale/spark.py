@@ -21,7 +21,7 @@ from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
 from cranfield.data.spelling import no_judged_doc_note
 from cranfield.errors import CranfieldWarning, InputError, MeasureError, OptionError, check_choice
-from cranfield.extensions.scale.side_frame import SINGLE_SYSTEM, SideFrame
+from cranfield.extensions.scale.side_frame import SINGLE_SYSTEM, SideFrame, number_rows
 from cranfield.extensions.scale.tally import depends_on_top_grade
 from cranfield.extensions.scale.tasks import (
     ANSWERED,
@@ -313,6 +313,8 @@ def _score_arrays(
         _refuse_differing_judgments(qrels_side, task)
     system_names = task.systems or [SINGLE_SYSTEM]
     _refuse_unjudged_systems(qrels_side, run_side, system_names)
+    if qrels_side.query_column not in frame.columns:
+        frame = number_rows(frame)
     scores = frame.mapInArrow(partial(score_arrays, task, columns), _make_schema(task, frame))
     return attach_counts(scores, qrels_side.rows, run_side.rows, system_names)
 
