@@ -1,7 +1,7 @@
 """Keywords of functions, fields of results, for type checkers: scripts/make_docs.py writes this."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal, TypedDict
+from typing import Any, ClassVar, TypedDict
 
 from cranfield.comparison.settings import (
     Correction,
@@ -14,7 +14,7 @@ from cranfield.comparison.settings import (
 )
 from cranfield.data.judging import IdenticalIds, Precision, Queries, Ties, Unretrieved
 from cranfield.formats.block import Duplicates, Errors, Order
-from cranfield.formats.columns import ColumnsOfBoth
+from cranfield.formats.columns import ColumnsOfBoth, TextMatching
 from cranfield.formats.small.score_files import Layout
 from cranfield.progress import ProgressLike
 
@@ -68,7 +68,7 @@ class Judging(TypedDict, total=False):
 class Reading(TypedDict, total=False):
     columns: ColumnsOfBoth | None
     without: Any
-    texts: Literal["same", "contain"]
+    texts: TextMatching
 
 
 class Watching(TypedDict, total=False):
@@ -116,7 +116,6 @@ class Gate(Clustering, Grouping, Alignment, Reading, Judging, Watching, total=Fa
     at_least: Mapping[str, float] | None
     limit: bool
     undecided: UndecidedCount | None
-    tried: int
     trained_again: bool
 
 

@@ -267,6 +267,9 @@ class SideColumns(dict[str, "str | int | None"]):
         self.other_side = other_side
 
 
+TextMatching = Literal["same", "contain"]  # which texts are one document
+
+
 class ContainedTexts(dict[str, Any]):
     """The columns stated for a table of texts that are the same where one contains the other."""
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, Literal
+from typing import Any
 
 from cranfield.data.lists import Graded, GradedSystems, grades, unequal_lists_error
 from cranfield.data.named_ids import read_named_documents
@@ -17,7 +17,7 @@ from cranfield.data.run_names import make_runs, open_runs
 from cranfield.errors import InputError, MeasureError, OptionError
 from cranfield.formats import read_id_lists
 from cranfield.formats.block import Duplicates, Errors
-from cranfield.formats.columns import COLUMNS, ColumnsOfBoth, ContainedTexts, Side
+from cranfield.formats.columns import COLUMNS, ColumnsOfBoth, ContainedTexts, Side, TextMatching
 from cranfield.formats.envelopes import holds_objects, open_envelope
 from cranfield.formats.matrices import hold_labels_and_scores, match_sparse, note_unstored_zeros
 from cranfield.formats.shapes import first_of, has_columns, kinds_in, list_ids, plain
@@ -59,10 +59,10 @@ class Reading(Options):
         lambda docs: docs if isinstance(docs, tuple) else (docs,),  # a tuple has several of these
     )
 
-    texts: Literal["same", "contain"] = option(
+    texts: TextMatching = option(
         "same",
         "In a table of texts (`retrieved_contexts`, `reference_contexts`), two are one document if "
-        "they are the same except for white space, or if one contains the other.",
+        "they are the same except for white space, or one contains the other.",
     )
 
     def __post_init__(self) -> None:
