@@ -59,6 +59,15 @@ def has_few_changes(scores: Floats) -> Bools:
     return has_few_scores
 
 
+def hide_losses(scores: Floats) -> Bools:
+    """Tell of each system whether it cannot pass: few scores are others, or low ones skew them."""
+    deviations = scores - scores.mean(axis=0)
+    second, third = (deviations**2).mean(axis=0), (deviations**3).mean(axis=0)
+    is_skewed = (third < 0) & (len(scores) * second**3 < 25 * third**2)
+    hides: Bools = has_few_changes(scores) | is_skewed
+    return hides
+
+
 @cache
 def count_passes(name: str, n: int, n_systems: int = REPETITIONS) -> tuple[int, int, int]:
     """Count the systems that pass: by the limit alone, by the verdict, by the bounded test."""
@@ -69,7 +78,7 @@ def count_passes(name: str, n: int, n_systems: int = REPETITIONS) -> tuple[int, 
             GainSample(gains, 0.0), GateSettings(flips=999, seed=seed)
         ).is_above[0]
         limit += int(np.count_nonzero(is_above))
-        verdict += int(np.count_nonzero(is_above & ~has_few_changes(scores)))
+        verdict += int(np.count_nonzero(is_above & ~hide_losses(scores)))
         n_bounded += sum(passes_bounded_test(column, score_mean(name)) for column in scores.T)
     return limit, verdict, n_bounded
 
@@ -89,8 +98,7 @@ def test_how_often_the_verdict_lets_pass_what_only_just_fails(name: str, n: int)
     limit, verdict, n_bounded = count_passes(name, n)
     assert is_not_above(n_bounded, ALPHA)
     assert verdict <= limit
-    # Twice alpha at most, where the scores are skewed; of which a warning tells.
-    assert is_not_above(verdict, 2 * ALPHA)
+    assert is_not_above(verdict, 1.5 * ALPHA)
     share = min(SCORES[name].values())
     if len(SCORES[name]) == 2 and share * n < 3:
         assert verdict == 0
@@ -122,7 +130,7 @@ def test_the_gate_does_the_same(test: str) -> None:
     else:
         settings = GateSettings(flips=999, seed=0)
         is_above = run_gain_tests(GainSample(scores - threshold, 0.0), settings).is_above[0]
-        expected = (is_above & ~has_few_changes(scores)).tolist()
+        expected = (is_above & ~hide_losses(scores)).tolist()
     assert is_pass == expected
     assert 0 < sum(is_pass) < 40
 

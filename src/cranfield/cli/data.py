@@ -89,7 +89,7 @@ class DataOptions(Reading):
     columns: ColumnsLike | None = option(
         None,
         "Which column is which, by name or number, in all files, or in one that holds both sides, "
-        "as in query_id=question,expected_ids=gold,retrieved_ids=found.",
+        "as in query_id=question,expected_ids=gold.",
         _read_columns,
     )
     errors: Errors = option(

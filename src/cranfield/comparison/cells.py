@@ -10,6 +10,7 @@ import numpy as np
 
 from cranfield.arrays.ranked import Bools, Floats, Ints, mean
 from cranfield.comparison.aligned_scores import AlignedScores, hash_query_ids
+from cranfield.comparison.binary import PairedCounts, are_binary, normal_quantile, tango_interval
 from cranfield.comparison.effects import (
     FEW_UNITS,
     Doubt,
@@ -43,6 +44,7 @@ from cranfield.comparison.significance import (
     rank_biserial,
     t_test,
 )
+from cranfield.lazy import cached_property
 from cranfield.options import MIN_SHARE
 from cranfield.render.numbers import finite_or_none
 from cranfield.scoring.slices import Slice
@@ -98,6 +100,16 @@ class Cell:
         # The mean of each system: (n_systems,).
         self.means = list(map(math.exp, means)) if is_geometric(self.parsed_measure) else means
 
+    @cached_property
+    def is_binary_pair(self) -> Bools:
+        """Whether a pair is compared by the interval of zeros and ones: (n_pairs,)."""
+        pairs = self.paired_scores
+        if self.units.n_groups is not None or self.settings.test not in _TESTS_OF_BINARY:
+            return np.zeros(len(pairs.left_column), np.bool_)
+        is_binary = are_binary(pairs.scores) & (pairs.n_units > 1)
+        is_binary_pair: Bools = is_binary[pairs.left_column] & is_binary[pairs.right_column]
+        return is_binary_pair
+
     @property
     def sample(self) -> PairSample:
         """The pairs to test."""
@@ -123,6 +135,26 @@ class CorrectionFamily(NamedTuple):
         return max(settings.alpha / max(divisors.get(settings.correction, 1), 1), MIN_SHARE)
 
 
+_TESTS_OF_BINARY = ("randomization", "t", "wilcoxon", "sign")  # whose interval is Tango's
+
+
+def set_binary_intervals(cell: Cell, tests: PairTests) -> PairTests:
+    """Return the tests with Tango's interval for each pair whose scores are zeros and ones."""
+    if not cell.is_binary_pair.any():
+        return tests
+    z = normal_quantile(1 - cell.settings.alpha / 2)
+    low, high = tango_interval(PairedCounts.of(cell.paired_scores.differences), z)
+    interval = [
+        "tango" if is_binary else kind
+        for is_binary, kind in zip(cell.is_binary_pair, tests.interval, strict=True)
+    ]
+    return tests._replace(
+        low=np.where(cell.is_binary_pair, low, tests.low),
+        high=np.where(cell.is_binary_pair, high, tests.high),
+        interval=interval,
+    )
+
+
 def build_result(
     cell: Cell,
     tests: PairTests,
@@ -135,6 +167,7 @@ def build_result(
     `adjusted_p` (n_pairs,) are its pairs' corrected p-values, `extra_columns` what is added to
     them.
     """
+    tests = set_binary_intervals(cell, tests)
     columns = {
         **_difference_columns(cell, tests),
         **_test_columns(cell, tests, adjusted_p, family),
@@ -337,7 +370,8 @@ def _find_doubts(cell: Cell) -> list[Doubt | None]:
     skews = column_to_list(skewness(cell.unit_pairs, cell.unit_moments))
     n = cell.unit_pairs.n_units
     return [
-        find_doubt(n, *changed_and_skew) for changed_and_skew in zip(n_changed, skews, strict=True)
+        None if is_binary else find_doubt(n, n_different, skew)
+        for is_binary, n_different, skew in zip(cell.is_binary_pair, n_changed, skews, strict=True)
     ]
 
 
@@ -346,7 +380,7 @@ def _build_systems(cell: Cell) -> list[System]:
     shares = judged_shares(cell.aligned_scores, cell.measure, cell.queries.is_included)
     means = mean_intervals(cell.parsed_measure, cell.scores, cell.settings.alpha, cell.units)
     rows = [
-        System(name, *mean_interval, *share)
+        System(name, *mean_interval[:3], *share, interval=mean_interval.interval)
         for name, mean_interval, share in zip(
             cell.aligned_scores.system_names, means, shares, strict=True
         )

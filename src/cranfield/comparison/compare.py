@@ -26,6 +26,7 @@ from cranfield.comparison.flips import PairedScores
 from cranfield.comparison.pair_tests import PairTests, run_pair_tests
 from cranfield.comparison.randomization import step_down_p_values
 from cranfield.comparison.remarks import RESAMPLING_TESTS
+from cranfield.comparison.result import Result
 from cranfield.comparison.settings import Alignment, Correction, Settings
 from cranfield.data.judging import Judging
 from cranfield.extensions import load_entries, load_families
@@ -33,6 +34,7 @@ from cranfield.formats.small.labels import read_labels
 from cranfield.notes import Note, warn_about
 from cranfield.options import keywords, refuse_unknown_options, takes
 from cranfield.progress import Watching, add_progress
+from cranfield.render.numbers import format_names
 from cranfield.scoring.arguments import Reading
 from cranfield.scoring.evaluate import MeasuresLike
 from cranfield.scoring.slices import Slice, find_slices
@@ -159,6 +161,7 @@ def compare_scores(
             results.append(build_result(cell, test, p, family, extra_columns))
         if cells is all_cells[0]:
             notes += _note_families(cells, tests, [p for p, _ in corrections])
+    notes += [*_note_best_baseline(results, settings)]
     notes += [note for block in blocks for note in block.notes()]
     all_notes = (*aligned_scores.notes, *notes)
     return Comparison(aligned_scores, settings, tuple(results), all_notes, has_first_baseline)
@@ -226,6 +229,39 @@ def _note_families(
         n_left = int(np.count_nonzero(is_marked & (family_p <= settings.alpha)))
         text += f", which keeps {n_left:,} of {int(np.count_nonzero(is_marked)):,} marks"
     yield Note("family", "info", f"{text}.", count=n)
+
+
+_FEWEST_CANDIDATES = 4  # systems; of fewer, that the baseline is the best matters little
+
+
+def _note_best_baseline(results: Sequence[Result], settings: Settings) -> Iterator[Note]:
+    """Yield a note if the baseline has the best mean, so that it may have been chosen for it.
+
+    Then any other of k systems that are as good is marked more often than alpha says: the family
+    of comparisons is that of all pairs.
+    """
+    n_systems = len(results[0].systems)
+    has_all_pairs = settings.baseline is None or settings.correction in ("tukey", "rtukey")
+    if has_all_pairs or settings.correction == "none" or n_systems < _FEWEST_CANDIDATES:
+        return
+    measures = [
+        result.measure
+        for result in results
+        if result.slice is None and _is_best(result, str(settings.baseline))
+    ]
+    if measures:
+        text = (
+            f"{settings.baseline} has the best mean {format_names(measures)} of {n_systems:,}: if "
+            "it was chosen for that, the family is all pairs, all_pairs=True (--all-pairs)."
+        )
+        yield Note("best-baseline", "info", text, count=n_systems)
+
+
+def _is_best(result: Result, name: str) -> bool:
+    """Tell whether no system has a better mean than the named one."""
+    direction = 1 if result.higher_is_better else -1
+    mean_of_system = {system.name: direction * system.mean for system in result.systems}
+    return mean_of_system[name] >= max(mean_of_system.values())
 
 
 def _correct_cells(

@@ -22,21 +22,29 @@ import numpy as np
 from cranfield.comparison.aligned_scores import AlignedScores, hash_query_ids
 from cranfield.comparison.alignment import DEFAULT_MEASURES, align
 from cranfield.comparison.comparing import ComparingOptions
+from cranfield.comparison.decisions import (
+    Shape,
+    decide_outcome,
+    find_greatest_p,
+    find_n_to_decide,
+    find_n_unchanged,
+    find_shapes,
+)
 from cranfield.comparison.effects import FEW_UNITS
 from cranfield.comparison.gate_notes import note_student, note_verdicts
 from cranfield.comparison.margins import Contrast, StatedMargin, aggregate_scores, build_contrast
-from cranfield.comparison.noninferiority import (
-    GainTests,
-    decide_outcome,
-    find_n_to_decide,
-    run_gain_tests,
-)
+from cranfield.comparison.noninferiority import GainTests, run_gain_tests
 from cranfield.comparison.result import column_to_list
 from cranfield.comparison.scale import clip_ends, is_geometric
 from cranfield.comparison.score_columns import canonical_names
 from cranfield.comparison.settings import Alignment, GateSettings
 from cranfield.comparison.significance import TIE
-from cranfield.comparison.thresholds import N_WORST, judge_thresholds, resolve_at_least
+from cranfield.comparison.thresholds import (
+    N_WORST,
+    judge_thresholds,
+    resolve_at_least,
+    run_threshold_tests,
+)
 from cranfield.comparison.verdict import Change, Gate, Verdict
 from cranfield.data.judging import Judging
 from cranfield.errors import InputError, OptionError
@@ -122,10 +130,11 @@ def gate(
 
     """
     refuse_unknown_options(gate, options, _more)
-    settings = GateSettings.of(options)
+    stated_settings = GateSettings.of(options)
     families = [family.of(options) for family in FAMILIES]
     for family in families:
-        settings = family.gate_settings(settings)
+        stated_settings = family.gate_settings(stated_settings)
+    settings = stated_settings.correct_alpha()
     refuse_mapping(measures)
     if (
         measures is None
@@ -163,14 +172,28 @@ def gate(
             for measure in aligned_scores.measures
             if compared_measures is None or measure in compared_measures
         ]
-        verdicts = _judge_systems(contrasts, judged_systems, settings, aligned_scores.query_ids)
+    requirements = run_threshold_tests(aligned_scores, goals, judged_systems, settings)
+    gain_tests = [run_gain_tests(contrast, settings) for contrast in contrasts]
+    greatest_p = find_greatest_p(
+        [
+            *(tests.p_of_failing(settings) for tests in gain_tests),
+            *(tests.p_below[0] for _, tests in requirements if tests is not None),
+        ],
+        settings.alpha,
+    )
+    if baseline is not None:
+        verdicts = _judge_systems(
+            contrasts, gain_tests, judged_systems, settings, aligned_scores.query_ids, greatest_p
+        )
         notes += note_verdicts(verdicts, baseline, contrasts, settings)
-    thresholds, threshold_notes = judge_thresholds(aligned_scores, goals, judged_systems, settings)
+    thresholds, threshold_notes = judge_thresholds(
+        requirements, judged_systems, settings, aligned_scores.query_ids, greatest_p
+    )
     notes += [note for note in threshold_notes if note not in notes]
     notes += [*note_student(verdicts, thresholds), *aligned_scores.notes]
     warn_about(notes)
     recipe = {"margin": margin, "at_least": goals}
-    recipe |= _recipe(aligned_scores, settings, families, contrasts)
+    recipe |= _recipe(aligned_scores, stated_settings, families, contrasts)
     return Gate(tuple(verdicts), baseline, settings, tuple(notes), recipe, tuple(thresholds))
 
 
@@ -188,6 +211,7 @@ def _recipe(
         **{name: part for family in families for name, part in family.gate_recipe().items()},
         "equivalence": settings.equivalence,
         "alpha": settings.alpha,
+        "tried": settings.tried,
         "test": settings.test,
         "flips": flips.n_flips if flips else None,
         "exact": flips.is_exact if flips else None,
@@ -248,30 +272,39 @@ def _choose_compared(
 
 def _judge_systems(
     contrasts: Sequence[Contrast],
+    gain_tests: Sequence[GainTests],
     system_names: Sequence[str],
     settings: GateSettings,
     query_ids: Sequence[str],
+    greatest_p: float,
 ) -> list[Verdict]:
     """Return the verdict on each of the named systems under each measure."""
-    tests_of_contrasts = [(contrast, run_gain_tests(contrast, settings)) for contrast in contrasts]
+    shapes = [
+        find_shapes(contrast, tests.n_changed)
+        for contrast, tests in zip(contrasts, gain_tests, strict=True)
+    ]
     return [
-        _judge_system(tests, contrast, i, name, settings, query_ids)
+        _judge_system(tests, contrast, contrast_shapes[i], i, name, settings, query_ids, greatest_p)
         for i, name in enumerate(system_names)
-        for contrast, tests in tests_of_contrasts
+        for contrast, tests, contrast_shapes in zip(contrasts, gain_tests, shapes, strict=True)
     ]
 
 
 def _judge_system(
     tests: GainTests,
     contrast: Contrast,
+    shape: Shape,
     i: int,
     name: str,
     settings: GateSettings,
     query_ids: Sequence[str],
+    greatest_p: float,
 ) -> Verdict:
     """Return the verdict on the system in column i of a contrast, by its tests."""
     n_changed = int(np.count_nonzero(contrast.is_changed[:, i]))
-    outcome = decide_outcome(tests, i, settings)
+    n_unchanged = find_n_unchanged(settings.alpha, contrast.margin, contrast.largest_difference)
+    hides_losses = shape.hides_losses(settings, tests.unit_moments.n_units, n_unchanged)
+    outcome = decide_outcome(tests, i, settings, greatest_p, hides_losses=hides_losses)
     if not n_changed and contrast.is_at_worst:  # for example, with judgments of other documents
         outcome = "UNDECIDED"
     # A margin may be larger only where the baseline cannot be worse.
@@ -290,7 +323,15 @@ def _judge_system(
         n_changes = 0 if outcome == "PASS" else N_WORST
     n_needed = None
     if outcome == "UNDECIDED":
-        n_needed = find_n_to_decide(tests, i, settings, contrast.margin, contrast.added_variances)
+        least_n_units = shape.n_to_hold if shape.doubt == "skewed" else n_unchanged
+        n_needed = find_n_to_decide(
+            tests,
+            i,
+            settings,
+            contrast.margin,
+            contrast.added_variances,
+            least_n_units if hides_losses else 0,
+        )
     return Verdict(
         system=name,
         measure=contrast.measure,

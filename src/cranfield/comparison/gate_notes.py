@@ -5,13 +5,13 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from cranfield.comparison.effects import FEW_UNITS, find_doubt, skewness
+from cranfield.comparison.decisions import find_n_unchanged, find_shapes
+from cranfield.comparison.effects import FEW_UNITS
 from cranfield.comparison.flips import MANY_UNITS
 from cranfield.comparison.margins import Contrast, exceeds
-from cranfield.comparison.noninferiority import find_n_unchanged
+from cranfield.comparison.noninferiority import SCORE_METHODS
 from cranfield.comparison.remarks import note_sum_measure, unlike_share_text
 from cranfield.comparison.settings import GateSettings
-from cranfield.comparison.significance import Moments
 from cranfield.comparison.thresholds import Threshold
 from cranfield.comparison.verdict import Verdict
 from cranfield.notes import Note
@@ -31,7 +31,7 @@ def note_verdicts(
     for contrast in contrasts:
         measure_verdicts = [verdict for verdict in verdicts if verdict.measure == contrast.measure]
         if not settings.gate_test.holds_always:
-            yield from _note_shape(contrast, measure_verdicts, settings)
+            yield from _note_shapes(contrast, measure_verdicts, settings)
         mean, measure, margin = contrast.baseline_mean, contrast.measure, contrast.stated_margin
         has_negative = min(contrast.baseline_scores.min(), contrast.scores.min()) < 0
         is_unbounded = contrast.range is None and contrast.higher_is_better and not has_negative
@@ -48,6 +48,9 @@ def note_verdicts(
             )
             yield Note("wide-margin", "warning", message)
         yield from note_sum_measure(contrast.parsed_measure)
+    yield from _note_candidates(verdicts, settings)
+    if not settings.gate_test.holds_always:
+        yield from _note_unseen_losses(verdicts, contrasts, settings.alpha)
 
 
 def note_student(verdicts: Sequence[Verdict], thresholds: Sequence[Threshold]) -> Iterator[Note]:
@@ -64,6 +67,7 @@ def note_student(verdicts: Sequence[Verdict], thresholds: Sequence[Threshold]) -
 def _note_verdict(verdict: Verdict, contrast: Contrast, settings: GateSettings) -> Iterator[Note]:
     """Yield notes on one verdict."""
     name = f"{verdict.system} ({verdict.measure})"
+    is_safe = settings.gate_test.holds_always or verdict.method in SCORE_METHODS
     if not verdict.changed and contrast.is_at_worst:
         message = (
             f"every score is {contrast.baseline_scores[0]:g}, also the baseline's: nothing is "
@@ -87,7 +91,7 @@ def _note_verdict(verdict: Verdict, contrast: Contrast, settings: GateSettings) 
                 f"to rule out {margin_phrase}; these {count_phrase}."
             )
         yield Note("identical", "info", message, verdict.n, name)
-    elif verdict.changed_units < FEW_UNITS and not settings.gate_test.holds_always:
+    elif verdict.changed_units < FEW_UNITS and not is_safe:
         n_changed = verdict.changed_units
         differ_verb = "differs" if n_changed == 1 else "differ"
         rare_event = "difference" if settings.equivalence else "loss"
@@ -120,32 +124,70 @@ def _note_verdict(verdict: Verdict, contrast: Contrast, settings: GateSettings) 
         yield Note("near-margin", "info", message, verdict.n, name)
 
 
-def _note_shape(
+def _note_shapes(
     contrast: Contrast, verdicts: Sequence[Verdict], settings: GateSettings
 ) -> Iterator[Note]:
     """Yield a note on each system that has one difference on all queries, or skewed ones."""
-    weights = contrast.weights
-    if weights is None:
-        weights = np.ones(len(contrast.baseline_scores))
-    margin_gains = contrast.pair_gains(contrast.gains + contrast.margin * weights[:, None])
-    unit_words = contrast.units.unit_words
-    skews = skewness(margin_gains, Moments.of(margin_gains))
-    for verdict, skew in zip(verdicts, skews.tolist(), strict=True):
-        doubt = find_doubt(margin_gains.n_units, verdict.changed_units, skew)
-        if doubt == "constant":
-            n = margin_gains.n_units
+    n_units, unit_words = contrast.units.n_groups or verdicts[0].n, contrast.units.unit_words
+    shapes = find_shapes(contrast, np.array([verdict.changed_units for verdict in verdicts]))
+    n_unchanged = find_n_unchanged(settings.alpha, contrast.margin, contrast.largest_difference)
+    for verdict, shape in zip(verdicts, shapes, strict=True):
+        hides_losses = shape.hides_losses(settings, n_units, n_unchanged)
+        if verdict.method in SCORE_METHODS:
+            continue
+        if shape.doubt == "constant":
             message = (
-                f"the same difference on all {n:,} {unit_words}, so that the limits have no width; "
-                f"of other {unit_words}, {unlike_share_text(n, settings.alpha)} may have another."
+                f"the same difference on all {n_units:,} {unit_words}, so that the limits have no "
+                f"width; of other {unit_words}, {unlike_share_text(n_units, settings.alpha)} may "
+                "have another"
             )
-            yield Note(
-                "constant", "warning", message, verdict.n, f"{verdict.system} ({verdict.measure})"
-            )
-        if doubt == "skewed":
+            if hides_losses and n_unchanged == math.inf:
+                message += "; without the least and greatest score (range) it cannot pass"
+            elif hides_losses:
+                message += f": it takes {n_unchanged:,} to pass"
+            message += "."
+        elif shape.doubt == "skewed" and (hides_losses or verdict.outcome != "PASS"):
             message = (
-                f"a few large differences to one side (skewness {skew:+.1f}) make the limits too "
-                f"narrow; with {math.ceil(25 * skew**2):,} {unit_words} they would hold."
+                f"a few large differences to one side (skewness {shape.skewness:+.1f}) make the "
+                f"limits too narrow; with {shape.n_to_hold:,} {unit_words} they would hold"
             )
-            yield Note(
-                "skewed", "warning", message, verdict.n, f"{verdict.system} ({verdict.measure})"
-            )
+            message += ", so that it could pass." if hides_losses else "."
+        else:
+            continue
+        name = f"{verdict.system} ({verdict.measure})"
+        yield Note(shape.doubt, "warning", message, verdict.n, name)
+
+
+def _note_candidates(verdicts: Sequence[Verdict], settings: GateSettings) -> Iterator[Note]:
+    """Yield a note if the best of several candidates may pass by chance."""
+    n_systems = len({verdict.system for verdict in verdicts})
+    if n_systems > settings.tried:
+        chance = 1 - (1 - settings.alpha) ** n_systems
+        text = (
+            f"{n_systems:,} systems are judged: if each lost just the margin, one or more would "
+            f"pass with a chance of up to {chance:.2g}; tried={n_systems} (--tried {n_systems}) "
+            "corrects for it."
+        )
+        yield Note("several-candidates", "info", text, count=n_systems)
+
+
+def _note_unseen_losses(
+    verdicts: Sequence[Verdict], contrasts: Sequence[Contrast], alpha: float
+) -> Iterator[Note]:
+    """Yield a note if some pass by so few queries that a rare loss may be among none of them."""
+    units = contrasts[0].units
+    n_units = units.n_groups or verdicts[0].n
+    n_unchanged = max(
+        find_n_unchanged(alpha, contrast.margin, contrast.largest_difference)
+        for contrast in contrasts
+    )
+    has_pass = any(
+        verdict.outcome == "PASS" and verdict.changed and verdict.method not in SCORE_METHODS
+        for verdict in verdicts
+    )
+    if has_pass and n_units < n_unchanged:
+        text = (
+            f"{format_count(n_units, units.unit_word, units.unit_words)} miss a loss, however "
+            f"large, on {unlike_share_text(n_units, alpha)} of {units.unit_words}."
+        )
+        yield Note("unseen-loss", "info", text, n_units)

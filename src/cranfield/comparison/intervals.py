@@ -5,10 +5,11 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, Unpack
 
 from cranfield.comparison.level import Level
-from cranfield.comparison.mean_interval import mean_intervals, note_intervals
+from cranfield.comparison.mean_interval import describe_error, mean_intervals, note_intervals
 from cranfield.comparison.remarks import note_few_queries
+from cranfield.comparison.result import IntervalName
 from cranfield.comparison.score_columns import drop_query_counts, find_measure, system_columns
-from cranfield.comparison.units import find_units
+from cranfield.comparison.units import EACH_QUERY, Units, find_units
 from cranfield.errors import InputError
 from cranfield.extensions import load_families
 from cranfield.measures import Measure
@@ -38,6 +39,7 @@ class MeanWithInterval:
     mean: float
     low: float | None
     high: float | None
+    interval: IntervalName  # by Student's t, or Wilson's score of zeros and ones
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -55,12 +57,12 @@ class Intervals(Shown):
     means: Sequence[MeanWithInterval]
     alpha: float
     notes: tuple[Note, ...]
+    units: Units = EACH_QUERY
 
     def tables(self) -> list[Table]:
         """Return one table, with a row for each system and measure."""
         level = f"{format_percent(1 - self.alpha)} interval"
-        in_clusters = any(mean.clusters is not None for mean in self.means)
-        method = "Student's t, cluster-robust" if in_clusters else "Student's t"
+        method = describe_error((mean.interval for mean in self.means), self.units)
         columns = [
             Column("system", lambda row: row.system),
             Column("measure", lambda row: row.measure),
@@ -95,10 +97,11 @@ class Intervals(Shown):
 def intervals(scores: Scores | Systems, **options: "Unpack[keywords.Intervals]") -> Intervals:
     """Return the means of scores, each with its own confidence interval.
 
-    The interval is Student's, of the queries as a sample of queries like these; with `clusters`,
-    its error is cluster-robust (Liang & Zeger, Biometrika 1986). Ends are cut to the measure's
-    range. For a measure with a geometric mean, such as GMAP, it is that of the logarithms,
-    transformed back. A measure that has a sum or a text over the queries has none, and is named.
+    The interval is Student's, of the queries as a sample of queries like these; of zeros and ones,
+    such as Success@5, it is Wilson's score interval (JASA 22, 1927); with `clusters`, its error is
+    cluster-robust (Liang & Zeger, Biometrika 1986). Ends are cut to the measure's range. For a
+    measure with a geometric mean, such as GMAP, it is that of the logarithms, transformed back. A
+    measure that has a sum or a text over the queries has none, and is named.
 
     Args:
         scores: what `evaluate` returns, of one run or several.
@@ -134,10 +137,10 @@ def intervals(scores: Scores | Systems, **options: "Unpack[keywords.Intervals]")
         if not _has_mean(parsed_measure):
             continue
         units, data_notes = find_units(families, query_ids)
-        ((mean, low, high),) = mean_intervals(parsed_measure, column[:, None], alpha, units)
+        (mean_interval,) = mean_intervals(parsed_measure, column[:, None], alpha, units)
         n_clusters = units.n_groups
-        means.append(MeanWithInterval(name, measure, len(query_ids), n_clusters, mean, low, high))
-        if low is not None:
+        means.append(MeanWithInterval(name, measure, len(query_ids), n_clusters, *mean_interval))
+        if mean_interval.low is not None:
             data_notes += note_few_queries(n_clusters or len(query_ids), units.full_words)
             data_notes += note_intervals(column[:, None], [f"{name} {measure}"], units)
         notes += [note for note in data_notes if note not in notes]
@@ -149,7 +152,7 @@ def intervals(scores: Scores | Systems, **options: "Unpack[keywords.Intervals]")
         raise InputError("none of the measures has a mean over the queries")
     rank_of_system = {name: i for i, name in enumerate(systems)}
     means.sort(key=lambda mean: rank_of_system[mean.system])
-    return Intervals(means, alpha, tuple(merge_notes(("", note) for note in notes)))
+    return Intervals(means, alpha, tuple(merge_notes(("", note) for note in notes)), units)
 
 
 def _has_mean(measure: Measure | None) -> bool:

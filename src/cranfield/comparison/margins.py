@@ -8,6 +8,7 @@ import numpy as np
 
 from cranfield.arrays.ranked import Floats, mean
 from cranfield.comparison.aligned_scores import AlignedScores
+from cranfield.comparison.binary import are_binary
 from cranfield.comparison.noninferiority import GainSample
 from cranfield.comparison.scale import (
     compared_range,
@@ -160,6 +161,10 @@ def build_contrast(
         range=score_range,
     )
     _refuse_excessive(contrast, baseline)
+    can_use_scores = weights is None and aligned_scores.units.n_groups is None
+    if can_use_scores and not contrast.added_variances and not is_geometric(parsed_measure):
+        is_binary = are_binary(contrast.scores) & are_binary(baseline_scores[:, None])
+        contrast = replace(contrast, is_binary=is_binary)
     return replace(contrast, test_range=settings.gate_test.find_test_range(contrast))
 
 

@@ -1,11 +1,16 @@
 """Mean intervals: the mean of each system's scores with its own interval, and notes on them."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
 
 from cranfield.arrays.ranked import Floats, mean
+from cranfield.comparison.binary import are_binary, normal_quantile, wilson_interval
 from cranfield.comparison.effects import FEW_UNITS, count_uncommon, find_doubt, skewness
 from cranfield.comparison.flips import PairedScores
+from cranfield.comparison.result import IntervalName
 from cranfield.comparison.scale import (
     clip_ends,
     compared_range,
@@ -33,9 +38,12 @@ def note_intervals(
     if n_units < FEW_UNITS:
         return
     skews = skewness(paired_scores, Moments.of(paired_scores))
-    for name, n_rare, skew in zip(
-        system_names, n_uncommon_scores.tolist(), skews.tolist(), strict=True
+    is_binary = are_binary(scores) & (units.n_groups is None)
+    for name, n_rare, skew, has_wilson in zip(
+        system_names, n_uncommon_scores.tolist(), skews.tolist(), is_binary.tolist(), strict=True
     ):
+        if has_wilson:
+            continue
         if n_rare < FEW_UNITS:
             same_phrase = "All" if n_rare == 0 else f"All but {n_rare}"
             text = (
@@ -51,14 +59,30 @@ def note_intervals(
             yield Note("skewed", "warning", text, n_units, name)
 
 
-# A mean, and the ends of its interval, None where there are none.
-MeanInterval = tuple[float, float | None, float | None]
+class MeanInterval(NamedTuple):
+    """A mean, the ends of its interval, None where there are none, and how it was made."""
+
+    mean: float
+    low: float | None
+    high: float | None
+    interval: IntervalName = "t"
+
+
+def describe_error(interval_names: Iterable[str], units: Units) -> str:
+    """Return in words how the intervals of means were made."""
+    names = {*interval_names}
+    wilson = "Wilson's score, of zeros and ones"
+    if names == {"wilson"}:
+        return wilson
+    return f"{units.error_method}; {wilson}" if "wilson" in names else units.error_method
 
 
 def mean_intervals(
     measure: Measure | None, scores: Floats, alpha: float, units: Units = EACH_QUERY
 ) -> list[MeanInterval]:
     """Return each system's mean and the ends of its 1 - alpha interval, by Student's t.
+
+    Where all scores of a system are zeros and ones, it is Wilson's score interval.
 
     `scores` are (n_queries, n_systems). Ends are cut to the range of scores, which is infinite for
     None, an unknown measure, and where scores are outside. With one unit (a query, or a cluster)
@@ -67,20 +91,32 @@ def mean_intervals(
 
     >>> import numpy as np
     >>> from cranfield.measures import parse
-    >>> ((mean, low, high),) = mean_intervals(parse("AP"), np.array([[0.25], [0.75]]), 0.5)
+    >>> ((mean, low, high, _),) = mean_intervals(parse("AP"), np.array([[0.25], [0.75]]), 0.5)
     >>> mean, round(low, 6), round(high, 6)
     (0.5, 0.25, 0.75)
     >>> mean_intervals(parse("AP"), np.array([[0.25]]), 0.05)
-    [(0.25, None, None)]
+    [MeanInterval(mean=0.25, low=None, high=None, interval='t')]
     """
     compared_scores = to_compared_unit(measure, scores)
     means = [mean(column) for column in compared_scores.T]
     moments = Moments.of(units.pair_units(PairedScores.from_differences(compared_scores)))
     low, high = t_interval(moments, alpha) if moments.n_units > 1 else (moments.sd, moments.sd)
+    is_binary = are_binary(scores) & (units.n_groups is None) & (moments.n_units > 1)
+    is_binary &= not is_geometric(measure)
+    if is_binary.any():
+        ones = np.count_nonzero(scores, axis=0)
+        ends = wilson_interval(len(scores), ones, normal_quantile(1 - alpha / 2))
+        low, high = (
+            np.where(is_binary, end, other_end)
+            for end, other_end in zip(ends, (low, high), strict=True)
+        )
     low, high = clip_ends(low, high, *compared_range(measure, *score_range(measure, scores)))
-    mean_intervals = [*zip(means, low.tolist(), high.tolist(), strict=True)]
+    columns = [means, low.tolist(), high.tolist()]
     if is_geometric(measure):
-        mean_intervals = [
-            (math.exp(mean), math.exp(low), math.exp(high)) for mean, low, high in mean_intervals
-        ]
-    return [(mean, finite_or_none(low), finite_or_none(high)) for mean, low, high in mean_intervals]
+        columns = [list(map(math.exp, column)) for column in columns]
+    return [
+        MeanInterval(
+            mean, finite_or_none(low), finite_or_none(high), "wilson" if has_wilson else "t"
+        )
+        for mean, low, high, has_wilson in zip(*columns, is_binary.tolist(), strict=True)
+    ]

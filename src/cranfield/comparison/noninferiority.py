@@ -8,11 +8,18 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from cranfield.arrays.ranked import Bools, Floats, Ints
+from cranfield.comparison.binary import (
+    PairedCounts,
+    normal_quantile,
+    normal_tail,
+    tango_interval,
+    tango_statistic,
+    wilson_interval,
+    wilson_statistic,
+)
 from cranfield.comparison.edgeworth import limits_agree
-from cranfield.comparison.effects import FEW_UNITS
 from cranfield.comparison.flips import MANY_UNITS, Flips, PairedScores
 from cranfield.comparison.gate_tests import Limits
-from cranfield.comparison.needed import MOST_QUERIES, AddedVariances, Goal, find_n_queries
 from cranfield.comparison.randomization import one_sided_tests
 from cranfield.comparison.settings import GateSettings
 from cranfield.comparison.significance import (
@@ -23,13 +30,11 @@ from cranfield.comparison.significance import (
     student_t,
 )
 from cranfield.comparison.units import EACH_QUERY, Units
-from cranfield.render.numbers import finite_or_none
 
-Outcome = Literal["PASS", "UNDECIDED", "FAIL"]
 # How the randomization test's limits and p-values were computed: by all possible flips, by all
 # drawn flips, or by Student's t, which agrees.
-GateMethod = Literal["exact", "drawn", "t"]
-_POWER = 0.8
+GateMethod = Literal["exact", "drawn", "t", "tango", "wilson"]
+SCORE_METHODS = ("tango", "wilson")  # of zeros and ones: they hold, however few are different
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +51,9 @@ class GainSample:
     # What is added to the variances of the systems' means and, if there is a baseline, of its mean;
     # empty: nothing.
     added_variances: Sequence[AddedVariance] = ()
+    # (n_systems,) whether all scores are zeros and ones, so that score limits are used; None: no.
+    is_binary: Bools | None = None
+    goal: float | None = None  # of a threshold: the number that was subtracted from the scores
 
     def add_variances(self, moments: Moments, baseline_share: float | Floats = 1.0) -> Moments:
         """Return moments of the systems minus a share of the baseline, with added variances."""
@@ -98,6 +106,14 @@ class GainTests(NamedTuple):
     p_below: Floats
     method: Sequence[GateMethod | None]  # (n_systems,)
 
+    def p_of_failing(self, settings: GateSettings) -> Floats:
+        """Return the p-values by which systems fail, (n_systems,): of being as good, or equal."""
+        if settings.equivalence:
+            smaller_p: Floats = np.fmin(self.p_below[0], self.p_above[2])
+            return smaller_p
+        p: Floats = self.p_below[1]
+        return p
+
 
 class BoundTests(NamedTuple):
     """The limits of mean gains, (n_systems,), and their tests against bounds, as in GainTests."""
@@ -148,7 +164,41 @@ def run_gain_tests(sample: GainSample, settings: GateSettings) -> GainTests:
         limits = one_sided_tests(sample.sum_units(gains), bounds, flips, alpha, weights)
         bound_tests = BoundTests.of(limits, alpha)
         method = "exact" if flips.is_exact else "drawn"
-    return GainTests(moments, unit_moments, n_changed, *bound_tests, [method] * n_systems)
+    methods = [method] * n_systems
+    if limits is None or method is not None:
+        methods = _set_score_limits(sample, bounds, bound_tests, methods, alpha)
+    return GainTests(moments, unit_moments, n_changed, *bound_tests, methods)
+
+
+def _set_score_limits(
+    sample: GainSample,
+    bounds: Floats,
+    bound_tests: BoundTests,
+    methods: list[GateMethod | None],
+    alpha: float,
+) -> list[GateMethod | None]:
+    """Set the limits and p-values of zeros and ones to those of scores; return the methods."""
+    if sample.is_binary is None or not sample.is_binary.any():
+        return methods
+    columns = np.flatnonzero(sample.is_binary)
+    gains, z = sample.gains[:, columns], normal_quantile(1 - alpha)
+    if sample.goal is None:
+        counts = PairedCounts.of(gains)
+        lower, upper = tango_interval(counts, z)
+        clipped_bounds = np.clip(bounds[:, columns], -1, 1)
+        statistics = np.array([tango_statistic(counts, bound) for bound in clipped_bounds])
+    else:
+        ones = np.count_nonzero(gains + sample.goal > 0.5, axis=0)
+        lower, upper = (end - sample.goal for end in wilson_interval(len(gains), ones, z))
+        statistics = np.array([wilson_statistic(len(gains), ones, sample.goal)] * len(bounds))
+    limits = Limits(lower, upper, normal_tail(statistics), normal_tail(-statistics))
+    for column, score_column in zip(bound_tests, BoundTests.of(limits, alpha), strict=True):
+        column[..., columns] = score_column
+    name: GateMethod = "tango" if sample.goal is None else "wilson"
+    return [
+        name if is_binary else method
+        for is_binary, method in zip(sample.is_binary.tolist(), methods, strict=True)
+    ]
 
 
 def _test_many_queries(
@@ -170,76 +220,6 @@ def _test_many_queries(
             column[..., far] = flip_column
     methods: list[GateMethod | None] = ["t" if is_near else "drawn" for is_near in agrees.tolist()]
     return GainTests(moments, moments, n_changed, *bound_tests, methods)
-
-
-def decide_outcome(tests: GainTests, i: int, settings: GateSettings) -> Outcome:
-    """Return the verdict on the system in column i of the tests."""
-    is_above, is_below = tests.is_above[:, i], tests.is_below[:, i]
-    passes, fails = is_above[0], is_below[1]
-    if settings.equivalence:
-        passes, fails = passes and is_below[2], is_below[0] or is_above[2]
-    if not settings.gate_test.holds_always:
-        n_changed, difference = tests.n_changed[i], tests.moments.mean[i]
-        if not n_changed:
-            return "PASS"
-        is_doubtful = difference != 0 if settings.equivalence else difference < 0
-        if passes and n_changed < FEW_UNITS and is_doubtful:
-            return "UNDECIDED"
-    return "PASS" if passes else "FAIL" if fails else "UNDECIDED"
-
-
-def find_n_to_pass(
-    settings: GateSettings, margin: float, sd: float, added_variances: AddedVariances = ()
-) -> int | None:
-    """Return the number of queries with which a system as good as the baseline passes.
-
-    The probability of passing is _POWER. Returns None if no number of queries is enough, given the
-    variances that are added to the variance of the mean.
-    """
-    # Both of two one-sided tests pass this often if each fails half as often as both may.
-    power = (1 + _POWER) / 2 if settings.equivalence else _POWER
-    goal = Goal(margin=margin, sd=sd, power=power, alpha=settings.alpha)
-    n = find_n_queries(goal, added_variances)
-    if n > MOST_QUERIES and added_variances:
-        return None
-    # With fewer queries, even a single flip of all 2^n has a share above alpha.
-    return n if settings.test == "t" else max(n, math.ceil(-math.log2(settings.alpha)))
-
-
-def find_n_to_decide(
-    tests: GainTests,
-    i: int,
-    settings: GateSettings,
-    margin: float,
-    added_variances: Sequence[AddedVariance] = (),
-) -> int | None:
-    """Return the number of queries that decides on column i, None if it is not known.
-
-    With it, a mean that is `margin` away from what is tested is told from it as often as
-    find_n_to_pass says. It is not known where no query differs, or for a test that holds for any
-    number of differences.
-    """
-    n_units, n_changed = tests.unit_moments.n_units, int(tests.n_changed[i])
-    is_unknown = finite_or_none(tests.moments.sd[i]) is None or settings.gate_test.holds_always
-    if is_unknown or not n_changed or not margin:
-        return None
-    variances = [(float(part.variance[i]), float(part.degrees[i])) for part in added_variances]
-    n_needed = find_n_to_pass(settings, margin, float(tests.unit_moments.sd[i]), variances)
-    if n_needed is None:
-        return None
-    if n_changed < FEW_UNITS:  # with fewer queries, fewer than FEW_UNITS would differ
-        n_needed = max(n_needed, math.ceil(FEW_UNITS * n_units / n_changed))
-    return math.ceil(n_needed * tests.moments.n_units / n_units)
-
-
-def find_n_unchanged(alpha: float, margin: float, largest_loss: float) -> int:
-    """Return how many queries without a change rule out a mean loss of the margin.
-
-    `largest_loss`, above the margin, is the most that one query may lose. A mean loss of the margin
-    needs losses on a share of at least s = margin / largest_loss of all queries; n queries include
-    no such query with a probability of (1 - s)^n.
-    """
-    return math.ceil(math.log(alpha) / math.log1p(-margin / largest_loss))
 
 
 def _run_t_tests(

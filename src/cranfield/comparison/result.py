@@ -31,9 +31,12 @@ _EXTENSION_VALUES = frozenset(chain.from_iterable(PAIR_VALUES.values()))
 Scale = Literal["difference", "ratio"]
 
 
+IntervalName = Literal["t", "wilson"]  # how the interval of a mean was made
+
+
 @dataclass(frozen=True)
 class System:
-    """One system's mean over the queries, with its interval (Student's t), and its judged share.
+    """One system's mean over the queries, with its interval, and its judged share.
 
     For a measure with a geometric mean, such as GMAP, the mean and its interval are geometric.
     """
@@ -48,6 +51,7 @@ class System:
     # Of a system that is the mean of several runs: {run: its mean}.
     runs: Mapping[str, float] | None = None
     seed_sd: float | None = None  # the standard deviation of these means; None for one run
+    interval: IntervalName = "t"  # by Student's t, or Wilson's score of zeros and ones
 
     @property
     def seeds(self) -> int:

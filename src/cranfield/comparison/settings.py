@@ -1,7 +1,8 @@
 """Settings: the options of `compare` and `gate`, each with its default, its help and its check."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from cranfield.comparison.anova import PERMUTATIONS
@@ -249,6 +250,13 @@ class GateSettings(Options):
         None, "Count UNDECIDED as a pass, or as a fail. [default: neither]"
     )
 
+    tried: int = option(
+        1,
+        "How many candidates were tried, of which the best is judged here: the level of its test "
+        "becomes 1 - (1 - alpha)^(1/tried).",
+        count_check(1),
+    )
+
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.limit and self.at_least is None:
@@ -256,6 +264,16 @@ class GateSettings(Options):
                 "limit=True goes with at_least, a number that the mean must reach: state that, too "
                 "(--at-least)"
             )
+
+    def correct_alpha(self) -> "GateSettings":
+        """Return the settings with the alpha of one of the candidates that were tried.
+
+        If all are worse by just the margin, any of them passes with a chance of alpha (Šidák,
+        Journal of the American Statistical Association 62, 1967).
+        """
+        if self.tried == 1:
+            return self
+        return replace(self, alpha=-math.expm1(math.log1p(-self.alpha) / self.tried))
 
     @property
     def gate_test(self) -> GateTest:

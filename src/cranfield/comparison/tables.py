@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from cranfield.comparison.effects import FEW_UNITS
 from cranfield.comparison.judged_share import unjudged_legend
+from cranfield.comparison.mean_interval import describe_error
 from cranfield.comparison.method import deciding_p_name, describe_method, mark_condition
 from cranfield.comparison.result import Change, Outcome, Pair, Result, System
 from cranfield.comparison.sequential import CLEAR
@@ -31,6 +32,7 @@ _INTERVALS = {
     "randomization": "the values that the test does not reject",
     "t": "its interval by Student's t",
     "bca": "its interval by the BCa bootstrap",
+    "tango": "of zeros and ones, Tango's score interval, whose edge may differ from the test's",
 }
 
 
@@ -105,7 +107,7 @@ def _columns(results: Sequence[Result], settings: Settings) -> Iterator[Column]:
         f"{format_percent(1 - settings.alpha)} interval",
         lambda row: format_interval(row.system.low, row.system.high, signs=False),
         "One system: there is nothing to compare it with. Interval: of its mean "
-        f"({first.units.error_method}).",
+        f"({describe_error([first.systems[0].interval], first.units)}).",
         not has_several_systems,
     )
     yield Column(
@@ -356,7 +358,8 @@ def means_table(result: Result, settings: Settings) -> Table:
         ]
         for system in result.systems
     ]
-    level, method = format_percent(1 - settings.alpha), result.units.error_method
+    level = format_percent(1 - settings.alpha)
+    method = describe_error((system.interval for system in result.systems), result.units)
     note = f"each mean: its own interval ({method}); where two overlap, systems may still differ."
     return Table(
         ["system", "mean", f"{level} interval"],

@@ -15,21 +15,21 @@ import numpy as np
 
 from cranfield.arrays.ranked import Floats, Ints
 from cranfield.comparison.aligned_scores import AlignedScores
-from cranfield.comparison.effects import FEW_UNITS, count_uncommon, find_doubt, skewness
+from cranfield.comparison.binary import are_binary
+from cranfield.comparison.decisions import Outcome, Shape, find_n_to_decide, find_shapes
+from cranfield.comparison.effects import FEW_UNITS, count_uncommon
 from cranfield.comparison.margins import aggregate_scores, find_score_range
 from cranfield.comparison.noninferiority import (
+    SCORE_METHODS,
     GainSample,
     GainTests,
     GateMethod,
-    Outcome,
-    find_n_to_decide,
     run_gain_tests,
 )
 from cranfield.comparison.remarks import note_sum_measure
 from cranfield.comparison.scale import compared_range, is_geometric, to_compared_unit
 from cranfield.comparison.score_columns import canonical_names
 from cranfield.comparison.settings import GateSettings
-from cranfield.comparison.significance import Moments
 from cranfield.errors import MeasureError, OptionError
 from cranfield.explanation.pointer import explain_hint
 from cranfield.lazy import cached_property
@@ -117,13 +117,13 @@ def resolve_at_least(
     return goal_of_measure
 
 
-def judge_thresholds(
+def run_threshold_tests(
     aligned_scores: AlignedScores,
     at_least: Mapping[str, float],
     systems: Sequence[str],
     settings: GateSettings,
-) -> tuple[list[Threshold], list[Note]]:
-    """Return the thresholds of some systems, system after system, and notes on them.
+) -> "list[tuple[Requirement, GainTests | None]]":
+    """Return what some systems must reach, and with `limit` the tests of whether they do.
 
     `at_least` is {measure: number to reach}. Raises OptionError for a number that no system can
     reach, or that every system reaches, and for a measure of which less is better.
@@ -133,22 +133,35 @@ def judge_thresholds(
         _build_requirement(aligned_scores, name, goal, system_columns, settings)
         for name, goal in at_least.items()
     ]
-    tests_of_needs = [
-        run_gain_tests(need.sample, settings) if settings.limit else None for need in needs
+    return [
+        (need, run_gain_tests(need.sample, settings) if settings.limit else None) for need in needs
     ]
+
+
+def judge_thresholds(
+    requirements: "Sequence[tuple[Requirement, GainTests | None]]",
+    systems: Sequence[str],
+    settings: GateSettings,
+    query_ids: Sequence[str],
+    greatest_p: float,
+) -> tuple[list[Threshold], list[Note]]:
+    """Return the thresholds of some systems, system after system, and notes on them.
+
+    With `limit`, a system fails by a p-value of at most `greatest_p`.
+    """
     thresholds = [
-        _judge_threshold(need, tests, i, system, settings, aligned_scores.query_ids)
+        _judge_threshold(need, tests, i, system, settings, query_ids, greatest_p)
         for i, system in enumerate(systems)
-        for need, tests in zip(needs, tests_of_needs, strict=True)
+        for need, tests in requirements
     ]
-    notes = [note for need in needs for note in note_sum_measure(need.parsed_measure)]
+    notes = [note for need, _ in requirements for note in note_sum_measure(need.parsed_measure)]
     if settings.limit and not settings.gate_test.holds_always:
-        notes += [note for need in needs for note in _note_doubts(need, thresholds)]
+        notes += [note for need, _ in requirements for note in _note_doubts(need, thresholds)]
     return thresholds, notes
 
 
 @dataclass(frozen=True, eq=False)
-class _Requirement:
+class Requirement:
     """One measure's scores, and the number that their means must reach."""
 
     measure: str
@@ -166,6 +179,11 @@ class _Requirement:
         """
         return count_uncommon(self.scores, self.sample.units)
 
+    @cached_property
+    def shapes(self) -> list[Shape]:
+        """The shape of each system's scores: a score is distinct if it is not the most common."""
+        return find_shapes(self.sample, self.n_uncommon)
+
 
 def _build_requirement(
     aligned_scores: AlignedScores,
@@ -173,7 +191,7 @@ def _build_requirement(
     goal: float,
     system_columns: Sequence[int],
     settings: GateSettings,
-) -> _Requirement:
+) -> Requirement:
     if measure not in aligned_scores.measures:
         raise MeasureError(f"{measure} has texts as values, and no mean that could reach a number")
     parsed_measure = aligned_scores.find_measure(measure)
@@ -190,8 +208,12 @@ def _build_requirement(
         test_range=settings.gate_test.find_score_test_range(low_end, high_end, compared_goal),
         units=aligned_scores.units,
         added_variances=aligned_scores.select_variances(measure, system_columns),
+        goal=goal,
     )
-    return _Requirement(measure, parsed_measure, goal, scores, (low, high), sample)
+    can_use_scores = aligned_scores.units.n_groups is None and not is_geometric(parsed_measure)
+    if can_use_scores and not sample.added_variances and 0 < goal < 1:
+        sample = replace(sample, is_binary=are_binary(scores))
+    return Requirement(measure, parsed_measure, goal, scores, (low, high), sample)
 
 
 def _refuse_impossible(
@@ -211,12 +233,13 @@ def _refuse_impossible(
 
 
 def _judge_threshold(
-    need: _Requirement,
+    need: Requirement,
     tests: GainTests | None,
     i: int,
     system: str,
     settings: GateSettings,
     query_ids: Sequence[str],
+    greatest_p: float,
 ) -> Threshold:
     """Judge whether the system in column i of the scores meets a requirement."""
     scores, goal = need.scores[:, i], need.at_least
@@ -225,9 +248,14 @@ def _judge_threshold(
     outcome: Outcome = "PASS" if is_reached else "FAIL"
     lower = upper = p = n_needed = None
     if tests is not None:
-        is_doubtful = not settings.gate_test.holds_always and need.n_uncommon[i] < FEW_UNITS
-        outcome = "PASS" if tests.is_above[0, i] and not is_doubtful else "UNDECIDED"
-        if tests.is_below[0, i] and not is_reached:
+        shape = need.shapes[i]
+        is_safe = settings.gate_test.holds_always or tests.method[i] in SCORE_METHODS
+        is_doubtful = not is_safe and need.n_uncommon[i] < FEW_UNITS
+        hides_losses = not is_safe and shape.doubt == "skewed" and shape.skewness < 0
+        outcome = "UNDECIDED"
+        if tests.is_above[0, i] and not is_doubtful and not hides_losses:
+            outcome = "PASS"
+        if tests.is_below[0, i] and not is_reached and not tests.p_below[0, i] > greatest_p:
             outcome = "FAIL"
         limits = (_mean_limit(need, end[i]) for end in (tests.lower, tests.upper))
         lower, upper = map(finite_or_none, limits)
@@ -236,7 +264,8 @@ def _judge_threshold(
             distance = abs(float(tests.unit_moments.mean[i]))
             one_sided = replace(settings, equivalence=False)
             variances = need.sample.added_variances
-            n_needed = find_n_to_decide(tests, i, one_sided, distance, variances)
+            least_n_units = shape.n_to_hold if hides_losses else 0
+            n_needed = find_n_to_decide(tests, i, one_sided, distance, variances, least_n_units)
     default_n_lowest = 0 if outcome == "PASS" else N_WORST
     n_lowest = default_n_lowest if settings.changes is None else settings.changes
     order = scores.argsort(kind="stable")
@@ -257,7 +286,7 @@ def _judge_threshold(
     )
 
 
-def _mean_limit(need: _Requirement, limit: float) -> float:
+def _mean_limit(need: Requirement, limit: float) -> float:
     """Return the limit of a mean, given that of the mean minus the number; infinity stays."""
     if not math.isfinite(limit):
         return limit
@@ -267,15 +296,15 @@ def _mean_limit(need: _Requirement, limit: float) -> float:
     return min(max(mean_limit, need.range[0]), need.range[1])
 
 
-def _note_doubts(need: _Requirement, thresholds: Iterable[Threshold]) -> Iterator[Note]:
+def _note_doubts(need: Requirement, thresholds: Iterable[Threshold]) -> Iterator[Note]:
     """Yield a note on each system whose limits may be wrong."""
-    paired_gains = need.sample.pair_gains(need.sample.gains)
-    skews = skewness(paired_gains, Moments.of(paired_gains)).tolist()
     units = need.sample.units
     same_measure = [threshold for threshold in thresholds if threshold.measure == need.measure]
-    for threshold, n_uncommon, skew in zip(
-        same_measure, need.n_uncommon.tolist(), skews, strict=True
+    for threshold, n_uncommon, shape in zip(
+        same_measure, need.n_uncommon.tolist(), need.shapes, strict=True
     ):
+        if threshold.method in SCORE_METHODS:
+            continue
         name = f"{threshold.system} ({threshold.measure})"
         if n_uncommon < FEW_UNITS:
             same_phrase = "all of" if n_uncommon == 0 else f"all but {n_uncommon} of"
@@ -288,10 +317,10 @@ def _note_doubts(need: _Requirement, thresholds: Iterable[Threshold]) -> Iterato
                 "valid for any scores."
             )
             yield Note("few-scores", "warning", message, n_uncommon, name)
-        elif find_doubt(paired_gains.n_units, n_uncommon, skew) == "skewed" and skew < 0:
+        elif shape.doubt == "skewed" and shape.skewness < 0:
             message = (
-                f"a few low scores (skewness {skew:+.1f}) make the lower limit too high; "
-                f"with {math.ceil(25 * skew**2):,} {units.unit_words} it would hold."
+                f"a few low scores (skewness {shape.skewness:+.1f}) make the lower limit too high; "
+                f"with {shape.n_to_hold:,} {units.unit_words} it would hold, so that it could pass."
             )
             yield Note("skewed", "warning", message, threshold.n, name)
 
@@ -324,6 +353,13 @@ def thresholds_table(
         if system in outcomes:
             rows.append([system, "all", outcomes[system], *[""] * (len(columns) - 3)])
     legend_lines = legend(columns)
+    wilson_measures = {
+        threshold.measure: None for threshold in thresholds if threshold.method == "wilson"
+    }
+    if wilson_measures:
+        legend_lines.append(
+            f"{', '.join(wilson_measures)}: zeros and ones; limits and p by Wilson's score."
+        )
     if outcomes:
         legend_lines.append("all: everything that the system is judged by must pass.")
     return Table(

@@ -38,8 +38,17 @@ def verdicts_table(gate: "Gate") -> Table:
     legend_lines = legend(columns)
     if has_summary:
         legend_lines.append(
-            "all: every measure must pass; this needs no correction for their number."
+            "all: every measure must pass; to pass needs no correction for their number."
         )
+    tango_measures = {
+        verdict.measure: None for verdict in gate.verdicts if verdict.method == "tango"
+    }
+    if tango_measures:
+        legend_lines.append(
+            f"{', '.join(tango_measures)}: zeros and ones; limits and p by Tango's score."
+        )
+    if any(_fails_alone(gate, verdict) for verdict in gate.verdicts):
+        legend_lines.append("UNDECIDED where the limits alone say FAIL: not so by Holm's rule.")
     if any(verdict.lower is None and not verdict.changed for verdict in gate.verdicts):
         legend_lines.append("-: no query differs: there is nothing to test.")
     return Table(
@@ -50,6 +59,16 @@ def verdicts_table(gate: "Gate") -> Table:
         ruled_rows=frozenset(rules - {0} if has_summary else ()),
         title=[_describe_baseline(gate)],
     )
+
+
+def _fails_alone(gate: "Gate", verdict: "Verdict") -> bool:
+    """Tell whether a verdict is UNDECIDED, and would be FAIL if there were no other row."""
+    lower, upper, margin = verdict.lower, verdict.upper, verdict.margin
+    if verdict.outcome != "UNDECIDED" or lower is None or upper is None:
+        return False
+    if gate.settings.equivalence:
+        return upper < -margin or lower > margin
+    return upper < 0 and lower <= -margin
 
 
 def _columns(gate: "Gate") -> Iterator[Column]:
@@ -169,18 +188,21 @@ def _rules(gate: "Gate") -> tuple[str, str]:
         margin = gate.verdicts[0].margin
         lower_bound, upper_bound = f"x{math.exp(-margin):.6g}", f"x{math.exp(margin):.6g}"
         no_difference, true_quantity = "x1", "ratio"
+    n_rows = len(gate.verdicts) + len(gate.thresholds) * gate.settings.limit
+    by_holm = f" by Holm's rule over {n_rows} rows" if n_rows > 1 else ""
     if gate.settings.equivalence:
         outside_phrase = f"{lower_bound} or less, or {upper_bound} or more"
         return (
             f"PASS: lower > {lower_bound} and upper < {upper_bound}. FAIL: upper < {lower_bound} "
-            f"or lower > {upper_bound}.\nUNDECIDED: neither.",
+            f"or lower > {upper_bound}{by_holm}.\nUNDECIDED: neither.",
             f"p: the chance of a difference at most as large, if the true {true_quantity} is "
             f"{outside_phrase}.",
         )
     return (
         f"PASS: lower > {lower_bound}: a loss of the margin is ruled out. Better: lower > "
         f"{no_difference}."
-        f"\nFAIL: upper < {no_difference}, and not PASS: significantly worse. UNDECIDED: neither.",
+        f"\nFAIL: upper < {no_difference}{by_holm}, and not PASS: significantly worse. UNDECIDED: "
+        "neither.",
         f"p: the chance of a result at least as good, if the true {true_quantity} is {lower_bound} "
         "or less.",
     )
@@ -299,7 +321,8 @@ def describe_method(gate: "Gate") -> str:
     subject = f"Differences from {gate.baseline}" if gate.verdicts else "Means"
     query_count = format_query_count(gate.recipe["n_queries"], gate.recipe["n_clusters"])
     level = format_percent(1 - settings.alpha)
-    return f"{subject}, {query_count}, one-sided {level} limits, {test}"
+    tried_phrase = f" for the best of {settings.tried:,} candidates" if settings.tried > 1 else ""
+    return f"{subject}, {query_count}, one-sided {level} limits{tried_phrase}, {test}"
 
 
 def format_difference(verdict: "Verdict", difference: float | None) -> str:

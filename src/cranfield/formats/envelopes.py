@@ -6,7 +6,7 @@ from typing import Any
 from cranfield.errors import InputError
 from cranfield.formats.columns import NAMES, ColumnsLike, Side
 
-#: The paths to the list of documents in the response to one query; `ids` stand beside `distances`.
+#: The paths to the list of documents in the response to one query; `ids` is beside `distances`.
 RESPONSES = ("hits.hits", "result.points", "points", "result", "matches", "ids")
 # The paths to the documents of all queries, whose keys, or places from 1, are the queries.
 _BATCHES: Mapping[Side, Sequence[str]] = {
@@ -55,12 +55,13 @@ def holds_objects(value: Any) -> bool:
 
 
 def begin_rows(owner: Any, side: Side, user_columns: ColumnsLike | None) -> Any:
-    """Return what is at the path that is stated as `rows`; the object itself if none is stated."""
+    """Return what is at the path that is stated as `rows`; without one, the object itself."""
     begin = (user_columns or {}).get("rows")
     rows = owner if begin is None else read_path(owner, str(begin))
     if rows is None:
         keys = ", ".join(map(repr, owner)) if isinstance(owner, Mapping) else "none"
-        raise _envelope_error(f"has nothing at {begin!r}; its keys are {keys:.200}", side)
+        hint = f"If only the other side has it: --{side.other_side.word}-columns rows={begin}."
+        raise _envelope_error(f"has nothing at {begin!r}; its keys are {keys:.200}", side, hint)
     return rows
 
 

@@ -15,7 +15,7 @@ from cranfield.arrays.ranked import Floats, Ints
 from cranfield.errors import InputError
 from cranfield.formats.block import SIZES, Block, Errors, FaultLog, Load, Role, Rows
 from cranfield.formats.columns import Side
-from cranfield.formats.envelopes import HEADS, begin_rows, open_envelope
+from cranfield.formats.envelopes import HEADS, begin_rows
 from cranfield.formats.format import Capacity, Format, InputFile, OutputFile
 from cranfield.formats.identifiers import are_ids, encode_id
 from cranfield.formats.json_text import DuplicatePairs, NumberText, Window
@@ -26,6 +26,7 @@ from cranfield.formats.objects import (
     may_be_columns,
     refuse_columns,
 )
+from cranfield.formats.shapes import plain
 from cranfield.formats.source import HeldSource, Source
 from cranfield.formats.text import BYTE_ORDER_MARK
 from cranfield.formats.values import to_numbers
@@ -195,6 +196,10 @@ class JsonDictRows(Rows):
             subject = f"query {query!r}, document {doc!r:.80}"
             if encode_id(doc) is None:
                 problem = f"{subject}: the id is empty, not text, or holds a null byte"
+                if isinstance(doc, list):
+                    number_name = self.side.role
+                    problem = f"{subject}: which is the document, which the {number_name}? "
+                    problem += f"{{document: {number_name}}}"
                 add_fault("id", problem, doc if isinstance(doc, str) else None)
             elif role is not None and to_numbers(role, [number]) is None:
                 expected = f"expected a {self.side.expected_number}"
@@ -310,6 +315,14 @@ def _list_members(block: Block) -> Iterator[tuple[str, Any]]:
             yield query, query_docs
 
 
+def _dump(docs: Any) -> str:
+    """Return documents as JSON: pairs with a document twice as an object."""
+    if not isinstance(docs, DuplicatePairs):
+        return json.dumps(docs)
+    members = (f"{json.dumps(str(doc))}: {json.dumps(number)}" for doc, number in docs)
+    return f"{{{', '.join(members)}}}"
+
+
 def _rewrite(file: InputFile) -> InputFile:
     """Return a file with the rows of one of another shape, which is loaded whole; else the file."""
     try:
@@ -320,13 +333,17 @@ def _rewrite(file: InputFile) -> InputFile:
     except InputError:
         return file  # its reader says what is wrong
     try:
-        rows = open_envelope(begin_rows(value, file.side, file.user_columns), file.side)
+        rows = plain(begin_rows(value, file.side, file.user_columns), file.side)
     except InputError as error:
         raise error.replace(source=file.source.name) from None
     if rows is value or not is_json:
         return file
     source = HeldSource(file.source.path)
-    source.content = json.dumps(rows).encode()
+    if isinstance(rows, dict):
+        members = (f"{json.dumps(str(query))}: {_dump(docs)}" for query, docs in rows.items())
+        source.content = f"{{{', '.join(members)}}}".encode()
+    else:
+        source.content = json.dumps(rows).encode()
     return replace(file, source=source, sample=source.content[:_N_SAMPLE_BYTES])
 
 
@@ -360,7 +377,8 @@ FORMATS = (
         sniff=_sniff,
         suffixes=(".json",),
         qrels=Capacity(
-            "`{query: {document: grade}}`, `[[document, ...], ...]`, or a list of objects",
+            "`{query: {document: grade}}`, `[[document, ...], ...]`, a list of objects, or "
+            "`{query: [object, ...]}`",
             ("grade",),
         ),
         runs=Capacity(

@@ -31,9 +31,8 @@ from cranfield.formats.identifiers import (
     normalize_text,
 )
 from cranfield.formats.json_text import NumberText
-from cranfield.formats.objects import is_null
 from cranfield.formats.stated_columns import resolve_roles
-from cranfield.formats.systems import SystemRows, add_mixed_column, refuse_mixture
+from cranfield.formats.systems import SystemRows, add_mixed_column, refuse_mixture, select_cells
 from cranfield.formats.values import NUMBER, is_list_cell, is_number, to_numbers
 from cranfield.notes import Note
 from cranfield.options import is_whole_number
@@ -147,7 +146,7 @@ class ListRows(Rows):
                 cells = cells._replace(columns={**cells.columns, "query": [*map(str, numbers)]})
                 n_rows_above = numbers.stop - 1
             if self.system:
-                cells = _select_system(cells, self.system)
+                cells = select_cells(cells, self.system)
             faults = FaultLog(errors)
             split_rows = self._split_at_once(cells, roles, queries_above)
             if split_rows is None:
@@ -350,22 +349,6 @@ class ListRows(Rows):
                 kind="columns",
             )
         return [part.strip() for part in text.split(";")]
-
-
-def _select_system(cells: Cells, system: str) -> Cells:
-    """Return the rows of one system, as lists; a row without a system has a fault."""
-    columns = {
-        role: column if isinstance(column, list) else column.to_pylist()
-        for role, column in cells.columns.items()
-    }
-    names = [None if is_null(name) else str(name) for name in columns["system"]]
-    rows = [i for i, name in enumerate(names) if name in (system, None)]
-    no_system = InputError("the row has no system", kind="id")
-    return Cells(
-        {role: [column[i] for i in rows] for role, column in columns.items()},
-        lambda row: cells.find_line(rows[row]),
-        {row: cells.faults.get(i, no_system) for row, i in enumerate(rows) if names[i] is None},
-    )
 
 
 class _SplitRows(NamedTuple):

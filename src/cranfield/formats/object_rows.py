@@ -72,6 +72,7 @@ class ObjectRows(Rows):
         self, rows: Sequence[Any], fields: Fields, side: Side, user_columns: ColumnsLike | None
     ) -> None:
         self._objects, self._fields, self.column_names = rows, fields, list(fields)
+        self.user_columns = user_columns
         first_cell = [
             [] if field.name else field.read_row(rows[0]) for field in fields.values()
         ].__getitem__

@@ -185,7 +185,8 @@ def expand_systems(columns: ColumnsOfBoth | None) -> dict[str | None, ColumnsOfB
 def _take_columns(columns: Any, system_number: int) -> Any:
     """Return the columns of a system: of each list, that at its number."""
     if isinstance(columns, Mapping):
-        return {name: _take_columns(column, system_number) for name, column in columns.items()}
+        own = {name: _take_columns(column, system_number) for name, column in columns.items()}
+        return ContainedTexts(own) if isinstance(columns, ContainedTexts) else own
     return columns[system_number] if isinstance(columns, list | tuple) else columns
 
 

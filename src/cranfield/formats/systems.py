@@ -16,7 +16,7 @@ from cranfield.arrays.byte_strings import Words, spread_bits
 from cranfield.arrays.ids import Ids, decode
 from cranfield.arrays.ranked import Ints
 from cranfield.errors import InputError
-from cranfield.formats.block import Block, Errors, Load, Role, Rows
+from cranfield.formats.block import Block, Cells, Errors, Load, Role, Rows
 from cranfield.formats.columns import NO_COLUMN, Side, plain_name
 from cranfield.notes import Note, join_names
 
@@ -47,6 +47,22 @@ def _select_system(load: Load, system: Ids) -> Block:
     columns = {role: column for role, column in block.columns.items() if role != "system"}
     selected_rows = replace(block, columns=columns).take(np.flatnonzero(is_selected))
     return replace(selected_rows, left_out=block.left_out)
+
+
+def select_cells(cells: Cells, system: str) -> Cells:
+    """Return the rows of one system, as lists; a row without a system has a fault."""
+    columns = {
+        role: column if isinstance(column, list) else column.to_pylist()
+        for role, column in cells.columns.items()
+    }
+    names = ["" if name in (None, "") or name != name else str(name) for name in columns["system"]]
+    rows = [i for i, name in enumerate(names) if name in (system, "")]
+    no_system = InputError("the row has no system", kind="id")
+    return Cells(
+        {role: [column[i] for i in rows] for role, column in columns.items()},
+        lambda row: cells.find_line(rows[row]),
+        {row: cells.faults.get(i, no_system) for row, i in enumerate(rows) if not names[i]},
+    )
 
 
 class SystemNames(NamedTuple):

@@ -11,21 +11,26 @@ Outcome = Literal["passed", "failed", "skipped"]
 
 
 class Case(NamedTuple):
-    """A test case: subject, name, outcome; unless passed, a reason (a line); if failed, details."""
+    """A test case: subject, name, outcome; unless passed, a reason (a line); if failed, details.
+
+    `output` is what is to be read of any case, such as warnings.
+    """
 
     subject: str
     name: str
     outcome: Outcome
     reason: str
     details: str = ""
+    output: str = ""
 
 
 def to_junit(suite: str, cases: Iterable[Case]) -> str:
     r"""Return test cases as a JUnit report of one suite.
 
     Elements and attributes are those that Jenkins, GitLab, Azure and GitHub's actions read:
-    `testsuites`, `testsuite`, `testcase`, and in a case `failure` or `skipped`. Invisible
-    characters are shown escaped, so that no id controls a terminal or breaks the XML.
+    `testsuites`, `testsuite`, `testcase`, and in a case `failure` or `skipped`, and
+    `system-out`. Invisible characters are shown escaped, so that no id controls a terminal or
+    breaks the XML.
 
     >>> print(to_junit("gate", [Case("new", "R@5 < 1\x1b", "failed", "0.4 of 1", "a\nb")]))
     <?xml version="1.0" encoding="UTF-8"?>
@@ -55,13 +60,19 @@ def to_junit(suite: str, cases: Iterable[Case]) -> str:
         case_element = ElementTree.SubElement(parent, "testcase", case_attributes)
         if case.outcome == "failed":
             failure_attributes = {"message": _escape_xml(case.reason), "type": case.outcome}
-            details = "\n".join(map(_escape_xml, case.details.split("\n")))
-            ElementTree.SubElement(case_element, "failure", failure_attributes).text = details
+            failure = ElementTree.SubElement(case_element, "failure", failure_attributes)
+            failure.text = _escape_lines(case.details)
         elif case.outcome == "skipped":
             ElementTree.SubElement(case_element, "skipped", {"message": _escape_xml(case.reason)})
+        if case.output:
+            ElementTree.SubElement(case_element, "system-out").text = _escape_lines(case.output)
     ElementTree.indent(root)
     body = ElementTree.tostring(root, "unicode")
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{body}\n'
+
+
+def _escape_lines(text: str) -> str:
+    return "\n".join(map(_escape_xml, text.split("\n")))
 
 
 def _escape_xml(text: str) -> str:

@@ -24,16 +24,13 @@ from cranfield.notes import Note
 
 
 class TwoSidedTable(NamedTuple):
-    """A table's rows as judgments, and as a run, by these columns; its name if it has one.
-
-    `notes` are on its systems.
-    """
+    """A table's rows as judgments, and as a run, by these columns; its name; notes on systems."""
 
     name: str | None
     qrels_rows: Rows
     run_rows: Rows
+    columns: ColumnsOfBoth | None
     notes: tuple[Note, ...] = ()
-    columns: ColumnsOfBoth | None = None
 
     @property
     def has_shared_docs(self) -> bool:
@@ -129,18 +126,18 @@ def _read_tables(
     tables = []
     for name, table in named_tables:
         data = hold_stream(table, "the table")
-        for column, system_columns in expand_systems(columns).items():
-            qrels_rows, run_rows = _read_both_sides(data, system_columns, errors)
-            names = find_systems(run_rows)
+        for column, own_columns in expand_systems(columns).items():
+            sides = _read_both_sides(data, own_columns, errors)
+            names = find_systems(sides[1])
             notes = () if names is None else names.notes
             if names is None or not names.is_split:
-                table_name = _join(name, column)
-                tables.append(TwoSidedTable(table_name, qrels_rows, run_rows, notes, columns))
+                tables.append(TwoSidedTable(_join(name, column), *sides, own_columns, notes))
                 continue
             for system in names.systems:
-                judgments = select_system(qrels_rows, Side.QRELS, names.column, system)
-                run = select_system(run_rows, Side.RUN, names.column, system)
-                tables.append(TwoSidedTable(_join(name, system), judgments, run, notes, columns))
+                judgments = select_system(sides[0], Side.QRELS, names.column, system)
+                run = select_system(sides[1], Side.RUN, names.column, system)
+                system_name = _join(name, system)
+                tables.append(TwoSidedTable(system_name, judgments, run, own_columns, notes))
     return tables
 
 
@@ -275,7 +272,7 @@ def is_read_once(table: Any) -> bool:
 def _list_notes(qrels_rows: Rows, run_rows: Rows) -> Iterator[Note]:
     """Yield notes on a table that holds both sides."""
     yield from _list_unread_columns(run_rows)
-    if TwoSidedTable(None, qrels_rows, run_rows).has_shared_docs:
+    if TwoSidedTable(None, qrels_rows, run_rows, None).has_shared_docs:
         text = "Judged: the documents of the table alone, all of which were retrieved."
         yield Note("judged-retrieved", "info", text)
 

@@ -9,7 +9,7 @@ import pytest
 from helpers.commands import invoke
 from helpers.folders import DEMO
 
-from cranfield import gate
+from cranfield import CranfieldWarning, gate
 from cranfield.render.junit import Case, to_junit
 from cranfield.render.shown import FORMS
 
@@ -37,6 +37,7 @@ SCHEMA: dict[str, tuple[set[str], set[str], set[str]]] = {
     ),
     "failure": (set(), {"message", "type"}, set()),
     "skipped": (set(), {"message", "type"}, set()),
+    "system-out": (set(), set(), set()),
 }
 
 
@@ -78,9 +79,26 @@ def test_each_verdict_and_threshold_is_a_test_case() -> None:
         ("tfidf", "R@5 >= 0.5"): "failure",
     }
     for node in root.iter("failure"):
-        assert (node.get("message") or "").startswith("FAIL")
+        # By Holm's rule over four rows, neither loss of tfidf is significant.
+        is_goal = "R@5" in (node.text or "").partition("\n")[0]
+        outcome = "FAIL" if is_goal else "UNDECIDED"
+        assert (node.get("message") or "").startswith(outcome)
         assert "tfidf" in (node.text or "")
         assert "dense" not in (node.text or "")
+
+
+def test_warnings_stand_in_the_case_that_they_are_of() -> None:
+    scores_of = {"old": {f"q{i}": 0.5 for i in range(50)}}
+    scores_of["few"] = {query: 0.5 + 0.1 * (query == "q1") for query in scores_of["old"]}
+    scores_of["other"] = {query: 0.51 + 0.01 * (int(query[1:]) % 2) for query in scores_of["old"]}
+    with pytest.warns(CranfieldWarning):
+        gate_result = gate(scores_of, baseline="old", margin=0.02)
+    output_of_case = {
+        case.get("classname"): case.findtext("system-out")
+        for case in parse_checked(gate_result.to_junit()).iter("testcase")
+    }
+    assert output_of_case == {"few": str(gate_result.notes[0]), "other": None}
+    assert str(gate_result.notes[0]).startswith("Warning: few (score): only 1 of 50 queries")
 
 
 @pytest.mark.parametrize(

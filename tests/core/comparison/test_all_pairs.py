@@ -185,3 +185,24 @@ def test_a_pair_is_hashable_and_names_its_values_once() -> None:
     assert {"d_z", "clusters", "probability_better"} <= {*dir(pair)}
     with pytest.raises(AttributeError, match="'Pair' object has no attribute 'nonsense'"):
         getattr(pair, "nonsense")  # noqa: B009 - what type checkers refuse, too
+
+
+def test_a_baseline_that_may_have_been_chosen_for_its_mean_is_noted() -> None:
+    chance = np.random.default_rng(7)
+    queries = [f"q{i}" for i in range(20)]
+    scores_of = {
+        name: dict(zip(queries, (chance.random(20) / 2 + shift).tolist(), strict=True))
+        for name, shift in (("a", 0.1), ("b", 0.4), ("c", 0.0), ("d", 0.05))
+    }
+    text = "b has the best mean score of 4: if it was chosen for that, the family is all pairs"
+    assert text in str(compare(scores_of, baseline="b"))
+    for options in (
+        {"baseline": "a"},
+        {"all_pairs": True},
+        {"baseline": "b", "correction": "tukey"},
+        {"baseline": "b", "correction": "none"},
+    ):
+        assert "chosen for that" not in str(compare(scores_of, **options))
+    reversed_comparison = compare(scores_of, baseline="c", less_is_better="score")
+    assert "c has the best mean score of 4" in str(reversed_comparison)
+    assert "chosen for that" not in str(compare({k: scores_of[k] for k in "abc"}, baseline="b"))

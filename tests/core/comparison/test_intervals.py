@@ -54,13 +54,13 @@ def test_what_has_no_mean_is_named_or_refused() -> None:
 @pytest.mark.parametrize(("n", "wrong"), [(30, 0), (30, 1), (50, 9)])
 def test_nearly_equal_scores_have_intervals_that_are_too_narrow(n: int, wrong: int) -> None:
     qrels = {f"q{i}": {"a": 1} for i in range(n)}
-    run = {q: ["b"] if i < wrong else ["a"] for i, q in enumerate(qrels)}
+    run = {q: ["b"] if i < wrong else ["b", "a"] for i, q in enumerate(qrels)}
     with pytest.warns(CranfieldWarning, match="the interval is too narrow"):
-        of_one = compare(qrels, {"r": run}, "Success@1")
+        of_one = compare(qrels, {"r": run}, "RR")
     same_phrase = "All" if wrong == 0 else f"All but {wrong}"
     text = f"{same_phrase} of {n} queries have the same score: the interval is too narrow"
     assert text in str(of_one)
-    mean_intervals = intervals(evaluate(qrels, {"r": run}, "Success@1"))
+    mean_intervals = intervals(evaluate(qrels, {"r": run}, "RR"))
     assert [note.code for note in mean_intervals.notes] == ["few-scores"]
     assert text in str(mean_intervals)
 
@@ -85,7 +85,7 @@ def test_one_difference_on_all_queries_is_told() -> None:
     assert text in str(comparison).lower()
     with pytest.warns(CranfieldWarning, match="the limits have no width"):
         judged = gate({"old": old, "new": new}, baseline="old", margin=0.25)
-    assert text in str(judged)
+    assert text.removesuffix(".") in str(judged)
     with pytest.warns(CranfieldWarning, match="The same difference"):
         pair = compare({"old": old, "new": new}, test="bayes")["score"]["new"]
     assert (pair.probability_better, pair.probability_worse, pair.verdict) == (None, None, None)

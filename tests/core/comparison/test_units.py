@@ -185,7 +185,13 @@ def test_less_of_an_unknown_measure_may_be_better() -> None:
 
 def test_a_gate_knows_of_what_less_is_better() -> None:
     near = [time + (i % 2) for i, time in enumerate(FAST)]  # half a millisecond slower
-    scores = systems("latency_ms", old=FAST, slow=SLOW, near=near, fast=[t - 20 for t in FAST])
+    scores = systems(
+        "latency_ms",
+        old=FAST,
+        slow=SLOW,
+        near=near,
+        fast=[t - 20 - i % 3 for i, t in enumerate(FAST)],
+    )
     gate_options: Any = {"baseline": "old", "less_is_better": ["latency_ms"]}
     for margin in (5, "5%"):
         judged = gate(scores, margin=margin, **gate_options)

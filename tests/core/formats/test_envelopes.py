@@ -354,6 +354,11 @@ def test_several_subsets_are_asked_for(tmp_path: Path) -> None:
         assert evaluate(GRADES, run, MEASURES, columns=stated).to_dict() == EXPECTED
 
 
+def test_pairs_in_a_file_are_rewritten_as_in_memory(tmp_path: Path) -> None:
+    pairs = {query: [*docs.items()] for query, docs in SCORES.items()}
+    assert evaluate(GRADES, write_json(pairs, tmp_path), MEASURES).to_dict() == EXPECTED
+
+
 def test_rows_begin_where_it_is_stated(tmp_path: Path) -> None:
     rows = [{"query_id": query, "retrieved_ids": docs} for query, docs in RANKINGS.items()]
     path = write_json({"made": "today", "out": {"rows": rows}}, tmp_path)

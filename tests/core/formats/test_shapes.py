@@ -1,6 +1,8 @@
 """Shapes that no reader takes, rewritten into plain ones: series, iterators, pairs, data sets."""
 
+import json
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -10,7 +12,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from cranfield import InputError, Qrels, Run, compare, evaluate, grades
+from cranfield import InputError, Qrels, Run, compare, evaluate, grades, read_qrels, read_run
 from cranfield.errors import DuplicateError
 from cranfield.formats.columns import Side
 from cranfield.formats.shapes import kind_of, plain
@@ -179,6 +181,23 @@ def test_of_a_document_twice_in_pairs_one_is_chosen() -> None:
         Qrels(pairs)
     with pytest.raises(DuplicateError, match="the document 'a' occurs twice for query 'q'"):
         evaluate({"q": {"a": 1}}, pairs, "AP")
+
+
+def test_pairs_in_json_are_read_alike(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.json"
+    for pairs in (
+        {query: [*docs.items()] for query, docs in SCORES.items()},
+        {query: [(score, doc) for doc, score in docs.items()] for query, docs in SCORES.items()},
+    ):
+        path.write_text(json.dumps(pairs))
+        assert scores_of_queries(GRADES, path) == AP_OF_QUERY
+    path.write_text(json.dumps({"q": [["a", 1], ["b", 2], ["a", 3]]}))
+    assert read_qrels(path, duplicates="best").to_dict() == {"q": {"a": 3, "b": 2}}
+    with pytest.raises(DuplicateError, match="the document 'a' occurs twice for query 'q'"):
+        read_qrels(path)
+    path.write_text(json.dumps({"q": [[5, 2]]}))
+    with pytest.raises(InputError, match="which is the document, which the score"):
+        read_run(path).to_dict()
 
 
 def test_a_generator_of_runs_is_a_list_of_runs() -> None:

@@ -238,7 +238,7 @@ def _mean_points(
     alpha, units = comparison.settings.alpha, comparison.aligned.units
     intervals = [mean_intervals(measure, system_scores, alpha, units) for system_scores in scores]
     return [
-        {"system": name, x_field: x, **dict(zip(("mean", "low", "high"), ends[i], strict=True))}
+        {"system": name, x_field: x, **dict(zip(("mean", "low", "high"), ends[i], strict=False))}
         for i, name in enumerate(comparison.aligned.system_names)
         for x, ends in zip(x_values, intervals, strict=True)
     ]

@@ -1,8 +1,10 @@
 """The sentences with pictures of a comparison: on means, intervals and tests."""
 
+from cranfield.comparison.mean_interval import describe_error
 from cranfield.comparison.method import describe_marking_test
 from cranfield.comparison.result import Result
 from cranfield.comparison.settings import Settings
+from cranfield.comparison.units import EACH_QUERY
 from cranfield.extensions.report.figures.choice import NAME_LETTERS, OrderedPair
 from cranfield.extensions.report.figures.marks import shorten_name
 from cranfield.render.numbers import (
@@ -32,7 +34,8 @@ def describe_means(result: Result, settings: Settings, queries: str | None = Non
     sentence = f"The {mean} of {queries or format_query_count(len(result.query_ids))}"
     if all(system.low is None for system in result.systems):
         return f"{sentence}, which has no interval"
-    return f"{sentence}, and its {interval_name(settings)} (Student's t)"
+    error = describe_error((system.interval for system in result.systems), EACH_QUERY)
+    return f"{sentence}, and its {interval_name(settings)} ({error})"
 
 
 def interval_name(settings: Settings) -> str:

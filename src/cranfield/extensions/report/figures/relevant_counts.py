@@ -161,7 +161,7 @@ def _group_means(two: TwoSystems, counts: Ints, names: dict[str, str]) -> Iterat
         rows = group == group_index
         units = two.comparison.aligned.units.select_queries(rows)
         means = mean_intervals(two.measure, two.scores[rows], two.comparison.settings.alpha, units)
-        for i, (name, (mean, low, high)) in enumerate(zip(names.values(), means, strict=True)):
+        for i, (name, (mean, low, high, _)) in enumerate(zip(names.values(), means, strict=True)):
             x = float(np.median(counts[rows])) * (1 + 0.02 * (2 * i - 1))  # side by side
             ends = {"low": mean if low is None else low, "high": mean if high is None else high}
             yield {"relevant": x, "system": name, "score": mean, **ends}
