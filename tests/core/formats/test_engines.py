@@ -140,7 +140,7 @@ def test_systems_in_partitions_are_systems(tmp_path: Path) -> None:
     for system in ("a", "b"):
         write_partitions(tmp_path, f"system={system}")
     runs = evaluate(QRELS, str(tmp_path), "AP")
-    assert {name: runs[name]["AP"] for name in ("a", "b")} == {"a": MEAN_AP, "b": MEAN_AP}
+    assert {name: runs[name]["AP"] for name in ("a", "b")} == {"a": MEAN_AP, "b": MEAN_AP}  # type: ignore[index]
 
 
 KEYS = [pa.decimal128(38, 0), pa.decimal256(50, 0), pa.decimal128(20, 0), pa.int64()]
