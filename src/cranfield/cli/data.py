@@ -1,10 +1,9 @@
 """Options that say how files are read, which all commands that read data share."""
 
-import contextlib
 import glob
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,45 +19,40 @@ from cranfield.data.run import Run, read_run
 from cranfield.errors import InputError, MeasureError, OptionError
 from cranfield.formats import read_both_sides
 from cranfield.formats.block import Duplicates, Errors, Keep
-from cranfield.formats.columns import ColumnsLike, Side
+from cranfield.formats.columns import ColumnsOfBoth, Side
 from cranfield.formats.files import format_names, stem_of
 from cranfield.formats.source import Source
-from cranfield.formats.stated_columns import select_columns
+from cranfield.formats.stated_columns import (
+    SIDES,
+    Statements,
+    group_pairs,
+    refuse_unread,
+    select_columns,
+)
 from cranfield.lazy import cached_property
 from cranfield.measures import find_measure, parse_all
 from cranfield.options import Options, level_check, list_options, option
 from cranfield.scoring.arguments import Threads
-from cranfield.scoring.sides import find_two_sided_tables, hold_both_sides, is_read_once
+from cranfield.scoring.sides import (
+    find_two_sided_tables,
+    hold_both_sides,
+    is_read_once,
+    states_sides,
+)
 
 
-def _read_columns(text: Any) -> ColumnsLike:
+def _read_columns(texts: Any) -> ColumnsOfBoth | None:
     """Return the columns of `query_id=user,doc_id=2,relevance=-`; other values are unchanged."""
-    if not isinstance(text, str):
-        return text  # type: ignore[no-any-return] # columns
-    column_of_role: dict[str, str | int | None] = {}
-    for statement in text.split(","):
-        role, equals, column = map(str.strip, statement.partition("="))
-        if not equals or not role or not column:
+    if isinstance(texts, Mapping) or not texts:
+        return texts or None
+    pairs: list[tuple[str, str | int | None]] = []
+    for statement in ",".join([texts] if isinstance(texts, str) else texts).split(","):
+        name, equals, column = map(str.strip, statement.partition("="))
+        if not equals or not name or not column:
             raise ValueError("NAME=COLUMN, as in query_id=user,doc_id=item,score=4")
         column_number = int(column) if re.fullmatch("[0-9]{1,9}", column) else None
-        if role in column_of_role:
-            raise ValueError(f"each NAME once; {role} is stated twice")
-        column_of_role[role] = (
-            None if column == "-" else column if column_number is None else column_number
-        )
-    return column_of_role
-
-
-@contextlib.contextmanager
-def _name_columns_option(option: str) -> Iterator[None]:
-    """Make an error on columns name the option as it is typed, not as it is called in Python."""
-    try:
-        yield
-    except OptionError as error:
-        message = str(error)
-        if not message.startswith("columns: "):
-            raise
-        raise OptionError(f"{option}: {message.removeprefix('columns: ')}") from None
+        pairs.append((name, None if column == "-" else column_number or column))
+    return group_pairs(pairs)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,21 +68,19 @@ class DataOptions(Options):
     run_format: Any = option(
         None, "The format of the runs, if it should not be detected.", tuple(format_names(Side.RUN))
     )
-    qrels_columns: ColumnsLike | None = option(
+    columns: ColumnsOfBoth | None = option(
         None,
-        "Which column is which, by name or number, as in query_id=user,doc_id=item,relevance=3; "
-        "relevance=- where every row is relevant.",
+        "Which column is which, by name or number; each file takes those that it has, as of "
+        "query_id=user,doc_id=item,relevance=stars,score=4, or of "
+        "query_id=question,expected_ids=gold,retrieved_ids=found in one file of both. "
+        "qrels.doc_id=url is for judgments alone, run.doc_id=url for runs; relevance=- where "
+        "every row is relevant. May be repeated.",
         _read_columns,
     )
-    run_columns: ColumnsLike | None = option(
-        None, "The same for runs, as in query_id=1,doc_id=3,score=4.", _read_columns
+    qrels_columns: ColumnsOfBoth | None = option(
+        None, "As --columns, for judgments alone.", _read_columns
     )
-    columns: ColumnsLike | None = option(
-        None,
-        "The same for both, or for one file that holds both sides, as in "
-        "query_id=question,expected_ids=gold,retrieved_ids=found.",
-        _read_columns,
-    )
+    run_columns: ColumnsOfBoth | None = option(None, "As --columns, for runs alone.", _read_columns)
     errors: Errors = option(
         "strict",
         "Refuse the first line that cannot be used, or leave such lines out and count them.",
@@ -138,6 +130,13 @@ class DataOptions(Options):
 
         return read_chunks(self.map_docs)
 
+    @cached_property
+    def statements(self) -> Statements | None:
+        """The columns that all options state."""
+        sides = {"qrels": self.qrels_columns, "run": self.run_columns}
+        columns = {word: columns for word, columns in sides.items() if columns}
+        return Statements({**(self.columns or {}), **columns}) if self.columns or columns else None
+
     def read_qrels(self, path: str, duplicates: Duplicates = "refuse") -> Qrels:
         """Read judgments."""
         return self.read(self.open_qrels(path, duplicates))
@@ -145,34 +144,30 @@ class DataOptions(Options):
     def open_qrels(self, path: str, duplicates: Duplicates = "refuse") -> Qrels | QrelsReader:
         """Open judgments."""
         _refuse_measures(path)
-        with _name_columns_option(self._columns_option):
-            columns = self.qrels_columns or select_columns(self.columns, Side.QRELS)
-            judgments = open_qrels(path, self.errors, columns, duplicates, self.qrels_format)
+        columns = select_columns(self.statements, Side.QRELS)
+        judgments = open_qrels(path, self.errors, columns, duplicates, self.qrels_format)
         return self._map_judgments(judgments)
 
     def read(self, judgments: Qrels | QrelsReader) -> Qrels:
         """Read judgments that were opened."""
-        if isinstance(judgments, Qrels):
-            return judgments
-        with _name_columns_option(self._columns_option):
-            return judgments.read()
+        return judgments if isinstance(judgments, Qrels) else judgments.read()
 
-    @property
-    def _columns_option(self) -> str:
-        return "--qrels-columns" if self.qrels_columns else "--columns"
-
-    def read_runs(self, paths: Sequence[str], *, says_order: bool = False) -> list[Run]:
+    def read_runs(
+        self, paths: Sequence[str], *, says_order: bool = False, more_follow: bool = False
+    ) -> list[Run]:
         """Open runs, each named by its file; by its whole path where two have one name.
 
         `says_order`: print notes on a doubtful order of the scores, where no result has them.
+        Unless `more_follow`, these are the last files: refuse columns that none of the files has.
         """
         _refuse_measures(*paths)
-        with _name_columns_option("--run-columns" if self.run_columns else "--columns"):
-            columns = self.run_columns or select_columns(self.columns, Side.RUN)
-            runs = [
-                read_run(path, format=self.run_format, columns=columns, errors=self.errors)
-                for path in paths
-            ]
+        columns = select_columns(self.statements, Side.RUN)
+        runs = [
+            read_run(path, format=self.run_format, columns=columns, errors=self.errors)
+            for path in paths
+        ]
+        if not more_follow:
+            refuse_unread(self.statements)
         _rename_alike(runs, paths)
         if says_order:
             print_notes(list_order_notes(runs))
@@ -180,10 +175,9 @@ class DataOptions(Options):
 
     def holds_both_sides(self, paths: Sequence[str]) -> bool:
         """Tell whether each file holds both sides, and no option names one side."""
-        has_side_option = (
-            self.qrels_columns or self.run_columns or self.qrels_format or self.run_format
-        )
-        return not has_side_option and hold_both_sides(paths, self.columns)
+        has_format = self.qrels_format or self.run_format
+        states_side = len(paths) > 1 and states_sides(self.statements)
+        return not (has_format or states_side) and hold_both_sides(paths, self.statements)
 
     def lone_file_error(self, path: str, otherwise: str) -> Exception:
         """Return the error for judgments without a run, or for a table without columns of a side.
@@ -192,7 +186,7 @@ class DataOptions(Options):
         """
         _refuse_measures(path)
         try:
-            read_both_sides(path, columns=self.columns, is_path=True)
+            read_both_sides(path, columns=dict(self.statements or {}), is_path=True)
         except InputError as error:
             if not error.problem.startswith("was read as"):
                 return error
@@ -215,7 +209,7 @@ class DataOptions(Options):
 
         Raises InputError for a file with one side alone, or with other judgments.
         """
-        sides = find_two_sided_tables(list(paths), self.columns, self.errors)
+        sides = find_two_sided_tables(list(paths), self.statements, self.errors)
         assert sides is not None  # noqa: S101 - of paths
         judgments, named_runs = sides.open(self.errors, duplicates)
         runs = [named_runs] if isinstance(named_runs, Run) else list(named_runs.values())
@@ -252,8 +246,9 @@ def _rename_alike(runs: Sequence[Run], paths: Sequence[str]) -> None:
             run.name = path
 
 
-_COLUMNS_OPTIONS = ("qrels_columns", "run_columns", "columns")
-_METAVARS = {name: {"metavar": "NAME=COLUMN,..."} for name in _COLUMNS_OPTIONS}
+_COLUMNS_FLAGS = {"metavar": "NAME=COLUMN,...", "multiple": True}
+_METAVARS: dict[str, dict[str, Any]] = {"columns": _COLUMNS_FLAGS}
+_METAVARS |= {f"{word}_columns": {**_COLUMNS_FLAGS, "hidden": True} for word in SIDES}
 _METAVARS |= {"map_docs": {"metavar": "FILE"}, "map_docs_pattern": {"metavar": "REGEX"}}
 _METAVARS |= {"span_pattern": {"metavar": "REGEX"}}
 data_options = flags.family_options(DataOptions, group="Files", **_METAVARS)

@@ -58,7 +58,8 @@ def _find_baseline_file(baseline: str, system_files: SystemFiles) -> str | None:
         return baseline
     if system_files.are_scores:
         return None
-    run_names = [run.name for run in system_files.data.read_runs(files)]  # opened, and not read yet
+    runs = system_files.data.read_runs(files, more_follow=True)  # opened, and not read yet
+    run_names = [run.name for run in runs]
     return files[run_names.index(baseline)] if baseline in run_names else None
 
 

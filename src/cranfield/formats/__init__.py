@@ -40,7 +40,7 @@ from cranfield.formats.object_rows import list_rows
 from cranfield.formats.objects import LIST_DESCRIPTIONS, MAPPINGS, READ_ONCE_HINT, to_nested
 from cranfield.formats.shapes import strip_padding
 from cranfield.formats.source import describe_sources
-from cranfield.formats.stated_columns import select_columns, select_side_columns
+from cranfield.formats.stated_columns import record_rows, select_columns, select_side_columns
 from cranfield.notes import Note
 
 
@@ -66,7 +66,7 @@ def read_rows(
     if is_path:
         from cranfield.formats.files import open_files  # slow, and not needed for a dict
 
-        return open_files(data, side, format, columns)
+        return record_rows(open_files(data, side, format, columns), side, columns)
     if isinstance(data, MAPPINGS) and not is_sparse(data):  # some sparse matrices are dicts
         groups = read_group_dict(data) if side is Side.QRELS else None
         if groups is not None:
@@ -74,6 +74,7 @@ def read_rows(
         if side is Side.RUN and _are_objects(data):
             query_rows = [query_row(query, documents) for query, documents in data.items()]
             table = to_document_rows(_table_rows(query_rows, side, columns, errors), side, columns)
+            record_rows(table, side, columns)
             table.column_names = ()  # it is no table, whose columns can be stated
             return table
         has_numbers = isinstance(next(iter(data.values()), {}), MAPPINGS)
@@ -91,7 +92,8 @@ def read_rows(
             return list_dict_rows
     if isinstance(data, Rows):
         return data
-    return to_document_rows(_table_rows(data, side, columns, errors), side, columns)
+    rows = to_document_rows(_table_rows(data, side, columns, errors), side, columns)
+    return record_rows(rows, side, columns)
 
 
 def _table_rows(data: Any, side: Side, user_columns: ColumnsLike | None, errors: Errors) -> Rows:
@@ -162,7 +164,8 @@ def read_both_sides(
     for side in _BOTH_SIDES:
         try:
             if is_path and rows_of_side:
-                side_rows: Rows = rows_of_side[Side.QRELS].read_side(side, columns_of_side[side])
+                side_rows = rows_of_side[Side.QRELS].read_side(side, columns_of_side[side])
+                record_rows(side_rows, side, columns_of_side[side])
             else:
                 side_rows = read_rows(
                     data, side, columns=columns_of_side[side], errors=errors, is_path=is_path
@@ -193,9 +196,15 @@ def read_both_sides(
         is_side = side in rows_of_side and _names_side(side, rows_of_side[side].name_of_role)
         if other_side in error_of_side or is_side:
             problem = f"lacks {word} beside the {side.name_in_errors.removeprefix('the ')}"
-    raise InputError(
-        f"{problem}; {describe_names(rows.column_names)}", source=source, hint=_BOTH_SIDES_HINT
-    )
+    hint, run_rows = _BOTH_SIDES_HINT, rows_of_side.get(Side.RUN)
+    if len(rows_of_side) == len(_BOTH_SIDES) and run_rows and "rank" in run_rows.name_of_role:
+        number = rows_of_side[Side.QRELS].name_of_role["grade"]
+        problem = f"has ranks, and {number!r} may be the grade or the score: which one is it?"
+        hint = (
+            f"If it is the grade: relevance={number}, as in --columns relevance={number}, "
+            f"columns={{'relevance': {number!r}}}. If the score, give judgments, too."
+        )
+    raise InputError(f"{problem}; {describe_names(rows.column_names)}", source=source, hint=hint)
 
 
 def _have_own_columns(qrels_columns: Mapping[str, str], run_columns: Mapping[str, str]) -> bool:

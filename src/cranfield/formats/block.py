@@ -358,6 +358,11 @@ class Rows(ABC):
         raise NotImplementedError
 
     @property
+    def all_notes(self) -> tuple[Note, ...]:
+        """What is odd about the rows, and which stated columns they do not have."""
+        return (*self.statement_notes, *self.notes)
+
+    @property
     def distance_column(self) -> str | None:
         """The name of the column of distances, if the scores are minus the distances."""
         return self.name_of_role.get("distance")
@@ -369,6 +374,8 @@ class Rows(ABC):
 
     #: What is odd about the rows; complete once they were read to their end.
     notes: tuple[Note, ...] = ()
+    #: Which of the columns that the user states for several files these rows do not have.
+    statement_notes: tuple[Note, ...] = ()
     #: Errors of a table in which a document has rows of two systems; None: not looked for yet.
     mixture_errors: Sequence[InputError] | None = None
 
@@ -407,7 +414,7 @@ class MemoryRows(Rows):
             self.is_ranking = not self.extra_roles & {"score", "rank"}
         self.left_out, self.n_rows = block.left_out, len(block)
         self.list_columns, self.list_kind = source_rows.list_columns, source_rows.list_kind
-        self.name_of_role, self.notes = source_rows.name_of_role, source_rows.notes
+        self.name_of_role, self.notes = source_rows.name_of_role, source_rows.all_notes
 
     def blocks(self, roles: Iterable[Role], errors: Errors) -> Iterator[Load]:
         """Yield what loads the rows as one block, with the requested columns that it has."""

@@ -248,20 +248,13 @@ FRACTIONS = frozenset(  # the roles whose numbers are always doubles
 )
 NO_COLUMN = None  # stated for a role that has no column; without grades, all rows are relevant
 
-# {any name of a role: name of the table's column, its number from 1, or NO_COLUMN}
-ColumnsLike = Mapping[str, str | int | None]
+# {any name of a role: name of the table's column, its number from 1, or NO_COLUMN}; of several
+# columns, a file takes the one that it has.
+StatedColumn = str | int | Sequence[str | int] | None
+ColumnsLike = Mapping[str, StatedColumn]
 
-
-class SideColumns(dict[str, "str | int | None"]):
-    """The columns stated for one side of a table that holds both, and for its `other_side`."""
-
-    def __init__(self, columns: ColumnsLike, other_side: ColumnsLike) -> None:
-        super().__init__(columns)
-        self.other_side = other_side
-
-
-# The columns of judgments and run as the user states them: one mapping, or {"qrels": {...}, ...}.
-ColumnsOfBoth = Mapping[str, str | int | ColumnsLike | None]
+# The columns of all data as the user states them; "run.score", or {"run": {...}}, of one side.
+ColumnsOfBoth = Mapping[str, StatedColumn | ColumnsLike]
 
 
 def roles_of(side: Side) -> list[Role]:

@@ -5,20 +5,13 @@ structs for each user. Each field that is needed is read as a separate list.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 from cranfield.errors import InputError
 from cranfield.formats.block import Role
-from cranfield.formats.columns import (
-    COLUMNS,
-    IDS,
-    NAMES,
-    ColumnsLike,
-    Side,
-    SideColumns,
-    plain_name,
-)
-from cranfield.formats.stated_columns import resolve_roles
+from cranfield.formats.columns import COLUMNS, IDS, NAMES, ColumnsLike, Side, plain_name
+from cranfield.formats.stated_columns import SideColumns, resolve_roles, take_statements
 
 
 class Field(NamedTuple):
@@ -90,6 +83,8 @@ def choose_fields(
     has a usual name for several documents, as `recommendations`; or else to the only column of
     objects in a table without documents. Without a field for the documents, no field is read.
     """
+    field_names = chain.from_iterable(fields_of_column.values())
+    user_columns = take_statements(user_columns, [*column_names, *field_names])
     if not fields_of_column:
         return {}, user_columns
     column_of_role = resolve_roles(user_columns, side, column_names)

@@ -15,7 +15,7 @@ from cranfield.formats.format import Format, InputFile, OutputFile
 from cranfield.formats.groups import GroupRows
 from cranfield.formats.list_cells import to_document_rows
 from cranfield.formats.source import Path, Source, open_to_write
-from cranfield.formats.stated_columns import resolve_roles
+from cranfield.formats.stated_columns import Statements, resolve_roles, select_columns
 from cranfield.formats.text import (
     LONGEST_LINE,
     find_data,
@@ -326,11 +326,13 @@ def _refuse_non_text(source: Source, sample: bytes) -> None:
         )
 
 
-def guess_side(path: Path) -> Side | None:
+def guess_side(path: Path, statements: Statements | None = None) -> Side | None:
     """Return what a file holds, by its name or columns; None if that is unclear, or for no file.
 
-    What cannot be read as judgments is taken for a run.
+    The stated columns tell first. What cannot be read as judgments is taken for a run.
     """
+    if statements and (stated_side := statements.stated_side):
+        return stated_side
     first = local_path(_expand_path(os.fspath(path), Side.QRELS)[0])
     if not os.path.isfile(first):
         return None  # a pipe is not read for this
@@ -339,7 +341,8 @@ def guess_side(path: Path) -> Side | None:
     if "qrels" in name or source.suffix == ".qrels":
         return Side.QRELS
     try:
-        phrases = _recognize_rows(source, Side.QRELS, None, None).description.split(", ")
+        columns = select_columns(statements and Statements(statements), Side.QRELS)
+        phrases = _recognize_rows(source, Side.QRELS, None, columns).description.split(", ")
     except InputError:
         return Side.RUN
     if phrases[0].startswith("JSON: "):  # its numbers may be grades or scores

@@ -35,7 +35,7 @@ _MARCO_FORM = ("query_id doc_id rank", "MS MARCO run")
 
 def read_trec(file: InputFile) -> WhiteSpaceLines:
     """Return the rows of a file in TREC's form, or in columns that the user has numbered."""
-    if file.user_columns:
+    if file.take_columns():
         return _read_numbered(file)
     if file.side is Side.QRELS:
         names = "query_id iteration doc_id grade"
@@ -70,21 +70,21 @@ def read_run(source: Source, sample: bytes) -> WhiteSpaceLines:
 
 def _read_marco(file: InputFile) -> WhiteSpaceLines:
     """Return a run's rows in MS MARCO's form; judgments, or stated columns, as `read_trec`."""
-    if file.user_columns or file.side is Side.QRELS:
+    if file.take_columns() or file.side is Side.QRELS:
         return read_trec(file)
     return WhiteSpaceLines(file.source, Side.RUN, *_MARCO_FORM)
 
 
 def _read_line_format(names: str, title: str, file: InputFile) -> WhiteSpaceLines:
     """Return the rows of judgments in lines of the columns `names`, or as stated by the user."""
-    if file.user_columns:
+    if file.take_columns():
         return _read_numbered(file)
     return WhiteSpaceLines(file.source, Side.QRELS, names, title)
 
 
 def _read_numbered(file: InputFile) -> WhiteSpaceLines:
     """Return the rows of a file without a header by the user's column numbers; or InputError."""
-    column_of_role = resolve_roles(file.user_columns, file.side)
+    column_of_role = resolve_roles(file.take_columns(), file.side)
     position_of_role = {
         role: column - 1 for role, column in column_of_role.items() if isinstance(column, int)
     }

@@ -21,7 +21,12 @@ from cranfield.formats.columns import ColumnsOfBoth, Side
 from cranfield.formats.frames import is_table
 from cranfield.formats.objects import as_lists_of_ids, is_sequence
 from cranfield.formats.shapes import hold_labels_and_scores, match_sparse, note_unstored_zeros
-from cranfield.formats.stated_columns import select_columns, select_side_columns
+from cranfield.formats.stated_columns import (
+    Statements,
+    refuse_unread,
+    select_columns,
+    select_side_columns,
+)
 from cranfield.measures import Measure, parse_all
 from cranfield.options import Options, is_whole_number, option, whole_check
 from cranfield.scoring.scores import Scores, Systems
@@ -35,7 +40,7 @@ _SCORES_ORDER = "Scores are given instead of qrels and runs; write measures=... 
 def _check_columns_option(value: Any) -> ColumnsOfBoth:
     if not isinstance(value, Mapping):
         raise ValueError("a dict, as in {'query_id': 'user', 'doc_id': 'item'}")
-    return value
+    return Statements(value)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,6 +145,7 @@ def open_arguments(
     run_columns = select(columns, Side.RUN)
     runs_by_name = make_several_runs(runs, errors, run_columns)
     run_or_runs = make_run(runs, errors, run_columns) if runs_by_name is None else runs_by_name
+    refuse_unread(columns)
     return reader, run_or_runs, measures
 
 

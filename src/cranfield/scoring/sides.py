@@ -19,6 +19,7 @@ from cranfield.formats.frames import is_stream, is_table
 from cranfield.formats.object_rows import is_row
 from cranfield.formats.objects import refuse_columns
 from cranfield.formats.source import Source
+from cranfield.formats.stated_columns import SIDES, Statements, refuse_unread
 from cranfield.notes import Note
 
 
@@ -103,11 +104,13 @@ def find_two_sided_tables(
 def _read_tables(
     named_tables: Sequence[tuple[str | None, Any]], columns: ColumnsOfBoth | None, errors: Errors
 ) -> list[TwoSidedTable]:
-    """Return both sides of each (name, table)."""
-    return [
+    """Return both sides of each (name, table); InputError for stated columns that none has."""
+    tables = [
         TwoSidedTable(name, *_read_both_sides(table, columns, errors))
         for name, table in named_tables
     ]
+    refuse_unread(columns)
+    return tables
 
 
 def open_table_pair(
@@ -119,7 +122,7 @@ def open_table_pair(
     one side or can be read only once, if `columns` are stated for each side, or if `runs` are the
     table that `qrels` are.
     """
-    if not _is_table(qrels) or _states_sides(columns):
+    if not _is_table(qrels) or states_sides(columns):
         return None
     named_tables = _list_tables(runs) or ([(None, runs)] if _is_table(runs) else [])
     if all(are_same_table(table, qrels) for _, table in named_tables):
@@ -131,14 +134,14 @@ def open_table_pair(
     return TwoSidedTables(_read_tables(named_tables, columns, errors), is_single_table=False)
 
 
-def _states_sides(columns: ColumnsOfBoth | None) -> bool:
-    """Tell whether columns are stated for each side: {"qrels": {...}, "run": {...}}."""
-    return any(isinstance(side_columns, Mapping) for side_columns in (columns or {}).values())
+def states_sides(columns: ColumnsOfBoth | None) -> bool:
+    """Tell whether columns are stated for one side: {"qrels": {...}}, or "qrels.doc_id"."""
+    return any(name.partition(".")[0] in SIDES for name in columns or {})
 
 
 def are_same_two_sided_table(qrels: Any, runs: Any, columns: ColumnsOfBoth | None) -> bool:
     """Tell whether judgments and runs are one table of both sides, no side's columns stated."""
-    is_table = are_same_table(qrels, runs) and _is_table(qrels) and not _states_sides(columns)
+    is_table = are_same_table(qrels, runs) and _is_table(qrels) and not states_sides(columns)
     return is_table and hold_both_sides([qrels, runs], columns)
 
 
@@ -151,6 +154,7 @@ def hold_both_sides(tables: Sequence[Any], columns: ColumnsOfBoth | None) -> boo
     """
     if any(map(is_read_once, tables)):
         return False
+    columns = columns and Statements(columns)  # what is read here, is read again
     try:
         pairs = [_read_both_sides(_first_row(table), columns) for table in tables]
     except InputError:

@@ -14,7 +14,7 @@ from cranfield.extensions.fusion.fused_rows import FusedRows
 from cranfield.extensions.fusion.fusing import Fusing, Method
 from cranfield.extensions.fusion.methods import METHODS, needs_scores, settle_options
 from cranfield.formats.columns import Side
-from cranfield.formats.stated_columns import select_columns
+from cranfield.formats.stated_columns import refuse_unread, select_columns
 from cranfield.notes import warn_about
 from cranfield.options import list_options, refuse_unknown_options, takes
 from cranfield.render.numbers import format_names
@@ -91,7 +91,9 @@ def fuse(
         raise OptionError(f"name={name!r:.80}: expected a string, what the run is called")
     fusing, judging = settle_options(Fusing.of(options), method), Judging.of(options)
     _check_judging(judging, fusing)
-    run_of_name = make_runs(runs, select_columns(Reading.of(options).columns, Side.RUN))
+    columns = Reading.of(options).columns
+    run_of_name = make_runs(runs, select_columns(columns, Side.RUN))
+    refuse_unread(columns)
     if len(run_of_name) < 2:
         raise InputError(
             f"one run, {next(iter(run_of_name))!r}: there is nothing to fuse it with"

@@ -34,7 +34,7 @@ from cranfield.extensions.labels.rates import read_rates
 from cranfield.extensions.whatif.variants import split_variants
 from cranfield.formats.columns import Side
 from cranfield.formats.source import Path
-from cranfield.formats.stated_columns import select_columns
+from cranfield.formats.stated_columns import refuse_unread, select_columns
 from cranfield.measures import Measure
 from cranfield.notes import Note, merge_notes
 from cranfield.options import (
@@ -155,9 +155,11 @@ def agreement(
         qrels_of_name = {"A": first_qrels, "B": second_qrels}
         for name, source in _name_assessors(extra_qrels).items():
             qrels_of_name[name] = make_qrels(source, "strict", qrels_columns, judging.duplicates)
+        refuse_unread(columns)
         return _compare_assessors(qrels_of_name, run_of_name, measures, judging, recipe)
     if extra_qrels is not None:
         raise OptionError("extra_qrels are further assessors: state the second one, too (qrels_b)")
+    refuse_unread(columns)
     assert confusion is not None  # noqa: S101 - one of the two
     rates = confusion if isinstance(confusion, Mapping) else read_rates(confusion)
     return _compare_with_rates(first_qrels, rates, run_of_name, measures, judging, recipe)
