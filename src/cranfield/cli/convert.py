@@ -13,8 +13,8 @@ from cranfield.cli.terminal import print_note, print_notes
 from cranfield.data.altered import removal_note
 from cranfield.data.combined import DifferingGrades
 from cranfield.data.judging import Judging
-from cranfield.data.qrels import Qrels
-from cranfield.data.run import Run
+from cranfield.data.qrels import Qrels, read_qrels
+from cranfield.data.run import Run, read_run
 from cranfield.data.run_notes import duplicates_note, select_list_notes
 from cranfield.errors import InputError, NothingSharedError, OptionError, escape_unprintable
 from cranfield.formats.block import FaultyRows
@@ -88,13 +88,13 @@ def command(
     \b
     cranfield convert demo/bm25.run bm25.parquet
     cranfield convert demo/qrels.txt qrels.tsv --to beir
-    cranfield convert clicks.csv out.run --columns query_id=user,doc_id=item,score=clicks
+    cranfield convert clicks.csv out.run --run --columns query_id=user,doc_id=item
     cranfield convert demo/bm25.run judged.run --only demo/qrels.txt --top 10
     """  # noqa: D301 - click's mark for lines to keep
     named_files = [*merge, *only, *without, *filter(None, [data.map_docs])]
     refuse_own_input([source, *named_files], target)
     refuse_two_stdin(source, *named_files)
-    if _holds_qrels(source, data.statements, is_qrels=is_qrels, is_run=is_run):
+    if _holds_qrels(source, data, is_qrels=is_qrels, is_run=is_run):
         flags.refuse_options({"top"}, "applies to a run")
         if not merge:
             flags.refuse_options({"differing"}, "applies to --merge")
@@ -107,9 +107,7 @@ def command(
         _write_run(run, target, format, judging)
 
 
-def _holds_qrels(
-    source: str, statements: Statements | None, *, is_qrels: bool, is_run: bool
-) -> bool:
+def _holds_qrels(source: str, data: DataOptions, *, is_qrels: bool, is_run: bool) -> bool:
     """Tell whether a file holds judgments, not a run: as the user says, or as its columns do."""
     path = local_path(source)
     if path != "-" and not URL.match(path) and not glob.glob(path):
@@ -118,7 +116,7 @@ def _holds_qrels(
         raise click.UsageError("--qrels and --run exclude each other")
     if is_qrels or is_run:
         return is_qrels
-    side = guess_side(source, statements)
+    side = guess_side(source, data.statements)
     if side is None:
         raise click.UsageError(f"is {source!r} a run, or judgments? Say --run or --qrels.")
     return side is Side.QRELS
@@ -157,9 +155,9 @@ def _read_run(
     for other in other_runs:
         run |= other
     for path in only:
-        run = run.only(**_read_selection(path, data))
+        run = run.only(**_read_selection(path, data.statements))
     for path in without:
-        ids = _read_selection(path)
+        ids = _read_selection(path, None)
         run = run.without(**ids, columns=excluded_columns if ids.get("docs") == path else None)
         print_notes([run.rows.notes[-1].add_source(path)])
     refuse_unread(data.statements)
@@ -193,18 +191,16 @@ def _write_run(run: Run, target: str, form: Any, judging: Judging) -> None:
         print_note(f"this format has no place for the column {name}: it was left out; .tsv has one")
 
 
-def _read_selection(path: str, data: DataOptions | None = None) -> dict[str, Any]:
-    """Return the ids in a file as a keyword of `Run.only` and `Run.without`.
-
-    A file of no ids is read as a run or judgments, as `data` say; without these it is its path.
-    """
+def _read_selection(path: str, statements: Statements | None) -> dict[str, Any]:
+    """Return what a file lists, or its documents, as a keyword of `Run.only`, else its path."""
     listed_ids = None if path == "-" else read_id_list(path)
+    if listed_ids is None and statements:
+        if guess_side(path, statements) is Side.RUN:
+            return {"docs": read_run(path, columns=select_columns(statements, Side.RUN))}
+        columns = select_columns(statements, Side.QRELS)
+        return {"docs": read_qrels(path, columns=columns, duplicates="first")}
     if listed_ids is None:
-        if data is None:
-            return {"docs": path}
-        if guess_side(path, data.statements) is Side.RUN:
-            return {"docs": data.read_runs([path], more_follow=True)[0]}
-        return {"docs": data.read_qrels(path, "first")}
+        return {"docs": path}
     role, ids = listed_ids
     return {"queries" if role == "query_id" else "docs": ids}
 

@@ -28,17 +28,13 @@ from cranfield.formats.stated_columns import (
     group_pairs,
     refuse_unread,
     select_columns,
+    states_sides,
 )
 from cranfield.lazy import cached_property
 from cranfield.measures import find_measure, parse_all
 from cranfield.options import Options, level_check, list_options, option
 from cranfield.scoring.arguments import Threads
-from cranfield.scoring.sides import (
-    find_two_sided_tables,
-    hold_both_sides,
-    is_read_once,
-    states_sides,
-)
+from cranfield.scoring.sides import find_two_sided_tables, hold_both_sides, is_read_once
 
 
 def _read_columns(texts: Any) -> ColumnsOfBoth | None:
@@ -50,8 +46,8 @@ def _read_columns(texts: Any) -> ColumnsOfBoth | None:
         name, equals, column = map(str.strip, statement.partition("="))
         if not equals or not name or not column:
             raise ValueError("NAME=COLUMN, as in query_id=user,doc_id=item,score=4")
-        column_number = int(column) if re.fullmatch("[0-9]{1,9}", column) else None
-        pairs.append((name, None if column == "-" else column_number or column))
+        is_number = re.fullmatch("[0-9]{1,9}", column)
+        pairs.append((name, None if column == "-" else int(column) if is_number else column))
     return group_pairs(pairs)
 
 
@@ -70,11 +66,10 @@ class DataOptions(Options):
     )
     columns: ColumnsOfBoth | None = option(
         None,
-        "Which column is which, by name or number; each file takes those that it has, as of "
-        "query_id=user,doc_id=item,relevance=stars,score=4, or of "
-        "query_id=question,expected_ids=gold,retrieved_ids=found in one file of both. "
-        "qrels.doc_id=url is for judgments alone, run.doc_id=url for runs; relevance=- where "
-        "every row is relevant. May be repeated.",
+        "Which column is which, by name or number: query_id=user,doc_id=item,relevance=3,score=4, "
+        "or expected_ids=gold,retrieved_ids=found. Each file takes what it has; qrels.doc_id=url "
+        "is for judgments alone, run.doc_id=url for runs. relevance=-: every row is relevant. May "
+        "be repeated.",
         _read_columns,
     )
     qrels_columns: ColumnsOfBoth | None = option(
@@ -134,8 +129,9 @@ class DataOptions(Options):
     def statements(self) -> Statements | None:
         """The columns that all options state."""
         sides = {"qrels": self.qrels_columns, "run": self.run_columns}
-        columns = {word: columns for word, columns in sides.items() if columns}
-        return Statements({**(self.columns or {}), **columns}) if self.columns or columns else None
+        columns_of_side: Any = {word: columns for word, columns in sides.items() if columns}
+        columns = {**(self.columns or {}), **columns_of_side}
+        return Statements(columns) if columns else None
 
     def read_qrels(self, path: str, duplicates: Duplicates = "refuse") -> Qrels:
         """Read judgments."""
@@ -254,6 +250,12 @@ _METAVARS |= {"span_pattern": {"metavar": "REGEX"}}
 data_options = flags.family_options(DataOptions, group="Files", **_METAVARS)
 lenient_data_options = flags.family_options(
     DataOptions, without=("errors",), group="Files", **_METAVARS
+)
+columns_option = flags.family_options(
+    DataOptions,
+    without={data_option.name for data_option in list_options(DataOptions)} - {"columns"},
+    group="Files",
+    **_METAVARS,
 )
 # For commands that choose the queries themselves: those of all systems, or a named query.
 judging_options = flags.family_options(Judging, without=("queries",), group="Ranking")

@@ -40,7 +40,12 @@ from cranfield.formats.object_rows import list_rows
 from cranfield.formats.objects import LIST_DESCRIPTIONS, MAPPINGS, READ_ONCE_HINT, to_nested
 from cranfield.formats.shapes import strip_padding
 from cranfield.formats.source import describe_sources
-from cranfield.formats.stated_columns import record_rows, select_columns, select_side_columns
+from cranfield.formats.stated_columns import (
+    record_rows,
+    select_columns,
+    select_side_columns,
+    states_sides,
+)
 from cranfield.notes import Note
 
 
@@ -61,7 +66,7 @@ def read_rows(
     a stated column; OptionError for an unknown format, name in `columns`, or value of `errors`.
     """
     check_errors(errors)
-    if columns and isinstance(columns.get(side.word), Mapping):
+    if columns and states_sides(columns):
         columns = select_columns(columns, side)
     if is_path:
         from cranfield.formats.files import open_files  # slow, and not needed for a dict
@@ -92,8 +97,8 @@ def read_rows(
             return list_dict_rows
     if isinstance(data, Rows):
         return data
-    rows = to_document_rows(_table_rows(data, side, columns, errors), side, columns)
-    return record_rows(rows, side, columns)
+    table_rows = to_document_rows(_table_rows(data, side, columns, errors), side, columns)
+    return record_rows(table_rows, side, columns)
 
 
 def _table_rows(data: Any, side: Side, user_columns: ColumnsLike | None, errors: Errors) -> Rows:

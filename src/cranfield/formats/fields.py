@@ -111,8 +111,9 @@ def choose_fields(
     if COLUMNS["doc"].public not in column_of_name:
         return {}, user_columns
     stated_columns = {COLUMNS[role].public: column for role, column in column_of_role.items()}
-    other_columns = getattr(user_columns, "other_side", {})
-    return field_of_name, SideColumns({**stated_columns, **column_of_name}, other_columns)
+    all_columns = SideColumns({**stated_columns, **column_of_name})
+    all_columns.other_side = getattr(user_columns, "other_side", {})
+    return field_of_name, all_columns
 
 
 def _choose_column(

@@ -15,7 +15,14 @@ from cranfield.formats.format import Format, InputFile, OutputFile
 from cranfield.formats.groups import GroupRows
 from cranfield.formats.list_cells import to_document_rows
 from cranfield.formats.source import Path, Source, open_to_write
-from cranfield.formats.stated_columns import Statements, resolve_roles, select_columns
+from cranfield.formats.stated_columns import (
+    SIDES,
+    Statements,
+    list_statements,
+    resolve_roles,
+    select_columns,
+    take_statements,
+)
 from cranfield.formats.text import (
     LONGEST_LINE,
     find_data,
@@ -293,7 +300,7 @@ def _recognize_rows(
             if rows is not None:
                 return rows
             file_format = FORMATS["trec"]
-            if side is Side.EXCLUDED and not user_columns:
+            if side is Side.EXCLUDED and not take_statements(user_columns, ()):
                 file = replace(file, side=guess_side(source.path) or Side.QRELS)
     if not file_format.magic:
         _refuse_non_text(source, file.sample)
@@ -331,8 +338,10 @@ def guess_side(path: Path, statements: Statements | None = None) -> Side | None:
 
     The stated columns tell first. What cannot be read as judgments is taken for a run.
     """
-    if statements and (stated_side := statements.stated_side):
-        return stated_side
+    stated_sides = {sides[0] for sides, *_ in list_statements(statements or {}) if len(sides) == 1}
+    stated_sides &= set(SIDES.values())
+    if len(stated_sides) == 1:
+        return stated_sides.pop()
     first = local_path(_expand_path(os.fspath(path), Side.QRELS)[0])
     if not os.path.isfile(first):
         return None  # a pipe is not read for this

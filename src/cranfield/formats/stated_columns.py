@@ -2,8 +2,10 @@
 
 import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from itertools import chain
+from types import MappingProxyType
 from typing import Any
 
 from cranfield.errors import InputError, OptionError, nearest_words
@@ -28,93 +30,91 @@ _ALL_SIDES = (*SIDES.values(), Side.EXCLUDED)
 
 
 class Statements(dict[str, Any]):
-    """The columns that a user states for several files, each of which takes those that it has."""
+    """The columns that a user states for several files, each of which takes those that it has.
+
+    `files` are those opened so far: side, name, and names of columns, None for one with a fault.
+    """
 
     def __init__(self, columns: ColumnsOfBoth) -> None:
         super().__init__(columns)
-        self.names_of_file: dict[str, Sequence[str]] = {}
-        self.read_statements: set[tuple[Side, str, Any]] = set()
-        self.has_faults = False  # whether a file cannot be opened, which raises its own error
-
-    @property
-    def stated_side(self) -> Side | None:
-        """The side that alone has some of the stated names; None if that is not just one."""
-        lone_sides = {sides[0] for sides, _, _ in _list_statements(self) if len(sides) == 1}
-        lone_sides.discard(Side.EXCLUDED)
-        return lone_sides.pop() if len(lone_sides) == 1 else None
+        self.files: list[tuple[Side, str, Sequence[str] | None]] = []
 
 
 class SideColumns(dict[str, Any]):
-    """The columns stated for one side of some data.
+    """The columns stated for one side of some data; `statements` are those of several files."""
 
-    `other_side` are those of the other side, where one table holds both. With `statements`, which
-    are those of several files, `unread` are the columns that this file does not have.
-    """
-
-    def __init__(
-        self,
-        columns: ColumnsLike,
-        other_side: ColumnsLike | None = None,
-        statements: Statements | None = None,
-        unread: ColumnsLike | None = None,
-    ) -> None:
-        super().__init__(columns)
-        self.other_side, self.statements, self.unread = other_side or {}, statements, unread or {}
+    statements: Statements | None = None
+    other_side: ColumnsLike = MappingProxyType({})  # of the other side of a table that holds both
+    unread: ColumnsLike = MappingProxyType({})  # those of `statements` that the file does not have
 
 
 def take_statements(columns: ColumnsLike | None, names: Sequence[str]) -> ColumnsLike | None:
-    """Return the stated columns that a table with these names has, if stated for several files.
-
-    A column may also be a path, whose first step is a name, or a field, with which a name ends.
-    """
+    """Return the stated columns that a table with these names has, if stated for several files."""
     if not isinstance(columns, SideColumns) or columns.statements is None:
         return columns
-    is_read = {
-        (name, column): not isinstance(column, str)
+    has_column = {pair: _has_column(names, *pair) for pair in list_pairs(columns)}
+    table_columns = SideColumns(group_pairs(pair for pair in has_column if has_column[pair]))
+    table_columns.unread = group_pairs(pair for pair in has_column if not has_column[pair])
+    table_columns.other_side = take_statements(columns.other_side, names) or {}
+    table_columns.statements = columns.statements
+    return table_columns
+
+
+def _has_column(names: Sequence[str], name: str, column: object) -> bool:
+    """Tell whether a table has a stated column: a name, the last step of one, a path, a number."""
+    return (
+        not isinstance(column, str)
         or column.partition(".")[0] in names
         or any(column == table_name or table_name.endswith(f".{column}") for table_name in names)
         or any(_is_swapped(name, column, side, names) for side in SIDES.values())
-        for name, column in list_pairs(columns)
-    }
-    read_columns = group_pairs(pair for pair in is_read if is_read[pair])
-    unread_columns = group_pairs(pair for pair in is_read if not is_read[pair])
-    other_columns = take_statements(columns.other_side, names)
-    return SideColumns(read_columns, other_columns, columns.statements, unread_columns)
+    )
 
 
 def record_rows(rows: Rows, side: Side, columns: ColumnsLike | None) -> Rows:
     """Return rows, opened and with a note on what they lack if columns are for several files."""
-    if not isinstance(columns, SideColumns) or columns.statements is None:
-        return rows
-    statements, source = columns.statements, describe_sources(rows.sources) or side.name_in_errors
-    try:
-        names = statements.names_of_file[source] = rows.column_names
-    except InputError:
-        statements.has_faults = True
-        return rows
-    file_columns = take_statements(columns, names)
-    assert isinstance(file_columns, SideColumns)  # noqa: S101 - as `columns` are
-    statements.read_statements |= {(side, *pair) for pair in list_pairs(file_columns)}
-    gaps = [f"no {column}: {name}" for name, column in list_pairs(file_columns.unread)]
-    if gaps:
-        text = f"{source} has {', '.join(gaps)}."
-        rows.statement_notes = (Note("columns", "info", text, count=len(gaps)),)
+    if getattr(columns, "statements", None) is not None:
+        source, names = describe_sources(rows.sources) or side.name_in_errors, None
+        with suppress(InputError):  # which is raised again where the rows are read
+            names = rows.column_names
+        rows.statement_notes = record_names(names, source, side, columns or {})
     return rows
 
 
+def record_names(
+    names: Sequence[str] | None, source: str, side: Side, columns: ColumnsLike
+) -> tuple[Note, ...]:
+    """Record the names of a file's columns, None for a fault; return a note on what it lacks."""
+    if not isinstance(columns, SideColumns) or columns.statements is None:
+        return ()
+    columns.statements.files.append((side, source, names))
+    pairs = [] if names is None else list_pairs(columns)
+    gaps = [f"no {pair[1]}: {pair[0]}" for pair in pairs if not _has_column(names or (), *pair)]
+    text = f"{source} has {', '.join(gaps)}."
+    return (Note("columns", "info", text, count=len(gaps)),) if gaps else ()
+
+
 def refuse_unread(columns: ColumnsOfBoth | None) -> None:
-    """Raise InputError for a stated column that no file has, once all files are opened."""
-    if not isinstance(columns, Statements) or columns.has_faults:
+    """Raise InputError for a stated column that no file has, once all files are opened.
+
+    OptionError without a file; nothing if a file has a fault, which is raised where it is read, or
+    if no file is of the side.
+    """
+    if not isinstance(columns, Statements):
         return
-    for sides, name, column in _list_statements(columns):
-        if columns.read_statements.isdisjoint((side, name, column) for side in sides):
-            names_of_file = columns.names_of_file
-            guess = _describe_guess(column, chain.from_iterable(names_of_file.values()))
-            problem = f"{name}={column}: no file has a column {column!r}{guess}"
-            file_list = [
-                f"{file}: {describe_names(names_of_file[file])}." for file in names_of_file
-            ]
-            raise InputError(problem, hint="\n".join(file_list), kind="columns")
+    if not columns.files:
+        raise OptionError("columns applies only to tables and files not read yet: leave it out")
+    names_of_file = {file: names for _, file, names in columns.files if names is not None}
+    opened_sides = {Side.EXCLUDED, *(side for side, *_ in columns.files)}
+    for sides, name, column in list_statements(columns):
+        if opened_sides.isdisjoint(sides) or any(
+            names is None or (side in sides and _has_column(names, name, column))
+            for side, _, names in columns.files
+        ):
+            continue
+        guess = _describe_guess(column, chain.from_iterable(names_of_file.values()))
+        file_list = [f"{file}: {describe_names(names)}." for file, names in names_of_file.items()]
+        problem = f"{name}={column}: no file has a column {column!r}{guess}"
+        raise InputError(problem, hint="\n".join(file_list), kind="columns")
 
 
 @cache
@@ -155,7 +155,7 @@ def resolve_roles(
             raise _unknown_name_error(name, public_names)
         may_lack = role == "grade" or (side is Side.QRELS and not COLUMNS[role].is_required)
         is_none = column is NO_COLUMN and may_lack
-        number = operator.index(column) if is_whole_number(column) else 0  # type: ignore[arg-type] # it is
+        number = operator.index(column) if is_whole_number(column) else 0
         if not isinstance(column, str) and not is_none and not 0 < number <= _MOST_COLUMNS:
             raise OptionError(
                 f"columns: {name}={column!r:.40}: expected a column's name, or its number, from 1"
@@ -181,14 +181,13 @@ def _is_swapped(name: str, column: object, side: Side, names: Sequence[str] | No
     return name in names and column not in names
 
 
-def select_side_columns(columns: ColumnsOfBoth | None, side: Side) -> SideColumns | None:
+def select_side_columns(columns: ColumnsOfBoth | None, side: Side) -> SideColumns:
     """Return the columns stated for one side of a table that holds both sides.
 
     A column that is stated for one side alone has no role in the other side.
     """
-    other_columns = select_columns(columns, side.other_side)
-    side_columns = select_columns(columns, side) or SideColumns({})
-    side_columns.other_side = other_columns or {}
+    side_columns = select_columns(columns, side) or SideColumns()
+    side_columns.other_side = select_columns(columns, side.other_side) or {}
     return side_columns
 
 
@@ -197,13 +196,13 @@ def select_columns(columns: ColumnsOfBoth | None, side: Side) -> SideColumns | N
 
     Raises OptionError for a name that no side has.
     """
-    pairs = (pair for sides, *pair in _list_statements(columns or {}) if side in sides)
-    statements = columns if isinstance(columns, Statements) else None
-    side_columns = SideColumns(group_pairs(pairs), statements=statements)
-    return side_columns if side_columns or statements is not None else None
+    pairs = (pair for sides, *pair in list_statements(columns or {}) if side in sides)
+    side_columns = SideColumns(group_pairs(pairs))
+    side_columns.statements = columns if isinstance(columns, Statements) else None
+    return side_columns if side_columns or side_columns.statements is not None else None
 
 
-def _list_statements(columns: ColumnsOfBoth) -> Iterator[tuple[Sequence[Side], str, Any]]:
+def list_statements(columns: ColumnsOfBoth) -> Iterator[tuple[Sequence[Side], str, Any]]:
     """Yield the sides, the name and the column of each statement.
 
     A name may begin with its side, "run.score"; {"run": {"score": ...}} has those of one side.
@@ -217,9 +216,14 @@ def _list_statements(columns: ColumnsOfBoth) -> Iterator[tuple[Sequence[Side], s
                 "{'query_id': ..., 'doc_id': ...}, or {'qrels': {...}, 'run': {...}}"
             )
         sides = [SIDES[word]] if is_of_side else _sides_with_role(name, column)
-        side_columns = column if isinstance(column, Mapping) else {side_name or name: column}
-        for pair in list_pairs(side_columns):
+        named_column: Any = {side_name if is_of_side else name: column}
+        for pair in list_pairs(column if isinstance(column, Mapping) else named_column):
             yield sides, *pair
+
+
+def states_sides(columns: ColumnsOfBoth | None) -> bool:
+    """Tell whether columns are stated for one side: {"qrels": {...}}, or "qrels.doc_id"."""
+    return any(name.partition(".")[0] in SIDES for name in columns or {})
 
 
 def list_pairs(columns: ColumnsLike) -> Iterator[tuple[str, Any]]:
@@ -267,6 +271,17 @@ def _describe_guess(name: str, names: Iterable[str]) -> str:
     return "".join(f" (did you mean {word!r}?)" for word in nearest_words(name, names, 1))
 
 
+def rename_columns(names: Sequence[str], side: Side, user_columns: ColumnsLike | None) -> list[str]:
+    """Return the names of a table's columns, stated columns under the names of their roles."""
+    column_of_role = resolve_roles(take_statements(user_columns, names), side, names)
+    public_name = {column: COLUMNS[role].public for role, column in column_of_role.items()}
+    stated_names = {*public_name.values()}
+    return [
+        public_name.get(name, public_name.get(number, "" if name in stated_names else name))
+        for number, name in enumerate(names, 1)
+    ]
+
+
 def two_roles_error(column: str | int | None, *roles: Role) -> OptionError:
     """Return the error that the user states a column for two roles."""
     first, second = (COLUMNS[role].public for role in roles)
@@ -288,7 +303,7 @@ def find_stated_column(names: Sequence[str], column: str | int | None) -> int:
     return names.index(str(column))
 
 
-def missing_column_error(names: Sequence[str], column: str) -> InputError:
+def missing_column_error(names: Sequence[str], column: Any) -> InputError:
     """Return the error that a table with these names has a stated column twice, or not at all."""
     problem = f"has two columns {column!r}" if column in names else f"has no column {column!r}"
     guess = "" if column in names else _describe_guess(column, names)

@@ -14,11 +14,10 @@ from cranfield.data.qrels import Qrels, make_qrels
 from cranfield.data.reader import QrelsReader, open_qrels
 from cranfield.data.run import Run, make_run
 from cranfield.data.run_names import make_several_runs
-from cranfield.errors import InputError, MeasureError, OptionError
+from cranfield.errors import InputError, MeasureError
 from cranfield.formats import read_id_lists
 from cranfield.formats.block import Duplicates, Errors
 from cranfield.formats.columns import ColumnsOfBoth, Side
-from cranfield.formats.frames import is_table
 from cranfield.formats.objects import as_lists_of_ids, is_sequence
 from cranfield.formats.shapes import hold_labels_and_scores, match_sparse, note_unstored_zeros
 from cranfield.formats.stated_columns import (
@@ -139,7 +138,6 @@ def open_arguments(
         names = _COMPARE_ARGUMENTS if verb is None else _argument_names(verb)
         raise InputError("no runs are given", hint=_order_hint(names))
     check_qrels_and_runs(qrels, runs, verb)
-    check_columns(columns, qrels, runs)
     select = select_side_columns if are_same_table(qrels, runs) else select_columns
     reader = open_qrels(qrels, errors, select(columns, Side.QRELS), duplicates)
     run_columns = select(columns, Side.RUN)
@@ -147,23 +145,6 @@ def open_arguments(
     run_or_runs = make_run(runs, errors, run_columns) if runs_by_name is None else runs_by_name
     refuse_unread(columns)
     return reader, run_or_runs, measures
-
-
-def check_columns(columns: ColumnsOfBoth | None, *data: Any) -> None:
-    """Raise OptionError if columns are stated and all data are already read."""
-    if columns is not None and all(map(_are_read, data)):
-        raise OptionError("columns applies only to tables and files not read yet: leave it out")
-
-
-def _are_read(data: Any) -> bool:
-    """Tell whether the data are judgments, runs, or a dict without files and tables."""
-    if isinstance(data, list | tuple):
-        return len(data) > 0 and all(isinstance(run, Run) for run in data)
-    if isinstance(data, Mapping):
-        return not any(
-            isinstance(table, str | os.PathLike) or is_table(table) for table in data.values()
-        )
-    return isinstance(data, Qrels | Run)
 
 
 def could_be_measures(runs: Any) -> bool:

@@ -19,7 +19,7 @@ from cranfield.formats.frames import is_stream, is_table
 from cranfield.formats.object_rows import is_row
 from cranfield.formats.objects import refuse_columns
 from cranfield.formats.source import Source
-from cranfield.formats.stated_columns import SIDES, Statements, refuse_unread
+from cranfield.formats.stated_columns import Statements, refuse_unread, states_sides
 from cranfield.notes import Note
 
 
@@ -134,11 +134,6 @@ def open_table_pair(
     return TwoSidedTables(_read_tables(named_tables, columns, errors), is_single_table=False)
 
 
-def states_sides(columns: ColumnsOfBoth | None) -> bool:
-    """Tell whether columns are stated for one side: {"qrels": {...}}, or "qrels.doc_id"."""
-    return any(name.partition(".")[0] in SIDES for name in columns or {})
-
-
 def are_same_two_sided_table(qrels: Any, runs: Any, columns: ColumnsOfBoth | None) -> bool:
     """Tell whether judgments and runs are one table of both sides, no side's columns stated."""
     is_table = are_same_table(qrels, runs) and _is_table(qrels) and not states_sides(columns)
@@ -237,7 +232,7 @@ def _refuse_other_judgments(
         f"{', '.join(descriptions)}",
         hint="Several tables that hold both sides are several systems over the same judgments. To "
         "take those of one alone, give Qrels(rows) or read_qrels(path) first, and then the runs; "
-        "on the command line, say --qrels-columns query_id=...,doc_id=... of the first file.",
+        "on the command line, say --columns qrels.query_id=...,qrels.doc_id=... of the first file.",
     )
 
 

@@ -47,7 +47,7 @@ from cranfield.options import (
 )
 from cranfield.progress import Watching, add_progress, watch_slices
 from cranfield.render.numbers import format_count
-from cranfield.scoring.arguments import Reading, check_columns, check_qrels_and_runs
+from cranfield.scoring.arguments import Reading, check_qrels_and_runs
 from cranfield.scoring.evaluate import MeasuresLike, list_measures, score_runs
 from cranfield.scoring.scores import Systems
 from cranfield.version import __version__
@@ -144,7 +144,6 @@ def agreement(
     if runs is not None:
         check_qrels_and_runs(qrels_a, runs, agreement)
     judging, columns = Judging.of(options), Reading.of(options).columns
-    check_columns(columns, *(source for source in (qrels_a, qrels_b, runs) if source is not None))
     qrels_columns = select_columns(columns, Side.QRELS)
     first_qrels = make_qrels(qrels_a, "strict", qrels_columns, judging.duplicates)
     run_of_name = None if runs is None else make_runs(runs, select_columns(columns, Side.RUN))

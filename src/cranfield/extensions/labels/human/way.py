@@ -113,11 +113,6 @@ class HumanLabels(Way):
             return label_data.read_qrels(str(self.human), duplicates)
         except InputError as error:
             named_error = error.add_reason("This is the file of --human: people's labels.")
-            if error.kind == "columns":
-                raise named_error.replace(
-                    hint="Its columns are called query_id, doc_id and relevance, with "
-                    "query_probability or probability; others are stated by --columns."
-                ) from None
             if error.kind != "number":
                 raise named_error from None
             raise error.replace(
