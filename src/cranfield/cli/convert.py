@@ -179,7 +179,8 @@ def _write_run(run: Run, target: str, form: Any, judging: Judging) -> None:
     """Write a run, and print how it was read and which rows were left out."""
     write_counts = run.write(target, form, judging.duplicates)
     print_written(f"read as {run.description}", write_counts.left_out, write_counts.rows, target)
-    _print_row_notes(run.rows.all_notes, write_counts.repeats, judging)
+    notes = (*run.rows.statement_notes, *run.rows.notes)
+    _print_row_notes(notes, write_counts.repeats, judging)
     if not write_counts.rows:
         print_note(f"{target} is empty: no document is left", "warning")
     if run.rows.distance_column is not None:

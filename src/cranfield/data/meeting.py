@@ -348,7 +348,7 @@ def _describe_run(judged_run: JudgedRun, order: Order) -> Iterator[Note]:
         yield Note("ties", "info", text, count=n_tied)
     if judging.drops_documents or facts.n_appended or facts.n_unjudged:
         yield from _describe_changes(judged_run)
-    yield from run.rows.all_notes
+    yield from (*run.rows.statement_notes, *run.rows.notes)
     if facts.is_regrouped:
         text = "The run's queries are not in one piece: it was read into memory whole."
         yield Note("apart", "info", text)

@@ -40,12 +40,7 @@ from cranfield.formats.object_rows import list_rows
 from cranfield.formats.objects import LIST_DESCRIPTIONS, MAPPINGS, READ_ONCE_HINT, to_nested
 from cranfield.formats.shapes import strip_padding
 from cranfield.formats.source import describe_sources
-from cranfield.formats.stated_columns import (
-    record_rows,
-    select_columns,
-    select_side_columns,
-    states_sides,
-)
+from cranfield.formats.stated_columns import record_rows, select_columns, select_side_columns
 from cranfield.notes import Note
 
 
@@ -66,7 +61,7 @@ def read_rows(
     a stated column; OptionError for an unknown format, name in `columns`, or value of `errors`.
     """
     check_errors(errors)
-    if columns and states_sides(columns):
+    if columns and isinstance(columns.get(side.word), Mapping):
         columns = select_columns(columns, side)
     if is_path:
         from cranfield.formats.files import open_files  # slow, and not needed for a dict

@@ -358,11 +358,6 @@ class Rows(ABC):
         raise NotImplementedError
 
     @property
-    def all_notes(self) -> tuple[Note, ...]:
-        """What is odd about the rows, and which stated columns they do not have."""
-        return (*self.statement_notes, *self.notes)
-
-    @property
     def distance_column(self) -> str | None:
         """The name of the column of distances, if the scores are minus the distances."""
         return self.name_of_role.get("distance")
@@ -414,7 +409,8 @@ class MemoryRows(Rows):
             self.is_ranking = not self.extra_roles & {"score", "rank"}
         self.left_out, self.n_rows = block.left_out, len(block)
         self.list_columns, self.list_kind = source_rows.list_columns, source_rows.list_kind
-        self.name_of_role, self.notes = source_rows.name_of_role, source_rows.all_notes
+        self.name_of_role = source_rows.name_of_role
+        self.notes = (*source_rows.statement_notes, *source_rows.notes)
 
     def blocks(self, roles: Iterable[Role], errors: Errors) -> Iterator[Load]:
         """Yield what loads the rows as one block, with the requested columns that it has."""

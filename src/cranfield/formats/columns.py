@@ -297,4 +297,4 @@ def describe_names(names: Sequence[str]) -> str:
     own_names = [name for name in names if not name.startswith(INDEX_PREFIX)]
     name_list = ", ".join(f"{name!r:.60}" for name in own_names[:_MOST_NAMES])
     ellipsis = f", ... ({len(own_names):,} in all)" if len(own_names) > _MOST_NAMES else ""
-    return f"its columns are {name_list}{ellipsis}"
+    return f"its columns {'are' if own_names else 'have no names'} {name_list}{ellipsis}".rstrip()

@@ -10,19 +10,12 @@ from cranfield.arrays.ids import decode
 from cranfield.errors import InputError, OptionError, check_choice
 from cranfield.formats import columnar, delimited, json, jsonl, trec
 from cranfield.formats.block import Block, Errors, Load, Role, Rows
-from cranfield.formats.columns import COLUMNS, ColumnsLike, Side, roles_of
+from cranfield.formats.columns import COLUMNS, ColumnsLike, ColumnsOfBoth, Side, roles_of
 from cranfield.formats.format import Format, InputFile, OutputFile
 from cranfield.formats.groups import GroupRows
 from cranfield.formats.list_cells import to_document_rows
 from cranfield.formats.source import Path, Source, open_to_write
-from cranfield.formats.stated_columns import (
-    SIDES,
-    Statements,
-    list_statements,
-    resolve_roles,
-    select_columns,
-    take_statements,
-)
+from cranfield.formats.stated_columns import find_stated_side, resolve_roles, select_columns
 from cranfield.formats.text import (
     LONGEST_LINE,
     find_data,
@@ -300,7 +293,7 @@ def _recognize_rows(
             if rows is not None:
                 return rows
             file_format = FORMATS["trec"]
-            if side is Side.EXCLUDED and not take_statements(user_columns, ()):
+            if side is Side.EXCLUDED and not file.has_numbered_columns:
                 file = replace(file, side=guess_side(source.path) or Side.QRELS)
     if not file_format.magic:
         _refuse_non_text(source, file.sample)
@@ -333,15 +326,13 @@ def _refuse_non_text(source: Source, sample: bytes) -> None:
         )
 
 
-def guess_side(path: Path, statements: Statements | None = None) -> Side | None:
+def guess_side(path: Path, columns: ColumnsOfBoth | None = None) -> Side | None:
     """Return what a file holds, by its name or columns; None if that is unclear, or for no file.
 
     The stated columns tell first. What cannot be read as judgments is taken for a run.
     """
-    stated_sides = {sides[0] for sides, *_ in list_statements(statements or {}) if len(sides) == 1}
-    stated_sides &= set(SIDES.values())
-    if len(stated_sides) == 1:
-        return stated_sides.pop()
+    if (stated_side := find_stated_side(columns)) is not None:
+        return stated_side
     first = local_path(_expand_path(os.fspath(path), Side.QRELS)[0])
     if not os.path.isfile(first):
         return None  # a pipe is not read for this
@@ -350,8 +341,8 @@ def guess_side(path: Path, statements: Statements | None = None) -> Side | None:
     if "qrels" in name or source.suffix == ".qrels":
         return Side.QRELS
     try:
-        columns = select_columns(statements and Statements(statements), Side.QRELS)
-        phrases = _recognize_rows(source, Side.QRELS, None, columns).description.split(", ")
+        qrels_columns = select_columns(columns, Side.QRELS)
+        phrases = _recognize_rows(source, Side.QRELS, None, qrels_columns).description.split(", ")
     except InputError:
         return Side.RUN
     if phrases[0].startswith("JSON: "):  # its numbers may be grades or scores

@@ -103,18 +103,19 @@ def refuse_unread(columns: ColumnsOfBoth | None) -> None:
         return
     if not columns.files:
         raise OptionError("columns applies only to tables and files not read yet: leave it out")
-    names_of_file = {file: names for _, file, names in columns.files if names is not None}
     opened_sides = {Side.EXCLUDED, *(side for side, *_ in columns.files)}
-    for sides, name, column in list_statements(columns):
+    for sides, name, column in _list_statements(columns):
         if opened_sides.isdisjoint(sides) or any(
             names is None or (side in sides and _has_column(names, name, column))
             for side, _, names in columns.files
         ):
             continue
-        guess = _describe_guess(column, chain.from_iterable(names_of_file.values()))
-        file_list = [f"{file}: {describe_names(names)}." for file, names in names_of_file.items()]
+        guess = _describe_guess(
+            column, chain.from_iterable(names or () for *_, names in columns.files)
+        )
         problem = f"{name}={column}: no file has a column {column!r}{guess}"
-        raise InputError(problem, hint="\n".join(file_list), kind="columns")
+        file_lines = [f"{file}: {describe_names(names or ())}." for _, file, names in columns.files]
+        raise InputError(problem, hint="\n".join(dict.fromkeys(file_lines)), kind="columns")
 
 
 @cache
@@ -196,13 +197,13 @@ def select_columns(columns: ColumnsOfBoth | None, side: Side) -> SideColumns | N
 
     Raises OptionError for a name that no side has.
     """
-    pairs = (pair for sides, *pair in list_statements(columns or {}) if side in sides)
+    pairs = (pair for sides, *pair in _list_statements(columns or {}) if side in sides)
     side_columns = SideColumns(group_pairs(pairs))
     side_columns.statements = columns if isinstance(columns, Statements) else None
     return side_columns if side_columns or side_columns.statements is not None else None
 
 
-def list_statements(columns: ColumnsOfBoth) -> Iterator[tuple[Sequence[Side], str, Any]]:
+def _list_statements(columns: ColumnsOfBoth) -> Iterator[tuple[Sequence[Side], str, Any]]:
     """Yield the sides, the name and the column of each statement.
 
     A name may begin with its side, "run.score"; {"run": {"score": ...}} has those of one side.
@@ -224,6 +225,13 @@ def list_statements(columns: ColumnsOfBoth) -> Iterator[tuple[Sequence[Side], st
 def states_sides(columns: ColumnsOfBoth | None) -> bool:
     """Tell whether columns are stated for one side: {"qrels": {...}}, or "qrels.doc_id"."""
     return any(name.partition(".")[0] in SIDES for name in columns or {})
+
+
+def find_stated_side(columns: ColumnsOfBoth | None) -> Side | None:
+    """Return the side that alone has some of the stated names; None if that is not just one."""
+    lone_sides = {sides[0] for sides, *_ in _list_statements(columns or {}) if len(sides) == 1}
+    lone_sides.discard(Side.EXCLUDED)
+    return lone_sides.pop() if len(lone_sides) == 1 else None
 
 
 def list_pairs(columns: ColumnsLike) -> Iterator[tuple[str, Any]]:

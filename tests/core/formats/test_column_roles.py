@@ -185,4 +185,4 @@ def test_a_name_is_stated_once(write: Any) -> None:
     columns = "query_id=question,expected_ids=gold,retrieved_ids=bm25,retrieved_ids=dense"
     answer = invoke("evaluate", path, "-m", "RR", "--columns", columns)
     assert answer.exit_code == 2
-    assert "retrieved_ids is stated twice" in answer.output
+    assert "doc_id is stated twice" in answer.output
