@@ -4,7 +4,6 @@ import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
-from itertools import chain
 from types import MappingProxyType
 from typing import Any
 
@@ -97,7 +96,7 @@ def refuse_unread(columns: ColumnsOfBoth | None) -> None:
     """Raise InputError for a stated column that no file has, once all files are opened.
 
     OptionError without a file; nothing if a file has a fault, which is raised where it is read, or
-    if no file is of the side.
+    for a side without a file.
     """
     if not isinstance(columns, Statements):
         return
@@ -110,9 +109,8 @@ def refuse_unread(columns: ColumnsOfBoth | None) -> None:
             for side, _, names in columns.files
         ):
             continue
-        guess = _describe_guess(
-            column, chain.from_iterable(names or () for *_, names in columns.files)
-        )
+        all_names = [table_name for *_, names in columns.files for table_name in names or ()]
+        guess = _describe_guess(column, all_names)
         problem = f"{name}={column}: no file has a column {column!r}{guess}"
         file_lines = [f"{file}: {describe_names(names or ())}." for _, file, names in columns.files]
         raise InputError(problem, hint="\n".join(dict.fromkeys(file_lines)), kind="columns")
@@ -243,13 +241,10 @@ def list_pairs(columns: ColumnsLike) -> Iterator[tuple[str, Any]]:
 
 def group_pairs(pairs: Iterable[Iterable[Any]]) -> dict[str, Any]:
     """Return {name: column} of pairs, a list of columns for a name that occurs more than once."""
-    columns_of_name: dict[str, list[Any]] = {}
+    lists: dict[str, list[Any]] = {}
     for name, column in dict.fromkeys(map(tuple, pairs)):
-        columns_of_name.setdefault(name, []).append(column)
-    return {
-        name: columns[0] if len(columns) == 1 else columns
-        for name, columns in columns_of_name.items()
-    }
+        lists.setdefault(name, []).append(column)
+    return {name: lists[name][0] if len(lists[name]) == 1 else lists[name] for name in lists}
 
 
 def _sides_with_role(name: str, column: object) -> list[Side]:
@@ -275,7 +270,7 @@ def _unknown_name_error(name: str, public_names: Sequence[str]) -> OptionError:
 
 
 def _describe_guess(name: str, names: Iterable[str]) -> str:
-    """Return which of some names may be meant, in parentheses; "" if none is like `name`."""
+    """Return which of some names may be meant, in parentheses; "" if they are all unlike `name`."""
     return "".join(f" (did you mean {word!r}?)" for word in nearest_words(name, names, 1))
 
 

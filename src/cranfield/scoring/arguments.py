@@ -49,9 +49,9 @@ class Reading(Options):
     columns: ColumnsOfBoth | None = option(
         None,
         "Which column of a table or a file is which, where that cannot be told by their names: "
-        '{"query_id": "reader", "doc_id": "book", "relevance": "stars", "score": "prediction"}, '
-        'for judgments and runs alike; or {"qrels": {...}, "run": {...}} where they differ. A '
-        'table that holds both has "expected_ids" and "retrieved_ids".',
+        '{"query_id": "reader", "doc_id": "book", "relevance": "stars", "score": "prediction"}. '
+        'Each table or file takes what it has; "run.score", or {"run": {...}}, is for runs alone. '
+        'A table that holds both has "expected_ids" and "retrieved_ids".',
         _check_columns_option,
     )
 
