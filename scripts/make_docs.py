@@ -85,12 +85,15 @@ def fill_formats() -> str:
         column_rows.append(
             f"| `{column.public}`{meaning} | {sides_text} | {', '.join(column.names)} |"
         )
-        for side, list_names in column.list_names.items():
-            name_of_side = {Side.RUN: "runs", Side.QRELS: "judgments", Side.EXCLUDED: "exclusions"}
-            names = ", ".join(shorten_names(list_names))
-            column_rows.append(
-                f"| the same, with several in a cell | {name_of_side[side]} | {names} |"
-            )
+        name_of_side = {Side.RUN: "runs", Side.QRELS: "judgments", Side.EXCLUDED: "exclusions"}
+        for words, names_of_side in (
+            ("with several in a cell", column.list_names),
+            ("as texts, in one table of both sides", column.text_names),
+        ):
+            column_rows += [
+                f"| the same, {words} | {name_of_side[side]} | {', '.join(shorten_names(names))} |"
+                for side, names in names_of_side.items()
+            ]
     text = (ROOT / "docs" / "reference" / "formats.md").read_text("utf-8")
     text = FORMATS_TABLE.sub(lambda match: match[1] + "\n".join(rows) + "\n" + match[2], text)
     return COLUMNS_TABLE.sub(

@@ -1,7 +1,7 @@
 """Keywords of functions, fields of results, for type checkers: scripts/make_docs.py writes this."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, TypedDict
+from typing import Any, ClassVar, Literal, TypedDict
 
 from cranfield.comparison.settings import (
     Correction,
@@ -67,6 +67,8 @@ class Judging(TypedDict, total=False):
 
 class Reading(TypedDict, total=False):
     columns: ColumnsOfBoth | None
+    without: Any
+    texts: Literal['same', 'contain']
 
 
 class Watching(TypedDict, total=False):

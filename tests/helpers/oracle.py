@@ -78,7 +78,7 @@ def rel_p(ranking: Ranking, grades: Sequence[int], k: int, rel: int = 1) -> floa
     return divide(count_hits(ranking, rel, k), min(k, n_relevant(grades, rel)))
 
 
-def success(ranking: Ranking, grades: Sequence[int], k: int, rel: int = 1) -> float:
+def success(ranking: Ranking, grades: Sequence[int], k: int | None = None, rel: int = 1) -> float:
     return 1.0 if count_hits(ranking, rel, k) else 0.0
 
 

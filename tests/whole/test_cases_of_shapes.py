@@ -18,7 +18,7 @@ import pytest
 import scipy.sparse
 from helpers.commands import run_command
 
-from cranfield import InputError, OptionError, Run, Scores, evaluate, grades
+from cranfield import InputError, OptionError, Scores, evaluate, grades, read_run
 from cranfield.errors import CranfieldError
 
 pytestmark = pytest.mark.more
@@ -173,7 +173,7 @@ def find_fault_of_copy(error_text: str, path: Path, expected: Mapping[str, Any])
     words += [f"wrote {expected['rows']} rows"] if "rows" in expected else []
     words += [str(expected["removed"])] if "removed" in expected else []
     if "run_left" in expected:
-        docs_of_query = {query: [*docs] for query, docs in Run(str(path)).to_dict().items()}
+        docs_of_query = {query: [*docs] for query, docs in read_run(path).to_dict().items()}
         if docs_of_query != expected["run_left"]:
             return f"{docs_of_query}"
     lacking = missing_words(error_text, words)

@@ -88,20 +88,12 @@ LINES = [line for answer in ANSWERS for line in re.findall(r"cranfield [^`;]+", 
 
 @pytest.mark.parametrize("line", sorted({*LINES} - {"cranfield trec-eval"}))
 def test_lines_to_type_run(line: str) -> None:
-    (first_row, *_) = Path(BM25).read_text("utf-8").splitlines()
-    query, _, doc, *_ = first_row.split()
-    Path("seen.csv").write_text(f"query_id,doc_id\n{query},{doc}\n")
     invoke(*fill_in(line))
-    if "--without" in line:
-        rows = [row.split()[:3] for row in Path("new.run").read_text("utf-8").splitlines()]
-        assert rows
-        assert [query, "Q0", doc] not in rows
 
 
 @pytest.mark.parametrize(
     ("verb", "options"),
     [
-        ("evaluate", "--identical-ids drop"),
         ("compare", "--missing drop"),
         ("compare", "--changes 2"),
         ("evaluate", "-q"),
@@ -115,9 +107,7 @@ def test_options_to_type_run(verb: str, options: str) -> None:
 @pytest.mark.parametrize("option", ["--exclude", "--drop", "--remove", "--filter", "--train"])
 def test_leaving_out_what_was_seen(option: str) -> None:
     for words in ((option, "seen.csv"), (f"{option}=seen.csv",)):
-        message = refusal_text("evaluate", *FILES, *words)
-        assert "`cranfield convert RUN NEW_RUN --run --without FILE`" in message
-        assert "--identical-ids drop" in message
+        assert "Did you mean '--without'?" in refusal_text("evaluate", *FILES, *words)
     assert "Did you mean '--without'?" in refusal_text("convert", BM25, "new.run", option)
 
 

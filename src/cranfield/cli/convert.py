@@ -3,6 +3,7 @@
 import glob
 import os
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any, get_args
 
 import click
@@ -18,11 +19,11 @@ from cranfield.data.run import Run, read_run
 from cranfield.data.run_notes import duplicates_note, select_list_notes
 from cranfield.errors import InputError, NothingSharedError, OptionError, escape_unprintable
 from cranfield.formats.block import FaultyRows
-from cranfield.formats.columns import COLUMNS, Side
+from cranfield.formats.columns import COLUMNS, ColumnsOfBoth, Side
 from cranfield.formats.files import format_names, guess_side
 from cranfield.formats.small.listed_ids import read_id_list
 from cranfield.formats.source import Source
-from cranfield.formats.stated_columns import Statements, refuse_unread, select_columns
+from cranfield.formats.stated_columns import refuse_unread, select_columns
 from cranfield.formats.url import URL, local_path, real_path
 from cranfield.notes import Note
 from cranfield.options import whole_check
@@ -60,13 +61,6 @@ def command(
         "the ids that it lists, one to a line, below the line query_id or doc_id. Of several, what "
         "all of them have.",
     ),
-    without: tuple[str, ...] = flags.option(
-        multiple=True,
-        metavar="FILE",
-        help="Leave out what FILE has, as for --only: what users have seen already, for example. "
-        "Of a table, that is its column excluded_ids, seen_ids or the like, or else its documents; "
-        "--columns query_id=id,excluded_ids=gold says which is which. May be repeated.",
-    ),
     top: int | None = flags.checked_option(
         whole_check(1),
         type=int,
@@ -91,18 +85,18 @@ def command(
     cranfield convert clicks.csv out.run --run --columns query_id=user,doc_id=item
     cranfield convert demo/bm25.run judged.run --only demo/qrels.txt --top 10
     """  # noqa: D301 - click's mark for lines to keep
-    named_files = [*merge, *only, *without, *filter(None, [data.map_docs])]
+    named_files = [*merge, *only, *(data.without or ()), *filter(None, [data.map_docs])]
     refuse_own_input([source, *named_files], target)
     refuse_two_stdin(source, *named_files)
     if _holds_qrels(source, data, is_qrels=is_qrels, is_run=is_run):
         flags.refuse_options({"top"}, "applies to a run")
         if not merge:
             flags.refuse_options({"differing"}, "applies to --merge")
-        judgments = _read_qrels([source, *merge], only, without, differing, judging, data)
+        judgments = _read_qrels([source, *merge], only, differing, judging, data)
         _write_qrels(judgments, target, format, judging)
     else:
         flags.refuse_options({"differing"}, "applies to judgments")
-        run = _read_run([source, *merge], only, without, data)
+        run = _read_run([source, *merge], only, data)
         run = run if top is None else run.top(top, duplicates=judging.duplicates)
         _write_run(run, target, format, judging)
 
@@ -116,7 +110,7 @@ def _holds_qrels(source: str, data: DataOptions, *, is_qrels: bool, is_run: bool
         raise click.UsageError("--qrels and --run exclude each other")
     if is_qrels or is_run:
         return is_qrels
-    side = guess_side(source, data.statements)
+    side = guess_side(source, data.columns)
     if side is None:
         raise click.UsageError(f"is {source!r} a run, or judgments? Say --run or --qrels.")
     return side is Side.QRELS
@@ -125,7 +119,6 @@ def _holds_qrels(source: str, data: DataOptions, *, is_qrels: bool, is_run: bool
 def _read_qrels(
     sources: Sequence[str],
     only: Sequence[str],
-    without: Sequence[str],
     differing: DifferingGrades,
     judging: Judging,
     data: DataOptions,
@@ -134,33 +127,32 @@ def _read_qrels(
     judgments, *other_judgments = [
         data.read_qrels(source, judging.duplicates) for source in sources
     ]
-    refuse_unread(data.statements)
+    refuse_unread(data.columns)
     if other_judgments:
         judgments = judgments.merge(*other_judgments, differing=differing)
     for path in only:
         judgments = _select_queries(judgments, path, keeps=True)
-    for path in without:
+    for path in data.without or ():
         judgments = _select_queries(judgments, path, keeps=False)
     return judgments
 
 
-def _read_run(
-    sources: Sequence[str], only: Sequence[str], without: Sequence[str], data: DataOptions
-) -> Run:
+def _read_run(sources: Sequence[str], only: Sequence[str], data: DataOptions) -> Run:
     """Return the joined runs of the sources, with the rows that other files choose; print notes."""
+    without, data = data.without or (), replace(data, without=None)
     run, *other_runs = [
         data.read_runs([source], says_order=True, more_follow=True)[0] for source in sources
     ]
-    excluded_columns = select_columns(data.statements, Side.EXCLUDED)
+    excluded_columns = select_columns(data.columns, Side.EXCLUDED)
     for other in other_runs:
         run |= other
     for path in only:
-        run = run.only(**_read_selection(path, data.statements))
+        run = run.only(**_read_selection(path, data.columns))
     for path in without:
         ids = _read_selection(path, None)
         run = run.without(**ids, columns=excluded_columns if ids.get("docs") == path else None)
         print_notes([run.rows.notes[-1].add_source(path)])
-    refuse_unread(data.statements)
+    refuse_unread(data.columns)
     return run
 
 
@@ -192,7 +184,7 @@ def _write_run(run: Run, target: str, form: Any, judging: Judging) -> None:
         print_note(f"this format has no place for the column {name}: it was left out; .tsv has one")
 
 
-def _read_selection(path: str, statements: Statements | None) -> dict[str, Any]:
+def _read_selection(path: str, statements: ColumnsOfBoth | None) -> dict[str, Any]:
     """Return what a file lists, or its documents, as a keyword of `Run.only`, else its path."""
     listed_ids = None if path == "-" else read_id_list(path)
     if listed_ids is None and statements:

@@ -24,16 +24,16 @@ from cranfield.formats.files import format_names, stem_of
 from cranfield.formats.source import Source
 from cranfield.formats.stated_columns import (
     SIDES,
+    ContainedTexts,
     Statements,
     group_pairs,
-    refuse_unread,
     select_columns,
     states_sides,
 )
 from cranfield.lazy import cached_property
 from cranfield.measures import find_measure, parse_all
 from cranfield.options import Options, level_check, list_options, option
-from cranfield.scoring.arguments import Threads
+from cranfield.scoring.arguments import Reading, Threads
 from cranfield.scoring.sides import find_two_sided_tables, hold_both_sides, is_read_once
 
 
@@ -52,9 +52,10 @@ def _read_columns(texts: Any) -> ColumnsOfBoth | None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DataOptions(Options):
+class DataOptions(Reading):
     """What the files are, as far as options say."""
 
+    flags = {"without": {"metavar": "FILE", "multiple": True}}  # noqa: RUF012 - as of `Options`
     qrels_format: Any = option(
         None,
         "The format of the judgments, if it should not be detected; subtopics (qrels_jg), "
@@ -107,6 +108,11 @@ class DataOptions(Options):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        sides = {"qrels": self.qrels_columns, "run": self.run_columns}
+        side_columns: Any = {word: columns for word, columns in sides.items() if columns}
+        if type(self.columns) is dict or side_columns:
+            kind = ContainedTexts if self.texts == "contain" else Statements
+            vars(self)["columns"] = kind({**(self.columns or {}), **side_columns})
         if self.map_docs is not None and self.map_docs_pattern is not None:
             raise OptionError("--map-docs and --map-docs-pattern say the same: leave one out")
         is_mapped = self.map_docs is not None or self.map_docs_pattern is not None
@@ -125,14 +131,6 @@ class DataOptions(Options):
 
         return read_chunks(self.map_docs)
 
-    @cached_property
-    def statements(self) -> Statements | None:
-        """The columns that all options state."""
-        sides = {"qrels": self.qrels_columns, "run": self.run_columns}
-        columns_of_side: Any = {word: columns for word, columns in sides.items() if columns}
-        columns = {**(self.columns or {}), **columns_of_side}
-        return Statements(columns) if columns else None
-
     def read_qrels(self, path: str, duplicates: Duplicates = "refuse") -> Qrels:
         """Read judgments."""
         return self.read(self.open_qrels(path, duplicates))
@@ -140,7 +138,7 @@ class DataOptions(Options):
     def open_qrels(self, path: str, duplicates: Duplicates = "refuse") -> Qrels | QrelsReader:
         """Open judgments."""
         _refuse_measures(path)
-        columns = select_columns(self.statements, Side.QRELS)
+        columns = select_columns(self.columns, Side.QRELS)
         judgments = open_qrels(path, self.errors, columns, duplicates, self.qrels_format)
         return self._map_judgments(judgments)
 
@@ -157,23 +155,22 @@ class DataOptions(Options):
         Unless `more_follow`, these are the last files: refuse columns that none of the files has.
         """
         _refuse_measures(*paths)
-        columns = select_columns(self.statements, Side.RUN)
+        columns = select_columns(self.columns, Side.RUN)
         runs = [
             read_run(path, format=self.run_format, columns=columns, errors=self.errors)
             for path in paths
         ]
-        if not more_follow:
-            refuse_unread(self.statements)
         _rename_alike(runs, paths)
+        runs = self._map_runs(runs, more_follow=more_follow)
         if says_order:
             print_notes(list_order_notes(runs))
-        return self._map_runs(runs)
+        return runs
 
     def holds_both_sides(self, paths: Sequence[str]) -> bool:
         """Tell whether each file holds both sides, and no option names one side."""
         has_format = self.qrels_format or self.run_format
-        states_side = len(paths) > 1 and states_sides(self.statements)
-        return not (has_format or states_side) and hold_both_sides(paths, self.statements)
+        states_side = len(paths) > 1 and states_sides(self.columns)
+        return not (has_format or states_side) and hold_both_sides(paths, self.columns)
 
     def lone_file_error(self, path: str, otherwise: str) -> Exception:
         """Return the error for judgments without a run, or for a table without columns of a side.
@@ -182,7 +179,7 @@ class DataOptions(Options):
         """
         _refuse_measures(path)
         try:
-            read_both_sides(path, columns=dict(self.statements or {}), is_path=True)
+            read_both_sides(path, columns=dict(self.columns or {}), is_path=True)
         except InputError as error:
             if not error.problem.startswith("was read as"):
                 return error
@@ -205,7 +202,7 @@ class DataOptions(Options):
 
         Raises InputError for a file with one side alone, or with other judgments.
         """
-        sides = find_two_sided_tables(list(paths), self.statements, self.errors)
+        sides = find_two_sided_tables(list(paths), self.columns, self.errors)
         assert sides is not None  # noqa: S101 - of paths
         judgments, named_runs = sides.open(self.errors, duplicates)
         runs = [named_runs] if isinstance(named_runs, Run) else list(named_runs.values())
@@ -225,10 +222,12 @@ class DataOptions(Options):
 
         return replace(judgments, chunks=Chunks.of(docs))
 
-    def _map_runs(self, runs: list[Run]) -> list[Run]:
-        """Return runs of documents or of spans, given runs of chunks if options say so."""
+    def _map_runs(self, runs: list[Run], *, more_follow: bool = False) -> list[Run]:
+        """Return runs of documents or of spans, of chunks if options say so; some left out."""
         if self._doc_of_chunk is not None:
             runs = [run.map_docs(self._doc_of_chunk, self.map_docs_keep or "first") for run in runs]
+        run_of_number = self.leave_out(dict(enumerate(runs)), more_follow=more_follow)
+        runs = [*run_of_number.values()]
         if self.span_pattern is not None:
             runs = [run.spans(self.span_pattern) for run in runs]
         return runs

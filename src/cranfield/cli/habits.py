@@ -6,7 +6,6 @@ from itertools import pairwise
 from cranfield.errors import CranfieldError
 
 _WORST_OPTIONS = "-q --per-query --sort --sort-by --worst --bottom --changes"
-_EXCLUDING_OPTIONS = "--exclude --drop --without --remove --filter --seen --train --exclude-seen"
 _TREC_EVAL_OPTIONS = "-n -N -R -T -Z -D"
 _FLAG_LETTERS = "qcnJ"  # of trec_eval: letters without a value, written together, as in -qc
 # Options that people type, the option here by which a command answers, and what it answers: that
@@ -20,14 +19,7 @@ HABITS = (
     ("--collapse", "--map-docs-keep", ""),
     ("-J --Judged_docs_only", "--judged-only", ""),
     ("-M --Max_retrieved_per_topic", "--depth", ""),
-    (_EXCLUDING_OPTIONS, "--without", ""),
-    (
-        _EXCLUDING_OPTIONS,
-        "--identical-ids",
-        "`cranfield convert RUN NEW_RUN --run --without FILE` writes a run without the documents "
-        "of a file, such as what users have seen; --identical-ids drop leaves out those whose id "
-        "is the query's.",
-    ),
+    ("--exclude --drop --remove --filter --seen --train --exclude-seen", "--without", ""),
     (
         "-c --complete_rel_info_wanted",
         "--judged-only",

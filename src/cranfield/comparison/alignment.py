@@ -110,7 +110,7 @@ def _align_scores(
             runs,
             measures,
             None,
-            columns=reading.columns,
+            reading=reading,
             duplicates=judging.duplicates,
         )
         qrels_and_runs = judgments, named_runs
@@ -119,7 +119,8 @@ def _align_scores(
         with contextlib.suppress(InputError):  # then they are scores
             table_sides = find_two_sided_tables(qrels, reading.columns, "strict")
         if table_sides is not None:
-            qrels_and_runs = table_sides.read("strict", judging.duplicates)
+            judgments, named_runs = table_sides.read("strict", judging.duplicates)
+            qrels_and_runs = judgments, reading.leave_out(named_runs)
     if qrels_and_runs is not None:
         if score_options := alignment.changed_options().keys() - {"missing"}:
             raise OptionError(f"{min(score_options)}: applies to scores, not to judgments and runs")

@@ -6,7 +6,7 @@ run are held in memory. Nothing is changed in place.
 
 import copy
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self, get_args
@@ -47,6 +47,7 @@ class RunOperations(Documents):
 
     #: How the run was made of other runs, as `fuse` makes it; else empty.
     recipe: Mapping[str, Any] = MappingProxyType({})
+    exclusions: Sequence[NamedDocuments] = ()  # the documents that `without` left out
 
     def _drop_repeats(self, duplicates: Duplicates) -> Self:
         """Return the run with each document of a query once, and a note if rows are left out."""
@@ -140,7 +141,9 @@ class RunOperations(Documents):
         >>> Run({"ann": {"d1": 2.0, "d2": 3.0}, "bob": {"d2": 1.0}}).without(seen).to_dict()
         {'ann': {'d1': 2.0}, 'bob': {'d2': 1.0}}
         """
-        return self._select_part(queries, docs, columns or {})
+        remaining_run = self._select_part(queries, docs, columns or {})
+        warn_about(remaining_run.rows.notes[-1:])
+        return remaining_run
 
     def _select_part(self, queries: Any, docs: Any, exclusion_columns: ColumnsLike | None) -> Self:
         """Return a part of the run; `exclusion_columns` is None where the named part is kept."""
@@ -151,9 +154,11 @@ class RunOperations(Documents):
         query_index = named_docs = None
         if queries is not None:
             query_index = read_named_queries(queries, self._make_run)
-        if docs is not None:
+        if isinstance(docs, NamedDocuments):
+            named_docs, docs = docs, docs.origin
+        elif docs is not None:
             named_docs = read_named_documents(docs, self._make_run, exclusion_columns)
-        n_rows = list[int]()  # of each block
+        counts: list[tuple[int, int]] = []  # of each block: rows, and queries that lose rows
 
         def query_stays(queries: Ids) -> Bools:
             if query_index is None:
@@ -167,7 +172,10 @@ class RunOperations(Documents):
             is_selected = stays[group]
             if named_docs is not None:
                 is_selected &= named_docs.contains(grouped_block) == keeps_selection
-            is_emptied = stays & (np.bincount(group, is_selected, len(stays)) == 0)
+            n_selected = np.bincount(group, is_selected, len(stays))
+            n_cut = np.count_nonzero(n_selected < np.diff(grouped_block.starts))
+            counts.append((len(block), int(n_cut)))
+            is_emptied = stays & (n_selected == 0)
             empty_queries = grouped_block.queries.take(np.flatnonzero(is_emptied)).to_list()
             if block.empty_queries:
                 empty_before = Ids.of([*block.empty_queries])
@@ -180,7 +188,7 @@ class RunOperations(Documents):
         description = f"{'some' if keeps_selection else 'all but some'} {named_parts} of"
         contents = {"queries": _describe_selection(queries), "docs": _describe_selection(docs)}
         recipe, judging = {verb: contents}, self._unranked_judging
-        options: dict[str, Any] = {"needs_rows": keeps_selection, "block_sizes": n_rows}
+        options: dict[str, Any] = {"needs_rows": keeps_selection, "block_counts": counts}
         run = self._derive_run(select_rows, description, judging, recipe, **options)
         if keeps_selection:
             return run
@@ -195,9 +203,10 @@ class RunOperations(Documents):
         is_empty = isinstance(docs, dict | list) and not any(
             docs.values() if isinstance(docs, dict) else docs
         )
-        note = removal_note(sum(n_rows), run.rows.n_rows or 0, is_empty_selection=is_empty)
+        n_rows, n_queries = map(sum, zip((0, 0), *counts, strict=True))
+        note = removal_note(n_rows, run.rows.n_rows or 0, n_queries, is_empty=is_empty)
         run.rows.notes = (*run.rows.notes, note)
-        warn_about([note])
+        run.exclusions = self.exclusions if named_docs is None else (*self.exclusions, named_docs)
         return run
 
     def __or__(self, second_run: Any) -> Self:
@@ -289,23 +298,21 @@ class RunOperations(Documents):
         *,
         ranking_role: Role | None = None,
         needs_rows: bool = False,
-        block_sizes: list[int] | None = None,
+        block_counts: list[Any] | None = None,
     ) -> Self:
         """Return the run of the blocks that `change_block` makes of blocks of whole queries.
 
         It is called `description` and the name of this run. `ranking_role` is the column that ranks
-        it; None: as before. `block_sizes` takes the number of rows of each block before the change.
+        it; None: as before. `block_counts` is what `change_block` counts in each block.
         Raises InputError if nothing, or, with `needs_rows`, no row is left.
         """
-        sizes = [] if block_sizes is None else block_sizes
         self._refuse_spans()
         roles = self._extra_roles
 
         def change_blocks(grouped_blocks: Callable[[], Iterable[GroupedBlock]]) -> list[Block]:
             blocks: list[Block] = []
-            sizes.clear()  # where a query comes back, all blocks are read once more
+            (block_counts or []).clear()  # where a query comes back, all blocks are read once more
             for grouped_block in grouped_blocks():
-                sizes.append(len(grouped_block.block))
                 block, left_out = change_block(grouped_block), grouped_block.block.left_out
                 block = replace(block, query=block.query.compact(), doc=block.doc.compact())
                 blocks.append(replace(block, left_out=left_out, input_row=None))
@@ -352,12 +359,13 @@ class RunOperations(Documents):
         return run
 
 
-def removal_note(n_before: int, n_left: int, *, is_empty_selection: bool = False) -> Note:
+def removal_note(n_before: int, n_left: int, n_queries: int = 0, *, is_empty: bool = False) -> Note:
     """Return the note on removed rows; a warning if no row was removed though rows were named."""
     n, all_rows = n_before - n_left, format_count(n_before, "row")
-    text = f"{n:,} of {all_rows} removed: {n_left:,} of {all_rows} left."
-    if n or is_empty_selection:
-        return Note("without", "info", text, count=n)
+    queries = f", in {format_query_count(n_queries)}" if n_queries else ""
+    text = f"{n:,} of {all_rows} removed{queries}: {n_left:,} of {all_rows} left."
+    if n or is_empty:
+        return Note("without", "info", text, n_queries or None, count=n)
     return Note("without", "warning", f"{text} Are ids written in the same way?", count=0)
 
 

@@ -122,10 +122,10 @@ class Documents:
         spans = self.conversion
         if judged_spans is None and spans is None:
             return self
-        from cranfield.data.spans import Spans
+        from cranfield.data.spans import Spans, Texts
 
         if judged_spans is None:
-            if not isinstance(spans, Spans):
+            if not isinstance(spans, Spans) or isinstance(spans, Texts):
                 return self
             raise InputError(
                 f"the ids of the run {self.name!r} are read as spans, and the judgments have no "
@@ -258,8 +258,9 @@ class Documents:
         from cranfield.data.spans import Spans
 
         if isinstance(self.conversion, Spans) or {"start", "end"} <= self._rows.extra_roles:
+            kind = "spans" if self.conversion is None else self.conversion.description
             raise OptionError(
-                f"the run {self.name!r:.80} is one of spans: take rows before it is read as spans"
+                f"the run {self.name!r:.80} is one of {kind}: take rows before it is read as {kind}"
             )
 
     def first_repeat_error(self, error: DuplicateError, judging: Judging) -> InputError:

@@ -18,7 +18,8 @@ from cranfield.formats.block import LARGEST_GRADE, Errors, Role
 from cranfield.formats.columns import COLUMNS, Side
 from cranfield.formats.frames import make_table_rows
 from cranfield.formats.identifiers import to_id_text, with_text_ids
-from cranfield.formats.shapes import Cells, read_cells
+from cranfield.formats.matrices import Cells, read_cells
+from cranfield.formats.shapes import is_sequence, kinds_in, to_list
 from cranfield.formats.values import unify_grades
 from cranfield.formats.write import number_column
 from cranfield.notes import Note, join_names
@@ -144,10 +145,10 @@ def _find_places(cells: Cells, groups: Any, row_names: list[str] | None) -> _Pla
             f"groups: for flat columns; the labels have rows already ({cells.size})",
             hint="Leave groups out.",
         )
-    n_cells, group_cells = len(cells.values), _list_groups(groups)
-    are_whole_numbers = all(
-        isinstance(group, int) and not isinstance(group, bool) for group in group_cells
-    )
+    if not is_sequence(groups):
+        raise InputError(f"groups: expected sizes or ids of queries, got {groups!r:.80}")
+    n_cells, group_cells = len(cells.values), to_list(groups)
+    are_whole_numbers = kinds_in(group_cells) <= {"whole number"}
     total = sum(group_cells) if are_whole_numbers else None
     if are_whole_numbers and len(group_cells) == n_cells and {*group_cells} == {1}:
         raise InputError(
@@ -169,14 +170,6 @@ def _find_places(cells: Cells, groups: Any, row_names: list[str] | None) -> _Pla
     query_numbers = np.array([number_of_query[name] for name in names])
     places = _place_rows([*number_of_query], np.bincount(query_numbers))
     return places._replace(order=np.argsort(query_numbers, kind="stable")[places.order])
-
-
-def _list_groups(groups: Any) -> list[Any]:
-    """Return sizes or ids as a list of Python's numbers or texts."""
-    if isinstance(groups, str | Mapping) or not hasattr(groups, "__iter__"):
-        raise InputError(f"groups: expected sizes or ids of queries, got {groups!r:.80}")
-    group_list = groups.tolist() if hasattr(groups, "tolist") else [*groups]
-    return [group.item() if isinstance(group, np.generic) else group for group in group_list]
 
 
 def _place_rows(queries: list[str], lengths: Ints) -> _Places:

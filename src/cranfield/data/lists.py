@@ -11,13 +11,8 @@ from cranfield.formats.block import LARGEST_GRADE
 from cranfield.formats.columns import Side
 from cranfield.formats.dict_rows import NestedRows
 from cranfield.formats.identifiers import with_text_ids
-from cranfield.formats.objects import (
-    LIST_DESCRIPTIONS,
-    is_sequence,
-    read_grade_list,
-    to_list,
-    to_nested,
-)
+from cranfield.formats.objects import LIST_DESCRIPTIONS, read_grade_list, to_nested
+from cranfield.formats.shapes import is_sequence, to_list
 from cranfield.notes import Note
 from cranfield.options import is_whole_number, level_check
 from cranfield.render.numbers import format_count, format_shortest

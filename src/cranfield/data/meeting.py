@@ -15,6 +15,7 @@ from cranfield.data.counts import Counts
 from cranfield.data.judged import Judged
 from cranfield.data.judging import Judging
 from cranfield.data.match import Match
+from cranfield.data.named_ids import count_relevant
 from cranfield.data.order import DroppedCounts
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
@@ -61,6 +62,7 @@ class RunFacts(NamedTuple):
     n_rank_gaps: int  # as in `Match`
     n_queries_of_length: Counter[int]  # {ranked documents: averaged queries}
     n_own_ids: int  # shared queries that retrieve an unjudged document of their own id
+    n_excluded: int  # relevant documents that were left out of the run
     query_sketches: list[QuerySketch]  # of some shared queries with an answer
     tie_effects: Floats = np.zeros(())  # of a run in parts: see `weigh_ties`
 
@@ -190,6 +192,7 @@ class MatchedRun(JudgedRun):
             match.n_rank_gaps,
             Counter(lengths[lengths > 0].tolist()),
             match.n_own_ids,
+            count_relevant(self.run.exclusions, self.qrels) if self.run.exclusions else 0,
             sketch_queries(self.qrels, match.row, match.unjudged_docs),
         )
 
@@ -298,6 +301,8 @@ def find_other_ids(
     from cranfield.data.spelling import find_lookalikes, lookalike_notes, no_judged_doc_note
 
     facts, sketches = judged_run.facts, judged_run.facts.query_sketches
+    if judged_run.run.rows.holds_texts and facts.conversion_counts[0]:
+        return  # another note says that texts contain one another
     if not facts.n_hits and facts.n_answered:
         all_queries = judged_run.all_queries and judged_run.qrels.list_kind != "grades"
         yield no_judged_doc_note(sketches, severity, all_queries=all_queries)
@@ -349,6 +354,17 @@ def _describe_run(judged_run: JudgedRun, order: Order) -> Iterator[Note]:
     if judging.drops_documents or facts.n_appended or facts.n_unjudged:
         yield from _describe_changes(judged_run)
     yield from (*run.rows.statement_notes, *run.rows.notes)
+    if n := facts.n_excluded:
+        text = f"{format_count(n, 'relevant document')} left out of the run: still counted."
+        yield Note("without", "info", text, count=n)
+    if qrels.exclusions is not None:
+        with contextlib.suppress(ValueError), hide_progress():
+            note = run._select_part(None, Run(qrels.exclusions), {}).rows.notes[-1]
+            if note.count:
+                column, count = qrels.exclusions.name_of_role["doc"], note.count
+                text = f"Not applied: column {column!r:.60} of the judgments, of which the run has "
+                text += f"{format_count(count, 'document')}. without= (--without) leaves them out."
+                yield Note("excluded", "info", text, note.queries, count=count)
     if facts.is_regrouped:
         text = "The run's queries are not in one piece: it was read into memory whole."
         yield Note("apart", "info", text)
@@ -443,8 +459,10 @@ def list_order_notes(runs: Iterable[Run]) -> list[Note]:
     return [
         note.add_source(run.name)
         for run in runs
-        if run.has_scores
-        for note in find_order_notes(None, run)
+        for note in (
+            *(run.rows.notes if run.exclusions else ()),
+            *(find_order_notes(None, run) if run.has_scores else ()),
+        )
     ]
 
 

@@ -1,7 +1,7 @@
 """Reads a selection of queries or documents, for `only` and `without`, from data of any kind."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -13,6 +13,7 @@ from cranfield.arrays.ranked import Bools, Ints
 from cranfield.arrays.slots import PairIndex
 from cranfield.data.documents import Documents
 from cranfield.data.judging import Judging
+from cranfield.data.judgment_columns import JudgmentColumns
 from cranfield.data.order import GroupedBlock, group_rows
 from cranfield.errors import OptionError
 from cranfield.formats import read_rows
@@ -32,6 +33,7 @@ class NamedDocuments(NamedTuple):
     doc_index: IdIndex | None  # the same for all queries; None: for each query
     query_index: IdIndex | None = None
     pair_index: PairIndex | None = None  # of positions in `query_index`, and documents
+    origin: Any = None  # what they were read from, if they are used for several runs
 
     def find_rows(self, grouped_block: GroupedBlock) -> Ints:
         """Return each row's position in the selection, -1 if it is not there: (rows,)."""
@@ -65,6 +67,14 @@ class NamedDocuments(NamedTuple):
     def of_pairs(cls, queries: Ids, group: Ints, docs: Ids) -> "NamedDocuments":
         """Return a selection of pairs: `group` (pairs,) is the position of a document's query."""
         return cls(None, IdIndex(queries), PairIndex(group, docs))
+
+
+def count_relevant(selections: Sequence[NamedDocuments], qrels: JudgmentColumns) -> int:
+    """Count the judged documents of a grade above 0 that are in one of the selections."""
+    queries = encode_ids(qrels.query_ids).take(qrels.query)
+    groups = group_rows(Block(queries, qrels.docs, {}), Judging(duplicates="each"))
+    is_selected = np.any([selection.contains(groups) for selection in selections], axis=0)
+    return int(np.count_nonzero(is_selected & (qrels.grade > 0)))
 
 
 def read_named_documents(
@@ -125,18 +135,15 @@ def _open_collection(
     if is_path:
         text = os.fspath(selection)
         if not (os.path.exists(text) or text == "-" or any(sign in text for sign in "*?[:")):
-            raise OptionError(
-                f"{selection_name}={text!r:.80}: no such file; ids go into a list, [{text!r:.80}]"
-            )
+            raise OptionError(f"{text!r:.80}: no such file; ids go into a list, [{text!r:.80}]")
         role_and_ids = None if text == "-" else read_id_list(text)
         if role_and_ids is not None:
             if role_and_ids[0] != _ROLES[selection_name]:
-                raise OptionError(
-                    f"{selection_name}={text!r:.80}: the file lists ids below {role_and_ids[0]}"
-                )
+                ids_word = f"ids below {role_and_ids[0]}, not below {_ROLES[selection_name]}"
+                raise OptionError(f"{text!r:.80}: the file lists {ids_word}")
             return role_and_ids[1]
     elif isinstance(selection, Qrels | Documents) or not (are_rows or is_table(selection)):
-        if exclusion_columns:
+        if "excluded_ids" in (exclusion_columns or {}):
             raise OptionError("columns= is for a table: what was given has no columns")
         return selection
     if exclusion_columns is not None:

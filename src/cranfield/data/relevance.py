@@ -18,6 +18,7 @@ from cranfield.data.judging import Judging
 from cranfield.data.order import GroupedBlock, group_rows, leave_out_rows, repeats_error
 from cranfield.data.preferences import Levels
 from cranfield.errors import InputError
+from cranfield.formats import open_exclusions
 from cranfield.formats.block import (
     NO_FAULTY_ROWS,
     Block,
@@ -68,6 +69,7 @@ class Judgments:
     notes: Sequence[Note] = ()  # what every result of them says
     is_listed: bool = False  # each query's relevant documents came as one list
     graded: bool = True  # False: documents came without grades, and all have grade 1
+    exclusions: Rows | None = None  # beside them in a table, and applied by nothing
 
     def select_codes(self, codes: Ints, top_grade: float) -> "Judgments":
         """Return the judgments of the queries at `codes`, of a collection with this top grade."""
@@ -267,6 +269,7 @@ def _read_blocks(rows: Rows, errors: Errors, duplicates: Duplicates) -> Judgment
         graded=has_grades and rows.has_grades,
         is_listed=bool(rows.list_columns),
         notes=(*rows.statement_notes, *rows.notes),
+        exclusions=open_exclusions(rows),
     )
 
 

@@ -1,15 +1,21 @@
 """Makes several runs, by name, of what `evaluate` and others take in the place of one run."""
 
-import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from cranfield.data.run import Run, make_run
 from cranfield.formats.block import Errors
 from cranfield.formats.columns import ColumnsLike, Side
-from cranfield.formats.frames import is_sparse, is_table
-from cranfield.formats.object_rows import is_row
-from cranfield.formats.objects import MAPPINGS, refuse_lists_of_ids
+from cranfield.formats.envelopes import open_envelope, read_path
+from cranfield.formats.shapes import (
+    first_of,
+    hold_queries,
+    is_row,
+    kind_of,
+    kinds_in,
+    plain,
+    refuse_lists_of_ids,
+)
 
 
 def make_unique_namer() -> Callable[[str], str]:
@@ -27,12 +33,9 @@ def make_unique_namer() -> Callable[[str], str]:
     return name_uniquely
 
 
-def _is_nonempty(run: object) -> bool:
-    return bool(getattr(run, "__len__", lambda: 1)())
-
-
 def make_runs(runs: Any, columns: ColumnsLike | None) -> dict[str, Run]:
     """Return {name: run} of one run, or of several."""
+    runs = plain(runs, Side.RUN)
     run_of_name = make_several_runs(runs, "strict", columns)
     if run_of_name is not None:
         return run_of_name
@@ -46,28 +49,36 @@ def make_several_runs(
     """Return {name: run} of a list, or of a dict {name: run}; None for a single run."""
     if isinstance(runs, list | tuple):
         refuse_lists_of_ids(runs, Side.RUN)
-        if len(runs) > 0 and is_row(runs[0]):
+        paths = map(str, (columns or {}).values())
+        if len(runs) > 0 and (is_row(runs[0]) or any(read_path(runs[0], path) for path in paths)):
+            return None
+        if open_envelope(runs, Side.RUN) is not runs:
             return None
         name_uniquely = make_unique_namer()
         return {
             name_uniquely(run.name): run
             for run in [make_run(run_like, errors, columns) for run_like in runs]
         }
-    if isinstance(runs, MAPPINGS) and not is_sparse(runs):
-        nonempty_runs = (
-            run_like for run_like in runs.values() if is_sparse(run_like) or _is_nonempty(run_like)
-        )
-        first_run = next(nonempty_runs, None)
+    if kind_of(runs) == "dict":
+        first_run = first_of(runs)
         if type(first_run) is dict and type(next(iter(first_run.values()), None)) is float:
             return None  # a score: as in nearly every run in memory
-        value_types = (
-            set(map(type, first_run.values())) if isinstance(first_run, Mapping) else set()
-        )
-        holds_lists = any(issubclass(kind, Mapping | list | tuple) for kind in value_types)
-        is_run_like = isinstance(first_run, Run | str | os.PathLike)
-        if holds_lists or is_run_like or is_table(first_run) or is_sparse(first_run):
+        is_run_like = isinstance(first_run, Run) or kind_of(first_run) in ("path", "text")
+        begins_below = "rows" in (columns or ()) and not is_run_like
+        if begins_below or open_envelope(runs, Side.RUN) is not runs:
+            return None
+        plain_run = plain(first_run, Side.RUN)
+        kind = kind_of(plain_run)
+        kinds_in_run = kinds_in(plain_run.values()) if kind == "dict" else set()
+        if (
+            is_run_like
+            or kind in ("table", "records", "sparse")
+            or kinds_in_run & {"dict", "list", "tuple"}
+            or hold_queries(plain_run, runs, columns)
+        ):
             run_of_name = {}
             for name, run_like in runs.items():
+                run_like = plain_run if run_like is first_run else run_like  # it may be read once
                 run_of_name[str(name)] = new_run = make_run(run_like, errors, columns)
                 if new_run is not run_like:
                     new_run.name = str(name)

@@ -1,14 +1,15 @@
-"""Spans: matches retrieved spans of documents with judged spans, which are documents to measures.
+"""Spans: matches retrieved spans, or texts, with judged ones, which are documents to measures.
 
 A judged span is a document to all measures, called "d1[100:250]". A retrieved span becomes the
 judged span that it meets, unless a span above has; so judgments stay the same for any chunks.
+Texts meet judged texts in the same words.
 """
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -16,8 +17,10 @@ from cranfield.arrays.ids import Ids, decode, encode
 from cranfield.arrays.ranked import Ints
 from cranfield.data.judging import Judging
 from cranfield.data.order import GroupedBlock, group_rows, leave_out_rows, rank_documents
-from cranfield.errors import OptionError
-from cranfield.formats.block import Block, Errors, Role
+from cranfield.errors import InputError, OptionError
+from cranfield.formats.block import Block, Errors, Role, Rows
+from cranfield.formats.columns import ColumnsOfBoth
+from cranfield.formats.stated_columns import TEXTS_HINT, ContainedTexts
 from cranfield.notes import Note
 from cranfield.render.numbers import format_count
 
@@ -87,6 +90,7 @@ class Spans:
     judged_spans: JudgedSpans | None = None
     overlap: float = 0.5  # the least share of the shorter span with which two spans meet
     dropped_roles: frozenset[Role] = frozenset()  # columns that documents lack, as of `Chunks`
+    description: ClassVar = "spans"
 
     @classmethod
     def of(cls, pattern: str | re.Pattern[str]) -> "Spans":
@@ -111,11 +115,6 @@ class Spans:
     def needed_roles(self) -> tuple[Role, ...]:
         """The columns of a run that say where its spans are."""
         return ("start", "end") if self.pattern is None else ()
-
-    @property
-    def description(self) -> str:
-        """The conversion in words."""
-        return "spans"
 
     def prepare_block(self, block: Block, errors: Errors) -> Block:
         """Return a block of spans by name, documents in "of"; unchanged without judged spans."""
@@ -154,43 +153,27 @@ class Spans:
     def convert(
         self, grouped_block: GroupedBlock, errors: Errors, judging: Judging
     ) -> GroupedBlock:
-        """Return a run's block, in which spans that meet a judged span have its name.
+        """Return a run's block, in which documents that meet a judged one have its name.
 
-        Best rank first, a span becomes the judged span that it meets; of several, the span of the
-        highest grade, then of the largest share, then the first. A judged span is met only once: a
-        span below keeps its own name, marked.
+        Best rank first, a document becomes the first of the judged ones that it meets. Each is met
+        only once: a document below keeps its own name, marked.
         """
-        if self.judged_spans is None:
+        block, list_matches = grouped_block.block, self._make_finder(grouped_block.block)
+        if list_matches is None:
             return grouped_block
-        block = grouped_block.block
         rank, names = rank_documents(grouped_block, judging).rank, block.doc.to_list()
-        docs = block.columns["of"].to_list()
-        starts, ends = block.columns["start"].tolist(), block.columns["end"].tolist()
         n_matched = n_repeats = 0
         for group, query in enumerate(grouped_block.queries.to_list()):
-            spans_of_doc = self.judged_spans.get(query)
-            if spans_of_doc is None:
-                continue
             begin, end = int(grouped_block.starts[group]), int(grouped_block.starts[group + 1])
             used_names: set[bytes] = set()
             for row in (begin + rank[begin:end].argsort()).tolist():
-                spans = spans_of_doc.get(docs[row], ())
-                fraction_of_span = {
-                    span: fraction
-                    for span in spans
-                    if (fraction := span.shared_fraction(starts[row], ends[row])) > 0
-                    and fraction >= self.overlap
-                }
-                n_matched += bool(fraction_of_span)
-                unused_spans = [span for span in fraction_of_span if span.name not in used_names]
-                if unused_spans:
-                    best_span = min(
-                        unused_spans,
-                        key=lambda span: (-span.grade, -fraction_of_span[span], span[1:]),
-                    )
-                    names[row] = best_span.name
-                    used_names.add(best_span.name)
-                elif fraction_of_span:
+                judged_names = list_matches(query, row)
+                n_matched += bool(judged_names)
+                unused_names = [name for name in judged_names if name not in used_names]
+                if unused_names:
+                    names[row] = unused_names[0]
+                    used_names.add(unused_names[0])
+                elif judged_names:
                     names[row] += _REPEAT_SUFFIX
                     n_repeats += 1
         grouped_spans = group_rows(replace(block, doc=Ids.of(names)), judging)
@@ -201,6 +184,24 @@ class Spans:
             dropped_counts=grouped_block.dropped_counts,
         )
 
+    def _make_finder(self, block: Block) -> Callable[[bytes, int], list[bytes]] | None:
+        """Return a function that lists what a query's row meets: the highest grade, share first."""
+        if self.judged_spans is None:
+            return None
+        judged_spans, docs = self.judged_spans, block.columns["of"].to_list()
+        starts, ends = block.columns["start"].tolist(), block.columns["end"].tolist()
+
+        def list_matches(query: bytes, row: int) -> list[bytes]:
+            start, end, spans = starts[row], ends[row], judged_spans.get(query, {})
+            span_keys = (
+                (-span.grade, -fraction, span[1:], span.name)
+                for span in spans.get(docs[row], ())
+                if (fraction := span.shared_fraction(start, end)) > 0 and fraction >= self.overlap
+            )
+            return [name for *_, name in sorted(span_keys)]
+
+        return list_matches
+
     def make_note(self, n_matched: int, n_repeats: int) -> Note:
         """Return the note on the retrieved spans that met a judged span, and that came too late."""
         spans = format_count(n_matched, "span")
@@ -209,6 +210,55 @@ class Spans:
             text += f" {n_repeats:,} of them met one that spans above had met: "
             text += "these count as unjudged."
         return Note("spans", "info", text, count=n_matched)
+
+
+@dataclass(frozen=True)
+class Texts(Spans):
+    """The judged texts of each query, and whether texts meet that contain one another."""
+
+    description: ClassVar = "texts"
+    needed_roles: ClassVar = ()
+    judged_texts: Mapping[bytes, Sequence[bytes]] = field(default_factory=dict)
+    are_contained: bool = False
+
+    @classmethod
+    def of_rows(cls, qrels_rows: Rows, run_rows: Rows, columns: ColumnsOfBoth | None) -> "Texts":
+        """Return the judged texts of a table; InputError unless both sides hold texts."""
+        if not (qrels_rows.holds_texts and run_rows.holds_texts):
+            names = ", ".join(rows.name_of_role["doc"] for rows in (qrels_rows, run_rows))
+            raise InputError(f"not both columns hold texts: {names:.120}", hint=TEXTS_HINT)
+        judged_texts: dict[bytes, list[bytes]] = {}
+        for load in qrels_rows.blocks((), "skip"):
+            block = load()
+            for query, text in zip(block.query.to_list(), block.doc.to_list(), strict=True):
+                judged_texts.setdefault(query, []).append(text)
+        return cls(judged_texts=judged_texts, are_contained=isinstance(columns, ContainedTexts))
+
+    def _make_finder(self, block: Block) -> Callable[[bytes, int], list[bytes]]:
+        """Return the same for judged texts, in their order; a row that would meet one, itself."""
+        docs = block.doc.to_list()
+
+        def list_matches(query: bytes, row: int) -> list[bytes]:
+            doc, judged_texts = docs[row], self.judged_texts.get(query, ())
+            matches = [text for text in judged_texts if text in doc or doc in text]
+            if self.are_contained:
+                return matches
+            return [doc] if matches and doc not in matches else []
+
+        return list_matches
+
+    def make_note(self, n_matched: int, n_repeats: int) -> Note:
+        """Return the note on equal texts, or the counts of texts that contain a judged text."""
+        texts, words = format_count(n_matched, "retrieved text"), "by containing it or within it"
+        if self.are_contained:
+            too_late = f"; {n_repeats:,} of them one that texts above had met" * (n_repeats > 0)
+            text = f"{texts} met an expected one, {words}{too_late}."
+            return Note("texts", "info", text, count=n_matched)
+        if n_matched:
+            text = f"{texts} would meet an expected one, {words}: texts='contain' (--texts contain)"
+            return Note("texts-contain", "warning", f"{text} counts these", count=n_matched)
+        text = "Documents are texts: equal except for white space is the same."
+        return Note("texts", "info", text)
 
 
 def _find_span(text: str, pattern: re.Pattern[str]) -> tuple[bytes, int, int] | None:

@@ -96,7 +96,6 @@ recip_rank)
 
     """
     refuse_unknown_options(explain, judging)
-    columns = Reading.of(judging).columns
     check_errors(errors)
     options = Judging.of(judging)
     second_measure = None if query is None else measure
@@ -105,7 +104,7 @@ recip_rank)
         run,
         second_measure,
         None,
-        columns=columns,
+        reading=Reading.of(judging),
         duplicates=options.duplicates,
         errors=errors,
         verb=explain,

@@ -5,11 +5,9 @@ that are averaged, no ranking, no Qrels and no Run, which `data` makes of `Rows`
 reads or writes data; small tables, read whole, have a folder of their own.
 """
 
-import os
+import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
-
-import numpy as np
 
 from cranfield.errors import DuplicateError, InputError
 from cranfield.formats.block import Errors, Rows, check_errors
@@ -22,23 +20,24 @@ from cranfield.formats.columns import (
     plain_name,
 )
 from cranfield.formats.dict_rows import ListDictRows, NestedRows
+from cranfield.formats.envelopes import begin_rows, holds_objects
 from cranfield.formats.fields import query_row
 from cranfield.formats.frames import (
     TableRows,
     array_rows,
     arrow_table,
-    is_sparse,
     is_stream,
-    is_table,
     refuse_sets,
     sparse_rows,
 )
 from cranfield.formats.groups import read_group_dict
 from cranfield.formats.header import NO_IDS
+from cranfield.formats.json_text import DuplicatePairs
 from cranfield.formats.list_cells import to_document_rows
+from cranfield.formats.matrices import strip_padding
 from cranfield.formats.object_rows import list_rows
-from cranfield.formats.objects import LIST_DESCRIPTIONS, MAPPINGS, READ_ONCE_HINT, to_nested
-from cranfield.formats.shapes import strip_padding
+from cranfield.formats.objects import LIST_DESCRIPTIONS, to_nested
+from cranfield.formats.shapes import READ_ONCE_HINT, first_of, kind_of, plain
 from cranfield.formats.source import describe_sources
 from cranfield.formats.stated_columns import record_rows, select_columns, select_side_columns
 from cranfield.notes import Note
@@ -67,29 +66,32 @@ def read_rows(
         from cranfield.formats.files import open_files  # slow, and not needed for a dict
 
         return record_rows(open_files(data, side, format, columns), side, columns)
-    if isinstance(data, MAPPINGS) and not is_sparse(data):  # some sparse matrices are dicts
+    if not isinstance(data, Rows):
+        data = plain(begin_rows(data, side, columns), side)
+    if kind_of(data) == "dict":
         groups = read_group_dict(data) if side is Side.QRELS else None
         if groups is not None:
             return groups
-        if side is Side.RUN and _are_objects(data):
-            query_rows = [query_row(query, documents) for query, documents in data.items()]
+        if holds_objects(first_of(data)):
+            query_rows = [query_row(query, documents, side) for query, documents in data.items()]
             table = to_document_rows(_table_rows(query_rows, side, columns, errors), side, columns)
             record_rows(table, side, columns)
             table.column_names = ()  # it is no table, whose columns can be stated
             return table
-        has_numbers = isinstance(next(iter(data.values()), {}), MAPPINGS)
+        has_repeats = DuplicatePairs in map(type, data.values())
+        has_numbers = has_repeats or kind_of(next(iter(data.values()), {})) == "dict"
         notes: tuple[Note, ...] = ()
         if not has_numbers:
             data, notes = strip_padding(data, side)
-        has_grades = side is Side.RUN or has_numbers
         try:
-            rows = NestedRows(to_nested(data, side), side, errors, has_grades=has_grades)
-            rows.is_ranking, rows.notes = not has_numbers, notes
-            return rows
+            if has_repeats:
+                raise DuplicateError("a document occurs twice")
+            rows: Rows = NestedRows(to_nested(data, side), side, errors)
         except DuplicateError:
-            list_dict_rows = ListDictRows(data, side)
-            list_dict_rows.has_grades, list_dict_rows.notes = has_grades, notes
-            return list_dict_rows
+            rows = ListDictRows(data, side)
+        rows.is_ranking, rows.notes = not has_numbers, notes
+        rows.has_grades = side is Side.RUN or has_numbers
+        return record_rows(rows, side, columns)
     if isinstance(data, Rows):
         return data
     table_rows = to_document_rows(_table_rows(data, side, columns, errors), side, columns)
@@ -98,7 +100,8 @@ def read_rows(
 
 def _table_rows(data: Any, side: Side, user_columns: ColumnsLike | None, errors: Errors) -> Rows:
     """Return the rows of a table in memory, of any kind; InputError for any other data."""
-    if is_table(data):
+    kind = kind_of(data)
+    if kind == "table":
         library = type(data).__module__.partition(".")[0]
         table = arrow_table(data, side.name_in_errors)
         if len(table) == 0 and is_stream(data):
@@ -108,13 +111,13 @@ def _table_rows(data: Any, side: Side, user_columns: ColumnsLike | None, errors:
         if rows.list_columns and side is Side.RUN and library == "pandas":
             refuse_sets(data, rows.list_columns["doc"], side)
         return rows
-    if isinstance(data, np.ndarray) and data.dtype.names:
+    if kind == "records":
         return array_rows(data, side, user_columns, errors)
-    if is_sparse(data):
+    if kind == "sparse":
         return sparse_rows(data, side)
-    if isinstance(data, Iterable) and not isinstance(data, str | bytes | np.ndarray):
+    if isinstance(data, Iterable) and kind not in ("text", "array"):
         return list_rows(data, side, user_columns, errors)
-    is_path = isinstance(data, str | os.PathLike)
+    is_path = kind in ("text", "path")
     raise InputError(
         f"expected {side.name_in_errors} as a dict of dicts, a table, a list of rows, a structured "
         f"array or a sparse matrix, got {type(data).__name__}",
@@ -122,10 +125,15 @@ def _table_rows(data: Any, side: Side, user_columns: ColumnsLike | None, errors:
     )
 
 
-def _are_objects(data: Mapping[Any, Any]) -> bool:
-    """Tell whether a dict has lists of objects: by its first value apart from empty lists."""
-    first_list = next((docs for docs in data.values() if not isinstance(docs, list) or docs), None)
-    return isinstance(first_list, list) and isinstance(first_list[0], Mapping)
+def open_exclusions(rows: Rows) -> Rows | None:
+    """Return the rows of a column such as `excluded_ids` beside judgments; None without one."""
+    names = {*rows.column_names}.difference(rows.name_of_role.values())
+    if {*map(plain_name, names)}.isdisjoint(COLUMNS["doc"].list_names[Side.EXCLUDED]):
+        return None
+    with contextlib.suppress(InputError):
+        table = rows.read_side(Side.EXCLUDED, {"query_id": rows.name_of_role["query"]})
+        return table if rows.sources else to_document_rows(table, Side.EXCLUDED, None)
+    return None
 
 
 def read_id_lists(lists: Sequence[Any], side: Side) -> Rows:

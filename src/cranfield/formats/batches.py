@@ -54,9 +54,13 @@ class ArrowRows(Rows):
             schema.names, find_structs(schema), side, user_columns
         )
         self.column_names = names = [*schema.names, *self._fields]
-        first_cells: list[object] = [[] if is_list_type(kind) else None for kind in schema.types]
-        first_cells += [[] for _ in self._fields]
-        first_cell = first_cells.__getitem__
+
+        def first_cell(position: int) -> object:
+            if position >= len(schema.types) or is_list_type(schema.types[position]):
+                return []
+            is_text = "string" in str(schema.types[position])
+            return next(self.read_batches([position]))[0][0].as_py() if is_text else None
+
         positions = take_columns(names, side, user_columns, source, first_cell)
         self._position_of_role = positions
         self.name_of_role = {role: names[position] for role, position in positions.items()}

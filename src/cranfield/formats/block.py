@@ -352,6 +352,8 @@ class Rows(ABC):
     name_of_role: Mapping[Role, str] = {}
     #: For a table whose cells may hold several documents: {role: name} of the columns to read.
     list_columns: Mapping[Role, str] = {}
+    #: Whether documents are texts, in the place of ids.
+    holds_texts: bool = False
 
     def cells(self) -> Iterator[Cells]:
         """Yield the cells of `list_columns` unchanged, some rows at a time."""
@@ -427,7 +429,7 @@ class DistanceRows(Rows):
         self.extra_roles = rows.extra_roles - {"distance"} | {"score"}
         self.description, self.sources, self.is_text = rows.description, rows.sources, rows.is_text
         self.column_names, self.list_columns = rows.column_names, rows.list_columns
-        self.n_rows = rows.n_rows
+        self.n_rows, self.holds_texts = rows.n_rows, rows.holds_texts
         self.left_out = rows.left_out
         self.duplicate_reason = rows.duplicate_reason
 

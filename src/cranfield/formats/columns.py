@@ -50,7 +50,8 @@ class Column:
     `names` are its names in various tools: the first name that a table has is used. `list_names`
     are names that only a run, or only judgments, give to a column whose cells may hold several
     documents: so one table can have both; `name_if_lists` means this column only where cells hold
-    lists. `is_required`: a table has to have it (grades apart, see `header.may_lack_grades`).
+    lists; `text_names`, lists of texts, only where a table has both sides so.
+    `is_required`: a table has to have it (grades apart, see `header.may_lack_grades`).
     `plural` is the name of its values in errors, if the files of one table must either all have the
     column or all lack it. `partner` is the role of the column that it needs. `stated_name` is its
     name for users, if that is not the first of `names`. `whole_if_possible`: its numbers are kept
@@ -62,6 +63,7 @@ class Column:
     names: Sequence[str]
     list_names: Mapping[Side, Sequence[str]] = field(default_factory=dict)
     name_if_lists: Mapping[Side, str] = field(default_factory=dict)
+    text_names: Mapping[Side, Sequence[str]] = field(default_factory=dict)
     is_required: bool = False
     plural: str | None = None
     partner: Role | None = None
@@ -88,6 +90,7 @@ class Column:
             *certain_names,
             *self.names,
             *(name for name in list_names if name not in certain_names),
+            *self.text_names.get(side, ()),
         ]
 
 
@@ -95,8 +98,8 @@ _BOTH_SIDES, _RUN, _QRELS = (Side.RUN, Side.QRELS), (Side.RUN,), (Side.QRELS,)
 _ALL_SIDES = (*_BOTH_SIDES, Side.EXCLUDED)
 
 _QUERY = (
-    "query_id qid q_id queryid user_id userid topic_id query user topic question_id questionid "
-    "question uid user_input session_id"
+    "query_id qid q_id queryid user_id userid topic_id query.query_id query.qid query.id query._id "
+    "query user topic question_id questionid question uid user_input session_id"
 )
 _DOC = (
     "doc_id docno docid corpus_id document_id item_id itemid passage_id pid doc document item iid "
@@ -147,6 +150,7 @@ _EXCLUDED_NAMES = [
     "history",
     "train_ids",
 ]
+_TEXTS = {Side.QRELS: ["reference_contexts"], Side.RUN: ["retrieved_contexts", "contexts"]}
 _DISTANCE_NAMES = ["distance", "dist", "_distance"]
 _SCORE_LISTS = [
     "scores",
@@ -170,6 +174,7 @@ COLUMNS: Mapping[Role, Column] = {
             Side.EXCLUDED: _EXCLUDED_NAMES,
         },
         name_if_lists={Side.QRELS: "label", Side.RUN: "prediction"},  # of Spark's RankingEvaluator
+        text_names=_TEXTS,
         is_required=True,
     ),
     "score": Column(_RUN, "number", _SCORE.split(), {Side.RUN: _SCORE_LISTS}, plural="scores"),

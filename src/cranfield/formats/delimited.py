@@ -40,6 +40,7 @@ from cranfield.formats.text import (
 )
 from cranfield.formats.values import NUMBER, is_list_cell
 from cranfield.formats.write import WHITE_SPACE, columns_by_name, find_special_ids, join_columns
+from cranfield.notes import Note
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -47,6 +48,11 @@ if TYPE_CHECKING:
 SEPARATORS = (b"\t", b",", b";", b"|")
 _QUOTE, _RETURN = 34, 13
 _ONE_LINE = "In TSV a row is one line: write fields with line breaks as CSV, JSON or Parquet."
+_QUOTES_HINT = (
+    "If all are: "
+    r"""sed 's/"/""/g; s/[^\t]*""[^\t]*/"&"/g' FILE > NEW says so. If they only enclose ids, """
+    'write the one that is part of an id as """x".'
+)
 _QUOTATION = re.compile(rb'"(?:[^"]|"")*+"')
 _TSV_FIELD = re.compile(rb"(?:^|\t)(" + _QUOTATION.pattern + rb"(?=\t|$)|[^\t]*)")
 
@@ -71,6 +77,7 @@ class DelimitedLines(Lines):
         description = f"{format_name} with columns {describe_columns(names, positions)}"
         super().__init__(source, side, first_byte, positions, description)
         self._separator = separator
+        self._quoted_ids: dict[bool, str] = {}  # of TSV: {whether a mark closes it, too: the first}
         self.column_names = names
         self.name_of_role = {role: names[position] for role, position in positions.items()}
         self.list_columns = list_columns(names, positions, side, user_columns, first_cell)
@@ -176,8 +183,33 @@ class DelimitedLines(Lines):
                     'marks: """ at its beginning. JSON and Parquet hold ids with line breaks.',
                     kind="id",
                 )
+            elif self._separator == b"\t" and b'"' in text:
+                for field in (fields[self.position_of_role[role]] for role in ("query", "doc")):
+                    quoted_field = b'\t"' + field.replace(b'"', b'""') + b'"\t'
+                    is_closed = quoted_field in b"\t" + text + b"\t"
+                    if is_closed or field.startswith(b'"'):
+                        self._remember_quotes(field, is_closed)
             yield DataLine(begin, text, fields, fault)
             begin = n_lines
+
+    def _remember_quotes(self, field: bytes, is_closed: bool) -> None:
+        """Note an id that begins with a quotation mark, which another one closes or not.
+
+        Raises InputError where the file has both: the marks may be parts of both ids, or of one.
+        """
+        self._quoted_ids.setdefault(is_closed, decode(field))
+        if len(self._quoted_ids) == 2:
+            raise InputError(
+                f'the id "{self._quoted_ids[True]:.80}" is in quotation marks, and '
+                f"{self._quoted_ids[False]:.80} only begins with one: are they parts of ids?",
+                source=self.source.name,
+                hint=_QUOTES_HINT,
+                kind="text",
+            )
+        if not is_closed:
+            ids = f"Ids of {self.side.name_in_errors}"
+            text = f"{ids} begin with a quotation mark that is not closed: it is a part of them."
+            self.notes = (Note("quotes", "info", text),)
 
     def _find_broken_id(self, fields: Sequence[bytes]) -> str | None:
         """Return the name of a column whose id, if no list of ids, holds a line break, or None."""
@@ -198,6 +230,10 @@ class DelimitedLines(Lines):
             yield self._read_table(raw, type_of_position)
         bare_text = _remove_quotes(raw, self._separator)
         if bare_text is not None:
+            for position in list(type_of_position)[:2] if self._separator == b"\t" else ():
+                quoted_id = rb'(?m)^(?:[^\t\n]*\t){%d}"([^"]*)' % position
+                if match := re.search(quoted_id, raw.tobytes()):
+                    self._remember_quotes(match[1], is_closed=True)
             yield self._read_table(bare_text, type_of_position)
 
     def _read_table(

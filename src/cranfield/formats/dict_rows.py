@@ -1,6 +1,6 @@
 """NestedRows and ListDictRows: the rows of judgments and runs that are dicts, query by query."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -12,6 +12,7 @@ from cranfield.errors import InputError
 from cranfield.formats.block import SIZES, Block, Errors, FaultLog, Load, Role, Rows
 from cranfield.formats.columns import Side
 from cranfield.formats.identifiers import to_id_text, with_text_ids
+from cranfield.formats.json_text import DuplicatePairs
 from cranfield.formats.objects import (
     GRADES_HINT,
     DocsOfQuery,
@@ -19,7 +20,7 @@ from cranfield.formats.objects import (
     check_ranking,
     check_relevant,
 )
-from cranfield.formats.values import to_grades, to_numbers, to_scores, unify_grades
+from cranfield.formats.values import to_numbers, to_scores, unify_grades
 from cranfield.options import is_whole_number
 
 
@@ -100,27 +101,29 @@ class ListDictRows(Rows):
     """The rows of a dict of lists, {query: [document, ...]}, where a list has a document twice.
 
     A dict of dicts cannot hold such a list; `duplicates` is applied where the rows are used. In
-    judgments, some queries may have {document: grade}.
+    judgments, some queries may have {document: grade}; or all have pairs (document, number).
     """
 
     description = "dict of lists"
 
     def __init__(self, data: Mapping[Any, Any], side: Side) -> None:
-        self.is_ranking = side is Side.RUN
+        has_pairs = DuplicatePairs in map(type, data.values())
+        self.is_ranking = side is Side.RUN and not has_pairs
         self.extra_roles = frozenset(() if self.is_ranking else (side.role,))
         queries: list[str] = []  # of each row
         docs: list[str] = []
-        grades: list[Any] = []
+        numbers: list[Any] = []
         empty_queries: list[bytes] = []
         for query, query_docs in with_text_ids(data, side.name_in_errors).items():
             location = f"{side.name_in_errors}: query {query!r}"
-            if isinstance(query_docs, Mapping) and not self.is_ranking:
-                ids = list(query_docs)
-                grades += query_docs.values()
+            if isinstance(query_docs, Mapping | DuplicatePairs) and not self.is_ranking:
+                pairs = getattr(query_docs, "items", lambda pairs=query_docs: pairs)()
+                ids = [doc for doc, _ in pairs]
+                numbers += [number for _, number in pairs]
             else:
                 check = partial(check_ranking, query) if self.is_ranking else check_relevant
                 ids = check_ids(check(query_docs), side.role, f"{location}: ")
-                grades += [1] * len(ids)
+                numbers += [1] * len(ids)
                 if not self.is_ranking and all(map(is_whole_number, ids)):
                     self.duplicate_reason = GRADES_HINT
             docs += [to_id_text(doc, location) for doc in ids]
@@ -133,7 +136,7 @@ class ListDictRows(Rows):
         self._block = Block(
             Ids.of_texts(queries),
             Ids.of_texts(docs),
-            {} if self.is_ranking else {side.role: _check_grades(grades, side)},
+            {} if self.is_ranking else {side.role: _check_numbers(numbers, side)},
             side.name_in_errors,
             find_line,
             empty_queries=empty_queries,
@@ -146,12 +149,12 @@ class ListDictRows(Rows):
         yield partial(replace, self._block, columns=columns)
 
 
-def _check_grades(grades: Sequence[Any], side: Side) -> Any:
-    """Return grades as an array, (rows,); InputError for a value that is not a grade."""
-    good_grades = to_grades(grades)
-    if good_grades is None:
-        bad_grade = next(grade for grade in grades if to_grades([grade]) is None)
+def _check_numbers(numbers: list[Any], side: Side) -> Any:
+    """Return scores or grades as an array, (rows,); InputError for a value that is neither."""
+    good_numbers = to_numbers(side.role, numbers)
+    if good_numbers is None:
+        bad_number = next(number for number in numbers if to_numbers(side.role, [number]) is None)
         raise InputError(
-            f"expected a {side.expected_number}, got {bad_grade!r:.80}", source=side.name_in_errors
+            f"expected a {side.expected_number}, got {bad_number!r:.80}", source=side.name_in_errors
         )
-    return good_grades
+    return good_numbers

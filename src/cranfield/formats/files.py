@@ -8,7 +8,7 @@ from typing import Any
 
 from cranfield.arrays.ids import decode
 from cranfield.errors import InputError, OptionError, check_choice
-from cranfield.formats import columnar, delimited, json, jsonl, trec
+from cranfield.formats import columnar, delimited, json, jsonl, svmlight, trec
 from cranfield.formats.block import Block, Errors, Load, Role, Rows
 from cranfield.formats.columns import COLUMNS, ColumnsLike, ColumnsOfBoth, Side, roles_of
 from cranfield.formats.format import Format, InputFile, OutputFile
@@ -37,6 +37,7 @@ FORMATS: Mapping[str, Format] = {
     file_format.name: file_format
     for formats in (
         trec.FORMATS,
+        svmlight.FORMATS,
         delimited.FORMATS,
         jsonl.FORMATS,
         json.FORMATS,
@@ -137,6 +138,7 @@ class FileRows(Rows):
     distance_column = _combine_files("distance_column", next)
     duplicate_reason = _combine_files("duplicate_reason", next)
     has_grades = _combine_files("has_grades", all)
+    holds_texts = _combine_files("holds_texts", all)
     is_text = _combine_files("is_text", any)
     is_ranking = _combine_files("is_ranking", all)
 
@@ -286,7 +288,7 @@ def _recognize_rows(
         rows = _sniff_rows(file, [candidate for candidate in formats if candidate.magic])
         if rows is not None:
             return rows
-        _refuse_non_text(source, file.sample)
+        _refuse_non_text(file)
         file_format = FORMATS.get(FORMAT_OF_SUFFIX.get(source.suffix, ""))
         if file_format not in formats or not file_format.is_decided_by_suffix:
             rows = _sniff_rows(file, [candidate for candidate in formats if not candidate.magic])
@@ -296,7 +298,7 @@ def _recognize_rows(
             if side is Side.EXCLUDED and not file.has_numbered_columns:
                 file = replace(file, side=guess_side(source.path) or Side.QRELS)
     if not file_format.magic:
-        _refuse_non_text(source, file.sample)
+        _refuse_non_text(file)
     return file_format.read(file)
 
 
@@ -313,10 +315,11 @@ def _is_binary(sample: bytes) -> bool:
     )
 
 
-def _refuse_non_text(source: Source, sample: bytes) -> None:
+def _refuse_non_text(file: InputFile) -> None:
     """Raise InputError if a file's first bytes are not text, or hold no line of data."""
+    source, sample = file.source, file.sample
     refuse_binary(source, sample[:4096])
-    if find_data(sample) is None:
+    if find_data(sample) is None and not file.has_numbered_columns:
         if len(sample) < _LONGEST_PREFACE:
             raise no_data_error(source, sample)
         raise InputError(

@@ -71,9 +71,9 @@ class TableRows(ArrowRows):
     ) -> None:
         if len(table) == 0:
             raise InputError("holds no rows", source=side.name_in_errors)
+        self._table = table
         super().__init__(table.schema, side, user_columns, side.name_in_errors, title)
         self.is_ranking = is_ranking
-        self._table = table
         self.n_rows = len(table)
 
     def read_side(self, side: Side, user_columns: ColumnsLike) -> "TableRows":

@@ -92,6 +92,11 @@ def normalize_id(text: str) -> str:
     return _normalize_lines(" ".join(text.split()))
 
 
+def normalize_text(text: Any) -> Any:
+    """Return a text in one form of Unicode, with single blanks; any other value unchanged."""
+    return " ".join(unicodedata.normalize("NFC", text).split()) if type(text) is str else text
+
+
 def normalize_ids(ids: Sequence[str]) -> list[str]:
     """Return ids as `normalize_id` does; all at once, if they are plain ASCII."""
     text = "\n".join(ids)

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 from itertools import chain, pairwise
 from typing import IO, Any, NamedTuple
@@ -14,6 +15,7 @@ from cranfield.arrays.ranked import Floats, Ints
 from cranfield.errors import InputError
 from cranfield.formats.block import SIZES, Block, Errors, FaultLog, Load, Role, Rows
 from cranfield.formats.columns import Side
+from cranfield.formats.envelopes import HEADS, begin_rows, open_envelope
 from cranfield.formats.format import Capacity, Format, InputFile, OutputFile
 from cranfield.formats.identifiers import are_ids, encode_id
 from cranfield.formats.json_text import DuplicatePairs, NumberText, Window
@@ -24,7 +26,7 @@ from cranfield.formats.objects import (
     may_be_columns,
     refuse_columns,
 )
-from cranfield.formats.source import Source
+from cranfield.formats.source import HeldSource, Source
 from cranfield.formats.text import BYTE_ORDER_MARK
 from cranfield.formats.values import to_numbers
 
@@ -40,6 +42,10 @@ _OBJECTS_IN_LIST = re.compile(
     rb'\{\s*(?:"(?:[^"\\]|\\.)*"\s*:\s*\[\s*\]\s*,\s*)*"(?:[^"\\]|\\.)*"\s*:\s*\[\s*\{', re.DOTALL
 )
 
+
+# A key of an envelope; or a list of lists that is a value, or of lists of objects.
+_FOREIGN = re.compile(rb'"(?:%b)"\s*:|:\s*\[\s*\[|\[\s*\[\s*\{' % "|".join(sorted(HEADS)).encode())
+_N_SAMPLE_BYTES = 1 << 16
 
 Member = tuple[int, str, Any]  # the number of the line, the query, and its documents
 
@@ -304,12 +310,34 @@ def _list_members(block: Block) -> Iterator[tuple[str, Any]]:
             yield query, query_docs
 
 
+def _rewrite(file: InputFile) -> InputFile:
+    """Return a file with the rows of one of another shape, which is loaded whole; else the file."""
+    try:
+        with file.source.open(reports_progress=True) as stream:
+            text = Window(stream, file.source)
+            value = text.read_value()
+            is_json = not text.next_character()  # else lines
+    except InputError:
+        return file  # its reader says what is wrong
+    try:
+        rows = open_envelope(begin_rows(value, file.side, file.user_columns), file.side)
+    except InputError as error:
+        raise error.replace(source=file.source.name) from None
+    if rows is value or not is_json:
+        return file
+    source = HeldSource(file.source.path)
+    source.content = json.dumps(rows).encode()
+    return replace(file, source=source, sample=source.content[:_N_SAMPLE_BYTES])
+
+
 def _read(file: InputFile) -> Rows:
+    if "rows" in (file.user_columns or {}) or _FOREIGN.search(file.sample):
+        file = _rewrite(file)
     text = file.sample.removeprefix(BYTE_ORDER_MARK).lstrip()
     if looks_like_lines(file.sample):  # some tools write JSON lines to a .json file
         file.refuse_long_line()
         return JsonLines(file.source, file.side, file.sample, file.user_columns)
-    if file.side is Side.RUN and _OBJECTS_IN_LIST.match(text):
+    if _OBJECTS_IN_LIST.match(text):
         return JsonOfObjects(file.source, file.side, file.sample, file.user_columns)
     if _LIST_IN_LIST.match(text):
         return JsonIdLists(file.source, file.side, file.sample)

@@ -12,7 +12,8 @@ from cranfield.arrays.ids import Ids, decode
 from cranfield.errors import InputError
 from cranfield.formats.block import SIZES, Block, Cells, Errors, Load, Role
 from cranfield.formats.columns import FRACTIONS, IDS, ColumnsLike, Side, describe_columns
-from cranfield.formats.fields import choose_fields, find_objects, query_row
+from cranfield.formats.envelopes import read_path
+from cranfield.formats.fields import choose_row_fields, query_row
 from cranfield.formats.format import Capacity, Format, InputFile, OutputFile
 from cranfield.formats.header import list_columns, take_columns
 from cranfield.formats.identifiers import STATE_LISTS_HINT, encode_id
@@ -26,9 +27,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-_N_SAMPLE_ROWS = 1000  # rows in which a list that is not empty is looked for
-
-
 class JsonLines(Lines):
     """Lines that are JSON objects, whose names are the columns."""
 
@@ -40,13 +38,18 @@ class JsonLines(Lines):
     ) -> None:
         begin = 3 if sample.startswith(BYTE_ORDER_MARK) else 0
         line_number, text, first_row = self.read_first_row(source, sample[begin:])
-        rows = chain([first_row], self.read_sample_rows(source, sample[begin:]))
-        self._fields, user_columns = choose_fields(
-            list(first_row), find_objects(islice(rows, _N_SAMPLE_ROWS)), side, user_columns
-        )
-        names = [*first_row, *self._fields]
+
+        def read_rows() -> Iterator[dict[str, Any]]:
+            return chain([first_row], self.read_sample_rows(source, sample[begin:]))
+
         try:
-            first_cell = [*first_row.values(), *([] for _ in self._fields)].__getitem__
+            self._fields, user_columns, self.notes = choose_row_fields(
+                list(first_row), read_rows, side, user_columns
+            )
+            names, fields = list(self._fields), self._fields.values()
+            first_cell = [
+                [] if field.name else field.read_row(first_row) for field in fields
+            ].__getitem__
             positions = take_columns(names, side, user_columns, source.name, first_cell)
         except InputError as error:
             raise error.locate(source.name, line_number, text) from None
@@ -87,7 +90,7 @@ class JsonLines(Lines):
         if not line.strip():
             return None
         try:
-            return _parse_id(dict(_parse_pairs(line)).get(self.name_of_role["query"]), "")
+            return _parse_id(read_path(dict(_parse_pairs(line)), self.name_of_role["query"]), "")
         except InputError:
             return line
 
@@ -109,6 +112,8 @@ class JsonLines(Lines):
         try:
             for role, column_name in self.name_of_role.items():
                 values = [value for name, value in pairs if name == column_name]
+                if not values and "." in column_name:
+                    values = [read_path(dict(pairs), column_name)]
                 if len(values) != 1:
                     count = "no" if not values else "more than one"
                     raise InputError(f"has {count} {column_name!r}", kind="columns")
@@ -137,19 +142,15 @@ class JsonLines(Lines):
     def read_cells_of_object(self, row: Any) -> Sequence[Any] | InputError:
         """Return an object's cells of `list_columns`, None for a missing cell; or its error."""
         if isinstance(row, dict):
-            fields = [(self._fields.get(name), name) for name in self.list_columns.values()]
             try:
-                return [
-                    row.get(name) if field is None else field.read_cell(row.get(field.column))
-                    for field, name in fields
-                ]
+                return [self._fields[name].read_row(row) for name in self.list_columns.values()]
             except InputError as error:
                 return error
         if not isinstance(row, DuplicatePairs):
             return InputError("expected a JSON object", kind="columns")
         names = [name for name, _ in row]
         for name in self.list_columns.values():
-            column_name = self._fields[name].column if name in self._fields else name
+            column_name = self._fields[name].column
             if names.count(column_name) > 1:
                 return InputError(f"has more than one {column_name!r}", kind="columns")
         return self.read_cells_of_object(dict(row))
@@ -168,7 +169,7 @@ class JsonLines(Lines):
             if role in ("query", "doc") and name not in self._whole_number_columns:
                 kind = pa.string()
             fields.append((name, kind))
-        if len(raw) == 0 or (raw == 0).any():
+        if len(raw) == 0 or (raw == 0).any() or any("." in name for _, name in columns):
             return
         try:
             table = arrow_json.read_json(
@@ -277,6 +278,7 @@ class JsonOfObjects(JsonList):
     def __init__(
         self, source: Source, side: Side, sample: bytes, user_columns: ColumnsLike | None
     ) -> None:
+        self.side = side  # to read the first row
         super().__init__(source, side, sample, user_columns)
         self.column_names = ()  # a table might hold both sides; this is none
 
@@ -288,7 +290,7 @@ class JsonOfObjects(JsonList):
             for line in text.read_members("{}"):
                 query = text.read_value()
                 text.skip(":")
-                yield line, query_row(query, text.read_value())
+                yield line, query_row(query, text.read_value(), self.side)
 
 
 def _make_line_finder(lines: list[DataLine]) -> Callable[..., tuple[int | None, str | None]]:

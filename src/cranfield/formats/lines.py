@@ -47,6 +47,10 @@ if TYPE_CHECKING:
 # In errors without another hint, of a line below a good line of its block: what to do about it.
 _SKIP_HINT = "Mend the line; or errors='skip' (--errors skip) leaves such lines out."
 _DECIMAL_COMMA = re.compile(rb"[+-]?\d+,\d+")
+NTCIR_GRADE = re.compile(rb"L\d+")
+NTCIR_HINT = (
+    "NTCIR's grades? sed 's/L\\([0-9]*\\)[[:space:]]*$/\\1/' FILE > qrels.txt takes the L away."
+)
 _WHOLE_DECIMAL = re.compile(rb"([+-]?0{0,80}\d{1,10})\.0*")
 
 
@@ -293,6 +297,8 @@ class Lines(Rows):
         hint = None
         if role == "grade" and NUMBER.fullmatch(field):
             hint = f"Grades must be from -{LARGEST_GRADE:,} to {LARGEST_GRADE:,}."
+        elif role == "grade" and NTCIR_GRADE.fullmatch(field.strip()):
+            hint = NTCIR_HINT
         elif _DECIMAL_COMMA.fullmatch(field.strip()):
             hint = f"A decimal comma? Write {text.strip().replace(',', '.')}."
         problem = f"expected a {kind} as the {role} ({self.describe_column(role)}), got {text!r}"

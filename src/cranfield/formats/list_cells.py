@@ -22,9 +22,10 @@ from cranfield.formats.arrow_lists import flatten_lists
 from cranfield.formats.batches import ID_TYPE, NUMBER_TYPE, read_ids, read_numbers, refuse_bytes
 from cranfield.formats.block import Block, Cells, DistanceRows, Errors, FaultLog, Load, Role, Rows
 from cranfield.formats.columns import COLUMNS, FRACTIONS, ColumnsLike, Side, select_extra_roles
-from cranfield.formats.header import is_name_if_lists, may_split
-from cranfield.formats.identifiers import are_ids, encode_id, is_whole_decimal
+from cranfield.formats.header import TEXT_LISTS, is_name_if_lists, list_aliases
+from cranfield.formats.identifiers import are_ids, encode_id, is_whole_decimal, normalize_text
 from cranfield.formats.json_text import NumberText
+from cranfield.formats.stated_columns import resolve_roles
 from cranfield.formats.systems import refuse_mixture
 from cranfield.formats.values import NUMBER, is_list_cell, is_number, to_numbers
 from cranfield.notes import Note
@@ -40,30 +41,45 @@ _ELEMENT = re.compile(
 
 def to_document_rows(rows: Rows, side: Side, user_columns: ColumnsLike | None) -> Rows:
     """Return rows with one document each: split where cells hold several, scores for distances."""
-    if rows.list_columns and holds_lists(rows, user_columns):
+    if rows.list_columns and holds_lists(rows, side, user_columns):
         rows = ListRows(rows, side, user_columns)
     else:
         rows.list_columns = {}
     return DistanceRows(rows) if "distance" in rows.extra_roles else rows
 
 
-def holds_lists(rows: Rows, user_columns: ColumnsLike | None) -> bool:
+def holds_lists(rows: Rows, side: Side, user_columns: ColumnsLike | None) -> bool:
     """Tell whether the documents' column holds lists by its name, its type or its cells.
 
     Texts in a column of single ids are ids unless all of them are lists, `['d1']`: rows are read
-    until a text is not a list, or a cell is a list and no text; other cells do not count.
+    until a text is not a list, or a cell is a list and no text; other cells do not count. Raises
+    InputError if all are, unless the column is stated: they may be lists or ids.
     """
-    if may_split(rows.list_columns["doc"], rows.column_names, user_columns):
+    name, list_text = rows.list_columns["doc"], ""
+    if list_aliases(name, rows.column_names, user_columns):
         return True
     for cells in rows.cells():
         column = cells.columns["doc"]
         if not isinstance(column, list):
-            return True
+            if "string" not in str(column.type):
+                return True
+            column = column.to_pylist()
         for cell in column:
             if isinstance(cell, list | tuple):
                 return True
-            if isinstance(cell, str) and cell.strip() and not _is_list_text(cell):
-                return False
+            if isinstance(cell, str) and cell.strip():
+                if not _is_list_text(cell):
+                    return False
+                list_text = list_text or cell
+    is_stated = "doc" in resolve_roles(user_columns, side, rows.column_names)
+    if list_text and not is_stated and not is_name_if_lists(name, side):
+        public = COLUMNS["doc"].list_names[side][0]
+        raise InputError(
+            f"column {name!r:.80} holds texts such as {list_text:.60}: are they lists, or ids?",
+            source=getattr(rows, "name", "") or rows.source.name,  # type: ignore[attr-defined]
+            hint=f"Lists: --columns {public}={name}; ids: doc_id={name}.",
+            kind="columns",
+        )
     return True
 
 
@@ -90,17 +106,20 @@ class ListRows(Rows):
         self._split_columns = frozenset(  # the columns that may hold texts such as a;b
             name
             for name in rows.list_columns.values()
-            if may_split(name, rows.column_names, user_columns)
+            if list_aliases(name, rows.column_names, user_columns)
         )
         self.extra_roles = select_extra_roles(rows.list_columns)
         self.is_ranking = side is Side.RUN and not self.extra_roles & {"score", "distance", "rank"}
         self.description, _, _ = rows.description.partition(" with ")
         self.description += f" with lists in columns {', '.join(rows.list_columns.values())}"
         self.sources, self.is_text, self.n_rows = rows.sources, rows.is_text, rows.n_rows
+        self.notes = rows.notes
         self.name: str = getattr(rows, "name", "") or rows.source.name  # type: ignore[attr-defined]
         # Whether the documents' column is a list by its name, as stated, or as a field of objects.
         name = rows.list_columns["doc"]
-        is_field = name.rpartition(".")[0] in rows.column_names
+        is_field = any(name.startswith(f"{column}.") for column in rows.column_names)
+        aliases = list_aliases(name, rows.column_names, user_columns)
+        self.holds_texts = not TEXT_LISTS.isdisjoint(aliases[-1:])
         self._is_known_list = (
             name in self._split_columns or is_name_if_lists(name, side) or is_field
         )
@@ -119,7 +138,7 @@ class ListRows(Rows):
                 queries_above.update(split_rows.queries)
             n_rows, n_documents = n_rows + len(split_rows.rows), n_documents + len(split_rows.docs)
             yield partial(self._build_block, cells, split_rows, faults)
-        if not self._is_known_list:
+        if not self._is_known_list and not self._rows.notes:
             text = (
                 f"Column {self.list_columns['doc']!r:.80} of {self._side.name_in_errors} holds "
                 f"lists: {format_count(n_rows, 'row')} became "
@@ -148,7 +167,7 @@ class ListRows(Rows):
         self, cells: Cells, roles: Sequence[Role], queries_above: Set[bytes]
     ) -> "_SplitRows | None":
         """Return the split rows, column by column; None if they must be read one by one."""
-        query_ids = None if cells.faults else _to_ids(cells.columns["query"])
+        query_ids = None if cells.faults or self.holds_texts else _to_ids(cells.columns["query"])
         doc_lists = self._flatten_column(cells, "doc")
         docs = None if doc_lists is None else _to_ids(doc_lists[0])
         if query_ids is None or doc_lists is None or docs is None:
@@ -254,6 +273,7 @@ class ListRows(Rows):
                 "the mean is over fewer queries.",
                 kind="id",
             )
+        elements = [*map(normalize_text, elements or ())] if self.holds_texts else elements
         docs = [_parse_id(doc_id, name) for doc_id in elements or ()]
         numbers = {role: self._read_numbers(role, cell_of_role[role], docs) for role in roles}
         return query, docs, numbers
@@ -297,7 +317,7 @@ class ListRows(Rows):
             return None
         if is_list_cell(text):
             return _parse_list(text, name)
-        if name not in self._split_columns:
+        if name not in self._split_columns or self.holds_texts:
             return [cell]
         if "," in text and ";" not in text:
             raise InputError(

@@ -1,40 +1,22 @@
 """Lists of rows: tuples, dicts, and objects with named fields, for judgments and runs."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from cranfield.errors import InputError
 from cranfield.formats.block import SIZES, Cells, Errors, Load, Role, Rows
 from cranfield.formats.columns import COLUMNS, ColumnsLike, Side
-from cranfield.formats.fields import choose_fields, find_objects
-from cranfield.formats.frames import is_table, list_to_arrow, make_table_rows, read_each_row
+from cranfield.formats.fields import Fields, choose_row_fields
+from cranfield.formats.frames import list_to_arrow, make_table_rows, read_each_row
 from cranfield.formats.header import list_columns, take_columns
 from cranfield.formats.list_cells import holds_lists
-from cranfield.formats.objects import READ_ONCE_HINT, refuse_lists_of_ids
+from cranfield.formats.shapes import refuse_lists_of_ids
 from cranfield.formats.stated_columns import list_pairs
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-
-def is_row(data: object) -> bool:
-    """Tell whether the object is a row: two or three ids and numbers, or cells with names."""
-    if isinstance(data, Mapping):
-        return any(
-            not isinstance(value, Mapping | list | tuple | Set) for value in data.values()
-        ) and all(isinstance(name, str) for name in data)
-    if hasattr(data, "_fields") or (hasattr(data, "query_id") and not is_table(data)):
-        return True  # a table has its columns as attributes
-    return (
-        isinstance(data, tuple | list)
-        and len(data) in (2, 3)
-        and all(isinstance(cell, str | int | float | np.generic) for cell in data)
-        and not all(isinstance(cell, float) for cell in data)
-    )
 
 
 def list_rows(
@@ -44,17 +26,19 @@ def list_rows(
 
     A run's rows of two values, (query, document), are in the order of the ranking.
     """
-    hint = READ_ONCE_HINT if isinstance(data, Iterator) else None
     rows = list(data)
     if not user_columns:
         refuse_lists_of_ids(rows, side)
     if not rows:
-        raise InputError("holds no rows", source=side.name_in_errors, hint=hint)
+        raise InputError("holds no rows", source=side.name_in_errors)
     names, make_reader = _find_fields(rows[0], side, user_columns)
-    object_rows = ObjectRows(rows, names, make_reader, side, user_columns)
-    if object_rows.list_columns and holds_lists(object_rows, user_columns):
-        return object_rows
     are_plain = make_reader is itemgetter and not isinstance(rows[0], Mapping)  # read by position
+    fields, columns, notes = choose_row_fields(names, lambda: rows, side, user_columns)
+    n_given, names = len(names), list(fields)
+    object_rows = ObjectRows(rows, fields, side, columns)
+    object_rows.notes = notes
+    if object_rows.list_columns and holds_lists(object_rows, side, user_columns):
+        return object_rows
     if are_plain:
         n = len(names)
 
@@ -67,41 +51,34 @@ def list_rows(
 
     def convert_column(role: Role, position: int, errors: Errors) -> "pa.Array":
         name = names[position]
-        read_field = _make_field_reader(make_reader(position if are_plain else name), name)
+        read = make_reader(position if are_plain else name)
+        is_path = position >= n_given
+        read_field = fields[name].read_row if is_path else _make_field_reader(read, name)
         cells = read_each_row(rows, read_field, None, "columns", side, errors)
         return list_to_arrow(cells, name, role, side, errors)
 
     is_ranking = are_plain and len(names) == 2
-    return make_table_rows(names, convert_column, side, user_columns, errors, "rows", is_ranking)
+    table_rows = make_table_rows(names, convert_column, side, columns, errors, "rows", is_ranking)
+    table_rows.notes = (*notes, *table_rows.notes)
+    return table_rows
 
 
 class ObjectRows(Rows):
     """The rows of dicts, or of objects with named fields, whose cells may hold several documents.
 
-    `make_reader` takes the name of a field and returns a function that reads it from a row.
+    `fields` are all columns by name.
     """
 
     def __init__(
-        self,
-        rows: Sequence[Any],
-        column_names: Sequence[str],
-        make_reader: Callable[[Any], Callable[[Any], Any]],
-        side: Side,
-        user_columns: ColumnsLike | None,
+        self, rows: Sequence[Any], fields: Fields, side: Side, user_columns: ColumnsLike | None
     ) -> None:
-        self._objects, self._make_reader = rows, make_reader
-        fields_of_column = find_objects(row for row in rows if isinstance(row, Mapping))
-        self._fields, user_columns = choose_fields(
-            column_names, fields_of_column, side, user_columns
-        )
-        self.column_names = all_names = [*column_names, *self._fields]
-
-        def first_cell(position: int) -> Any:
-            name = all_names[position]
-            return [] if name in self._fields else _read_or_none(make_reader(name), rows[0])
-
-        positions = take_columns(all_names, side, user_columns, side.name_in_errors, first_cell)
-        self.list_columns = list_columns(all_names, positions, side, user_columns, first_cell)
+        self._objects, self._fields, self.column_names = rows, fields, list(fields)
+        first_cell = [
+            [] if field.name else field.read_row(rows[0]) for field in fields.values()
+        ].__getitem__
+        names, source = self.column_names, side.name_in_errors
+        positions = take_columns(names, side, user_columns, source, first_cell)
+        self.list_columns = list_columns(names, positions, side, user_columns, first_cell)
         self.description, self.name = "rows with lists", side.name_in_errors
 
     def cells(self) -> Iterator[Cells]:
@@ -111,19 +88,11 @@ class ObjectRows(Rows):
             """Return no line number, and the text of the row."""
             return None, f"row {first_row + row}: {self._objects[first_row + row]!r:.120}"
 
-        readers = list(map(self._make_cell_reader, self.list_columns.values()))
+        readers = [self._fields[name].read_row for name in self.list_columns.values()]
         for begin in range(0, len(self._objects), SIZES.lists):
             rows = self._objects[begin : begin + SIZES.lists]
             cells = [_read_cells(readers, row) for row in rows]
             yield Cells.from_rows(self.list_columns, cells, partial(find_line, begin))
-
-    def _make_cell_reader(self, name: str) -> Callable[[Any], Any]:
-        """Return a function that reads a column, or a field of the objects in its lists."""
-        field = self._fields.get(name)
-        if field is None:
-            return partial(_read_or_none, self._make_reader(name))
-        read_column = self._make_reader(field.column)
-        return lambda row: field.read_cell(_read_or_none(read_column, row))
 
     def read_side(self, side: Side, user_columns: ColumnsLike) -> Rows:
         """Return the rows of the same objects as judgments, or as a run, with stated columns."""
@@ -140,14 +109,6 @@ def _read_cells(readers: Sequence[Callable[[Any], Any]], row: Any) -> Sequence[A
         return [read(row) for read in readers]
     except InputError as error:
         return error
-
-
-def _read_or_none(read: Callable[[Any], Any], row: Any) -> Any:
-    """Return what a reader finds in a row; None for a row without the field."""
-    try:
-        return read(row)
-    except (AttributeError, KeyError, TypeError, IndexError):
-        return None
 
 
 def _find_fields(

@@ -3,8 +3,7 @@
 import math
 import sys
 from collections import Counter, OrderedDict, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Set
-from itertools import chain
+from collections.abc import Collection, Iterable, Mapping, Set
 from typing import Any
 
 import numpy as np
@@ -13,74 +12,17 @@ from cranfield.errors import DuplicateError, InputError
 from cranfield.formats.block import LARGEST_GRADE, ListKind, duplicate_hint
 from cranfield.formats.columns import NAMES, Side, plain_name
 from cranfield.formats.identifiers import are_ids, with_text_ids
+from cranfield.formats.shapes import is_sequence, kinds_in, to_list
 from cranfield.formats.values import to_grades
 from cranfield.options import is_whole_number
 
 DocsOfQuery = dict[str, dict[str, Any]]
-READ_ONCE_HINT = "Was it read already? An iterator is read once: give list(...) of it, or a table."
-
 
 #: The names of plain lists, for each `Rows.list_kind`.
 LIST_DESCRIPTIONS: Mapping[ListKind, str] = {
     "ids": "lists of ids, one for each query",
     "grades": "lists of grades",
 }
-
-
-def as_lists_of_ids(data: Any) -> list[Any] | None:
-    """Return the elements of a list if all are lists of ids, None for any other data.
-
-    Lists of ids are lists, sets or arrays, not tuples, all of whole numbers or all of texts; or the
-    rows of a NumPy array of two dimensions. Arrays become lists.
-
-    >>> as_lists_of_ids([[1, 3], []]), as_lists_of_ids([("q1", "d1", 1)])
-    ([[1, 3], []], None)
-    """
-    if isinstance(data, np.ndarray) and (data.ndim == 2 or data.dtype == object):
-        data = data.tolist()
-    if not isinstance(data, list):
-        return None
-    lists = [ids.tolist() if isinstance(ids, np.ndarray) and ids.ndim else ids for ids in data]
-    if not lists or not all(isinstance(ids, list | Set) for ids in lists):
-        return None
-    types = set(map(type, chain.from_iterable(lists)))
-    if types <= {int} or types <= {str}:  # the usual case
-        return lists
-    kinds = set(map(_id_kind, chain.from_iterable(lists)))
-    return lists if len(kinds) == 1 and None not in kinds else None
-
-
-def refuse_lists_of_ids(data: Any, side: Side) -> None:
-    """Raise InputError for lists that may be rows or rankings.
-
-    Each of `as_lists_of_ids` may be a row (query, document, number) with numbers as ids, or the
-    documents of one query. If both sides are lists of ids, they are documents.
-    """
-    lists = as_lists_of_ids(data)
-    if lists is None or not any(lists):
-        return
-    kind = next(map(_id_kind, chain.from_iterable(lists)))
-    examples = ", ".join(f"'{i}': {ids!r:.40}" for i, ids in enumerate(lists[:_N_EXAMPLES], 1))
-    ellipsis = ", ..." if len(lists) > _N_EXAMPLES else ""
-    raise InputError(
-        f"lists with only {kind}, as {lists[0]!r:.60}: is each one a row, or the "
-        "documents of one query?",
-        source=side.name_in_errors,
-        hint=f"Write lists of ids with their queries: {{{examples}{ellipsis}}}; rows are tuples: "
-        f"(query_id, doc_id, {side.number_name}). If qrels and run are both such lists, or both "
-        "JSON files of them, they are read as lists of ids.",
-        kind="columns",
-    )
-
-
-def _id_kind(key: object) -> str | None:
-    """Return what an id is, "texts" or "whole numbers"; None for anything else."""
-    if isinstance(key, str):
-        return "texts"
-    return "whole numbers" if is_whole_number(key) else None
-
-
-_N_EXAMPLES = 2  # lists that the hint above shows
 
 
 _TABLE_HINT = "pyarrow.table(...), pandas.DataFrame(...), polars.DataFrame(...)"
@@ -125,27 +67,20 @@ def to_nested(data: Mapping[Any, Any], side: Side) -> DocsOfQuery:
     """
     data = as_dict(data, side.name_in_errors)
     refuse_columns(data, side.name_in_errors)
-    if not _are_dicts(data):
-        are_iterators = any(isinstance(docs, Iterator) for docs in data.values())
+    if not _DICTS.issuperset(map(type, data.values())):
+        are_rankings = side is Side.RUN and kinds_in(data.values()) != {"dict"}
         data = {
-            query: as_dict(docs, f"{side.name_in_errors}: query {query!r}")
-            for query, docs in _to_dicts(data, side).items()
-        }
-        if are_iterators and not any(data.values()):
-            raise InputError("holds no documents", source=side.name_in_errors, hint=READ_ONCE_HINT)
-    return _convert_ids(data, side.name_in_errors)
-
-
-def _to_dicts(data: Mapping[Any, Any], side: Side) -> Mapping[Any, Any]:
-    """Return {query: {document: number}} from a dict whose queries may have lists of documents."""
-    if side is Side.QRELS:
-        return {
-            query: docs if isinstance(docs, Mapping) else grade_by_one(docs, f"query {query!r}: ")
+            query: as_dict(
+                score_by_position(query, docs)
+                if are_rankings
+                else docs
+                if isinstance(docs, Mapping)
+                else grade_by_one(docs, f"query {query!r}: "),
+                f"{side.name_in_errors}: query {query!r}",
+            )
             for query, docs in data.items()
         }
-    if all(isinstance(ranking, Mapping) for ranking in data.values()):
-        return data
-    return {query: score_by_position(query, ranking) for query, ranking in data.items()}
+    return _convert_ids(data, side.name_in_errors)
 
 
 def grade_by_one(docs: object, location: str = "") -> dict[Any, int]:
@@ -210,7 +145,7 @@ def check_ids(ids: Iterable[Any], number: str, location: str) -> list[Any]:
     A mixture of texts and whole numbers may be a document and its number, or a row.
     """
     docs = list(ids)
-    if len(set(map(type, docs))) > 1 and {"texts", "whole numbers"} <= set(map(_id_kind, docs)):
+    if {"text", "whole number"} <= kinds_in(docs):
         raise InputError(
             f"{location}{docs!r:.80} has texts and whole numbers: are they documents, or one with "
             f"its {number}?",
@@ -222,7 +157,9 @@ def check_ids(ids: Iterable[Any], number: str, location: str) -> list[Any]:
     except TypeError:
         problem = f"{location}a document's id is a string or a whole number, in {ids!r:.80}"
         hint = "For a list per query on both sides, use evaluate(truths, rankings, measures)."
-        is_nested = not location and all(isinstance(doc, list | tuple) for doc in docs)
+        if location:
+            hint = f"Of pairs, which is the document, which the {number}? {{document: {number}}}."
+        is_nested = all(isinstance(doc, list | tuple) for doc in docs)
         raise InputError(problem, hint=hint if is_nested else None) from None
     return docs
 
@@ -235,11 +172,6 @@ def _convert_ids(data: Mapping[Any, Mapping[Any, Any]], owner: str) -> DocsOfQue
         query: with_text_ids(docs, f"{owner}: query {query!r}")
         for query, docs in with_text_ids(data, owner).items()
     }
-
-
-def _are_dicts(data: Mapping[Any, Any]) -> bool:
-    """Tell whether every query has a dict: not another kind of mapping, nor a list."""
-    return _DICTS.issuperset(map(type, data.values()))
 
 
 _DICTS = frozenset({dict, defaultdict, OrderedDict, Counter})
@@ -267,22 +199,6 @@ def as_dict(data: Mapping[Any, Any], location: str) -> Mapping[Any, Any]:
             hint="Convert it to a dict.",
         )
     return plain_dict
-
-
-def is_sequence(data: object) -> bool:
-    """Tell whether an object has elements in order, as a list has: not a string, dict or set."""
-    if isinstance(data, str | bytes | Mapping | Set) or getattr(data, "ndim", 1) == 0:
-        return False  # an array without dimensions is a number
-    return isinstance(data, Iterable)
-
-
-def to_list(column: Any) -> list[Any]:
-    """Return the elements of a list, array or column as Python objects."""
-    for name in ("to_pylist", "tolist"):  # Arrow; numpy, pandas and others
-        if hasattr(column, name):
-            elements: list[Any] = getattr(column, name)()
-            return elements
-    return list(column)
 
 
 def is_null(grade: Any) -> bool:

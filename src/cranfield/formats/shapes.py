@@ -1,34 +1,112 @@
-"""Shapes: tells what an object holds by its first elements, and rewrites it into a plain form."""
+"""Shapes: tells what an object is, by its type and its first element, and rewrites it plainly.
 
-from collections.abc import Mapping, Sequence
+No other file asks so. A shape that no reader takes is rewritten into one that is read: `plain`.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cranfield.arrays.ranked import Bools, Ints
 from cranfield.errors import InputError
-from cranfield.formats.columns import Side
-from cranfield.formats.frames import is_sparse
-from cranfield.formats.objects import is_null, is_sequence, to_list
-from cranfield.formats.values import is_number
-from cranfield.notes import Note
+from cranfield.formats.columns import COLUMNS, NAMES, ColumnsLike, Side, plain_name, roles_of
+from cranfield.formats.envelopes import HEADS, open_envelope, read_path
+from cranfield.formats.frames import is_sparse, is_table
+from cranfield.formats.json_text import DuplicatePairs
 from cranfield.options import is_whole_number
+
+Kind = str  # what an object is: a name in `_KINDS`, or "other"
+
+
+def _is_series(candidate: Any) -> bool:
+    """Tell whether an object is one column: a Series of pandas or polars, an array of Arrow."""
+    is_arrow = hasattr(candidate, "to_pylist") and not hasattr(candidate, "column_names")
+    return is_arrow or hasattr(candidate, "to_frame")
+
+
+def _is_tensor(candidate: Any) -> bool:
+    """Tell whether an object is a tensor: of PyTorch, TensorFlow, JAX and others."""
+    exports_numbers = callable(getattr(candidate, "__dlpack__", getattr(candidate, "__array__", 0)))
+    return exports_numbers and not hasattr(candidate, "iloc") and getattr(candidate, "ndim", 0) > 0
+
+
+_METHODS = {Side.QRELS: "qrels_iter", Side.RUN: "scoreddocs_iter"}  # of data sets of ir_datasets
+_KINDS: Sequence[tuple[Kind, Callable[[Any], bool]]] = (  # the first that is true
+    ("text", lambda candidate: isinstance(candidate, str | bytes)),
+    ("whole number", is_whole_number),
+    ("fraction", lambda candidate: isinstance(candidate, float | np.floating)),
+    ("flag", lambda candidate: isinstance(candidate, bool | np.bool_)),
+    ("null", lambda candidate: candidate is None),
+    ("path", lambda candidate: isinstance(candidate, os.PathLike)),
+    ("sparse", is_sparse),  # some are dicts
+    ("dict", lambda candidate: isinstance(candidate, Mapping)),
+    ("set", lambda candidate: isinstance(candidate, Set)),
+    ("records", lambda candidate: bool(getattr(getattr(candidate, "dtype", 0), "names", 0))),
+    ("array", lambda candidate: isinstance(candidate, np.ndarray)),
+    ("series", _is_series),
+    ("table", is_table),
+    ("tensor", _is_tensor),
+    ("collection", lambda candidate: any(hasattr(candidate, name) for name in _METHODS.values())),
+    ("row", lambda candidate: hasattr(candidate, "_fields") or hasattr(candidate, "query_id")),
+    ("tuple", lambda candidate: isinstance(candidate, tuple)),
+    ("list", lambda candidate: isinstance(candidate, list)),
+    ("file", lambda candidate: hasattr(candidate, "read")),
+    ("iterator", lambda candidate: isinstance(candidate, Iterator)),
+    ("other", lambda candidate: True),
+)
+_KIND_OF_TYPE: Mapping[type, Kind] = {  # of most objects, at once
+    usual_type: next(kind for kind, is_kind in _KINDS if is_kind(usual_type()))
+    for usual_type in (dict, list, tuple, str, int, float, bool)
+}
+
+
+def kind_of(candidate: object) -> Kind:
+    """Return what an object is: a container by its type, a number, a text, a row, or "other"."""
+    kind = _KIND_OF_TYPE.get(type(candidate))
+    return kind or next(kind for kind, is_kind in _KINDS if is_kind(candidate))
+
+
+def kinds_in(elements: Any) -> set[Kind]:
+    """Return the kinds of all elements, one of each type is looked at; {"other"} if it has none."""
+    if kind_of(elements) in ("text", "dict", "set", "table") or not isinstance(elements, Iterable):
+        return {"other"}
+    example_of_type = {type(element): element for element in elements}
+    return {*map(kind_of, example_of_type.values())}
+
+
+def first_of(container: Any) -> Any:
+    """Return the first element of a list, or value of a dict, that is not empty; else None."""
+    for member in container.values() if isinstance(container, Mapping) else container:
+        if is_sparse(member) or getattr(member, "__len__", lambda: 1)():
+            return member
+    return None
+
+
+def is_sequence(candidate: object) -> bool:
+    """Tell whether an object has elements in order, as a list has: not a string, dict or set."""
+    if kind_of(candidate) in ("text", "dict", "set") or getattr(candidate, "ndim", 1) == 0:
+        return False  # an array without dimensions is a number
+    return isinstance(candidate, Iterable)
+
+
+def to_list(column: Any) -> list[Any]:
+    """Return the elements of a list, array or column as Python objects."""
+    names = ("to_pylist", "tolist", "to_list")  # of Arrow; numpy and pandas; polars
+    read = next((getattr(column, name) for name in names if hasattr(column, name)), None)
+    elements: list[Any] = list(column) if read is None else read()
+    return elements
 
 
 def as_array(data: Any) -> NDArray[Any] | None:
     """Return an array or a tensor as an array of numpy of the same shape; None for other objects.
 
-    Tensors are those of PyTorch, TensorFlow, JAX and others: they export `__dlpack__` or
-    `__array__`. Gradients stay behind; bfloat16, which numpy lacks, becomes float32, exactly.
+    Gradients stay behind; bfloat16, which numpy lacks, becomes float32, exactly.
     """
-    if isinstance(data, np.ndarray):
-        return data
-    is_tensor = callable(getattr(data, "__dlpack__", getattr(data, "__array__", None)))
-    has_labels = hasattr(data, "__arrow_c_stream__") or hasattr(data, "iloc")  # tables, Series
-    if not is_tensor or has_labels or not getattr(data, "ndim", 0):
-        return None
+    if kind_of(data) != "tensor":
+        return data if isinstance(data, np.ndarray) else None
     for step in ("detach", "cpu"):
         data = getattr(data, step, lambda tensor=data: tensor)()
     if str(getattr(data, "dtype", "")) == "torch.bfloat16":
@@ -36,268 +114,258 @@ def as_array(data: Any) -> NDArray[Any] | None:
     return np.asarray(data)
 
 
-class Cells(NamedTuple):
-    """Numbers in rows of cells: a matrix, lists, or a flat column.
+# ---- rows, tables and lists of ids ---------------------------------------------------------------
 
-    `name` is what errors call them; `shape` is that of an array, or of lists of one length, None
-    for lists of several lengths. A flat column is one row.
+
+def is_row(candidate: Any) -> bool:
+    """Tell whether the object is a row: two or three ids and numbers, or cells with names."""
+    kind = kind_of(candidate)
+    if kind == "dict":
+        query_paths = (path for path in NAMES["query"] if "." in path)
+        if any(read_path(candidate, path) is not None for path in query_paths):
+            return True
+        has_cells = kinds_in(candidate.values()) - {"dict", "list", "tuple", "set"}
+        return bool(has_cells) and all(isinstance(name, str) for name in candidate)
+    if kind not in ("list", "tuple"):
+        return kind == "row"
+    kinds = kinds_in(candidate)
+    are_cells = kinds <= {"text", "whole number", "fraction", "flag"} and kinds != {"fraction"}
+    return len(candidate) in (2, 3) and are_cells
+
+
+def hold_queries(rows: Any, names: Iterable[Any], columns: ColumnsLike | None) -> bool:
+    """Tell whether rows say their queries, so that {name: rows} are runs; `names` are all names.
+
+    They are tuples (query, document, number), or have a field of queries. Dicts which repeat the
+    name, or the text of a query, are documents of one query.
     """
-
-    name: str
-    shape: tuple[int, ...] | None
-    values: NDArray[Any]  # (n_cells,), row after row
-    lengths: Ints  # (n_rows,)
-    is_masked: Bools | None  # (n_cells,), if the array brought a mask of its own
-
-    @property
-    def is_flat(self) -> bool:
-        """Whether it is one column without rows."""
-        return self.shape is not None and len(self.shape) == 1
-
-    @property
-    def size(self) -> str:
-        """The shape in words."""
-        if self.shape is not None:
-            return f"shape {self.shape}"
-        return f"{len(self.lengths)} rows of {self.lengths.min()} to {self.lengths.max()} cells"
-
-    def locate(self, cell: int) -> str:
-        """Return the place of a cell in words, counted from 1."""
-        if self.is_flat:
-            return f"{self.name}, row {cell + 1}"
-        row = int(np.searchsorted(np.cumsum(self.lengths), cell, "right"))
-        column = cell - int(self.lengths[:row].sum())
-        return f"{self.name}, row {row + 1}, column {column + 1}"
+    row: Any = first_of(rows) if kind_of(rows) in ("list", "tuple") else None
+    if kind_of(row) in ("list", "tuple"):
+        *ids, number = map(kind_of, row)
+        are_ids = len(ids) == 2 and {*ids} <= {"text", "whole number"}
+        return are_ids and number in ("whole number", "fraction")
+    if kind_of(row) != "dict":
+        return hasattr(row, "query_id")
+    known_names = {*NAMES["query"], (columns or {}).get("query_id")}
+    field = next((name for name in row if {name, plain_name(str(name))} & known_names), None)
+    queries = {str(row.get(field)) for row in rows if field is not None}
+    return len(queries) > 1 or (str(field).endswith("id") and queries.isdisjoint(map(str, names)))
 
 
-def read_cells(data: Any, name: str) -> Cells:
-    """Return the numbers of an array, a tensor, a column, or lists of numbers, as cells.
+def has_columns(data: Any) -> bool:
+    """Tell whether the data may be a table of named columns: a file, a frame, a list of dicts."""
+    if kind_of(data) != "list":
+        return kind_of(data) in ("text", "path", "table", "records")
+    has_names = len(data) > 0 and (isinstance(data[0], Mapping) or hasattr(data[0], "_fields"))
+    return has_names and is_row(data[0])
 
-    A null of tables is NaN. Raises InputError for what is no number, and other shapes.
+
+def list_tables(data: Any) -> list[tuple[str | None, Any]] | None:
+    """Return (name, table) of each table of a dict, or (None, table) of a list; else None."""
+    if isinstance(data, dict) and data and all(map(has_columns, data.values())):
+        return [(str(name), table) for name, table in data.items()]
+    if isinstance(data, list | tuple) and data and all(map(has_columns, data)):
+        return [(None, table) for table in data]
+    return None
+
+
+def list_ids(data: Any) -> list[Any] | None:
+    """Return the elements of a list if all are lists of ids, None for any other data.
+
+    Lists of ids are lists, sets or arrays, not tuples, all of whole numbers or all of texts; or the
+    rows of a NumPy array of two dimensions. Arrays become lists.
+
+    >>> list_ids([[1, 3], []]), list_ids([("q1", "d1", 1)])
+    ([[1, 3], []], None)
     """
-    array = as_array(data)
-    if array is not None and array.dtype != object:
-        if array.ndim not in (1, 2):
-            raise InputError(f"{name} has shape {array.shape}: one or two dimensions are expected")
-        n_rows, n_columns = array.shape if array.ndim == 2 else (1, len(array))
-        is_masked = np.ma.getmaskarray(array).ravel() if hasattr(array, "mask") else None
-        lengths = np.full(n_rows, n_columns)
-        flat_values = np.asarray(array).ravel()
-        return _check_numbers(Cells(name, array.shape, flat_values, lengths, is_masked))
-    if not is_sequence(data):
-        raise InputError(f"{name}: expected an array or lists of numbers, got {data!r:.80}")
-    members = to_list(data if array is None else array)
-    if not any(map(is_sequence, members)):
-        lengths = np.array([len(members)])
-        return _check_numbers(Cells(name, (len(members),), _to_array(members), lengths, None))
-    rows = [_list_row(row, f"{name}, row {i}") for i, row in enumerate(members, 1)]
-    lengths = np.array([*map(len, rows)])
-    n_lengths = len({*lengths.tolist()})
-    shape = (len(rows), int(lengths[0])) if n_lengths == 1 else None
-    return _check_numbers(
-        Cells(name, shape, np.concatenate([*map(_to_array, rows)]), lengths, None)
-    )
-
-
-def _list_row(row: Any, location: str) -> Sequence[Any] | NDArray[Any]:
-    """Return a row as a list or an array; InputError if it is neither."""
-    if not is_sequence(row):
-        raise InputError(f"{location}: expected a list of numbers, got {row!r:.80}")
-    array = as_array(row)
-    return to_list(row) if array is None else array
-
-
-def _to_array(numbers: Sequence[Any] | NDArray[Any]) -> NDArray[Any]:
-    """Return numbers as an array, (n,), of objects if some are none."""
-    array = np.array(numbers) if len(numbers) else np.zeros(0)
-    if array.dtype.kind not in "biuf" and array.ndim == 1:
-        array = np.empty(len(numbers), object)
-        array[:] = numbers
-    return array
-
-
-def _check_numbers(cells: Cells) -> Cells:
-    """Return the cells with nulls as NaN; InputError for the first that is no number."""
-    values = cells.values
-    if values.dtype.kind in "biuf" and values.ndim == 1:
-        return cells
-    numbers = np.full(len(values), np.nan)
-    for i, value in enumerate(values.tolist()):
-        if is_number(value):
-            numbers[i] = value
-        elif not is_null(value):
-            raise InputError(f"{cells.locate(i)}: expected a number, got {value!r:.80}")
-    return cells._replace(values=numbers)
-
-
-# ---- labels and scores of the same documents ----------------------------------------------------
-
-
-def hold_labels_and_scores(labels: Any, scores: Any) -> bool:
-    """Tell whether two arguments are the labels and the scores of the same documents.
-
-    They are two arrays of two dimensions, or lists of lists, with scores that are not whole
-    numbers. Raises InputError where they may be something else, or one query alone.
-    """
-    label_form = find_form(labels)
-    score_form = None if label_form is None else find_form(scores)
-    if label_form is None or score_form is None:
-        return False
-    (label_dimensions, _), (score_dimensions, score_kind) = label_form, score_form
-    if label_dimensions != score_dimensions or score_kind == "b":
-        return False
-    has_fractions = score_kind == "f"
-    if label_dimensions == 1:
-        if not has_fractions:
-            return False
-        raise InputError(
-            "y_true and y_score are one list each",
-            hint="One query: grades(y, scores=s); several: grades(y, scores=s, groups=sizes or "
-            "ids of queries). Both are given on with an asterisk: evaluate(*grades(...), ...).",
-        )
-    if not has_fractions:
-        shapes = {getattr(as_array(data), "shape", None) for data in (labels, scores)}
-        if len(shapes) == 1 and None not in shapes:
-            raise InputError(
-                f"two arrays of shape {shapes.pop()}, the second of whole numbers: scores, or ids?",
-                hint="Grades and scores of the same documents: grades(y_true, scores=y_score); "
-                "ids: y_true.tolist(), y_score.tolist().",
-            )
-        return False
-    if isinstance(scores, list) and may_be_rows(scores):
-        raise InputError(
-            f"lists of numbers, as {scores[0]!r:.60}: is each one a row, or the scores of a query?",
-            hint="Scores: numpy.array(y_score), or grades(y_true, scores=y_score). Rows are "
-            "tuples: (query_id, doc_id, score).",
-        )
-    return True
-
-
-def find_form(data: Any) -> tuple[int, str] | None:
-    """Return the dimensions, 1 or 2, of numbers in an array or lists, and their kind as in numpy.
-
-    The kind is "f" where a number is a fraction or None, "b" where all are truth values, else "i".
-    None for what is empty, has other dimensions, or holds anything else.
-    """
-    array = as_array(data)
-    n_dimensions = 0 if array is None else array.ndim
-    if array is None and isinstance(data, list) and data:
-        is_nested = isinstance(data[0], list | np.ndarray)
-        n_dimensions = 1 + is_nested
-        if is_nested and len(data[0]) and isinstance(data[0][0], str):
-            return None  # lists of ids, which may be many
-        try:
-            cells = chain.from_iterable(data) if is_nested else data
-            array = np.array([np.nan if cell is None else cell for cell in cells])
-        except (TypeError, ValueError):  # some rows are none, or lists of several lengths
-            return None
-        n_dimensions = n_dimensions if array.ndim == 1 else 0
-    if array is None or n_dimensions not in (1, 2) or array.dtype.kind not in "biuf":
+    if isinstance(data, np.ndarray) and (data.ndim == 2 or data.dtype == object):
+        data = data.tolist()
+    if not isinstance(data, list):
         return None
-    return (n_dimensions, array.dtype.kind.replace("u", "i")) if array.size else None
+    lists = [ids.tolist() if isinstance(ids, np.ndarray) and ids.ndim else ids for ids in data]
+    if not set() < kinds_in(lists) <= {"list", "set"}:
+        return None
+    kinds = kinds_in(chain.from_iterable(lists))
+    return lists if not kinds or kinds in ({"text"}, {"whole number"}) else None
 
 
-def may_be_rows(lists: Any) -> bool:
-    """Tell whether lists of numbers may be rows: two ids, whole numbers, and a number."""
-    return all(
-        len(row) == 3 and isinstance(row[0], int) and isinstance(row[1], int) for row in lists
+def refuse_lists_of_ids(data: Any, side: Side) -> None:
+    """Raise InputError for lists that may be rows or rankings.
+
+    Each of `list_ids` may be a row (query, document, number) with numbers as ids, or the
+    documents of one query. If both sides are lists of ids, they are documents.
+    """
+    lists = list_ids(data)
+    if lists is None or not any(lists):
+        return
+    (kind,) = kinds_in(chain.from_iterable(lists))
+    examples = ", ".join(f"'{i}': {ids!r:.40}" for i, ids in enumerate(lists[:_N_EXAMPLES], 1))
+    ellipsis = ", ..." if len(lists) > _N_EXAMPLES else ""
+    raise InputError(
+        f"lists with only {kind}s, as {lists[0]!r:.60}: is each one a row, or the "
+        "documents of one query?",
+        source=side.name_in_errors,
+        hint=f"Write lists of ids with their queries: {{{examples}{ellipsis}}}; rows are tuples: "
+        f"(query_id, doc_id, {side.number_name}). If qrels and run are both such lists, or both "
+        "JSON files of them, they are read as lists of ids.",
+        kind="columns",
     )
 
 
-# ---- a sparse matrix on one side ----------------------------------------------------------------
+_N_EXAMPLES = 2  # lists that the hint above shows
 
 
-def match_sparse(qrels: Any, runs: Any) -> tuple[Any, Any]:
-    """Return an array beside a sparse matrix in the same form; all other data unchanged.
+# ---- shapes rewritten into plain ones -----------------------------------------------------------
 
-    Fractions are numbers of every column, and become a sparse matrix that stores each cell; whole
-    numbers are ids: those of the columns, by row. Rows are counted from 0, as in the matrix.
-    Raises InputError for whole numbers beside a sparse run that may be grades of every column.
+
+def plain(data: Any, side: Side) -> Any:
+    """Return the data in a shape that is read: rewritten until no rewriting changes it.
+
+    Raises InputError for an iterator without rows, and where a shape has two readings.
     """
-    sides = (qrels, Side.QRELS), (runs, Side.RUN)
-    if sum(is_sparse(data) for data, _ in sides) != 1:
-        return qrels, runs
-    (matrix,) = (data for data, _ in sides if is_sparse(data))
-    return tuple(
-        data if data is matrix else _follow_sparse(data, matrix, side) for data, side in sides
-    )  # type: ignore[return-value] # there are two
+    if type(data) is dict:  # what is given most often, and must cost least
+        first_docs = next(iter(data.values()), None)
+        if type(first_docs) is dict and type(next(iter(first_docs.values()), 0)) in (float, int):
+            names = data.keys(), first_docs.keys()
+            if names[0].isdisjoint(HEADS) and names[1].isdisjoint(HEADS):
+                return data
+    for _ in range(_MOST_ROUNDS):
+        for kind, rewrite in _REWRITINGS:
+            plain_data = rewrite(data, side) if kind == kind_of(data) else data
+            if plain_data is not data:
+                break
+        else:
+            break
+        data = plain_data
+    return data
 
 
-def _follow_sparse(data: Any, matrix: Any, side: Side) -> Any:
-    """Return the data of one side as those of a sparse matrix on the other: see `match_sparse`."""
-    array = as_array(data)
-    array = np.array(data) if array is None and find_form(data) is not None else array
-    if array is None or array.ndim != 2:
-        return data
-    if array.dtype.kind not in "f":
-        if side is Side.QRELS and array.shape == matrix.shape:
-            raise InputError(
-                f"whole numbers of shape {array.shape} beside a sparse run: grades, or ids?",
-                hint="Grades of every column: scipy.sparse.csr_array(y_true); ids: "
-                "dict(enumerate(y_true.tolist())).",
-            )
-        return dict(enumerate(array.tolist()))
-    from scipy.sparse import coo_array
+def _read_series(series: Any, side: Side) -> Any:
+    """Return a Series as {index: cell}; two index levels as a table; numbers as a list.
 
-    row, column = np.indices(array.shape)
-    return coo_array((array.ravel(), (row.ravel(), column.ravel())), array.shape)
-
-
-def note_unstored_zeros(qrels: Any, run: Any) -> tuple[Note, ...]:
-    """Return a warning where a sparse run seems to lack scores of 0, as they are not stored.
-
-    In such a row it has scores below 0, and none of a column that is judged.
+    A Series without an index, as those of polars and Arrow, is a list.
     """
-    if not (is_sparse(qrels) and is_sparse(run)):
-        return ()
-    labels, scores = qrels.tocoo(), run.tocoo()
-    if labels.shape != scores.shape:
-        return ()
-    label_cells, score_cells = (
-        entries.row.astype(np.int64) * entries.shape[1] + entries.col
-        for entries in (labels, scores)
+    index: Any = getattr(series, "index", None)
+    n_levels = getattr(index, "nlevels", 0)
+    if n_levels > 1:
+        known_names = {name for role in roles_of(side) for name in COLUMNS[role].names_for(side)}
+        plain_names = [plain_name(str(name)) for name in (*index.names, series.name)]
+        begins_with_doc = plain_names[0] in NAMES["doc"] or plain_names[1] in NAMES["query"]
+        usual_names = ["doc_id", "query_id"] if begins_with_doc else ["query_id", "doc_id"]
+        usual_names = [*(usual_names if n_levels == 2 else index.names), side.number_name]
+        *level_names, number_name = (
+            name if name in known_names else usual_name
+            for name, usual_name in zip(plain_names, usual_names, strict=True)
+        )
+        return series.rename_axis(level_names).reset_index(name=number_name)
+    cells = to_list(series)
+    if not n_levels or kinds_in(cells) <= {"whole number", "fraction", "flag"}:
+        return cells
+    if index.is_unique:
+        return dict(zip(to_list(index), cells, strict=True))
+    raise InputError(
+        f"the Series has {index[index.duplicated()][0]!r:.80} twice in its index",
+        source=side.name_in_errors,
+        hint="A query has one list. Rows are a table: series.reset_index().",
     )
-    lacks_score = labels.row[~np.isin(label_cells, score_cells)]
-    n_rows = len(np.intersect1d(lacks_score, scores.row[scores.data < 0]))
-    if not n_rows:
-        return ()
-    verb = "row has" if n_rows == 1 else "rows have"
-    text = (
-        f"{n_rows:,} {verb} scores below 0, and none of a judged column: a score of 0 that is not "
-        "stored is not retrieved."
-    )
-    return (Note("sparse-zeros", "warning", text, count=n_rows),)
 
 
-# ---- numbers that fill up lists -----------------------------------------------------------------
+def _iterate_collection(collection: Any, side: Side) -> Any:
+    """Return an iterator over the rows of one side of a data set."""
+    return getattr(collection, _METHODS.get(side, ""), lambda: collection)()
 
 
-def strip_padding(
-    lists_of_query: Mapping[Any, Any], side: Side
-) -> tuple[Mapping[Any, Any], tuple[Note, ...]]:
-    """Return {query: ids} without the -1 that fills up lists, and a note on it if there was any.
+READ_ONCE_HINT = "Was it read already? An iterator is read once: give list(...) of it, or a table."
 
-    -1 fills up where a list ends with it and all ids are whole numbers from -1 on. Raises
-    InputError where an id follows it.
+
+def _hold_iterator(iterator: Iterator[Any], side: Side) -> list[Any]:
+    """Return the rows of an iterator as a list; InputError for one without rows, or of tables."""
+    rows, hint = list(iterator), READ_ONCE_HINT
+    if rows and kind_of(rows[0]) != "table":
+        return rows
+    problem = "holds no rows"
+    if rows:
+        problem = "an iterator of tables: parts of one table, or several tables?"
+        hint = "Parts: pandas.concat(tables), polars.concat(tables); several: list(tables)."
+    raise InputError(problem, source=side.name_in_errors, hint=hint)
+
+
+def _hold_iterators(docs_of_query: Mapping[Any, Any], side: Side) -> Mapping[Any, Any]:
+    """Return {query: documents} with lists for iterators; InputError if all of these are empty."""
+    if "iterator" not in kinds_in(docs_of_query.values()):
+        return docs_of_query
+    held_docs = {
+        query: list(docs) if kind_of(docs) == "iterator" else docs
+        for query, docs in docs_of_query.items()
+    }
+    if first_of(held_docs) is None:
+        raise InputError("holds no documents", source=side.name_in_errors, hint=READ_ONCE_HINT)
+    return held_docs
+
+
+def _spell_pairs(pairs_of_query: Mapping[Any, Any], side: Side) -> Mapping[Any, Any]:
+    """Return {query: {document: number}} of {query: [(document, number), ...]}, in either order.
+
+    Other dicts are returned unchanged, and lists of two whole numbers, which may be ids. Raises
+    InputError for tuples of two whole numbers.
     """
-    lists = [*lists_of_query.values()]
-    ends_with_filler = any(isinstance(ids, list) and ids[-1:] == [-1] for ids in lists)
-    if not ends_with_filler or not all(
-        isinstance(ids, list) and all(is_whole_number(doc) and doc >= -1 for doc in ids)
-        for ids in lists
-    ):
-        return lists_of_query, ()
-    stripped_lists = [ids[: ids.index(-1)] if -1 in ids else ids for ids in lists]
-    n_fillers = 0
-    for ids, stripped_ids in zip(lists, stripped_lists, strict=True):
-        fillers = ids[len(stripped_ids) :]
-        n_fillers += len(fillers)
-        if {*fillers} > {-1}:
-            raise InputError(
-                f"-1 fills up some lists, and is between ids in {ids!r:.80}",
-                source=side.name_in_errors,
-                hint="Leave it out: [[i for i in row if i != -1] for row in ids].",
-            )
-    text = f"Lists of {side.name_in_errors} are filled up with -1, {n_fillers:,} in all: left out."
-    note = Note("padding", "info", text, count=n_fillers)
-    return dict(zip(lists_of_query, stripped_lists, strict=True)), (note,)
+    lists, first_list = pairs_of_query.values(), first_of(pairs_of_query)
+    list_kinds = {"list", "tuple", "set"}
+    first_pair = next(iter(first_list)) if kind_of(first_list) in list_kinds else None
+    if not isinstance(first_pair, list | tuple) or not kinds_in(lists) <= list_kinds:
+        return pairs_of_query
+    pairs = [*chain.from_iterable(lists)]
+    if not all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in pairs):
+        return pairs_of_query
+    kinds = [*map(kinds_in, zip(*pairs, strict=True))]
+    for id_kind in ("text", "whole number"):
+        if (kinds[0] == {id_kind}) != (kinds[1] == {id_kind}):
+            doc = 0 if kinds[0] == {id_kind} else 1
+            return {
+                query: _to_unique([(pair[doc], pair[1 - doc]) for pair in query_pairs])
+                for query, query_pairs in pairs_of_query.items()
+            }
+    if isinstance(first_pair, tuple) and kinds[0] == {"whole number"}:
+        raise InputError(
+            f"pairs of whole numbers, as {first_pair}: which is the document, which the "
+            f"{side.role}?",
+            source=side.name_in_errors,
+            hint=f"Write {{query: {{document: {side.role}}}}}.",
+        )
+    return pairs_of_query
+
+
+def _to_unique(pairs: list[tuple[Any, Any]]) -> dict[Any, Any] | DuplicatePairs:
+    """Return pairs as a dict, or as they are if a document occurs twice."""
+    number_of_doc = dict(pairs)
+    return number_of_doc if len(number_of_doc) == len(pairs) else DuplicatePairs(pairs)
+
+
+def _refuse_pairs_of_lists(pairs: Sequence[Any], side: Side) -> Sequence[Any]:
+    """Return a list; InputError for pairs of lists, which may be ranked and relevant documents."""
+    first = pairs[0] if pairs else None
+    if not isinstance(first, tuple) or len(first) != 2 or not kinds_in(first) <= {"list", "array"}:
+        return pairs
+    calls = [
+        f"evaluate([labels for {order} in pairs], [ranked for {order} in pairs], ...)"
+        for order in ("ranked, labels", "labels, ranked")
+    ]
+    raise InputError(
+        f"pairs of lists, as {first!r:.60}: which comes first?",
+        source=side.name_in_errors,
+        hint=f"What was ranked, as in Spark: {calls[0]}; the labels: {calls[1]}.",
+    )
+
+
+_REWRITINGS: Sequence[tuple[Kind, Callable[[Any, Side], Any]]] = (
+    ("tensor", lambda tensor, side: as_array(tensor)),
+    ("series", _read_series),
+    ("collection", _iterate_collection),
+    ("iterator", _hold_iterator),
+    ("dict", _hold_iterators),
+    ("dict", open_envelope),
+    ("list", open_envelope),
+    ("dict", _spell_pairs),
+    ("list", _refuse_pairs_of_lists),
+)
+_MOST_ROUNDS = 4

@@ -24,6 +24,7 @@ from cranfield.notes import Note
 from cranfield.options import is_whole_number
 
 _MOST_COLUMNS = 10_000  # the highest number that a column may have
+TEXTS_HINT = "Texts need one table of both: --columns reference_contexts=...,retrieved_contexts=..."
 SIDES = {side.word: side for side in (Side.QRELS, Side.RUN)}
 _ALL_SIDES = (*SIDES.values(), Side.EXCLUDED)
 
@@ -39,12 +40,22 @@ class Statements(dict[str, Any]):
         self.files: list[tuple[Side, str, Sequence[str] | None]] = []
 
 
+class ContainedTexts(Statements):
+    """The columns stated for a table of texts that are the same where one contains the other."""
+
+
 class SideColumns(dict[str, Any]):
-    """The columns stated for one side of some data; `statements` are those of several files."""
+    """The columns stated for one side, and for the `other_side` of a table that holds both.
+
+    `statements` are those of several files.
+    """
 
     statements: Statements | None = None
-    other_side: ColumnsLike = MappingProxyType({})  # of the other side of a table that holds both
     unread: ColumnsLike = MappingProxyType({})  # those of `statements` that the file does not have
+
+    def __init__(self, columns: ColumnsLike, other_side: ColumnsLike | None = None) -> None:
+        super().__init__(columns)
+        self.other_side = other_side or {}
 
 
 def take_statements(columns: ColumnsLike | None, names: Sequence[str]) -> ColumnsLike | None:
@@ -52,9 +63,10 @@ def take_statements(columns: ColumnsLike | None, names: Sequence[str]) -> Column
     if not isinstance(columns, SideColumns) or columns.statements is None:
         return columns
     has_column = {pair: _has_column(names, *pair) for pair in list_pairs(columns)}
-    table_columns = SideColumns(group_pairs(pair for pair in has_column if has_column[pair]))
+    other_pairs = (pair for pair in list_pairs(columns.other_side) if _has_column(names, *pair))
+    read_columns = group_pairs(pair for pair in has_column if has_column[pair])
+    table_columns = SideColumns(read_columns, group_pairs(other_pairs))
     table_columns.unread = group_pairs(pair for pair in has_column if not has_column[pair])
-    table_columns.other_side = take_statements(columns.other_side, names) or {}
     table_columns.statements = columns.statements
     return table_columns
 
@@ -63,6 +75,7 @@ def _has_column(names: Sequence[str], name: str, column: object) -> bool:
     """Tell whether a table has a stated column: a name, the last step of one, a path, a number."""
     return (
         not isinstance(column, str)
+        or name == "rows"
         or column.partition(".")[0] in names
         or any(column == table_name or table_name.endswith(f".{column}") for table_name in names)
         or any(_is_swapped(name, column, side, names) for side in SIDES.values())
@@ -86,7 +99,7 @@ def record_names(
     if not isinstance(columns, SideColumns) or columns.statements is None:
         return ()
     columns.statements.files.append((side, source, names))
-    pairs = [] if names is None else list_pairs(columns)
+    pairs = list_pairs(columns) if names and not columns.other_side else ()
     gaps = [f"no {pair[1]}: {pair[0]}" for pair in pairs if not _has_column(names or (), *pair)]
     text = f"{source} has {', '.join(gaps)}."
     return (Note("columns", "info", text, count=len(gaps)),) if gaps else ()
@@ -98,7 +111,7 @@ def refuse_unread(columns: ColumnsOfBoth | None) -> None:
     OptionError without a file; nothing if a file has a fault, which is raised where it is read, or
     for a side without a file.
     """
-    if not isinstance(columns, Statements):
+    if not columns or not isinstance(columns, Statements):
         return
     if not columns.files:
         raise OptionError("columns applies only to tables and files not read yet: leave it out")
@@ -145,7 +158,10 @@ def resolve_roles(
     """
     column_of_role: dict[Role, str | int | None] = {}
     roles = _roles_by_name(side)
+    other_names = ("rows", find_doc_field(user_columns, side, names))
     for name, column in list_pairs(user_columns or {}):
+        if name in other_names:
+            continue
         if _is_swapped(name, column, side, names):
             name, column = str(column), name
         role = roles.get(name if _is_public(name, side) else plain_name(name))
@@ -170,6 +186,21 @@ def resolve_roles(
     return column_of_role
 
 
+def find_doc_field(
+    user_columns: ColumnsLike | None, side: Side, names: Sequence[str] | None
+) -> str | None:
+    """Return the name, as doc_id, stated for a field beside a column of lists of objects; or None.
+
+    It is none if the table has a column called so: `names` are those of its columns, if known.
+    """
+    list_names, roles = COLUMNS["doc"].list_names[side], _roles_by_name(side)
+    doc_names = [name for name in user_columns or {} if roles.get(plain_name(name)) == "doc"]
+    field_names = [name for name in doc_names if plain_name(name) not in list_names]
+    is_field = 0 < len(field_names) < len(doc_names)
+    is_field = is_field and (user_columns or {})[field_names[0]] not in (names or ())
+    return field_names[0] if is_field else None
+
+
 def _is_swapped(name: str, column: object, side: Side, names: Sequence[str] | None) -> bool:
     """Tell whether {name: column} is swapped: the user gives the column as a role."""
     roles = _roles_by_name(side)
@@ -185,9 +216,13 @@ def select_side_columns(columns: ColumnsOfBoth | None, side: Side) -> SideColumn
 
     A column that is stated for one side alone has no role in the other side.
     """
-    side_columns = select_columns(columns, side) or SideColumns()
-    side_columns.other_side = select_columns(columns, side.other_side) or {}
-    return side_columns
+    side_columns, other_columns = (
+        group_pairs(pair for sides, *pair in _list_statements(columns or {}) if table_side in sides)
+        for table_side in (side, side.other_side)
+    )
+    columns_of_side = SideColumns(side_columns, other_columns)
+    columns_of_side.statements = columns if isinstance(columns, Statements) else None
+    return columns_of_side
 
 
 def select_columns(columns: ColumnsOfBoth | None, side: Side) -> SideColumns | None:
@@ -195,9 +230,10 @@ def select_columns(columns: ColumnsOfBoth | None, side: Side) -> SideColumns | N
 
     Raises OptionError for a name that no side has.
     """
-    pairs = (pair for sides, *pair in _list_statements(columns or {}) if side in sides)
-    side_columns = SideColumns(group_pairs(pairs))
-    side_columns.statements = columns if isinstance(columns, Statements) else None
+    if isinstance(columns, ContainedTexts) and side is not Side.EXCLUDED:
+        raise OptionError(f"texts='contain' compares the texts of one table. {TEXTS_HINT}")
+    side_columns = select_side_columns(columns, side)
+    side_columns.other_side = {}
     return side_columns if side_columns or side_columns.statements is not None else None
 
 
@@ -249,6 +285,8 @@ def group_pairs(pairs: Iterable[Iterable[Any]]) -> dict[str, Any]:
 
 def _sides_with_role(name: str, column: object) -> list[Side]:
     """Return the sides that {name: column} is stated for: by public name, swapped, by any name."""
+    if name == "rows":
+        return [*SIDES.values()]
     sides_by_name = [side for side in _ALL_SIDES if plain_name(name) in _roles_by_name(side)]
     swapped_sides = [
         side for side in SIDES.values() if side not in sides_by_name and _is_public(column, side)

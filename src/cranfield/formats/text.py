@@ -1,8 +1,8 @@
 """Text: reads a file's bytes in blocks of whole lines, cut where the query changes."""
 
 import re
-from collections.abc import Callable, Iterator
-from typing import IO, TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +21,8 @@ NEWLINE = 10
 HASH = 35
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 HASH_HINT = (
-    "A comment has a blank behind #. If ids of queries begin with #, write CSV or JSON, where such "
-    "lines are rows."
+    "Delete it, put a blank behind # (a comment), or number the columns, as --columns "
+    "query_id=1,doc_id=3,relevance=4,score=5: every line is a row."
 )
 
 
@@ -36,6 +36,16 @@ def is_data_line(line: bytes) -> bool:
     """Tell whether a line is neither blank nor a comment."""
     line = line.lstrip()
     return bool(line) and not line.startswith(b"#")
+
+
+def count_rows(
+    queries: Iterable[Any], n_rows_of_query: dict[Any, int] | None = None
+) -> Iterator[int]:
+    """Yield the place of each row among those of its query, from 1, below rows counted above."""
+    n_rows_of_query = {} if n_rows_of_query is None else n_rows_of_query
+    for query in queries:
+        n_rows_of_query[query] = place = n_rows_of_query.get(query, 0) + 1
+        yield place
 
 
 # The first character of the next line that is neither blank nor a comment.

@@ -5,10 +5,13 @@ or the Q0 may be missing where the other columns are unambiguous. Three columns 
 `query_id doc_id rank`, or, if the third holds fractions, `query_id doc_id score`. A run of two
 columns, `query_id doc_id`, has no numbers: its order is the ranking. A qrels line is `query_id
 iteration doc_id grade`. Blank lines, and lines that begin with `#`, after blanks, are comments; one
-that has the columns of a row, and no blank behind the `#`, is refused, but not by trec_eval.
+that has the columns of a row, and no blank behind the `#`, is refused, but not by trec_eval; where
+the user numbers the columns, it is a row.
 """
 
 from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from io import SEEK_END, FileIO
 from itertools import islice
@@ -23,7 +26,13 @@ from cranfield.formats.columns import COLUMNS, Side, sort_roles
 from cranfield.formats.format import Capacity, Format, InputFile, OutputFile
 from cranfield.formats.source import Source
 from cranfield.formats.stated_columns import resolve_roles, take_statements
-from cranfield.formats.text import cut_lines, is_data_line, no_data_error, read_raw_blocks
+from cranfield.formats.text import (
+    count_rows,
+    cut_lines,
+    is_data_line,
+    no_data_error,
+    read_raw_blocks,
+)
 from cranfield.formats.values import INTEGER, NUMBER, parse_integer
 from cranfield.formats.white_space import ROLE_OF_NAME, WhiteSpaceLines
 from cranfield.formats.write import write_blank_separated
@@ -53,19 +62,23 @@ _SUBTOPICS_HINT = (
 
 def read_run(source: Source, sample: bytes) -> WhiteSpaceLines:
     """Return a run's rows in TREC's form; `sample`, its start, shows its columns, or InputError."""
-    lines = [line.split() for line in _first_data_lines(sample)]
-    n = len(lines[0]) if lines else 6
-    if n == 2:
+    data_lines, fault = _first_data_lines(sample), None
+    if data_lines and len(data_lines[0].split()) == 2:
         return WhiteSpaceLines(source, Side.RUN, "query_id doc_id", "ranked list")
-    if n not in (3, 4, 5) or any(len(line) != n for line in lines):
+    for separator in (None, b"\t"):
+        lines = [line.split(separator) for line in data_lines]
+        if {*map(len, lines)} in ({3}, {4}, {5}):
+            try:
+                return WhiteSpaceLines(source, Side.RUN, *_guess_columns(lines))
+            except InputError as error:
+                fault = fault or error
+        elif all(len(line) > 5 and INTEGER.fullmatch(line[3]) for line in lines):
+            break
+    if fault is None:
         return WhiteSpaceLines(source, Side.RUN, _RUN, "TREC run", allows_more=True)
-    try:
-        return WhiteSpaceLines(source, Side.RUN, *_guess_columns(lines))
-    except InputError as error:
-        number, text = next(
-            (i, line) for i, line in enumerate(sample.splitlines(), 1) if is_data_line(line)
-        )
-        raise error.locate(source.name, number, text.decode("utf-8", "replace")) from None
+    numbered_lines = enumerate(sample.splitlines(), 1)
+    number, text = next((i, line) for i, line in numbered_lines if is_data_line(line))
+    raise fault.locate(source.name, number, text.decode("utf-8", "replace")) from None
 
 
 def _read_marco(file: InputFile) -> WhiteSpaceLines:
@@ -98,12 +111,20 @@ def _read_numbered(file: InputFile) -> WhiteSpaceLines:
             "query_id, doc_id and the score or grade.",
             kind="columns",
         )
+    if len(position_of_role) == len(column_of_role) == 2 and position_of_role["doc"] > 1:
+        with suppress(InputError):  # the grade or score is where TREC has it
+            rows = read_trec(replace(file, user_columns=None))
+            are_rows = all(map(rows.is_row, _first_data_lines(file.sample)))
+            if are_rows and position_of_role.items() <= rows.position_of_role.items():
+                position_of_role = {**rows.position_of_role}
     id_names = {"query": "query_id", "doc": "doc_id"}
     name_of_position = {
         position: id_names.get(role, role) for role, position in position_of_role.items()
     }
     names = " ".join(name_of_position.get(i, "-") for i in range(max(name_of_position) + 1))
-    return WhiteSpaceLines(file.source, file.side, names, "columns as stated", allows_more=True)
+    rows = WhiteSpaceLines(file.source, file.side, names, "columns as stated", allows_more=True)
+    rows.reads_hash_rows = True
+    return rows
 
 
 def _guess_columns(lines: list[list[bytes]]) -> tuple[str, str]:
@@ -140,12 +161,8 @@ def _guess_columns(lines: list[list[bytes]]) -> tuple[str, str]:
 
 def _are_ranks(lines: list[list[bytes]], position: int) -> bool:
     """Tell whether the fields at a position count 1, 2, 3, ... for each query, line by line."""
-    n_lines_of_query: dict[bytes, int] = {}
-    for line in lines:
-        n_lines_of_query[line[0]] = n_lines_of_query.get(line[0], 0) + 1
-        if parse_integer(line[position]) != n_lines_of_query[line[0]]:
-            return False
-    return True
+    places = count_rows(line[0] for line in lines)
+    return all(parse_integer(line[position]) == next(places) for line in lines)
 
 
 def _ambiguity_error(n: int, why: str, guess: str = "") -> InputError:

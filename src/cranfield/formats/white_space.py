@@ -11,10 +11,11 @@ from cranfield.errors import InputError
 from cranfield.formats.block import Role
 from cranfield.formats.columns import COLUMNS, Side
 from cranfield.formats.header import column_numbers_hint
-from cranfield.formats.lines import DataLine, Lines
+from cranfield.formats.lines import NTCIR_GRADE, NTCIR_HINT, DataLine, Lines
 from cranfield.formats.source import Source
 from cranfield.formats.text import HASH, HASH_HINT, NEWLINE, Bytes, is_data_line, read_columns
 from cranfield.formats.values import INTEGER, NUMBER
+from cranfield.notes import Note
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -38,6 +39,8 @@ class WhiteSpaceLines(Lines):
     """
 
     allows_decimals = True
+    #: Whether the user numbers the columns: then a line that has them is a row, even one with a #.
+    reads_hash_rows = False
 
     def __init__(
         self, source: Source, side: Side, names: str, title: str, *, allows_more: bool = False
@@ -57,7 +60,7 @@ class WhiteSpaceLines(Lines):
         """Return a line's query (its last field if that is missing), None for one without data."""
         position = self.position_of_role["query"]
         fields = line.split(None, position + 1)
-        if not fields or fields[0].startswith(b"#"):
+        if not fields or (fields[0].startswith(b"#") and not self.reads_hash_rows):
             return None
         return fields[min(position, len(fields) - 1)]
 
@@ -65,12 +68,19 @@ class WhiteSpaceLines(Lines):
         """Yield the lines of data in the bytes of a block, with their faults."""
         has_good_line = False
         for i, line in enumerate(raw.splitlines()):
-            if not is_data_line(line):
-                if self._is_hash_row(line):
+            if not is_data_line(line) and not (self.reads_hash_rows and self.is_row(line)):
+                is_comment = self.ignores_hash_rows or not _HASH_WORD.match(line)
+                if not is_comment and self.is_row(line):
                     problem = "a line that begins with # has the columns of a row"
                     yield DataLine(i, line, (), InputError(problem, hint=HASH_HINT, kind="columns"))
                 continue
-            fields = line.split(None, self._n_columns)  # one more may hold several columns
+            tab_fields = self._split_by_tabs(line)
+            if tab_fields:
+                text = (
+                    f"Columns of {self.side.name_in_errors} are separated by tabs: ids hold blanks."
+                )
+                self.notes = (Note("tabs", "info", text),)
+            fields = tab_fields or line.split(None, self._n_columns)  # one more may hold several
             n = len(fields)
             fault = None
             if n < self._n_columns or (n > self._n_columns and not self._allows_more):
@@ -78,14 +88,12 @@ class WhiteSpaceLines(Lines):
                 hint = None if has_good_line else self._other_file_hint(line.split(None, 6))
                 may_be_row = NUMBER.fullmatch(line.rsplit(None, 1)[-1])
                 if hint is None and n > self._n_columns and may_be_row:
-                    remark, hint = ": does an id hold white space?", _BLANKS_HINT
+                    remark, hint = ": do ids hold blanks?", _BLANKS_HINT
                 fault = self._columns_error(line, remark, hint)
             elif n > self._n_columns and "rank" in self.position_of_role:
                 position = self.position_of_role["rank"]
                 if not INTEGER.fullmatch(fields[position]):
-                    remark = (
-                        f", and column {position + 1} is not a rank: does an id hold white space?"
-                    )
+                    remark = f", and column {position + 1} is not a rank: do ids hold blanks?"
                     fault = self._columns_error(line, remark, _BLANKS_HINT)
             has_good_line |= fault is None
             yield DataLine(i, line, fields, fault)
@@ -94,6 +102,9 @@ class WhiteSpaceLines(Lines):
         self, raw: Bytes, type_of_position: "dict[int, pa.DataType]"
     ) -> Iterator["list[pa.Array] | None"]:
         """Yield the columns, or None, as Arrow reads a block as it is, and cleaned in two ways."""
+        lines = raw[:4096].tobytes().splitlines()
+        if self._split_by_tabs(next(filter(is_data_line, lines), b"")):
+            return
         for prepare in (_end_with_newline, _replace_blanks, _collapse_blanks):
             yield self._read_table(prepare(raw), type_of_position)
 
@@ -127,11 +138,19 @@ class WhiteSpaceLines(Lines):
         text = np.frombuffer(query.buffers()[2], np.uint8)
         return bool((text == HASH).any()) and Ids.of_arrow(query).any_begins_with(HASH)
 
-    def _is_hash_row(self, line: bytes) -> bool:
-        """Tell whether a line that begins with #word has a row's columns, and is not ignored."""
-        if self.ignores_hash_rows or not _HASH_WORD.match(line):
-            return False
-        fields = line.split(None, self._n_columns)
+    def _split_by_tabs(self, line: bytes) -> list[bytes]:
+        """Return the fields between tabs if these are the expected columns, and words are not."""
+        has_rank, n = "rank" in self.position_of_role, self._n_columns
+        fields = line.split(b"\t") if has_rank or not self._allows_more else []
+        words, fields = line.split(None, n), [*map(bytes.strip, fields)]
+        if len(fields) != n or len(words) == n or words[: n - 1] == fields[: n - 1]:
+            return []
+        is_row = not has_rank or INTEGER.fullmatch(fields[self.position_of_role["rank"]])
+        return fields if is_row else []
+
+    def is_row(self, line: bytes) -> bool:
+        """Tell whether a line has a row's columns, and a number where it should."""
+        fields = self._split_by_tabs(line) or line.split(None, self._n_columns)
         if not 0 <= len(fields) - self._n_columns <= self._allows_more:
             return False
         last_field = fields[max(self.position_of_role.values())]
@@ -145,6 +164,8 @@ class WhiteSpaceLines(Lines):
 
     def _other_file_hint(self, fields: list[bytes]) -> str | None:
         """Return a guess at what the file is instead, from a line's first fields, or None."""
+        if self.side is Side.QRELS and NTCIR_GRADE.fullmatch(fields[-1]):
+            return f"{NTCIR_HINT} Then state {column_numbers_hint(Side.QRELS)}."
         if self.side is Side.QRELS and len(fields) == 3 and INTEGER.fullmatch(fields[2]):
             hint = column_numbers_hint(Side.QRELS)
             return f"If these are query, document and grade, state it: {hint}."
@@ -157,7 +178,7 @@ class WhiteSpaceLines(Lines):
 
 
 _FIELD = re.compile(rb"\S+")
-_BLANKS_HINT = "Write such ids in CSV, JSON, Parquet or Arrow."
+_BLANKS_HINT = "Separate columns by tabs, or write CSV, JSON, Parquet or Arrow."
 
 
 def _end_with_newline(raw: Bytes) -> Bytes:

@@ -9,7 +9,8 @@ import numpy as np
 
 from cranfield.data.lists import missing_relevant_docs
 from cranfield.errors import InputError, nearest_words
-from cranfield.formats.objects import grade_by_one, is_sequence, read_grade_list, score_by_position
+from cranfield.formats.objects import grade_by_one, read_grade_list, score_by_position
+from cranfield.formats.shapes import is_sequence
 from cranfield.measures.registry import PAGE_WIDTH, Definition, definitions
 from cranfield.options import is_whole_number
 

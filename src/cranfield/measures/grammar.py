@@ -27,6 +27,7 @@ from cranfield.measures.registry import (
     FAMILIES,
     USER_DEFINITIONS,
     Definition,
+    bare_name,
     definitions,
     find_variant,
 )
@@ -35,6 +36,7 @@ from cranfield.render.typed_names import TypedName, as_typed
 _MAX_LENGTH = 10_000  # characters
 _MAX_CUTOFFS = 10_000  # of one range
 _RANGE = r"([0-9]{1,9})\.\.([0-9]{1,9})"  # nDCG@1..100
+_UNCUT_NAMES = {"P": "SetP", "F": "SetF"}  # what their other names mean without a cutoff
 _MAX_NUMBER = 1e15  # of the numbers behind a name
 # Compiled when they are used: names of our own need only the first.
 _CALL = r"(?s)(?P<name>[^\s()@]+?)\s*(?:\((?P<args>[^@]*)\))?(?:@(?P<at>[^@]+))?"
@@ -263,6 +265,8 @@ def _read_call(word: str) -> _Readings:
     if call["args"]:
         parameters |= read_arguments(word, call["args"], Measure(name).definition.names.unnamed)
     measure, cutoff = Measure(name), (call["at"] or "").strip()
+    if not cutoff and bare_name(call["name"]) != bare_name(name):
+        measure = Measure(_UNCUT_NAMES.get(name, name))
     misplaced_match = re.fullmatch(_ARGUMENTS_AFTER_CUTOFF, cutoff)
     if misplaced_match:
         raise _misplaced_error(word, f"{name}{misplaced_match['args']}@{misplaced_match['at']}")

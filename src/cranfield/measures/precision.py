@@ -222,9 +222,9 @@ def mean_precision(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
 _SUCCESS_NAMES = ("hit_rate", "hitrate", "hit", "hit_ratio", "HR", "top_k_accuracy")
 
 
-@measure("Success", names=_SUCCESS_NAMES, traits=RETRIEVED_AVERAGED)
-def success(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
-    """Success, or hit rate: whether the first k ranks hold a relevant document at all.
+@measure("Success", names=_SUCCESS_NAMES, traits=replace(RETRIEVED_AVERAGED, of_sets=True))
+def success(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) -> Floats:
+    """Success, or hit rate: whether the first k ranks, or all, hold a relevant document at all.
 
     Unjudged documents count as not relevant.
 

@@ -5,33 +5,36 @@ import inspect
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
+from itertools import chain
+from typing import Any, Literal
 
 from cranfield.data.lists import Graded, GradedSystems, grades, unequal_lists_error
+from cranfield.data.named_ids import read_named_documents
 from cranfield.data.qrels import Qrels, make_qrels
 from cranfield.data.reader import QrelsReader, open_qrels
 from cranfield.data.run import Run, make_run
-from cranfield.data.run_names import make_several_runs
-from cranfield.errors import InputError, MeasureError
+from cranfield.data.run_names import make_runs, make_several_runs
+from cranfield.errors import InputError, MeasureError, OptionError
 from cranfield.formats import read_id_lists
 from cranfield.formats.block import Duplicates, Errors
-from cranfield.formats.columns import ColumnsOfBoth, Side
-from cranfield.formats.objects import as_lists_of_ids, is_sequence
-from cranfield.formats.shapes import hold_labels_and_scores, match_sparse, note_unstored_zeros
+from cranfield.formats.columns import COLUMNS, ColumnsOfBoth, Side
+from cranfield.formats.envelopes import holds_objects, open_envelope
+from cranfield.formats.matrices import hold_labels_and_scores, match_sparse, note_unstored_zeros
+from cranfield.formats.shapes import first_of, kinds_in, list_ids, plain
 from cranfield.formats.stated_columns import (
+    ContainedTexts,
     Statements,
     refuse_unread,
     select_columns,
     select_side_columns,
 )
 from cranfield.measures import Measure, parse_all
-from cranfield.options import Options, is_whole_number, option, whole_check
+from cranfield.options import Options, option, whole_check
 from cranfield.scoring.scores import Scores, Systems
 from cranfield.scoring.sides import are_same_table, find_two_sided_tables, open_table_pair
 
 _QRELS_TYPES, _RUN_TYPES = (dict, Qrels), (dict, Run)
+_EXCLUDED_NAMES = COLUMNS["doc"].list_names[Side.EXCLUDED]
 _COMPARE_ARGUMENTS = ["qrels", "runs", "measures"]
 _SCORES_ORDER = "Scores are given instead of qrels and runs; write measures=... by name."
 
@@ -54,6 +57,47 @@ class Reading(Options):
         'A table that holds both has "expected_ids" and "retrieved_ids".',
         _check_columns_option,
     )
+    without: Any = option(
+        None,
+        "Leave out of the runs what this has for each query, such as what users have seen: its "
+        "excluded_ids, seen_ids or the like, else its documents. The judgments stay as they are.",
+        lambda docs: docs if isinstance(docs, tuple) else (docs,),  # a tuple has several of these
+    )
+
+    texts: Literal["same", "contain"] = option(
+        "same",
+        "In a table of texts (`retrieved_contexts`, `reference_contexts`), two are one document if "
+        "they are the same except for white space, or if one contains the other.",
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.texts == "contain":
+            vars(self)["columns"] = ContainedTexts(self.columns or {})
+
+    def leave_out(self, runs: Any, *, more_follow: bool = False) -> Any:
+        """Return a Run, or {name: Run}, without the documents of `without`.
+
+        Unless `more_follow`, all is opened: columns that no file has are refused.
+        """
+        has_exclusions = self.without or more_follow
+        if self.columns and not (has_exclusions or {*self.columns}.isdisjoint(_EXCLUDED_NAMES)):
+            raise OptionError("columns: excluded_ids is of what is left out: state without=, too")
+        for docs in self.without or ():
+            columns: Any = select_columns(self.columns, Side.EXCLUDED) or {}
+            named_docs = read_named_documents(docs, make_run, columns)._replace(origin=docs)
+            if isinstance(runs, Run):
+                runs = runs._select_part(None, named_docs, {})
+            else:
+                runs = {name: run._select_part(None, named_docs, {}) for name, run in runs.items()}
+        if not more_follow:
+            refuse_unread(self.columns)
+        return runs
+
+    def make_runs(self, runs: Any) -> dict[str, Run]:
+        """Return {name: run} of a run, or of several, without the documents of `without`."""
+        run_of_name = make_runs(runs, select_columns(self.columns, Side.RUN))
+        return self.leave_out(run_of_name)  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,25 +118,25 @@ def arrange_arguments(
     measures: Any,
     default_measures: Any,
     *,
-    columns: ColumnsOfBoth | None,
+    reading: Reading,
     duplicates: Duplicates,
     errors: Errors = "strict",
     verb: Callable[..., Any] | None = None,
 ) -> tuple[Qrels, Run | dict[str, Run], Any]:
-    """Return what `open_arguments` does, with the judgments in memory."""
+    """Return what `open_arguments` does, judgments in memory, runs without what is left out."""
     judgments, run_or_runs, measures = open_arguments(
         qrels,
         runs,
         measures,
         default_measures,
-        columns=columns,
+        reading=reading,
         duplicates=duplicates,
         errors=errors,
         verb=verb,
     )
     if isinstance(judgments, QrelsReader):
         judgments = judgments.read()
-    return judgments, run_or_runs, measures
+    return judgments, reading.leave_out(run_or_runs), measures
 
 
 def open_arguments(
@@ -101,7 +145,7 @@ def open_arguments(
     measures: Any,
     default_measures: Any,
     *,
-    columns: ColumnsOfBoth | None,
+    reading: Reading,
     duplicates: Duplicates,
     errors: Errors = "strict",
     verb: Callable[..., Any] | None = None,
@@ -113,10 +157,15 @@ def open_arguments(
     verb's default. `verb` is as in `check_qrels_and_runs`. Raises InputError, which says what to
     write, for an argument out of place, OptionError for `columns` of what is already read.
     """
+    columns = reading.columns
+    if not _begins_below(columns, Side.QRELS):
+        qrels = plain(qrels, Side.QRELS)
+    if not _begins_below(columns, Side.RUN):
+        runs = plain(runs, Side.RUN)
     if columns is None and type(runs) in _RUN_TYPES and type(qrels) in _QRELS_TYPES:
         judgments = qrels if type(qrels) is Qrels else make_qrels(qrels, errors, None, duplicates)
-        runs_by_name = make_several_runs(runs, errors)
-        return judgments, make_run(runs, errors) if runs_by_name is None else runs_by_name, measures
+        run_or_runs = make_several_runs(runs, errors) or make_run(runs, errors)
+        return judgments, _follow_rows(run_or_runs, judgments), measures
     qrels, runs = convert_id_lists(qrels, runs, duplicates)
     uses_default = measures is default_measures
     runs_are_measures = runs is not None and uses_default and could_be_measures(runs)
@@ -143,8 +192,26 @@ def open_arguments(
     run_columns = select(columns, Side.RUN)
     runs_by_name = make_several_runs(runs, errors, run_columns)
     run_or_runs = make_run(runs, errors, run_columns) if runs_by_name is None else runs_by_name
-    refuse_unread(columns)
-    return reader, run_or_runs, measures
+    return reader, _follow_rows(run_or_runs, reader), measures
+
+
+def _follow_rows(run_or_runs: Any, judgments: Qrels | QrelsReader) -> Any:
+    """Return a run, or {name: run}; numbers alone are scores of the rows of SVMlight judgments."""
+    rows = judgments.rows if isinstance(judgments, QrelsReader) else judgments
+    if "SVMlight: " not in rows.description:
+        return run_or_runs
+    from cranfield.formats.svmlight import follow_rows
+
+    if not isinstance(run_or_runs, Run):
+        return {name: _follow_rows(run, judgments) for name, run in run_or_runs.items()}
+    return run_or_runs.replace_rows(follow_rows(run_or_runs.rows, rows.sources, run_or_runs.errors))
+
+
+def _begins_below(columns: ColumnsOfBoth | None, side: Side) -> bool:
+    """Tell whether it is stated where the rows of a side begin."""
+    side_columns = (columns or {}).get(side.word)
+    is_stated_there = isinstance(side_columns, Mapping) and "rows" in side_columns
+    return is_stated_there or not {"rows", f"{side.word}.rows"}.isdisjoint(columns or ())
 
 
 def could_be_measures(runs: Any) -> bool:
@@ -174,7 +241,10 @@ measures=... by name.
     order_hint = _order_hint(names)
     scores_hint = order_hint if verb is not None else _SCORES_ORDER
     _refuse_pair(qrels, names)
-    if _are_ids(qrels) and _are_ids(runs):
+    if all(set() < kinds_in(ids) <= {"text", "whole number"} for ids in (qrels, runs)) and not any(
+        isinstance(identifier, str) and ("." in identifier or os.path.exists(identifier))
+        for identifier in chain(qrels, runs)
+    ):
         name = "evaluate" if verb is None else verb.__name__
         raise InputError(
             f"{first} and {second} are one list each, without queries",
@@ -195,7 +265,8 @@ measures=... by name.
         raise InputError(f"{second}: these are judgments", hint=order_hint)
     if isinstance(runs, str | Measure | list | tuple) and _are_measures(runs):
         hint = order_hint if verb is not None else f"{order_hint} {_SCORES_ORDER}"
-        if _are_grades(qrels):
+        grade_list = chain.from_iterable(qrels) if kinds_in(qrels) == {"list"} else qrels
+        if set() < kinds_in(grade_list) <= {"whole number", "null"}:
             name = "evaluate" if verb is None else verb.__name__
             hint = f"Grades alone are judgments and a run: {name}(*grades({qrels!r:.60}), "
             hint += f"{runs!r:.60})."
@@ -223,44 +294,38 @@ def convert_id_lists(qrels: Any, runs: Any, duplicates: Duplicates = "refuse") -
     if notes := note_unstored_zeros(qrels, runs):
         runs = Run(runs)
         runs.rows.notes = notes
-    relevant_lists, rankings = as_lists_of_ids(qrels), as_lists_of_ids(runs)
+    relevant_lists, rankings = list_ids(qrels), list_ids(runs)
     if relevant_lists is None:
-        if rankings is not None and _is_empty(qrels):
+        if rankings is not None and not kinds_in(qrels):
             raise unequal_lists_error(0, len(rankings))
         return qrels, runs
-    if _is_empty(runs):
+    if not kinds_in(runs):
         raise unequal_lists_error(len(relevant_lists), 0)
-    if rankings is not None:
-        run_or_runs: Any = _make_run_of_lists(relevant_lists, rankings, "run")
-    elif isinstance(runs, Mapping):
-        rankings_of_name = {name: as_lists_of_ids(lists) for name, lists in runs.items()}
-        if None in rankings_of_name.values():
+    documents = open_envelope(runs, Side.RUN) if isinstance(runs, list) else runs
+    if isinstance(documents, Mapping) and holds_objects(first_of(documents)):
+        if [*documents] != [*range(1, len(documents) + 1)]:
             return qrels, runs
-        run_or_runs = {
-            str(name): _make_run_of_lists(relevant_lists, rankings, name)
-            for name, rankings in rankings_of_name.items()
-        }
-    elif isinstance(runs, list | tuple):
-        rankings_of_runs = [*map(as_lists_of_ids, runs)]
-        if None in rankings_of_runs:
+        if len(relevant_lists) != len(documents):
+            raise unequal_lists_error(len(relevant_lists), len(documents))
+        runs = Run(documents)  # responses, numbered by their places
+        runs.rows.list_kind = "ids"
+        judgments = Qrels(read_id_lists(relevant_lists, Side.QRELS), duplicates=duplicates)
+        return judgments, runs
+    has_names = isinstance(runs, Mapping)
+    is_single = rankings is not None or not isinstance(runs, Mapping | list | tuple)
+    members = [] if is_single else [*runs.values()] if has_names else runs
+    names = [*map(str, runs)] if has_names else ["run"] * max(len(members), 1)
+    rankings_of_runs = [rankings] if is_single else [*map(list_ids, members)]
+    new_runs = []
+    for rankings, name in zip(rankings_of_runs, names, strict=True):
+        if rankings is None:
             return qrels, runs
-        run_or_runs = [
-            _make_run_of_lists(relevant_lists, rankings, "run") for rankings in rankings_of_runs
-        ]
-    else:
-        return qrels, runs
-    return Qrels(read_id_lists(relevant_lists, Side.QRELS), duplicates=duplicates), run_or_runs
-
-
-def _make_run_of_lists(relevant_lists: list[Any], rankings: Any, name: Any) -> Run:
-    """Return a run from its rankings, which must be as many as the lists of relevant documents."""
-    if len(relevant_lists) != len(rankings):
-        raise unequal_lists_error(len(relevant_lists), len(rankings))
-    return Run(read_id_lists(rankings, Side.RUN), str(name))
-
-
-def _is_empty(data: Any) -> bool:
-    return isinstance(data, list | tuple | np.ndarray) and len(data) == 0
+        if len(relevant_lists) != len(rankings):
+            raise unequal_lists_error(len(relevant_lists), len(rankings))
+        new_runs.append(Run(read_id_lists(rankings, Side.RUN), name))
+    judgments = Qrels(read_id_lists(relevant_lists, Side.QRELS), duplicates=duplicates)
+    named_runs = dict(zip(names, new_runs, strict=True)) if has_names else new_runs
+    return judgments, new_runs[0] if is_single else named_runs
 
 
 def check_scores(scores: Any) -> None:
@@ -294,33 +359,6 @@ def _refuse_pair(data: Any, names: Sequence[str]) -> None:
             if isinstance(data, Graded | GradedSystems)
             else f"Leave out the inner parentheses: ({', '.join(names)}).",
         )
-
-
-def _are_ids(data: Any) -> bool:
-    """Tell whether the data are one list of ids or grades: integers, or texts unlike a file's."""
-    if not isinstance(data, list | tuple | np.ndarray) or len(data) == 0:
-        return False
-    return all(
-        is_whole_number(id_or_grade)
-        or (
-            isinstance(id_or_grade, str)
-            and "." not in id_or_grade
-            and not os.path.exists(id_or_grade)
-        )
-        for id_or_grade in data
-    )
-
-
-def _are_grades(data: Any) -> bool:
-    """Tell whether the data may be grades without documents: whole numbers, None, or lists."""
-    if not is_sequence(data) or isinstance(data, Qrels | Run):
-        return False
-    grades = [
-        grade
-        for query_grades in data
-        for grade in (query_grades if isinstance(query_grades, list) else [query_grades])
-    ]
-    return bool(grades) and all(grade is None or is_whole_number(grade) for grade in grades)
 
 
 def _are_scores(data: Any) -> bool:

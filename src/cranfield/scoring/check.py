@@ -12,7 +12,7 @@ import numpy as np
 from cranfield.data.qrels import Qrels, QrelsLike, make_qrels
 from cranfield.data.run import Run, RunLike, SeveralRuns
 from cranfield.errors import InputError, escape_unprintable
-from cranfield.formats.columns import ColumnsOfBoth, Side
+from cranfield.formats.columns import Side
 from cranfield.formats.source import Source
 from cranfield.formats.stated_columns import refuse_unread, select_columns
 from cranfield.measures import parse
@@ -180,7 +180,7 @@ def check(
     """
     k = check_option("k", k, whole_check(1))
     refuse_unknown_options(check, reading)
-    judgments, run_or_runs = _read_judgments_and_runs(qrels, runs, Reading.of(reading).columns)
+    judgments, run_or_runs = _read_judgments_and_runs(qrels, runs, Reading.of(reading))
     qrels_name = _name_in_table(judgments.sources, "qrels")
     grades, counts = np.unique(judgments.grade, return_counts=True)
     pairs = zip(map(format_shortest, grades.tolist()), counts.tolist(), strict=True)
@@ -207,6 +207,8 @@ def check(
             run = run.resolve_spans(judgments.spans, CHECK_JUDGING.overlap)
             run_findings = find_in_run(run, judgments, k, facts[name])
             findings.extend(finding.add_source(name) for finding in run_findings)
+            if run.rows.holds_texts:
+                findings = [finding for finding in findings if finding.code != "odd-ids"]
         except InputError as error:
             unreadable.append(name)
             facts[name].setdefault("read as", "not read")
@@ -218,25 +220,26 @@ def check(
 
 
 def _read_judgments_and_runs(
-    qrels: Any, runs: Any, columns: ColumnsOfBoth | None
+    qrels: Any, runs: Any, reading: Reading
 ) -> tuple[Qrels, Run | Mapping[str, Run]]:
     """Return the judgments, and the run or {name: run}, which may be empty."""
     if runs is None:
         sides = None
         with contextlib.suppress(InputError):  # then they are judgments alone
-            sides = find_two_sided_tables(qrels, columns, "skip")
+            sides = find_two_sided_tables(qrels, reading.columns, "skip")
         if sides is not None:
-            return sides.read("skip", CHECK_JUDGING.duplicates)
-        qrels_columns = select_columns(columns, Side.QRELS)
+            judgments, run_or_runs = sides.read("skip", CHECK_JUDGING.duplicates)
+            return judgments, reading.leave_out(run_or_runs)
+        qrels_columns = select_columns(reading.columns, Side.QRELS)
         judgments = make_qrels(qrels, "skip", qrels_columns, CHECK_JUDGING.duplicates)
-        refuse_unread(columns)
+        refuse_unread(reading.columns)
         return judgments, {}
     judgments, run_or_runs, _ = arrange_arguments(
         qrels,
         runs,
         (),
         None,
-        columns=columns,
+        reading=reading,
         duplicates=CHECK_JUDGING.duplicates,
         errors="skip",
         verb=check,

@@ -77,6 +77,9 @@ def evaluate(
 ) -> Scores | Systems:
     """Score one run, or several, against judgments.
 
+    A row is a query, a document and a number; what a row does not say, its place says (key, list,
+    group, matrix row), and `columns` states what has another name.
+
     A table that holds both sides, the expected and the retrieved documents of each query, or the
     grade and the score of each document, is given alone: `evaluate(rows, "recall@5")`.
 
@@ -130,7 +133,7 @@ def evaluate(
     refuse_unknown_options(evaluate, judging, _more)
     check_errors(errors)
     refuse_mapping(measures)
-    columns = Reading.of(judging).columns if "columns" in judging else None
+    reading = Reading.of(judging)
     judging_options = Judging.of(judging)
     families = [family.of(judging) for family in FAMILIES]
     with limit_threads(Threads.of(judging).threads):
@@ -139,12 +142,12 @@ def evaluate(
             runs,
             measures,
             DEFAULT_MEASURES,
-            columns=columns,
+            reading=reading,
             duplicates=judging_options.duplicates,
             errors=errors,
             verb=evaluate,
         )
-        run_of_name = {run.name: run} if isinstance(run, Run) else run
+        run_of_name = reading.leave_out({run.name: run} if isinstance(run, Run) else run)
         if isinstance(judgments, QrelsReader) and not any(
             family.reads_in_parts(judgments, run_of_name.values()) for family in families
         ):

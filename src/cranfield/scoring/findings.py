@@ -223,7 +223,8 @@ def _judged_findings(
         judged_share = facts[f"Judged@{k}"] = float(mean(shares[matched_run.is_in_run]))
     if length := find_common_length(matched_run):
         facts["documents in most lists"] = length
-    yield from (note for note in matched_run.notes if note.code == "rank-gaps")
+    codes = "rank-gaps", "without", "excluded", "texts-contain"
+    yield from (note for note in matched_run.notes if note.code in codes)
     yield from find_own_judgments(matched_run, "error")
     yield from _query_findings(matched_run)
     yield from find_other_ids(matched_run, "error", n_examples=_MAX_EXAMPLES)

@@ -325,21 +325,23 @@ class Scores(_ScoresTable):
     def per_query(self, measure: Measure | str) -> dict[str, Any]:
         """Return {query_id: value} of one measure, number or text, for the queries it averages."""
         values = self.columns[self._find_column(measure)][1].tolist()
-        return {
-            query: value
-            for query, value in zip(self.query_ids, values, strict=True)
-            if value == value  # not NaN
-        }
+        pairs = self._put_in_order(zip(self.query_ids, values, strict=True))
+        return {query: value for query, value in pairs if value == value}  # not NaN
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
         """Return {query_id: {measure: value}}; None for what a measure is not averaged over."""
         columns = [scores.tolist() for _, scores in self.columns.values()]
         if self.decimals:
             columns = [list(map(finite_or_none, column)) for column in columns]
-        return {
-            query: dict(zip(self.columns, row, strict=True))
-            for query, row in zip(self.query_ids, zip(*columns, strict=True), strict=True)
-        }
+        rows = self._put_in_order(zip(self.query_ids, *columns, strict=True))
+        return {query: dict(zip(self.columns, row, strict=True)) for query, *row in rows}
+
+    def _put_in_order(self, rows: Iterable[Any]) -> Iterable[Any]:
+        """Return a row for each query; queries that are named by place as one counts: 1, 2, 10."""
+        most_digits = len(str(3 * len(self.query_ids) // 2))  # of places, though some are left out
+        if max(map(len, self.query_ids), default=0) > most_digits:
+            return rows
+        return map([*rows].__getitem__, numeric_order(self.query_ids))
 
     def round_counts(self, scores: Mapping[str, Any]) -> dict[str, Any]:
         """Return {column: score} with every digit, but with counts as whole numbers."""

@@ -5,30 +5,36 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from cranfield.data.qrels import Qrels
 from cranfield.data.reader import QrelsReader
 from cranfield.data.run import Run
 from cranfield.data.run_names import make_unique_namer
 from cranfield.errors import InputError
 from cranfield.formats import read_both_sides
-from cranfield.formats.block import Duplicates, Errors, Rows
-from cranfield.formats.columns import ColumnsOfBoth
-from cranfield.formats.frames import is_stream, is_table
-from cranfield.formats.object_rows import is_row
+from cranfield.formats.block import Duplicates, Errors, Role, Rows
+from cranfield.formats.columns import INDEX_PREFIX, ColumnsOfBoth
+from cranfield.formats.frames import is_stream
+from cranfield.formats.header import NO_IDS, find_columns
 from cranfield.formats.objects import refuse_columns
+from cranfield.formats.shapes import has_columns, kind_of, list_tables
 from cranfield.formats.source import Source
-from cranfield.formats.stated_columns import Statements, refuse_unread, states_sides
+from cranfield.formats.stated_columns import (
+    SIDES,
+    ContainedTexts,
+    Statements,
+    select_side_columns,
+    states_sides,
+)
 from cranfield.notes import Note
 
 
 class TwoSidedTable(NamedTuple):
-    """A table's rows as judgments, and as a run; its name if it has one."""
+    """A table's rows as judgments, and as a run, by these columns; its name if it has one."""
 
     name: str | None
     qrels_rows: Rows
     run_rows: Rows
+    columns: ColumnsOfBoth | None
 
     def open_qrels(self, errors: Errors, duplicates: Duplicates) -> QrelsReader:
         """Return a reader of the judgments, with notes on the table."""
@@ -39,6 +45,11 @@ class TwoSidedTable(NamedTuple):
         """Return the run, under a name that no other run has."""
         run = Run(self.run_rows, self.name, errors=errors)
         run.name = make_unique_name(run.name)
+        sides = self.qrels_rows, self.run_rows
+        if isinstance(self.columns, ContainedTexts) or any(rows.holds_texts for rows in sides):
+            from cranfield.data.spans import Texts
+
+            run.conversion = Texts.of_rows(*sides, self.columns)
         return run
 
 
@@ -90,12 +101,12 @@ def find_two_sided_tables(
     None if the data are no tables; InputError if a table does not hold both sides, or for a dict
     of columns.
     """
-    named_tables = _list_tables(data)
+    named_tables = list_tables(data)
     is_single_table = named_tables is None
     if named_tables is None:
         if isinstance(data, dict):
             refuse_columns(data, "the first argument")
-        if not _is_table(data):
+        if not has_columns(data):
             return None
         named_tables = [(None, data)]
     return TwoSidedTables(_read_tables(named_tables, columns, errors), is_single_table)
@@ -104,13 +115,11 @@ def find_two_sided_tables(
 def _read_tables(
     named_tables: Sequence[tuple[str | None, Any]], columns: ColumnsOfBoth | None, errors: Errors
 ) -> list[TwoSidedTable]:
-    """Return both sides of each (name, table); InputError for stated columns that none has."""
-    tables = [
-        TwoSidedTable(name, *_read_both_sides(table, columns, errors))
+    """Return both sides of each (name, table)."""
+    return [
+        TwoSidedTable(name, *_read_both_sides(table, columns, errors), columns)
         for name, table in named_tables
     ]
-    refuse_unread(columns)
-    return tables
 
 
 def open_table_pair(
@@ -122,9 +131,9 @@ def open_table_pair(
     one side or can be read only once, if `columns` are stated for each side, or if `runs` are the
     table that `qrels` are.
     """
-    if not _is_table(qrels) or states_sides(columns):
+    if not has_columns(qrels) or states_sides(columns):
         return None
-    named_tables = _list_tables(runs) or ([(None, runs)] if _is_table(runs) else [])
+    named_tables = list_tables(runs) or ([(None, runs)] if has_columns(runs) else [])
     if all(are_same_table(table, qrels) for _, table in named_tables):
         return None
     if not any(are_same_table(table, qrels) for _, table in named_tables):
@@ -136,7 +145,7 @@ def open_table_pair(
 
 def are_same_two_sided_table(qrels: Any, runs: Any, columns: ColumnsOfBoth | None) -> bool:
     """Tell whether judgments and runs are one table of both sides, no side's columns stated."""
-    is_table = are_same_table(qrels, runs) and _is_table(qrels) and not states_sides(columns)
+    is_table = are_same_table(qrels, runs) and has_columns(qrels) and not states_sides(columns)
     return is_table and hold_both_sides([qrels, runs], columns)
 
 
@@ -149,9 +158,16 @@ def hold_both_sides(tables: Sequence[Any], columns: ColumnsOfBoth | None) -> boo
     """
     if any(map(is_read_once, tables)):
         return False
-    columns = columns and Statements(columns)  # what is read here, is read again
+    if isinstance(columns, Statements):
+        columns = type(columns)(columns)  # what is read here is read again
     try:
-        pairs = [_read_both_sides(_first_row(table), columns) for table in tables]
+        heads = [
+            table[:1]
+            if kind_of(table) in ("list", "records")
+            else getattr(table, "head", lambda n, table=table: table)(1)
+            for table in tables
+        ]
+        pairs = [_read_both_sides(head, columns) for head in heads]
     except InputError:
         return False
     return len(pairs) == 1 or all(
@@ -165,7 +181,48 @@ def _read_both_sides(
 ) -> tuple[Rows, Rows]:
     """Return the rows of a table, or a file, as judgments and as a run."""
     is_path = isinstance(table, str | os.PathLike)
-    return read_both_sides(table, columns=columns, errors=errors, is_path=is_path)
+    try:
+        return read_both_sides(table, columns=columns, errors=errors, is_path=is_path)
+    except InputError as error:
+        if error.kind != NO_IDS or is_read_once(table):
+            raise
+        try:
+            named_rows = _name_rows(table, columns)
+            rows_of_sides = read_both_sides(named_rows, columns=columns, errors=errors)
+        except InputError:
+            raise error from None
+    for rows in rows_of_sides:
+        rows.sources = (Source(os.fspath(table)),) if is_path else ()
+    text = "No column of documents: each row is one."
+    rows_of_sides[0].notes = (Note("row-documents", "info", text),)
+    return rows_of_sides
+
+
+def _name_rows(data: Any, columns: ColumnsOfBoth | None) -> list[dict[str, Any]]:
+    """Return the rows of a table with documents, which are called by their places in the query.
+
+    Raises InputError where a column without a role may hold documents: it has no fractions.
+    """
+    from cranfield.formats.small.read import TableForm, parse_number, read_table
+    from cranfield.formats.text import count_rows
+
+    table: Any = read_table(data, TableForm("the table", ("query_id",)))
+    position_of_role: dict[Role, int] = {}
+    for side in SIDES.values():
+        side_columns = select_side_columns(columns, side)
+        position_of_role |= find_columns(table.names, side, side_columns)
+    cells_of_name = dict(zip(table.names, table.columns, strict=True))
+    query = table.names[position_of_role.get("query", 0)]
+    cells_of_name["doc_id"] = [f"#{i}" for i in count_rows(cells_of_name[query])]
+    for i, name in enumerate(table.names):
+        if name != query:
+            cells_of_name[name] = [parse_number(cell) for cell in cells_of_name[name]]
+            are_fractions = any((number or 0) % 1 for number in cells_of_name[name])
+            is_used = i in position_of_role.values() or name.startswith(INDEX_PREFIX)
+            if not are_fractions and not is_used:
+                raise InputError(f"column {name!r} may hold documents")
+    cells_of_rows = zip(*cells_of_name.values(), strict=True)
+    return [dict(zip(cells_of_name, row, strict=True)) for row in cells_of_rows]
 
 
 def are_same_table(table: Any, other_table: Any) -> bool:
@@ -182,14 +239,6 @@ def is_read_once(table: Any) -> bool:
     path = os.fspath(table)
     is_stored = os.path.isfile(path) or os.path.isdir(path) or not os.path.exists(path)
     return path == "-" or Source(path).is_url or not is_stored
-
-
-def _first_row(table: Any) -> Any:
-    """Return the first row of a table, as a table, if that is quick; else the whole table."""
-    if isinstance(table, list | np.ndarray):
-        return table[:1]
-    head = getattr(table, "head", None)
-    return head(1) if callable(head) else table
 
 
 def _list_notes(qrels_rows: Rows, run_rows: Rows) -> Iterator[Note]:
@@ -240,22 +289,3 @@ def _format_judgments(grade_of_doc: Mapping[str, Any]) -> str:
     """Return the first judgments of a query, as a dict is written."""
     grade_list = ", ".join(f"{doc!r}: {grade}" for doc, grade in [*grade_of_doc.items()][:3])
     return f"{{{grade_list}{', ...' if len(grade_of_doc) > 3 else ''}}}"
-
-
-def _list_tables(data: Any) -> list[tuple[str | None, Any]] | None:
-    """Return (name, table) of each table of a dict, or (None, table) of a list; else None."""
-    if isinstance(data, dict) and data and all(map(_is_table, data.values())):
-        return [(str(name), table) for name, table in data.items()]
-    if isinstance(data, list | tuple) and data and all(map(_is_table, data)):
-        return [(None, table) for table in data]
-    return None
-
-
-def _is_table(data: Any) -> bool:
-    """Tell whether the data may be a table of named columns: a file, a frame, a list of dicts."""
-    if isinstance(data, str | os.PathLike) or is_table(data):
-        return True
-    if isinstance(data, list):
-        has_names = len(data) > 0 and (isinstance(data[0], Mapping) or hasattr(data[0], "_fields"))
-        return has_names and is_row(data[0])
-    return getattr(getattr(data, "dtype", None), "names", None) is not None

@@ -459,7 +459,7 @@ def test_columns_of_two_tables() -> None:
             "expected the columns of both",
         ),
         ("query_id=x", "expected a dict"),
-        ({"doc_id": "question", "expected_ids": "expected_ids"}, "doc_id is stated twice"),
+        ({"doc_id": "retrieved_ids", "expected_ids": "expected_ids"}, "doc_id is stated twice"),
     ],
 )
 def test_columns_that_cannot_be(columns: Any, message: str) -> None:

@@ -459,7 +459,7 @@ def test_what_cannot_be_explained_is_refused() -> None:
 
 def test_wrong_options_and_queries() -> None:
     options = [option.name for option in fields(Judging)]
-    option_names = ", ".join(["errors", "columns", *options])
+    option_names = ", ".join(["errors", "columns", "texts", *options])
     wrong: list[dict[str, Any]] = [{"tie": "best"}, {"bounds": True}]
     for query in ("q1", None):
         for option in wrong:

@@ -142,13 +142,33 @@ def as_qrels_of(table: Any) -> Any:
     return (read_qrels(table) if isinstance(table, str) else Qrels(table)).to_dict()
 
 
-@pytest.mark.parametrize("make", [as_rows, as_json_lines, as_csv], ids=["rows", "jsonl", "csv"])
-def test_texts_without_a_number_are_lists_where_all_are(make: Any, tmp_path: Path) -> None:
-    lists = {"query_id": ["q1", "q2"], "doc_id": ["['d1', 'd2']", "[3]"]}
-    scores = evaluate(make(lists, tmp_path), {"q1": ["d2"], "q2": ["3"]}, "SetR")
+@EVERY_TABLE
+@pytest.mark.parametrize("name", ["doc_id", "item"])
+def test_texts_without_a_number_that_are_lists_are_asked_about(
+    make: Any, name: str, tmp_path: Path
+) -> None:
+    table = make({"query_id": ["q1", "q2"], name: ["['d1', 'd2']", "[3]"]}, tmp_path)
+    run = {"q1": ["d2"], "q2": ["3"]}
+    with pytest.raises(InputError, match=r"holds texts such as \['d1', 'd2'\]: are") as caught:
+        evaluate(table, run, "SetR")
+    assert caught.value.hint == f"Lists: --columns expected_ids={name}; ids: doc_id={name}."
+    with pytest.raises(InputError, match=f"Lists: --columns retrieved_ids={name}; ids: doc_id="):
+        evaluate({"q1": ["d2"]}, table, "SetR")
+    scores = evaluate(table, run, "SetR", columns={"qrels": {"expected_ids": name}})
     assert scores.per_query("SetR") == {"q1": 1 / 2, "q2": 1}
-    (note,) = [note for note in scores.notes if note.code == "list-cells"]
-    assert "2 rows became 3 documents" in note.text
+    judged = evaluate(table, {"q1": ["['d1', 'd2']"]}, "AP", columns={"qrels": {"doc_id": name}})
+    assert judged["AP"] == 1 / 2
+
+
+@EVERY_TABLE
+def test_texts_beside_a_number_are_ids(make: Any, tmp_path: Path) -> None:
+    columns = {"query_id": ["q1", "q2"], "doc_id": ["['d1', 'd2']", "[3]"], "score": [1, 2]}
+    expected = {"q1": {"['d1', 'd2']": 1}, "q2": {"[3]": 2}}
+    assert as_qrels_of(make(columns, tmp_path)) == expected
+
+
+@EVERY_TABLE
+def test_texts_without_a_number_are_ids_where_one_is_no_list(make: Any, tmp_path: Path) -> None:
     mixture = {"query_id": ["q1", "q2"], "doc_id": ["['d1', 'd2']", "d3"]}
     assert as_qrels_of(make(mixture, tmp_path)) == {"q1": {"['d1', 'd2']": 1}, "q2": {"d3": 1}}
     for word in ("true", "null", "NaN", "5"):  # each is JSON, and no list

@@ -8,6 +8,7 @@ import lzma
 import os
 import random
 import re
+import subprocess
 import tracemalloc
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -660,11 +661,11 @@ def test_an_error_late_in_a_large_json_file_names_its_place(separator: str, writ
     assert len(caught.value.text) < 300
 
 
-@pytest.mark.parametrize("row", ["1\t0\tNew York\t1\n", "1\t0\tmy doc 1\t1\n"])
+@pytest.mark.parametrize("row", ["1 0 New York 1\n", "1\t0 my doc 1\t1\n"])
 def test_blanks_in_ids_of_judgments_get_the_hint_of_runs(row: str, write: Any) -> None:
-    with pytest.raises(InputError, match="does an id hold white space") as caught:
-        qrels_of(write("a.qrels", row + "2\t0\tRome\t1\n"))
-    assert caught.value.hint == "Write such ids in CSV, JSON, Parquet or Arrow."
+    with pytest.raises(InputError, match="do ids hold blanks") as caught:
+        qrels_of(write("a.qrels", row + "2 0 Rome 1\n"))
+    assert caught.value.hint == "Separate columns by tabs, or write CSV, JSON, Parquet or Arrow."
 
 
 @pytest.mark.parametrize(("name", "content", "line", "message"), BAD_QRELS.values(), ids=BAD_QRELS)
@@ -816,8 +817,150 @@ def test_json_alone_tells_a_query_without_documents(write: Any, tmp_path: Path) 
 def test_more_columns_than_six_are_the_tag_unless_an_id_holds_white_space(write: Any) -> None:
     assert run_of(write("a.run", "q Q0 a 1 2.5 my own tag\n" * 1)) == {"q": {"a": 2.5}}
     for second_row in ("", "q Q0 b 2 1 t\n"):
-        with pytest.raises(InputError, match="does an id hold white space"):
+        with pytest.raises(InputError, match="do ids hold blanks"):
             run_of(write("b.run", second_row + "q Q0 New York 1 9.5 t\n"))
+
+
+BY_TABS = {
+    "qrels": ("qrels", "1\t0\tNew York\t1\n1\t0\tRome\t0\n", {"1": {"New York": 1, "Rome": 0}}),
+    "qrels, a blank behind an id": (
+        "qrels",
+        "2 \t0\tB B\t1\n2\t0\te\t1\n",
+        {"2": {"B B": 1, "e": 1}},
+    ),
+    "run": (
+        "run",
+        "q\tQ0\tNew York\t1\t9\tt\nq\tQ0\tRome\t2\t8\tt\n",
+        {"q": {"New York": 9, "Rome": 8}},
+    ),
+    "run, a number in each id": (
+        "run",
+        "q\tQ0\tRoute 66\t1\t9\tt\nq\tQ0\tRoute 1\t2\t8\tt\n",
+        {"q": {"Route 66": 9, "Route 1": 8}},
+    ),
+    "run, three columns": (
+        "run",
+        "q\tNew York\t.5\nq r\tRome\t1\n",
+        {"q": {"New York": 0.5}, "q r": {"Rome": 1}},
+    ),
+    "run, three columns, as many words": ("run", "q\tNew York\t.5\n", {"q": {"New York": 0.5}}),
+    "MS MARCO": ("run", "q\ta b\t1\nq\tc\t2\n", {"q": {"a b": 2, "c": 1}}),
+}
+
+
+@pytest.mark.parametrize(("side", "text", "expected"), BY_TABS.values(), ids=BY_TABS)
+def test_tabs_separate_columns_where_ids_hold_blanks(
+    side: str, text: str, expected: Any, write: Any
+) -> None:
+    path = write(f"a.{side}", text)
+    judged = {query: dict.fromkeys(docs, 1) for query, docs in expected.items()}
+    if side == "qrels":
+        assert qrels_of(path) == expected
+        scores = evaluate(path, {query: [*docs] for query, docs in expected.items()}, "P@1")
+    else:
+        scores = evaluate(judged, path, "P@1 AP")
+        assert scores["AP"] == 1
+        if "\tt\n" in text:
+            assert run_of(path) == expected
+    assert [str(note) for note in scores.notes if note.code == "tabs"] == [
+        f"Columns of the {side} are separated by tabs: ids hold blanks."
+    ]
+
+
+@pytest.mark.parametrize("text", ["q Q0 a\t1 2.5 my tag\n", "q\tQ0\ta\t1\t2.5\tmy own tag\n"])
+def test_tags_may_hold_blanks(text: str, write: Any) -> None:
+    path = write("a.run", text)
+    assert run_of(path) == {"q": {"a": 2.5}}
+    assert "tabs" not in [note.code for note in evaluate({"q": {"a": 1}}, path, "AP").notes]
+
+
+QUOTES = "query-id\tcorpus-id\tscore\n"
+OPEN_QUOTES = {
+    "opens": '1\t"Heroes\t1\n2\tb"\t1\n',
+    "opens and goes on": '1\t"Heroes"_(album)\t1\n2\tb\t1\n',
+    "of the query": '"1\t"Heroes\t1\n',
+}
+
+
+@pytest.mark.parametrize("rows", OPEN_QUOTES.values(), ids=OPEN_QUOTES)
+def test_quotation_marks_that_open_ids_of_tsv_are_noted(rows: str, write: Any) -> None:
+    path = write("a.tsv", QUOTES + rows)
+    judgments = qrels_of(path)
+    fields = [line.split("\t") for line in rows.splitlines()]
+    assert judgments == {query: {doc: 1} for query, doc, _ in fields}
+    scores = evaluate(path, {query: [*docs] for query, docs in judgments.items()}, "AP")
+    assert [note.code for note in scores.notes if note.code == "quotes"] == ["quotes"]
+
+
+NO_OPEN_QUOTES = {
+    "closed": '1\t"Low"\t1\n',
+    "in the middle": '1\t<dbpedia:"Heroes">\t1\n1\tO"Brien\t0\n',
+    "tab in an id": '1\t"c\td"\t1\n1\t"x"\t0\n',
+}
+
+
+@pytest.mark.parametrize("rows", NO_OPEN_QUOTES.values(), ids=NO_OPEN_QUOTES)
+def test_other_quotation_marks_of_tsv_are_not_noted(rows: str, write: Any) -> None:
+    path = write("a.tsv", QUOTES + rows)
+    scores = evaluate(path, {"1": [*qrels_of(path)["1"]]}, "AP")
+    assert "quotes" not in [note.code for note in scores.notes]
+
+
+def test_a_text_in_quotation_marks_beside_an_id_that_opens_one_is_read(write: Any) -> None:
+    path = write("a.tsv", 'qid\tdocno\trel\ttitle\n1\t"Heroes\t1\t"x"\n1\tb\t0\t"y z"\n')
+    assert qrels_of(path) == {"1": {'"Heroes': 1, "b": 0}}
+
+
+@pytest.mark.linux
+@pytest.mark.parametrize("n_between", [0, 300])
+@pytest.mark.parametrize("is_closed_first", [False, True])
+def test_ids_in_quotation_marks_beside_ids_that_open_one_are_asked_about(
+    n_between: int,
+    is_closed_first: bool,
+    write: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    small_blocks(monkeypatch, 64)
+    rows = ['1\t"Low"\t1\n', *(f"{i}\td\t1\n" for i in range(3, n_between + 3)), '2\t"Heroes\t1\n']
+    path = write("a.tsv", QUOTES + "".join(rows if is_closed_first else rows[::-1]))
+    for errors in ("strict", "skip"):
+        with pytest.raises(
+            InputError, match='the id "Low" is in quotation marks, and "Heroes'
+        ) as caught:
+            read_qrels(path, errors=errors)
+    hint = caught.value.hint or ""
+    command = hint[hint.index("sed") : hint.index(" says so")]
+    command = command.replace("FILE", "a.tsv").replace("NEW", "b.tsv")
+    subprocess.run(["sh", "-c", command], check=True, cwd=tmp_path)
+    judgments = qrels_of(str(tmp_path / "b.tsv"))
+    assert (judgments["1"], judgments["2"]) == ({'"Low"': 1}, {'"Heroes': 1})
+    Path(path).write_text(QUOTES + "".join(rows).replace('"Heroes', '"""Heroes"'))
+    judgments = qrels_of(path)
+    assert (judgments["1"], judgments["2"]) == ({"Low": 1}, {'"Heroes': 1})
+
+
+NTCIR = {
+    "three columns": ("q1 d1 L2\nq1 d2 L0 \nq2 d2 L10\n", True),
+    "four columns": ("q1 0 d1 L2\nq1 0 d2 L0\nq2 0 d2 L10\n", False),
+}
+
+
+@pytest.mark.posix
+@pytest.mark.parametrize(("text", "needs_numbers"), NTCIR.values(), ids=NTCIR)
+def test_ntcirs_grades_are_refused_with_what_to_type(
+    text: str, needs_numbers: bool, write: Any, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match=r"a\.qrels:1: expected") as caught:
+        qrels_of(write("a.qrels", text))
+    hint = caught.value.hint or ""
+    command = hint[hint.index("sed") : hint.index(" takes the L away")]
+    command = command.replace("FILE", "a.qrels")
+    subprocess.run(["sh", "-c", command], check=True, cwd=tmp_path)
+    assert ("--qrels-columns query_id=1,doc_id=2,relevance=3" in hint) == needs_numbers
+    columns = {"query_id": 1, "doc_id": 2, "relevance": 3} if needs_numbers else None
+    judgments = read_qrels(tmp_path / "qrels.txt", columns=columns)
+    assert judgments.to_dict() == {"q1": {"d1": 2, "d2": 0}, "q2": {"d2": 10}}
 
 
 def test_scores_are_not_taken_for_ranks(write: Any) -> None:

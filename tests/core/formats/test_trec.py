@@ -349,8 +349,41 @@ def test_a_row_that_begins_with_a_hash_is_no_comment(
     line -= qrels.count("\n") if "#" in run else 0
     assert process.exit_code == 2
     assert f":{line}: a line that begins with # has the columns of a row" in process.stderr
-    assert "A comment has a blank behind #" in process.stderr
-    assert "CSV or JSON" in process.stderr
+    assert "put a blank behind # (a comment), or number the columns" in process.stderr
+    assert "--columns query_id=1,doc_id=3,relevance=4,score=5" in process.stderr
+    assert "every line is a row" in process.stderr
+
+
+@pytest.mark.parametrize(
+    ("columns", "hash_run"),
+    [
+        ("query_id=1,doc_id=3,relevance=4", "#rain Q0 d9 1 3 t\n#rain Q0 d2 2 2 t\n# 2 sun\n"),
+        ("query_id=1,doc_id=3,relevance=4,score=5", "#rain Q0 d9 1 3 t\n#rain Q0 d2 2 2 t\n"),
+    ],
+)
+def test_by_numbers_a_row_that_begins_with_a_hash_is_a_row(
+    tmp_path: Path, columns: str, hash_run: str
+) -> None:
+    (tmp_path / "a.qrels").write_text("# made by hand\n#rain 0 d2 1\nsun 0 d3 1\n# sun 0 d4 no\n")
+    (tmp_path / "a.run").write_text(hash_run + "sun Q0 d3 1 2 t\n")
+    files = [str(tmp_path / name) for name in ("a.qrels", "a.run")]
+    process = invoke("evaluate", *files, "-m", "AP", "-q", "--columns", columns, "--format", "csv")
+    values = [line.split(",")[-1] for line in process.stdout.splitlines() if "#rain" in line]
+    assert [*map(float, values)] == [1 / 2]
+    alone = {"query_id": 1, "doc_id": 3, "relevance": 4}
+    assert read_qrels(files[0], columns=alone).to_dict() == {"#rain": {"d2": 1}, "sun": {"d3": 1}}
+
+
+def test_by_numbers_a_file_may_have_no_other_rows(tmp_path: Path) -> None:
+    (tmp_path / "a.qrels").write_text("#rain 0 d2 1\n#rain 0 d3 0\n")
+    judgments = read_qrels(tmp_path / "a.qrels", columns={"query_id": 1, "doc_id": 3})
+    assert judgments.to_dict() == {"#rain": {"d2": 1, "d3": 0}}
+
+
+def test_by_numbers_without_a_grade_a_list_of_three_columns_is_relevant(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("sun 0 d2\nsun 0 d3\n")
+    judgments = read_qrels(tmp_path / "a.txt", columns={"query_id": 1, "doc_id": 3})
+    assert judgments.to_dict() == {"sun": {"d2": 1, "d3": 1}}
 
 
 def test_rows_that_begin_with_a_hash_are_counted_where_faults_are_skipped(tmp_path: Path) -> None:
@@ -366,5 +399,5 @@ def test_subtopics_of_a_query_that_begins_with_a_hash_are_no_comments(tmp_path: 
 
 def test_a_file_of_nothing_but_such_rows_names_the_rule(tmp_path: Path) -> None:
     (tmp_path / "a.qrels").write_text("#rain 0 d2 1\n")
-    with pytest.raises(InputError, match="A comment has a blank behind #"):
+    with pytest.raises(InputError, match="put a blank behind #"):
         read_qrels(tmp_path / "a.qrels")

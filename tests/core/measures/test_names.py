@@ -9,7 +9,18 @@ import pytest
 from helpers.commands import invoke
 
 import cranfield
-from cranfield import Measure, MeasureError, definitions, parse, parse_all
+from cranfield import (
+    F,
+    Measure,
+    MeasureError,
+    P,
+    R,
+    Success,
+    definitions,
+    evaluate,
+    parse,
+    parse_all,
+)
 from cranfield.measures.absent import describe_absent
 from cranfield.measures.grammar import _are_name
 from cranfield.measures.registry import (
@@ -288,3 +299,45 @@ def test_queries_that_are_numbers_are_counted_where_people_read() -> None:
     mean = cranfield.explain(qrels, {i: ["a"] for i in (10, 2, 1)}, "RR")
     assert isinstance(mean, cranfield.MeanExplanation)
     assert [part.query_id for part in mean.queries] == ["1", "2", "10"]
+
+
+WHOLE_LIST_NAMES = {
+    "SetP": "precision Precision PRECISION",
+    "SetF": "f1 F1 f_measure f-score FScore",
+    "SetF(beta=2)": "F2 f2 F1(beta=2)",
+    "SetF(beta=0.5)": "F0.5",
+    "SetP(rel=2)": "precision(rel=2) Precision-l2",
+    "Success": "hit_rate HitRate hitrate hit hit_ratio HR Success success",
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [(name, text) for text, names in WHOLE_LIST_NAMES.items() for name in names.split()],
+)
+def test_names_without_a_cutoff_are_of_the_whole_list(name: str, text: str) -> None:
+    measure = parse(name)
+    assert measure == parse(text)
+    assert measure.cutoff is None
+
+
+def test_names_with_a_cutoff_are_cut_and_recall_has_its_cutoffs() -> None:
+    assert [parse(name) for name in ("precision@5", "Precision5", "f1@5", "hit_rate@5")] == [
+        P @ 5,
+        P @ 5,
+        F @ 5,
+        Success @ 5,
+    ]
+    assert parse_all("recall")[0] == R @ 5
+
+
+def test_values_of_the_whole_list() -> None:
+    truth, ranking = {"a": 1, "b": 2, "c": 1}, ["x", "a", "y", "b"]
+    judged, run = {"q1": truth, "q2": {"a": 1}}, {"q1": ranking, "q2": ["x"]}
+    scores = evaluate(judged, run, "precision f1 hit_rate")
+    precision, recall = 2 / 4, 2 / 3
+    assert scores["precision"] == scores["SetP"] == precision / 2
+    assert scores["f1"] == pytest.approx(
+        2 * precision * recall / (precision + recall) / 2, abs=1e-15
+    )
+    assert scores["hit_rate"] == scores["Success"] == 1 / 2

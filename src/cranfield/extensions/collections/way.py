@@ -56,7 +56,7 @@ def compare_collection_files(path: str, comparing: "ComparisonOptions") -> "Coll
     comparing.refuse_two_kinds()
     files_of, notes = find_collections(path)
     inputs = {name: _read_collection(name, files, comparing) for name, files in files_of.items()}
-    refuse_unread(comparing.data.statements)
+    refuse_unread(comparing.data.columns)
     has_user_measures = comparing.names or comparing.rel is not None
     measures = comparing.measures(DEFAULT_MEASURES) if has_user_measures else None
     system_of_path = {

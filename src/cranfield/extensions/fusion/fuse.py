@@ -7,14 +7,11 @@ import numpy as np
 from cranfield.data.judging import Judging
 from cranfield.data.meeting import list_order_notes
 from cranfield.data.run import Run
-from cranfield.data.run_names import make_runs
 from cranfield.errors import InputError, OptionError, check_choice, escape_unprintable
 from cranfield.extensions import keywords
 from cranfield.extensions.fusion.fused_rows import FusedRows
 from cranfield.extensions.fusion.fusing import Fusing, Method
 from cranfield.extensions.fusion.methods import METHODS, needs_scores, settle_options
-from cranfield.formats.columns import Side
-from cranfield.formats.stated_columns import refuse_unread, select_columns
 from cranfield.notes import warn_about
 from cranfield.options import list_options, refuse_unknown_options, takes
 from cranfield.render.numbers import format_names
@@ -91,9 +88,7 @@ def fuse(
         raise OptionError(f"name={name!r:.80}: expected a string, what the run is called")
     fusing, judging = settle_options(Fusing.of(options), method), Judging.of(options)
     _check_judging(judging, fusing)
-    columns = Reading.of(options).columns
-    run_of_name = make_runs(runs, select_columns(columns, Side.RUN))
-    refuse_unread(columns)
+    run_of_name = Reading.of(options).make_runs(runs)
     if len(run_of_name) < 2:
         raise InputError(
             f"one run, {next(iter(run_of_name))!r}: there is nothing to fuse it with"

@@ -70,7 +70,7 @@ class Trials:
         scores += [
             self._score(self.fuse(setting)) for setting in watch_steps(self.settings, "settings")
         ]
-        query_ids = [*scores[0]]
+        query_ids = [*self.qrels.query_ids]
         table = np.array([[by_query[query] for query in query_ids] for by_query in scores])
         return query_ids, table[0], table[1:]
 

@@ -19,16 +19,13 @@ from cranfield.comparison.significance import TIE
 from cranfield.data.judge import list_warnings
 from cranfield.data.judging import Judging
 from cranfield.data.run import Run
-from cranfield.data.run_names import make_runs
 from cranfield.errors import InputError, MeasureError, OptionError, check_choice
 from cranfield.extensions import keywords
 from cranfield.extensions.fusion.fuse import NOT_FOR_FUSION
 from cranfield.extensions.fusion.fusing import Fusing, Method
 from cranfield.extensions.fusion.methods import METHODS
 from cranfield.extensions.fusion.trials import Trials, TuningTarget, count_parts, list_settings
-from cranfield.formats.columns import Side
 from cranfield.formats.small.labels import read_cluster_labels
-from cranfield.formats.stated_columns import select_columns
 from cranfield.measures import Measure, parse
 from cranfield.notes import Note, warn_about
 from cranfield.options import Options, is_whole_number, option, refuse_unknown_options, takes
@@ -315,14 +312,13 @@ def tune(
     aim = parse(measure) if isinstance(measure, str) else measure
     if aim.definition.aggregation != "mean":
         raise MeasureError(f"{aim}: is no mean over the queries, so no fold has a part of it")
-    run_of_name = make_runs(runs, select_columns(reading.columns, Side.RUN))
-    run_list = list(run_of_name.values())
+    run_of_name = reading.make_runs(runs)
     judgments, _, _ = arrange_arguments(
         qrels,
-        run_list,
+        list(run_of_name.values()),
         None,
         None,
-        columns=reading.columns,
+        reading=replace(reading, without=None),
         duplicates=judging.duplicates,
         verb=tune,
     )

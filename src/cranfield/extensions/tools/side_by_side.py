@@ -77,13 +77,12 @@ def conventions(
     """
     refuse_unknown_options(conventions, reading)
     target = None if value is None else _parse_value(value)
-    columns = Reading.of(reading).columns
     judgments, parsed_runs, measure_text = arrange_arguments(
         qrels,
         run,
         measure,
         _DEFAULT_MEASURE,
-        columns=columns,
+        reading=Reading.of(reading),
         duplicates="refuse",
         verb=conventions,
     )

@@ -223,14 +223,13 @@ def joint_bounds(
     refuse_unknown_options(joint_bounds, judging)
     judging_options = Judging.of(judging)
     refuse_mapping(measures)
-    columns, duplicates = Reading.of(judging).columns, judging_options.duplicates
     judgments, run_of_name, measures = arrange_arguments(
         qrels,
         runs,
         measures,
         _DEFAULT_MEASURES,
-        columns=columns,
-        duplicates=duplicates,
+        reading=Reading.of(judging),
+        duplicates=judging_options.duplicates,
         errors=errors,
         verb=joint_bounds,
     )
@@ -243,7 +242,7 @@ def joint_bounds(
     left, right = run_of_name
     parsed_measures = list_measures(measures)
     check_choice("ties", judging_options.ties, ("document", "ascending", "given"))
-    check_choice("duplicates", duplicates, ("refuse", "first", "best"))
+    check_choice("duplicates", judging_options.duplicates, ("refuse", "first", "best"))
     check_choice("queries", judging_options.queries, ("judged", "both", "retrieved", "run"))
     systems = score_runs(judgments, run_of_name, parsed_measures, judging_options)
     query_ids = _list_shared_queries(systems)

@@ -15,7 +15,6 @@ from cranfield.data.judging import RANKING_OPTIONS, Judging
 from cranfield.data.meeting import list_qrels_notes
 from cranfield.data.qrels import Qrels, QrelsLike, make_qrels
 from cranfield.data.run import Run, RunLike, SeveralRuns
-from cranfield.data.run_names import make_runs
 from cranfield.errors import MeasureError, NothingSharedError, OptionError, escape_unprintable
 from cranfield.extensions import keywords
 from cranfield.extensions.labels.assessors.agreement import Agreement
@@ -143,10 +142,9 @@ def agreement(
     settings = AgreementSettings.of(options)
     if runs is not None:
         check_qrels_and_runs(qrels_a, runs, agreement)
-    judging, columns = Judging.of(options), Reading.of(options).columns
-    qrels_columns = select_columns(columns, Side.QRELS)
+    judging, reading = Judging.of(options), Reading.of(options)
+    qrels_columns = select_columns(reading.columns, Side.QRELS)
     first_qrels = make_qrels(qrels_a, "strict", qrels_columns, judging.duplicates)
-    run_of_name = None if runs is None else make_runs(runs, select_columns(columns, Side.RUN))
     recipe = {"cranfield": __version__, **settings.to_dict(), "duplicates": judging.duplicates}
     recipe["confusion"] = None
     if qrels_b is not None:
@@ -154,14 +152,22 @@ def agreement(
         qrels_of_name = {"A": first_qrels, "B": second_qrels}
         for name, source in _name_assessors(extra_qrels).items():
             qrels_of_name[name] = make_qrels(source, "strict", qrels_columns, judging.duplicates)
-        refuse_unread(columns)
+        run_of_name = _make_runs(runs, reading)
         return _compare_assessors(qrels_of_name, run_of_name, measures, judging, recipe)
     if extra_qrels is not None:
         raise OptionError("extra_qrels are further assessors: state the second one, too (qrels_b)")
-    refuse_unread(columns)
+    run_of_name = _make_runs(runs, reading)
     assert confusion is not None  # noqa: S101 - one of the two
     rates = confusion if isinstance(confusion, Mapping) else read_rates(confusion)
     return _compare_with_rates(first_qrels, rates, run_of_name, measures, judging, recipe)
+
+
+def _make_runs(runs: Any, reading: Reading) -> dict[str, Run] | None:
+    """Return {name: run} of the runs, if there are some; all judgments are opened by then."""
+    if runs is not None:
+        return reading.make_runs(runs)
+    refuse_unread(reading.columns)
+    return None
 
 
 def _name_assessors(

@@ -105,9 +105,7 @@ def prediction_powered(
         scores.system_names[0] if settings.baseline is None else settings.baseline
     )
     baseline_row = scores.system_names.index(baseline)
-    scores, sample = sample_labels(
-        scores, human, alignment, judging, reading, settings.lam, baseline_row
-    )
+    scores, sample = sample_labels(scores, human, alignment, judging, settings.lam, baseline_row)
     means, differences = _estimate_all(scores, sample, settings, baseline)
     estimates = PredictionPowered(
         means,

@@ -41,7 +41,6 @@ from cranfield.render.numbers import (
     format_share,
     format_shortest,
 )
-from cranfield.scoring.arguments import Reading
 
 _MIN_EFFECTIVE_QUERIES = 20  # labelled queries, counted as equally likely ones
 _MIN_DIFFERING_QUERIES = 10  # queries on which two systems differ
@@ -60,7 +59,6 @@ def sample_labels(
     human: Any,
     alignment: Alignment,
     judging: Judging,
-    reading: Reading,
     lam: float | None,
     baseline: int,
 ) -> tuple[AlignedScores, Sample]:
@@ -92,7 +90,7 @@ def sample_labels(
     if human_top > model_top:
         model = source.qrels.with_top_grade(human_top)
         runs, measures = dict(source.runs), list(scores.measures)
-        scores = align(model, runs, measures, alignment, source.judging, reading)
+        scores = align(model, runs, measures, alignment, source.judging)
         source = scores.evaluated_runs or source
     elif human_top < model_top:
         human_labels = human_labels.with_top_grade(model_top)

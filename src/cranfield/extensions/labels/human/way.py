@@ -108,7 +108,7 @@ class HumanLabels(Way):
     def _read_labels(self, data: DataOptions, duplicates: Any) -> Qrels:
         """Read people's labels; options on the format of QRELS do not apply to their file."""
         label_data = replace(data, qrels_format=None, map_qrels=False)
-        vars(label_data)["statements"] = data.statements  # of the same files
+        vars(label_data)["columns"] = data.columns  # of the same files
         try:
             return label_data.read_qrels(str(self.human), duplicates)
         except InputError as error:

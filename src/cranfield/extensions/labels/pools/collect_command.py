@@ -37,5 +37,5 @@ def command(
     cranfield collect export.json --grades-of 'no=0,yes=1' -o labels.csv
     """  # noqa: D301 - click's mark for lines to keep
     refuse_unreadable_forms(form)
-    options: Any = {**settings.changed_options(), "columns": data.statements}
+    options: Any = {**settings.changed_options(), "columns": data.columns}
     show(collect(list(labels), pool=pool, **options), form)

@@ -207,7 +207,7 @@ def holes(
         runs,
         None,
         None,
-        columns=Reading.of(options).columns,
+        reading=Reading.of(options),
         duplicates=judging.duplicates,
         verb=holes,
     )

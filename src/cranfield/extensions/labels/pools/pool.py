@@ -96,7 +96,7 @@ def pool(
         runs,
         None,
         None,
-        columns=Reading.of(options).columns,
+        reading=Reading.of(options),
         duplicates=judging.duplicates,
         verb=pool,
     )

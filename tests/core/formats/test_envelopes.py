@@ -1,0 +1,380 @@
+"""Responses of search engines, objects in lists, and paths: read, asked back, or refused."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import pytest
+
+from cranfield import InputError, Qrels, Run, evaluate, read_qrels, read_run
+
+GRADES: dict[str, dict[str, int]] = {"q1": {"d1": 2, "d9": 1}, "q2": {"d2": 1}}
+RANKINGS = {"q1": ["d4", "d1", "d9"], "q2": ["d2", "d7"]}
+MEASURES = "AP nDCG@3 RR"
+EXPECTED = evaluate(GRADES, RANKINGS, MEASURES).to_dict()
+
+
+class Document(SimpleNamespace):
+    """A document with attributes, as frameworks have them."""
+
+
+class Hit(NamedTuple):
+    """A document without its query."""
+
+    docid: str
+    score: float
+
+
+class Response:
+    """A response that is no Mapping, as Elasticsearch's client returns it."""
+
+    def __init__(self, body: dict[str, Any]) -> None:
+        self.body = body
+
+    def keys(self) -> Any:
+        """Return the names in the response."""
+        return self.body.keys()
+
+    def __getitem__(self, name: str) -> Any:
+        return self.body[name]
+
+
+def list_hits(query: str, id_name: str = "id", score_name: str = "score") -> list[dict[str, Any]]:
+    """Return the ranking of a query as objects whose scores fall."""
+    return [{id_name: doc, score_name: 1 / i} for i, doc in enumerate(RANKINGS[query], 1)]
+
+
+def respond(make_response: Any) -> dict[str, Any]:
+    """Return {query: response}."""
+    return {query: make_response(query) for query in RANKINGS}
+
+
+def write_json(value: Any, folder: Path) -> Path:
+    path = folder / "run.json"
+    path.write_text(json.dumps(value))
+    return path
+
+
+def write_lines(rows: Any, folder: Path) -> Path:
+    path = folder / "run.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+ELASTIC = respond(
+    lambda query: {"took": 3, "hits": {"total": {}, "hits": list_hits(query, "_id", "_score")}}
+)
+SORTED = respond(
+    lambda query: {
+        "hits": {"hits": [{"_id": doc, "_score": None, "sort": [1]} for doc in RANKINGS[query]]}
+    }
+)
+QDRANT = respond(lambda query: {"result": {"points": list_hits(query)}, "status": "ok"})
+CHROMA = respond(
+    lambda query: {"ids": [RANKINGS[query]], "distances": [[*range(len(RANKINGS[query]))]]}
+)
+RANK_EVAL = {
+    "metric_score": 0.5,
+    "details": respond(
+        lambda query: {
+            "unrated_docs": [],
+            "hits": [
+                {"hit": {"_id": doc, "_score": 1 / i}, "rating": GRADES[query].get(doc)}
+                for i, doc in enumerate(RANKINGS[query], 1)
+            ],
+        }
+    ),
+}
+SCORES = respond(lambda query: {hit["id"]: hit["score"] for hit in list_hits(query)})
+RUNS: dict[str, Any] = {
+    "Elasticsearch": ELASTIC,
+    "Elasticsearch, sorted by a field": SORTED,
+    "Qdrant": QDRANT,
+    "Qdrant, search": respond(lambda query: {"result": list_hits(query), "time": 0.1}),
+    "Pinecone": respond(lambda query: {"matches": list_hits(query), "namespace": ""}),
+    "Chroma": CHROMA,
+    "MTEB": {"mteb_model_meta": {"model_name": "x"}, "default": {"test": SCORES}},
+    "rank_eval": RANK_EVAL,
+    "node.id_": respond(
+        lambda query: [
+            {"node": {"id_": hit["id"]}, "score": hit["score"]} for hit in list_hits(query)
+        ]
+    ),
+    "metadata.source beside null": respond(
+        lambda query: [{"id": None, "metadata": {"source": doc}} for doc in RANKINGS[query]]
+    ),
+    "metadata.doc_id beside an id that is null somewhere": respond(
+        lambda query: [
+            {"id": None if i else "u", "metadata": {"doc_id": doc}}
+            for i, doc in enumerate(RANKINGS[query])
+        ]
+    ),
+    "two equal ids": respond(
+        lambda query: [{"id": doc, "metadata": {"source": doc}} for doc in RANKINGS[query]]
+    ),
+    "document.id, relevance_score": respond(
+        lambda query: [
+            {"relevance_score": hit["score"], "document": {"id": hit["id"], "text": "t"}}
+            for hit in list_hits(query)
+        ]
+    ),
+    "a distance, which is not read": respond(
+        lambda query: [
+            {"_additional": {"id": doc}, "distance": -i} for i, doc in enumerate(RANKINGS[query])
+        ]
+    ),
+}
+
+
+@pytest.mark.parametrize("form", ["memory", "JSON", "indented"])
+@pytest.mark.parametrize("run", RUNS.values(), ids=RUNS)
+def test_responses_and_objects_are_a_run(run: Any, form: str, tmp_path: Path) -> None:
+    if form != "memory":
+        path = tmp_path / "run.json"
+        path.write_text(json.dumps(run, indent=1 if form == "indented" else None))
+        run = path
+    assert evaluate(GRADES, run, MEASURES).to_dict() == EXPECTED
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        {"responses": [*ELASTIC.values()]},
+        [*ELASTIC.values()],
+        {"ids": [*RANKINGS.values()], "distances": [[0.1, 0.2, 0.3], [0.1, 0.2]]},
+        {"result": [QDRANT[query]["result"] for query in RANKINGS], "status": "ok"},
+        [list_hits(query) for query in RANKINGS],
+    ],
+)
+def test_responses_are_numbered_by_their_place(run: Any, tmp_path: Path) -> None:
+    expected = {str(i): docs for i, docs in enumerate(RANKINGS.values(), 1)}
+    for run_like in (Run(run), read_run(write_json(run, tmp_path))):
+        rankings = {
+            query: sorted(docs, key=lambda doc, docs=docs: -docs[doc])  # type: ignore[misc]
+            for query, docs in run_like.to_dict().items()
+        }
+        assert rankings == expected
+
+
+def test_lists_of_objects_stand_beside_lists_of_ids() -> None:
+    relevant_docs = [[*grades] for grades in GRADES.values()]
+    documents = [[Document(metadata={"source": doc}) for doc in docs] for docs in RANKINGS.values()]
+    means: dict[str, Any] = evaluate(relevant_docs, documents, "AP").means()
+    assert means == {"AP": ((1 / 2 + 2 / 3) / 2 + 1) / 2}
+    with pytest.raises(InputError, match="2 lists"):
+        evaluate(relevant_docs, documents[:1], "AP")
+
+
+def test_judgments_in_envelopes(tmp_path: Path) -> None:
+    ratings = {
+        "requests": [
+            {
+                "id": query,
+                "request": {},
+                "ratings": [{"_id": doc, "rating": grade} for doc, grade in grades.items()],
+            }
+            for query, grades in GRADES.items()
+        ]
+    }
+    relevant = {
+        "queries": {"q1": "a text", "q2": "another"},
+        "relevant_docs": {query: [*grades] for query, grades in GRADES.items()},
+    }
+    ones = {query: dict.fromkeys(grades, 1) for query, grades in GRADES.items()}
+    for judgments, expected in ((ratings, GRADES), (RANK_EVAL, GRADES), (relevant, ones)):
+        assert Qrels(judgments).to_dict() == expected
+        assert read_qrels(write_json(judgments, tmp_path)).to_dict() == expected
+    no_runs: list[Any] = [ratings, relevant]
+    for judgments in no_runs:
+        with pytest.raises(InputError):
+            evaluate(GRADES, judgments, "AP")
+    with pytest.raises(InputError, match="'q1' has no list ratings, or is there twice"):
+        Qrels({"requests": ratings["requests"][:1] * 2})
+
+
+CLIENTS: dict[str, Any] = {
+    "metadata": respond(
+        lambda query: [Document(id=None, metadata={"source": doc}) for doc in RANKINGS[query]]
+    ),
+    "nodes": respond(
+        lambda query: [
+            Document(node=Document(node_id=hit["id"]), score=hit["score"])
+            for hit in list_hits(query)
+        ]
+    ),
+    "named tuples": respond(lambda query: [Hit(*hit.values()) for hit in list_hits(query)]),
+    "Qdrant's client": respond(
+        lambda query: Document(points=[Document(**hit) for hit in list_hits(query)])
+    ),
+    "Elasticsearch's client": {query: Response(body) for query, body in ELASTIC.items()},
+}
+
+
+@pytest.mark.parametrize("run", CLIENTS.values(), ids=CLIENTS)
+def test_objects_of_clients_are_a_run(run: Mapping[str, Any]) -> None:
+    assert evaluate(GRADES, run, MEASURES).to_dict() == EXPECTED
+    systems = evaluate(GRADES, {"a": run, "b": ELASTIC}, MEASURES)
+    assert [scores.to_dict() for scores in systems.values()] == [EXPECTED, EXPECTED]
+
+
+ROWS: dict[str, list[dict[str, Any]]] = {
+    "hits.hits": [{"query_id": query, **response} for query, response in ELASTIC.items()],
+    "result.points": [{"query_id": query, **response} for query, response in QDRANT.items()],
+    "query.qid": [
+        {"query": {"text": "t", "qid": query}, "candidates": list_hits(query, "docid")}
+        for query in RANKINGS
+    ],
+}
+
+
+@pytest.mark.parametrize("rows", ROWS.values(), ids=ROWS)
+def test_rows_hold_responses(rows: list[dict[str, Any]], tmp_path: Path) -> None:
+    for run in (rows, write_json(rows, tmp_path), write_lines(rows, tmp_path)):
+        assert evaluate(GRADES, run, MEASURES).to_dict() == EXPECTED
+
+
+NESTED = [
+    {"ask": {"id": query}, "out": {"docs": list_hits(query, "src", "sim")}} for query in RANKINGS
+]
+FLAT = [
+    {"ask": {"id": query}, "doc": {"id": hit["id"]}, "value": {"sim": hit["score"]}}
+    for query in RANKINGS
+    for hit in list_hits(query)
+]
+STATEMENTS: list[tuple[Any, dict[str, str]]] = [
+    (NESTED, {"retrieved_ids": "out.docs", "doc_id": "src", "score": "sim"}),
+    (NESTED, {"retrieved_ids": "out.docs", "doc_id": "out.docs.src", "score": "out.docs.*.sim"}),
+    (NESTED, {"doc_id": "out.docs.*.src", "score": "sim"}),
+    (NESTED, {"retrieved_ids": "out.docs.*.src"}),
+    (FLAT, {"doc_id": "doc.id", "score": "value.sim"}),
+]
+
+
+@pytest.mark.parametrize(("rows", "columns"), STATEMENTS)
+def test_paths_are_stated(rows: Any, columns: dict[str, str], tmp_path: Path) -> None:
+    stated = {"run": {"query_id": "ask.id", **columns}}
+    for run in (rows, write_json(rows, tmp_path), write_lines(rows, tmp_path)):
+        assert evaluate(GRADES, run, MEASURES, columns=stated).to_dict() == EXPECTED
+
+
+def test_a_column_of_that_name_beats_the_path(tmp_path: Path) -> None:
+    rows = [
+        {"query_id": query, "url.id": hit["id"], "url": {"id": "x"}, "score": hit["score"]}
+        for query in RANKINGS
+        for hit in list_hits(query)
+    ]
+    stated = {"run": {"doc_id": "url.id"}}
+    for run in (rows, write_lines(rows, tmp_path)):
+        assert evaluate(GRADES, run, MEASURES, columns=stated).to_dict() == EXPECTED
+
+
+def test_a_star_is_every_value_of_a_dict(tmp_path: Path) -> None:
+    rows = [
+        {"query_id": query, "found": {str(i): {"url": doc} for i, doc in enumerate(docs)}}
+        for query, docs in RANKINGS.items()
+    ]
+    stated = {"run": {"retrieved_ids": "found.*.url"}}
+    for run in (rows, write_lines(rows, tmp_path)):
+        assert evaluate(GRADES, run, MEASURES, columns=stated).to_dict() == EXPECTED
+
+
+def test_two_ids_that_differ_are_asked_for(tmp_path: Path) -> None:
+    hits = respond(
+        lambda query: [{"id": f"u{doc}", "metadata": {"source": doc}} for doc in RANKINGS[query]]
+    )
+    words = "--columns doc_id=metadata.source, or doc_id=id"
+    for run in (hits, write_json(hits, tmp_path)):
+        with pytest.raises(
+            InputError, match="may both be the doc_id, and differ, as 'ud4'"
+        ) as error:
+            evaluate(GRADES, run, MEASURES)
+        assert words in str(error.value)
+        stated: Any = {"run": {"doc_id": "metadata.source"}}
+        scores = evaluate(GRADES, run, MEASURES, columns=stated)
+        assert scores.to_dict() == EXPECTED
+        assert "Documents: retrieved, by metadata.source." in str(scores)
+        assert evaluate(GRADES, run, "AP", columns={"run": {"doc_id": "id"}})["AP"] == 0
+    known_name = respond(lambda query: [{"doc_id": doc, "id": "u"} for doc in RANKINGS[query]])
+    assert evaluate(GRADES, known_name, MEASURES).to_dict() == EXPECTED
+
+
+def test_a_table_of_both_sides_has_objects(tmp_path: Path) -> None:
+    rows = [
+        {
+            "ask": query,
+            "gold": [*GRADES[query]],
+            "found": list_hits(query, "src", "sim"),
+        }
+        for query in RANKINGS
+    ]
+    stated = {
+        "query_id": "ask",
+        "expected_ids": "gold",
+        "retrieved_ids": "found",
+        "doc_id": "src",
+        "score": "sim",
+    }
+    expected = evaluate({query: {*grades} for query, grades in GRADES.items()}, RANKINGS, "AP")
+    for table in (rows, write_json(rows, tmp_path)):
+        assert evaluate(table, "AP", columns=stated).to_dict() == expected.to_dict()
+
+
+def test_one_response_lacks_its_query(tmp_path: Path) -> None:
+    for response in (ELASTIC["q1"], QDRANT["q1"], {"matches": list_hits("q1")}):
+        with pytest.raises(InputError, match="without a query") as error:
+            Run(response)
+        assert "One query: {query: response}" in str(error.value)
+        with pytest.raises(InputError, match=r"run\.json: one response"):
+            read_run(write_json(response, tmp_path)).to_dict()
+
+
+def test_a_query_may_be_called_as_an_envelope(tmp_path: Path) -> None:
+    for run in (
+        {"hits": {"hits": 1.0, "d1": 0.5}},
+        {"result": {"d1": 1.0}, "matches": {"d2": 2.0}},
+        {"ids": {"d1": 1.0}, "distances": {"d2": 2.0}},
+    ):
+        assert Run(run).to_dict() == run
+        assert read_run(write_json(run, tmp_path)).to_dict() == run
+    lists: Any = {"result": ["d1"], "matches": ["d2"]}
+    assert Run(lists).to_dict() == {"result": {"d1": 0}, "matches": {"d2": 0}}
+    objects: Any = {"result": [{"id": "d1"}], "q2": [{"id": "d2"}]}
+    assert Run(objects).to_dict() == {"result": {"d1": -1}, "q2": {"d2": -1}}
+
+
+def test_several_subsets_are_asked_for(tmp_path: Path) -> None:
+    subsets = {"mteb_model_meta": {}, "en": {"test": {"q9": {"d": 1.0}}}, "de": {"test": SCORES}}
+    stated: Any = {"run": {"rows": "de.test"}}
+    for run in (subsets, write_json(subsets, tmp_path)):
+        with pytest.raises(InputError, match=r"2 subsets of queries, en\.test, de\.test") as error:
+            evaluate(GRADES, run, MEASURES)
+        assert "rows=en.test" in str(error.value.hint)
+        assert evaluate(GRADES, run, MEASURES, columns=stated).to_dict() == EXPECTED
+
+
+def test_rows_begin_where_it_is_stated(tmp_path: Path) -> None:
+    rows = [{"query_id": query, "retrieved_ids": docs} for query, docs in RANKINGS.items()]
+    path = write_json({"made": "today", "out": {"rows": rows}}, tmp_path)
+    stated: Any = {"run": {"rows": "out.rows"}}
+    assert evaluate(GRADES, path, MEASURES, columns=stated).to_dict() == EXPECTED
+    with pytest.raises(
+        InputError, match=r"run\.json: has nothing at 'out\.x'; its keys are 'made'"
+    ):
+        evaluate(GRADES, path, MEASURES, columns={"run": {"rows": "out.x"}})
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        respond(lambda query: {"data": {"Get": {"Article": list_hits(query)}}}),
+        respond(lambda query: {"root": {"children": list_hits(query)}}),
+        {**ELASTIC, "q2": {"error": "timeout"}},
+        respond(lambda query: {"ids": [RANKINGS[query]] * 2, "distances": [[1], [2]]}),
+    ],
+)
+def test_other_envelopes_are_refused(run: Any, tmp_path: Path) -> None:
+    for run_like in (run, write_json(run, tmp_path)):
+        with pytest.raises(InputError):
+            evaluate(GRADES, run_like, MEASURES)
