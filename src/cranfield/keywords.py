@@ -68,7 +68,7 @@ class Judging(TypedDict, total=False):
 class Reading(TypedDict, total=False):
     columns: ColumnsOfBoth | None
     without: Any
-    texts: Literal['same', 'contain']
+    texts: Literal["same", "contain"]
 
 
 class Watching(TypedDict, total=False):

@@ -8,6 +8,7 @@ from cranfield.formats.block import Errors
 from cranfield.formats.columns import ColumnsLike, Side
 from cranfield.formats.envelopes import open_envelope, read_path
 from cranfield.formats.shapes import (
+from cranfield.formats.stated_columns import list_pairs
     first_of,
     hold_queries,
     is_row,
@@ -49,8 +50,10 @@ def make_several_runs(
     """Return {name: run} of a list, or of a dict {name: run}; None for a single run."""
     if isinstance(runs, list | tuple):
         refuse_lists_of_ids(runs, Side.RUN)
-        paths = map(str, (columns or {}).values())
-        if len(runs) > 0 and (is_row(runs[0]) or any(read_path(runs[0], path) for path in paths)):
+        is_object = len(runs) > 0 and kind_of(runs[0]) not in ("table", "records", "list")
+        paths = [str(path) for _, path in list_pairs(columns or {}) if is_object]
+        has_paths = any(read_path(runs[0], path) is not None for path in paths)
+        if len(runs) > 0 and (is_row(runs[0]) or has_paths):
             return None
         if open_envelope(runs, Side.RUN) is not runs:
             return None

@@ -143,7 +143,7 @@ def test_every_verb_refuses_a_column_that_no_file_has() -> None:
     with pytest.raises(InputError, match="no file has a column 'stras'"):
         check(JUDGED.assign(relevance=1), columns={**STATED, "relevance": "stras"})
     with pytest.raises(OptionError, match="not read yet"):
-        evaluate(Qrels({"q": {"d": 1}}), {"q": {"d": 1.0}}, "RR", columns=STATED)
+        evaluate(Qrels({"q": {"d": 1}}), Run({"q": {"d": 1.0}}), "RR", columns=STATED)
 
 
 def test_judgments_to_convert_are_told_by_the_statements(files: Path) -> None:
