@@ -8,7 +8,6 @@ from cranfield.formats.block import Errors
 from cranfield.formats.columns import ColumnsLike, Side
 from cranfield.formats.envelopes import open_envelope, read_path
 from cranfield.formats.shapes import (
-from cranfield.formats.stated_columns import list_pairs
     first_of,
     hold_queries,
     is_row,
@@ -17,6 +16,7 @@ from cranfield.formats.stated_columns import list_pairs
     plain,
     refuse_lists_of_ids,
 )
+from cranfield.formats.stated_columns import list_pairs
 
 
 def make_unique_namer() -> Callable[[str], str]:
