@@ -49,6 +49,8 @@ def test_runs_to_fuse_have_some_column_that_is_stated() -> None:
     rows = [{"reader": "q", "url": "d", "guess": 1.0}]
     usual = [{"query_id": "q", "doc_id": "d", "score": 1.0}]
     columns = {**STATED, "score": "guess"}
-    assert fuse([rows, usual], "rrf", columns=columns).to_dict() == {"q": {"d": 1 / 61 + 1 / 61}}
+    assert fuse({"own": rows, "usual": usual}, "rrf", columns=columns).to_dict() == {
+        "q": {"d": 1 / 61 + 1 / 61}
+    }
     with pytest.raises(InputError, match="no file has a column 'gess'"):
-        fuse([rows, usual], "rrf", columns={**STATED, "score": "gess"})
+        fuse({"own": rows, "usual": usual}, "rrf", columns={**STATED, "score": "gess"})
