@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from click.testing import CliRunner, Result
 
@@ -46,8 +47,8 @@ def test_people_and_a_model_have_columns_of_their_own(
 
 
 def test_runs_to_fuse_have_some_column_that_is_stated() -> None:
-    rows = [{"reader": "q", "url": "d", "guess": 1.0}]
-    usual = [{"query_id": "q", "doc_id": "d", "score": 1.0}]
+    rows = pd.DataFrame({"reader": ["q"], "url": ["d"], "guess": [1.0]})
+    usual = pd.DataFrame({"query_id": ["q"], "doc_id": ["d"], "score": [1.0]})
     columns = {**STATED, "score": "guess"}
     assert fuse({"own": rows, "usual": usual}, "rrf", columns=columns).to_dict() == {
         "q": {"d": 1 / 61 + 1 / 61}
