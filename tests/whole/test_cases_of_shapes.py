@@ -24,7 +24,12 @@ from cranfield.errors import CranfieldError
 pytestmark = pytest.mark.more
 
 # What is refused, as too few people hold it; the errors say what to do.
-CASES_OF_FEW = {"RankLib's -score file as the run", "Weaviate, distance", "NTCIR's L grades"}
+CASES_OF_FEW = {
+    "RankLib's -score file as the run",
+    "Weaviate, distance",
+    "NTCIR's L grades",
+    "both kinds in one file",
+}
 PACKAGES = ("torch", "jax", "datasets")
 
 

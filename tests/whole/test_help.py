@@ -51,7 +51,7 @@ def test_options_are_listed_in_groups(name: str) -> None:
         zip(section_headings, re.split(r"^\w[\w ]*:$", help_text, flags=re.M)[1:], strict=True)
     )
     assert "--measure" in section["Options"]
-    assert "--run-columns" in section["Files"]
+    assert "--columns" in section["Files"]
     assert "--ties" in section["Ranking"]
     assert "--format" in section["Output"]
     assert ("--intervals" if name == "evaluate" else "--seed") in section["Statistics"]

@@ -183,7 +183,8 @@ class _Commands(click.Group):
                 warnings.simplefilter("ignore", CranfieldWarning)  # what is printed says the same
                 return super().invoke(ctx)
         except OptionError as error:
-            raise Refusal(self._as_typed(ctx, str(error))) from None
+            text = re.sub("^columns: ", "--columns: ", str(error))
+            raise Refusal(self._as_typed(ctx, text)) from None
         except CranfieldError as error:
             command = self.get_command(ctx, str(ctx.invoked_subcommand))
             raise Refusal(name_errors_option(command, str(error))) from None

@@ -14,15 +14,16 @@ from cranfield.cli.terminal import print_note, print_notes
 from cranfield.data.altered import removal_note
 from cranfield.data.combined import DifferingGrades
 from cranfield.data.judging import Judging
-from cranfield.data.qrels import Qrels
-from cranfield.data.run import Run
+from cranfield.data.qrels import Qrels, read_qrels
+from cranfield.data.run import Run, read_run
 from cranfield.data.run_notes import duplicates_note, select_list_notes
 from cranfield.errors import InputError, NothingSharedError, OptionError, escape_unprintable
 from cranfield.formats.block import FaultyRows
-from cranfield.formats.columns import COLUMNS, Side, plain_name
+from cranfield.formats.columns import COLUMNS, ColumnsOfBoth, Side
 from cranfield.formats.files import format_names, guess_side
 from cranfield.formats.small.listed_ids import read_id_list
 from cranfield.formats.source import Source
+from cranfield.formats.stated_columns import refuse_unread, select_columns
 from cranfield.formats.url import URL, local_path, real_path
 from cranfield.notes import Note
 from cranfield.options import whole_check
@@ -73,21 +74,21 @@ def command(
 
     The format of IN is found out, that of OUT is what its suffix names
     (docs/reference/formats.md lists them; .run, .qrels, .txt and .trec are TREC files); .gz, .bz2,
-    .xz, .zst and .lz4 behind it compress. Its columns tell whether IN is a run or judgments;
-    where that cannot be, --run or --qrels says it. A round trip changes nothing.
+    .xz, .zst and .lz4 behind it compress. --columns, or else its columns, tell whether IN is a run
+    or judgments; where that cannot be, --run or --qrels says it. A round trip changes nothing.
 
     --merge, --only, --without and --top are applied in this order.
 
     \b
     cranfield convert demo/bm25.run bm25.parquet
     cranfield convert demo/qrels.txt qrels.tsv --to beir
-    cranfield convert clicks.csv out.run --run-columns query_id=user,doc_id=item
+    cranfield convert clicks.csv out.run --run --columns query_id=user,doc_id=item
     cranfield convert demo/bm25.run judged.run --only demo/qrels.txt --top 10
     """  # noqa: D301 - click's mark for lines to keep
     named_files = [*merge, *only, *(data.without or ()), *filter(None, [data.map_docs])]
     refuse_own_input([source, *named_files], target)
     refuse_two_stdin(source, *named_files)
-    if _holds_qrels(source, is_qrels=is_qrels, is_run=is_run):
+    if _holds_qrels(source, data, is_qrels=is_qrels, is_run=is_run):
         flags.refuse_options({"top"}, "applies to a run")
         if not merge:
             flags.refuse_options({"differing"}, "applies to --merge")
@@ -100,7 +101,7 @@ def command(
         _write_run(run, target, format, judging)
 
 
-def _holds_qrels(source: str, *, is_qrels: bool, is_run: bool) -> bool:
+def _holds_qrels(source: str, data: DataOptions, *, is_qrels: bool, is_run: bool) -> bool:
     """Tell whether a file holds judgments, not a run: as the user says, or as its columns do."""
     path = local_path(source)
     if path != "-" and not URL.match(path) and not glob.glob(path):
@@ -109,7 +110,7 @@ def _holds_qrels(source: str, *, is_qrels: bool, is_run: bool) -> bool:
         raise click.UsageError("--qrels and --run exclude each other")
     if is_qrels or is_run:
         return is_qrels
-    side = guess_side(source)
+    side = guess_side(source, data.columns)
     if side is None:
         raise click.UsageError(f"is {source!r} a run, or judgments? Say --run or --qrels.")
     return side is Side.QRELS
@@ -123,9 +124,10 @@ def _read_qrels(
     data: DataOptions,
 ) -> Qrels:
     """Return the merged judgments of the sources, on the queries that other files choose."""
-    judgments, *other_judgments = (
+    judgments, *other_judgments = [
         data.read_qrels(source, judging.duplicates) for source in sources
-    )
+    ]
+    refuse_unread(data.columns)
     if other_judgments:
         judgments = judgments.merge(*other_judgments, differing=differing)
     for path in only:
@@ -137,20 +139,20 @@ def _read_qrels(
 
 def _read_run(sources: Sequence[str], only: Sequence[str], data: DataOptions) -> Run:
     """Return the joined runs of the sources, with the rows that other files choose; print notes."""
-    # `excluded_columns`: --columns, where it says which is which in the files of --without.
     without, data = data.without or (), replace(data, without=None)
-    excluded_columns, excluded_names = None, COLUMNS["doc"].list_names[Side.EXCLUDED]
-    if without and any(plain_name(name) in excluded_names for name in data.columns or ()):
-        excluded_columns, data = data.columns, replace(data, columns=None)
-    run, *other_runs = (data.read_run(source, says_order=True) for source in sources)
+    run, *other_runs = [
+        data.read_run(source, says_order=True, more_follow=True) for source in sources
+    ]
+    excluded_columns = select_columns(data.columns, Side.EXCLUDED)
     for other in other_runs:
         run |= other
     for path in only:
-        run = run.only(**_read_selection(path))
+        run = run.only(**_read_selection(path, data.columns))
     for path in without:
-        ids = _read_selection(path)
+        ids = _read_selection(path, None)
         run = run.without(**ids, columns=excluded_columns if ids.get("docs") == path else None)
         print_notes([run.rows.notes[-1].add_source(path)])
+    refuse_unread(data.columns)
     return run
 
 
@@ -169,7 +171,8 @@ def _write_run(run: Run, target: str, form: Any, judging: Judging) -> None:
     """Write a run, and print how it was read and which rows were left out."""
     write_counts = run.write(target, form, judging.duplicates)
     print_written(f"read as {run.description}", write_counts.left_out, write_counts.rows, target)
-    _print_row_notes(run.rows.notes, write_counts.repeats, judging)
+    notes = (*run.rows.statement_notes, *run.rows.notes)
+    _print_row_notes(notes, write_counts.repeats, judging)
     if not write_counts.rows:
         print_note(f"{target} is empty: no document is left", "warning")
     if run.rows.distance_column is not None:
@@ -181,9 +184,14 @@ def _write_run(run: Run, target: str, form: Any, judging: Judging) -> None:
         print_note(f"this format has no place for the column {name}: it was left out; .tsv has one")
 
 
-def _read_selection(path: str) -> dict[str, Any]:
-    """Return the ids in a file, else its path, as a keyword of `Run.only` and `Run.without`."""
-    listed_ids = read_id_list(path)
+def _read_selection(path: str, statements: ColumnsOfBoth | None) -> dict[str, Any]:
+    """Return what a file lists, or its documents, as a keyword of `Run.only`, else its path."""
+    listed_ids = None if path == "-" else read_id_list(path)
+    if listed_ids is None and statements:
+        if guess_side(path, statements) is Side.RUN:
+            return {"docs": read_run(path, columns=select_columns(statements, Side.RUN))}
+        columns = select_columns(statements, Side.QRELS)
+        return {"docs": read_qrels(path, columns=columns, duplicates="first")}
     if listed_ids is None:
         return {"docs": path}
     role, ids = listed_ids

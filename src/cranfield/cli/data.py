@@ -1,10 +1,9 @@
 """Options that say how files are read, which all commands that read data share."""
 
-import contextlib
 import glob
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,10 +20,18 @@ from cranfield.data.run_names import list_runs, make_unique_namer, open_run
 from cranfield.errors import InputError, MeasureError, OptionError
 from cranfield.formats import read_both_sides
 from cranfield.formats.block import Duplicates, Errors, Keep
-from cranfield.formats.columns import ColumnsLike, Side
+from cranfield.formats.columns import ColumnsOfBoth, Side
 from cranfield.formats.files import format_names, stem_of
 from cranfield.formats.source import Source
-from cranfield.formats.stated_columns import expand_systems, select_columns
+from cranfield.formats.stated_columns import (
+    SIDES,
+    ContainedTexts,
+    Statements,
+    expand_systems,
+    group_pairs,
+    select_columns,
+    states_sides,
+)
 from cranfield.lazy import cached_property
 from cranfield.measures import find_measure, parse_all
 from cranfield.notes import join_names
@@ -33,34 +40,18 @@ from cranfield.scoring.arguments import Reading, Threads
 from cranfield.scoring.sides import find_two_sided_tables, hold_both_sides, is_read_once
 
 
-def _read_columns(text: Any) -> ColumnsLike:
+def _read_columns(texts: Any) -> ColumnsOfBoth | None:
     """Return the columns of `query_id=user,doc_id=2,relevance=-`; other values are unchanged."""
-    if not isinstance(text, str):
-        return text  # type: ignore[no-any-return] # columns
-    columns_of_role: dict[str, Any] = {}
-    for statement in text.split(","):
-        role, equals, column = map(str.strip, statement.partition("="))
-        if not equals or not role or not column:
+    if isinstance(texts, Mapping) or not texts:
+        return texts or None
+    pairs: list[tuple[str, str | int | None]] = []
+    for statement in ",".join([texts] if isinstance(texts, str) else texts).split(","):
+        name, equals, column = map(str.strip, statement.partition("="))
+        if not equals or not name or not column:
             raise ValueError("NAME=COLUMN, as in query_id=user,doc_id=item,score=4")
         is_number = re.fullmatch("[0-9]{1,9}", column)
-        stated_column = None if column == "-" else int(column) if is_number else column
-        columns_of_role.setdefault(role, []).append(stated_column)
-    return {
-        role: columns if len(columns) > 1 else columns[0]
-        for role, columns in columns_of_role.items()
-    }
-
-
-@contextlib.contextmanager
-def _name_columns_option(option: str) -> Iterator[None]:
-    """Make an error on columns name the option as it is typed, not as it is called in Python."""
-    try:
-        yield
-    except OptionError as error:
-        message = str(error)
-        if not message.startswith("columns: "):
-            raise
-        raise OptionError(f"{option}: {message.removeprefix('columns: ')}") from None
+        pairs.append((name, None if column == "-" else int(column) if is_number else column))
+    return group_pairs(pairs)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,21 +68,18 @@ class DataOptions(Reading):
     run_format: Any = option(
         None, "The format of the runs, if it should not be detected.", tuple(format_names(Side.RUN))
     )
-    qrels_columns: ColumnsLike | None = option(
+    columns: ColumnsOfBoth | None = option(
         None,
-        "The same for judgments alone, as in query_id=user,doc_id=item,relevance=3; relevance=- "
-        "where every row is relevant.",
+        "Which column is which, by name or number: query_id=user,doc_id=item,relevance=3,score=4, "
+        "or expected_ids=gold,retrieved_ids=found. Each file takes what it has; qrels.doc_id=url "
+        "is for judgments alone, run.doc_id=url for runs. relevance=-: every row is relevant. May "
+        "be repeated.",
         _read_columns,
     )
-    run_columns: ColumnsLike | None = option(
-        None, "The same for runs alone, as in query_id=1,doc_id=3,score=4.", _read_columns
+    qrels_columns: ColumnsOfBoth | None = option(
+        None, "As --columns, for judgments alone.", _read_columns
     )
-    columns: ColumnsLike | None = option(
-        None,
-        "Which column is which, by name or number, in all files, or in one that holds both sides, "
-        "as in query_id=question,expected_ids=gold.",
-        _read_columns,
-    )
+    run_columns: ColumnsOfBoth | None = option(None, "As --columns, for runs alone.", _read_columns)
     errors: Errors = option(
         "strict",
         "Refuse the first line that cannot be used, or leave such lines out and count them.",
@@ -123,6 +111,11 @@ class DataOptions(Reading):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        sides = {"qrels": self.qrels_columns, "run": self.run_columns}
+        side_columns: Any = {word: columns for word, columns in sides.items() if columns}
+        if type(self.columns) is dict or side_columns:
+            kind = ContainedTexts if self.texts == "contain" else Statements
+            vars(self)["columns"] = kind({**(self.columns or {}), **side_columns})
         if self.map_docs is not None and self.map_docs_pattern is not None:
             raise OptionError("--map-docs and --map-docs-pattern say the same: leave one out")
         is_mapped = self.map_docs is not None or self.map_docs_pattern is not None
@@ -148,41 +141,35 @@ class DataOptions(Reading):
     def open_qrels(self, path: str, duplicates: Duplicates = "refuse") -> Qrels | QrelsReader:
         """Open judgments."""
         _refuse_measures(path)
-        with _name_columns_option(self._columns_option):
-            columns = self.qrels_columns or select_columns(self.columns, Side.QRELS)
-            judgments = open_qrels(path, self.errors, columns, duplicates, self.qrels_format)
+        columns = select_columns(self.columns, Side.QRELS)
+        judgments = open_qrels(path, self.errors, columns, duplicates, self.qrels_format)
         return self._map_judgments(judgments)
 
     def read(self, judgments: Qrels | QrelsReader) -> Qrels:
         """Read judgments that were opened."""
-        if isinstance(judgments, Qrels):
-            return judgments
-        with _name_columns_option(self._columns_option):
-            return judgments.read()
+        return judgments if isinstance(judgments, Qrels) else judgments.read()
 
-    @property
-    def _columns_option(self) -> str:
-        return "--qrels-columns" if self.qrels_columns else "--columns"
-
-    def read_runs(self, paths: Sequence[str], *, says_order: bool = False) -> list[Run]:
+    def read_runs(
+        self, paths: Sequence[str], *, says_order: bool = False, more_follow: bool = False
+    ) -> list[Run]:
         """Open runs, each named by its file; by its whole path where two have one name.
 
         `says_order`: print notes on a doubtful order of the scores, where no result has them.
+        Unless `more_follow`, these are the last files: refuse columns that none of the files has.
         """
         _refuse_measures(*paths)
-        with _name_columns_option("--run-columns" if self.run_columns else "--columns"):
-            columns = self.run_columns or select_columns(self.columns, Side.RUN)
-            opened_runs = [open_run(path, self.errors, columns, self.run_format) for path in paths]
+        columns = select_columns(self.columns, Side.RUN)
+        opened_runs = [open_run(path, self.errors, columns, self.run_format) for path in paths]
         runs = list_runs(opened_runs)
         _rename_alike(runs, paths)
-        runs = self._map_runs(runs)
+        runs = self._map_runs(runs, more_follow=more_follow)
         if says_order:
             print_notes(list_order_notes(runs))
         return runs
 
-    def read_run(self, path: str, *, says_order: bool = False) -> Run:
+    def read_run(self, path: str, *, says_order: bool = False, more_follow: bool = False) -> Run:
         """Open the one run of a file; InputError for a file of several systems."""
-        runs = self.read_runs([path], says_order=says_order)
+        runs = self.read_runs([path], says_order=says_order, more_follow=more_follow)
         if len(runs) > 1:
             raise InputError(
                 f"holds {len(runs)} systems, and one run is taken: "
@@ -195,10 +182,9 @@ class DataOptions(Reading):
 
     def holds_both_sides(self, paths: Sequence[str]) -> bool:
         """Tell whether each file holds both sides, and no option names one side."""
-        has_side_option = (
-            self.qrels_columns or self.run_columns or self.qrels_format or self.run_format
-        )
-        return not has_side_option and hold_both_sides(paths, self.columns)
+        has_format = self.qrels_format or self.run_format
+        states_side = len(paths) > 1 and states_sides(self.columns)
+        return not (has_format or states_side) and hold_both_sides(paths, self.columns)
 
     def lone_file_error(self, path: str, otherwise: str) -> Exception:
         """Return the error for judgments without a run, or for a table without columns of a side.
@@ -207,7 +193,7 @@ class DataOptions(Reading):
         """
         _refuse_measures(path)
         try:
-            columns = next(iter(expand_systems(self.columns).values()))
+            columns = next(iter(expand_systems(dict(self.columns or {})).values()))
             read_both_sides(path, columns=columns, is_path=True)
         except InputError as error:
             if not error.problem.startswith("was read as"):
@@ -251,11 +237,12 @@ class DataOptions(Reading):
 
         return replace(judgments, chunks=Chunks.of(docs))
 
-    def _map_runs(self, runs: list[Run]) -> list[Run]:
+    def _map_runs(self, runs: list[Run], *, more_follow: bool = False) -> list[Run]:
         """Return runs of documents or of spans, of chunks if options say so; some left out."""
         if self._doc_of_chunk is not None:
             runs = [run.map_docs(self._doc_of_chunk, self.map_docs_keep or "first") for run in runs]
-        runs = [*self.leave_out(dict(enumerate(runs))).values()]
+        run_of_number = self.leave_out(dict(enumerate(runs)), more_follow=more_follow)
+        runs = [*run_of_number.values()]
         if self.span_pattern is not None:
             runs = [run.spans(self.span_pattern) for run in runs]
         return runs
@@ -270,13 +257,20 @@ def _rename_alike(runs: Sequence[Run], paths: Sequence[str]) -> None:
             run.name = paths[i] if len(runs) == len(paths) else name_uniquely(run.name)
 
 
-_COLUMNS_OPTIONS = ("qrels_columns", "run_columns", "columns")
-_METAVARS = {name: {"metavar": "NAME=COLUMN,..."} for name in _COLUMNS_OPTIONS}
+_COLUMNS_FLAGS = {"metavar": "NAME=COLUMN,...", "multiple": True}
+_METAVARS: dict[str, dict[str, Any]] = {"columns": _COLUMNS_FLAGS}
+_METAVARS |= {f"{word}_columns": {**_COLUMNS_FLAGS, "hidden": True} for word in SIDES}
 _METAVARS |= {"map_docs": {"metavar": "FILE"}, "map_docs_pattern": {"metavar": "REGEX"}}
 _METAVARS |= {"span_pattern": {"metavar": "REGEX"}}
 data_options = flags.family_options(DataOptions, group="Files", **_METAVARS)
 lenient_data_options = flags.family_options(
     DataOptions, without=("errors",), group="Files", **_METAVARS
+)
+columns_option = flags.family_options(
+    DataOptions,
+    without={data_option.name for data_option in list_options(DataOptions)} - {"columns"},
+    group="Files",
+    **_METAVARS,
 )
 # For commands that choose the queries themselves: those of all systems, or a named query.
 judging_options = flags.family_options(Judging, without=("queries",), group="Ranking")

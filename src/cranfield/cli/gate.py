@@ -58,7 +58,8 @@ def _find_baseline_file(baseline: str, system_files: SystemFiles) -> str | None:
         return baseline
     if system_files.are_scores:
         return None
-    run_names = [run.name for run in system_files.data.read_runs(files)]  # opened, and not read yet
+    runs = system_files.data.read_runs(files, more_follow=True)  # opened, and not read yet
+    run_names = [run.name for run in runs]
     has_own_file = baseline in run_names and len(run_names) == len(files)  # is no system of several
     return files[run_names.index(baseline)] if has_own_file else None
 

@@ -355,7 +355,7 @@ def _describe_run(judged_run: JudgedRun, order: Order) -> Iterator[Note]:
         yield Note("ties", "info", text, count=n_tied)
     if judging.drops_documents or facts.n_appended or facts.n_unjudged:
         yield from _describe_changes(judged_run)
-    yield from (*run.rows.notes, *run.notes)
+    yield from (*run.rows.statement_notes, *run.rows.notes, *run.notes)
     if n := facts.n_excluded:
         text = f"{format_count(n, 'relevant document')} left out of the run: still counted."
         yield Note("without", "info", text, count=n)

@@ -268,7 +268,7 @@ def _read_blocks(rows: Rows, errors: Errors, duplicates: Duplicates) -> Judgment
         duplicates=duplicates,
         graded=has_grades and rows.has_grades,
         is_listed=bool(rows.list_columns),
-        notes=rows.notes,
+        notes=(*rows.statement_notes, *rows.notes),
         exclusions=open_exclusions(rows),
     )
 

@@ -382,7 +382,7 @@ def _missing_column_error(run: Run, name: str) -> InputError:
     return InputError(
         f"the run {run.name!r} has no column {name!r}: it was read as {run.description}{names}",
         source=run.source,
-        hint=f"To say which is which: columns={{{role!r}: ...}} (or 'rank'), --run-columns "
+        hint=f"To say which is which: columns={{{role!r}: ...}} (or 'rank'), --columns "
         f"{role}=...; order='given' (--order given) takes the rows in their order.",
         kind="columns",
     )

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from cranfield.data.run import Run, make_run
+from cranfield.errors import InputError
 from cranfield.formats import select_system
 from cranfield.formats.block import Errors
 from cranfield.formats.columns import ColumnsLike, Side
@@ -18,7 +19,7 @@ from cranfield.formats.shapes import (
     plain,
     refuse_lists_of_ids,
 )
-from cranfield.formats.stated_columns import expand_systems
+from cranfield.formats.stated_columns import expand_systems, list_pairs
 from cranfield.formats.systems import find_systems
 
 
@@ -48,10 +49,20 @@ def open_run(
 ) -> Run | dict[str, Run]:
     """Return a run, or {system: run} of a table of several; `options` are those of `make_run`."""
     run_data = hold_stream(run_like, "the run")
-    runs = {
-        system: make_run(run_data, errors, system_columns, *options)  # type: ignore[arg-type]
-        for system, system_columns in expand_systems(columns).items()
-    }
+    columns_of_system = expand_systems(columns)
+    runs: dict[str | None, Run] = {}
+    faults = []
+    for system, system_columns in columns_of_system.items():
+        try:
+            run = make_run(run_data, errors, system_columns, *options)
+            if system is None or system.isdigit() or system in run.rows.column_names:
+                runs[system] = run
+        except InputError as error:  # of a system that another file has
+            faults.append(error)
+    if not runs:
+        raise faults[0]
+    if len(runs) < len(columns_of_system) and len(runs) == 1:
+        return runs.popitem()[1]
     if None in runs:
         run = runs[None]
         if isinstance(run_like, Run) and "system" not in (run.rows.user_columns or {}):
@@ -78,8 +89,10 @@ def open_runs(
         return open_run(runs, errors, columns)
     if isinstance(runs, list | tuple):
         refuse_lists_of_ids(runs, Side.RUN)
-        paths = map(str, (columns or {}).values())
-        if len(runs) > 0 and (is_row(runs[0]) or any(read_path(runs[0], path) for path in paths)):
+        is_object = len(runs) > 0 and kind_of(runs[0]) not in ("table", "records", "list")
+        paths = [str(path) for _, path in list_pairs(columns or {}) if is_object]
+        has_paths = any(read_path(runs[0], path) is not None for path in paths)
+        if len(runs) > 0 and (is_row(runs[0]) or has_paths):
             return open_run(runs, errors, columns)
         if open_envelope(runs, Side.RUN) is not runs:
             return open_run(runs, errors, columns)

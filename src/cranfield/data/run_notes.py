@@ -160,8 +160,8 @@ def _query_share_note(code: str, severity: Severity, n: int, of: int, text: str)
 
 
 def select_list_notes(notes: Iterable[Note]) -> Iterator[Note]:
-    """Yield the notes that cells of lists became several documents."""
-    yield from (note for note in notes if note.code == "list-cells")
+    """Yield the notes on cells of lists that became several documents, and on stated columns."""
+    yield from (note for note in notes if note.code in ("list-cells", "columns"))
 
 
 def self_retrieval_notes(

@@ -19,8 +19,8 @@ from cranfield.data.judging import Judging
 from cranfield.data.order import GroupedBlock, group_rows, leave_out_rows, rank_documents
 from cranfield.errors import InputError, OptionError
 from cranfield.formats.block import Block, Errors, Role, Rows
-from cranfield.formats.columns import ColumnsOfBoth, ContainedTexts
-from cranfield.formats.stated_columns import TEXTS_HINT
+from cranfield.formats.columns import ColumnsOfBoth
+from cranfield.formats.stated_columns import TEXTS_HINT, ContainedTexts
 from cranfield.notes import Note
 from cranfield.render.numbers import format_count
 

@@ -15,13 +15,6 @@ from cranfield.formats.block import Duplicates, Errors, Order
 from cranfield.keywords import Alignment, Goal, Judging, Reading, Watching
 
 
-class CollectSettings(TypedDict, total=False):
-    assessor: str | None
-    grades_of: Mapping[str, float] | str | None
-    differing: DifferingGrades
-    errors: Errors
-
-
 class Design(Goal, total=False):
     cluster_size: int | None
     icc: float | None
@@ -61,6 +54,13 @@ class Agreement(Reading, Watching, total=False):
     seed: int
     alpha: float
     duplicates: Duplicates
+
+
+class Collect(Reading, total=False):
+    assessor: str | None
+    grades_of: Mapping[str, float] | str | None
+    differing: DifferingGrades
+    errors: Errors
 
 
 class CompareCollections(Alignment, Reading, Judging, Watching, total=False):

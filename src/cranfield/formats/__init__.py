@@ -16,7 +16,6 @@ from cranfield.formats.columns import (
     ColumnsLike,
     ColumnsOfBoth,
     Side,
-    SideColumns,
     describe_names,
     plain_name,
 )
@@ -33,7 +32,12 @@ from cranfield.formats.object_rows import list_rows
 from cranfield.formats.objects import LIST_DESCRIPTIONS, to_nested
 from cranfield.formats.shapes import first_of, kind_of, plain
 from cranfield.formats.source import describe_sources
-from cranfield.formats.stated_columns import select_columns, select_side_columns
+from cranfield.formats.stated_columns import (
+    SideColumns,
+    record_rows,
+    select_columns,
+    select_side_columns,
+)
 from cranfield.notes import Note
 
 
@@ -59,7 +63,7 @@ def read_rows(
     if is_path or kind_of(data) == "file":
         from cranfield.formats.files import open_files  # slow, and not needed for a dict
 
-        return open_files(data, side, format, columns)
+        return record_rows(open_files(data, side, format, columns), side, columns)
     data = plain(begin_rows(data, side, columns), side)
     if kind_of(data) == "dict":
         groups = read_group_dict(data) if side is Side.QRELS else None
@@ -70,6 +74,7 @@ def read_rows(
         if holds_objects(first_of(data)):
             query_rows = [query_row(query, documents, side) for query, documents in data.items()]
             table = to_document_rows(_table_rows(query_rows, side, columns, errors), side, columns)
+            record_rows(table, side, columns)
             table.column_names = ()  # it is no table, whose columns can be stated
             return table
         notes: tuple[Note, ...] = ()
@@ -83,10 +88,11 @@ def read_rows(
             rows = ListDictRows(data, side)
         rows.is_ranking, rows.notes = not has_numbers, notes
         rows.has_grades = side is Side.RUN or has_numbers
-        return rows
+        return record_rows(rows, side, columns)
     if isinstance(data, Rows):
         return data
-    return to_document_rows(_table_rows(data, side, columns, errors), side, columns)
+    table_rows = to_document_rows(_table_rows(data, side, columns, errors), side, columns)
+    return record_rows(table_rows, side, columns)
 
 
 def select_system(rows: Rows, side: Side, column: str, system: str) -> Rows:
@@ -94,8 +100,9 @@ def select_system(rows: Rows, side: Side, column: str, system: str) -> Rows:
     user_columns = rows.user_columns or {}
     statements = {name: value for name, value in user_columns.items() if name != "system"}
     columns = SideColumns(
-        {**statements, "system": f"{column}={system}"}, getattr(user_columns, "other_side", {})
+        {**statements, "system": f"{column}={system}"}, getattr(user_columns, "other_side", None)
     )
+    columns.statements = getattr(user_columns, "statements", None)
     system_rows = rows.read_side(side, columns)
     return system_rows if rows.sources else to_document_rows(system_rows, side, columns)
 
@@ -164,14 +171,14 @@ def read_both_sides(
     `data` is as for `read_rows`; a pipe is read only once. Raises InputError, which names the
     columns if it has any, if the table does not hold both sides.
     """
-    columns = {**columns} if columns else None
     columns_of_side = {side: select_side_columns(columns, side) for side in _BOTH_SIDES}
     rows_of_side: dict[Side, Rows] = {}
     error_of_side: dict[Side, InputError] = {}
     for side in _BOTH_SIDES:
         try:
             if is_path and rows_of_side:
-                side_rows: Rows = rows_of_side[Side.QRELS].read_side(side, columns_of_side[side])
+                side_rows = rows_of_side[Side.QRELS].read_side(side, columns_of_side[side])
+                record_rows(side_rows, side, columns_of_side[side])
             else:
                 side_rows = read_rows(
                     data, side, columns=columns_of_side[side], errors=errors, is_path=is_path
@@ -202,9 +209,15 @@ def read_both_sides(
         is_side = side in rows_of_side and _names_side(side, rows_of_side[side].name_of_role)
         if other_side in error_of_side or is_side:
             problem = f"lacks {word} beside the {side.name_in_errors.removeprefix('the ')}"
-    raise InputError(
-        f"{problem}; {describe_names(rows.column_names)}", source=source, hint=_BOTH_SIDES_HINT
-    )
+    hint, run_rows = _BOTH_SIDES_HINT, rows_of_side.get(Side.RUN)
+    if len(rows_of_side) == len(_BOTH_SIDES) and run_rows and "rank" in run_rows.name_of_role:
+        number = rows_of_side[Side.QRELS].name_of_role["grade"]
+        problem = f"has ranks, and {number!r} may be the grade or the score: which one is it?"
+        hint = (
+            f"If it is the grade: relevance={number}, as in --columns relevance={number}, "
+            f"columns={{'relevance': {number!r}}}. If the score, give judgments, too."
+        )
+    raise InputError(f"{problem}; {describe_names(rows.column_names)}", source=source, hint=hint)
 
 
 def _have_own_columns(qrels_columns: Mapping[str, str], run_columns: Mapping[str, str]) -> bool:

@@ -380,6 +380,8 @@ class Rows(ABC):
     system: str = ""
     #: The columns that may name systems, and their values: see `find_systems`; None: not read yet.
     system_names: Any = None
+    #: Which of the columns that the user states for several files these rows do not have.
+    statement_notes: tuple[Note, ...] = ()
 
     def read_side(self, side: Any, user_columns: Any) -> "Rows":
         """Return the rows of the same table as judgments, or as a run, with stated columns."""
@@ -422,7 +424,8 @@ class MemoryRows(Rows):
             self.is_ranking = not self.extra_roles & {"score", "rank"}
         self.left_out, self.n_rows = block.left_out, len(block)
         self.list_columns, self.list_kind = source_rows.list_columns, source_rows.list_kind
-        self.name_of_role, self.notes = source_rows.name_of_role, source_rows.notes
+        self.name_of_role = source_rows.name_of_role
+        self.notes = (*source_rows.statement_notes, *source_rows.notes)
 
     def blocks(self, roles: Iterable[Role], errors: Errors) -> Iterator[Load]:
         """Yield what loads the rows as one block, with the requested columns that it has."""

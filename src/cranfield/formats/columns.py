@@ -255,28 +255,15 @@ FRACTIONS = frozenset(  # the roles whose numbers are always doubles
 )
 NO_COLUMN = None  # stated for a role that has no column; without grades, all rows are relevant
 
-# {any name of a role: name of the table's column, its number from 1, or NO_COLUMN}
-ColumnsLike = Mapping[str, str | int | None]
-
-
-class SideColumns(dict[str, "str | int | None"]):
-    """The columns stated for one side of a table that holds both, and for its `other_side`."""
-
-    def __init__(self, columns: ColumnsLike, other_side: ColumnsLike) -> None:
-        super().__init__(columns)
-        self.other_side = other_side
+# {any name of a role: name of the table's column, its number from 1, or NO_COLUMN}; of several
+# columns, a file takes the one that it has.
+StatedColumn = str | int | Sequence[str | int] | None
+ColumnsLike = Mapping[str, StatedColumn]
 
 
 TextMatching = Literal["same", "contain"]  # which texts are one document
-
-
-class ContainedTexts(dict[str, Any]):
-    """The columns stated for a table of texts that are the same where one contains the other."""
-
-
-# The columns of judgments and run as the user states them: one mapping, or {"qrels": {...}, ...}.
-# A NAME with a list of columns has one for each system.
-ColumnsOfBoth = Mapping[str, str | int | Sequence[str] | Mapping[str, Any] | None]
+# The columns of all data as the user states them; "run.score", or {"run": {...}}, of one side.
+ColumnsOfBoth = Mapping[str, StatedColumn | ColumnsLike]
 
 
 def roles_of(side: Side) -> list[Role]:
@@ -319,4 +306,4 @@ def describe_names(names: Sequence[str]) -> str:
     own_names = [name for name in names if not name.startswith(INDEX_PREFIX)]
     name_list = ", ".join(f"{name!r:.60}" for name in own_names[:_MOST_NAMES])
     ellipsis = f", ... ({len(own_names):,} in all)" if len(own_names) > _MOST_NAMES else ""
-    return f"its columns are {name_list}{ellipsis}"
+    return f"its columns {'are' if own_names else 'have no names'} {name_list}{ellipsis}".rstrip()

@@ -29,7 +29,7 @@ from cranfield.formats.header import (
     take_columns,
 )
 from cranfield.formats.lines import DataLine, Lines
-from cranfield.formats.stated_columns import resolve_roles
+from cranfield.formats.stated_columns import resolve_roles, take_statements
 from cranfield.formats.text import (
     BYTE_ORDER_MARK,
     LONGEST_LINE,
@@ -65,7 +65,8 @@ class DelimitedLines(Lines):
     def __init__(
         self, file: InputFile, separator: bytes, names: Sequence[str], first_byte: int
     ) -> None:
-        side, user_columns, source = file.side, file.user_columns, file.source
+        side, source = file.side, file.source
+        user_columns = take_statements(file.user_columns, names)
         first_row = _read_first_row(file.sample[first_byte:], separator, len(names))
         first_cell = dict(enumerate(first_row)).get
         try:
@@ -338,7 +339,7 @@ def _read(separator: bytes | None, file: InputFile) -> DelimitedLines:
         )
     names, data_begin = _read_names(line, separator), begin + len(line)
     if file.has_numbered_columns:  # the first line may be a header or data
-        column_of_role = resolve_roles(file.user_columns, file.side)
+        column_of_role = resolve_roles(take_statements(file.user_columns, names), file.side, names)
         number_columns = [column for role, column in column_of_role.items() if role not in IDS]
         is_data = all(
             isinstance(column, int)
@@ -366,12 +367,13 @@ def _sniff(file: InputFile) -> DelimitedLines | None:
             continue
         names, data_begin = _read_names(line, separator), begin + len(line)
         first_row = _read_first_row(file.sample[data_begin:], separator, len(names))
-        stated_columns = resolve_roles(file.user_columns, file.side, names).values()
+        user_columns = take_statements(file.user_columns, names)
+        stated_columns = resolve_roles(user_columns, file.side, names).values()
         if not all(column is NO_COLUMN or column in names for column in stated_columns):
             continue
         first_cell = dict(enumerate(first_row)).get
         try:
-            roles = find_columns(names, file.side, file.user_columns, first_cell).keys()
+            roles = find_columns(names, file.side, user_columns, first_cell).keys()
         except InputError as error:
             text = line.decode("utf-8", "replace").rstrip("\r\n")
             raise error.locate(file.source.name, text=text) from None

@@ -6,14 +6,20 @@ object, as `metadata.source`. Within a row, such a path is a column.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from cranfield.errors import InputError
 from cranfield.formats.block import Role
-from cranfield.formats.columns import COLUMNS, NAMES, ColumnsLike, Side, SideColumns, plain_name
+from cranfield.formats.columns import COLUMNS, NAMES, ColumnsLike, Side, plain_name
 from cranfield.formats.envelopes import RESPONSES, holds_objects, is_object, read_path
-from cranfield.formats.stated_columns import find_doc_field, resolve_roles
+from cranfield.formats.stated_columns import (
+    SideColumns,
+    find_doc_field,
+    list_pairs,
+    resolve_roles,
+    take_statements,
+)
 from cranfield.notes import Note
 
 # Fields that have a role where no field has a usual name; within other objects, too.
@@ -83,7 +89,7 @@ def choose_row_fields(
     in the first row that are stated, or usual: to the documents of a response, to a query's id.
     """
     first_row = next(iter(read_rows()), None)
-    stated_paths = [column for column in (user_columns or {}).values() if isinstance(column, str)]
+    stated_paths = [path for _, path in list_pairs(user_columns or {}) if isinstance(path, str)]
     paths = []
     for path in (*COLUMNS["query"].names, *RESPONSES, *stated_paths):
         list_path = path.partition(".*.")[0]
@@ -153,6 +159,8 @@ def choose_fields(
     objects in a table without documents. Without a field for the documents, no field is read.
     `read_rows` are those whose values decide between fields. Raises InputError for two fields.
     """
+    field_names = chain.from_iterable(fields_of_column.values())
+    user_columns = take_statements(user_columns, [*column_names, *field_names])
     if not fields_of_column:
         return {}, user_columns
     column_of_role = resolve_roles(user_columns, side, column_names)

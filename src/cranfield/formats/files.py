@@ -10,12 +10,12 @@ from cranfield.arrays.ids import decode
 from cranfield.errors import InputError, OptionError, check_choice
 from cranfield.formats import columnar, delimited, json, jsonl, svmlight, trec
 from cranfield.formats.block import Block, Errors, Load, Role, Rows
-from cranfield.formats.columns import COLUMNS, ColumnsLike, Side, roles_of
+from cranfield.formats.columns import COLUMNS, ColumnsLike, ColumnsOfBoth, Side, roles_of
 from cranfield.formats.format import Format, InputFile, OutputFile
 from cranfield.formats.groups import GroupRows
 from cranfield.formats.list_cells import to_document_rows
 from cranfield.formats.source import File, Path, Source, are_files, is_handle, open_to_write
-from cranfield.formats.stated_columns import resolve_roles
+from cranfield.formats.stated_columns import find_stated_side, resolve_roles, select_columns
 from cranfield.formats.text import (
     LONGEST_LINE,
     find_data,
@@ -304,7 +304,7 @@ def _recognize_rows(
             if rows is not None:
                 return rows
             file_format = FORMATS["trec"]
-            if side is Side.EXCLUDED and not user_columns:
+            if side is Side.EXCLUDED and not file.has_numbered_columns:
                 file = replace(file, side=guess_side(source.path) or Side.QRELS)
     if not file_format.magic:
         _refuse_non_text(file)
@@ -338,11 +338,13 @@ def _refuse_non_text(file: InputFile) -> None:
         )
 
 
-def guess_side(path: Path) -> Side | None:
+def guess_side(path: Path, columns: ColumnsOfBoth | None = None) -> Side | None:
     """Return what a file holds, by its name or columns; None if that is unclear, or for no file.
 
-    What cannot be read as judgments is taken for a run.
+    The stated columns tell first. What cannot be read as judgments is taken for a run.
     """
+    if (stated_side := find_stated_side(columns)) is not None:
+        return stated_side
     first = local_path(_expand_path(path, Side.QRELS)[0])
     if not os.path.isfile(first):
         return None  # a pipe is not read for this
@@ -351,7 +353,8 @@ def guess_side(path: Path) -> Side | None:
     if "qrels" in name or source.suffix == ".qrels":
         return Side.QRELS
     try:
-        phrases = _recognize_rows(source, Side.QRELS, None, None).description.split(", ")
+        qrels_columns = select_columns(columns, Side.QRELS)
+        phrases = _recognize_rows(source, Side.QRELS, None, qrels_columns).description.split(", ")
     except InputError:
         return Side.RUN
     if phrases[0].startswith("JSON: "):  # its numbers may be grades or scores

@@ -14,6 +14,7 @@ from cranfield.formats.block import Errors, Role
 from cranfield.formats.columns import COLUMNS, IDS, NO_COLUMN, ColumnsLike, Side, plain_name
 from cranfield.formats.header import take_columns
 from cranfield.formats.identifiers import to_id_text
+from cranfield.formats.stated_columns import take_statements
 from cranfield.formats.systems import SYSTEMS
 from cranfield.formats.values import is_number
 from cranfield.formats.write import number_column
@@ -150,6 +151,7 @@ def make_table_rows(
     """
     import pyarrow as pa
 
+    user_columns = take_statements(user_columns, names)
     positions = take_columns(names, side, user_columns, side.name_in_errors)
     columns = {
         names[position]: convert_column(role, position, errors)

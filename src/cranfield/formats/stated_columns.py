@@ -1,29 +1,134 @@
 """Stated columns: which column has which role, as the user states it, for one side or for both."""
 
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
+from types import MappingProxyType
 from typing import Any
 
-from cranfield.errors import InputError, OptionError
-from cranfield.formats.block import Role
+from cranfield.errors import InputError, OptionError, nearest_words
+from cranfield.formats.block import Role, Rows
 from cranfield.formats.columns import (
     COLUMNS,
     NO_COLUMN,
     ColumnsLike,
     ColumnsOfBoth,
-    ContainedTexts,
     Side,
-    SideColumns,
     describe_names,
     plain_name,
     roles_of,
 )
+from cranfield.formats.source import describe_sources
+from cranfield.notes import Note
 from cranfield.options import is_whole_number
 
 _MOST_COLUMNS = 10_000  # the highest number that a column may have
 TEXTS_HINT = "Texts need one table of both: --columns reference_contexts=...,retrieved_contexts=..."
 SIDES = {side.word: side for side in (Side.QRELS, Side.RUN)}
+_ALL_SIDES = (*SIDES.values(), Side.EXCLUDED)
+
+
+class Statements(dict[str, Any]):
+    """The columns that a user states for several files, each of which takes those that it has.
+
+    `files` are those opened so far: side, name, and names of columns, None for one with a fault.
+    """
+
+    def __init__(self, columns: ColumnsOfBoth) -> None:
+        super().__init__(columns)
+        self.files: list[tuple[Side, str, Sequence[str] | None]] = []
+
+
+class ContainedTexts(Statements):
+    """The columns stated for a table of texts that are the same where one contains the other."""
+
+
+class SideColumns(dict[str, Any]):
+    """The columns stated for one side, and for the `other_side` of a table that holds both.
+
+    `statements` are those of several files.
+    """
+
+    statements: Statements | None = None
+    unread: ColumnsLike = MappingProxyType({})  # those of `statements` that the file does not have
+
+    def __init__(self, columns: ColumnsLike, other_side: ColumnsLike | None = None) -> None:
+        super().__init__(columns)
+        self.other_side = other_side or {}
+
+
+def take_statements(columns: ColumnsLike | None, names: Sequence[str]) -> ColumnsLike | None:
+    """Return the stated columns that a table with these names has, if stated for several files."""
+    if not isinstance(columns, SideColumns) or columns.statements is None:
+        return columns
+    has_column = {pair: _has_column(names, *pair) for pair in list_pairs(columns)}
+    other_pairs = (pair for pair in list_pairs(columns.other_side) if _has_column(names, *pair))
+    read_columns = group_pairs(pair for pair in has_column if has_column[pair])
+    table_columns = SideColumns(read_columns, group_pairs(other_pairs))
+    table_columns.unread = group_pairs(pair for pair in has_column if not has_column[pair])
+    table_columns.statements = columns.statements
+    return table_columns
+
+
+def _has_column(names: Sequence[str], name: str, column: object) -> bool:
+    """Tell whether a table has a stated column: a name, the last step of one, a path, a number."""
+    if name == "system" and isinstance(column, str):
+        column, _, _ = column.partition("=")  # a system of the column
+    return (
+        not isinstance(column, str)
+        or name == "rows"
+        or column.partition(".")[0] in names
+        or any(column == table_name or table_name.endswith(f".{column}") for table_name in names)
+        or any(_is_swapped(name, column, side, names) for side in SIDES.values())
+    )
+
+
+def record_rows(rows: Rows, side: Side, columns: ColumnsLike | None) -> Rows:
+    """Return rows, opened and with a note on what they lack if columns are for several files."""
+    if getattr(columns, "statements", None) is not None:
+        source, names = describe_sources(rows.sources) or side.name_in_errors, None
+        with suppress(InputError):  # which is raised again where the rows are read
+            names = rows.column_names
+        rows.statement_notes = record_names(names, source, side, columns or {})
+    return rows
+
+
+def record_names(
+    names: Sequence[str] | None, source: str, side: Side, columns: ColumnsLike
+) -> tuple[Note, ...]:
+    """Record the names of a file's columns, None for a fault; return a note on what it lacks."""
+    if not isinstance(columns, SideColumns) or columns.statements is None:
+        return ()
+    columns.statements.files.append((side, source, names))
+    pairs = list_pairs(columns) if names and not columns.other_side else ()
+    gaps = [f"no {pair[1]}: {pair[0]}" for pair in pairs if not _has_column(names or (), *pair)]
+    text = f"{source} has {', '.join(gaps)}."
+    return (Note("columns", "info", text, count=len(gaps)),) if gaps else ()
+
+
+def refuse_unread(columns: ColumnsOfBoth | None) -> None:
+    """Raise InputError for a stated column that no file has, once all files are opened.
+
+    OptionError without a file; nothing if a file has a fault, which is raised where it is read, or
+    for a side without a file.
+    """
+    if not columns or not isinstance(columns, Statements):
+        return
+    if not columns.files:
+        raise OptionError("columns applies only to tables and files not read yet: leave it out")
+    opened_sides = {Side.EXCLUDED, *(side for side, *_ in columns.files)}
+    for sides, name, column in _list_statements(columns):
+        if opened_sides.isdisjoint(sides) or any(
+            names is None or (side in sides and _has_column(names, name, column))
+            for side, _, names in columns.files
+        ):
+            continue
+        all_names = [table_name for *_, names in columns.files for table_name in names or ()]
+        guess = _describe_guess(column, all_names)
+        problem = f"{name}={column}: no file has a column {column!r}{guess}"
+        file_lines = [f"{file}: {describe_names(names or ())}." for _, file, names in columns.files]
+        raise InputError(problem, hint="\n".join(dict.fromkeys(file_lines)), kind="columns")
 
 
 @cache
@@ -56,7 +161,7 @@ def resolve_roles(
     column_of_role: dict[Role, str | int | None] = {}
     roles = _roles_by_name(side)
     other_names = ("rows", find_doc_field(user_columns, side, names))
-    for name, column in (user_columns or {}).items():
+    for name, column in list_pairs(user_columns or {}):
         if name in other_names:
             continue
         if _is_swapped(name, column, side, names):
@@ -67,7 +172,7 @@ def resolve_roles(
             raise _unknown_name_error(name, public_names)
         may_lack = role == "grade" or (side is Side.QRELS and not COLUMNS[role].is_required)
         is_none = column is NO_COLUMN and may_lack
-        number = operator.index(column) if is_whole_number(column) else 0  # type: ignore[arg-type] # it is
+        number = operator.index(column) if is_whole_number(column) else 0
         if not isinstance(column, str) and not is_none and not 0 < number <= _MOST_COLUMNS:
             raise OptionError(
                 f"columns: {name}={column!r:.40}: expected a column's name, or its number, from 1"
@@ -75,6 +180,8 @@ def resolve_roles(
         if role == "system" and isinstance(column, str):
             column, _, _ = column.partition("=")  # the system itself counts where rows are read
         if role in column_of_role:
+            if names is None and getattr(user_columns, "statements", None) is not None:
+                continue  # a file may have one of the two
             raise OptionError(f"columns: {COLUMNS[role].public} is stated twice")
         for first_role, first_column in column_of_role.items():
             if first_column == column is not NO_COLUMN:
@@ -108,130 +215,163 @@ def _is_swapped(name: str, column: object, side: Side, names: Sequence[str] | No
     return name in names and column not in names
 
 
-def select_side_columns(columns: ColumnsOfBoth | None, side: Side) -> ColumnsLike | None:
+def select_side_columns(columns: ColumnsOfBoth | None, side: Side) -> SideColumns:
     """Return the columns stated for one side of a table that holds both sides.
 
     A column that is stated for one side alone has no role in the other side.
     """
-    side_columns = select_columns(columns, side, holds_both=True)
-    other_columns = select_columns(columns, side.other_side)
-    return SideColumns(side_columns or {}, other_columns) if other_columns else side_columns
+    side_columns, other_columns = (
+        group_pairs(pair for sides, *pair in _list_statements(columns or {}) if table_side in sides)
+        for table_side in (side, side.other_side)
+    )
+    columns_of_side = SideColumns(side_columns, other_columns)
+    columns_of_side.statements = columns if isinstance(columns, Statements) else None
+    return columns_of_side
 
 
-def select_columns(
-    columns: ColumnsOfBoth | None, side: Side, *, holds_both: bool = False
-) -> ColumnsLike | None:
-    """Return the columns stated for one side, from the columns stated for both sides.
+def select_columns(columns: ColumnsOfBoth | None, side: Side) -> SideColumns | None:
+    """Return the columns stated for one side, from the columns stated for all sides.
 
-    Judgments have a column of systems only in a table that `holds_both` sides.
-
-    `columns` is one mapping for both, or {"qrels": {...}, "run": {...}}. Raises OptionError for a
-    column that neither side has, and for a mixture of the two forms.
+    Raises OptionError for a name that no side has.
     """
     if isinstance(columns, ContainedTexts) and side is not Side.EXCLUDED:
         raise OptionError(f"texts='contain' compares the texts of one table. {TEXTS_HINT}")
-    if not columns:
-        return None
-    if any(isinstance(column, Mapping) for column in columns.values()):
-        if not all(
-            name in SIDES and isinstance(column, Mapping) for name, column in columns.items()
-        ):
+    side_columns = select_side_columns(columns, side)
+    side_columns.other_side = {}
+    if side is Side.QRELS:  # which have no column of systems, but in a table of both sides
+        side_columns.pop("system", None)
+    return side_columns if side_columns or side_columns.statements is not None else None
+
+
+def _list_statements(columns: ColumnsOfBoth) -> Iterator[tuple[Sequence[Side], str, Any]]:
+    """Yield the sides, the name and the column of each statement.
+
+    A name may begin with its side, "run.score"; {"run": {"score": ...}} has those of one side.
+    """
+    for name, column in columns.items():
+        word, _, side_name = name.partition(".")
+        is_of_side = word in SIDES and (side_name != "" or isinstance(column, Mapping))
+        if isinstance(column, Mapping) and not is_of_side:
             raise OptionError(
                 f"columns={columns!r:.80}: expected the columns of both, "
                 "{'query_id': ..., 'doc_id': ...}, or {'qrels': {...}, 'run': {...}}"
             )
-        columns_of_side: Any = columns.get(side.word)
-        return columns_of_side or None
-    sides = (*SIDES.values(), Side.EXCLUDED)
-    column_of_name: dict[str, Any] = {}
+        sides = [SIDES[word]] if is_of_side else _sides_with_role(name, column)
+        named_column: Any = {side_name if is_of_side else name: column}
+        for pair in list_pairs(column if isinstance(column, Mapping) else named_column):
+            yield sides, *pair
+
+
+def states_sides(columns: ColumnsOfBoth | None) -> bool:
+    """Tell whether columns are stated for one side: {"qrels": {...}}, or "qrels.doc_id"."""
+    return any(name.partition(".")[0] in SIDES for name in columns or {})
+
+
+def find_stated_side(columns: ColumnsOfBoth | None) -> Side | None:
+    """Return the side that alone has some of the stated names; None if that is not just one."""
+    lone_sides = {sides[0] for sides, *_ in _list_statements(columns or {}) if len(sides) == 1}
+    lone_sides.discard(Side.EXCLUDED)
+    return lone_sides.pop() if len(lone_sides) == 1 else None
+
+
+def list_pairs(columns: ColumnsLike) -> Iterator[tuple[str, Any]]:
+    """Yield each name with each column that is stated for it."""
     for name, column in columns.items():
-        sides_of_name = _sides_with_role(name, column)
-        if not sides_of_name:
-            roles = dict.fromkeys(role for table_side in sides for role in roles_of(table_side))
-            list_names = [COLUMNS["doc"].list_names[table_side][0] for table_side in sides]
-            raise _unknown_name_error(
-                name, [*(COLUMNS[role].public for role in roles), *list_names]
-            )
-        is_of_run = side is Side.RUN or holds_both or plain_name(name) != "system"
-        if side in sides_of_name and is_of_run:
-            column_of_name[name] = column
-    return column_of_name or None
+        for single_column in column if isinstance(column, list | tuple) else [column]:
+            yield name, single_column
 
 
-def expand_systems(columns: ColumnsOfBoth | None) -> dict[str | None, ColumnsOfBoth | None]:
-    """Return {system: columns} where a NAME has a list of columns, a system each.
+def group_pairs(pairs: Iterable[Iterable[Any]]) -> dict[str, Any]:
+    """Return {name: column} of pairs, a list of columns for a name that occurs more than once."""
+    lists: dict[str, list[Any]] = {}
+    for name, column in dict.fromkeys(map(tuple, pairs)):
+        lists.setdefault(name, []).append(column)
+    return {name: lists[name][0] if len(lists[name]) == 1 else lists[name] for name in lists}
 
-    {None: columns} without lists. The first such NAME's columns name the systems. Raises
-    OptionError for a NAME that has one column alone, and for lists of several lengths.
+
+def expand_systems(columns: Any) -> dict[str | None, Any]:
+    """Return {system: columns} where a NAME of a run has a list of columns, a system each.
+
+    {None: columns} without such lists. The first such NAME's columns name the systems. A file takes
+    those that it has. Raises OptionError for lists of several lengths.
     """
     pairs = [*(columns or {}).items()]
     for _, side_columns in [*pairs]:
         pairs += side_columns.items() if isinstance(side_columns, Mapping) else []
-    lists: dict[str, Any] = {
-        name: column for name, column in pairs if isinstance(column, list | tuple)
-    }
-    for name in lists:
-        is_list = plain_name(name) in COLUMNS["doc"].list_names[Side.RUN]
-        if not is_list and _roles_by_name(Side.RUN).get(name) not in ("score", "distance", "rank"):
-            raise OptionError(f"columns: {name} is stated twice")
+    lists = [
+        column for name, column in pairs if isinstance(column, list | tuple) and _names_system(name)
+    ]
     if not lists:
         return {None: columns}
-    first_list = next(iter(lists.values()))
-    if any(len({*columns}) < len(first_list) for columns in lists.values()):
+    if any(len({*columns_of_name}) < len(lists[0]) for columns_of_name in lists):
         raise OptionError(f"columns={columns!r:.80}: each system has one column of each NAME")
-    return {str(system): _take_columns(columns, i) for i, system in enumerate(first_list)}
+    return {str(system): _take_columns(columns, i) for i, system in enumerate(lists[0])}
+
+
+def _names_system(name: str) -> bool:
+    """Tell whether a NAME may have a column for each of several systems: a ranking, or a score."""
+    plain = plain_name(name.rpartition(".")[2])
+    is_list = plain in COLUMNS["doc"].list_names[Side.RUN]
+    return is_list or _roles_by_name(Side.RUN).get(plain) in ("score", "distance", "rank")
 
 
 def _take_columns(columns: Any, system_number: int) -> Any:
     """Return the columns of a system: of each list, that at its number."""
-    if isinstance(columns, Mapping):
-        own = {name: _take_columns(column, system_number) for name, column in columns.items()}
-        return ContainedTexts(own) if isinstance(columns, ContainedTexts) else own
-    return columns[system_number] if isinstance(columns, list | tuple) else columns
+    own: Any = {
+        name: _take_columns(column, system_number)
+        if isinstance(column, Mapping)
+        else column[system_number]
+        if isinstance(column, list | tuple) and _names_system(name)
+        else column
+        for name, column in columns.items()
+    }
+    if isinstance(columns, SideColumns):
+        own = SideColumns(own, _take_columns(columns.other_side, system_number))
+        own.statements = columns.statements
+    elif isinstance(columns, Statements):
+        own = type(columns)(own)
+        own.files = columns.files
+    return own
 
 
 def _sides_with_role(name: str, column: object) -> list[Side]:
     """Return the sides that {name: column} is stated for: by public name, swapped, by any name."""
-    sides = (*SIDES.values(), Side.EXCLUDED)
     if name == "rows":
         return [*SIDES.values()]
-    sides_by_name = [side for side in sides if plain_name(name) in _roles_by_name(side)]
+    sides_by_name = [side for side in _ALL_SIDES if plain_name(name) in _roles_by_name(side)]
     swapped_sides = [
-        side for side in sides if side not in sides_by_name and _is_public(column, side)
+        side for side in SIDES.values() if side not in sides_by_name and _is_public(column, side)
     ]
-    return [side for side in sides if _is_public(name, side)] or swapped_sides or sides_by_name
+    public_sides = [side for side in _ALL_SIDES if _is_public(name, side)]
+    sides = public_sides or swapped_sides or sides_by_name
+    if not sides:
+        roles = dict.fromkeys(role for side in SIDES.values() for role in roles_of(side))
+        list_names = [COLUMNS["doc"].list_names[side][0] for side in SIDES.values()]
+        raise _unknown_name_error(name, [*(COLUMNS[role].public for role in roles), *list_names])
+    return sides
 
 
 def _unknown_name_error(name: str, public_names: Sequence[str]) -> OptionError:
     """Return the error that no column is called `name`, with the nearest name as a guess."""
-    from difflib import get_close_matches
-
-    matches = get_close_matches(plain_name(name), public_names, 1)
-    guess = f" (did you mean {matches[0]!r}?)" if matches else ""
+    guess = _describe_guess(plain_name(name), public_names)
     choices = ", ".join(map(repr, public_names))
     return OptionError(f"columns: {name!r} is not known{guess}; choose one of {choices}")
 
 
-def _other_table_hint(side: Side, user_columns: ColumnsLike) -> str:
-    """Return how to state columns that some tables of an evaluation have, and this table lacks."""
-    option = ",".join(
-        f"{name}={'-' if column is None else column}" for name, column in user_columns.items()
-    )
-    literal = ", ".join(f"{name!r}: {column!r}" for name, column in user_columns.items())
-    owner = "the run alone has" if side is Side.QRELS else "the judgments alone have"
-    other_word = side.other_side.word
-    hint = (
-        f"If {owner} such columns: columns={{{other_word!r}: {{{literal}, ...}}}}, "
-        f"--{other_word}-columns {option},... "
-    )
-    if side is Side.RUN:
-        if side.number_name in user_columns:  # judgments have no score
-            hint = ""
-        hint += (
-            f"If another run has them, Run(data, columns={{{literal}}}) reads that one alone, "
-            f"and `cranfield convert IN OUT --columns {option}` gives it the usual names. "
-        )
-    return f"{hint}To state each side separately: columns={{'qrels': {{...}}, 'run': {{...}}}}."
+def _describe_guess(name: str, names: Iterable[str]) -> str:
+    """Return which of some names may be meant, in parentheses; "" if they are all unlike `name`."""
+    return "".join(f" (did you mean {word!r}?)" for word in nearest_words(name, names, 1))
+
+
+def rename_columns(names: Sequence[str], side: Side, user_columns: ColumnsLike | None) -> list[str]:
+    """Return the names of a table's columns, stated columns under the names of their roles."""
+    column_of_role = resolve_roles(take_statements(user_columns, names), side, names)
+    public_name = {column: COLUMNS[role].public for role, column in column_of_role.items()}
+    stated_names = {*public_name.values()}
+    return [
+        public_name.get(name, public_name.get(number, "" if name in stated_names else name))
+        for number, name in enumerate(names, 1)
+    ]
 
 
 def two_roles_error(column: str | int | None, *roles: Role) -> OptionError:
@@ -244,19 +384,19 @@ def two_roles_error(column: str | int | None, *roles: Role) -> OptionError:
     )
 
 
-def find_stated_column(
-    names: Sequence[str], column: str | int | None, side: Side, user_columns: ColumnsLike | None
-) -> int:
+def find_stated_column(names: Sequence[str], column: str | int | None) -> int:
     """Return the position, from 0, of a column stated by name or number, from 1; or InputError."""
     if isinstance(column, int):
         if column > len(names):
             raise InputError(f"has {len(names)} columns, no column {column}", kind="columns")
         return column - 1
     if names.count(str(column)) != 1:
-        problem = "has two columns" if column in names else "has no column"
-        raise InputError(
-            f"{problem} {column!r}; {describe_names(names)}",
-            hint=None if side is Side.EXCLUDED else _other_table_hint(side, user_columns or {}),
-            kind="columns",
-        )
+        raise missing_column_error(names, str(column))
     return names.index(str(column))
+
+
+def missing_column_error(names: Sequence[str], column: Any) -> InputError:
+    """Return the error that a table with these names has a stated column twice, or not at all."""
+    problem = f"has two columns {column!r}" if column in names else f"has no column {column!r}"
+    guess = "" if column in names else _describe_guess(column, names)
+    return InputError(f"{problem}{guess}; {describe_names(names)}", kind="columns")

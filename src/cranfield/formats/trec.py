@@ -25,7 +25,7 @@ from cranfield.formats.block import SIZES, Block
 from cranfield.formats.columns import COLUMNS, Side, sort_roles
 from cranfield.formats.format import Capacity, Format, InputFile, OutputFile
 from cranfield.formats.source import Source
-from cranfield.formats.stated_columns import resolve_roles
+from cranfield.formats.stated_columns import resolve_roles, take_statements
 from cranfield.formats.text import (
     count_rows,
     cut_lines,
@@ -44,7 +44,7 @@ _MARCO_FORM = ("query_id doc_id rank", "MS MARCO run")
 
 def read_trec(file: InputFile) -> WhiteSpaceLines:
     """Return the rows of a file in TREC's form, or in columns that the user has numbered."""
-    if file.user_columns:
+    if take_statements(file.user_columns, ()):
         return _read_numbered(file)
     if file.side is Side.QRELS:
         names = "query_id iteration doc_id grade"
@@ -83,21 +83,21 @@ def read_run(source: Source, sample: bytes) -> WhiteSpaceLines:
 
 def _read_marco(file: InputFile) -> WhiteSpaceLines:
     """Return a run's rows in MS MARCO's form; judgments, or stated columns, as `read_trec`."""
-    if file.user_columns or file.side is Side.QRELS:
+    if take_statements(file.user_columns, ()) or file.side is Side.QRELS:
         return read_trec(file)
     return WhiteSpaceLines(file.source, Side.RUN, *_MARCO_FORM)
 
 
 def _read_line_format(names: str, title: str, file: InputFile) -> WhiteSpaceLines:
     """Return the rows of judgments in lines of the columns `names`, or as stated by the user."""
-    if file.user_columns:
+    if take_statements(file.user_columns, ()):
         return _read_numbered(file)
     return WhiteSpaceLines(file.source, Side.QRELS, names, title)
 
 
 def _read_numbered(file: InputFile) -> WhiteSpaceLines:
     """Return the rows of a file without a header by the user's column numbers; or InputError."""
-    column_of_role = resolve_roles(file.user_columns, file.side)
+    column_of_role = resolve_roles(take_statements(file.user_columns, ()), file.side)
     position_of_role = {
         role: column - 1
         for role, column in column_of_role.items()
@@ -171,8 +171,8 @@ def _ambiguity_error(n: int, why: str, guess: str = "") -> InputError:
     """Return the error that the columns of lines with n fields are ambiguous, and `why`."""
     hint = (
         guess + "Judgments come first, once: QRELS RUN. If this is a run, state its columns, "
-        "counted from 1, as in columns={'query_id': 1, 'doc_id': 3, 'score': 4} "
-        "(--run-columns query_id=1,doc_id=3,score=4)."
+        "counted from 1, as in columns={'run': {'query_id': 1, 'doc_id': 3, 'score': 4}} "
+        "(--columns run.query_id=1,run.doc_id=3,run.score=4)."
     )
     return InputError(f"expected 6 columns: {_RUN}; got {n}: {why}", hint=hint, kind="columns")
 

@@ -27,8 +27,8 @@ def groups_error(measure: "Measure") -> MeasureError:
     return MeasureError(
         f"{measure} takes one grade for each document, and these judgments are in groups; measures "
         f"of groups, subtopics and preferences are {names}. "
-        "A column that was read as groups and is something else: columns={'qrels': {'group': "
-        "None}}, --qrels-columns group=-"
+        "A column that was read as groups and is something else: columns={'group': None}, "
+        "--columns group=-"
     )
 
 

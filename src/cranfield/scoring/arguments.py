@@ -17,12 +17,18 @@ from cranfield.data.run_names import make_runs, open_runs
 from cranfield.errors import InputError, MeasureError, OptionError
 from cranfield.formats import read_id_lists
 from cranfield.formats.block import Duplicates, Errors
-from cranfield.formats.columns import COLUMNS, ColumnsOfBoth, ContainedTexts, Side, TextMatching
+from cranfield.formats.columns import COLUMNS, ColumnsOfBoth, Side, TextMatching
 from cranfield.formats.envelopes import holds_objects, open_envelope
 from cranfield.formats.matrices import hold_labels_and_scores, match_sparse, note_unstored_zeros
-from cranfield.formats.shapes import first_of, has_columns, kinds_in, list_ids, plain
+from cranfield.formats.shapes import first_of, kinds_in, list_ids, plain
 from cranfield.formats.source import are_files
-from cranfield.formats.stated_columns import select_columns, select_side_columns
+from cranfield.formats.stated_columns import (
+    ContainedTexts,
+    Statements,
+    refuse_unread,
+    select_columns,
+    select_side_columns,
+)
 from cranfield.measures import Measure, parse_all
 from cranfield.options import Options, option, whole_check
 from cranfield.scoring.scores import Scores, Systems
@@ -37,7 +43,7 @@ _SCORES_ORDER = "Scores are given instead of qrels and runs; write measures=... 
 def _check_columns_option(value: Any) -> ColumnsOfBoth:
     if not isinstance(value, Mapping):
         raise ValueError("a dict, as in {'query_id': 'user', 'doc_id': 'item'}")
-    return value
+    return Statements(value)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,9 +53,9 @@ class Reading(Options):
     columns: ColumnsOfBoth | None = option(
         None,
         "Which column of a table or a file is which, where that cannot be told by their names: "
-        '{"query_id": "reader", "doc_id": "book", "relevance": "stars", "score": "prediction"}, '
-        'for judgments and runs alike; or {"qrels": {...}, "run": {...}} where they differ. A '
-        'table that holds both has "expected_ids" and "retrieved_ids".',
+        '{"query_id": "reader", "doc_id": "book", "relevance": "stars", "score": "prediction"}. '
+        'Each table or file takes what it has; "run.score", or {"run": {...}}, is for runs alone. '
+        'A table that holds both has "expected_ids" and "retrieved_ids".',
         _check_columns_option,
     )
     without: Any = option(
@@ -70,17 +76,23 @@ class Reading(Options):
         if self.texts == "contain":
             vars(self)["columns"] = ContainedTexts(self.columns or {})
 
-    def leave_out(self, runs: Any) -> Any:
-        """Return a Run, or {name: Run}, without the documents of `without`."""
-        if self.columns and not (self.without or {*self.columns}.isdisjoint(_EXCLUDED_NAMES)):
+    def leave_out(self, runs: Any, *, more_follow: bool = False) -> Any:
+        """Return a Run, or {name: Run}, without the documents of `without`.
+
+        Unless `more_follow`, all is opened: columns that no file has are refused.
+        """
+        has_exclusions = self.without or more_follow
+        if self.columns and not (has_exclusions or {*self.columns}.isdisjoint(_EXCLUDED_NAMES)):
             raise OptionError("columns: excluded_ids is of what is left out: state without=, too")
         for docs in self.without or ():
-            columns = select_columns(self.columns, Side.EXCLUDED) or {}
+            columns: Any = select_columns(self.columns, Side.EXCLUDED) or {}
             named_docs = read_named_documents(docs, make_run, columns)._replace(origin=docs)
             if isinstance(runs, Run):
                 runs = runs._select_part(None, named_docs, {})
             else:
                 runs = {name: run._select_part(None, named_docs, {}) for name, run in runs.items()}
+        if not more_follow:
+            refuse_unread(self.columns)
         return runs
 
     def make_runs(self, runs: Any) -> dict[str, Run]:
@@ -175,7 +187,6 @@ def open_arguments(
         names = _COMPARE_ARGUMENTS if verb is None else _argument_names(verb)
         raise InputError("no runs are given", hint=_order_hint(names))
     check_qrels_and_runs(qrels, runs, verb)
-    check_columns(columns, qrels, runs, reading.without)
     select = select_side_columns if are_same_table(qrels, runs) else select_columns
     reader = open_qrels(qrels, errors, select(columns, Side.QRELS), duplicates)
     run_or_runs = open_runs(runs, errors, select(columns, Side.RUN))
@@ -199,26 +210,6 @@ def _begins_below(columns: ColumnsOfBoth | None, side: Side) -> bool:
     side_columns = (columns or {}).get(side.word)
     is_stated_there = isinstance(side_columns, Mapping) and "rows" in side_columns
     return is_stated_there or not {"rows", f"{side.word}.rows"}.isdisjoint(columns or ())
-
-
-def check_columns(columns: ColumnsOfBoth | None, *data: Any) -> None:
-    """Raise OptionError if columns are stated and all data that are not None are read."""
-    if columns and all(map(_are_read, data)):
-        raise OptionError("columns applies only to tables and files not read yet: leave it out")
-
-
-def _are_read(data: Any) -> bool:
-    """Tell whether the data are judgments, runs, or a dict without files and tables."""
-    if isinstance(data, list | tuple):
-        return len(data) > 0 and all(isinstance(run, Run) for run in data)
-    if isinstance(data, Mapping):
-        return not any(
-            has_columns(table)
-            or holds_objects(table)
-            or (isinstance(table, Mapping) and holds_objects([*table.values()]))
-            for table in data.values()
-        )
-    return data is None or isinstance(data, Qrels | Run)
 
 
 def could_be_measures(runs: Any) -> bool:

@@ -173,7 +173,8 @@ def _row_findings(run: Run, scan: Scan, k: int) -> Iterator[Note]:
     if "score" not in run.extra_roles and _is_ranked(run) and not run.has_lists:
         ranking = "its rank column" if "rank" in run.extra_roles else "the order of its rows"
         yield Note("no-scores", "info", f"has no scores: it is ranked by {ranking}", count=1)
-    yield from (*select_list_notes(run.rows.notes), *run.notes)
+    yield from select_list_notes((*run.rows.statement_notes, *run.rows.notes))
+    yield from run.notes
     if run.rows.distance_column is not None:
         yield distance_note(run.rows.distance_column)
     line, row, query = scan.locate_tie() if scan.locate_tie else (None, None, None)

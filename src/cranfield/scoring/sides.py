@@ -12,13 +12,20 @@ from cranfield.data.run_names import make_unique_namer
 from cranfield.errors import InputError
 from cranfield.formats import read_both_sides, select_system
 from cranfield.formats.block import Duplicates, Errors, Role, Rows
-from cranfield.formats.columns import INDEX_PREFIX, ColumnsOfBoth, ContainedTexts, Side
+from cranfield.formats.columns import INDEX_PREFIX, ColumnsOfBoth, Side
 from cranfield.formats.frames import hold_stream, is_stream
 from cranfield.formats.header import NO_IDS, find_columns
 from cranfield.formats.objects import refuse_columns
 from cranfield.formats.shapes import has_columns, kind_of, list_tables
 from cranfield.formats.source import Source
-from cranfield.formats.stated_columns import SIDES, expand_systems, select_side_columns
+from cranfield.formats.stated_columns import (
+    SIDES,
+    ContainedTexts,
+    Statements,
+    expand_systems,
+    select_side_columns,
+    states_sides,
+)
 from cranfield.formats.systems import find_systems
 from cranfield.notes import Note
 
@@ -155,7 +162,7 @@ def open_table_pair(
     one side or can be read only once, if `columns` are stated for each side, or if `runs` are the
     table that `qrels` are.
     """
-    if not has_columns(qrels) or _states_sides(columns):
+    if not has_columns(qrels) or states_sides(columns):
         return None
     named_tables = list_tables(runs) or ([(None, runs)] if has_columns(runs) else [])
     if all(are_same_table(table, qrels) for _, table in named_tables):
@@ -167,14 +174,9 @@ def open_table_pair(
     return TwoSidedTables(_read_tables(named_tables, columns, errors), is_single_table=False)
 
 
-def _states_sides(columns: ColumnsOfBoth | None) -> bool:
-    """Tell whether columns are stated for each side: {"qrels": {...}, "run": {...}}."""
-    return any(isinstance(side_columns, Mapping) for side_columns in (columns or {}).values())
-
-
 def are_same_two_sided_table(qrels: Any, runs: Any, columns: ColumnsOfBoth | None) -> bool:
     """Tell whether judgments and runs are one table of both sides, no side's columns stated."""
-    is_table = are_same_table(qrels, runs) and has_columns(qrels) and not _states_sides(columns)
+    is_table = are_same_table(qrels, runs) and has_columns(qrels) and not states_sides(columns)
     return is_table and hold_both_sides([qrels, runs], columns)
 
 
@@ -187,6 +189,8 @@ def hold_both_sides(tables: Sequence[Any], columns: ColumnsOfBoth | None) -> boo
     """
     if any(map(is_read_once, tables)):
         return False
+    if isinstance(columns, Statements):
+        columns = type(columns)(columns)  # what is read here is read again
     try:
         first_columns = next(iter(expand_systems(columns).values()))
         heads = [
@@ -320,7 +324,7 @@ def _refuse_other_judgments(
         f"{', '.join(descriptions)}",
         hint="Several tables that hold both sides are several systems over the same judgments. To "
         "take those of one alone, give Qrels(rows) or read_qrels(path) first, and then the runs; "
-        "on the command line, say --qrels-columns query_id=...,doc_id=... of the first file.",
+        "on the command line, say --columns qrels.query_id=...,qrels.doc_id=... of the first file.",
     )
 
 

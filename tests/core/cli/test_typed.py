@@ -60,8 +60,7 @@ def test_a_wrong_line_of_judgments_is_no_hint_at_saved_scores(
 def test_columns_are_refused_by_the_option() -> None:
     for option in ("--run-columns", "--qrels-columns"):
         message = refusal_text("evaluate", QRELS, BM25, option, "foo=1")
-        assert option in message
-        assert "foo" in message
+        assert "--columns: 'foo' is not known" in message
         assert "query_id" in message
 
 

@@ -405,7 +405,7 @@ def test_each_remedy_ranks_the_best_first_when_it_is_typed(write: Any) -> None:
 
 def test_no_hint_offers_a_column_of_distances_as_the_score(write: Any) -> None:
     named_csv = csv(("query_id", "doc_id", "l2_distance"), ROWS)
-    with pytest.raises(InputError, match=r"--run-columns distance=\.\.\.") as lacking:
+    with pytest.raises(InputError, match=r"--columns distance=\.\.\.") as lacking:
         evaluate(JUDGED, write("run.csv", named_csv), "RR")
     nameless = csv(("one", "two", "distance"), ROWS)
     with pytest.raises(InputError, match=r"doc_id=\.\.\.,distance=\.\.\.") as without_ids:

@@ -210,7 +210,7 @@ def test_rows_that_are_all_relevant_may_have_groups_or_a_column_that_is_called_s
     run = {"1": ["a", "z"], "2": ["c"]}
     qrels = read_qrels(path, columns={"relevance": None})
     assert evaluate(qrels, run, "StRecall@2").per_query("StRecall@2") == {"1": 1 / 2, "2": 1}
-    with pytest.raises(MeasureError, match="--qrels-columns group=-"):
+    with pytest.raises(MeasureError, match="--columns group=-"):
         evaluate(qrels, run, "P@2")
     plain = read_qrels(path, columns={"relevance": None, "group": None})
     assert plain.to_dict() == {"1": {"a": 1, "b": 1}, "2": {"c": 1}}

@@ -40,7 +40,7 @@ ACTUAL, RANKINGS = [[1, 3], [2]], [[3, 9, 1], [9, 2]]
 def test_the_error_shows_columns_of_its_side_in_a_form_that_every_call_takes() -> None:
     with pytest.raises(InputError) as caught:
         evaluate(CLICKS, RECS, "RR")
-    assert "columns={'run': {'query_id': ..., 'doc_id': ..., 'score': ...}}" in str(caught.value)
+    assert "columns={'query_id': ..., 'doc_id': ..., 'score': ...}" in str(caught.value)
     assert evaluate(CLICKS, RECS, "RR", columns={"run": COLUMNS})["RR"] == 1 / 2
     user_columns: Any = {"run": COLUMNS}
     assert evaluate(CLICKS, Run(RECS, columns=user_columns), "RR")["RR"] == 1 / 2
@@ -48,31 +48,19 @@ def test_the_error_shows_columns_of_its_side_in_a_form_that_every_call_takes() -
     assert len(Qrels(RECS, columns=mine)) == 2
 
 
-def test_columns_of_the_run_alone_are_said_whole() -> None:
-    with pytest.raises(InputError) as caught:
-        evaluate(CLICKS, RECS, "RR", columns=COLUMNS)
-    message = "columns={'run': {'query_id': 'member', 'doc_id': 'sku', ...}}"
-    assert message in str(caught.value.hint)
-    assert "--run-columns query_id=member,doc_id=sku," in str(caught.value.hint)
+def test_columns_of_the_run_alone_are_taken_by_the_run() -> None:
+    assert evaluate(CLICKS, RECS, "RR", columns=COLUMNS)["RR"] == (0 + 1) / 2
 
 
-def test_runs_with_columns_of_their_own_are_read_by_themselves(tmp_path: Path) -> None:
+def test_a_run_with_columns_of_its_own_stands_beside_a_usual_one(tmp_path: Path) -> None:
     usual, own_names, clicks = (tmp_path / name for name in ("usual.csv", "own.csv", "clicks.csv"))
     for frame, path in ((USUAL, usual), (RECS, own_names), (CLICKS, clicks)):
         frame.to_csv(path, index=False)
     option = "query_id=member,doc_id=sku,score=guess"
-    process = CliRunner().invoke(
-        cli,
-        ["evaluate", str(clicks), str(usual), str(own_names), "-m", "RR", "--run-columns", option],
-    )
-    assert process.exit_code != 0
-    assert f"cranfield convert IN OUT --columns {option}" in process.stderr
-    out = str(tmp_path / "converted.csv")
-    assert (
-        not CliRunner().invoke(cli, ["convert", str(own_names), out, "--columns", option]).exit_code
-    )
-    process = CliRunner().invoke(cli, ["evaluate", str(clicks), str(usual), out, "-m", "RR"])
+    arguments = ["evaluate", str(clicks), str(usual), str(own_names), "-m", "RR"]
+    process = CliRunner().invoke(cli, [*arguments, "--run-columns", option])
     assert process.exit_code == 0, process.stderr
+    assert process.stdout.count(f"{(0 + 1) / 2:.4f}") == 2
 
 
 def test_a_name_is_a_text() -> None:

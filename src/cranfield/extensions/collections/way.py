@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from cranfield.cli import flags
 from cranfield.cli.way import Way
 from cranfield.errors import InputError, OptionError, escape_unprintable
+from cranfield.formats.stated_columns import refuse_unread
 from cranfield.options import option
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ def compare_collection_files(path: str, comparing: "ComparisonOptions") -> "Coll
     comparing.refuse_two_kinds()
     files_of, notes = find_collections(path)
     inputs = {name: _read_collection(name, files, comparing) for name, files in files_of.items()}
+    refuse_unread(comparing.data.columns)
     has_user_measures = comparing.names or comparing.rel is not None
     measures = comparing.measures(DEFAULT_MEASURES) if has_user_measures else None
     system_of_path = {
@@ -80,7 +82,7 @@ def _read_collection(
     """Return the judgments and runs of a collection, and its measures if these are its own."""
     try:
         judgments = comparing.data.read_qrels(files.qrels, comparing.judging.duplicates)
-        runs = [comparing.data.read_run(path) for path in files.runs.values()]
+        runs = [comparing.data.read_run(path, more_follow=True) for path in files.runs.values()]
     except InputError as error:
         raise error.add_reason(f"In the collection {escape_unprintable(name)}.") from None
     measures = None

@@ -10,10 +10,11 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from cranfield.formats.block import Role
-from cranfield.formats.columns import COLUMNS
+from cranfield.formats.columns import COLUMNS, ColumnsLike, Side
 from cranfield.formats.identifiers import escape_surrogates
 from cranfield.formats.small.read import NestedObject, Origin, Table, TableForm, read_table
 from cranfield.formats.small.texts import DOC_TEXT, QUERY_TEXT
+from cranfield.formats.stated_columns import record_names, rename_columns
 
 QUERY, DOC, GRADE = (COLUMNS[role].public for role in ("query", "doc", "grade"))
 # Columns that say how a document was drawn; they go with its label.
@@ -41,8 +42,8 @@ class Label(NamedTuple):
     problem: str | None = None  # why it cannot be a label
 
 
-def read_labels(source: Any) -> list[Label]:
-    """Read labels from a file, a table, or rows; see `Label`.
+def read_labels(source: Any, columns: ColumnsLike | None = None) -> list[Label]:
+    """Read labels from a file, a table, or rows, with stated columns; see `Label`.
 
     Of what Label Studio exports as JSON, a task is a row for each of its annotations, the oldest
     first; of Argilla, a record for each of its responses; without any, one row without a label. If
@@ -58,6 +59,8 @@ def read_labels(source: Any) -> list[Label]:
         return list(_read_label_studio(table))
     if {"fields", "responses"} <= {*table.names}:
         return list(_read_argilla(table))
+    record_names(table.names, table.name, Side.QRELS, columns or {})
+    table.names = rename_columns(table.names, Side.QRELS, columns)
     return list(_read_table_rows(table))
 
 
@@ -69,7 +72,7 @@ def _read_table_rows(table: Table) -> Iterator[Label]:
     for name, role in ((QUERY, "query"), (DOC, "doc"), (GRADE, "grade")):
         column = table.find_column(COLUMNS[role].names)
         if column is None:
-            names = ", ".join(table.names)
+            names = ", ".join(filter(None, table.names))
             raise table.row_error(None, f"has no column {name}; it has {names:.200}", _HINT)
         columns.append(column)
     column_of_role = {role: table.find_column(COLUMNS[role].names) for role in DRAWING}

@@ -58,11 +58,11 @@ def command(
     if others and "-" in runs:
         raise InputError("the standard input, `-`, can be read only once: save the run in a file")
     measures = inputs.measures("nDCG@10" if others else "nDCG@10 AP")
+    paths = list(dict.fromkeys((qrels, *others)))
+    extra_judgments = [data.read_qrels(path, judging.duplicates) for path in paths[1:]]
     judgments, opened_runs = inputs.read(inputs.files)
     if not saved:
-        paths = list(dict.fromkeys((qrels, *others)))
         file_names = [Path(path).name for path in paths]
-        extra_judgments = [data.read_qrels(path, judging.duplicates) for path in paths[1:]]
         all_judgments = [judgments, *extra_judgments]
         judgments = {
             path if file_names.count(name) > 1 else name: file_judgments

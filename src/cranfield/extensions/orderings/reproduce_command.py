@@ -56,12 +56,12 @@ def command(
             hint="First all original runs, then their reproductions in the same order.",
         )
     measures = inputs.measures(DEFAULT_MEASURES)
-    judgments, opened_runs = inputs.read(files)
-    systems: list[Any] = files if opened_runs is None else [*opened_runs]
-    judgments = None if opened_runs is None else judgments
     reproduced_judgments = (
         None if other_qrels is None else data.read_qrels(other_qrels, judging.duplicates)
     )
+    judgments, opened_runs = inputs.read(files)
+    systems: list[Any] = files if opened_runs is None else [*opened_runs]
+    judgments = None if opened_runs is None else judgments
     options: Any = {
         **settings.changed_options(),
         **inputs.score_options,

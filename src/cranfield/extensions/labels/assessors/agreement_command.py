@@ -66,17 +66,16 @@ def command(
     refuse_two_stdin(qrels_a, *files, *others, *([confusion] if confusion else []))
     n_qrels = 1 if confusion is None else 0
     try:
+        extra_qrels = {
+            name: data.read_qrels(path, judging.duplicates) for name, path in path_of_name.items()
+        }
         agreement_result = agreement(
             data.read_qrels(qrels_a, judging.duplicates),
             data.read_qrels(files[0], judging.duplicates) if n_qrels else None,
             data.read_runs(files[n_qrels:]) or None,
             flags.parse_measures(names, "nDCG@10", settings.rel),
             confusion=confusion,
-            extra_qrels={
-                name: data.read_qrels(path, judging.duplicates)
-                for name, path in path_of_name.items()
-            }
-            or None,
+            extra_qrels=extra_qrels or None,
             duplicates=judging.duplicates,
             **settings.changed_options(),
         )

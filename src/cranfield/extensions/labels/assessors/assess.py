@@ -33,7 +33,7 @@ from cranfield.extensions.labels.rates import read_rates
 from cranfield.extensions.whatif.variants import split_variants
 from cranfield.formats.columns import Side
 from cranfield.formats.source import Path
-from cranfield.formats.stated_columns import select_columns
+from cranfield.formats.stated_columns import refuse_unread, select_columns
 from cranfield.measures import Measure
 from cranfield.notes import Note, merge_notes
 from cranfield.options import (
@@ -46,7 +46,7 @@ from cranfield.options import (
 )
 from cranfield.progress import Watching, add_progress, watch_slices
 from cranfield.render.numbers import format_count
-from cranfield.scoring.arguments import Reading, check_columns, check_qrels_and_runs
+from cranfield.scoring.arguments import Reading, check_qrels_and_runs
 from cranfield.scoring.evaluate import MeasuresLike, list_measures, score_runs
 from cranfield.scoring.scores import Systems
 from cranfield.version import __version__
@@ -143,10 +143,8 @@ def agreement(
     if runs is not None:
         check_qrels_and_runs(qrels_a, runs, agreement)
     judging, reading = Judging.of(options), Reading.of(options)
-    check_columns(reading.columns, qrels_a, qrels_b, runs, reading.without)
     qrels_columns = select_columns(reading.columns, Side.QRELS)
     first_qrels = make_qrels(qrels_a, "strict", qrels_columns, judging.duplicates)
-    run_of_name = None if runs is None else reading.make_runs(runs)
     recipe = {"cranfield": __version__, **settings.to_dict(), "duplicates": judging.duplicates}
     recipe["confusion"] = None
     if qrels_b is not None:
@@ -154,12 +152,22 @@ def agreement(
         qrels_of_name = {"A": first_qrels, "B": second_qrels}
         for name, source in _name_assessors(extra_qrels).items():
             qrels_of_name[name] = make_qrels(source, "strict", qrels_columns, judging.duplicates)
+        run_of_name = _make_runs(runs, reading)
         return _compare_assessors(qrels_of_name, run_of_name, measures, judging, recipe)
     if extra_qrels is not None:
         raise OptionError("extra_qrels are further assessors: state the second one, too (qrels_b)")
+    run_of_name = _make_runs(runs, reading)
     assert confusion is not None  # noqa: S101 - one of the two
     rates = confusion if isinstance(confusion, Mapping) else read_rates(confusion)
     return _compare_with_rates(first_qrels, rates, run_of_name, measures, judging, recipe)
+
+
+def _make_runs(runs: Any, reading: Reading) -> dict[str, Run] | None:
+    """Return {name: run} of the runs, if there are some; all judgments are opened by then."""
+    if runs is not None:
+        return reading.make_runs(runs)
+    refuse_unread(reading.columns)
+    return None
 
 
 def _name_assessors(

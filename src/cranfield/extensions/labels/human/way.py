@@ -54,10 +54,10 @@ class HumanLabels(Way):
         inputs_of_runs = comparing.choose_files(str(qrels), runs)
         self._refuse_model_file([str(qrels)], [str(qrels), *runs])
         files = inputs_of_runs.files
-        judgments, opened_runs = inputs_of_runs.read(files)
         labels: Any = self.human  # a file of saved scores
-        if opened_runs is not None:
+        if not inputs_of_runs.are_scores:
             labels = self._read_labels(comparing.data, comparing.judging.duplicates)
+        judgments, opened_runs = inputs_of_runs.read(files)
         options: Any = {
             "lam": self.lam,
             "alpha": comparing.settings.alpha,
@@ -80,9 +80,9 @@ class HumanLabels(Way):
         files = [*filter(None, [inputs.qrels]), *inputs.runs]
         self._refuse_model_file(files, files)
         inputs.check()
+        labels = self._read_labels(inputs.data, inputs.judging.duplicates)
         judgments, runs = inputs.open()
         judgments = inputs.data.read(judgments)
-        labels = self._read_labels(inputs.data, inputs.judging.duplicates)
         options: Any = {
             "lam": self.lam,
             **level.changed_options(),
@@ -106,19 +106,13 @@ class HumanLabels(Way):
             )
 
     def _read_labels(self, data: DataOptions, duplicates: Any) -> Qrels:
-        """Read people's labels; options on the form of QRELS do not apply to their file."""
-        label_data = replace(
-            data, columns=None, qrels_columns=None, qrels_format=None, map_qrels=False
-        )
+        """Read people's labels; options on the format of QRELS do not apply to their file."""
+        label_data = replace(data, qrels_format=None, map_qrels=False)
+        vars(label_data)["columns"] = data.columns  # of the same files
         try:
             return label_data.read_qrels(str(self.human), duplicates)
         except InputError as error:
             named_error = error.add_reason("This is the file of --human: people's labels.")
-            if error.kind == "columns":
-                raise named_error.replace(
-                    hint="Its columns are called query_id, doc_id and relevance, with "
-                    "query_probability or probability: options on QRELS do not apply."
-                ) from None
             if error.kind != "number":
                 raise named_error from None
             raise error.replace(

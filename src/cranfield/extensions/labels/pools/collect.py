@@ -24,15 +24,17 @@ from cranfield.extensions.labels.pools.label_checks import (
 from cranfield.extensions.labels.pools.options import CollectSettings
 from cranfield.extensions.labels.pools.pool_result import NOT_DRAWN
 from cranfield.formats.block import Role
-from cranfield.formats.columns import COLUMNS
+from cranfield.formats.columns import COLUMNS, ColumnsLike, Side
 from cranfield.formats.files import stem_of
 from cranfield.formats.small.read import parse_number
 from cranfield.formats.source import Source
+from cranfield.formats.stated_columns import refuse_unread, select_columns
 from cranfield.notes import Note
 from cranfield.options import refuse_unknown_options, takes
 from cranfield.render.numbers import format_count as count_of
 from cranfield.render.shown import Shown
 from cranfield.render.table import Column, Table, make_table
+from cranfield.scoring.arguments import Reading
 from cranfield.version import __version__
 
 if TYPE_CHECKING:
@@ -133,12 +135,12 @@ class Labels(Shown):
         }
 
 
-@takes(CollectSettings)
+@takes(CollectSettings, Reading)
 def collect(
     labels: "LabelsLike | Mapping[str, LabelsLike]",
     *,
     pool: Any = None,
-    **options: "Unpack[keywords.CollectSettings]",
+    **options: "Unpack[keywords.Collect]",
 ) -> Labels:
     """Return the labels that people gave as judgments, checked against what was asked.
 
@@ -152,7 +154,7 @@ def collect(
             `assessor` where several people's labels are in one; a list of files; or a dict
             {assessor: labels}. Without a name, a file's name is the person.
         pool: what was to be labelled: a Pool, or the file that it wrote.
-        **options: each option of `CollectSettings`.
+        **options: each option of `CollectSettings` and `Reading`.
 
     Returns:
         Labels: a table of who labelled how much, and the judgments.
@@ -172,10 +174,11 @@ def collect(
 
     """
     refuse_unknown_options(collect, options)
-    settings = CollectSettings.of(options)
-    sources = dict(_list_sources(labels))
-    all_labels, named_assessors = _read_sources(sources)
-    requests = list_requests(all_labels, pool)
+    settings, columns = CollectSettings.of(options), Reading.of(options).columns
+    label_columns, sources = select_columns(columns, Side.QRELS), dict(_list_sources(labels))
+    all_labels, named_assessors = _read_sources(sources, label_columns)
+    requests = list_requests(all_labels, pool, label_columns)
+    refuse_unread(columns)
     check_drawing(all_labels if pool is None else requests.values())
     if not requests and pool is not None:
         raise InputError("the pool names no document", source=_pool_name(pool))
@@ -247,15 +250,17 @@ def _list_sources(labels: Any) -> Iterator[tuple[str, Any]]:
         yield (stem if stems.count(stem) == 1 else path), path
 
 
-def _read_sources(sources: Mapping[str, Any]) -> tuple[list[Label], dict[str, None]]:
-    """Return the labels of all sources, and the assessors that rows name.
+def _read_sources(
+    sources: Mapping[str, Any], columns: ColumnsLike | None
+) -> tuple[list[Label], dict[str, None]]:
+    """Return the labels of all sources, with stated columns, and the assessors that rows name.
 
     A file without any label is an assessor, too.
     """
     all_labels: list[Label] = []
     named_assessors: dict[str, None] = {}
     for name, source in sources.items():
-        rows = read_labels(source)
+        rows = read_labels(source, columns)
         names = [label.assessor for label in rows if label.assessor is not None]
         named_assessors |= dict.fromkeys(names)
         if not names and all(label.label is None for label in rows):

@@ -1,6 +1,9 @@
 """`cranfield collect LABELS...`: checks labels of people, and makes judgments of them."""
 
+from typing import Any
+
 from cranfield.cli import flags
+from cranfield.cli.data import DataOptions, columns_option
 from cranfield.cli.terminal import Format, format_option, show
 from cranfield.extensions.labels.pools.collect import collect
 from cranfield.extensions.labels.pools.options import CollectSettings
@@ -18,6 +21,7 @@ def command(
     settings: CollectSettings = flags.family_options(
         CollectSettings, assessor={"metavar": "NAME"}, grades_of={"metavar": "LABEL=GRADE,..."}
     ),
+    data: DataOptions = columns_option,
     form: Format = format_option,
 ) -> None:
     """Check the labels that people gave, and make judgments of them.
@@ -33,4 +37,5 @@ def command(
     cranfield collect export.json --grades-of 'no=0,yes=1' -o labels.csv
     """  # noqa: D301 - click's mark for lines to keep
     refuse_unreadable_forms(form)
-    show(collect(list(labels), pool=pool, **settings.changed_options()), form)
+    options: Any = {**settings.changed_options(), "columns": data.columns}
+    show(collect(list(labels), pool=pool, **options), form)

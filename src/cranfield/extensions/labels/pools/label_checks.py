@@ -10,7 +10,7 @@ from cranfield.extensions.labels.label_files import QUERY, Label, read_labels
 from cranfield.extensions.labels.pools.options import CollectSettings, read_grades
 from cranfield.extensions.labels.pools.pool_result import NOT_DRAWN, Pool
 from cranfield.formats.block import Role
-from cranfield.formats.columns import COLUMNS
+from cranfield.formats.columns import COLUMNS, ColumnsLike
 from cranfield.formats.small.read import Table as Rows
 from cranfield.formats.small.read import parse_number
 from cranfield.notes import Note
@@ -34,7 +34,9 @@ class GradedLabel(NamedTuple):
     grade: float
 
 
-def list_requests(labels: Sequence[Label], pool: Any) -> dict[QueryDoc, Label]:
+def list_requests(
+    labels: Sequence[Label], pool: Any, columns: ColumnsLike | None
+) -> dict[QueryDoc, Label]:
     """Return {(query, document): request} of the pool, or else of all documents of `labels`.
 
     A request with a label was not drawn, and needs none. Raises InputError for a pool with labels.
@@ -44,7 +46,7 @@ def list_requests(labels: Sequence[Label], pool: Any) -> dict[QueryDoc, Label]:
         not_drawn = {(label.query, label.doc): label for label in labels if _is_not_drawn(label)}
         return {**requests, **not_drawn}
     requests = {}
-    for label in read_labels(pool.rows() if isinstance(pool, Pool) else pool):
+    for label in read_labels(pool.rows() if isinstance(pool, Pool) else pool, columns):
         if label.label is not None and parse_number(label.label) != NOT_DRAWN:
             problem = (
                 f"query {label.query!r:.80}, document {label.doc!r:.80} has a label in the pool"
