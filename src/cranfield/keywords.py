@@ -116,6 +116,7 @@ class Gate(Clustering, Grouping, Alignment, Reading, Judging, Watching, total=Fa
     at_least: Mapping[str, float] | None
     limit: bool
     undecided: UndecidedCount | None
+    tried: int
     trained_again: bool
 
 
