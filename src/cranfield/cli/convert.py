@@ -159,7 +159,9 @@ def _read_run(sources: Sequence[str], only: Sequence[str], data: DataOptions) ->
 def _write_qrels(judgments: Qrels, target: str, form: Any, judging: Judging) -> None:
     """Write judgments, and print how they were read and which rows were left out."""
     judgments.write(target, form)
-    print_written(f"read judgments as {judgments.description}", judgments.left_out, len(judgments), target)
+    print_written(
+        f"read judgments as {judgments.description}", judgments.left_out, len(judgments), target
+    )
     _print_row_notes(judgments.notes, judgments.repeats, judging)
     if judgments.chunk_counts is not None:
         from cranfield.data.chunks import chunks_note
@@ -170,7 +172,9 @@ def _write_qrels(judgments: Qrels, target: str, form: Any, judging: Judging) -> 
 def _write_run(run: Run, target: str, form: Any, judging: Judging) -> None:
     """Write a run, and print how it was read and which rows were left out."""
     write_counts = run.write(target, form, judging.duplicates)
-    print_written(f"read a run as {run.description}", write_counts.left_out, write_counts.rows, target)
+    print_written(
+        f"read a run as {run.description}", write_counts.left_out, write_counts.rows, target
+    )
     notes = (*run.rows.statement_notes, *run.rows.notes)
     _print_row_notes(notes, write_counts.repeats, judging)
     if not write_counts.rows:
