@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from cranfield.errors import InputError
 from cranfield.formats.columns import COLUMNS, NAMES, ColumnsLike, Side, plain_name, roles_of
-from cranfield.formats.envelopes import HEADS, open_envelope, read_path
+from cranfield.formats.envelopes import HEADS, is_object, open_envelope, read_path
 from cranfield.formats.frames import READ_ONCE_HINT, is_sparse, is_table
 from cranfield.formats.json_text import DuplicatePairs
 from cranfield.options import is_whole_number
@@ -309,7 +309,8 @@ def _hold_iterators(docs_of_query: Mapping[Any, Any], side: Side) -> Mapping[Any
 def _spell_pairs(pairs_of_query: Mapping[Any, Any], side: Side) -> Mapping[Any, Any]:
     """Return {query: {document: number}} of {query: [(document, number), ...]}, in either order.
 
-    Other dicts are returned unchanged, and lists of two whole numbers, which may be ids. Raises
+    Of (object, number), as vector stores return them, the objects are kept, in their order. Lists
+    of two whole numbers, which may be ids, and other dicts are returned unchanged. Raises
     InputError for tuples of two whole numbers.
     """
     lists, first_list = pairs_of_query.values(), first_of(pairs_of_query)
@@ -328,6 +329,9 @@ def _spell_pairs(pairs_of_query: Mapping[Any, Any], side: Side) -> Mapping[Any, 
                 query: _to_unique([(pair[doc], pair[1 - doc]) for pair in query_pairs])
                 for query, query_pairs in pairs_of_query.items()
             }
+    if is_object(first_pair[0]) and kinds[1] <= {"whole number", "fraction"}:
+        # As stores of vectors return them, where the number may be a distance: the order counts.
+        return {query: [pair[0] for pair in pairs] for query, pairs in pairs_of_query.items()}
     if isinstance(first_pair, tuple) and kinds[0] == {"whole number"}:
         raise InputError(
             f"pairs of whole numbers, as {first_pair}: which is the document, which the "

@@ -6,6 +6,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
+import pandas as pd
+import polars as pl
 import pytest
 
 from cranfield import InputError, Qrels, Run, evaluate, read_qrels, read_run
@@ -383,3 +385,25 @@ def test_other_envelopes_are_refused(run: Any, tmp_path: Path) -> None:
     for run_like in (run, write_json(run, tmp_path)):
         with pytest.raises(InputError):
             evaluate(GRADES, run_like, MEASURES)
+
+
+def test_documents_with_numbers_keep_their_order_as_the_number_may_be_a_distance() -> None:
+    """LangChain's stores return (Document, number): a similarity, or a distance."""
+    documents = [SimpleNamespace(id=None, metadata={"source": doc}) for doc in ("b", "a")]
+    for numbers in ((0.1, 0.9), (0.9, 0.1)):
+        run = {"q1": [*zip(documents, numbers, strict=True)]}
+        assert evaluate({"q1": {"a": 1}}, run, "AP")["AP"] == 1 / 2
+
+
+def test_objects_of_objects_in_a_frame_are_read_as_in_a_list() -> None:
+    rows = [
+        {
+            "question": "q1",
+            "expected_ids": ["a"],
+            "retrieved": [{"metadata": {"source": doc}, "score": 0.5} for doc in ("c", "a")],
+        }
+    ]
+    for table in (rows, pd.DataFrame(rows), pl.DataFrame(rows)):
+        scores = evaluate(table, "RR")
+        assert scores["RR"] == 1 / 2
+        assert "by metadata.source" in str(scores)
