@@ -89,7 +89,7 @@ def record_rows(rows: Rows, side: Side, columns: ColumnsLike | None) -> Rows:
     if getattr(columns, "statements", None) is not None:
         source, names = describe_sources(rows.sources) or side.name_in_errors, None
         with suppress(InputError):  # which is raised again where the rows are read
-            names = rows.column_names
+            names = rows.column_names or [*map(str, rows.name_of_role.values())]
         rows.statement_notes = record_names(names, source, side, columns or {})
     return rows
 
