@@ -96,7 +96,7 @@ def tango_interval(counts: PairedCounts, z: float) -> tuple[Floats, Floats]:
     return ends[0], ends[1]
 
 
-def wilson_interval(n: int, ones: Ints, z: float) -> tuple[Floats, Floats]:
+def wilson_interval(n: int, n_hits: Ints, z: float) -> tuple[Floats, Floats]:
     """Return the interval of each share of ones among n: (n_systems,) each.
 
     Wilson, Journal of the American Statistical Association 22 (1927).
@@ -105,13 +105,13 @@ def wilson_interval(n: int, ones: Ints, z: float) -> tuple[Floats, Floats]:
     >>> round(float(low[0]), 3), round(float(high[0]), 3)
     (0.769, 0.96)
     """
-    share = ones / n
+    share = n_hits / n
     center = share + z**2 / (2 * n)
     half_width = z * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
     return (center - half_width) / (1 + z**2 / n), (center + half_width) / (1 + z**2 / n)
 
 
-def wilson_statistic(n: int, ones: Ints, share: float) -> Floats:
+def wilson_statistic(n: int, n_hits: Ints, share: float) -> Floats:
     """Return how far each share of ones is above a true share, in its errors: (n_systems,)."""
-    statistic: Floats = (ones - n * share) / math.sqrt(n * share * (1 - share))
+    statistic: Floats = (n_hits - n * share) / math.sqrt(n * share * (1 - share))
     return statistic

@@ -104,8 +104,8 @@ def mean_intervals(
     is_binary = are_binary(scores) & (units.n_groups is None) & (moments.n_units > 1)
     is_binary &= not is_geometric(measure)
     if is_binary.any():
-        ones = np.count_nonzero(scores, axis=0)
-        ends = wilson_interval(len(scores), ones, normal_quantile(1 - alpha / 2))
+        n_hits = np.count_nonzero(scores, axis=0)
+        ends = wilson_interval(len(scores), n_hits, normal_quantile(1 - alpha / 2))
         low, high = (
             np.where(is_binary, end, other_end)
             for end, other_end in zip(ends, (low, high), strict=True)

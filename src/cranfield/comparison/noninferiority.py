@@ -188,9 +188,9 @@ def _set_score_limits(
         clipped_bounds = np.clip(bounds[:, columns], -1, 1)
         statistics = np.array([tango_statistic(counts, bound) for bound in clipped_bounds])
     else:
-        ones = np.count_nonzero(gains + sample.goal > 0.5, axis=0)
-        lower, upper = (end - sample.goal for end in wilson_interval(len(gains), ones, z))
-        statistics = np.array([wilson_statistic(len(gains), ones, sample.goal)] * len(bounds))
+        n_hits = np.count_nonzero(gains + sample.goal > 0.5, axis=0)
+        lower, upper = (end - sample.goal for end in wilson_interval(len(gains), n_hits, z))
+        statistics = np.array([wilson_statistic(len(gains), n_hits, sample.goal)] * len(bounds))
     limits = Limits(lower, upper, normal_tail(statistics), normal_tail(-statistics))
     for column, score_column in zip(bound_tests, BoundTests.of(limits, alpha), strict=True):
         column[..., columns] = score_column

@@ -271,9 +271,10 @@ class GateSettings(Options):
         If all are worse by just the margin, any of them passes with a chance of alpha (Šidák,
         Journal of the American Statistical Association 62, 1967).
         """
-        if self.tried == 1:
+        n_candidates = self.tried
+        if n_candidates == 1:
             return self
-        return replace(self, alpha=-math.expm1(math.log1p(-self.alpha) / self.tried))
+        return replace(self, alpha=-math.expm1(math.log1p(-self.alpha) / n_candidates))
 
     @property
     def gate_test(self) -> GateTest:

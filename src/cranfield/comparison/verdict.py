@@ -137,7 +137,7 @@ class Gate(Shown):
     >>> runs = ["demo/bm25.run", "demo/dense.run", "demo/tfidf.run"]
     >>> found = gate("demo/qrels.txt", runs, "nDCG@10", baseline="bm25", margin=0.02)
     >>> found.outcome, found.outcomes
-    ('FAIL', {'dense': 'PASS', 'tfidf': 'FAIL'})
+    ('UNDECIDED', {'dense': 'PASS', 'tfidf': 'UNDECIDED'})
     """
 
     forms: ClassVar[Mapping[str, str]] = {**FORMS, "junit": ".xml"}

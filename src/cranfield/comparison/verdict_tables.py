@@ -321,7 +321,8 @@ def describe_method(gate: "Gate") -> str:
     subject = f"Differences from {gate.baseline}" if gate.verdicts else "Means"
     query_count = format_query_count(gate.recipe["n_queries"], gate.recipe["n_clusters"])
     level = format_percent(1 - settings.alpha)
-    tried_phrase = f" for the best of {settings.tried:,} candidates" if settings.tried > 1 else ""
+    n_candidates = settings.tried
+    tried_phrase = f" for the best of {n_candidates:,} candidates" if n_candidates > 1 else ""
     return f"{subject}, {query_count}, one-sided {level} limits{tried_phrase}, {test}"
 
 

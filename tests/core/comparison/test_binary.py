@@ -25,10 +25,14 @@ def tango(difference: float, gains: int, losses: int, n: int) -> float:
     return (gains - losses - n * difference) / math.sqrt(variance)
 
 
-def make_pair(gains: int, losses: int, n: int, both: int = 0) -> dict[str, dict[str, float]]:
+def make_pair(gains: int, losses: int, n: int, n_common: int = 0) -> dict[str, dict[str, float]]:
     """Return scores of two systems, 1 where both have it or the system that wins."""
-    old = [0.0] * gains + [1.0] * losses + [1.0] * both + [0.0] * (n - gains - losses - both)
-    new = [1.0] * gains + [0.0] * losses + [1.0] * both + [0.0] * (n - gains - losses - both)
+    old = (
+        [0.0] * gains + [1.0] * losses + [1.0] * n_common + [0.0] * (n - gains - losses - n_common)
+    )
+    new = (
+        [1.0] * gains + [0.0] * losses + [1.0] * n_common + [0.0] * (n - gains - losses - n_common)
+    )
     return {
         name: {f"q{i}": score for i, score in enumerate(scores)}
         for name, scores in (("old", old), ("new", new))
@@ -76,10 +80,10 @@ def test_ends_are_where_the_statistic_is_as_large_as_the_quantile() -> None:
 
 def test_the_mean_of_zeros_and_ones_has_wilsons_interval() -> None:
     """As scipy's, for one system, for each mean, and for shares of 0 and 1."""
-    for n_ones, n in ((36, 40), (0, 12), (12, 12), (1, 2), (77, 200)):
-        scores = {f"q{i}": float(i < n_ones) for i in range(n)}
+    for n_hits, n in ((36, 40), (0, 12), (12, 12), (1, 2), (77, 200)):
+        scores = {f"q{i}": float(i < n_hits) for i in range(n)}
         system = compare({"new": scores})["score"].systems[0]
-        expected_interval = binomtest(n_ones, n).proportion_ci(0.95, "wilson")
+        expected_interval = binomtest(n_hits, n).proportion_ci(0.95, "wilson")
         assert system.low == pytest.approx(expected_interval.low, abs=1e-12)
         assert system.high == pytest.approx(expected_interval.high, abs=1e-12)
         assert system.interval == "wilson"
@@ -143,13 +147,13 @@ def test_limits_and_p_of_a_gate_are_tangos(test: Any) -> None:
 
 
 def test_the_limit_of_a_mean_is_wilsons() -> None:
-    for n_ones, outcome in ((36, "PASS"), (33, "UNDECIDED"), (20, "FAIL")):
-        scores = {f"q{i}": float(i < n_ones) for i in range(40)}
+    for n_hits, outcome in ((36, "PASS"), (33, "UNDECIDED"), (20, "FAIL")):
+        scores = {f"q{i}": float(i < n_hits) for i in range(40)}
         gate_result = gate({"new": scores}, at_least={"score": 0.75}, limit=True)
         threshold = gate_result.thresholds[0]
-        statistic = (n_ones - 40 * 0.75) / math.sqrt(40 * 0.75 * 0.25)
+        statistic = (n_hits - 40 * 0.75) / math.sqrt(40 * 0.75 * 0.25)
         assert threshold.p == pytest.approx(norm.sf(statistic), rel=1e-9)
-        two_sided = binomtest(n_ones, 40).proportion_ci(0.9, "wilson")
+        two_sided = binomtest(n_hits, 40).proportion_ci(0.9, "wilson")
         assert threshold.lower == pytest.approx(two_sided.low, abs=1e-12)
         assert threshold.upper == pytest.approx(two_sided.high, abs=1e-12)
         assert (threshold.outcome, threshold.method) == (outcome, "wilson")

@@ -328,16 +328,16 @@ def test_a_measure_that_is_a_sum_is_said_to_be_compared_by_its_mean() -> None:
 def test_constant_differences() -> None:
     for test in ("randomization", "t"):
         for constant, outcome in ((-9, "PASS"), (-10, "FAIL"), (-11, "FAIL"), (3, "PASS")):
-            few = gate_differences([constant] * 12, 0.1, test=test, range=(-1, 1))
-            assert few.outcome == ("UNDECIDED" if outcome == "PASS" else outcome)
+            small_gate = gate_differences([constant] * 12, 0.1, test=test, range=(-1, 1))
+            assert small_gate.outcome == ("UNDECIDED" if outcome == "PASS" else outcome)
             # A query may lose 2, so that a loss of .1 needs losses on a share of .05.
             n_unchanged = math.ceil(math.log(0.05) / math.log(1 - 0.1 / 2))
-            many = gate_differences([constant] * n_unchanged, 0.1, test=test, range=(-1, 1))
-            verdict = many.verdicts[0]
+            large_gate = gate_differences([constant] * n_unchanged, 0.1, test=test, range=(-1, 1))
+            verdict = large_gate.verdicts[0]
             assert verdict.outcome == outcome
             if outcome == "PASS":
                 text = f"it takes {n_unchanged} to pass"
-                assert (text in str(few), text in str(many)) == (True, False)
+                assert (text in str(small_gate), text in str(large_gate)) == (True, False)
                 unknown = gate_differences([constant] * n_unchanged, 0.1, test=test)
                 assert "without the least and greatest score" in str(unknown)
                 assert unknown.outcome == "UNDECIDED"
@@ -550,20 +550,25 @@ def test_losses_on_one_side_do_not_pass_and_gains_do() -> None:
     """Of k of n queries that change alike, the skewness is (1 - 2k/n) / sqrt(k/n (1 - k/n))."""
     skewness = (1 - 2 * 10 / 400) / math.sqrt(10 / 400 * (1 - 10 / 400))
     assert 25 * skewness**2 > 400
-    losing = changing(400, dict.fromkeys(range(10), -0.1), 0.02)
-    assert (losing.outcome, codes(losing)[0]) == ("UNDECIDED", "skewed")
-    assert f"(skewness {-skewness:+.1f})" in str(losing)
-    assert "by Holm" not in str(losing)
+    losing_gate = changing(400, dict.fromkeys(range(10), -0.1), 0.02)
+    assert (losing_gate.outcome, codes(losing_gate)[0]) == ("UNDECIDED", "skewed")
+    assert f"(skewness {-skewness:+.1f})" in str(losing_gate)
+    assert "by Holm" not in str(losing_gate)
     n_to_hold = math.ceil(25 * skewness**2)
-    assert f"with {n_to_hold} queries they would hold, so that it could pass." in str(losing)
-    assert (losing.verdicts[0].queries_needed or 0) >= n_to_hold
-    gaining = changing(400, dict.fromkeys(range(10), 0.1), 0.02)
-    assert (str(gaining.verdicts[0]), "skewed" in codes(gaining)) == ("PASS, better", False)
+    assert f"with {n_to_hold} queries they would hold, so that it could pass." in str(losing_gate)
+    assert (losing_gate.verdicts[0].queries_needed or 0) >= n_to_hold
+    gaining_gate = changing(400, dict.fromkeys(range(10), 0.1), 0.02)
+    assert (str(gaining_gate.verdicts[0]), "skewed" in codes(gaining_gate)) == (
+        "PASS, better",
+        False,
+    )
     for sign in (-1, 1):
-        lopsided = changing(400, dict.fromkeys(range(10), sign * 0.1), 0.02, equivalence=True)
-        assert (lopsided.outcome, codes(lopsided)[0]) == ("UNDECIDED", "skewed")
-    bounded = changing(4_000, dict.fromkeys(range(10), -0.1), 0.02, test="bounded", range=(0, 1))
-    assert (bounded.outcome, "skewed" in codes(bounded)) == ("PASS", False)
+        lopsided_gate = changing(400, dict.fromkeys(range(10), sign * 0.1), 0.02, equivalence=True)
+        assert (lopsided_gate.outcome, codes(lopsided_gate)[0]) == ("UNDECIDED", "skewed")
+    bounded_gate = changing(
+        4_000, dict.fromkeys(range(10), -0.1), 0.02, test="bounded", range=(0, 1)
+    )
+    assert (bounded_gate.outcome, "skewed" in codes(bounded_gate)) == ("PASS", False)
 
 
 def test_a_percent_margin_hides_no_doubt() -> None:
@@ -578,10 +583,10 @@ def test_a_percent_margin_hides_no_doubt() -> None:
 def test_a_pass_says_which_losses_it_cannot_see() -> None:
     """With the share s of losers, n queries have none with a chance of (1 - s)^n."""
     share = 1 - 0.05 ** (1 / 25)
-    passing = changing(25, {i: 0.01 * (i % 5 - 2) for i in range(25)}, 0.02, range=(0, 1))
-    assert passing.outcome == "PASS"
+    passing_gate = changing(25, {i: 0.01 * (i % 5 - 2) for i in range(25)}, 0.02, range=(0, 1))
+    assert passing_gate.outcome == "PASS"
     text = f"25 queries miss a loss, however large, on up to {100 * share:.2g} % of queries."
-    assert text in str(passing)
+    assert text in str(passing_gate)
     n_unchanged = math.ceil(math.log(0.05) / math.log(1 - 0.02))
     for n, codes_of_gate in ((n_unchanged - 1, ["unseen-loss"]), (n_unchanged, [])):
         alternating = {i: 0.01 * (i % 5 - 2) for i in range(n)}
@@ -592,10 +597,10 @@ def test_the_best_of_many_candidates_is_judged_by_a_corrected_alpha() -> None:
     """Alpha of 20 is 1 - .95^(1/20) = .00256, and of 40 .00128; p of case E is .00149."""
     assert pytest.approx(0.0025613788, abs=5e-11) == 1 - 0.95 ** (1 / 20)
     assert pytest.approx(0.0012815, abs=5e-8) == 1 - 0.95 ** (1 / 40)
-    for tried, outcome in ((1, "PASS"), (20, "PASS"), (40, "UNDECIDED")):
-        gate_result = gate_differences(E, 0.01, tried=tried)
+    for n_tried, outcome in ((1, "PASS"), (20, "PASS"), (40, "UNDECIDED")):
+        gate_result = gate_differences(E, 0.01, tried=n_tried)
         assert gate_result.outcome == outcome
-        assert (gate_result.recipe["alpha"], gate_result.recipe["tried"]) == (0.05, tried)
+        assert (gate_result.recipe["alpha"], gate_result.recipe["tried"]) == (0.05, n_tried)
     assert "limits for the best of 40 candidates" in str(gate_result)
     for impossible_count in (0, 2.5, "x"):
         with pytest.raises(OptionError, match="tried"):
@@ -619,13 +624,15 @@ def test_false_alarms_of_several_rows_are_corrected() -> None:
     assert 0.025 < p < 0.05
     scores = {"old": {f"q{i}": 0.5 for i in range(40)}}
     scores["new"] = {query: 0.5 + loss for query, loss in zip(scores["old"], losses, strict=True)}
-    alone = gate(scores, baseline="old", margin=0.001, test="t")
-    assert (alone.outcome, "Holm" in str(alone)) == ("FAIL", False)
-    both = gate(scores | {"same": scores["old"]}, baseline="old", margin=0.001, test="t")
-    assert both.outcomes == {"new": "UNDECIDED", "same": "PASS"}
-    assert "FAIL: upper < 0 by Holm's rule over 2 rows, and not PASS" in str(both)
-    assert "UNDECIDED where the limits alone say FAIL: not so by Holm's rule." in str(both)
-    assert both.verdicts[0].worse
+    lone_gate = gate(scores, baseline="old", margin=0.001, test="t")
+    assert (lone_gate.outcome, "Holm" in str(lone_gate)) == ("FAIL", False)
+    gate_of_two = gate(scores | {"same": scores["old"]}, baseline="old", margin=0.001, test="t")
+    assert gate_of_two.outcomes == {"new": "UNDECIDED", "same": "PASS"}
+    assert "FAIL: upper < 0 by Holm's rule over 2 rows, and not PASS" in str(gate_of_two)
+    assert "UNDECIDED where the limits lone_gate say FAIL: not so by Holm's rule." in str(
+        gate_of_two
+    )
+    assert gate_of_two.verdicts[0].worse
 
 
 def test_all_of_few_queries_are_shown_and_a_few_of_many() -> None:

@@ -529,7 +529,7 @@ def test_convert_takes_parts(tmp_path: Path) -> None:
         .top(2)
     )
     assert read_run(out).to_dict() == want.to_dict()
-    assert "read as the first 2 of a" in invocation.stderr
+    assert "read a run as the first 2 of a" in invocation.stderr
     target = str(tmp_path / "out.qrels")
     second = str(tmp_path / "y.qrels")
     Qrels(invent_judgments(10)).write(second)

@@ -196,7 +196,8 @@ def test_other_judgments_are_refused(save: Save, write: Any) -> None:
         "gate", "--saved", new_path, *gate_options, "--differing", "allow", "--format", "json"
     )
     assert invocation.exit_code == 0
-    assert [note["code"] for note in json.loads(invocation.stdout)["notes"]] == ["made-otherwise"]
+    note_codes = [note["code"] for note in json.loads(invocation.stdout)["notes"]]
+    assert note_codes == ["unseen-loss", "made-otherwise"]
     assert invoke("compare", QRELS, BM25, DENSE, "--differing", "allow").exit_code == 2
 
 

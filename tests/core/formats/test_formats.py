@@ -957,7 +957,7 @@ def test_ntcirs_grades_are_refused_with_what_to_type(
     command = hint[hint.index("sed") : hint.index(" takes the L away")]
     command = command.replace("FILE", "a.qrels")
     subprocess.run(["sh", "-c", command], check=True, cwd=tmp_path)
-    assert ("--qrels-columns query_id=1,doc_id=2,relevance=3" in hint) == needs_numbers
+    assert ("qrels.query_id=1,qrels.doc_id=2,qrels.relevance=3" in hint) == needs_numbers
     columns = {"query_id": 1, "doc_id": 2, "relevance": 3} if needs_numbers else None
     judgments = read_qrels(tmp_path / "qrels.txt", columns=columns)
     assert judgments.to_dict() == {"q1": {"d1": 2, "d2": 0}, "q2": {"d2": 10}}
