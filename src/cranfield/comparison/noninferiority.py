@@ -177,7 +177,7 @@ def _set_score_limits(
     methods: list[GateMethod | None],
     alpha: float,
 ) -> list[GateMethod | None]:
-    """Set the limits and p-values of zeros and ones to those of scores; return the methods."""
+    """Change the limits and p-values of zeros and ones to those of scores; return the methods."""
     if sample.is_binary is None or not sample.is_binary.any():
         return methods
     columns = np.flatnonzero(sample.is_binary)

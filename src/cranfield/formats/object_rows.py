@@ -34,7 +34,7 @@ def list_rows(
     names, make_reader = _find_fields(rows[0], side, user_columns)
     are_plain = make_reader is itemgetter and not isinstance(rows[0], Mapping)  # read by position
     fields, columns, notes = choose_row_fields(names, lambda: rows, side, user_columns)
-    n_given, names = len(names), list(fields)
+    n_columns_of_row, names = len(names), list(fields)
     object_rows = ObjectRows(rows, fields, side, columns)
     object_rows.notes, object_rows.user_columns = notes, user_columns
     if object_rows.list_columns and holds_lists(object_rows, side, user_columns):
@@ -52,7 +52,7 @@ def list_rows(
     def convert_column(role: Role, position: int, errors: Errors) -> "pa.Array":
         name = names[position]
         read = make_reader(position if are_plain else name)
-        is_path = position >= n_given
+        is_path = position >= n_columns_of_row
         read_field = fields[name].read_row if is_path else _make_field_reader(read, name)
         cells = read_each_row(rows, read_field, None, "columns", side, errors)
         return list_to_arrow(cells, name, role, side, errors)

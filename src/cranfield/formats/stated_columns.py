@@ -317,7 +317,7 @@ def _names_system(name: str) -> bool:
 
 def _take_columns(columns: Any, system_number: int) -> Any:
     """Return the columns of a system: of each list, that at its number."""
-    own: Any = {
+    columns_of_system: Any = {
         name: _take_columns(column, system_number)
         if isinstance(column, Mapping)
         else column[system_number]
@@ -326,12 +326,14 @@ def _take_columns(columns: Any, system_number: int) -> Any:
         for name, column in columns.items()
     }
     if isinstance(columns, SideColumns):
-        own = SideColumns(own, _take_columns(columns.other_side, system_number))
-        own.statements = columns.statements
+        columns_of_system = SideColumns(
+            columns_of_system, _take_columns(columns.other_side, system_number)
+        )
+        columns_of_system.statements = columns.statements
     elif isinstance(columns, Statements):
-        own = type(columns)(own)
-        own.files = columns.files
-    return own
+        columns_of_system = type(columns)(columns_of_system)
+        columns_of_system.files = columns.files
+    return columns_of_system
 
 
 def _sides_with_role(name: str, column: object) -> list[Side]:
