@@ -104,7 +104,8 @@ class Cell:
     def is_binary_pair(self) -> Bools:
         """Whether a pair is compared by the interval of zeros and ones: (n_pairs,)."""
         pairs = self.paired_scores
-        if self.units.n_groups is not None or self.settings.test not in _TESTS_OF_BINARY:
+        has_other_test = self.settings.test not in _TESTS_OF_BINARY
+        if self.units.n_groups is not None or has_other_test or is_geometric(self.parsed_measure):
             return np.zeros(len(pairs.left_column), np.bool_)
         is_binary = are_binary(pairs.scores) & (pairs.n_units > 1)
         is_binary_pair: Bools = is_binary[pairs.left_column] & is_binary[pairs.right_column]

@@ -165,7 +165,7 @@ def run_gain_tests(sample: GainSample, settings: GateSettings) -> GainTests:
         bound_tests = BoundTests.of(limits, alpha)
         method = "exact" if flips.is_exact else "drawn"
     methods = [method] * n_systems
-    if limits is None or method is not None:
+    if n_units > 1 and (limits is None or method is not None):
         methods = _set_score_limits(sample, bounds, bound_tests, methods, alpha)
     return GainTests(moments, unit_moments, n_changed, *bound_tests, methods)
 
@@ -219,6 +219,7 @@ def _test_many_queries(
         for column, flip_column in zip(bound_tests, BoundTests.of(limits, alpha), strict=True):
             column[..., far] = flip_column
     methods: list[GateMethod | None] = ["t" if is_near else "drawn" for is_near in agrees.tolist()]
+    methods = _set_score_limits(sample, bounds, bound_tests, methods, alpha)
     return GainTests(moments, moments, n_changed, *bound_tests, methods)
 
 

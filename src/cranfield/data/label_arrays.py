@@ -78,6 +78,8 @@ def read_label_arrays(
         mask_cells = read(mask, "mask")
         all_cells.append(mask_cells)
         is_used = _read_mask(mask_cells)
+    else:
+        _refuse_padding(label_cells)
     for cells in all_cells[1:]:
         _refuse_other_shape(label_cells, cells)
     for cells in all_cells:
@@ -133,6 +135,27 @@ def _refuse_nan(cells: Cells, is_used: Bools) -> None:
             hint="Where there is no document, say so: grades(..., mask=~numpy.isnan(scores)). A "
             "document without a score ranks last with -inf.",
         )
+
+
+def _refuse_padding(labels: Cells) -> None:
+    """Raise InputError for rows of labels that seem to be filled up by a number below 0.
+
+    It stands at the ends of rows alone, and no other label is below 0.
+    """
+    filler = labels.values.min(initial=0)
+    is_filler = labels.values == filler
+    is_last = np.zeros(len(is_filler), bool)
+    is_last[np.cumsum(labels.lengths[labels.lengths > 0]) - 1] = True
+    if not filler < 0 or labels.is_flat or (labels.values[~is_filler] < 0).any():
+        return
+    if (is_filler & ~is_last & ~np.append(is_filler[1:], True)).any():
+        return
+    row_count = format_count(int(np.count_nonzero(is_filler & is_last)), "row")
+    raise InputError(
+        f"{labels.name}: {row_count} with {filler:g} at the end: does it fill up?",
+        hint=f"If so: grades(labels, scores=scores, mask=labels != {filler:g}), of arrays; if it "
+        "is a grade: mask=numpy.ones(shape, bool).",
+    )
 
 
 def _find_places(cells: Cells, groups: Any, row_names: list[str] | None) -> _Places:

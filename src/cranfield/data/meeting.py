@@ -334,6 +334,8 @@ def _describe_run(judged_run: JudgedRun, order: Order) -> Iterator[Note]:
         rows = "" if run.sources else "; rows are tuples"
         text = f"Read as lists of ids, one for each query, numbered from 1{rows}."
         yield Note("lists", "info", text, facts.n_queries)
+    if run.rows.is_numbered:
+        yield Note("lists", "info", "Responses without queries: numbered from 1.", facts.n_queries)
     yield from _describe_left_out("the run", facts.left_out, facts.repeats, judging.duplicates)
     if run.conversion is not None:
         yield run.conversion.make_note(*facts.conversion_counts)

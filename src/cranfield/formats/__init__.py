@@ -21,7 +21,7 @@ from cranfield.formats.columns import (
     plain_name,
 )
 from cranfield.formats.dict_rows import ListDictRows, NestedRows
-from cranfield.formats.envelopes import begin_rows, holds_objects
+from cranfield.formats.envelopes import NumberedResponses, begin_rows, holds_objects
 from cranfield.formats.fields import query_row
 from cranfield.formats.frames import TableRows, array_rows, arrow_table, refuse_sets, sparse_rows
 from cranfield.formats.groups import read_group_dict
@@ -77,17 +77,19 @@ def read_rows(
             table = to_document_rows(_table_rows(query_rows, side, columns, errors), side, columns)
             record_rows(table, side, columns)
             table.column_names = ()  # it is no table, whose columns can be stated
+            table.is_numbered = isinstance(data, NumberedResponses)
             return table
         notes: tuple[Note, ...] = ()
         if not has_numbers:
             data, notes = strip_padding(data, side)
+        is_numbered = isinstance(data, NumberedResponses)
         try:
             if has_repeats:
                 raise DuplicateError("a document occurs twice")
             rows: Rows = NestedRows(to_nested(data, side), side, errors)
         except DuplicateError:
             rows = ListDictRows(data, side)
-        rows.is_ranking, rows.notes = not has_numbers, notes
+        rows.is_ranking, rows.notes, rows.is_numbered = not has_numbers, notes, is_numbered
         rows.has_grades = side is Side.RUN or has_numbers
         return record_rows(rows, side, columns)
     if isinstance(data, Rows):

@@ -350,6 +350,8 @@ class Rows(ABC):
     #: For plain lists, one for each query: what they hold. Queries (for lists of ids) and documents
     #: (for lists of grades) then have numbers as names.
     list_kind: ListKind | None = None
+    #: Whether the queries have no names, and are called by their places in a list of responses.
+    is_numbered = False
     #: For a table: the names of all its columns, and the name of the column of each role.
     column_names: Sequence[str] = ()
     name_of_role: Mapping[Role, str] = {}

@@ -19,6 +19,10 @@ HEADS = {path.partition(".")[0] for paths in (RESPONSES, *_BATCHES.values()) for
 HEADS |= {_MODEL, "queries"}  # LlamaIndex writes `queries` before `relevant_docs`
 
 
+class NumberedResponses(dict[int, Any]):
+    """Responses, or their documents, by their places in a list from 1: they say no queries."""
+
+
 def read_path(owner: Any, path: str) -> Any:
     """Return the value at a path of keys and attributes, `metadata.source`; None without one.
 
@@ -85,15 +89,15 @@ def open_envelope(owner: Any, side: Side) -> Any:
         has_query = any(read_path(document, name) is not None for name in names)
         if has_query or (document is response and _find_path(response) is None):
             return owner
-        owner, first = dict(enumerate(owner, 1)), response
-    if type(owner) is not dict or not owner:
+        owner, first = NumberedResponses(enumerate(owner, 1)), response
+    if type(owner) not in (dict, NumberedResponses) or not owner:
         return owner
     if _MODEL in owner:
         return _choose_subset(owner, side)
     path = _find_path(owner)
     documents = owner.get("ids") if path == "ids" else None
     if documents and isinstance(documents[0], list):
-        return dict(enumerate(documents, 1))
+        return NumberedResponses(enumerate(documents, 1))
     for batch_path in _BATCHES.get(side, ()):
         begin, _, inner_path = batch_path.partition(".*")
         documents = _read_members(read_path(owner, begin), inner_path[1:], side)
@@ -137,15 +141,15 @@ def _read_members(members: Any, path: str, side: Side) -> Mapping[Any, Any] | No
 
     `members` are {query: response}, or a list: its queries are the ids beside ratings, or 1, 2, ...
     """
-    responses = dict(enumerate(members, 1)) if isinstance(members, list) else members
-    if not isinstance(responses, Mapping):
+    responses = NumberedResponses(enumerate(members, 1)) if isinstance(members, list) else members
+    if not isinstance(responses, dict):
         return None
     if path == "ratings":
         responses = {read_path(request, "id"): request for request in responses.values()}
-    documents = {
-        query: read_path(response, path) if path else response
+    documents = type(responses)(
+        (query, read_path(response, path) if path else response)
         for query, response in responses.items()
-    }
+    )
     first_docs = next(filter(None, documents.values()), None)
     if not holds_objects(first_docs) and not (path in ("", "ids") and isinstance(first_docs, list)):
         return None

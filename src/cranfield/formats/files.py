@@ -135,6 +135,7 @@ class FileRows(Rows):
     name_of_role = _combine_files("name_of_role", next)
     list_columns = _combine_files("list_columns", next)
     list_kind = _combine_files("list_kind", next)
+    is_numbered = _combine_files("is_numbered", any)
     system = _combine_files("system", next)
     distance_column = _combine_files("distance_column", next)
     duplicate_reason = _combine_files("duplicate_reason", next)

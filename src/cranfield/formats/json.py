@@ -15,7 +15,7 @@ from cranfield.arrays.ranked import Floats, Ints
 from cranfield.errors import InputError
 from cranfield.formats.block import SIZES, Block, Errors, FaultLog, Load, Role, Rows
 from cranfield.formats.columns import Side
-from cranfield.formats.envelopes import HEADS, begin_rows
+from cranfield.formats.envelopes import HEADS, NumberedResponses, begin_rows
 from cranfield.formats.format import Capacity, Format, InputFile, OutputFile
 from cranfield.formats.identifiers import are_ids, encode_id
 from cranfield.formats.json_text import DuplicatePairs, NumberText, Window
@@ -339,6 +339,7 @@ def _rewrite(file: InputFile) -> InputFile:
     if rows is value or not is_json:
         return file
     source = HeldSource(file.source.path)
+    source.is_numbered = isinstance(rows, NumberedResponses)
     if isinstance(rows, dict):
         members = (f"{json.dumps(str(query))}: {_dump(docs)}" for query, docs in rows.items())
         source.content = f"{{{', '.join(members)}}}".encode()
@@ -355,7 +356,9 @@ def _read(file: InputFile) -> Rows:
         file.refuse_long_line()
         return JsonLines(file.source, file.side, file.sample, file.user_columns)
     if _OBJECTS_IN_LIST.match(text):
-        return JsonOfObjects(file.source, file.side, file.sample, file.user_columns)
+        rows = JsonOfObjects(file.source, file.side, file.sample, file.user_columns)
+        rows.is_numbered = getattr(file.source, "is_numbered", False)
+        return rows
     if _LIST_IN_LIST.match(text):
         return JsonIdLists(file.source, file.side, file.sample)
     if text.startswith(b"["):

@@ -118,6 +118,13 @@ def _find_fields(
     """Return the names of a row's fields, and what makes a reader of a field; or InputError."""
     default_names = ["query_id", "doc_id", side.number_name]
     if isinstance(row, Mapping):
+        if not all(isinstance(name, str) for name in row):
+            raise InputError(
+                f"row 0: expected the names of columns, got {dict(row)!r:.80}",
+                source=side.name_in_errors,
+                hint="Documents of queries: {query: {document: number}, ...}.",
+                kind="columns",
+            )
         return list(row), itemgetter
     if hasattr(row, "_fields"):
         return list(row._fields), attrgetter

@@ -71,7 +71,7 @@ def kind_of(candidate: object) -> Kind:
 
 def kinds_in(elements: Any) -> set[Kind]:
     """Return the kinds of all elements, one of each type is looked at; {"other"} if it has none."""
-    whole_kinds = ("text", "dict", "set", "table", "file")
+    whole_kinds = ("text", "dict", "set", "table", "file", "sparse")
     if kind_of(elements) in whole_kinds or not isinstance(elements, Iterable):
         return {"other"}
     example_of_type = {type(element): element for element in elements}
@@ -293,6 +293,36 @@ def _hold_iterator(iterator: Iterator[Any], side: Side) -> list[Any]:
     raise InputError(problem, source=side.name_in_errors, hint=hint)
 
 
+def _spell_series(docs_of_query: Mapping[Any, Any], side: Side) -> Mapping[Any, Any]:
+    """Return {query: documents} with {index: number} for each Series of numbers."""
+    if "series" not in kinds_in(docs_of_query.values()):
+        return docs_of_query
+    return {
+        query: _spell_docs(docs, side) if kind_of(docs) == "series" else docs
+        for query, docs in docs_of_query.items()
+    }
+
+
+def _spell_docs(series: Any, side: Side) -> Any:
+    """Return {index: number} of a Series of numbers, if its index says the documents; else it.
+
+    Raises InputError where both its index and its cells may be ids.
+    """
+    cells, index = to_list(series), to_list(getattr(series, "index", ()))
+    kinds = kinds_in(cells)
+    if not kinds <= {"whole number", "fraction"} or index in ([], [*range(len(cells))]):
+        return series
+    if kinds_in(index) == {"tuple"}:  # of several levels: a run
+        return series
+    if kinds == {"whole number"} and kinds_in(index) == {"whole number"}:
+        raise InputError(
+            f"a Series of whole numbers, whose index is {index[0]!r}, ...: which are the ids?",
+            source=side.name_in_errors,
+            hint="Its index: series.to_dict(); its cells: series.tolist().",
+        )
+    return dict(zip(index, cells, strict=True))
+
+
 def _hold_iterators(docs_of_query: Mapping[Any, Any], side: Side) -> Mapping[Any, Any]:
     """Return {query: documents} with lists for iterators; InputError if all of these are empty."""
     if "iterator" not in kinds_in(docs_of_query.values()):
@@ -370,7 +400,7 @@ _REWRITINGS: Mapping[Kind, Sequence[Callable[[Any, Side], Any]]] = {
     "series": [_read_series],
     "collection": [_iterate_collection],
     "iterator": [_hold_iterator],
-    "dict": [_hold_iterators, open_envelope, _spell_pairs],
+    "dict": [_spell_series, _hold_iterators, open_envelope, _spell_pairs],
     "list": [open_envelope, _refuse_pairs_of_lists],
 }
 _MOST_ROUNDS = 4

@@ -286,6 +286,7 @@ class HeldSource(Source):
     """Bytes in memory, with the name of the file that they come from."""
 
     content = b""
+    is_numbered = False  # see `Rows.is_numbered`
 
     @contextlib.contextmanager
     def open(self, *, reports_progress: bool = False) -> Iterator[IO[bytes]]:
