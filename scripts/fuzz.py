@@ -310,6 +310,9 @@ def make_good_cases() -> dict[str, Case]:
         "prels": Case(qrels, b"q1 d1 1 0 0.5\nq1 d2 0 1 1\n", "prels"),
         "qrels_prefs": Case(qrels, b"q1 ann d1 1.5\nq1 ann d2 1\nq2 bob d1 3\n", "qrels_prefs"),
         "prefs": Case(qrels, b"q1 ann 0 d1 1.5\nq1 ann 1 d2 1\nq1 ann 1 d1 2\n", "prefs"),
+        "svmlight": Case(
+            qrels, b"1 qid:q1 1:.5 2:3 # d1\n0 qid:q1 1:.2 # d2\n2 qid:q2 2:1 # d1\n", "svmlight"
+        ),
         "msmarco run": Case(run, b"q1\td1\t1\nq1\td2\t2\nq2\td1\t1\n", "msmarco", suffix=".tsv"),
         "msmarco qrels": Case(qrels, b"q1\t0\td1\t1\nq2\t0\td1\t2\n", "msmarco", suffix=".tsv"),
         "beir qrels": Case(

@@ -1,6 +1,6 @@
 """Matrices: numbers in rows of cells; labels and scores; sparse matrices; lists filled up."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -57,7 +57,7 @@ def read_cells(data: Any, name: str) -> Cells:
 
     A null of tables is NaN. Raises InputError for what is no number, and other shapes.
     """
-    array = as_array(data)
+    array = data.to_numpy() if kind_of(data) == "table" else as_array(data)
     if array is not None and array.dtype != object:
         if array.ndim not in (1, 2):
             raise InputError(f"{name} has shape {array.shape}: one or two dimensions are expected")
@@ -246,7 +246,12 @@ def strip_padding(
     InputError where an id follows it.
     """
     lists = [
-        to_list(ids) if isinstance(ids, tuple | np.ndarray) else ids
+        # A set has no order: what fills it up is moved to its end.
+        sorted(ids, reverse=True)
+        if side is Side.QRELS and isinstance(ids, Set) and all(map(is_whole_number, ids))
+        else to_list(ids)
+        if isinstance(ids, tuple | np.ndarray)
+        else ids
         for ids in lists_of_query.values()
     ]
     ends_with_filler = any(isinstance(ids, list) and ids[-1:] == [-1] for ids in lists)

@@ -151,7 +151,9 @@ def hold_queries(rows: Any, names: Iterable[Any], columns: ColumnsLike | None) -
     if kind_of(row) in ("list", "tuple"):
         *ids, number = map(kind_of, row)
         are_ids = len(ids) == 2 and {*ids} <= {"text", "whole number"}
-        return are_ids and number in ("whole number", "fraction")
+        queries = {str(row[0]) for row in rows}
+        is_query_of_name = len(queries) == 1 and not queries.isdisjoint(map(str, names))
+        return are_ids and number in ("whole number", "fraction") and not is_query_of_name
     if kind_of(row) != "dict":
         return hasattr(row, "query_id")
     query_names = {*NAMES["query"], (columns or {}).get("query_id")}

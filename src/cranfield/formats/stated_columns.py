@@ -182,7 +182,9 @@ def resolve_roles(
         if role in column_of_role:
             if names is None and getattr(user_columns, "statements", None) is not None:
                 continue  # a file may have one of the two
-            raise OptionError(f"columns: {COLUMNS[role].public} is stated twice")
+            has_list = isinstance((user_columns or {}).get(name), list | tuple)
+            stated_name = name if has_list else COLUMNS[role].public
+            raise OptionError(f"columns: {stated_name} is stated twice")
         for first_role, first_column in column_of_role.items():
             if first_column == column is not NO_COLUMN:
                 raise two_roles_error(column, first_role, role)
@@ -249,6 +251,8 @@ def _list_statements(columns: ColumnsOfBoth) -> Iterator[tuple[Sequence[Side], s
     A name may begin with its side, "run.score"; {"run": {"score": ...}} has those of one side.
     """
     for name, column in columns.items():
+        if not isinstance(name, str):
+            raise OptionError(f"columns: {name!r:.40}: expected a name, as query_id")
         word, _, side_name = name.partition(".")
         is_of_side = word in SIDES and (side_name != "" or isinstance(column, Mapping))
         if isinstance(column, Mapping) and not is_of_side:
@@ -303,7 +307,7 @@ def expand_systems(columns: Any) -> dict[str | None, Any]:
     ]
     if not lists:
         return {None: columns}
-    if any(len({*columns_of_name}) < len(lists[0]) for columns_of_name in lists):
+    if not lists[0] or any(len({*own_columns}) < len(lists[0]) for own_columns in lists):
         raise OptionError(f"columns={columns!r:.80}: each system has one column of each NAME")
     return {str(system): _take_columns(columns, i) for i, system in enumerate(lists[0])}
 
@@ -344,12 +348,17 @@ def _sides_with_role(name: str, column: object) -> list[Side]:
     swapped_sides = [
         side for side in SIDES.values() if side not in sides_by_name and _is_public(column, side)
     ]
-    public_sides = [side for side in _ALL_SIDES if _is_public(name, side)]
+    list_names = COLUMNS["doc"].list_names
+    public_sides = [
+        side
+        for side in _ALL_SIDES
+        if _is_public(name, side) or plain_name(name) in list_names.get(side, ())
+    ]
     sides = public_sides or swapped_sides or sides_by_name
     if not sides:
         roles = dict.fromkeys(role for side in SIDES.values() for role in roles_of(side))
-        list_names = [COLUMNS["doc"].list_names[side][0] for side in SIDES.values()]
-        raise _unknown_name_error(name, [*(COLUMNS[role].public for role in roles), *list_names])
+        first_names = [list_names[side][0] for side in SIDES.values()]
+        raise _unknown_name_error(name, [*(COLUMNS[role].public for role in roles), *first_names])
     return sides
 
 

@@ -112,7 +112,7 @@ def find_systems(rows: Rows) -> SystemNames | None:
     table = _find_table(rows)
     if table.system_names is None:
         table.system_names = []
-        with suppress(InputError):  # the error comes when the rows are read
+        try:
             names = [name for name in table.column_names if plain_name(name) in SYSTEMS]
             stated = table.name_of_role.get("system")
             names = _list_free(table, names) if stated is None else [stated]
@@ -122,6 +122,9 @@ def find_systems(rows: Rows) -> SystemNames | None:
                 for column in columns
                 if column and (column.is_stated or len(column.systems) > 1)
             ]
+        except InputError:  # which comes when the rows are read, if that is possible again
+            if any(source.is_url or source.path == "-" for source in table.sources):
+                raise
     mixed_columns = [column for column in table.system_names if column.are_mixed]
     if len(mixed_columns) > 1:
         raise InputError(

@@ -629,9 +629,7 @@ def test_false_alarms_of_several_rows_are_corrected() -> None:
     gate_of_two = gate(scores | {"same": scores["old"]}, baseline="old", margin=0.001, test="t")
     assert gate_of_two.outcomes == {"new": "UNDECIDED", "same": "PASS"}
     assert "FAIL: upper < 0 by Holm's rule over 2 rows, and not PASS" in str(gate_of_two)
-    assert "UNDECIDED where the limits alone say FAIL: not so by Holm's rule." in str(
-        gate_of_two
-    )
+    assert "UNDECIDED where the limits alone say FAIL: not so by Holm's rule." in str(gate_of_two)
     assert gate_of_two.verdicts[0].worse
 
 

@@ -297,7 +297,7 @@ def test_columns_of_numbers_are_systems(name: str, sign: int) -> None:
 def test_other_names_are_stated_once() -> None:
     for name in ("doc_id", "query_id", "relevance", "expected_ids"):
         with pytest.raises(OptionError, match=f"columns: {name} is stated twice"):
-            evaluate(WIDE, "RR", columns={name: ["a", "b"]})
+            evaluate(WIDE, "RR", columns={name: ["bm25", "dense"]})
     for columns in ({"score": ["a", "a"]}, {"score": ["a", "b"], "rank": ["c"]}):
         with pytest.raises(OptionError, match="each system has one column of each NAME"):
             evaluate(WIDE, "RR", columns=columns)
