@@ -388,6 +388,14 @@ _PYTHON_ALTERNATIVES["queries"] = (
     "systems are compared over the same queries; missing='drop' leaves out those that one of them "
     "has not answered"
 )
+_PYTHON_ALTERNATIVES |= dict.fromkeys(
+    ("groups", "group", "mask"),
+    "labels and scores as flat columns, or with a mask, are given by grades(labels, scores=..., "
+    "groups=..., mask=...), with an asterisk before it",
+)
+_PYTHON_ALTERNATIVES |= dict.fromkeys(
+    ("exclude", "excluded", "excluded_ids", "seen"), "without=... leaves documents out of the runs"
+)
 _PYTHON_ALTERNATIVES["span_pattern"] = (
     "spans are found before, by Run(rows).spans(...) in the place of the run"
 )

@@ -163,7 +163,8 @@ _BOTH_SIDES_HINT = (
     "One table holds both where a row has a query's expected and retrieved documents, in columns "
     "such as expected_ids and retrieved_ids, or a document's grade and score. To say which is "
     "which: columns={'query_id': ..., 'expected_ids': ..., 'retrieved_ids': ...}, "
-    "--columns query_id=...,expected_ids=...,retrieved_ids=... Or give both, judgments first."
+    "--columns query_id=...,expected_ids=...,retrieved_ids=...; with a row for each document, "
+    "query_id, doc_id, relevance and score. Or give both, judgments first."
 )
 
 

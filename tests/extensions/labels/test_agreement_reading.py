@@ -9,7 +9,7 @@ import pytest
 from helpers.commands import invoke
 from helpers.notes import codes
 
-from cranfield import Agreement, OptionError, Qrels, Run, agreement
+from cranfield import Agreement, InputError, Qrels, Run, agreement
 from cranfield.errors import DuplicateError
 
 A = [("q1", "a", 1), ("q1", "b", 0), ("q1", "b", 1), ("q2", "a", 1), ("q2", "b", 0)]
@@ -74,7 +74,7 @@ def test_names_of_columns() -> None:
     expected = agreement(A[:2] + A[3:], B, OTHER, "RR", mixtures=20)
     assert assessment.to_dict() == expected.to_dict()
     assert agreement(first, second, columns=columns_of_files["qrels"]).pooled == expected.pooled
-    with pytest.raises(OptionError, match="not read yet"):
+    with pytest.raises(InputError, match="no file has a column 'who'"):
         agreement(Qrels(B), {"q1": {"a": 1}}, columns=columns)
 
 
