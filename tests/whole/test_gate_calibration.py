@@ -88,7 +88,8 @@ def pass_systems(sample: GainSample, gain_tests: GainTests, settings: GateSettin
         )
         for i, shape in enumerate(shapes)
     ]
-    return np.array(outcomes) == "PASS"
+    passes: Bools = np.array(outcomes) == "PASS"
+    return passes
 
 
 @cache

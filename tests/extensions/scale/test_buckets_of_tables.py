@@ -52,7 +52,7 @@ def test_a_table_of_two_systems_is_a_run_of_each(tmp_path: Path) -> None:
     ]
     path = tmp_path / "long.jsonl"
     path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    systems = evaluate({"q1": {"d1": 1}}, str(path), "RR", buckets=3)
+    systems: Any = evaluate({"q1": {"d1": 1}}, str(path), "RR", buckets=3)
     assert {name: scores["RR"] for name, scores in systems.items()} == {"bm25": 1 / 2, "hybrid": 1}
     with pytest.raises(DuplicateError, match="Column 'retriever' has 2 values"):
         evaluate({"q1": {"d1": 1}}, read_run(str(path)), "RR", buckets=3)
