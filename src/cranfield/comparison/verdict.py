@@ -70,7 +70,7 @@ class Verdict:
     where there is no test. The limits and the p-values never contradict each other. `method` is how
     the randomization test found them: "exact", by all possible flips; "drawn", by as many as were
     asked for; "t", by Student's t, where there are more than 7,000 queries and its limits agree.
-    Of zeros and ones it is "tango", whatever the test (Statistics in Medicine 17, 1998).
+    Of zeros and ones it is "tango", with any of these tests (Statistics in Medicine 17, 1998).
 
     >>> from cranfield import gate
     >>> runs = ["demo/bm25.run", "demo/dense.run"]

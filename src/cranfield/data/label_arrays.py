@@ -140,7 +140,7 @@ def _refuse_nan(cells: Cells, is_used: Bools) -> None:
 def _refuse_padding(labels: Cells) -> None:
     """Raise InputError for rows of labels that seem to be filled up by a number below 0.
 
-    It stands at the ends of rows alone, and no other label is below 0.
+    It is at the ends of rows alone, and no other label is below 0.
     """
     filler = labels.values.min(initial=0)
     is_filler = labels.values == filler

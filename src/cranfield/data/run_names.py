@@ -10,6 +10,7 @@ from cranfield.formats.block import Errors
 from cranfield.formats.columns import ColumnsLike, Side
 from cranfield.formats.envelopes import open_envelope, read_path
 from cranfield.formats.frames import hold_stream
+from cranfield.formats.header import NO_IDS
 from cranfield.formats.shapes import (
     first_of,
     hold_queries,
@@ -21,6 +22,7 @@ from cranfield.formats.shapes import (
 )
 from cranfield.formats.stated_columns import expand_systems, list_pairs
 from cranfield.formats.systems import find_systems
+from cranfield.notes import join_names
 
 
 def make_unique_namer() -> Callable[[str], str]:
@@ -55,12 +57,17 @@ def open_run(
     for system, system_columns in columns_of_system.items():
         try:
             run = make_run(run_data, errors, system_columns, *options)
-            if system is None or system.isdigit() or system in run.rows.column_names:
+            if system is None or system.isdigit() or _has_column(run, system):
                 runs[system] = run
-        except InputError as error:  # of a system that another file has
-            faults.append(error)
+        except InputError as error:
+            if system is None or error.kind not in ("columns", NO_IDS):
+                raise
+            faults.append(error)  # of a system that another file has
     if not runs:
-        raise faults[0]
+        missing = InputError(
+            f"has none of the columns {join_names([*map(str, columns_of_system)])}"
+        )
+        raise faults[0] if faults else missing
     if len(runs) < len(columns_of_system) and len(runs) == 1:
         return runs.popitem()[1]
     if None in runs:
@@ -79,6 +86,12 @@ def open_run(
     for system, run in runs.items():
         run.name = str(system)
     return {run.name: run for run in runs.values()}
+
+
+def _has_column(run: Run, name: str) -> bool:
+    """Tell whether the rows of a run have a column, or a field of their objects."""
+    names = (*run.rows.column_names, *map(str, run.rows.name_of_role.values()))
+    return any(name == column or column.endswith(f".{name}") for column in names)
 
 
 def open_runs(

@@ -400,3 +400,10 @@ def test_a_run_in_memory_is_sent_to_another_process(rows: Any) -> None:
 
     run = Run(rows)
     assert pickle.loads(pickle.dumps(run)).to_dict() == run.to_dict()  # noqa: S301 - our own
+
+
+def test_a_system_with_a_fault_is_not_left_out() -> None:
+    rows = [("q1", "d1", 0.5, 0.25), ("q1", "d2", 0.25, "high")]
+    table = pd.DataFrame(rows, columns=["query_id", "doc_id", "old", "new"])
+    with pytest.raises(InputError, match="new"):
+        evaluate({"q1": {"d2": 1}}, table, "RR", columns={"score": ["old", "new"]})

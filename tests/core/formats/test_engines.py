@@ -60,7 +60,10 @@ LAZY: dict[str, Callable[[pa.Table], Any]] = {
 
 
 @pytest.mark.filterwarnings("ignore")  # of Dask, on pandas
-@pytest.mark.parametrize("kind", LAZY)
+@pytest.mark.parametrize(
+    "kind",
+    [pytest.param(name, marks=pytest.mark.more) if name == "dask" else name for name in LAZY],
+)
 def test_a_table_that_is_not_in_memory(kind: str) -> None:
     make = LAZY[kind]
     assert mean_ap(make(QRELS), make(RUN)) == MEAN_AP
