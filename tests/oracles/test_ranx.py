@@ -19,6 +19,9 @@ from ranx.statistical_tests.paired_student_t_test import paired_student_t_test
 from cranfield import compare, evaluate
 from cranfield.arrays.ranked import Floats
 
+# Of numba, while it compiles ranx: which test is the first depends on the workers.
+pytestmark = pytest.mark.filterwarnings("ignore:unsafe cast from uint64 to int64")
+
 PERMUTATIONS = 20_000
 
 
