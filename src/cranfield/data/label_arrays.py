@@ -143,12 +143,14 @@ def _refuse_padding(labels: Cells) -> None:
     It is at the ends of rows alone, and no other label is below 0.
     """
     filler = labels.values.min(initial=0)
+    if not filler < 0 or labels.is_flat:
+        return
     is_filler = labels.values == filler
     is_last = np.zeros(len(is_filler), bool)
     is_last[np.cumsum(labels.lengths[labels.lengths > 0]) - 1] = True
-    if not filler < 0 or labels.is_flat or (labels.values[~is_filler] < 0).any():
-        return
-    if (is_filler & ~is_last & ~np.append(is_filler[1:], True)).any():
+    if (labels.values[~is_filler] < 0).any() or (
+        is_filler & ~is_last & ~np.append(is_filler[1:], True)
+    ).any():
         return
     row_count = format_count(int(np.count_nonzero(is_filler & is_last)), "row")
     raise InputError(

@@ -108,7 +108,7 @@ class ListRows(Rows):
     """
 
     def __init__(self, rows: Rows, side: Side, user_columns: ColumnsLike | None) -> None:
-        self._rows, self._side = rows, side
+        self._rows, self._side, self.is_numbered = rows, side, rows.is_numbered
         self.read_side = rows.read_side  # type: ignore[method-assign] # of the same table
         self.column_names, self.user_columns = rows.column_names, rows.user_columns
         self.name_of_role = self.list_columns = rows.list_columns

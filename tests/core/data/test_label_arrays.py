@@ -335,3 +335,19 @@ def test_0_that_may_fill_up_lists_is_asked() -> None:
 def test_objects_without_numbers_are_no_arrays() -> None:
     with pytest.raises(InputError):
         evaluate(SimpleNamespace(ndim=2, __array__=None), np.array(SCORES), "AP")
+
+
+def test_labels_that_seem_to_be_filled_up_are_asked_about() -> None:
+    labels, scores = np.array([[1, 0, 2, -1], [0, 1, -1, -1]]), np.array([[0.1, 0.2, 0.3, 0.9]] * 2)
+    with pytest.raises(InputError, match="2 rows with -1 at the end: does it fill up") as error:
+        evaluate(labels, scores, "AP")
+    assert "mask=labels != -1" in str(error.value)
+    filled = evaluate(*grades(labels, scores=scores, mask=labels != -1), "AP")
+    # The rankings are 2, 0, 1 and 1, 0: (1 + 2/3) / 2 and 1.
+    assert filled["AP"] == pytest.approx(((1 + 2 / 3) / 2 + 1) / 2)
+    negative_grade = evaluate(
+        *grades(labels, scores=scores, mask=np.ones(labels.shape, bool)), "P@1"
+    )
+    assert negative_grade["P@1"] == 0
+    labels[0, 1] = -1  # between others: a grade
+    assert evaluate(labels, scores, "P@1")["P@1"] == 0

@@ -407,3 +407,17 @@ def test_objects_of_objects_in_a_frame_are_read_as_in_a_list() -> None:
         scores = evaluate(table, "RR")
         assert scores["RR"] == 1 / 2
         assert "by metadata.source" in str(scores)
+
+
+def test_responses_without_queries_are_numbered_and_said_to_be(tmp_path: Path) -> None:
+    responses = [
+        {"hits": {"hits": [{"_id": doc, "_score": 1.0} for doc in docs]}} for docs in ("a", "b")
+    ]
+    path = tmp_path / "responses.json"
+    path.write_text(json.dumps({"responses": responses}))
+    for run in (responses, {"responses": responses}, read_run(path)):
+        scores = evaluate({"1": {"a": 1}, "2": {"b": 1}}, run, "RR")
+        assert scores["RR"] == 1
+        assert "Responses without queries: numbered from 1." in str(scores)
+        with pytest.raises(InputError, match="the judgments have no query '2'"):
+            evaluate({"0": {"a": 1}, "1": {"b": 1}}, run, "RR")

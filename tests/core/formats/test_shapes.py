@@ -266,3 +266,16 @@ def test_a_file_is_no_iterator_of_rows(tmp_path: Any) -> None:
 def test_groups_of_one_row_each_are_asked() -> None:
     with pytest.raises(InputError, match=r"sizes, or ids of queries\?\nFor ids, give texts"):
         grades([1, 0], scores=[0.5, 0.25], groups=[1, 1])
+
+
+def test_a_series_of_numbers_is_read_by_its_index_or_asked_about() -> None:
+    qrels = {"q1": {"b": 1}}
+    counts: Any = {"q1": pd.Series([3, 2], index=["a", "b"])}
+    assert evaluate(qrels, counts, "RR")["RR"] == 1 / 2
+    scores: Any = {"q1": pd.Series([0.5, 0.75], index=["a", "b"])}
+    assert evaluate(qrels, scores, "RR")["RR"] == 1
+    ids: Any = {"q1": pd.Series(["a", "b"], index=[7, 3])}
+    assert evaluate(qrels, ids, "RR")["RR"] == 1 / 2
+    counts["q1"].index = [7, 8]
+    with pytest.raises(InputError, match="which are the ids"):
+        evaluate({"q1": {7: 1}}, counts, "RR")
