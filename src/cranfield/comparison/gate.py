@@ -22,14 +22,7 @@ import numpy as np
 from cranfield.comparison.aligned_scores import AlignedScores, hash_query_ids
 from cranfield.comparison.alignment import DEFAULT_MEASURES, align
 from cranfield.comparison.comparing import ComparingOptions
-from cranfield.comparison.decisions import (
-    Shape,
-    decide_outcome,
-    find_greatest_p,
-    find_n_to_decide,
-    find_n_unchanged,
-    find_shapes,
-)
+from cranfield.comparison.decisions import decide_outcome, find_greatest_p, find_n_to_decide
 from cranfield.comparison.effects import FEW_UNITS
 from cranfield.comparison.gate_notes import note_student, note_verdicts
 from cranfield.comparison.margins import Contrast, StatedMargin, aggregate_scores, build_contrast
@@ -174,13 +167,9 @@ def gate(
         ]
     requirements = run_threshold_tests(aligned_scores, goals, judged_systems, settings)
     gain_tests = [run_gain_tests(contrast, settings) for contrast in contrasts]
-    greatest_p = find_greatest_p(
-        [
-            *(tests.p_of_failing(settings) for tests in gain_tests),
-            *(tests.p_below[0] for _, tests in requirements if tests is not None),
-        ],
-        settings.alpha,
-    )
+    p_values = [tests.p_of_failing(settings) for tests in gain_tests]
+    p_values += [tests.p_below[0] for _, tests in requirements if tests is not None]
+    greatest_p = find_greatest_p(p_values, settings.alpha)
     if baseline is not None:
         verdicts = _judge_systems(
             contrasts, gain_tests, judged_systems, settings, aligned_scores.query_ids, greatest_p
@@ -279,21 +268,16 @@ def _judge_systems(
     greatest_p: float,
 ) -> list[Verdict]:
     """Return the verdict on each of the named systems under each measure."""
-    shapes = [
-        find_shapes(contrast, tests.n_changed)
-        for contrast, tests in zip(contrasts, gain_tests, strict=True)
-    ]
     return [
-        _judge_system(tests, contrast, contrast_shapes[i], i, name, settings, query_ids, greatest_p)
+        _judge_system(tests, contrast, i, name, settings, query_ids, greatest_p)
         for i, name in enumerate(system_names)
-        for contrast, tests, contrast_shapes in zip(contrasts, gain_tests, shapes, strict=True)
+        for contrast, tests in zip(contrasts, gain_tests, strict=True)
     ]
 
 
 def _judge_system(
     tests: GainTests,
     contrast: Contrast,
-    shape: Shape,
     i: int,
     name: str,
     settings: GateSettings,
@@ -302,7 +286,7 @@ def _judge_system(
 ) -> Verdict:
     """Return the verdict on the system in column i of a contrast, by its tests."""
     n_changed = int(np.count_nonzero(contrast.is_changed[:, i]))
-    n_unchanged = find_n_unchanged(settings.alpha, contrast.margin, contrast.largest_difference)
+    shape, n_unchanged = contrast.shapes[i], contrast.find_n_unchanged(settings.alpha)
     hides_losses = shape.hides_losses(settings, tests.unit_moments.n_units, n_unchanged)
     outcome = decide_outcome(tests, i, settings, greatest_p, hides_losses=hides_losses)
     if not n_changed and contrast.is_at_worst:  # for example, with judgments of other documents

@@ -3,9 +3,6 @@
 import math
 from collections.abc import Iterator, Sequence
 
-import numpy as np
-
-from cranfield.comparison.decisions import find_n_unchanged, find_shapes
 from cranfield.comparison.effects import FEW_UNITS
 from cranfield.comparison.flips import MANY_UNITS
 from cranfield.comparison.margins import Contrast, exceeds
@@ -79,7 +76,7 @@ def _note_verdict(verdict: Verdict, contrast: Contrast, settings: GateSettings) 
         message = f"identical on {'all ' * (verdict.n > 1)}{format_query_count(verdict.n)}."
         largest = contrast.largest_difference
         if verdict.margin < largest < math.inf and not settings.gate_test.holds_always:
-            n_unchanged = find_n_unchanged(settings.alpha, verdict.margin, largest)
+            n_unchanged = contrast.find_n_unchanged(settings.alpha)
             count_phrase = "are that many" if verdict.n >= n_unchanged else f"are {verdict.n:,}"
             loss_phrase = f"lose as much as {largest:.4g}"
             margin_phrase = f"a mean loss of {verdict.margin:.4g}"
@@ -129,9 +126,8 @@ def _note_shapes(
 ) -> Iterator[Note]:
     """Yield a note on each system that has one difference on all queries, or skewed ones."""
     n_units, unit_words = contrast.units.n_groups or verdicts[0].n, contrast.units.unit_words
-    shapes = find_shapes(contrast, np.array([verdict.changed_units for verdict in verdicts]))
-    n_unchanged = find_n_unchanged(settings.alpha, contrast.margin, contrast.largest_difference)
-    for verdict, shape in zip(verdicts, shapes, strict=True):
+    n_unchanged = contrast.find_n_unchanged(settings.alpha)
+    for verdict, shape in zip(verdicts, contrast.shapes, strict=True):
         hides_losses = shape.hides_losses(settings, n_units, n_unchanged)
         if verdict.method in SCORE_METHODS:
             continue
@@ -174,18 +170,18 @@ def _note_candidates(verdicts: Sequence[Verdict], settings: GateSettings) -> Ite
 def _note_unseen_losses(
     verdicts: Sequence[Verdict], contrasts: Sequence[Contrast], alpha: float
 ) -> Iterator[Note]:
-    """Yield a note if some pass by so few queries that a rare loss may be among none of them."""
+    """Yield a note if some pass by so few queries that none of them may have a rare loss."""
     units = contrasts[0].units
     n_units = units.n_groups or verdicts[0].n
-    n_unchanged = max(
-        find_n_unchanged(alpha, contrast.margin, contrast.largest_difference)
-        for contrast in contrasts
-    )
-    has_pass = any(
-        verdict.outcome == "PASS" and verdict.changed and verdict.method not in SCORE_METHODS
+    measures = {
+        verdict.measure
         for verdict in verdicts
-    )
-    if has_pass and n_units < n_unchanged:
+        if verdict.outcome == "PASS" and verdict.changed and verdict.method not in SCORE_METHODS
+    }
+    if any(
+        contrast.measure in measures and n_units < contrast.find_n_unchanged(alpha)
+        for contrast in contrasts
+    ):
         text = (
             f"{format_count(n_units, units.unit_word, units.unit_words)} miss a loss, however "
             f"large, on {unlike_share_text(n_units, alpha)} of {units.unit_words}."

@@ -9,6 +9,7 @@ import numpy as np
 from cranfield.arrays.ranked import Floats, mean
 from cranfield.comparison.aligned_scores import AlignedScores
 from cranfield.comparison.binary import are_binary
+from cranfield.comparison.decisions import Shape, find_n_unchanged, find_shapes
 from cranfield.comparison.noninferiority import GainSample
 from cranfield.comparison.scale import (
     compared_range,
@@ -92,6 +93,15 @@ class Contrast(GainSample):
     def largest_difference(self) -> float:
         """The largest difference that a query may have; infinite if the range is unknown."""
         return self.compared_range[1] - self.compared_range[0]
+
+    @cached_property
+    def shapes(self) -> list[Shape]:
+        """The shape of each system's gains."""
+        return find_shapes(self, self.n_changed_units)
+
+    def find_n_unchanged(self, alpha: float) -> float:
+        """Return how many queries without a change rule out a mean loss of the margin."""
+        return find_n_unchanged(alpha, self.margin, self.largest_difference)
 
     @property
     def is_at_worst(self) -> bool:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self, get_args
 
 import numpy as np
 
-from cranfield.arrays.ids import Ids
+from cranfield.arrays.ids import IdIndex, Ids
 from cranfield.arrays.ranked import Bools
 from cranfield.data.documents import Documents
 from cranfield.data.judging import Judging, Ties
@@ -32,6 +32,7 @@ from cranfield.formats.block import (
     join_blocks,
 )
 from cranfield.formats.columns import ColumnsLike, sort_roles
+from cranfield.formats.shapes import first_of
 from cranfield.formats.source import describe_sources
 from cranfield.notes import Note, warn_about
 from cranfield.options import check_option, whole_check
@@ -192,22 +193,25 @@ class RunOperations(Documents):
         run = self._derive_run(select_rows, description, judging, recipe, **options)
         if keeps_selection:
             return run
-        run_queries = read_named_queries(self, self._make_run).ids
         for index in (query_index, None if named_docs is None else named_docs.query_index):
-            if index is not None and len(index.ids) and (index.find_rows(run_queries) < 0).all():
-                from cranfield.data.spelling import no_common_query_error
-
-                ids, source = index.ids.to_texts(), describe_sources(self.sources)
-                run_ids = run_queries.to_texts()
-                raise no_common_query_error(self.name, run_ids, "the exclusions", ids, source)
-        is_empty = isinstance(docs, dict | list) and not any(
-            docs.values() if isinstance(docs, dict) else docs
-        )
+            if index is not None and len(index.ids):
+                self._refuse_no_common(index)
+        is_empty = isinstance(docs, dict | list) and first_of(docs) is None
         n_rows, n_queries = map(sum, zip((0, 0), *counts, strict=True))
         note = removal_note(n_rows, run.rows.n_rows or 0, n_queries, is_empty=is_empty)
         run.rows.notes = (*run.rows.notes, note)
         run.exclusions = self.exclusions if named_docs is None else (*self.exclusions, named_docs)
         return run
+
+    def _refuse_no_common(self, query_index: IdIndex) -> None:
+        """Raise an error if the run has none of the queries of exclusions."""
+        run_queries = read_named_queries(self, self._make_run).ids
+        if (query_index.find_rows(run_queries) < 0).all():
+            from cranfield.data.spelling import no_common_query_error
+
+            ids, source = query_index.ids.to_texts(), describe_sources(self.sources)
+            run_ids = run_queries.to_texts()
+            raise no_common_query_error(self.name, run_ids, "the exclusions", ids, source)
 
     def __or__(self, second_run: Any) -> Self:
         """Return the rows of both; where both have a document for a query, the left one's.

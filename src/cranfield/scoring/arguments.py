@@ -83,7 +83,7 @@ class Reading(Options):
         """
         has_exclusions = self.without or more_follow
         if self.columns and not (has_exclusions or {*self.columns}.isdisjoint(_EXCLUDED_NAMES)):
-            raise OptionError("columns: excluded_ids is of what is left out: state without=, too")
+            raise OptionError("columns: excluded_ids names a column of without=: state that, too")
         for docs in self.without or ():
             columns: Any = select_columns(self.columns, Side.EXCLUDED) or {}
             named_docs = read_named_documents(docs, make_run, columns)._replace(origin=docs)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from helpers.commands import invoke
 
@@ -165,7 +166,7 @@ def test_nothing_removed_is_warned_of_once() -> None:
 
 def test_a_stated_column_of_exclusions_needs_these() -> None:
     gold_columns: Any = {"excluded_ids": "gold_ids"}
-    with pytest.raises(OptionError, match="state without=, too"):
+    with pytest.raises(OptionError, match="names a column of without="):
         evaluate(BRIGHT, RUN, "AP", columns={"query_id": "id", **gold_columns})
     gold = [{"id": row["id"], "gold_ids": row["gold_ids"]} for row in BRIGHT]
     with pytest.raises(InputError, match="--columns query_id=id,excluded_ids=gold_ids"):
@@ -315,3 +316,10 @@ def test_it_is_no_option_of_scores_and_lists(tmp_path: Path) -> None:
         invocation = invoke(*line.split(), "--without", exclusions)
         assert invocation.exit_code == 2
         assert "--without" in invocation.stderr
+
+
+def test_exclusions_of_a_query_may_be_a_series() -> None:
+    qrels, run = {"q1": {"a": 1}}, {"q1": {"x": 0.75, "a": 0.5}}
+    series: Any = {"q1": pd.Series(["x"])}
+    assert evaluate(qrels, run, "RR", without=series)["RR"] == 1
+    assert "0 of 2 rows removed" in str(evaluate(qrels, run, "RR", without={"q1": []}))
