@@ -114,8 +114,8 @@ def find_systems(rows: Rows) -> SystemNames | None:
         table.system_names = []
         try:
             names = [name for name in table.column_names if plain_name(name) in SYSTEMS]
-            stated = table.name_of_role.get("system")
-            names = _list_free(table, names) if stated is None else [stated]
+            column_name = table.name_of_role.get("system")
+            names = _list_free(table, names) if column_name is None else [column_name]
             columns = [] if table.system else [_read_system_names(table, name) for name in names]
             table.system_names = [
                 column
@@ -204,9 +204,9 @@ def _read_system_names(table: Rows, column: str) -> SystemNames | None:
             if n_rows >= 2 * n_searched:  # so that no more rows are held than necessary
                 are_mixed, n_searched = _are_mixed(keys, systems), n_rows
         are_mixed = are_mixed or _are_mixed(keys, systems)
-    names_found = [*map(decode, number_of_system)]
+    names = [*map(decode, number_of_system)]
     is_stated = column == table.name_of_role.get("system")
-    return SystemNames(column, names_found, are_mixed, is_stated) if names_found else None
+    return SystemNames(column, names, are_mixed, is_stated) if names else None
 
 
 def _are_mixed(keys: list[Words], systems: list[Ints]) -> bool:

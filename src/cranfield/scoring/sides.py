@@ -299,11 +299,11 @@ def _list_unread_columns(run_rows: Rows) -> Iterator[Note]:
 def _merge_judgments(qrels: Qrels, other_qrels: Qrels) -> Qrels:
     """Return the judgments of the rows of two systems; InputError for a document of two grades."""
     try:
-        merged = qrels.merge(other_qrels)
+        all_qrels = qrels.merge(other_qrels)
     except InputError as error:
         hint = "The judgments are the same for all systems of a table: which grade is right?"
         raise error.replace(hint=hint) from None
-    return merged.replace_fields(notes=qrels.notes, description=qrels.description)
+    return all_qrels.replace_fields(notes=qrels.notes, description=qrels.description)
 
 
 def _refuse_other_judgments(

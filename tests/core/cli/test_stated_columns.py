@@ -20,7 +20,7 @@ RR = (1 / 2 + 1) / 2  # d1 is second, d3 first
 JUDGED = pd.DataFrame({"reader": ["q1", "q2"], "url": ["d1", "d3"], "stars": [2, 1]})
 OWN = pd.DataFrame({"reader": ["q1", "q1", "q2"], "url": ["d2", "d1", "d3"], "guess": [3, 2, 1]})
 USUAL = OWN.set_axis(["query_id", "doc_id", "score"], axis=1)
-STATED: dict[str, Any] = {"query_id": "reader", "doc_id": "url", "relevance": "stars"}
+COLUMN_NAMES: dict[str, Any] = {"query_id": "reader", "doc_id": "url", "relevance": "stars"}
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ def test_a_column_of_one_side_must_be_there(files: Path) -> None:
     assert answer.exit_code == 2
     assert "score=stars: no file has a column 'stars'" in answer.output
     with pytest.raises(InputError, match="relevance=guess: no file"):
-        evaluate("qrels.csv", "own.csv", "RR", columns={**STATED, "qrels.relevance": "guess"})
+        evaluate("qrels.csv", "own.csv", "RR", columns={**COLUMN_NAMES, "qrels.relevance": "guess"})
 
 
 def test_a_name_may_have_a_column_in_each_file(files: Path) -> None:
@@ -122,7 +122,7 @@ def test_trec_files_stand_beside_files_with_own_columns(files: Path) -> None:
 
 
 def test_tables_in_memory_take_the_columns_that_they_have() -> None:
-    columns = {**STATED, "run.score": "guess"}
+    columns = {**COLUMN_NAMES, "run.score": "guess"}
     systems = evaluate(JUDGED, {"own": OWN, "usual": USUAL}, "RR", columns=columns)
     assert [systems[name]["RR"] for name in ("own", "usual")] == [RR, RR]
     notes = [str(note) for note in systems.notes if note.code == "columns"]
@@ -131,19 +131,22 @@ def test_tables_in_memory_take_the_columns_that_they_have() -> None:
     assert evaluate(JUDGED, polars_run, "RR", columns=columns)["RR"] == RR
     rows: Any = OWN.to_dict("records")
     assert evaluate(JUDGED, rows, "RR", columns=columns)["RR"] == RR
-    nested = {"qrels": STATED, "run": {"query_id": "reader", "doc_id": "url", "score": "guess"}}
-    assert evaluate(JUDGED, OWN, "RR", columns=nested)["RR"] == RR
+    columns_of_side = {
+        "qrels": COLUMN_NAMES,
+        "run": {"query_id": "reader", "doc_id": "url", "score": "guess"},
+    }
+    assert evaluate(JUDGED, OWN, "RR", columns=columns_of_side)["RR"] == RR
     with pytest.raises(InputError, match=r"score=gess: no file .* mean 'guess'"):
-        compare(JUDGED, [OWN, USUAL], "RR", columns={**STATED, "score": "gess"})
+        compare(JUDGED, [OWN, USUAL], "RR", columns={**COLUMN_NAMES, "score": "gess"})
     with pytest.raises(InputError, match="no column 'gess'"):
         Run(OWN, columns={"query_id": "reader", "doc_id": "url", "score": "gess"})
 
 
 def test_every_verb_refuses_a_column_that_no_file_has() -> None:
     with pytest.raises(InputError, match="no file has a column 'stras'"):
-        check(JUDGED.assign(relevance=1), columns={**STATED, "relevance": "stras"})
+        check(JUDGED.assign(relevance=1), columns={**COLUMN_NAMES, "relevance": "stras"})
     with pytest.raises(OptionError, match="not read yet"):
-        evaluate(Qrels({"q": {"d": 1}}), Run({"q": {"d": 1.0}}), "RR", columns=STATED)
+        evaluate(Qrels({"q": {"d": 1}}), Run({"q": {"d": 1.0}}), "RR", columns=COLUMN_NAMES)
 
 
 def test_judgments_to_convert_are_told_by_the_statements(files: Path) -> None:

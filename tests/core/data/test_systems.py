@@ -152,8 +152,8 @@ def test_systems_without_a_document_in_common_are_one_run_unless_stated() -> Non
     assert result["RR"] == (1 / 2 + 1) / 2  # d2b, d1b, d1h, d2h; d3b, d3h
     (note,) = [note for note in result.notes if note.code == "one-system"]
     assert "--columns system=retriever" in note.text
-    stated = evaluate(qrels, pd.DataFrame(apart), "RR", columns={"system": "retriever"})
-    assert means(stated) == {"bm25": (1 / 2 + 1) / 2, "hybrid": 1 / 2}
+    scores = evaluate(qrels, pd.DataFrame(apart), "RR", columns={"system": "retriever"})
+    assert means(scores) == {"bm25": (1 / 2 + 1) / 2, "hybrid": 1 / 2}
 
 
 def test_one_value_is_no_system_and_needs_no_note() -> None:
@@ -183,11 +183,11 @@ def test_every_verb_takes_the_systems(tmp_path: Path) -> None:
     assert [*check(JUDGED, path).facts][1:] == [f"{path} (bm25)", f"{path} (hybrid)"]
     assert "split-systems" in {finding.code for finding in check(JUDGED, path).findings}
     assert "hybrid" in str(explain(JUDGED, path, "RR", "q1"))
-    both: Any = evaluate(JUDGED, [path, {"q1": ["d1"]}], "RR")
-    assert list(both) == ["bm25", "hybrid", "run"]
+    scores_of_run: Any = evaluate(JUDGED, [path, {"q1": ["d1"]}], "RR")
+    assert list(scores_of_run) == ["bm25", "hybrid", "run"]
     tables: dict[str, Any] = {"monday": path, "other": Run({"q1": ["d1"]})}
-    named: Any = evaluate(JUDGED, tables, "RR")
-    assert list(named) == ["monday bm25", "monday hybrid", "other"]
+    scores_of_table: Any = evaluate(JUDGED, tables, "RR")
+    assert list(scores_of_table) == ["monday bm25", "monday hybrid", "other"]
 
 
 def test_one_run_is_taken_by_its_name(tmp_path: Path) -> None:
@@ -204,8 +204,8 @@ def test_one_run_is_taken_by_its_name(tmp_path: Path) -> None:
     for duplicates in ("refuse", "best"):
         with pytest.raises(DuplicateError, match="Column 'retriever' has 2 values"):
             Run(RUN).write(tmp_path / "out.run", duplicates=duplicates)
-    stated = Run(RUN, columns={"system": "retriever"})
-    assert means(evaluate(JUDGED, stated, "RR")) == MEAN
+    run = Run(RUN, columns={"system": "retriever"})
+    assert means(evaluate(JUDGED, run, "RR")) == MEAN
 
 
 def test_a_repeat_names_a_column_of_another_name() -> None:
@@ -244,9 +244,11 @@ def test_a_row_without_a_system_is_a_fault() -> None:
             table = table.drop(columns="question")
         with pytest.raises(InputError, match=r"empty or missing|no system"):
             evaluate(JUDGED, table, "RR", columns={"system": "retriever"})
-        skipped: Any = evaluate(JUDGED, table, "RR", columns={"system": "retriever"}, errors="skip")
-        assert list(skipped) == ["bm25", "hybrid"]
-        assert "left-out" in codes(skipped)
+        scores_of_run: Any = evaluate(
+            JUDGED, table, "RR", columns={"system": "retriever"}, errors="skip"
+        )
+        assert list(scores_of_run) == ["bm25", "hybrid"]
+        assert "left-out" in codes(scores_of_run)
 
 
 def test_empty_lists_belong_to_their_system() -> None:
@@ -272,8 +274,8 @@ def test_columns_of_lists_are_systems(form: str, tmp_path: Path) -> None:
     run_table = [{name: row[name] for name in row if name != "gold"} for row in WIDE]
     result = evaluate(JUDGED, FORMS[form](run_table, tmp_path), "RR", columns=wide)
     assert means(result) == WIDE_MEAN
-    nested = {"run": wide}
-    result = evaluate(JUDGED, FORMS[form](run_table, tmp_path), "RR", columns=nested)
+    columns_of_side: Any = {"run": wide}
+    result = evaluate(JUDGED, FORMS[form](run_table, tmp_path), "RR", columns=columns_of_side)
     assert means(result) == WIDE_MEAN
 
 
@@ -334,14 +336,14 @@ def test_the_commands_take_systems(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert "hybrid" in Path("report.html").read_text()
     for command in ("evaluate", "compare"):
         assert "dense" in run(command, "wide.jsonl", "-m", "RR", "--columns", wide)
-    gated = run("gate", "qrels.txt", "long.jsonl", "--baseline", "hybrid", "--margin", "0.1")
-    assert "bm25" in gated
-    assert "PASS" in gated or "FAIL" in gated or "UNDECIDED" in gated
+    gate_text = run("gate", "qrels.txt", "long.jsonl", "--baseline", "hybrid", "--margin", "0.1")
+    assert "bm25" in gate_text
+    assert "PASS" in gate_text or "FAIL" in gate_text or "UNDECIDED" in gate_text
     run("convert", "long.jsonl", "one.run", "--run", "--columns", "system=retriever=bm25")
     assert evaluate(JUDGED, "one.run", "RR")["RR"] == MEAN["bm25"]
-    refused = run("convert", "long.jsonl", "two.run", "--run")
-    assert "holds 2 systems, and one run is taken: bm25, hybrid" in refused
-    assert "--columns system=retriever=bm25" in refused
+    error_text = run("convert", "long.jsonl", "two.run", "--run")
+    assert "holds 2 systems, and one run is taken: bm25, hybrid" in error_text
+    assert "--columns system=retriever=bm25" in error_text
 
 
 def test_judgments_of_two_are_asked_about() -> None:

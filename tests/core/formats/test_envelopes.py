@@ -184,8 +184,8 @@ def test_judgments_in_envelopes(tmp_path: Path) -> None:
         "queries": {"q1": "a text", "q2": "another"},
         "relevant_docs": {query: [*grades] for query, grades in GRADES.items()},
     }
-    ones = {query: dict.fromkeys(grades, 1) for query, grades in GRADES.items()}
-    for judgments, expected in ((ratings, GRADES), (RANK_EVAL, GRADES), (relevant, ones)):
+    grades_of_one = {query: dict.fromkeys(grades, 1) for query, grades in GRADES.items()}
+    for judgments, expected in ((ratings, GRADES), (RANK_EVAL, GRADES), (relevant, grades_of_one)):
         assert Qrels(judgments).to_dict() == expected
         assert read_qrels(write_json(judgments, tmp_path)).to_dict() == expected
     no_runs: list[Any] = [ratings, relevant]
@@ -237,7 +237,7 @@ def test_rows_hold_responses(rows: list[dict[str, Any]], tmp_path: Path) -> None
         assert evaluate(GRADES, run, MEASURES).to_dict() == EXPECTED
 
 
-NESTED = [
+NESTED_ROWS = [
     {"ask": {"id": query}, "out": {"docs": list_hits(query, "src", "sim")}} for query in RANKINGS
 ]
 FLAT = [
@@ -246,19 +246,22 @@ FLAT = [
     for hit in list_hits(query)
 ]
 STATEMENTS: list[tuple[Any, dict[str, str]]] = [
-    (NESTED, {"retrieved_ids": "out.docs", "doc_id": "src", "score": "sim"}),
-    (NESTED, {"retrieved_ids": "out.docs", "doc_id": "out.docs.src", "score": "out.docs.*.sim"}),
-    (NESTED, {"doc_id": "out.docs.*.src", "score": "sim"}),
-    (NESTED, {"retrieved_ids": "out.docs.*.src"}),
+    (NESTED_ROWS, {"retrieved_ids": "out.docs", "doc_id": "src", "score": "sim"}),
+    (
+        NESTED_ROWS,
+        {"retrieved_ids": "out.docs", "doc_id": "out.docs.src", "score": "out.docs.*.sim"},
+    ),
+    (NESTED_ROWS, {"doc_id": "out.docs.*.src", "score": "sim"}),
+    (NESTED_ROWS, {"retrieved_ids": "out.docs.*.src"}),
     (FLAT, {"doc_id": "doc.id", "score": "value.sim"}),
 ]
 
 
 @pytest.mark.parametrize(("rows", "columns"), STATEMENTS)
 def test_paths_are_stated(rows: Any, columns: dict[str, str], tmp_path: Path) -> None:
-    stated = {"run": {"query_id": "ask.id", **columns}}
+    column_names = {"run": {"query_id": "ask.id", **columns}}
     for run in (rows, write_json(rows, tmp_path), write_lines(rows, tmp_path)):
-        assert evaluate(GRADES, run, MEASURES, columns=stated).to_dict() == EXPECTED
+        assert evaluate(GRADES, run, MEASURES, columns=column_names).to_dict() == EXPECTED
 
 
 def test_a_column_of_that_name_beats_the_path(tmp_path: Path) -> None:
@@ -267,9 +270,9 @@ def test_a_column_of_that_name_beats_the_path(tmp_path: Path) -> None:
         for query in RANKINGS
         for hit in list_hits(query)
     ]
-    stated = {"run": {"doc_id": "url.id"}}
+    column_names = {"run": {"doc_id": "url.id"}}
     for run in (rows, write_lines(rows, tmp_path)):
-        assert evaluate(GRADES, run, MEASURES, columns=stated).to_dict() == EXPECTED
+        assert evaluate(GRADES, run, MEASURES, columns=column_names).to_dict() == EXPECTED
 
 
 def test_a_star_is_every_value_of_a_dict(tmp_path: Path) -> None:
@@ -277,9 +280,9 @@ def test_a_star_is_every_value_of_a_dict(tmp_path: Path) -> None:
         {"query_id": query, "found": {str(i): {"url": doc} for i, doc in enumerate(docs)}}
         for query, docs in RANKINGS.items()
     ]
-    stated = {"run": {"retrieved_ids": "found.*.url"}}
+    column_names = {"run": {"retrieved_ids": "found.*.url"}}
     for run in (rows, write_lines(rows, tmp_path)):
-        assert evaluate(GRADES, run, MEASURES, columns=stated).to_dict() == EXPECTED
+        assert evaluate(GRADES, run, MEASURES, columns=column_names).to_dict() == EXPECTED
 
 
 def test_two_ids_that_differ_are_asked_for(tmp_path: Path) -> None:
@@ -293,13 +296,13 @@ def test_two_ids_that_differ_are_asked_for(tmp_path: Path) -> None:
         ) as error:
             evaluate(GRADES, run, MEASURES)
         assert words in str(error.value)
-        stated: Any = {"run": {"doc_id": "metadata.source"}}
-        scores = evaluate(GRADES, run, MEASURES, columns=stated)
+        column_names: Any = {"run": {"doc_id": "metadata.source"}}
+        scores = evaluate(GRADES, run, MEASURES, columns=column_names)
         assert scores.to_dict() == EXPECTED
         assert "Documents: retrieved, by metadata.source." in str(scores)
         assert evaluate(GRADES, run, "AP", columns={"run": {"doc_id": "id"}})["AP"] == 0
-    known_name = respond(lambda query: [{"doc_id": doc, "id": "u"} for doc in RANKINGS[query]])
-    assert evaluate(GRADES, known_name, MEASURES).to_dict() == EXPECTED
+    responses = respond(lambda query: [{"doc_id": doc, "id": "u"} for doc in RANKINGS[query]])
+    assert evaluate(GRADES, responses, MEASURES).to_dict() == EXPECTED
 
 
 def test_a_table_of_both_sides_has_objects(tmp_path: Path) -> None:
@@ -311,7 +314,7 @@ def test_a_table_of_both_sides_has_objects(tmp_path: Path) -> None:
         }
         for query in RANKINGS
     ]
-    stated = {
+    column_names = {
         "query_id": "ask",
         "expected_ids": "gold",
         "retrieved_ids": "found",
@@ -320,7 +323,7 @@ def test_a_table_of_both_sides_has_objects(tmp_path: Path) -> None:
     }
     expected = evaluate({query: {*grades} for query, grades in GRADES.items()}, RANKINGS, "AP")
     for table in (rows, write_json(rows, tmp_path)):
-        assert evaluate(table, "AP", columns=stated).to_dict() == expected.to_dict()
+        assert evaluate(table, "AP", columns=column_names).to_dict() == expected.to_dict()
 
 
 def test_one_response_lacks_its_query(tmp_path: Path) -> None:
@@ -348,12 +351,12 @@ def test_a_query_may_be_called_as_an_envelope(tmp_path: Path) -> None:
 
 def test_several_subsets_are_asked_for(tmp_path: Path) -> None:
     subsets = {"mteb_model_meta": {}, "en": {"test": {"q9": {"d": 1.0}}}, "de": {"test": SCORES}}
-    stated: Any = {"run": {"rows": "de.test"}}
+    column_names: Any = {"run": {"rows": "de.test"}}
     for run in (subsets, write_json(subsets, tmp_path)):
         with pytest.raises(InputError, match=r"2 subsets of queries, en\.test, de\.test") as error:
             evaluate(GRADES, run, MEASURES)
         assert "rows=en.test" in str(error.value.hint)
-        assert evaluate(GRADES, run, MEASURES, columns=stated).to_dict() == EXPECTED
+        assert evaluate(GRADES, run, MEASURES, columns=column_names).to_dict() == EXPECTED
 
 
 def test_pairs_in_a_file_are_rewritten_as_in_memory(tmp_path: Path) -> None:
@@ -364,8 +367,8 @@ def test_pairs_in_a_file_are_rewritten_as_in_memory(tmp_path: Path) -> None:
 def test_rows_begin_where_it_is_stated(tmp_path: Path) -> None:
     rows = [{"query_id": query, "retrieved_ids": docs} for query, docs in RANKINGS.items()]
     path = write_json({"made": "today", "out": {"rows": rows}}, tmp_path)
-    stated: Any = {"run": {"rows": "out.rows"}}
-    assert evaluate(GRADES, path, MEASURES, columns=stated).to_dict() == EXPECTED
+    column_names: Any = {"run": {"rows": "out.rows"}}
+    assert evaluate(GRADES, path, MEASURES, columns=column_names).to_dict() == EXPECTED
     with pytest.raises(
         InputError, match=r"run\.json: has nothing at 'out\.x'; its keys are 'made'"
     ):

@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 from cranfield import InputError, collect, fuse
 from cranfield.cli import cli
 
-STATED: dict[str, Any] = {"query_id": "reader", "doc_id": "url", "relevance": "stars"}
+COLUMN_NAMES: dict[str, Any] = {"query_id": "reader", "doc_id": "url", "relevance": "stars"}
 COLUMNS = "query_id=reader,doc_id=url,relevance=stars,score=guess"
 
 
@@ -29,7 +29,7 @@ def test_labels_are_collected_by_stated_columns(
     rows = ["query_id,doc_id,relevance,assessor", "q1,d1,2,ann", "q1,d2,0,ann"]
     assert answer.stdout.splitlines() == rows
     with pytest.raises(InputError, match=r"doc_id=ulr: no file .* mean 'url'"):
-        collect(["ann.csv"], columns={**STATED, "doc_id": "ulr"})
+        collect(["ann.csv"], columns={**COLUMN_NAMES, "doc_id": "ulr"})
 
 
 def test_people_and_a_model_have_columns_of_their_own(
@@ -49,9 +49,9 @@ def test_people_and_a_model_have_columns_of_their_own(
 def test_runs_to_fuse_have_some_column_that_is_stated() -> None:
     rows = pd.DataFrame({"reader": ["q"], "url": ["d"], "guess": [1.0]})
     usual = pd.DataFrame({"query_id": ["q"], "doc_id": ["d"], "score": [1.0]})
-    columns = {**STATED, "score": "guess"}
+    columns = {**COLUMN_NAMES, "score": "guess"}
     assert fuse({"own": rows, "usual": usual}, "rrf", columns=columns).to_dict() == {
         "q": {"d": 1 / 61 + 1 / 61}
     }
     with pytest.raises(InputError, match="no file has a column 'gess'"):
-        fuse({"own": rows, "usual": usual}, "rrf", columns={**STATED, "score": "gess"})
+        fuse({"own": rows, "usual": usual}, "rrf", columns={**COLUMN_NAMES, "score": "gess"})
