@@ -100,12 +100,8 @@ def read_rows(
 
 def select_system(rows: Rows, side: Side, column: str, system: str) -> Rows:
     """Return the rows of one system of a table, by its column of systems."""
-    user_columns = rows.user_columns or {}
-    statements = {name: value for name, value in user_columns.items() if name != "system"}
-    columns = SideColumns(
-        {**statements, "system": f"{column}={system}"}, getattr(user_columns, "other_side", None)
-    )
-    columns.statements = getattr(user_columns, "statements", None)
+    statements = {**(rows.user_columns or {}), "system": f"{column}={system}"}
+    columns = SideColumns(statements, rows.user_columns)
     system_rows = rows.read_side(side, columns)
     return system_rows if rows.sources else to_document_rows(system_rows, side, columns)
 

@@ -168,13 +168,11 @@ def choose_fields(
     if column is None:
         return {}, user_columns
     doc_column, stated_columns = column_of_role.get("doc"), dict(user_columns or {})
-    other_columns = getattr(user_columns, "other_side", {})
     is_on_other_side = plain_name(column) in COLUMNS["doc"].list_names[side.other_side]
     if is_on_other_side and isinstance(doc_column, str) and doc_column != column:
         pairs = stated_columns.items()
-        return {}, SideColumns(
-            {name: path for name, path in pairs if path != doc_column}, other_columns
-        )
+        kept_columns = {name: path for name, path in pairs if path != doc_column}
+        return {}, SideColumns(kept_columns, user_columns)
     field_of_name: dict[str, Field] = {}
     column_of_name: dict[str, str | int | None] = {}
     field_of_role = {  # a field may be stated by the name under which it is read
@@ -199,7 +197,7 @@ def choose_fields(
     if COLUMNS["doc"].public not in column_of_name:
         return {}, user_columns
     stated_columns = {COLUMNS[role].public: column for role, column in column_of_role.items()}
-    return field_of_name, SideColumns({**stated_columns, **column_of_name}, other_columns)
+    return field_of_name, SideColumns({**stated_columns, **column_of_name}, user_columns)
 
 
 def _choose_column(
