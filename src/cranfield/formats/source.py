@@ -282,18 +282,6 @@ class Source:
         )
 
 
-class HeldSource(Source):
-    """Bytes in memory, with the name of the file that they come from."""
-
-    content = b""
-    is_numbered = False  # see `Rows.is_numbered`
-
-    @contextlib.contextmanager
-    def open(self, *, reports_progress: bool = False) -> Iterator[IO[bytes]]:
-        """Open the bytes."""
-        yield io.BytesIO(self.content)
-
-
 def _find_version(file: IO[bytes]) -> Version | None:
     """Return the file's version, which changes if the file does; None if it is unknown."""
     if isinstance(file, io.FileIO):
