@@ -5,7 +5,7 @@ from typing import Any
 
 from cranfield.data.run import Run, make_run
 from cranfield.errors import InputError
-from cranfield.formats import select_system
+from cranfield.formats import split_systems
 from cranfield.formats.block import Errors
 from cranfield.formats.columns import ColumnsLike, Side
 from cranfield.formats.envelopes import open_envelope, read_path
@@ -21,7 +21,6 @@ from cranfield.formats.shapes import (
     refuse_lists_of_ids,
 )
 from cranfield.formats.stated_columns import expand_systems, list_pairs
-from cranfield.formats.systems import find_systems
 from cranfield.notes import join_names
 
 
@@ -74,15 +73,11 @@ def open_run(
         run = runs[None]
         if isinstance(run_like, Run) and "system" not in (run.rows.user_columns or {}):
             return run
-        if (names := find_systems(run.rows)) is None:
+        rows_of_system, notes = split_systems(run.rows)
+        run.notes = (*run.notes, *notes)
+        if None in rows_of_system:
             return run
-        run.notes = (*run.notes, *names.notes)
-        if not names.is_split:
-            return run
-        runs = {
-            system: run.replace_rows(select_system(run.rows, Side.RUN, names.column, system))
-            for system in names.systems
-        }
+        runs = {system: run.replace_rows(rows) for system, (rows,) in rows_of_system.items()}
     for system, run in runs.items():
         run.name = str(system)
     return {run.name: run for run in runs.values()}

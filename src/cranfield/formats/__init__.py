@@ -39,6 +39,7 @@ from cranfield.formats.stated_columns import (
     select_columns,
     select_side_columns,
 )
+from cranfield.formats.systems import find_systems
 from cranfield.notes import Note
 
 
@@ -98,12 +99,23 @@ def read_rows(
     return record_rows(table_rows, side, columns)
 
 
-def select_system(rows: Rows, side: Side, column: str, system: str) -> Rows:
-    """Return the rows of one system of a table, by its column of systems."""
-    statements = {**(rows.user_columns or {}), "system": f"{column}={system}"}
-    columns = SideColumns(statements, rows.user_columns)
-    system_rows = rows.read_side(side, columns)
-    return system_rows if rows.sources else to_document_rows(system_rows, side, columns)
+def split_systems(*tables: Rows) -> tuple[dict[str | None, list[Rows]], tuple[Note, ...]]:
+    """Return {system: its rows} of a table's run, or its judgments and its run; and notes.
+
+    {None: the same rows} where the table is not split.
+    """
+    names = find_systems(tables[-1])
+    if names is None or not names.is_split:
+        return {None: [*tables]}, () if names is None else names.notes
+    rows_of_system: dict[str | None, list[Rows]] = {}
+    for system in names.systems:
+        for side, table in zip(_BOTH_SIDES[-len(tables) :], tables, strict=True):
+            statements = {**(table.user_columns or {}), "system": f"{names.column}={system}"}
+            columns = SideColumns(statements, table.user_columns)
+            rows = table.read_side(side, columns)
+            rows = rows if table.sources else to_document_rows(rows, side, columns)
+            rows_of_system.setdefault(system, []).append(rows)
+    return rows_of_system, names.notes
 
 
 _NESTED = re.compile("^(large_)?list<.*struct<.*struct<")  # of documents, with their own objects

@@ -10,9 +10,9 @@ from cranfield.data.reader import QrelsReader
 from cranfield.data.run import Run
 from cranfield.data.run_names import make_unique_namer
 from cranfield.errors import InputError
-from cranfield.formats import read_both_sides, select_system
+from cranfield.formats import read_both_sides, split_systems
 from cranfield.formats.block import Duplicates, Errors, Role, Rows
-from cranfield.formats.columns import INDEX_PREFIX, ColumnsOfBoth, Side
+from cranfield.formats.columns import INDEX_PREFIX, ColumnsOfBoth
 from cranfield.formats.frames import hold_stream, is_stream
 from cranfield.formats.header import NO_IDS, find_columns
 from cranfield.formats.objects import refuse_columns
@@ -26,7 +26,6 @@ from cranfield.formats.stated_columns import (
     select_side_columns,
     states_sides,
 )
-from cranfield.formats.systems import find_systems
 from cranfield.notes import Note
 
 
@@ -135,22 +134,11 @@ def _read_tables(
         data = hold_stream(table, "the table")
         for column, own_columns in expand_systems(columns).items():
             sides = _read_both_sides(data, own_columns, errors)
-            names = find_systems(sides[1])
-            notes = () if names is None else names.notes
-            if names is None or not names.is_split:
-                tables.append(TwoSidedTable(_join(name, column), *sides, own_columns, notes))
-                continue
-            for system in names.systems:
-                judgments = select_system(sides[0], Side.QRELS, names.column, system)
-                run = select_system(sides[1], Side.RUN, names.column, system)
-                system_name = _join(name, system)
-                tables.append(TwoSidedTable(system_name, judgments, run, own_columns, notes))
+            rows_of_system, notes = split_systems(*sides)
+            for system, (qrels_rows, run_rows) in rows_of_system.items():
+                system_name = " ".join(filter(None, (name, column, system))) or None
+                tables.append(TwoSidedTable(system_name, qrels_rows, run_rows, own_columns, notes))
     return tables
-
-
-def _join(*names: str | None) -> str | None:
-    """Return the names of a table and a system, as far as they have any, as one."""
-    return " ".join(filter(None, names)) or None
 
 
 def open_table_pair(
