@@ -18,9 +18,9 @@ from cranfield.errors import InputError, MeasureError, OptionError
 from cranfield.formats import read_id_lists
 from cranfield.formats.block import Duplicates, Errors
 from cranfield.formats.columns import COLUMNS, ColumnsOfBoth, Side, TextMatching
-from cranfield.formats.envelopes import holds_objects, open_envelope
+from cranfield.formats.envelopes import holds_objects
 from cranfield.formats.matrices import hold_labels_and_scores, match_sparse, note_unstored_zeros
-from cranfield.formats.shapes import first_of, kinds_in, list_ids, plain
+from cranfield.formats.shapes import first_of, kind_of, kinds_in, list_ids, plain
 from cranfield.formats.source import are_files
 from cranfield.formats.stated_columns import (
     ContainedTexts,
@@ -298,38 +298,33 @@ def convert_id_lists(qrels: Any, runs: Any, duplicates: Duplicates = "refuse") -
     if notes := note_unstored_zeros(qrels, runs):
         runs = Run(runs)
         runs.rows.notes = notes
-    relevant_lists, rankings = list_ids(qrels), list_ids(runs)
+    # Lists of objects are responses, numbered by their places.
+    is_numbered = kind_of(runs) == "dict" and holds_objects(first_of(runs))
+    is_numbered = is_numbered and [*runs] == [*range(1, len(runs) + 1)]
+    rankings = [*runs.values()] if is_numbered else list_ids(runs)
+    relevant_lists = list_ids(qrels)
     if relevant_lists is None:
-        if rankings is not None and not kinds_in(qrels):
-            raise unequal_lists_error(0, len(rankings))
+        if list_ids(runs) is not None and not kinds_in(qrels):
+            raise unequal_lists_error(0, len(runs))
         return qrels, runs
     if not kinds_in(runs):
         raise unequal_lists_error(len(relevant_lists), 0)
-    documents = open_envelope(runs, Side.RUN) if isinstance(runs, list) else runs
-    if isinstance(documents, Mapping) and holds_objects(first_of(documents)):
-        if [*documents] != [*range(1, len(documents) + 1)]:
-            return qrels, runs
-        if len(relevant_lists) != len(documents):
-            raise unequal_lists_error(len(relevant_lists), len(documents))
-        runs = Run(documents)  # responses, numbered by their places
-        runs.rows.list_kind = "ids"
-        judgments = Qrels(read_id_lists(relevant_lists, Side.QRELS), duplicates=duplicates)
-        return judgments, runs
-    has_names = isinstance(runs, Mapping)
-    is_single = rankings is not None or not isinstance(runs, Mapping | list | tuple)
-    members = [] if is_single else [*runs.values()] if has_names else runs
-    names = [*map(str, runs)] if has_names else ["run"] * max(len(members), 1)
-    rankings_of_runs = [rankings] if is_single else [*map(list_ids, members)]
+    has_names = rankings is None and kind_of(runs) == "dict"
+    members = [("run", rankings)]
+    if rankings is None and kind_of(runs) in ("dict", "list", "tuple"):
+        pairs = runs.items() if has_names else (("run", run) for run in runs)
+        members = [(str(name), list_ids(run)) for name, run in pairs]
     new_runs = []
-    for rankings, name in zip(rankings_of_runs, names, strict=True):
-        if rankings is None:
+    for name, lists in members:
+        if lists is None:
             return qrels, runs
-        if len(relevant_lists) != len(rankings):
-            raise unequal_lists_error(len(relevant_lists), len(rankings))
-        new_runs.append(Run(read_id_lists(rankings, Side.RUN), name))
+        if len(relevant_lists) != len(lists):
+            raise unequal_lists_error(len(relevant_lists), len(lists))
+        new_runs.append(Run(read_id_lists(lists, Side.RUN), name))
     judgments = Qrels(read_id_lists(relevant_lists, Side.QRELS), duplicates=duplicates)
-    named_runs = dict(zip(names, new_runs, strict=True)) if has_names else new_runs
-    return judgments, new_runs[0] if is_single else named_runs
+    if has_names:
+        return judgments, {run.name: run for run in new_runs}
+    return judgments, new_runs[0] if rankings is not None else new_runs
 
 
 def check_scores(scores: Any) -> None:
