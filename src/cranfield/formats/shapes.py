@@ -88,6 +88,12 @@ def first_of(container: Any) -> Any:
     return None
 
 
+def are_files(data: Any) -> bool:
+    """Tell whether the data are a list of paths and open files."""
+    is_list = kind_of(data) in ("list", "tuple") and len(data) > 0
+    return is_list and kinds_in(data) <= {"text", "path", "file"}
+
+
 def is_sequence(candidate: object) -> bool:
     """Tell whether an object has elements in order, as a list has: not a string, dict or set."""
     if kind_of(candidate) in ("text", "dict", "set") or getattr(candidate, "ndim", 1) == 0:

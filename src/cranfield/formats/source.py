@@ -41,13 +41,6 @@ def is_handle(data: object) -> TypeGuard[IO[Any]]:
     return callable(getattr(data, "read", None))
 
 
-def are_files(data: object) -> bool:
-    """Tell whether the data are a list of paths and open files."""
-    if not isinstance(data, list | tuple) or not data:
-        return False
-    return all(isinstance(path, str | os.PathLike) or is_handle(path) for path in data)
-
-
 class Source:
     """A file by its path or URL, or the standard input as `-`, or an open file; compressed or not.
 

@@ -20,8 +20,7 @@ from cranfield.formats.block import Duplicates, Errors
 from cranfield.formats.columns import COLUMNS, ColumnsOfBoth, Side, TextMatching
 from cranfield.formats.envelopes import holds_objects
 from cranfield.formats.matrices import hold_labels_and_scores, match_sparse, note_unstored_zeros
-from cranfield.formats.shapes import first_of, kind_of, kinds_in, list_ids, plain
-from cranfield.formats.source import are_files
+from cranfield.formats.shapes import are_files, first_of, kind_of, kinds_in, list_ids, plain
 from cranfield.formats.stated_columns import (
     ContainedTexts,
     Statements,
@@ -114,27 +113,10 @@ class Threads(Options):
 
 
 def arrange_arguments(
-    qrels: Any,
-    runs: Any,
-    measures: Any,
-    default_measures: Any,
-    *,
-    reading: Reading,
-    duplicates: Duplicates,
-    errors: Errors = "strict",
-    verb: Callable[..., Any] | None = None,
+    *arguments: Any, reading: Reading, **options: Any
 ) -> tuple[Qrels, Run | dict[str, Run], Any]:
     """Return what `open_arguments` does, judgments in memory, runs without what is left out."""
-    judgments, run_or_runs, measures = open_arguments(
-        qrels,
-        runs,
-        measures,
-        default_measures,
-        reading=reading,
-        duplicates=duplicates,
-        errors=errors,
-        verb=verb,
-    )
+    judgments, run_or_runs, measures = open_arguments(*arguments, reading=reading, **options)
     if isinstance(judgments, QrelsReader):
         judgments = judgments.read()
     return judgments, reading.leave_out(run_or_runs), measures
