@@ -164,7 +164,7 @@ def open_arguments(
             measures = runs if runs_are_measures else measures
             return reader, run_or_runs, measures
     elif (table_pair := open_table_pair(qrels, runs, columns, errors)) is not None:
-        return *table_pair.read(errors, duplicates), measures
+        return *table_pair.open(errors, duplicates), measures
     if runs is None:
         names = _COMPARE_ARGUMENTS if verb is None else _argument_names(verb)
         raise InputError("no runs are given", hint=_order_hint(names))

@@ -45,8 +45,7 @@ class TwoSidedTable(NamedTuple):
 
     def open_qrels(self, errors: Errors, duplicates: Duplicates) -> QrelsReader:
         """Return a reader of the judgments, with notes on the table."""
-        notes = tuple(_list_notes(self.qrels_rows, self.run_rows))
-        return QrelsReader(self.qrels_rows, errors, duplicates, notes=notes)
+        return QrelsReader(self.qrels_rows, errors, duplicates, notes=[*_list_notes(self)])
 
     def make_run(self, errors: Errors, make_unique_name: Callable[[str], str]) -> Run:
         """Return the run, under a name that no other run has."""
@@ -73,17 +72,7 @@ class TwoSidedTables:
     def open(
         self, errors: Errors, duplicates: Duplicates = "refuse"
     ) -> tuple[Qrels | QrelsReader, Run | dict[str, Run]]:
-        """Return what `read` returns, but a reader of the judgments for a single table."""
-        if not self.is_single_table:
-            return self.read(errors, duplicates)
-        (table,) = self.tables
-        reader = table.open_qrels(errors, duplicates)
-        return reader, table.make_run(errors, make_unique_namer())
-
-    def read(
-        self, errors: Errors, duplicates: Duplicates = "refuse"
-    ) -> tuple[Qrels, Run | dict[str, Run]]:
-        """Return the judgments, and the run, or the runs by name.
+        """Return the judgments, of a single table a reader of them, and the run, or runs by name.
 
         Raises InputError for a table that cannot be read, or with other judgments than the first.
         """
@@ -92,8 +81,10 @@ class TwoSidedTables:
         make_unique_name = make_unique_namer()
         for table in self.tables:
             run = table.make_run(errors, make_unique_name)
-            runs[run.name] = run
-            judgments[run.name] = table.open_qrels(errors, duplicates).read()
+            reader = table.open_qrels(errors, duplicates)
+            if self.is_single_table:
+                return reader, run
+            runs[run.name], judgments[run.name] = run, reader.read()
         first, *other_names = judgments
         qrels, first_table = judgments[first], self.tables[0]
         for other_name in other_names:
@@ -102,7 +93,12 @@ class TwoSidedTables:
                 qrels = _merge_judgments(qrels, judgments[other_name])
             else:
                 _refuse_other_judgments(first, qrels, other_name, judgments[other_name])
-        return qrels, runs[first] if self.is_single_table else runs
+        return qrels, runs
+
+    def read(self, errors: Errors, duplicates: Duplicates) -> tuple[Qrels, Run | dict[str, Run]]:
+        """Return what `open` returns, judgments in memory."""
+        judgments, run_or_runs = self.open(errors, duplicates)
+        return judgments.read() if isinstance(judgments, QrelsReader) else judgments, run_or_runs
 
 
 def find_two_sided_tables(
@@ -229,20 +225,19 @@ def _name_rows(data: Any, columns: ColumnsOfBoth | None) -> list[dict[str, Any]]
     table: Any = read_table(data, TableForm("the table", ("query_id",)))
     position_of_role: dict[Role, int] = {}
     for side in SIDES.values():
-        side_columns = select_side_columns(columns, side)
-        position_of_role |= find_columns(table.names, side, side_columns)
-    cells_of_name = dict(zip(table.names, table.columns, strict=True))
-    query = table.names[position_of_role.get("query", 0)]
-    cells_of_name["doc_id"] = [f"#{i}" for i in count_rows(cells_of_name[query])]
+        position_of_role |= find_columns(table.names, side, select_side_columns(columns, side))
+    query = position_of_role.get("query", 0)
+    names, columns_of_cells = [*table.names, "doc_id"], [*table.columns]
     for i, name in enumerate(table.names):
-        if name != query:
-            cells_of_name[name] = [parse_number(cell) for cell in cells_of_name[name]]
-            are_fractions = any((number or 0) % 1 for number in cells_of_name[name])
+        if i != query:
+            columns_of_cells[i] = [*map(parse_number, table.columns[i])]
+            are_fractions = any((number or 0) % 1 for number in columns_of_cells[i])
             is_used = i in position_of_role.values() or name.startswith(INDEX_PREFIX)
             if not are_fractions and not is_used:
                 raise InputError(f"column {name!r} may hold documents")
-    cells_of_rows = zip(*cells_of_name.values(), strict=True)
-    return [dict(zip(cells_of_name, row, strict=True)) for row in cells_of_rows]
+    docs = [f"#{i}" for i in count_rows(table.columns[query])]
+    rows = zip(*columns_of_cells, docs, strict=True)
+    return [dict(zip(names, row, strict=True)) for row in rows]
 
 
 def are_same_table(table: Any, other_table: Any) -> bool:
@@ -261,17 +256,9 @@ def is_read_once(table: Any) -> bool:
     return path == "-" or Source(path).is_url or not is_stored
 
 
-def _list_notes(qrels_rows: Rows, run_rows: Rows) -> Iterator[Note]:
-    """Yield notes on a table that holds both sides."""
-    yield from _list_unread_columns(run_rows)
-    if TwoSidedTable(None, qrels_rows, run_rows, None).has_shared_docs:
-        text = "Judged: the documents of the table alone, all of which were retrieved."
-        yield Note("judged-retrieved", "info", text)
-
-
-def _list_unread_columns(run_rows: Rows) -> Iterator[Note]:
-    """Yield a note on columns of lists whose names begin with that of the retrieved documents."""
-    doc_name = run_rows.name_of_role["doc"]
+def _list_notes(table: TwoSidedTable) -> Iterator[Note]:
+    """Yield notes on columns whose names begin with that of the run's lists, and on the judged."""
+    run_rows, doc_name = table.run_rows, table.run_rows.name_of_role["doc"]
     names = [name for name in run_rows.column_names if name.startswith(doc_name)]
     unread = [name for name in names if name != doc_name]
     if run_rows.list_columns and unread:
@@ -282,6 +269,9 @@ def _list_unread_columns(run_rows: Rows) -> Iterator[Note]:
             f"columns={{'retrieved_ids': {names}}}, --columns {statements}."
         )
         yield Note("other-columns", "info", text, count=len(unread))
+    if table.has_shared_docs:
+        text = "Judged: the documents of the table alone, all of which were retrieved."
+        yield Note("judged-retrieved", "info", text)
 
 
 def _merge_judgments(qrels: Qrels, other_qrels: Qrels) -> Qrels:
