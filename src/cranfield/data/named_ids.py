@@ -19,8 +19,8 @@ from cranfield.errors import OptionError
 from cranfield.formats import read_rows
 from cranfield.formats.block import Block
 from cranfield.formats.columns import ColumnsLike, Side
-from cranfield.formats.frames import is_table
 from cranfield.formats.identifiers import to_id_text
+from cranfield.formats.shapes import has_columns
 from cranfield.options import is_whole_number
 
 RunMaker = Callable[[Any], Any]  # makes a run of data of any kind
@@ -131,7 +131,6 @@ def _open_collection(
     from cranfield.formats.small.listed_ids import read_id_list
 
     is_path = isinstance(selection, str | os.PathLike)
-    are_rows = isinstance(selection, list) and isinstance(next(iter(selection), None), Mapping)
     if is_path:
         text = os.fspath(selection)
         if not (os.path.exists(text) or text == "-" or any(sign in text for sign in "*?[:")):
@@ -142,7 +141,7 @@ def _open_collection(
                 ids_word = f"ids below {role_and_ids[0]}, not below {_ROLES[selection_name]}"
                 raise OptionError(f"{text!r:.80}: the file lists {ids_word}")
             return role_and_ids[1]
-    elif isinstance(selection, Qrels | Documents) or not (are_rows or is_table(selection)):
+    elif isinstance(selection, Qrels | Documents) or not has_columns(selection):
         if "excluded_ids" in (exclusion_columns or {}):
             raise OptionError("columns= is for a table: what was given has no columns")
         return selection

@@ -91,12 +91,12 @@ def record_rows(rows: Rows, side: Side, columns: ColumnsLike | None) -> Rows:
         source, names = describe_sources(rows.sources) or side.name_in_errors, None
         with suppress(InputError):  # which is raised again where the rows are read
             names = rows.column_names or [*map(str, rows.name_of_role.values())]
-        rows.statement_notes = record_names(names, source, side, columns or {})
+        rows.statement_notes = record_names(names, source, side, columns)
     return rows
 
 
 def record_names(
-    names: Sequence[str] | None, source: str, side: Side, columns: ColumnsLike
+    names: Sequence[str] | None, source: str, side: Side, columns: ColumnsLike | None
 ) -> tuple[Note, ...]:
     """Record the names of a file's columns, None for a fault; return a note on what it lacks."""
     if not isinstance(columns, SideColumns) or columns.statements is None:

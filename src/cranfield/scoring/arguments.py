@@ -141,10 +141,8 @@ def open_arguments(
     write, for an argument out of place, OptionError for `columns` of what is already read.
     """
     columns = reading.columns
-    if type(qrels) is not Qrels and not _begins_below(columns, Side.QRELS):
-        qrels = plain(qrels, Side.QRELS)
-    if type(runs) is not Run and not _begins_below(columns, Side.RUN):
-        runs = plain(runs, Side.RUN)
+    qrels = _rewrite_plainly(qrels, Side.QRELS, columns)
+    runs = _rewrite_plainly(runs, Side.RUN, columns)
     if columns is None and type(runs) in _RUN_TYPES and type(qrels) in _QRELS_TYPES:
         judgments = qrels if type(qrels) is Qrels else make_qrels(qrels, errors, None, duplicates)
         return judgments, _follow_rows(open_runs(runs, errors), judgments), measures
@@ -187,11 +185,10 @@ def _follow_rows(run_or_runs: Any, judgments: Qrels | QrelsReader) -> Any:
     return run_or_runs.replace_rows(follow_rows(run_or_runs.rows, rows.sources, run_or_runs.errors))
 
 
-def _begins_below(columns: ColumnsOfBoth | None, side: Side) -> bool:
-    """Tell whether it is stated where the rows of a side begin."""
-    side_columns = (columns or {}).get(side.word)
-    is_stated_there = isinstance(side_columns, Mapping) and "rows" in side_columns
-    return is_stated_there or not {"rows", f"{side.word}.rows"}.isdisjoint(columns or ())
+def _rewrite_plainly(data: Any, side: Side, columns: ColumnsOfBoth | None) -> Any:
+    """Return what is no Qrels and no Run by `plain`, if no path is stated where its rows begin."""
+    begins_below = bool(columns) and "rows" in select_side_columns(columns, side)
+    return data if type(data) in (Qrels, Run) or begins_below else plain(data, side)
 
 
 def could_be_measures(runs: Any) -> bool:
