@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from cranfield.errors import InputError
 from cranfield.formats.block import SIZES, Cells, Errors, Load, Role, Rows
-from cranfield.formats.columns import COLUMNS, ColumnsLike, Side
+from cranfield.formats.columns import COLUMNS, ColumnsLike, Side, roles_of
 from cranfield.formats.fields import Fields, choose_row_fields
 from cranfield.formats.frames import list_to_arrow, make_table_rows, read_each_row
 from cranfield.formats.header import list_columns, take_columns
 from cranfield.formats.list_cells import holds_lists
-from cranfield.formats.shapes import refuse_lists_of_ids
+from cranfield.formats.shapes import kind_of, refuse_lists_of_ids
 from cranfield.formats.stated_columns import list_pairs
 
 if TYPE_CHECKING:
@@ -117,7 +117,8 @@ def _find_fields(
 ) -> tuple[list[str], Callable[[Any], Callable[[Any], Any]]]:
     """Return the names of a row's fields, and what makes a reader of a field; or InputError."""
     default_names = ["query_id", "doc_id", side.number_name]
-    if isinstance(row, Mapping):
+    kind = kind_of(row)
+    if kind == "dict":
         if not all(isinstance(name, str) for name in row):
             raise InputError(
                 f"row 0: expected the names of columns, got {dict(row)!r:.80}",
@@ -126,12 +127,11 @@ def _find_fields(
                 kind="columns",
             )
         return list(row), itemgetter
-    if hasattr(row, "_fields"):
-        return list(row._fields), attrgetter
-    if hasattr(row, "query_id"):
-        public_names = [column.public for column in COLUMNS.values() if side in column.sides]
-        return [name for name in public_names if hasattr(row, name)], attrgetter
-    if isinstance(row, tuple | list):
+    if kind == "row":
+        names = [COLUMNS[role].public for role in roles_of(side)]
+        own_names = getattr(row, "_fields", None) or [name for name in names if hasattr(row, name)]
+        return [*own_names], attrgetter
+    if kind in ("tuple", "list"):
         if any(isinstance(column, int) for _, column in list_pairs(user_columns or {})):
             return [f"column {i}" for i in range(1, len(row) + 1)], itemgetter
         return default_names[: len(row)], itemgetter

@@ -284,11 +284,6 @@ def _read_series(series: Any, side: Side) -> Any:
     )
 
 
-def _iterate_collection(collection: Any, side: Side) -> Any:
-    """Return an iterator over the rows of one side of a data set."""
-    return getattr(collection, _METHODS.get(side, ""), lambda: collection)()
-
-
 def _hold_iterator(iterator: Iterator[Any], side: Side) -> list[Any]:
     """Return the rows of an iterator as a list; InputError for one without rows, or of tables."""
     rows, hint = list(iterator), READ_ONCE_HINT
@@ -399,7 +394,7 @@ def _refuse_pairs_of_lists(pairs: Sequence[Any], side: Side) -> Sequence[Any]:
 _REWRITINGS: Mapping[Kind, Sequence[Callable[[Any, Side], Any]]] = {
     "tensor": [lambda tensor, side: as_array(tensor)],
     "series": [_read_series],
-    "collection": [_iterate_collection],
+    "collection": [lambda data, side: getattr(data, _METHODS.get(side, ""), lambda: data)()],
     "iterator": [_hold_iterator],
     "dict": [_spell_docs_of_queries, open_envelope, _spell_pairs],
     "list": [open_envelope, _refuse_pairs_of_lists],

@@ -341,10 +341,11 @@ def _refuse_pair(data: Any, names: Sequence[str]) -> None:
 
 def _are_scores(data: Any) -> bool:
     """Tell whether the data may be scores: a dict or a list of them, or a list of files."""
-    if isinstance(data, dict):
-        return isinstance(next(iter(data.values()), None), Scores | Systems)
-    is_list = isinstance(data, list | tuple) and len(data) > 0
-    return is_list and isinstance(data[0], Scores | Systems | str | os.PathLike)
+    if kind_of(data) not in ("dict", "list", "tuple"):
+        return False
+    first = next(iter(data.values() if isinstance(data, Mapping) else data), None)
+    is_file = kind_of(data) != "dict" and kind_of(first) in ("text", "path")
+    return is_file or isinstance(first, Scores | Systems)
 
 
 def _are_measures(runs: Any) -> bool:
