@@ -52,7 +52,7 @@ def open_run(
     run_data = hold_stream(run_like, "the run")
     columns_of_system = expand_systems(columns)
     runs: dict[str | None, Run] = {}
-    faults = []
+    fault: InputError | None = None  # of a system that another file has
     for system, system_columns in columns_of_system.items():
         try:
             run = make_run(run_data, errors, system_columns, *options)
@@ -61,12 +61,10 @@ def open_run(
         except InputError as error:
             if system is None or error.kind not in ("columns", NO_IDS):
                 raise
-            faults.append(error)  # of a system that another file has
+            fault = fault or error
     if not runs:
-        missing = InputError(
-            f"has none of the columns {join_names([*map(str, columns_of_system)])}"
-        )
-        raise faults[0] if faults else missing
+        names = join_names([*map(str, columns_of_system)])
+        raise fault or InputError(f"has none of the columns {names}")
     if len(runs) < len(columns_of_system) and len(runs) == 1:
         return runs.popitem()[1]
     if None in runs:

@@ -76,6 +76,14 @@ class Field(NamedTuple):
         return [read_path(document, self.name) for document in cell]
 
 
+def read_cells(fields: Iterable[Field], row: Any) -> list[Any] | InputError:
+    """Return the cells of some fields in a row, or the error of the first that fails."""
+    try:
+        return [field.read_row(row) for field in fields]
+    except InputError as error:
+        return error
+
+
 Fields = Mapping[str, Field]  # by the public name
 ReadRows = Callable[[], Iterable[Any]]  # reads rows from the first on, whenever it is called
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from cranfield.errors import InputError
 from cranfield.formats.block import SIZES, Cells, Errors, Load, Role, Rows
 from cranfield.formats.columns import COLUMNS, ColumnsLike, Side, roles_of
-from cranfield.formats.fields import Fields, choose_row_fields
+from cranfield.formats.fields import Fields, choose_row_fields, read_cells
 from cranfield.formats.frames import list_to_arrow, make_table_rows, read_each_row
 from cranfield.formats.header import list_columns, take_columns
 from cranfield.formats.list_cells import holds_lists
@@ -89,10 +89,10 @@ class ObjectRows(Rows):
             """Return no line number, and the text of the row."""
             return None, f"row {first_row + row}: {self._objects[first_row + row]!r:.120}"
 
-        readers = [self._fields[name].read_row for name in self.list_columns.values()]
+        fields = [self._fields[name] for name in self.list_columns.values()]
         for begin in range(0, len(self._objects), SIZES.lists):
             rows = self._objects[begin : begin + SIZES.lists]
-            cells = [_read_cells(readers, row) for row in rows]
+            cells = [read_cells(fields, row) for row in rows]
             yield Cells.from_rows(self.list_columns, cells, partial(find_line, begin))
 
     def read_side(self, side: Side, user_columns: ColumnsLike) -> Rows:
@@ -102,14 +102,6 @@ class ObjectRows(Rows):
     def blocks(self, roles: Iterable[Role], errors: Errors) -> Iterator[Load]:
         """Raise an error: these rows are read as cells."""
         raise NotImplementedError
-
-
-def _read_cells(readers: Sequence[Callable[[Any], Any]], row: Any) -> Sequence[Any] | InputError:
-    """Return the cells that the readers find in a row, or the error of the first that fails."""
-    try:
-        return [read(row) for read in readers]
-    except InputError as error:
-        return error
 
 
 def _find_fields(

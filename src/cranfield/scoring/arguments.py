@@ -158,9 +158,7 @@ def open_arguments(
                 raise
             sides = None
         if sides is not None:
-            reader, run_or_runs = sides.open(errors, duplicates)
-            measures = runs if runs_are_measures else measures
-            return reader, run_or_runs, measures
+            return *sides.open(errors, duplicates), runs if runs_are_measures else measures
     elif (table_pair := open_table_pair(qrels, runs, columns, errors)) is not None:
         return *table_pair.open(errors, duplicates), measures
     if runs is None:
@@ -169,8 +167,8 @@ def open_arguments(
     check_qrels_and_runs(qrels, runs, verb)
     select = select_side_columns if are_same_table(qrels, runs) else select_columns
     reader = open_qrels(qrels, errors, select(columns, Side.QRELS), duplicates)
-    run_or_runs = open_runs(runs, errors, select(columns, Side.RUN))
-    return reader, _follow_rows(run_or_runs, reader), measures
+    run_or_runs = _follow_rows(open_runs(runs, errors, select(columns, Side.RUN)), reader)
+    return reader, run_or_runs, measures
 
 
 def _follow_rows(run_or_runs: Any, judgments: Qrels | QrelsReader) -> Any:
@@ -215,14 +213,13 @@ measures=... by name.
         return  # what is given most often, and must cost least
     names = _COMPARE_ARGUMENTS if verb is None else _argument_names(verb)
     first, second = names[0], next(name for name in names if name.startswith("run"))
-    order_hint = _order_hint(names)
+    name, order_hint = getattr(verb, "__name__", "evaluate"), _order_hint(names)
     scores_hint = order_hint if verb is not None else _SCORES_ORDER
     _refuse_pair(qrels, names)
     if all(set() < kinds_in(ids) <= {"text", "whole number"} for ids in (qrels, runs)) and not any(
         isinstance(identifier, str) and ("." in identifier or os.path.exists(identifier))
         for identifier in chain(qrels, runs)
     ):
-        name = "evaluate" if verb is None else verb.__name__
         raise InputError(
             f"{first} and {second} are one list each, without queries",
             hint=f"Ids of one query: {name}([{first}], [{second}], ...), or a measure alone, "
@@ -250,7 +247,6 @@ measures=... by name.
         hint = order_hint if verb is not None else f"{order_hint} {_SCORES_ORDER}"
         grade_list = chain.from_iterable(qrels) if kinds_in(qrels) == {"list"} else qrels
         if set() < kinds_in(grade_list) <= {"whole number", "null"}:
-            name = "evaluate" if verb is None else verb.__name__
             hint = f"Grades alone are judgments and a run: {name}(*grades({qrels!r:.60}), "
             hint += f"{runs!r:.60})."
         raise InputError(f"{second}={runs!r:.60} is a measure", hint=hint)
