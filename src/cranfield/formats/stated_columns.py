@@ -111,15 +111,16 @@ def record_names(
 def refuse_unread(columns: ColumnsOfBoth | None) -> None:
     """Raise InputError for a stated column that no file has, once all files are opened.
 
-    OptionError without a file; nothing if a file has a fault, which is raised where it is read, or
-    for a side without a file.
+    OptionError without a file of any of their sides; nothing if a file has a fault, which is raised
+    where it is read, or for a side without a file.
     """
     if not columns or not isinstance(columns, Statements):
         return
-    if not columns.files:
-        raise OptionError("columns applies only to tables and files not read yet: leave it out")
     opened_sides = {Side.EXCLUDED, *(side for side, *_ in columns.files)}
-    for sides, name, column in _list_statements(columns):
+    statements = [*_list_statements(columns)]
+    if not columns.files or all(opened_sides.isdisjoint(sides) for sides, *_ in statements):
+        raise OptionError("columns applies only to tables and files not read yet: leave it out")
+    for sides, name, column in statements:
         if opened_sides.isdisjoint(sides) or any(
             names is None or (side in sides and _has_column(names, name, column))
             for side, _, names in columns.files

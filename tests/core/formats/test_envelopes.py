@@ -424,3 +424,20 @@ def test_responses_without_queries_are_numbered_and_said_to_be(tmp_path: Path) -
         assert "Responses without queries: numbered from 1." in str(scores)
         with pytest.raises(InputError, match="the judgments have no query '2'"):
             evaluate({"0": {"a": 1}, "1": {"b": 1}}, run, "RR")
+
+
+@pytest.mark.parametrize("bad_score", ["x", None])
+def test_a_fault_in_a_response_is_shown_with_its_query(tmp_path: Path, bad_score: Any) -> None:
+    """What is rewritten has a line for each query: errors name it, and not a line of the file."""
+    hits = {"q1": [("d1", 1.0)], "q2": [("d2", bad_score)]}
+    responses = respond(
+        lambda query: {"hits": {"hits": [{"_id": doc, "_score": n} for doc, n in hits[query]]}}
+    )
+    pairs = {"q1": [["d1", 1.0]], "q2": [["d1", 2.0], ["d2", bad_score]]}
+    for run in (responses, pairs) if bad_score is None else (responses,):
+        path = write_json(run, tmp_path)
+        with pytest.raises(InputError) as caught:
+            evaluate(GRADES, path, MEASURES)
+        assert caught.value.source == f"{path}, rewritten"
+        assert caught.value.line == 2
+        assert "q2" in (caught.value.text or "")
