@@ -368,10 +368,10 @@ def open_inputs(
     lists = parse_grade_lists(grade_options.grades, "--grades")
     collection = parse_grade_lists(grade_options.collection, "--collection", [*lists])
     options: Any = {"systems": grade_options.systems, "n_relevant": grade_options.n_relevant}
-    graded: Any = grades(
+    judgments_and_runs: Any = grades(
         lists, collection=collection or None, top=grade_options.top_grade, **options
     )
-    judgments, graded_runs = graded
+    judgments, graded_runs = judgments_and_runs
     return judgments, [*graded_runs.values()] if grade_options.systems else [graded_runs]
 
 

@@ -142,7 +142,7 @@ _RETRIEVED_NAMES = _list_names(
     "context_ids retrieved results predictions recommendations ranking retrieved_docs "
     "retrieved_documents recommended_items",
 )
-_EXCLUDED = "excluded_ids excluded seen_ids seen seen_items history train_ids"
+_EXCLUSIONS = "excluded_ids excluded seen_ids seen seen_items history train_ids"
 _TEXTS = {Side.QRELS: ["reference_contexts"], Side.RUN: ["retrieved_contexts", "contexts"]}
 _DISTANCE_NAMES = ["distance", "dist", "_distance"]
 _SCORE_LISTS = "scores similarities retrieved_scores similarity_scores retrieval_scores"
@@ -159,7 +159,7 @@ COLUMNS: Mapping[Role, Column] = {
         list_names={
             Side.QRELS: _EXPECTED_NAMES,
             Side.RUN: _RETRIEVED_NAMES,
-            Side.EXCLUDED: _EXCLUDED.split(),
+            Side.EXCLUDED: _EXCLUSIONS.split(),
         },
         name_if_lists={Side.QRELS: "label", Side.RUN: "prediction"},  # of Spark's RankingEvaluator
         text_names=_TEXTS,

@@ -179,8 +179,8 @@ def choose_fields(
     is_on_other_side = plain_name(column) in COLUMNS["doc"].list_names[side.other_side]
     if is_on_other_side and isinstance(doc_column, str) and doc_column != column:
         pairs = stated_columns.items()
-        kept_columns = {name: path for name, path in pairs if path != doc_column}
-        return {}, SideColumns(kept_columns, user_columns)
+        other_columns = {name: path for name, path in pairs if path != doc_column}
+        return {}, SideColumns(other_columns, user_columns)
     field_of_name: dict[str, Field] = {}
     column_of_name: dict[str, str | int | None] = {}
     field_of_role = {  # a field may be stated by the name under which it is read
