@@ -233,6 +233,11 @@ class Placement(NamedTuple):
     n_all_tied: int = 0  # counted groups of several rows, all of the same score
     n_unsorted: int = 0  # counted groups of several rows that do not fall by score
 
+    def narrow(self) -> "Placement":
+        """Return the placement with its ranks and sizes of ties in 32 bits, to hold many rows."""
+        columns = (column.astype(np.int32) for column in self[:3])
+        return Placement(*columns, *self[3:])
+
 
 def rank_documents(
     grouped_block: GroupedBlock,
