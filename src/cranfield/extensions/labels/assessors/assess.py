@@ -33,7 +33,7 @@ from cranfield.extensions.labels.rates import read_rates
 from cranfield.extensions.whatif.variants import split_variants
 from cranfield.formats.columns import Side
 from cranfield.formats.source import Path
-from cranfield.formats.stated_columns import refuse_unread, select_columns
+from cranfield.formats.stated_columns import select_columns
 from cranfield.measures import Measure
 from cranfield.notes import Note, merge_notes
 from cranfield.options import (
@@ -164,10 +164,7 @@ def agreement(
 
 def _make_runs(runs: Any, reading: Reading) -> dict[str, Run] | None:
     """Return {name: run} of the runs, if there are some; all judgments are opened by then."""
-    if runs is not None:
-        return reading.make_runs(runs)
-    refuse_unread(reading.columns)
-    return None
+    return reading.make_runs(runs) if runs is not None else reading.leave_out({}) or None
 
 
 def _name_assessors(
