@@ -192,7 +192,9 @@ def build_result(
         higher_is_better=cell.higher_is_better,
     )
     names = cell.aligned_scores.system_names
-    mean_remarks = () if pairs else note_intervals(cell.scores, names, cell.units)
+    mean_remarks = (
+        () if pairs else note_intervals(cell.parsed_measure, cell.scores, names, cell.units)
+    )
     return Result(
         cell.measure,
         cell.queries.label,
