@@ -325,6 +325,8 @@ def _note_doubts(need: Requirement, thresholds: Iterable[Threshold]) -> Iterator
             yield Note("skewed", "warning", message, threshold.n, name)
 
 
+FAILS_ALONE = "UNDECIDED where the limits alone say FAIL: not so by Holm's rule."
+
 # ---- tables -------------------------------------------------------------------------------------
 
 
@@ -332,15 +334,17 @@ def thresholds_table(
     thresholds: Sequence[Threshold],
     settings: GateSettings,
     test_description: str,
+    failing_phrase: str,
     outcomes: Mapping[str, Outcome],
     notes: Iterable[Note],
 ) -> Table:
     """Return the table of thresholds, with a row for each system and measure.
 
-    `test_description` names the level of the limits and the test. `outcomes`, if any, are each
+    `test_description` names the level of the limits and the test, `failing_phrase` the rule by
+    which several rows fail. `outcomes`, if any, are each
     system's overall outcome, which has a row of its own.
     """
-    columns = select_shown(_columns(settings))
+    columns = select_shown(_columns(settings, failing_phrase))
     rows: list[list[str]] = []
     rules = set()
     for system in dict.fromkeys(threshold.system for threshold in thresholds):
@@ -360,6 +364,12 @@ def thresholds_table(
         legend_lines.append(
             f"{', '.join(wilson_measures)}: zeros and ones; limits and p by Wilson's score."
         )
+    if any(
+        threshold.outcome == "UNDECIDED" and threshold.upper < threshold.at_least
+        for threshold in thresholds
+        if threshold.upper is not None
+    ):
+        legend_lines.append(FAILS_ALONE)
     if outcomes:
         legend_lines.append("all: everything that the system is judged by must pass.")
     return Table(
@@ -388,7 +398,7 @@ def lowest_table(thresholds: Iterable[Threshold]) -> Table:
     return Table(header, rows, notes, 3, ruled_rows=rules, title=title)
 
 
-def _columns(settings: GateSettings) -> Iterator[Column]:
+def _columns(settings: GateSettings, failing_phrase: str) -> Iterator[Column]:
     """Yield the columns of the thresholds; a column's function takes a Threshold."""
     rule = (
         "PASS: mean >= at least. FAIL: mean < at least. Chance is not allowed for: --limit tests "
@@ -397,7 +407,8 @@ def _columns(settings: GateSettings) -> Iterator[Column]:
     if settings.limit:
         rule = (
             "PASS: lower >= at least: a lower mean is ruled out."
-            "\nFAIL: upper < at least: a mean that high is ruled out. UNDECIDED: neither."
+            f"\nFAIL: upper < at least{failing_phrase}: a mean that high is ruled out. UNDECIDED: "
+            "neither."
         )
     p_legend = "p: the chance of a mean at least as high, if the true mean is only `at least`."
     yield Column("system", lambda threshold: threshold.system)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from cranfield.comparison.effects import FEW_UNITS
-from cranfield.comparison.thresholds import Threshold
+from cranfield.comparison.thresholds import FAILS_ALONE, Threshold
 from cranfield.explanation.pointer import explain_hint
 from cranfield.notes import lines_below_table
 from cranfield.render.numbers import (
@@ -48,7 +48,7 @@ def verdicts_table(gate: "Gate") -> Table:
             f"{', '.join(tango_measures)}: zeros and ones; limits and p by Tango's score."
         )
     if any(_fails_alone(gate, verdict) for verdict in gate.verdicts):
-        legend_lines.append("UNDECIDED where the limits alone say FAIL: not so by Holm's rule.")
+        legend_lines.append(FAILS_ALONE)
     if any(verdict.lower is None and not verdict.changed for verdict in gate.verdicts):
         legend_lines.append("-: no query differs: there is nothing to test.")
     return Table(
@@ -181,6 +181,12 @@ def gate_changes_table(gate: "Gate") -> Table:
     return Table(header, rows, notes, 3, ruled_rows=rules, title=title)
 
 
+def describe_failing(gate: "Gate") -> str:
+    """Return by which rule rows of a gate fail together; no words for one row."""
+    n_rows = len(gate.verdicts) + len(gate.thresholds) * gate.settings.limit
+    return f" by Holm's rule over {n_rows} rows" if n_rows > 1 else ""
+
+
 def _rules(gate: "Gate") -> tuple[str, str]:
     """Return the legend of the verdicts, and the legend of p."""
     lower_bound, upper_bound, no_difference, true_quantity = "-margin", "margin", "0", "difference"
@@ -188,8 +194,7 @@ def _rules(gate: "Gate") -> tuple[str, str]:
         margin = gate.verdicts[0].margin
         lower_bound, upper_bound = f"x{math.exp(-margin):.6g}", f"x{math.exp(margin):.6g}"
         no_difference, true_quantity = "x1", "ratio"
-    n_rows = len(gate.verdicts) + len(gate.thresholds) * gate.settings.limit
-    by_holm = f" by Holm's rule over {n_rows} rows" if n_rows > 1 else ""
+    by_holm = describe_failing(gate)
     if gate.settings.equivalence:
         outside_phrase = f"{lower_bound} or less, or {upper_bound} or more"
         return (
