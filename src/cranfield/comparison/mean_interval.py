@@ -42,7 +42,7 @@ def note_intervals(
     if n_units < FEW_UNITS:
         return
     skews = skewness(paired_scores, Moments.of(paired_scores))
-    is_binary = _have_wilson(measure, scores, units)
+    is_binary = have_wilson(measure, scores, units)
     for name, n_rare, skew, has_wilson in zip(
         system_names, n_uncommon_scores.tolist(), skews.tolist(), is_binary.tolist(), strict=True
     ):
@@ -63,7 +63,7 @@ def note_intervals(
             yield Note("skewed", "warning", text, n_units, name)
 
 
-def _have_wilson(measure: Measure | None, scores: Floats, units: Units) -> Bools:
+def have_wilson(measure: Measure | None, scores: Floats, units: Units) -> Bools:
     """Tell whether the mean of each system has Wilson's interval: (n_systems,)."""
     has_own_units = units.n_groups is not None or is_geometric(measure)
     has_wilson: Bools = are_binary(scores) & (not has_own_units)
@@ -112,7 +112,7 @@ def mean_intervals(
     means = [mean(column) for column in compared_scores.T]
     moments = Moments.of(units.pair_units(PairedScores.from_differences(compared_scores)))
     low, high = t_interval(moments, alpha) if moments.n_units > 1 else (moments.sd, moments.sd)
-    is_binary = _have_wilson(measure, scores, units) & (moments.n_units > 1)
+    is_binary = have_wilson(measure, scores, units) & (moments.n_units > 1)
     if is_binary.any():
         n_hits = np.count_nonzero(scores, axis=0)
         ends = wilson_interval(len(scores), n_hits, normal_quantile(1 - alpha / 2))

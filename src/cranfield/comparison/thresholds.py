@@ -325,8 +325,6 @@ def _note_doubts(need: Requirement, thresholds: Iterable[Threshold]) -> Iterator
             yield Note("skewed", "warning", message, threshold.n, name)
 
 
-FAILS_ALONE = "UNDECIDED where the limits alone say FAIL: not so by Holm's rule."
-
 # ---- tables -------------------------------------------------------------------------------------
 
 
@@ -364,12 +362,6 @@ def thresholds_table(
         legend_lines.append(
             f"{', '.join(wilson_measures)}: zeros and ones; limits and p by Wilson's score."
         )
-    if any(
-        threshold.outcome == "UNDECIDED" and threshold.upper < threshold.at_least
-        for threshold in thresholds
-        if threshold.upper is not None
-    ):
-        legend_lines.append(FAILS_ALONE)
     if outcomes:
         legend_lines.append("all: everything that the system is judged by must pass.")
     return Table(

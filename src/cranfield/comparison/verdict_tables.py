@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from cranfield.comparison.effects import FEW_UNITS
-from cranfield.comparison.thresholds import FAILS_ALONE, Threshold
+from cranfield.comparison.thresholds import Threshold
 from cranfield.explanation.pointer import explain_hint
 from cranfield.notes import lines_below_table
 from cranfield.render.numbers import (
@@ -48,7 +48,7 @@ def verdicts_table(gate: "Gate") -> Table:
             f"{', '.join(tango_measures)}: zeros and ones; limits and p by Tango's score."
         )
     if any(_fails_alone(gate, verdict) for verdict in gate.verdicts):
-        legend_lines.append(FAILS_ALONE)
+        legend_lines.append("UNDECIDED where the limits alone say FAIL: not so by Holm's rule.")
     if any(verdict.lower is None and not verdict.changed for verdict in gate.verdicts):
         legend_lines.append("-: no query differs: there is nothing to test.")
     return Table(

@@ -59,15 +59,11 @@ class NamedDocuments(NamedTuple):
 
     def normalize_texts(self) -> "NamedDocuments":
         """Return the same documents, texts in the form in which runs of texts have them."""
-
-        def normalize(ids: Ids) -> Ids:
-            return Ids.of_texts([*map(normalize_text, ids.to_texts())])
-
-        if self.doc_index is not None:
-            return self._replace(doc_index=IdIndex(normalize(self.doc_index.ids)))
-        assert self.pair_index is not None  # noqa: S101 - one of the two is stated
-        pair_index = PairIndex(self.pair_index.groups, normalize(self.pair_index.ids))
-        return self._replace(pair_index=pair_index)
+        docs: Any = self.doc_index or self.pair_index  # one of the two is stated
+        ids = Ids.of_texts([*map(normalize_text, docs.ids.to_texts())])
+        if docs is self.doc_index:
+            return self._replace(doc_index=IdIndex(ids))
+        return self._replace(pair_index=PairIndex(docs.groups, ids))
 
     @classmethod
     def of_block(cls, block: Block) -> "NamedDocuments":

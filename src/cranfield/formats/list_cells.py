@@ -176,7 +176,8 @@ class ListRows(Rows):
             )
             self.notes = (Note("list-cells", "info", text, count=n_rows),)
         if self._n_fillers:
-            self.notes = (*self.notes, padding_note(self._side, self._n_fillers))
+            old_notes = (note for note in self.notes if note.code != "padding")  # of another pass
+            self.notes = (*old_notes, padding_note(self._side, self._n_fillers))
 
     @cached_property
     def _may_be_filled_up(self) -> bool:
@@ -325,31 +326,24 @@ class ListRows(Rows):
             )
         elements = [*map(normalize_text, elements or ())] if self.holds_texts else elements or []
         docs = [_parse_id(doc_id, name) for doc_id in elements]
-        n_fillers = 0
-        if docs[-1:] == [b"-1"] and self._may_be_filled_up:
-            n_fillers = len(docs) - len(strip_fillers(elements))
-            docs = docs[:-n_fillers]
-        numbers = {
-            role: self._read_numbers(role, cell_of_role[role], docs, n_fillers) for role in roles
-        }
-        self._n_fillers += n_fillers
-        return query, docs, numbers
+        is_padded = docs[-1:] == [b"-1"] and self._may_be_filled_up
+        n = len(strip_fillers(elements)) if is_padded else len(docs)
+        numbers = {role: self._read_numbers(role, cell_of_role[role], docs, n) for role in roles}
+        self._n_fillers += len(docs) - n
+        return query, docs[:n], numbers
 
-    def _read_numbers(self, role: Role, cell: Any, docs: Sequence[bytes], n_fillers: int) -> Any:
-        """Return the numbers of a row's documents, (documents,); InputError for a fault.
-
-        The last `n_fillers` numbers belong to no document.
-        """
+    def _read_numbers(self, role: Role, cell: Any, docs: Sequence[bytes], n: int) -> Any:
+        """Return the numbers of the first n documents of a row, (n,); InputError for a fault."""
         name = self.list_columns[role]
         elements = self._list_elements(cell, name, is_ranked=True) or []
-        n_elements, elements = len(elements), elements[: len(docs)]
-        if n_elements != len(docs) + n_fillers:
+        if len(elements) != len(docs):
             raise InputError(
-                f"{len(docs):,} in column {self.list_columns['doc']!r}, and {n_elements:,} in "
+                f"{len(docs):,} in column {self.list_columns['doc']!r}, and {len(elements):,} in "
                 f"column {name!r}",
                 hint="Both lists of a row must have the same length.",
                 kind="columns",
             )
+        elements = elements[:n]
         numbers = _to_numbers(elements, role)
         if numbers is None:
             bad_number = next(number for number in elements if _to_numbers([number], role) is None)
