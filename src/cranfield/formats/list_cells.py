@@ -45,12 +45,12 @@ _INTEGER = re.compile(r"[+-]?\d+")
 # Several ids, or one: with a comma or a bar, or with blanks between parts that each have a digit.
 _ONE_OR_SEVERAL = re.compile(r"(?s:.*[,|].*)|[^\s\d]*\d\S*(?:\s+[^\s\d]*\d\S*)+")
 _ESCAPE = r"""\\(?:['"\\abfnrtv]|x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})"""
-_QUOTED = rf"""'((?:[^'\\]|{_ESCAPE})*)'|"((?:[^"\\]|{_ESCAPE})*)\""""
+_QUOTATION = rf"""'((?:[^'\\]|{_ESCAPE})*)'|"((?:[^"\\]|{_ESCAPE})*)\""""
 # An element of a list, and what follows it: as Python writes lists, and without quotation marks;
 # as numpy writes arrays, without commas.
 _ELEMENTS = (
-    re.compile(rf"\s*(?:{_QUOTED}|(?!\.\.)([\w.+-]+))\s*(?:,|$)"),
-    re.compile(rf"\s*(?:{_QUOTED}|([+-]?\.?\d[\d.e+-]*|None|nan))(?:\s+|$)"),
+    re.compile(rf"\s*(?:{_QUOTATION}|(?!\.\.)([\w.+-]+))\s*(?:,|$)"),
+    re.compile(rf"\s*(?:{_QUOTATION}|([+-]?\.?\d[\d.e+-]*|None|nan))(?:\s+|$)"),
 )
 
 

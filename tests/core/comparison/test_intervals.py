@@ -105,7 +105,7 @@ def test_zeros_and_ones_of_a_geometric_mean_have_no_interval_of_wilson_and_are_n
 def test_the_skewness_of_a_geometric_mean_is_that_of_its_logarithms() -> None:
     n = 40
     qrels = {f"q{i}": {"a": 1} for i in range(n)}
-    # AP is 1 / rank: logarithms at even distances, of which none is an outlier.
+    # AP is 1 / rank: its logarithms are at even distances, without an outlier.
     run = {f"q{i}": [*(f"x{j}" for j in range(2 ** (i % 8) - 1)), "a"] for i in range(n)}
     result = intervals(evaluate(qrels, run, "AP GMAP"))
     assert {note.source for note in result.notes if note.code == "skewed"} == {"run AP"}

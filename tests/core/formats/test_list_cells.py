@@ -231,15 +231,10 @@ FILLED_ROWS: Table = [
 
 
 def _strip(row: dict[str, Any]) -> dict[str, Any]:
-    expected, retrieved = (
-        [i for i in row[name] if i != -1] for name in ("expected_ids", "retrieved_ids")
-    )
-    return {
-        **row,
-        "expected_ids": expected,
-        "retrieved_ids": retrieved,
-        "scores": row["scores"][: len(retrieved)],
-    }
+    """Return a row of FILLED_ROWS without -1, and without its scores."""
+    names = ("expected_ids", "retrieved_ids")
+    ids_of_name = {name: [doc for doc in row[name] if doc != -1] for name in names}
+    return {**row, **ids_of_name, "scores": row["scores"][: len(ids_of_name["retrieved_ids"])]}
 
 
 @pytest.mark.parametrize(
@@ -269,13 +264,13 @@ def test_minus_1_fills_up_lists_in_tables_as_it_does_in_memory(
 def test_minus_1_is_an_id_beside_texts_and_other_numbers_below_0(form: str, tmp_path: Path) -> None:
     for ids in (["-1", "a"], [-7, 5]):
         row = {"query_id": "q0", "expected_ids": ids[::-1], "retrieved_ids": ids[:1], "scores": [1]}
-        filled = {
+        filled_row = {
             "query_id": "q1",
             "expected_ids": ids,
             "retrieved_ids": [ids[1], type(ids[0])(-1)],
             "scores": [2, 1],
         }
-        scores = evaluate(FORMS[form]([row, filled], tmp_path), "NumRet")
+        scores = evaluate(FORMS[form]([row, filled_row], tmp_path), "NumRet")
         assert scores.per_query("NumRet") == {"q0": 1, "q1": 2}
         assert "padding" not in codes(scores)
 
