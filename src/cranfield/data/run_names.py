@@ -105,7 +105,9 @@ def open_runs(
         is_object = len(runs) > 0 and kind_of(runs[0]) not in ("table", "records", "list")
         paths = [str(path) for _, path in list_pairs(columns or {}) if is_object]
         has_paths = any(read_path(runs[0], path) is not None for path in paths)
-        if len(runs) > 0 and (is_row(runs[0]) or has_paths):
+        has_numbers = any(isinstance(path, int) for _, path in list_pairs(columns or {}))
+        are_tuples = has_numbers and len(runs) > 0 and kind_of(runs[0]) == "tuple"
+        if are_tuples or (len(runs) > 0 and (is_row(runs[0]) or has_paths)):
             return open_run(runs, errors, columns)
         if open_envelope(runs, Side.RUN) is not runs:
             return open_run(runs, errors, columns)

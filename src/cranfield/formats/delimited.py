@@ -29,7 +29,7 @@ from cranfield.formats.header import (
     take_columns,
 )
 from cranfield.formats.lines import DataLine, Lines
-from cranfield.formats.stated_columns import resolve_roles, take_statements
+from cranfield.formats.stated_columns import number_names, resolve_roles, take_statements
 from cranfield.formats.text import (
     BYTE_ORDER_MARK,
     LONGEST_LINE,
@@ -349,7 +349,7 @@ def _read(separator: bytes | None, file: InputFile) -> DelimitedLines:
         )
         # Of exclusions, which have ids only, a header would exclude nothing.
         if is_data and (number_columns or file.side is Side.EXCLUDED):
-            names, data_begin = [f"column {i}" for i in range(1, len(names) + 1)], begin
+            names, data_begin = number_names(len(names)), begin
     return DelimitedLines(file, separator, names, data_begin)
 
 

@@ -4,6 +4,7 @@ import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
+from itertools import chain
 from types import MappingProxyType
 from typing import Any
 
@@ -90,12 +91,12 @@ def record_rows(rows: Rows, side: Side, columns: ColumnsLike | None) -> Rows:
         source, names = describe_sources(rows.sources) or side.name_in_errors, None
         with suppress(InputError):  # which is raised again where the rows are read
             names = rows.column_names or [*map(str, rows.name_of_role.values())]
-        rows.statement_notes = record_names(names, source, side, columns or {})
+        rows.statement_notes = record_names(names, source, side, columns)
     return rows
 
 
 def record_names(
-    names: Sequence[str] | None, source: str, side: Side, columns: ColumnsLike
+    names: Sequence[str] | None, source: str, side: Side, columns: ColumnsLike | None
 ) -> tuple[Note, ...]:
     """Record the names of a file's columns, None for a fault; return a note on what it lacks."""
     if not isinstance(columns, SideColumns) or columns.statements is None:
@@ -119,14 +120,15 @@ def refuse_unread(columns: ColumnsOfBoth | None) -> None:
         raise OptionError("columns applies only to tables and files not read yet: leave it out")
     opened_sides = {Side.EXCLUDED, *(side for side, *_ in columns.files)}
     for sides, name, column in _list_statements(columns):
+        sides, kind = ([Side.RUN], "run") if name == "system" else (sides, "file")
         if opened_sides.isdisjoint(sides) or any(
             names is None or (side in sides and _has_column(names, name, column))
             for side, _, names in columns.files
         ):
             continue
-        all_names = [table_name for *_, names in columns.files for table_name in names or ()]
-        guess = _describe_guess(column, all_names)
-        problem = f"{name}={column}: no file has a column {column!r}{guess}"
+        names_of_files = (names or () for side, _, names in columns.files if side in sides)
+        guess = _describe_guess(column, chain.from_iterable(names_of_files))
+        problem = f"{name}={column}: no {kind} has a column {column!r}{guess}"
         file_lines = [f"{file}: {describe_names(names or ())}." for _, file, names in columns.files]
         raise InputError(problem, hint="\n".join(dict.fromkeys(file_lines)), kind="columns")
 
@@ -393,6 +395,11 @@ def two_roles_error(column: str | int | None, *roles: Role) -> OptionError:
         f"columns: {column!r:.40} is stated as {first} and as {second}, but can have one role "
         f"only{hint}"
     )
+
+
+def number_names(n_columns: int) -> list[str]:
+    """Return the names of the columns of a table without a header."""
+    return [f"column {i}" for i in range(1, n_columns + 1)]
 
 
 def find_stated_column(names: Sequence[str], column: str | int | None) -> int:
