@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -190,12 +190,13 @@ def _read_system_names(table: Rows, column: str) -> SystemNames | None:
     Raises InputError in their place if the column is stated.
     """
     has_docs = "doc" in table.name_of_role and not table.list_columns
-    columns = {"query_id": table.name_of_role["query"], "doc_id": column, "relevance": NO_COLUMN}
+    columns: dict[str, Any] = {"query_id": table.name_of_role["query"], "doc_id": column}
+    columns["relevance"] = NO_COLUMN
     if has_docs:
         columns |= {"doc_id": table.name_of_role["doc"], "system": column}
     if [*table.column_names] == number_names(len(table.column_names)):  # without a header
-        numbers = (table.name_of_role.get(role) for role in ("score", "distance", "rank", "grade"))
-        columns["relevance"] = next(filter(None, numbers), NO_COLUMN)
+        roles = {"score", "distance", "rank", "grade"} & table.name_of_role.keys()
+        columns["relevance"] = table.name_of_role[min(roles)] if roles else NO_COLUMN
         columns = {
             role: name and table.column_names.index(name) + 1 for role, name in columns.items()
         }

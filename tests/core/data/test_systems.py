@@ -1,7 +1,10 @@
 """A table of several systems is a run of each; rows and lists, in memory and in files."""
 
+import io
 import json
+import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -212,7 +215,7 @@ def test_systems_that_are_stated_are_no_single_run(tmp_path: Path) -> None:
     columns: Any = {"system": "retriever"}
     for rows in (apart, lists):
         for run in (Run(pd.DataFrame(rows), columns=columns), Run(rows, columns=columns)):
-            for read in (run.to_dict, lambda run=run: run.write(tmp_path / "one.run")):
+            for read in (run.to_dict, partial(run.write, tmp_path / "one.run")):
                 with pytest.raises(InputError, match="'retriever' of systems is stated") as caught:
                     read()
                 statement = f"retriever={rows[0]['retriever']}"
@@ -344,6 +347,38 @@ def test_columns_of_lists_are_systems(form: str, tmp_path: Path) -> None:
     columns_of_side: Any = {"run": wide}
     result = evaluate(JUDGED, FORMS[form](run_table, tmp_path), "RR", columns=columns_of_side)
     assert means(result) == WIDE_MEAN
+
+
+@pytest.mark.parametrize("form", ["csv", "json lines", "parquet"])
+def test_columns_of_a_pipe_are_systems(form: str, tmp_path: Path) -> None:
+    rows = [
+        {"query_id": "q1", "doc_id": doc, "relevance": int(doc == "d1"), "old": old, "new": new}
+        for doc, old, new in (("d1", 2, 3), ("d2", 3, 2))
+    ]
+    content = Path(FORMS[form](rows, tmp_path)).read_bytes()
+    Qrels({"q1": {"d1": 1}}).write(tmp_path / "judged.txt")
+    options = ["-m", "RR", "--columns", "score=old,score=new", "--format", "json"]
+    for command in ("evaluate", "compare"):
+        for files in (["-"], [str(tmp_path / "judged.txt"), "-"]):
+            outcome = CliRunner().invoke(cli, [command, *files, *options], input=content)
+            assert outcome.exit_code == 0, outcome.output
+            assert '"old"' in outcome.stdout
+            assert '"new"' in outcome.stdout
+    columns: Any = {"score": ["old", "new"]}
+    reader, writer = os.pipe()
+    os.write(writer, content)
+    os.close(writer)
+    with open(reader, "rb") as pipe:
+        assert means(evaluate(pipe, "RR", columns=columns)) == {"old": 1 / 2, "new": 1}
+
+
+def test_systems_of_an_open_file_do_not_take_its_bytes_from_each_other() -> None:
+    n_rows = 4_000  # more bytes than are read to tell the format
+    lines = ["query_id,doc_id,old,new", *(f"q{i},d1,2,3\nq{i},d2,3,2" for i in range(n_rows))]
+    file = io.BytesIO("\n".join([*lines, ""]).encode())
+    qrels = {f"q{i}": {"d1": 1} for i in range(n_rows)}
+    result = evaluate(qrels, file, "RR", columns={"score": ["old", "new"]})
+    assert means(result) == {"old": 1 / 2, "new": 1}
 
 
 @pytest.mark.parametrize(
