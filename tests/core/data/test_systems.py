@@ -231,11 +231,9 @@ def test_systems_of_judgments_are_refused_or_chosen(tmp_path: Path) -> None:
     ]
     pd.DataFrame(rows).to_csv(path := tmp_path / "qrels.csv", index=False)
     columns: Any = {"system": "judge"}
-    for read in (lambda: Qrels(rows, columns=columns), lambda: read_qrels(path, columns=columns)):
-        with pytest.raises(
-            InputError, match=r"judgments are the same(.|\n)*'judge=ann'} takes one"
-        ):
-            read()
+    for read in (partial(Qrels, rows), partial(read_qrels, path)):
+        with pytest.raises(InputError, match=r"judgments are the same(.|\n)*'judge=ann'} takes"):
+            read(columns=columns)
     assert Qrels(rows, columns={"system": "judge=bob"}).to_dict() == {"q1": {"d2": 1}}
     with pytest.raises(InputError, match=r"no run has a column 'judge'\nthe qrels: its columns"):
         evaluate(pd.DataFrame(rows), {"q1": ["d1"]}, "RR", columns=columns)
