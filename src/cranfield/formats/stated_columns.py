@@ -2,7 +2,7 @@
 
 import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import cache
 from itertools import chain
 from types import MappingProxyType
@@ -34,7 +34,10 @@ class Statements(dict[str, Any]):
     """The columns that a user states for several files, each of which takes those that it has.
 
     `files` are those opened so far: side, name, and names of columns, None for one with a fault.
+    `more_follow`: whether others are opened later; until then no column is refused.
     """
+
+    more_follow = False
 
     def __init__(self, columns: ColumnsOfBoth) -> None:
         super().__init__(columns)
@@ -114,7 +117,7 @@ def refuse_unread(columns: ColumnsOfBoth | None) -> None:
     OptionError without a file; nothing if a file has a fault, which is raised where it is read, or
     for a side without a file.
     """
-    if not columns or not isinstance(columns, Statements):
+    if not columns or not isinstance(columns, Statements) or columns.more_follow:
         return
     if not columns.files:
         raise OptionError("columns applies only to tables and files not read yet: leave it out")
@@ -131,6 +134,16 @@ def refuse_unread(columns: ColumnsOfBoth | None) -> None:
         problem = f"{name}={column}: no {kind} has a column {column!r}{guess}"
         file_lines = [f"{file}: {describe_names(names or ())}." for _, file, names in columns.files]
         raise InputError(problem, hint="\n".join(dict.fromkeys(file_lines)), kind="columns")
+
+
+@contextmanager
+def take_together(columns: ColumnsOfBoth | None) -> Iterator[None]:
+    """Take all files that are opened within the context for those of one call: `refuse_unread`."""
+    statements = columns if isinstance(columns, Statements) else Statements({})
+    statements.more_follow = True
+    yield
+    statements.more_follow = False
+    refuse_unread(statements)
 
 
 @cache
