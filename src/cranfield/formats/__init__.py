@@ -36,8 +36,8 @@ from cranfield.formats.source import describe_sources
 from cranfield.formats.stated_columns import (
     SideColumns,
     record_rows,
-    select_columns,
     select_side_columns,
+    states_sides,
 )
 from cranfield.notes import Note
 
@@ -59,8 +59,8 @@ def read_rows(
     a stated column; OptionError for an unknown format, name in `columns`, or value of `errors`.
     """
     check_errors(errors)
-    if columns and isinstance(columns.get(side.word), Mapping):
-        columns = select_columns(columns, side)
+    if states_sides(columns):
+        columns = select_side_columns(columns, side)  # those of a dict for both
     if is_path or kind_of(data) == "file":
         from cranfield.formats.files import open_files  # slow, and not needed for a dict
 
