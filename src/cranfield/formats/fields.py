@@ -28,7 +28,10 @@ _FIELDS: Mapping[Role, Sequence[str]] = {
         *("id", "_id", "id_", "node.node_id", "node.id_", "hit._id", "_additional.id"),
         *("metadata.doc_id", "metadata.source", "document.id"),
     ),
-    "score": ("_score", "hit._score", "_additional.score", "_additional.certainty", "rating"),
+    "score": (
+        *("_score", "hit._score", "_additional.score", "_additional.certainty", "rating"),
+        *("_rankingscore", "text_match"),
+    ),
 }
 _KNOWN_FIELDS = [
     path

@@ -298,10 +298,12 @@ class ListRows(Rows):
             )
         elements = [*map(normalize_text, elements or ())] if self.holds_texts else elements
         docs = [_parse_id(doc_id, name) for doc_id in elements or ()]
-        numbers = {role: self._read_numbers(role, cell_of_role[role], docs) for role in roles}
+        numbers = {
+            role: self._read_numbers(role, cell_of_role[role], query, docs) for role in roles
+        }
         return query, docs, numbers
 
-    def _read_numbers(self, role: Role, cell: Any, docs: Sequence[bytes]) -> Any:
+    def _read_numbers(self, role: Role, cell: Any, query: bytes, docs: Sequence[bytes]) -> Any:
         """Return the numbers of a row's documents, (documents,); InputError for a fault."""
         name = self.list_columns[role]
         elements = self._list_elements(cell, name, is_ranked=True) or []
@@ -314,9 +316,16 @@ class ListRows(Rows):
             )
         numbers = _to_numbers(elements, role)
         if numbers is None:
-            bad_number = next(number for number in elements if _to_numbers([number], role) is None)
-            expected = f"expected a {COLUMNS[role].kind} as the {role} in column {name!r}"
-            raise InputError(f"{expected}, got {bad_number!r:.80}", kind="number")
+            i = next(i for i, number in enumerate(elements) if _to_numbers([number], role) is None)
+            raise InputError(
+                f"query {decode(query)!r}, document {decode(docs[i])!r}: expected a "
+                f"{COLUMNS[role].kind} as the {role} in column {name!r}, got {elements[i]!r:.80}",
+                hint="Give each document a score, or none; or order='given' (--order given), which "
+                "takes all in their order."
+                if elements[i] is None and role == "score"
+                else None,
+                kind="number",
+            )
         return numbers
 
     def _list_elements(self, cell: Any, name: str, *, is_ranked: bool) -> list[Any] | None:
