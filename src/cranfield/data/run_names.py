@@ -20,7 +20,7 @@ from cranfield.formats.shapes import (
     plain,
     refuse_lists_of_ids,
 )
-from cranfield.formats.stated_columns import expand_systems, list_pairs
+from cranfield.formats.stated_columns import expand_systems, list_pairs, states_numbers
 from cranfield.formats.systems import find_systems
 from cranfield.notes import join_names
 
@@ -106,7 +106,7 @@ def open_runs(
         is_object = kind_of(first_run) not in ("table", "records", "list")
         paths = [path for _, path in list_pairs(columns or {}) if is_object]
         has_paths = any(read_path(first_run, str(path)) is not None for path in paths)
-        has_numbers = kind_of(first_run) == "tuple" and any(isinstance(path, int) for path in paths)
+        has_numbers = kind_of(first_run) == "tuple" and states_numbers(columns)
         if has_paths or has_numbers or is_row(first_run):
             return open_run(runs, errors, columns)
         if open_envelope(runs, Side.RUN) is not runs:

@@ -281,6 +281,11 @@ def _list_statements(columns: ColumnsOfBoth) -> Iterator[tuple[Sequence[Side], s
             yield sides, *pair
 
 
+def states_numbers(columns: ColumnsLike | None) -> bool:
+    """Tell whether a column is stated by its number."""
+    return any(isinstance(column, int) for _, column in list_pairs(columns or {}))
+
+
 def states_sides(columns: ColumnsOfBoth | None) -> bool:
     """Tell whether columns are stated for one side: {"qrels": {...}}, or "qrels.doc_id"."""
     return any(name.partition(".")[0] in SIDES for name in columns or {})
