@@ -6,7 +6,6 @@ reads or writes data; small tables, read whole, have a folder of their own.
 """
 
 import contextlib
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -110,17 +109,12 @@ def select_system(rows: Rows, side: Side, column: str, system: str) -> Rows:
     return system_rows if rows.sources else to_document_rows(system_rows, side, columns)
 
 
-_NESTED = re.compile("^(large_)?list<.*struct<.*struct<")  # of documents, with their own objects
-
-
 def _table_rows(data: Any, side: Side, user_columns: ColumnsLike | None, errors: Errors) -> Rows:
     """Return the rows of a table in memory, of any kind; InputError for any other data."""
     kind = kind_of(data)
     if kind == "table":
         library = type(data).__module__.partition(".")[0]
         table = arrow_table(data, side.name_in_errors)
-        if any(map(_NESTED.search, map(str, table.schema.types))):
-            return list_rows(table.to_pylist(), side, user_columns, errors)
         rows = TableRows(table, side, user_columns, f"{library} table")
         # Arrow turns sets into lists.
         if rows.list_columns and side is Side.RUN and library == "pandas":

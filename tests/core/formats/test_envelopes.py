@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
+from pyarrow import feather, parquet
 
 from cranfield import InputError, Qrels, Run, evaluate, read_qrels, read_run
 
@@ -367,10 +369,10 @@ def test_a_query_may_be_called_as_an_envelope(tmp_path: Path) -> None:
     assert Run(objects).to_dict() == {"result": {"d1": -1}, "q2": {"d2": -1}}
     for name in ("matches", "result", "hits"):  # all values are lists of objects
         alone: Any = {name: [{"id": "d1", "score": 0.5}]}
-        for run in (Run(alone), read_run(write_json(alone, tmp_path))):
-            assert run.to_dict() == {name: {"d1": 0.5}}
+        for opened_run in (Run(alone), read_run(write_json(alone, tmp_path))):
+            assert opened_run.to_dict() == {name: {"d1": 0.5}}
             with pytest.raises(InputError, match="share no query"):
-                evaluate(GRADES, run, MEASURES)
+                evaluate(GRADES, opened_run, MEASURES)
 
 
 def test_several_subsets_are_asked_for(tmp_path: Path) -> None:
@@ -422,7 +424,18 @@ def test_documents_with_numbers_keep_their_order_as_the_number_may_be_a_distance
         assert evaluate({"q1": {"a": 1}}, run, "AP")["AP"] == 1 / 2
 
 
-def test_objects_of_objects_in_a_frame_are_read_as_in_a_list() -> None:
+def write_tables(rows: Any, folder: Path) -> list[Any]:
+    """Return the rows, and the same as frames, Parquet, Feather and a stream of Arrow."""
+    table = pa.Table.from_pylist(rows)
+    parquet.write_table(table, folder / "rows.parquet")
+    feather.write_feather(table, folder / "rows.feather")
+    with pa.ipc.new_stream(folder / "rows.arrows", table.schema) as stream:
+        stream.write_table(table)
+    files = [folder / f"rows.{suffix}" for suffix in ("parquet", "feather", "arrows")]
+    return [rows, pd.DataFrame(rows), pl.DataFrame(rows), table, *files]
+
+
+def test_objects_of_objects_in_a_frame_are_read_as_in_a_list(tmp_path: Path) -> None:
     rows = [
         {
             "question": "q1",
@@ -430,10 +443,28 @@ def test_objects_of_objects_in_a_frame_are_read_as_in_a_list() -> None:
             "retrieved": [{"metadata": {"source": doc}, "score": 0.5} for doc in ("c", "a")],
         }
     ]
-    for table in (rows, pd.DataFrame(rows), pl.DataFrame(rows)):
+    for table in write_tables(rows, tmp_path):
         scores = evaluate(table, "RR")
         assert scores["RR"] == 1 / 2
         assert "by metadata.source" in str(scores)
+
+
+@pytest.mark.parametrize("other", ["_id", "metadata.source"])
+def test_two_ids_in_tables_are_asked_for(other: str, tmp_path: Path) -> None:
+    name, _, inner = other.partition(".")
+    docs = [{"id": f"u{doc}", name: {inner: doc} if inner else doc} for doc in ("c", "a")]
+    rows = [{"question": "q0", "gold_ids": ["a"], "retrieved": docs[:0]}]
+    rows += [{"question": "q1", "gold_ids": ["a"], "retrieved": docs}]
+    for table in write_tables(rows, tmp_path):
+        with pytest.raises(InputError, match=f"--columns doc_id={other}, or doc_id=id"):
+            evaluate(table, "RR")
+        assert evaluate(table, "RR", columns={"doc_id": other})["RR"] == 1 / 2 / 2
+
+
+def test_fields_that_are_null_in_tables_count_as_in_a_list(tmp_path: Path) -> None:
+    docs = [{"id": None, "_score": None, "metadata": {"doc_id": doc}} for doc in ("c", "a")]
+    for table in write_tables([{"query_id": "q1", "retrieved": docs}], tmp_path):
+        assert evaluate({"q1": {"a": 1}}, table, "RR")["RR"] == 1 / 2
 
 
 def test_responses_without_queries_are_numbered_and_said_to_be(tmp_path: Path) -> None:
@@ -454,7 +485,7 @@ def test_responses_without_queries_are_numbered_and_said_to_be(tmp_path: Path) -
 def test_a_hit_without_a_score_beside_others_is_refused_with_its_place(
     name: str, tmp_path: Path
 ) -> None:
-    hits = {"q0": [{"id": "x", name: 1.0}], "q1": [{"id": "a", name: 2.0}, {"id": "b"}]}
+    hits: Any = {"q0": [{"id": "x", name: 1.0}], "q1": [{"id": "a", name: 2.0}, {"id": "b"}]}
     path = tmp_path / "hits.json"
     path.write_text(json.dumps(hits))
     for run in (Run(hits), read_run(path)):
@@ -481,8 +512,8 @@ def test_a_first_response_without_documents_is_read_as_others(
         )
 
     first = None if empty == "null" else clear(RUNS[name]["q1"])
-    responses = {"q0": first, **RUNS[name]}
-    numbered = [first, *RUNS[name].values()]
+    responses: Any = {"q0": first, **RUNS[name]}
+    numbered: Any = [first, *RUNS[name].values()]
     judged = {"q0": {"d1": 1}, **GRADES}
     expected = evaluate(judged, {"q0": {}, **SCORES}, MEASURES).to_dict()
     for run in (responses, write_json(responses, tmp_path)):
@@ -508,5 +539,5 @@ def test_the_hint_on_rows_names_the_other_side() -> None:
     with pytest.raises(InputError) as caught:
         evaluate({"q": {"d": 1}}, {"out": {"q": ["d"]}}, "RR", columns={"rows": "out"})
     assert "--columns run.rows=out" in str(caught.value)
-    scores = evaluate({"q": {"d": 1}}, {"out": {"q": ["d"]}}, "RR", columns={"run.rows": "out"})
-    assert scores["RR"] == 1
+    run: Any = {"out": {"q": ["d"]}}
+    assert evaluate({"q": {"d": 1}}, run, "RR", columns={"run.rows": "out"})["RR"] == 1
