@@ -29,12 +29,7 @@ from cranfield.formats.header import (
     take_columns,
 )
 from cranfield.formats.lines import DataLine, Lines
-from cranfield.formats.stated_columns import (
-    number_names,
-    resolve_roles,
-    states_numbers,
-    take_statements,
-)
+from cranfield.formats.stated_columns import resolve_roles, take_statements
 from cranfield.formats.text import (
     BYTE_ORDER_MARK,
     LONGEST_LINE,
@@ -343,7 +338,7 @@ def _read(separator: bytes | None, file: InputFile) -> DelimitedLines:
             kind="columns",
         )
     names, data_begin = _read_names(line, separator), begin + len(line)
-    if states_numbers(file.user_columns):  # the first line may be a header or data
+    if file.has_numbered_columns:  # the first line may be a header or data
         column_of_role = resolve_roles(take_statements(file.user_columns, names), file.side, names)
         number_columns = [column for role, column in column_of_role.items() if role not in IDS]
         is_data = all(
@@ -354,7 +349,7 @@ def _read(separator: bytes | None, file: InputFile) -> DelimitedLines:
         )
         # Of exclusions, which have ids only, a header would exclude nothing.
         if is_data and (number_columns or file.side is Side.EXCLUDED):
-            names, data_begin = number_names(len(names)), begin
+            names, data_begin = [f"column {i}" for i in range(1, len(names) + 1)], begin
     return DelimitedLines(file, separator, names, data_begin)
 
 
@@ -363,7 +358,7 @@ def _sniff(file: InputFile) -> DelimitedLines | None:
 
     Of exclusions, lists of other documents will do. None for any other file.
     """
-    if states_numbers(file.user_columns):
+    if file.has_numbered_columns:
         return None
     file.refuse_long_line()
     begin, line = _find_first_line(file.sample)

@@ -15,12 +15,7 @@ from cranfield.formats.format import Format, InputFile, OutputFile
 from cranfield.formats.groups import GroupRows
 from cranfield.formats.list_cells import to_document_rows
 from cranfield.formats.source import File, Path, Source, are_files, is_handle, open_to_write
-from cranfield.formats.stated_columns import (
-    find_stated_side,
-    resolve_roles,
-    select_columns,
-    states_numbers,
-)
+from cranfield.formats.stated_columns import find_stated_side, resolve_roles, select_columns
 from cranfield.formats.text import (
     LONGEST_LINE,
     find_data,
@@ -311,7 +306,7 @@ def _recognize_rows(
             if rows is not None:
                 return rows
             file_format = FORMATS["trec"]
-            if side is Side.EXCLUDED and not states_numbers(file.user_columns):
+            if side is Side.EXCLUDED and not file.has_numbered_columns:
                 file = replace(file, side=guess_side(source.path) or Side.QRELS)
     if not file_format.magic:
         _refuse_non_text(file)
@@ -335,7 +330,7 @@ def _refuse_non_text(file: InputFile) -> None:
     """Raise InputError if a file's first bytes are not text, or hold no line of data."""
     source, sample = file.source, file.sample
     refuse_binary(source, sample[:4096])
-    if find_data(sample) is None and not states_numbers(file.user_columns):
+    if find_data(sample) is None and not file.has_numbered_columns:
         if len(sample) < _LONGEST_PREFACE:
             raise no_data_error(source, sample)
         raise InputError(

@@ -7,6 +7,7 @@ from typing import IO
 from cranfield.formats.block import Block, Role, Rows
 from cranfield.formats.columns import ColumnsLike, Side
 from cranfield.formats.source import Source
+from cranfield.formats.stated_columns import states_numbers
 from cranfield.formats.text import LONGEST_LINE, find_data, long_line_error
 
 
@@ -18,6 +19,11 @@ class InputFile:
     side: Side
     sample: bytes  # the first lines, with a line of data if there is one: see `files._read_sample`
     user_columns: ColumnsLike | None = None
+
+    @property
+    def has_numbered_columns(self) -> bool:
+        """Whether the user states a column by its number."""
+        return states_numbers(self.user_columns)
 
     def refuse_long_line(self) -> None:
         """Raise InputError if the first line of data is longer than a line may be."""

@@ -298,12 +298,10 @@ class ListRows(Rows):
             )
         elements = [*map(normalize_text, elements or ())] if self.holds_texts else elements
         docs = [_parse_id(doc_id, name) for doc_id in elements or ()]
-        numbers = {
-            role: self._read_numbers(role, cell_of_role[role], query, docs) for role in roles
-        }
+        numbers = {role: self._read_numbers(role, cell_of_role[role], docs) for role in roles}
         return query, docs, numbers
 
-    def _read_numbers(self, role: Role, cell: Any, query: bytes, docs: Sequence[bytes]) -> Any:
+    def _read_numbers(self, role: Role, cell: Any, docs: Sequence[bytes]) -> Any:
         """Return the numbers of a row's documents, (documents,); InputError for a fault."""
         name = self.list_columns[role]
         elements = self._list_elements(cell, name, is_ranked=True) or []
@@ -317,9 +315,9 @@ class ListRows(Rows):
         numbers = _to_numbers(elements, role)
         if numbers is None:
             i = next(i for i, number in enumerate(elements) if _to_numbers([number], role) is None)
+            expected = f"expected a {COLUMNS[role].kind} as the {role} in column {name!r}"
             raise InputError(
-                f"query {decode(query)!r}, document {decode(docs[i])!r}: expected a "
-                f"{COLUMNS[role].kind} as the {role} in column {name!r}, got {elements[i]!r:.80}",
+                f"document {decode(docs[i])!r}: {expected}, got {elements[i]!r:.80}",
                 hint="Give each document a score, or none; or order='given' (--order given), which "
                 "takes all in their order."
                 if elements[i] is None and role == "score"

@@ -13,7 +13,7 @@ from cranfield.formats.frames import list_to_arrow, make_table_rows, read_each_r
 from cranfield.formats.header import list_columns, take_columns
 from cranfield.formats.list_cells import holds_lists
 from cranfield.formats.shapes import refuse_lists_of_ids
-from cranfield.formats.stated_columns import number_names, states_numbers
+from cranfield.formats.stated_columns import states_numbers
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -133,7 +133,7 @@ def _find_fields(
         return [name for name in public_names if hasattr(row, name)], attrgetter
     if isinstance(row, tuple | list):
         if states_numbers(user_columns):
-            return number_names(len(row)), itemgetter
+            return [f"column {i}" for i in range(1, len(row) + 1)], itemgetter
         return default_names[: len(row)], itemgetter
     raise InputError(
         f"row 0: expected ({', '.join(default_names)}), got {row!r:.80}",

@@ -50,11 +50,10 @@ def are_files(data: object) -> bool:
 
 def is_pipe(file: object) -> bool:
     """Tell whether bytes are read once: of the standard input, a pipe, a device, an open file."""
-    if not isinstance(file, str | os.PathLike) or isinstance(file, Source):
+    if isinstance(file, Source) or not isinstance(file, str | os.PathLike):
         return isinstance(file, Source) or is_handle(file)
-    path = os.fspath(file)
-    is_stored = os.path.isfile(path) or os.path.isdir(path) or not os.path.exists(path)
-    return path == "-" or not is_stored
+    is_stored = os.path.isfile(file) or os.path.isdir(file) or not os.path.exists(file)
+    return os.fspath(file) == "-" or not is_stored
 
 
 class Source:

@@ -415,11 +415,6 @@ def two_roles_error(column: str | int | None, *roles: Role) -> OptionError:
     )
 
 
-def number_names(n_columns: int) -> list[str]:
-    """Return the names of the columns of a table without a header."""
-    return [f"column {i}" for i in range(1, n_columns + 1)]
-
-
 def find_stated_column(names: Sequence[str], column: str | int | None) -> int:
     """Return the position, from 0, of a column stated by name or number, from 1; or InputError."""
     if isinstance(column, int):

@@ -19,7 +19,6 @@ from cranfield.errors import InputError
 from cranfield.formats.block import Block, Cells, Errors, Load, Role, Rows
 from cranfield.formats.columns import NO_COLUMN, Side, plain_name
 from cranfield.formats.source import describe_sources
-from cranfield.formats.stated_columns import number_names
 from cranfield.notes import Note, join_names
 
 # The usual names of a column of systems, as `plain_name` writes them.
@@ -166,9 +165,8 @@ def refuse_stated_systems(rows: Rows, side: Side) -> None:
         raise InputError(
             f"the column {names.column!r} of systems is stated, and {data}",
             source=describe_sources(rows.sources) or side.name_in_errors,
-            hint=f"columns={{'system': '{names.column}={names.systems[0]}'}} takes one system. A "
-            "run of each is made by the verbs, as evaluate(qrels, runs, columns={'system': ...}).",
-            kind="columns",
+            hint=f"columns={{'system': '{names.column}={names.systems[0]}'}} takes one system. The "
+            "verbs make a run of each: evaluate(qrels, runs, columns={'system': ...}).",
         )
 
 
@@ -185,21 +183,17 @@ def _list_free(table: Rows, names: Iterable[str]) -> list[str]:
 
 
 def _read_system_names(table: Rows, column: str) -> SystemNames | None:
-    """Return the values of a column; None if it has no ids, or no row can be read.
-
-    Raises InputError in their place if the column is stated.
-    """
+    """Return the values of a column; if it has no readable ids, None, InputError if stated."""
     has_docs = "doc" in table.name_of_role and not table.list_columns
     columns: dict[str, Any] = {"query_id": table.name_of_role["query"], "doc_id": column}
-    columns["relevance"] = NO_COLUMN
     if has_docs:
         columns |= {"doc_id": table.name_of_role["doc"], "system": column}
-    if [*table.column_names] == number_names(len(table.column_names)):  # without a header
+    grade = NO_COLUMN
+    if table.column_names[0] == "column 1":  # without a header, columns have numbers
+        columns = {name: int(path.removeprefix("column ")) for name, path in columns.items()}
         roles = {"score", "distance", "rank", "grade"} & table.name_of_role.keys()
-        columns["relevance"] = table.name_of_role[min(roles)] if roles else NO_COLUMN
-        columns = {
-            role: name and table.column_names.index(name) + 1 for role, name in columns.items()
-        }
+        grade = int(table.name_of_role[min(roles)].removeprefix("column ")) if roles else NO_COLUMN
+    columns["relevance"] = grade
     number_of_system: dict[bytes, int] = {}
     keys, systems = [np.zeros(0, np.uint64)], [np.zeros(0, np.int32)]  # of rows
     n_rows, n_searched, are_mixed = 0, 0, False
@@ -229,9 +223,8 @@ def _read_system_names(table: Rows, column: str) -> SystemNames | None:
         raise InputError(
             f"the systems in column {column!r} cannot be read",
             source=describe_sources(table.sources),
-            hint="Each row needs ids of its query and its system: state the column of queries, as "
-            f"in --columns query_id=...,system={column}. system={column}=... takes one system.",
-            kind="columns",
+            hint="Each row needs ids of its query and its system: --columns query_id=...,system="
+            f"{column}; system={column}=... takes one.",
         )
     return SystemNames(column, names, are_mixed, is_stated) if names else None
 

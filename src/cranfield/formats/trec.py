@@ -25,7 +25,7 @@ from cranfield.formats.block import SIZES, Block
 from cranfield.formats.columns import COLUMNS, Side, sort_roles
 from cranfield.formats.format import Capacity, Format, InputFile, OutputFile
 from cranfield.formats.source import Source
-from cranfield.formats.stated_columns import number_names, resolve_roles, take_statements
+from cranfield.formats.stated_columns import resolve_roles, take_statements
 from cranfield.formats.text import (
     count_rows,
     cut_lines,
@@ -97,7 +97,8 @@ def _read_line_format(names: str, title: str, file: InputFile) -> WhiteSpaceLine
 
 def _read_numbered(file: InputFile) -> WhiteSpaceLines:
     """Return the rows of a file without a header by the user's column numbers; or InputError."""
-    column_names = number_names(len(next(iter(_first_data_lines(file.sample)), b"").split()))
+    first_line = next(iter(_first_data_lines(file.sample)), b"")
+    column_names = [f"column {i}" for i, _ in enumerate(first_line.split(), 1)]
     column_of_role = resolve_roles(take_statements(file.user_columns, column_names), file.side)
     position_of_role = {
         role: column - 1 if isinstance(column, int) else column_names.index(column)
@@ -128,10 +129,9 @@ def _read_numbered(file: InputFile) -> WhiteSpaceLines:
     names = " ".join(name_of_position.get(i, "-") for i in range(max(name_of_position) + 1))
     rows = WhiteSpaceLines(file.source, file.side, names, "columns as stated", allows_more=True)
     rows.reads_hash_rows = True
-    has_columns = max(position_of_role.values()) < len(column_names)
-    if has_columns and "system" in position_of_role:  # else a line lacks columns: it is refused
+    if "system" in position_of_role:
         rows.column_names = column_names
-        rows.name_of_role = {role: column_names[i] for role, i in position_of_role.items()}
+        rows.name_of_role = {role: f"column {i + 1}" for role, i in position_of_role.items()}
     return rows
 
 

@@ -290,7 +290,7 @@ def test_queries_from_1_beside_the_rows_of_a_sparse_matrix_are_asked_about(make_
     matrix = sparse.csr_array(np.array([[0.5, 0.25, 0], [0, 0.5, 0.25], [0.25, 0, 0.5]]))
     qrels: Any = {make_id(i): {make_id(i - 1): 1} for i in (1, 2, 3)}
     ranking: Any = {make_id(i): [make_id(i - 1)] for i in (1, 2, 3)}
-    words = r"are 1 to 3: are they counted from 1\?"
+    words = r"'s are 1 to 3: are they counted from 1\?"
     both_sides = [(qrels, matrix), (qrels, Run(matrix)), (matrix, ranking), (Qrels(qrels), matrix)]
     for judged, run in both_sides:
         with pytest.raises(InputError, match=words):

@@ -489,7 +489,7 @@ def test_a_hit_without_a_score_beside_others_is_refused_with_its_place(
     path = tmp_path / "hits.json"
     path.write_text(json.dumps(hits))
     for run in (Run(hits), read_run(path)):
-        with pytest.raises(InputError, match=r"(?s)query 'q1', document 'b': .*order='given'"):
+        with pytest.raises(InputError, match=r"(?s)document 'b': .*'q1'.*order='given'"):
             evaluate({"q1": {"b": 1}}, run, "RR")
         assert evaluate({"q1": {"b": 1}}, run, "RR", order="given")["RR"] == 1 / 2
     orders = {
