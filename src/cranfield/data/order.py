@@ -147,12 +147,7 @@ def _describe_repeats(block: Block, rows: Ints) -> FaultyRows:
         doc, query = decode(block.doc[row]), decode(block.query[row])
         problem = f"the document {doc!r} occurs twice for query {query!r}"
         is_better = not {"score", "rank", "grade"}.isdisjoint(block.columns)
-        hint: str | None = DUPLICATE_HINT if is_better else LIST_DUPLICATE_HINT
-        all_rows = np.arange(len(block))
-        is_same_query = block.query.equal(all_rows, block.query, np.full_like(all_rows, row))
-        docs = block.doc.take(np.flatnonzero(is_same_query)).to_list()
-        if docs[0] != block.doc[row] == docs[-1]:  # else no list that is filled up
-            hint = duplicate_hint(doc, hint)
+        hint = duplicate_hint(doc, DUPLICATE_HINT if is_better else LIST_DUPLICATE_HINT)
         return block.row_error(row, problem, hint, DuplicateError)
 
     return FaultyRows({"duplicate": (len(rows), error)}, block.find_input_row(row))
@@ -166,7 +161,8 @@ def repeats_error(repeats: FaultyRows, rows: Rows) -> InputError:
     """
     error = repeats.first_error()
     if states_numbers(rows.user_columns):
-        error = error.add_reason(f"Are these the columns? It was read as {rows.description}.")
+        read_hint = f"Are these the columns? It was read as {rows.description}."
+        error = error.replace(hint=f"{DUPLICATE_HINT}\n{read_hint}")
     if repeats.count > 1:
         error = error.replace(problem=f"{error.problem}; {repeats.count:,} rows repeat a document")
     return add_mixed_column(error, rows)

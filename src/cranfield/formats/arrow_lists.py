@@ -33,12 +33,11 @@ def find_structs(schema: "pa.Schema") -> dict[str, list[str]]:
 
 def _list_fields(struct: "pa.DataType") -> list[str]:
     """Return the names of a struct's fields; of a struct in it, the paths to its fields."""
-    names: list[str] = []
-    for field in struct:
-        is_struct = str(field.type).startswith("struct<")
-        inner_names = _list_fields(field.type) if is_struct else []
-        names += [f"{field.name}.{name}" for name in inner_names] or [field.name]
-    return names
+    return [
+        f"{field.name}.{name}" if name else field.name
+        for field in struct
+        for name in (_list_fields(field.type) if str(field.type).startswith("struct<") else [""])
+    ]
 
 
 def is_list_type(kind: "pa.DataType") -> bool:

@@ -22,16 +22,16 @@ from cranfield.formats.stated_columns import (
 )
 from cranfield.notes import Note
 
+_SCORES = (
+    "_score hit._score _additional.score _additional.certainty rating _rankingscore text_match"
+)
 # Fields that have a role where no field has a usual name; within other objects, too.
 _FIELDS: Mapping[Role, Sequence[str]] = {
     "doc": (
         *("id", "_id", "id_", "node.node_id", "node.id_", "hit._id", "_additional.id"),
         *("metadata.doc_id", "metadata.source", "document.id"),
     ),
-    "score": (
-        *("_score", "hit._score", "_additional.score", "_additional.certainty", "rating"),
-        *("_rankingscore", "text_match"),
-    ),
+    "score": _SCORES.split(),
 }
 _KNOWN_FIELDS = [
     path

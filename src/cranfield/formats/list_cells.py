@@ -38,6 +38,7 @@ from cranfield.notes import Note
 from cranfield.options import is_whole_number
 from cranfield.render.numbers import format_count
 
+_ORDER_HINT = "Give all a score, or none; order='given' (--order given) takes all in their order."
 _INTEGER = re.compile(r"[+-]?\d+")
 # An element of a list as Python writes it, or without quotation marks, and the comma after it.
 _ELEMENT = re.compile(
@@ -316,14 +317,9 @@ class ListRows(Rows):
         if numbers is None:
             i = next(i for i, number in enumerate(elements) if _to_numbers([number], role) is None)
             expected = f"expected a {COLUMNS[role].kind} as the {role} in column {name!r}"
-            raise InputError(
-                f"document {decode(docs[i])!r}: {expected}, got {elements[i]!r:.80}",
-                hint="Give each document a score, or none; or order='given' (--order given), which "
-                "takes all in their order."
-                if elements[i] is None and role == "score"
-                else None,
-                kind="number",
-            )
+            problem = f"document {decode(docs[i])!r}: {expected}, got {elements[i]!r:.80}"
+            hint = _ORDER_HINT if role == "score" and elements[i] is None else None
+            raise InputError(problem, hint=hint, kind="number")
         return numbers
 
     def _list_elements(self, cell: Any, name: str, *, is_ranked: bool) -> list[Any] | None:

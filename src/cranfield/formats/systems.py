@@ -189,7 +189,7 @@ def _read_system_names(table: Rows, column: str) -> SystemNames | None:
     if has_docs:
         columns |= {"doc_id": table.name_of_role["doc"], "system": column}
     grade = NO_COLUMN
-    if table.column_names[0] == "column 1":  # without a header, columns have numbers
+    if "column 1" in table.column_names:  # without a header, columns have numbers
         columns = {name: int(path.removeprefix("column ")) for name, path in columns.items()}
         roles = {"score", "distance", "rank", "grade"} & table.name_of_role.keys()
         grade = int(table.name_of_role[min(roles)].removeprefix("column ")) if roles else NO_COLUMN
