@@ -70,8 +70,8 @@ class SystemFiles:
     def holds_both_sides(self) -> bool:
         """Whether each file holds both judgments and a run, as a pipe alone has to."""
         is_pipe_alone = not self.runs and is_read_once(self.qrels)
-        holds_both = is_pipe_alone or self.data.holds_both_sides([self.qrels, *self.runs])
-        return holds_both and not self.are_scores
+        is_two_sided = is_pipe_alone or self.data.holds_both_sides([self.qrels, *self.runs])
+        return is_two_sided and not self.are_scores
 
     def measures(self, default: str) -> Any:
         """Return the measures of -m, else the default; None for all measures that were saved."""
