@@ -27,6 +27,7 @@ from cranfield.formats.block import (
     Rows,
     duplicate_hint,
 )
+from cranfield.formats.stated_columns import states_numbers
 from cranfield.formats.systems import add_mixed_column
 
 #: Numbers of documents dropped before ranking: with the query's own id; with too low a score.
@@ -159,6 +160,9 @@ def repeats_error(repeats: FaultyRows, rows: Rows) -> InputError:
     systems.
     """
     error = repeats.first_error()
+    if states_numbers(rows.user_columns):
+        read_hint = f"Are these the columns? It was read as {rows.description}."
+        error = error.replace(hint=f"{DUPLICATE_HINT}\n{read_hint}")
     if repeats.count > 1:
         error = error.replace(problem=f"{error.problem}; {repeats.count:,} rows repeat a document")
     return add_mixed_column(error, rows)

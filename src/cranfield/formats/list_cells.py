@@ -41,6 +41,7 @@ from cranfield.notes import Note
 from cranfield.options import is_whole_number
 from cranfield.render.numbers import format_count
 
+_ORDER_HINT = "Give all a score, or none; order='given' (--order given) takes all in their order."
 _INTEGER = re.compile(r"[+-]?\d+")
 # Several ids, or one: with a comma or a bar, or with blanks between parts that each have a digit.
 _ONE_OR_SEVERAL = re.compile(r"(?s:.*[,|].*)|[^\s\d]*\d\S*(?:\s+[^\s\d]*\d\S*)+")
@@ -346,9 +347,11 @@ class ListRows(Rows):
         elements = elements[:n]
         numbers = _to_numbers(elements, role)
         if numbers is None:
-            bad_number = next(number for number in elements if _to_numbers([number], role) is None)
+            i = next(i for i, number in enumerate(elements) if _to_numbers([number], role) is None)
             expected = f"expected a {COLUMNS[role].kind} as the {role} in column {name!r}"
-            raise InputError(f"{expected}, got {bad_number!r:.80}", kind="number")
+            problem = f"document {decode(docs[i])!r}: {expected}, got {elements[i]!r:.80}"
+            hint = _ORDER_HINT if role == "score" and elements[i] is None else None
+            raise InputError(problem, hint=hint, kind="number")
         return numbers
 
     def _list_elements(self, cell: Any, name: str, *, is_ranked: bool) -> list[Any] | None:
