@@ -6,8 +6,7 @@ reads or writes data; small tables, read whole, have a folder of their own.
 """
 
 import contextlib
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from cranfield.errors import DuplicateError, InputError
@@ -36,8 +35,8 @@ from cranfield.formats.source import describe_sources
 from cranfield.formats.stated_columns import (
     SideColumns,
     record_rows,
-    select_columns,
     select_side_columns,
+    states_sides,
 )
 from cranfield.formats.systems import find_systems
 from cranfield.notes import Note
@@ -60,8 +59,8 @@ def read_rows(
     a stated column; OptionError for an unknown format, name in `columns`, or value of `errors`.
     """
     check_errors(errors)
-    if columns and isinstance(columns.get(side.word), Mapping):
-        columns = select_columns(columns, side)
+    if states_sides(columns):
+        columns = select_side_columns(columns, side)  # those of a dict for both
     if is_path or kind_of(data) == "file":
         from cranfield.formats.files import open_files  # slow, and not needed for a dict
 
@@ -118,17 +117,12 @@ def split_systems(*tables: Rows) -> tuple[dict[str | None, list[Rows]], tuple[No
     return rows_of_system, names.notes
 
 
-_NESTED = re.compile("^(large_)?list<.*struct<.*struct<")  # of documents, with their own objects
-
-
 def _table_rows(data: Any, side: Side, user_columns: ColumnsLike | None, errors: Errors) -> Rows:
     """Return the rows of a table in memory, of any kind; InputError for any other data."""
     kind = kind_of(data)
     if kind == "table":
         library = type(data).__module__.partition(".")[0]
         table = arrow_table(data, side.name_in_errors)
-        if any(map(_NESTED.search, map(str, table.schema.types))):
-            return list_rows(table.to_pylist(), side, user_columns, errors)
         rows = TableRows(table, side, user_columns, f"{library} table")
         # Arrow turns sets into lists.
         if rows.list_columns and side is Side.RUN and library == "pandas":
