@@ -111,8 +111,7 @@ def join_names(names: Sequence[str], max_names: int = 3) -> str:
 
 
 def merge_notes(
-    notes_with_source: Iterable[tuple[str, Note]],
-    n_sources: int | None = None,
+    notes_with_source: Iterable[tuple[str, Note]], n_sources: int | None = None
 ) -> list[Note]:
     """Return each note once, with the sources that it applies to.
 

@@ -367,15 +367,12 @@ def open_inputs(
 
     lists = parse_grade_lists(grade_options.grades, "--grades")
     collection = parse_grade_lists(grade_options.collection, "--collection", [*lists])
-    graded_options: dict[str, Any] = {
-        "collection": collection or None,
-        "n_relevant": grade_options.n_relevant,
-    }
-    if grade_options.systems:
-        systems = grades(lists, systems=True, top=grade_options.top_grade, **graded_options)
-        return systems.qrels, [*systems.runs.values()]
-    judgments, run = grades(lists, top=grade_options.top_grade, **graded_options)
-    return judgments, [run]
+    options: Any = {"systems": grade_options.systems, "n_relevant": grade_options.n_relevant}
+    judgments_and_runs: Any = grades(
+        lists, collection=collection or None, top=grade_options.top_grade, **options
+    )
+    judgments, graded_runs = judgments_and_runs
+    return judgments, [*graded_runs.values()] if grade_options.systems else [graded_runs]
 
 
 def refuse_two_stdin(*paths: str) -> None:

@@ -106,12 +106,7 @@ def _align_scores(
         qrels, runs = [qrels, runs], None  # two systems, as a table and its copy are
     if runs is not None:
         judgments, named_runs, measures = arrange_arguments(
-            qrels,
-            runs,
-            measures,
-            None,
-            reading=reading,
-            duplicates=judging.duplicates,
+            qrels, runs, measures, None, reading=reading, duplicates=judging.duplicates
         )
         qrels_and_runs = judgments, named_runs
     elif not _is_read_once(qrels):

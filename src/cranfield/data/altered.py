@@ -199,9 +199,7 @@ class RunOperations(Documents):
         run = self._derive_run(select_rows, description, judging, recipe, **options)
         if keeps_selection:
             return run
-        for index in (query_index, None if named_docs is None else named_docs.query_index):
-            if index is not None and len(index.ids):
-                self._refuse_no_common(index)
+        self._refuse_no_common(query_index, named_docs and named_docs.query_index)
         is_empty = isinstance(docs, dict | list) and first_of(docs) is None
         n_rows, n_queries = map(sum, zip((0, 0), *counts, strict=True))
         note = removal_note(n_rows, run.rows.n_rows or 0, n_queries, is_empty=is_empty)
@@ -209,15 +207,18 @@ class RunOperations(Documents):
         run.exclusions = self.exclusions if named_docs is None else (*self.exclusions, named_docs)
         return run
 
-    def _refuse_no_common(self, query_index: IdIndex) -> None:
+    def _refuse_no_common(self, *query_indices: IdIndex | None) -> None:
         """Raise an error if the run has none of the queries of exclusions."""
-        run_queries = read_named_queries(self, self._make_run).ids
-        if (query_index.find_rows(run_queries) < 0).all():
-            from cranfield.data.spelling import no_common_query_error
+        for query_index in query_indices:
+            if query_index is None or not len(query_index.ids):
+                continue
+            run_queries = read_named_queries(self, self._make_run).ids
+            if (query_index.find_rows(run_queries) < 0).all():
+                from cranfield.data.spelling import no_common_query_error
 
-            ids, source = query_index.ids.to_texts(), describe_sources(self.sources)
-            run_ids = run_queries.to_texts()
-            raise no_common_query_error(self.name, run_ids, "the exclusions", ids, source)
+                ids, source = query_index.ids.to_texts(), describe_sources(self.sources)
+                run_ids = run_queries.to_texts()
+                raise no_common_query_error(self.name, run_ids, "the exclusions", ids, source)
 
     def __or__(self, second_run: Any) -> Self:
         """Return the rows of both; where both have a document for a query, the left one's.

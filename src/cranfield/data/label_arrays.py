@@ -77,7 +77,9 @@ def read_label_arrays(
     if mask is not None:
         mask_cells = read(mask, "mask")
         all_cells.append(mask_cells)
-        is_used = _read_mask(mask_cells)
+        if not np.isin(mask_cells.values, (0, 1)).all():
+            raise InputError("mask: expected truth values, True where a document counts")
+        is_used = mask_cells.values.astype(bool)
     else:
         _refuse_padding(label_cells)
     for cells in all_cells[1:]:
@@ -116,13 +118,6 @@ def _refuse_other_shape(label_cells: Cells, cells: Cells) -> None:
         f"{label_cells.name} has {label_cells.size}, {cells.name} {cells.size}",
         hint="Each label has the score of the same document, in the same place.",
     )
-
-
-def _read_mask(cells: Cells) -> Bools:
-    """Return which cells count, (n_cells,), as the mask says; InputError if it is none."""
-    if not np.isin(cells.values, (0, 1)).all():
-        raise InputError("mask: expected truth values, True where a document counts")
-    return cells.values.astype(bool)
 
 
 def _refuse_nan(cells: Cells, is_used: Bools) -> None:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, overload
+from typing import Any, Literal, NamedTuple, TypedDict, Unpack, overload
 
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
@@ -18,6 +18,7 @@ from cranfield.options import is_whole_number, level_check
 from cranfield.render.numbers import format_count, format_shortest
 
 Grades = Iterable[float | None]
+GradeLists = Grades | Iterable[Grades] | Mapping[Any, Grades]
 
 
 class Graded(NamedTuple):
@@ -51,49 +52,41 @@ class GradedSystems(NamedTuple):
     runs: dict[str, Run]
 
 
+class _CollectionOptions(TypedDict, total=False):
+    collection: GradeLists | None
+    n_relevant: int | Iterable[int] | Mapping[Any, int] | None
+    top: float | None
+
+
+class _ScoreOptions(_CollectionOptions, total=False):
+    groups: Iterable[Any] | None
+    mask: Iterable[Any] | None
+    systems: Literal[False]
+
+
 @overload
 def grades(
-    labels: Grades | Iterable[Grades] | Mapping[Any, Grades],
+    labels: GradeLists,
     *,
     scores: None = ...,
-    collection: Grades | Iterable[Grades] | Mapping[Any, Grades] | None = ...,
-    n_relevant: int | Iterable[int] | Mapping[Any, int] | None = ...,
     systems: Literal[False] = ...,
-    top: float | None = ...,
+    **options: Unpack[_CollectionOptions],
 ) -> Graded: ...
 @overload
 def grades(
-    labels: Grades | Iterable[Grades] | Mapping[Any, Grades],
-    *,
-    scores: Mapping[Any, Any],
-    groups: Iterable[Any] | None = ...,
-    mask: Iterable[Any] | None = ...,
-    collection: Grades | Iterable[Grades] | Mapping[Any, Grades] | None = ...,
-    n_relevant: int | Iterable[int] | Mapping[Any, int] | None = ...,
-    systems: Literal[False] = ...,
-    top: float | None = ...,
+    labels: GradeLists, *, scores: Mapping[Any, Any], **options: Unpack[_ScoreOptions]
 ) -> Any: ...
 @overload
 def grades(
-    labels: Grades | Iterable[Grades] | Mapping[Any, Grades],
-    *,
-    scores: Iterable[Any],
-    groups: Iterable[Any] | None = ...,
-    mask: Iterable[Any] | None = ...,
-    collection: Grades | Iterable[Grades] | Mapping[Any, Grades] | None = ...,
-    n_relevant: int | Iterable[int] | Mapping[Any, int] | None = ...,
-    systems: Literal[False] = ...,
-    top: float | None = ...,
+    labels: GradeLists, *, scores: Iterable[Any], **options: Unpack[_ScoreOptions]
 ) -> Graded: ...
 @overload
 def grades(
     labels: Mapping[Any, Any],
     *,
     scores: None = ...,
-    collection: Grades | Iterable[Grades] | Mapping[Any, Grades] | None = ...,
-    n_relevant: int | Iterable[int] | Mapping[Any, int] | None = ...,
     systems: Literal[True],
-    top: float | None = ...,
+    **options: Unpack[_CollectionOptions],
 ) -> GradedSystems: ...
 def grades(
     labels: Grades | Iterable[Grades] | Mapping[Any, Any],

@@ -12,7 +12,7 @@ from cranfield.formats.block import Duplicates, Errors, FaultyRows, Rows
 from cranfield.formats.columns import ColumnsLike, Side
 from cranfield.formats.dict_rows import NestedRows
 from cranfield.formats.groups import GroupRows
-from cranfield.formats.source import are_files
+from cranfield.formats.shapes import are_files
 from cranfield.notes import Note
 
 if TYPE_CHECKING:

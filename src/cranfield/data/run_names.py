@@ -5,7 +5,7 @@ from typing import Any
 
 from cranfield.data.run import Run, make_run
 from cranfield.errors import InputError
-from cranfield.formats import select_system
+from cranfield.formats import split_systems
 from cranfield.formats.block import Errors
 from cranfield.formats.columns import ColumnsLike, Side
 from cranfield.formats.envelopes import open_envelope, read_path
@@ -21,7 +21,6 @@ from cranfield.formats.shapes import (
     refuse_lists_of_ids,
 )
 from cranfield.formats.stated_columns import expand_systems, list_pairs, states_numbers
-from cranfield.formats.systems import find_systems
 from cranfield.notes import join_names
 
 
@@ -53,7 +52,7 @@ def open_run(
     run_data = hold_stream(run_like, "the run")
     columns_of_system = expand_systems(columns)
     runs: dict[str | None, Run] = {}
-    faults = []
+    fault: InputError | None = None  # of a system that another file has
     for system, system_columns in columns_of_system.items():
         try:
             run = make_run(run_data, errors, system_columns, *options)
@@ -62,27 +61,21 @@ def open_run(
         except InputError as error:
             if system is None or error.kind not in ("columns", NO_IDS):
                 raise
-            faults.append(error)  # of a system that another file has
+            fault = fault or error
     if not runs:
-        missing = InputError(
-            f"has none of the columns {join_names([*map(str, columns_of_system)])}"
-        )
-        raise faults[0] if faults else missing
+        names = join_names([*map(str, columns_of_system)])
+        raise fault or InputError(f"has none of the columns {names}")
     if len(runs) < len(columns_of_system) and len(runs) == 1:
         return runs.popitem()[1]
     if None in runs:
         run = runs[None]
         if isinstance(run_like, Run) and "system" not in (run.rows.user_columns or {}):
             return run
-        if (names := find_systems(run.rows)) is None:
+        rows_of_system, notes = split_systems(run.rows)
+        run.notes = (*run.notes, *notes)
+        if None in rows_of_system:
             return run
-        run.notes = (*run.notes, *names.notes)
-        if not names.is_split:
-            return run
-        runs = {
-            system: run.replace_rows(select_system(run.rows, Side.RUN, names.column, system))
-            for system in names.systems
-        }
+        runs = {system: run.replace_rows(rows) for system, (rows,) in rows_of_system.items()}
     for system, run in runs.items():
         run.name = str(system)
     return {run.name: run for run in runs.values()}

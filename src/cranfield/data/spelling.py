@@ -292,10 +292,7 @@ def _weigh_pattern(
         sum(document_of(text) not in (text, None) for text in ids[name])
         for name in (side, short_side)
     )
-    all_have, none_has = (
-        50 * n_long >= 49 * len(ids[side]),
-        50 * n_short <= len(ids[short_side]),
-    )
+    all_have, none_has = (50 * n_long >= 49 * len(ids[side]), 50 * n_short <= len(ids[short_side]))
     short_ids, affixes, are_behind, are_in_number = zip(*map(_split_pair, pairs), strict=True)
     affix, is_behind, is_certain = affixes[0], are_behind[0], all_have or none_has
     difference = f"for {affix!r:.40} {'behind' if is_behind else 'before'} those of the {side}"

@@ -6,7 +6,7 @@ reads or writes data; small tables, read whole, have a folder of their own.
 """
 
 import contextlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from cranfield.errors import DuplicateError, InputError
@@ -38,6 +38,7 @@ from cranfield.formats.stated_columns import (
     select_side_columns,
     states_sides,
 )
+from cranfield.formats.systems import find_systems
 from cranfield.notes import Note
 
 
@@ -97,16 +98,23 @@ def read_rows(
     return record_rows(table_rows, side, columns)
 
 
-def select_system(rows: Rows, side: Side, column: str, system: str) -> Rows:
-    """Return the rows of one system of a table, by its column of systems."""
-    user_columns = rows.user_columns or {}
-    statements = {name: value for name, value in user_columns.items() if name != "system"}
-    columns = SideColumns(
-        {**statements, "system": f"{column}={system}"}, getattr(user_columns, "other_side", None)
-    )
-    columns.statements = getattr(user_columns, "statements", None)
-    system_rows = rows.read_side(side, columns)
-    return system_rows if rows.sources else to_document_rows(system_rows, side, columns)
+def split_systems(*tables: Rows) -> tuple[dict[str | None, list[Rows]], tuple[Note, ...]]:
+    """Return {system: its rows} of a table's run, or its judgments and its run; and notes.
+
+    {None: the same rows} where the table is not split.
+    """
+    names = find_systems(tables[-1])
+    if names is None or not names.is_split:
+        return {None: [*tables]}, () if names is None else names.notes
+    rows_of_system: dict[str | None, list[Rows]] = {}
+    for system in names.systems:
+        for side, table in zip(_BOTH_SIDES[-len(tables) :], tables, strict=True):
+            statements = {**(table.user_columns or {}), "system": f"{names.column}={system}"}
+            columns = SideColumns(statements, table.user_columns)
+            rows = table.read_side(side, columns)
+            rows = rows if table.sources else to_document_rows(rows, side, columns)
+            rows_of_system.setdefault(system, []).append(rows)
+    return rows_of_system, names.notes
 
 
 def _table_rows(data: Any, side: Side, user_columns: ColumnsLike | None, errors: Errors) -> Rows:
@@ -198,23 +206,21 @@ def read_both_sides(
             if error.kind != NO_IDS:
                 raise
             error_of_side[side] = error
-    if len(rows_of_side) == len(_BOTH_SIDES) and _have_own_columns(
-        rows_of_side[Side.QRELS].name_of_role, rows_of_side[Side.RUN].name_of_role
-    ):
-        return rows_of_side[Side.QRELS], rows_of_side[Side.RUN]
-    if not rows_of_side:
+    qrels_rows, run_rows = map(rows_of_side.get, _BOTH_SIDES)
+    if qrels_rows and run_rows and _have_own_columns(qrels_rows, run_rows):
+        return qrels_rows, run_rows
+    rows = qrels_rows or run_rows
+    if rows is None:
         raise error_of_side[Side.QRELS].replace(hint=_BOTH_SIDES_HINT)
-    rows = next(iter(rows_of_side.values()))
     source = describe_sources(rows.sources) or "the table"
-    problem = "does not hold judgments and a run side by side"
-    sides = ((Side.QRELS, Side.RUN, "a run"), (Side.RUN, Side.QRELS, "judgments"))
-    for side, other_side, word in sides:
-        is_side = side in rows_of_side and _names_side(side, rows_of_side[side].name_of_role)
-        if other_side in error_of_side or is_side:
-            problem = f"lacks {word} beside the {side.name_in_errors.removeprefix('the ')}"
-    hint, run_rows = _BOTH_SIDES_HINT, rows_of_side.get(Side.RUN)
-    if len(rows_of_side) == len(_BOTH_SIDES) and run_rows and "rank" in run_rows.name_of_role:
-        number = rows_of_side[Side.QRELS].name_of_role["grade"]
+    problem, hint = "does not hold judgments and a run side by side", _BOTH_SIDES_HINT
+    for side, word in ((Side.QRELS, "a run"), (Side.RUN, "judgments")):
+        doc_name = rows_of_side[side].name_of_role.get("doc", "") if side in rows_of_side else ""
+        is_side = plain_name(doc_name) in COLUMNS["doc"].list_names[side]
+        if side.other_side in error_of_side or is_side:
+            problem = f"lacks {word} beside {side.name_in_errors}"
+    if qrels_rows and run_rows and "rank" in run_rows.name_of_role:
+        number = qrels_rows.name_of_role["grade"]
         problem = f"has ranks, and {number!r} may be the grade or the score: which one is it?"
         hint = (
             f"If it is the grade: relevance={number}, as in --columns relevance={number}, "
@@ -223,18 +229,11 @@ def read_both_sides(
     raise InputError(f"{problem}; {describe_names(rows.column_names)}", source=source, hint=hint)
 
 
-def _have_own_columns(qrels_columns: Mapping[str, str], run_columns: Mapping[str, str]) -> bool:
+def _have_own_columns(qrels_rows: Rows, run_rows: Rows) -> bool:
     """Tell whether judgments and a run have different columns of documents, or of numbers."""
+    qrels_columns, run_columns = qrels_rows.name_of_role, run_rows.name_of_role
     if not qrels_columns or not run_columns:
         return False
-    if qrels_columns["doc"] != run_columns["doc"]:
-        return True
-    number = next(
-        (run_columns[role] for role in ("score", "distance", "rank") if role in run_columns), None
-    )
-    return number is not None and qrels_columns.get("grade", number) != number
-
-
-def _names_side(side: Side, name_of_role: Mapping[str, str]) -> bool:
-    """Tell whether the documents' column has a name that only data of this side use."""
-    return plain_name(name_of_role.get("doc", "")) in COLUMNS["doc"].list_names[side]
+    numbers = [run_columns[role] for role in ("score", "distance", "rank") if role in run_columns]
+    has_number = numbers and qrels_columns.get("grade", numbers[0]) != numbers[0]
+    return qrels_columns["doc"] != run_columns["doc"] or bool(has_number)

@@ -122,13 +122,13 @@ _COSTS = "what it costs to look at the document (seconds, or characters); option
 _DISTANCES = "the lowest first, read where there is no score; in lists only where it is stated"
 _SYSTEMS = "a run for each value; read where it is stated, or a document occurs under two values"
 _STRATA = "for judgments that are a sample; whole numbers"
-_ENDS = "ids doc_ids docids document_ids item_ids passage_ids chunk_ids context_ids node_ids id"
+_ID_ENDS = "ids doc_ids docids document_ids item_ids passage_ids chunk_ids context_ids node_ids id"
 
 
 def _list_names(words: str, extra_names: str) -> list[str]:
     """Return names of columns with several ids: each word with each ending, and extra names."""
     return [
-        *(f"{word}_{end}" for word in words.split() for end in _ENDS.split()),
+        *(f"{word}_{end}" for word in words.split() for end in _ID_ENDS.split()),
         *extra_names.split(),
     ]
 
@@ -142,25 +142,12 @@ _RETRIEVED_NAMES = _list_names(
     "context_ids retrieved results predictions recommendations ranking retrieved_docs "
     "retrieved_documents recommended_items",
 )
-_EXCLUDED_NAMES = [
-    "excluded_ids",
-    "excluded",
-    "seen_ids",
-    "seen",
-    "seen_items",
-    "history",
-    "train_ids",
-]
+_EXCLUSIONS = "excluded_ids excluded seen_ids seen seen_items history train_ids"
 _TEXTS = {Side.QRELS: ["reference_contexts"], Side.RUN: ["retrieved_contexts", "contexts"]}
 _DISTANCE_NAMES = ["distance", "dist", "_distance"]
-_SCORE_LISTS = [
-    "scores",
-    "similarities",
-    "retrieved_scores",
-    "similarity_scores",
-    "retrieval_scores",
-]
-_GRADE_LISTS = ["grades", "relevances", "expected_grades", "relevant_grades", "ratings", "gains"]
+_SCORE_LISTS = "scores similarities retrieved_scores similarity_scores retrieval_scores"
+_GRADE_LISTS = "grades relevances expected_grades relevant_grades ratings gains"
+_STARTS, _ENDS = (f"{word} {word}_char {word}_index".split() for word in ("start", "end"))
 
 #: Every column, in the order in which columns are searched for and written.
 COLUMNS: Mapping[Role, Column] = {
@@ -172,13 +159,15 @@ COLUMNS: Mapping[Role, Column] = {
         list_names={
             Side.QRELS: _EXPECTED_NAMES,
             Side.RUN: _RETRIEVED_NAMES,
-            Side.EXCLUDED: _EXCLUDED_NAMES,
+            Side.EXCLUDED: _EXCLUSIONS.split(),
         },
         name_if_lists={Side.QRELS: "label", Side.RUN: "prediction"},  # of Spark's RankingEvaluator
         text_names=_TEXTS,
         is_required=True,
     ),
-    "score": Column(_RUN, "number", _SCORE.split(), {Side.RUN: _SCORE_LISTS}, plural="scores"),
+    "score": Column(
+        _RUN, "number", _SCORE.split(), {Side.RUN: _SCORE_LISTS.split()}, plural="scores"
+    ),
     "distance": Column(_RUN, "number", _DISTANCE_NAMES, plural="distances", meaning=_DISTANCES),
     "rank": Column(_RUN, "whole number", ["rank", "position"]),
     "cost": Column(_RUN, "number", ["cost"], plural="costs", meaning=_COSTS),
@@ -186,7 +175,7 @@ COLUMNS: Mapping[Role, Column] = {
         _QRELS,
         "number",
         _GRADE.split(),
-        {Side.QRELS: _GRADE_LISTS},
+        {Side.QRELS: _GRADE_LISTS.split()},
         is_required=True,
         whole_if_possible=True,
     ),
@@ -220,20 +209,10 @@ COLUMNS: Mapping[Role, Column] = {
         meaning="of the query being labelled, for human labels of some queries",
     ),
     "start": Column(
-        _BOTH_SIDES,
-        "whole number",
-        ["start", "start_char", "start_index"],
-        plural="spans",
-        partner="end",
-        meaning=_SPANS,
+        _BOTH_SIDES, "whole number", _STARTS, plural="spans", partner="end", meaning=_SPANS
     ),
     "end": Column(
-        _BOTH_SIDES,
-        "whole number",
-        ["end", "end_char", "end_index"],
-        plural="spans",
-        partner="start",
-        meaning=_SPANS,
+        _BOTH_SIDES, "whole number", _ENDS, plural="spans", partner="start", meaning=_SPANS
     ),
     "system": Column(_BOTH_SIDES, "id", (), stated_name="system", meaning=_SYSTEMS),
     # Only for trec_eval's files of preferences, not for tables.

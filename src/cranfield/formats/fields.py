@@ -79,6 +79,14 @@ class Field(NamedTuple):
         return [read_path(document, self.name) for document in cell]
 
 
+def read_cells(fields: Iterable[Field], row: Any) -> list[Any] | InputError:
+    """Return the cells of some fields in a row, or the error of the first that fails."""
+    try:
+        return [field.read_row(row) for field in fields]
+    except InputError as error:
+        return error
+
+
 Fields = Mapping[str, Field]  # by the public name
 ReadRows = Callable[[], Iterable[Any]]  # reads rows from the first on, whenever it is called
 
@@ -175,13 +183,11 @@ def choose_fields(
     if column is None:
         return {}, user_columns
     doc_column, stated_columns = column_of_role.get("doc"), dict(user_columns or {})
-    other_columns = getattr(user_columns, "other_side", {})
     is_on_other_side = plain_name(column) in COLUMNS["doc"].list_names[side.other_side]
     if is_on_other_side and isinstance(doc_column, str) and doc_column != column:
         pairs = stated_columns.items()
-        return {}, SideColumns(
-            {name: path for name, path in pairs if path != doc_column}, other_columns
-        )
+        other_columns = {name: path for name, path in pairs if path != doc_column}
+        return {}, SideColumns(other_columns, user_columns)
     field_of_name: dict[str, Field] = {}
     column_of_name: dict[str, str | int | None] = {}
     field_of_role = {  # a field may be stated by the name under which it is read
@@ -206,7 +212,7 @@ def choose_fields(
     if COLUMNS["doc"].public not in column_of_name:
         return {}, user_columns
     stated_columns = {COLUMNS[role].public: column for role, column in column_of_role.items()}
-    return field_of_name, SideColumns({**stated_columns, **column_of_name}, other_columns)
+    return field_of_name, SideColumns({**stated_columns, **column_of_name}, user_columns)
 
 
 def _choose_column(

@@ -14,7 +14,8 @@ from cranfield.formats.columns import COLUMNS, ColumnsLike, ColumnsOfBoth, Side,
 from cranfield.formats.format import Format, InputFile, OutputFile
 from cranfield.formats.groups import GroupRows
 from cranfield.formats.list_cells import to_document_rows
-from cranfield.formats.source import File, Path, Source, are_files, is_handle, open_to_write
+from cranfield.formats.shapes import are_files
+from cranfield.formats.source import File, Path, Source, is_handle, open_to_write
 from cranfield.formats.stated_columns import find_stated_side, resolve_roles, select_columns
 from cranfield.formats.text import (
     LONGEST_LINE,

@@ -1,5 +1,6 @@
 """JSON: reads and writes {query: {document: number}}, or lists; has `jsonl` read other objects."""
 
+import io
 import json
 import re
 from collections.abc import Iterable, Iterator
@@ -27,7 +28,7 @@ from cranfield.formats.objects import (
     refuse_columns,
 )
 from cranfield.formats.shapes import plain
-from cranfield.formats.source import HeldSource, Source
+from cranfield.formats.source import Source
 from cranfield.formats.text import BYTE_ORDER_MARK
 from cranfield.formats.values import to_numbers
 
@@ -325,42 +326,45 @@ def _dump(docs: Any) -> str:
     return f"{{{', '.join(members)}}}"
 
 
-def _rewrite(file: InputFile) -> InputFile:
-    """Return a file with the rows of one of another shape, which is loaded whole; else the file."""
+def _read_foreign(file: InputFile) -> Rows:
+    """Return the rows of a file which may have another shape; then it is loaded whole."""
     try:
-        with file.source.open(reports_progress=True) as stream:
+        with file.source.open() as stream:
             text = Window(stream, file.source)
             value = text.read_value()
             is_json = not text.next_character()  # else lines
     except InputError:
-        return file  # its reader says what is wrong
+        return _read_plain(file)  # which says what is wrong
     try:
         rows = plain(begin_rows(value, file.side, file.user_columns), file.side)
     except InputError as error:
         raise error.replace(source=file.source.name) from None
     if rows is value or not is_json:
-        return file
-    source = HeldSource(file.source.path)
-    source.is_numbered = isinstance(rows, NumberedResponses)
+        return _read_plain(file)
+    content = json.dumps(rows)
     if isinstance(rows, dict):
         members = (f"{json.dumps(str(query))}: {_dump(docs)}" for query, docs in rows.items())
-        source.content = f"{{{', '.join(members)}}}".encode()
-    else:
-        source.content = json.dumps(rows).encode()
-    return replace(file, source=source, sample=source.content[:_N_SAMPLE_BYTES])
+        content = "{" + ",\n".join(members) + "}"
+    source = Source(io.BytesIO(content.encode()))
+    source.name = f"{file.source.name}, rewritten"  # whose lines errors show
+    plain_file = replace(file, source=source, sample=source.read_start(_N_SAMPLE_BYTES))
+    plain_rows = _read_plain(plain_file)
+    plain_rows.is_numbered = isinstance(rows, NumberedResponses)
+    return plain_rows
 
 
 def _read(file: InputFile) -> Rows:
-    if "rows" in (file.user_columns or {}) or _FOREIGN.search(file.sample):
-        file = _rewrite(file)
+    may_be_foreign = "rows" in (file.user_columns or {}) or _FOREIGN.search(file.sample)
+    return _read_foreign(file) if may_be_foreign else _read_plain(file)
+
+
+def _read_plain(file: InputFile) -> Rows:
     text = file.sample.removeprefix(BYTE_ORDER_MARK).lstrip()
     if looks_like_lines(file.sample):  # some tools write JSON lines to a .json file
         file.refuse_long_line()
         return JsonLines(file.source, file.side, file.sample, file.user_columns)
     if _OBJECTS_IN_LIST.match(text):
-        rows = JsonOfObjects(file.source, file.side, file.sample, file.user_columns)
-        rows.is_numbered = getattr(file.source, "is_numbered", False)
-        return rows
+        return JsonOfObjects(file.source, file.side, file.sample, file.user_columns)
     if _LIST_IN_LIST.match(text):
         return JsonIdLists(file.source, file.side, file.sample)
     if text.startswith(b"["):

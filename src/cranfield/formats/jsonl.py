@@ -13,7 +13,7 @@ from cranfield.errors import InputError
 from cranfield.formats.block import SIZES, Block, Cells, Errors, Load, Role
 from cranfield.formats.columns import FRACTIONS, IDS, ColumnsLike, Side, describe_columns
 from cranfield.formats.envelopes import read_path
-from cranfield.formats.fields import choose_row_fields, query_row
+from cranfield.formats.fields import choose_row_fields, query_row, read_cells
 from cranfield.formats.format import Capacity, Format, InputFile, OutputFile
 from cranfield.formats.header import list_columns, take_columns
 from cranfield.formats.identifiers import STATE_LISTS_HINT, encode_id
@@ -142,10 +142,7 @@ class JsonLines(Lines):
     def read_cells_of_object(self, row: Any) -> Sequence[Any] | InputError:
         """Return an object's cells of `list_columns`, None for a missing cell; or its error."""
         if isinstance(row, dict):
-            try:
-                return [self._fields[name].read_row(row) for name in self.list_columns.values()]
-            except InputError as error:
-                return error
+            return read_cells(map(self._fields.__getitem__, self.list_columns.values()), row)
         if not isinstance(row, DuplicatePairs):
             return InputError("expected a JSON object", kind="columns")
         names = [name for name, _ in row]

@@ -118,10 +118,8 @@ class ListRows(Rows):
     """
 
     def __init__(self, rows: Rows, side: Side, user_columns: ColumnsLike | None) -> None:
-        self._rows, self._side, self.is_numbered = rows, side, rows.is_numbered
-        self.read_side = rows.read_side  # type: ignore[method-assign] # of the same table
-        self.column_names, self.user_columns = rows.column_names, rows.user_columns
-        self.name_of_role = self.list_columns = rows.list_columns
+        self.take_facts(rows)
+        self._rows, self._side, self.name_of_role = rows, side, rows.list_columns
         self._split_columns = frozenset(  # the columns that may hold texts such as a;b
             name
             for name in rows.list_columns.values()
@@ -133,8 +131,6 @@ class ListRows(Rows):
         self.description, _, _ = rows.description.partition(" with ")
         column_list = ", ".join(dict.fromkeys(rows.list_columns.values()))
         self.description += f" with lists in columns {column_list}"
-        self.sources, self.is_text, self.n_rows = rows.sources, rows.is_text, rows.n_rows
-        self.notes = rows.notes
         self.name: str = getattr(rows, "name", "") or rows.source.name  # type: ignore[attr-defined]
         # Whether the documents' column is a list by its name, as stated, or as a field of objects.
         name = rows.list_columns["doc"]

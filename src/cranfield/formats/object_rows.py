@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from cranfield.errors import InputError
 from cranfield.formats.block import SIZES, Cells, Errors, Load, Role, Rows
-from cranfield.formats.columns import COLUMNS, ColumnsLike, Side
-from cranfield.formats.fields import Fields, choose_row_fields
+from cranfield.formats.columns import COLUMNS, ColumnsLike, Side, roles_of
+from cranfield.formats.fields import Fields, choose_row_fields, read_cells
 from cranfield.formats.frames import list_to_arrow, make_table_rows, read_each_row
 from cranfield.formats.header import list_columns, take_columns
 from cranfield.formats.list_cells import holds_lists
-from cranfield.formats.shapes import refuse_lists_of_ids
+from cranfield.formats.shapes import kind_of, refuse_lists_of_ids
 from cranfield.formats.stated_columns import states_numbers
 
 if TYPE_CHECKING:
@@ -89,10 +89,10 @@ class ObjectRows(Rows):
             """Return no line number, and the text of the row."""
             return None, f"row {first_row + row}: {self._objects[first_row + row]!r:.120}"
 
-        readers = [self._fields[name].read_row for name in self.list_columns.values()]
+        fields = [self._fields[name] for name in self.list_columns.values()]
         for begin in range(0, len(self._objects), SIZES.lists):
             rows = self._objects[begin : begin + SIZES.lists]
-            cells = [_read_cells(readers, row) for row in rows]
+            cells = [read_cells(fields, row) for row in rows]
             yield Cells.from_rows(self.list_columns, cells, partial(find_line, begin))
 
     def read_side(self, side: Side, user_columns: ColumnsLike) -> Rows:
@@ -104,20 +104,13 @@ class ObjectRows(Rows):
         raise NotImplementedError
 
 
-def _read_cells(readers: Sequence[Callable[[Any], Any]], row: Any) -> Sequence[Any] | InputError:
-    """Return the cells that the readers find in a row, or the error of the first that fails."""
-    try:
-        return [read(row) for read in readers]
-    except InputError as error:
-        return error
-
-
 def _find_fields(
     row: Any, side: Side, user_columns: ColumnsLike | None
 ) -> tuple[list[str], Callable[[Any], Callable[[Any], Any]]]:
     """Return the names of a row's fields, and what makes a reader of a field; or InputError."""
     default_names = ["query_id", "doc_id", side.number_name]
-    if isinstance(row, Mapping):
+    kind = kind_of(row)
+    if kind == "dict":
         if not all(isinstance(name, str) for name in row):
             raise InputError(
                 f"row 0: expected the names of columns, got {dict(row)!r:.80}",
@@ -126,12 +119,11 @@ def _find_fields(
                 kind="columns",
             )
         return list(row), itemgetter
-    if hasattr(row, "_fields"):
-        return list(row._fields), attrgetter
-    if hasattr(row, "query_id"):
-        public_names = [column.public for column in COLUMNS.values() if side in column.sides]
-        return [name for name in public_names if hasattr(row, name)], attrgetter
-    if isinstance(row, tuple | list):
+    if kind == "row":
+        names = [COLUMNS[role].public for role in roles_of(side)]
+        own_names = getattr(row, "_fields", None) or [name for name in names if hasattr(row, name)]
+        return [*own_names], attrgetter
+    if kind in ("tuple", "list"):
         if states_numbers(user_columns):
             return [f"column {i}" for i in range(1, len(row) + 1)], itemgetter
         return default_names[: len(row)], itemgetter

@@ -80,7 +80,12 @@ def to_nested(data: Mapping[Any, Any], side: Side) -> DocsOfQuery:
             )
             for query, docs in data.items()
         }
-    return _convert_ids(data, side.name_in_errors)
+    if are_ids(data) and all(map(are_ids, data.values())):
+        return data  # type: ignore[return-value] # every key was checked
+    return {
+        query: with_text_ids(docs, f"{side.name_in_errors}: query {query!r}")
+        for query, docs in with_text_ids(data, side.name_in_errors).items()
+    }
 
 
 def grade_by_one(docs: object, location: str = "") -> dict[Any, int]:
@@ -162,16 +167,6 @@ def check_ids(ids: Iterable[Any], number: str, location: str) -> list[Any]:
         is_nested = all(isinstance(doc, list | tuple) for doc in docs)
         raise InputError(problem, hint=hint if is_nested else None) from None
     return docs
-
-
-def _convert_ids(data: Mapping[Any, Mapping[Any, Any]], owner: str) -> DocsOfQuery:
-    """Return a dict of dicts with text ids; whole numbers become their decimal text."""
-    if are_ids(data) and all(map(are_ids, data.values())):
-        return data  # type: ignore[return-value] # every key was checked
-    return {
-        query: with_text_ids(docs, f"{owner}: query {query!r}")
-        for query, docs in with_text_ids(data, owner).items()
-    }
 
 
 _DICTS = frozenset({dict, defaultdict, OrderedDict, Counter})

@@ -88,6 +88,12 @@ def first_of(container: Any) -> Any:
     return None
 
 
+def are_files(data: Any) -> bool:
+    """Tell whether the data are a list of paths and open files."""
+    is_list = kind_of(data) in ("list", "tuple") and len(data) > 0
+    return is_list and kinds_in(data) <= {"text", "path", "file"}
+
+
 def is_sequence(candidate: object) -> bool:
     """Tell whether an object has elements in order, as a list has: not a string, dict or set."""
     if kind_of(candidate) in ("text", "dict", "set") or getattr(candidate, "ndim", 1) == 0:
@@ -278,11 +284,6 @@ def _read_series(series: Any, side: Side) -> Any:
     )
 
 
-def _iterate_collection(collection: Any, side: Side) -> Any:
-    """Return an iterator over the rows of one side of a data set."""
-    return getattr(collection, _METHODS.get(side, ""), lambda: collection)()
-
-
 def _hold_iterator(iterator: Iterator[Any], side: Side) -> list[Any]:
     """Return the rows of an iterator as a list; InputError for one without rows, or of tables."""
     rows, hint = list(iterator), READ_ONCE_HINT
@@ -295,27 +296,33 @@ def _hold_iterator(iterator: Iterator[Any], side: Side) -> list[Any]:
     raise InputError(problem, source=side.name_in_errors, hint=hint)
 
 
-def _spell_series(docs_of_query: Mapping[Any, Any], side: Side) -> Mapping[Any, Any]:
-    """Return {query: documents} with {index: number} for each Series of numbers."""
-    if "series" not in kinds_in(docs_of_query.values()):
-        return docs_of_query
-    return {
-        query: _spell_docs(docs, side) if kind_of(docs) == "series" else docs
-        for query, docs in docs_of_query.items()
-    }
+def _spell_docs_of_queries(docs_of_query: Mapping[Any, Any], side: Side) -> Mapping[Any, Any]:
+    """Return {query: documents} with {index: number} for Series of numbers, lists for iterators.
 
-
-def _spell_docs(series: Any, side: Side) -> Any:
-    """Return {index: number} of a Series of numbers, if its index says the documents; else it.
-
-    Raises InputError where both its index and its cells may be ids.
+    Raises InputError if no document is left of iterators.
     """
-    cells, index = to_list(series), to_list(getattr(series, "index", ()))
+    kinds = kinds_in(docs_of_query.values())
+    if kinds.isdisjoint(("series", "iterator")):
+        return docs_of_query
+    new_docs = {query: _spell_docs(docs, side) for query, docs in docs_of_query.items()}
+    if "iterator" in kinds and first_of(new_docs) is None:
+        raise InputError("holds no documents", source=side.name_in_errors, hint=READ_ONCE_HINT)
+    return new_docs
+
+
+def _spell_docs(docs: Any, side: Side) -> Any:
+    """Return the documents of a query, an iterator as a list, and a Series of numbers as a dict.
+
+    The index of the Series has to say the documents. Raises InputError where its cells may, too.
+    """
+    if kind_of(docs) != "series":
+        return list(docs) if kind_of(docs) == "iterator" else docs
+    cells, index = to_list(docs), to_list(getattr(docs, "index", ()))
     kinds = kinds_in(cells)
     if not kinds <= {"whole number", "fraction"} or index in ([], [*range(len(cells))]):
-        return series
+        return docs
     if kinds_in(index) == {"tuple"}:  # of several levels: a run
-        return series
+        return docs
     if kinds == {"whole number"} and kinds_in(index) == {"whole number"}:
         raise InputError(
             f"a Series of whole numbers, whose index is {index[0]!r}, ...: which are the ids?",
@@ -323,19 +330,6 @@ def _spell_docs(series: Any, side: Side) -> Any:
             hint="Its index: series.to_dict(); its cells: series.tolist().",
         )
     return dict(zip(index, cells, strict=True))
-
-
-def _hold_iterators(docs_of_query: Mapping[Any, Any], side: Side) -> Mapping[Any, Any]:
-    """Return {query: documents} with lists for iterators; InputError if all of these are empty."""
-    if "iterator" not in kinds_in(docs_of_query.values()):
-        return docs_of_query
-    held_docs = {
-        query: list(docs) if kind_of(docs) == "iterator" else docs
-        for query, docs in docs_of_query.items()
-    }
-    if first_of(held_docs) is None:
-        raise InputError("holds no documents", source=side.name_in_errors, hint=READ_ONCE_HINT)
-    return held_docs
 
 
 def _spell_pairs(pairs_of_query: Mapping[Any, Any], side: Side) -> Mapping[Any, Any]:
@@ -400,9 +394,9 @@ def _refuse_pairs_of_lists(pairs: Sequence[Any], side: Side) -> Sequence[Any]:
 _REWRITINGS: Mapping[Kind, Sequence[Callable[[Any, Side], Any]]] = {
     "tensor": [lambda tensor, side: as_array(tensor)],
     "series": [_read_series],
-    "collection": [_iterate_collection],
+    "collection": [lambda data, side: getattr(data, _METHODS.get(side, ""), lambda: data)()],
     "iterator": [_hold_iterator],
-    "dict": [_spell_series, _hold_iterators, open_envelope, _spell_pairs],
+    "dict": [_spell_docs_of_queries, open_envelope, _spell_pairs],
     "list": [open_envelope, _refuse_pairs_of_lists],
 }
 _MOST_ROUNDS = 4

@@ -41,13 +41,6 @@ def is_handle(data: object) -> TypeGuard[IO[Any]]:
     return callable(getattr(data, "read", None))
 
 
-def are_files(data: object) -> bool:
-    """Tell whether the data are a list of paths and open files."""
-    if not isinstance(data, list | tuple) or not data:
-        return False
-    return all(isinstance(path, str | os.PathLike) or is_handle(path) for path in data)
-
-
 def is_pipe(file: object) -> bool:
     """Tell whether bytes are read once: of the standard input, a pipe, a device, an open file."""
     if isinstance(file, Source) or not isinstance(file, str | os.PathLike):
@@ -292,18 +285,6 @@ class Source:
             source=self.name,
             hint="Wait until no program writes to it any more, and open it again.",
         )
-
-
-class HeldSource(Source):
-    """Bytes in memory, with the name of the file that they come from."""
-
-    content = b""
-    is_numbered = False  # see `Rows.is_numbered`
-
-    @contextlib.contextmanager
-    def open(self, *, reports_progress: bool = False) -> Iterator[IO[bytes]]:
-        """Open the bytes."""
-        yield io.BytesIO(self.content)
 
 
 def _find_version(file: IO[bytes]) -> Version | None:

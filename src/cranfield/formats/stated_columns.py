@@ -28,6 +28,7 @@ _MOST_COLUMNS = 10_000  # the highest number that a column may have
 TEXTS_HINT = "Texts need one table of both: --columns reference_contexts=...,retrieved_contexts=..."
 SIDES = {side.word: side for side in (Side.QRELS, Side.RUN)}
 _ALL_SIDES = (*SIDES.values(), Side.EXCLUDED)
+OpenedFile = tuple[Side, str, Sequence[str] | None]
 
 
 class Statements(dict[str, Any]):
@@ -39,9 +40,9 @@ class Statements(dict[str, Any]):
 
     more_follow = False
 
-    def __init__(self, columns: ColumnsOfBoth) -> None:
+    def __init__(self, columns: ColumnsOfBoth, files: list[OpenedFile] | None = None) -> None:
         super().__init__(columns)
-        self.files: list[tuple[Side, str, Sequence[str] | None]] = []
+        self.files = [] if files is None else files
 
 
 class ContainedTexts(Statements):
@@ -51,15 +52,17 @@ class ContainedTexts(Statements):
 class SideColumns(dict[str, Any]):
     """The columns stated for one side, and for the `other_side` of a table that holds both.
 
-    `statements` are those of several files.
+    `statements` are those of several files, `unread` those of them that the file does not have.
     """
 
     statements: Statements | None = None
-    unread: ColumnsLike = MappingProxyType({})  # those of `statements` that the file does not have
+    other_side: ColumnsLike = MappingProxyType({})
+    unread: ColumnsLike = MappingProxyType({})
 
-    def __init__(self, columns: ColumnsLike, other_side: ColumnsLike | None = None) -> None:
+    def __init__(self, columns: ColumnsLike, origin: object = None, **facts: Any) -> None:
+        """Take columns, and these facts; the others of the SideColumns that they come from."""
         super().__init__(columns)
-        self.other_side = other_side or {}
+        vars(self).update({**(vars(origin) if isinstance(origin, SideColumns) else {}), **facts})
 
 
 def take_statements(columns: ColumnsLike | None, names: Sequence[str]) -> ColumnsLike | None:
@@ -68,11 +71,9 @@ def take_statements(columns: ColumnsLike | None, names: Sequence[str]) -> Column
         return columns
     has_column = {pair: _has_column(names, *pair) for pair in list_pairs(columns)}
     other_pairs = (pair for pair in list_pairs(columns.other_side) if _has_column(names, *pair))
-    read_columns = group_pairs(pair for pair in has_column if has_column[pair])
-    table_columns = SideColumns(read_columns, group_pairs(other_pairs))
-    table_columns.unread = group_pairs(pair for pair in has_column if not has_column[pair])
-    table_columns.statements = columns.statements
-    return table_columns
+    read = group_pairs(pair for pair in has_column if has_column[pair])
+    unread = group_pairs(pair for pair in has_column if not has_column[pair])
+    return SideColumns(read, columns, other_side=group_pairs(other_pairs), unread=unread)
 
 
 def _has_column(names: Sequence[str], name: str, column: object) -> bool:
@@ -114,15 +115,16 @@ def record_names(
 def refuse_unread(columns: ColumnsOfBoth | None) -> None:
     """Raise InputError for a stated column that no file has, once all files are opened.
 
-    OptionError without a file; nothing if a file has a fault, which is raised where it is read, or
-    for a side without a file.
+    OptionError without a file of any of their sides; nothing if a file has a fault, which is raised
+    where it is read, or for a side without a file.
     """
     if not columns or not isinstance(columns, Statements) or columns.more_follow:
         return
-    if not columns.files:
-        raise OptionError("columns applies only to tables and files not read yet: leave it out")
     opened_sides = {Side.EXCLUDED, *(side for side, *_ in columns.files)}
-    for sides, name, column in _list_statements(columns):
+    statements = [*_list_statements(columns)]
+    if not columns.files or all(opened_sides.isdisjoint(sides) for sides, *_ in statements):
+        raise OptionError("columns applies only to tables and files not read yet: leave it out")
+    for sides, name, column in statements:
         sides, kind = ([Side.RUN], "run") if name == "system" else (sides, "file")
         if opened_sides.isdisjoint(sides) or any(
             names is None or (side in sides and _has_column(names, name, column))
@@ -241,9 +243,8 @@ def select_side_columns(columns: ColumnsOfBoth | None, side: Side) -> SideColumn
         group_pairs(pair for sides, *pair in _list_statements(columns or {}) if table_side in sides)
         for table_side in (side, side.other_side)
     )
-    columns_of_side = SideColumns(side_columns, other_columns)
-    columns_of_side.statements = columns if isinstance(columns, Statements) else None
-    return columns_of_side
+    statements = columns if isinstance(columns, Statements) else None
+    return SideColumns(side_columns, other_side=other_columns, statements=statements)
 
 
 def select_columns(columns: ColumnsOfBoth | None, side: Side) -> SideColumns | None:
@@ -350,14 +351,10 @@ def _take_columns(columns: Any, system_number: int) -> Any:
         for name, column in columns.items()
     }
     if isinstance(columns, SideColumns):
-        columns_of_system = SideColumns(
-            columns_of_system, _take_columns(columns.other_side, system_number)
-        )
-        columns_of_system.statements = columns.statements
-    elif isinstance(columns, Statements):
-        columns_of_system = type(columns)(columns_of_system)
-        columns_of_system.files = columns.files
-    return columns_of_system
+        other_columns = _take_columns(columns.other_side, system_number)
+        return SideColumns(columns_of_system, columns, other_side=other_columns)
+    is_shared = isinstance(columns, Statements)
+    return type(columns)(columns_of_system, columns.files) if is_shared else columns_of_system
 
 
 def _sides_with_role(name: str, column: object) -> list[Side]:

@@ -77,19 +77,18 @@ def follow_rows(rows: Rows, sources: Sequence[Source], errors: Errors) -> Rows:
     `sources` are the judgments' files. Raises InputError for more or fewer numbers than rows, and
     for RankLib's numbers of rows.
     """
-    if len(rows.sources) != 1:
+    start = rows.sources[0].read_start(4096) if len(rows.sources) == 1 else b""
+    lines = [*map(bytes.split, start.splitlines()[:9])]
+    if not lines:
         return rows
-    (source,) = rows.sources
-    lines = [*map(bytes.split, source.read_start(4096).splitlines()[:9])]
-    if all(len(line) == 3 for line in lines):
-        places = count_rows(line[0] for line in lines)
-        if all(line[1] == b"%d" % (next(places) - 1) for line in lines):
-            raise InputError(
-                "has numbers of rows in the place of documents, as RankLib writes them",
-                source=source.name,
-                hint="Keep the scores: cut -f3 FILE > scores.txt; each is that of a row.",
-            )
-    if not lines or not all(len(line) == 1 and NUMBER.fullmatch(line[0]) for line in lines):
+    (source,), places = rows.sources, count_rows(line[0] for line in lines)
+    if all(len(line) == 3 and line[1] == b"%d" % (next(places) - 1) for line in lines):
+        raise InputError(
+            "has numbers of rows in the place of documents, as RankLib writes them",
+            source=source.name,
+            hint="Keep the scores: cut -f3 FILE > scores.txt; each is that of a row.",
+        )
+    if not all(len(line) == 1 and NUMBER.fullmatch(line[0]) for line in lines):
         return rows
     block = join_blocks([load() for file in sources for load in SvmLines(file).blocks((), errors)])
     with source.open() as stream:

@@ -18,10 +18,9 @@ from cranfield.errors import InputError, MeasureError, OptionError
 from cranfield.formats import read_id_lists
 from cranfield.formats.block import Duplicates, Errors
 from cranfield.formats.columns import COLUMNS, ColumnsOfBoth, Side, TextMatching
-from cranfield.formats.envelopes import holds_objects, open_envelope
+from cranfield.formats.envelopes import holds_objects
 from cranfield.formats.matrices import hold_labels_and_scores, match_sparse, note_unstored_zeros
-from cranfield.formats.shapes import first_of, kind_of, kinds_in, list_ids, plain
-from cranfield.formats.source import are_files
+from cranfield.formats.shapes import are_files, first_of, kind_of, kinds_in, list_ids, plain
 from cranfield.formats.stated_columns import (
     ContainedTexts,
     Statements,
@@ -121,27 +120,10 @@ class Threads(Options):
 
 
 def arrange_arguments(
-    qrels: Any,
-    runs: Any,
-    measures: Any,
-    default_measures: Any,
-    *,
-    reading: Reading,
-    duplicates: Duplicates,
-    errors: Errors = "strict",
-    verb: Callable[..., Any] | None = None,
+    *arguments: Any, reading: Reading, **options: Any
 ) -> tuple[Qrels, Run | dict[str, Run], Any]:
     """Return what `open_arguments` does, judgments in memory, runs without what is left out."""
-    judgments, run_or_runs, measures = open_arguments(
-        qrels,
-        runs,
-        measures,
-        default_measures,
-        reading=reading,
-        duplicates=duplicates,
-        errors=errors,
-        verb=verb,
-    )
+    judgments, run_or_runs, measures = open_arguments(*arguments, reading=reading, **options)
     if isinstance(judgments, QrelsReader):
         judgments = judgments.read()
     return judgments, reading.leave_out(run_or_runs), measures
@@ -166,10 +148,8 @@ def open_arguments(
     write, for an argument out of place, OptionError for `columns` of what is already read.
     """
     columns = reading.columns
-    if type(qrels) is not Qrels and not _begins_below(columns, Side.QRELS):
-        qrels = plain(qrels, Side.QRELS)
-    if type(runs) is not Run and not _begins_below(columns, Side.RUN):
-        runs = plain(runs, Side.RUN)
+    qrels = _rewrite_plainly(qrels, Side.QRELS, columns)
+    runs = _rewrite_plainly(runs, Side.RUN, columns)
     if columns is None and type(runs) in _RUN_TYPES and type(qrels) in _QRELS_TYPES:
         judgments = qrels if type(qrels) is Qrels else make_qrels(qrels, errors, None, duplicates)
         return judgments, _follow_rows(open_runs(runs, errors), judgments), measures
@@ -185,19 +165,17 @@ def open_arguments(
                 raise
             sides = None
         if sides is not None:
-            reader, run_or_runs = sides.open(errors, duplicates)
-            measures = runs if runs_are_measures else measures
-            return reader, run_or_runs, measures
+            return *sides.open(errors, duplicates), runs if runs_are_measures else measures
     elif (table_pair := open_table_pair(qrels, runs, columns, errors)) is not None:
-        return *table_pair.read(errors, duplicates), measures
+        return *table_pair.open(errors, duplicates), measures
     if runs is None:
         names = _COMPARE_ARGUMENTS if verb is None else _argument_names(verb)
         raise InputError("no runs are given", hint=_order_hint(names))
     check_qrels_and_runs(qrels, runs, verb)
     select = select_side_columns if are_same_table(qrels, runs) else select_columns
     reader = open_qrels(qrels, errors, select(columns, Side.QRELS), duplicates)
-    run_or_runs = open_runs(runs, errors, select(columns, Side.RUN))
-    return reader, _follow_rows(run_or_runs, reader), measures
+    run_or_runs = _follow_rows(open_runs(runs, errors, select(columns, Side.RUN)), reader)
+    return reader, run_or_runs, measures
 
 
 def _follow_rows(run_or_runs: Any, judgments: Qrels | QrelsReader) -> Any:
@@ -212,11 +190,10 @@ def _follow_rows(run_or_runs: Any, judgments: Qrels | QrelsReader) -> Any:
     return run_or_runs.replace_rows(follow_rows(run_or_runs.rows, rows.sources, run_or_runs.errors))
 
 
-def _begins_below(columns: ColumnsOfBoth | None, side: Side) -> bool:
-    """Tell whether it is stated where the rows of a side begin."""
-    side_columns = (columns or {}).get(side.word)
-    is_stated_there = isinstance(side_columns, Mapping) and "rows" in side_columns
-    return is_stated_there or not {"rows", f"{side.word}.rows"}.isdisjoint(columns or ())
+def _rewrite_plainly(data: Any, side: Side, columns: ColumnsOfBoth | None) -> Any:
+    """Return what is no Qrels and no Run by `plain`, if no path is stated where its rows begin."""
+    begins_below = bool(columns) and "rows" in select_side_columns(columns, side)
+    return data if type(data) in (Qrels, Run) or begins_below else plain(data, side)
 
 
 def could_be_measures(runs: Any) -> bool:
@@ -243,14 +220,13 @@ measures=... by name.
         return  # what is given most often, and must cost least
     names = _COMPARE_ARGUMENTS if verb is None else _argument_names(verb)
     first, second = names[0], next(name for name in names if name.startswith("run"))
-    order_hint = _order_hint(names)
+    name, order_hint = getattr(verb, "__name__", "evaluate"), _order_hint(names)
     scores_hint = order_hint if verb is not None else _SCORES_ORDER
     _refuse_pair(qrels, names)
     if all(set() < kinds_in(ids) <= {"text", "whole number"} for ids in (qrels, runs)) and not any(
         isinstance(identifier, str) and ("." in identifier or os.path.exists(identifier))
         for identifier in chain(qrels, runs)
     ):
-        name = "evaluate" if verb is None else verb.__name__
         raise InputError(
             f"{first} and {second} are one list each, without queries",
             hint=f"Ids of one query: {name}([{first}], [{second}], ...), or a measure alone, "
@@ -278,7 +254,6 @@ measures=... by name.
         hint = order_hint if verb is not None else f"{order_hint} {_SCORES_ORDER}"
         grade_list = chain.from_iterable(qrels) if kinds_in(qrels) == {"list"} else qrels
         if set() < kinds_in(grade_list) <= {"whole number", "null"}:
-            name = "evaluate" if verb is None else verb.__name__
             hint = f"Grades alone are judgments and a run: {name}(*grades({qrels!r:.60}), "
             hint += f"{runs!r:.60})."
         raise InputError(f"{second}={runs!r:.60} is a measure", hint=hint)
@@ -305,38 +280,33 @@ def convert_id_lists(qrels: Any, runs: Any, duplicates: Duplicates = "refuse") -
     if notes := note_unstored_zeros(qrels, runs):
         runs = Run(runs)
         runs.rows.notes = notes
-    relevant_lists, rankings = list_ids(qrels), list_ids(runs)
+    # Lists of objects are responses, numbered by their places.
+    is_numbered = kind_of(runs) == "dict" and holds_objects(first_of(runs))
+    is_numbered = is_numbered and [*runs] == [*range(1, len(runs) + 1)]
+    rankings = [*runs.values()] if is_numbered else list_ids(runs)
+    relevant_lists = list_ids(qrels)
     if relevant_lists is None:
-        if rankings is not None and not kinds_in(qrels):
-            raise unequal_lists_error(0, len(rankings))
+        if list_ids(runs) is not None and not kinds_in(qrels):
+            raise unequal_lists_error(0, len(runs))
         return qrels, runs
     if not kinds_in(runs):
         raise unequal_lists_error(len(relevant_lists), 0)
-    documents = open_envelope(runs, Side.RUN) if isinstance(runs, list) else runs
-    if isinstance(documents, Mapping) and holds_objects(first_of(documents)):
-        if [*documents] != [*range(1, len(documents) + 1)]:
-            return qrels, runs
-        if len(relevant_lists) != len(documents):
-            raise unequal_lists_error(len(relevant_lists), len(documents))
-        runs = Run(documents)  # responses, numbered by their places
-        runs.rows.list_kind = "ids"
-        judgments = Qrels(read_id_lists(relevant_lists, Side.QRELS), duplicates=duplicates)
-        return judgments, runs
-    has_names = isinstance(runs, Mapping)
-    is_single = rankings is not None or not isinstance(runs, Mapping | list | tuple)
-    members = [] if is_single else [*runs.values()] if has_names else runs
-    names = [*map(str, runs)] if has_names else ["run"] * max(len(members), 1)
-    rankings_of_runs = [rankings] if is_single else [*map(list_ids, members)]
+    has_names = rankings is None and kind_of(runs) == "dict"
+    members = [("run", rankings)]
+    if rankings is None and kind_of(runs) in ("dict", "list", "tuple"):
+        pairs = runs.items() if has_names else (("run", run) for run in runs)
+        members = [(str(name), list_ids(run)) for name, run in pairs]
     new_runs = []
-    for rankings, name in zip(rankings_of_runs, names, strict=True):
-        if rankings is None:
+    for name, lists in members:
+        if lists is None:
             return qrels, runs
-        if len(relevant_lists) != len(rankings):
-            raise unequal_lists_error(len(relevant_lists), len(rankings))
-        new_runs.append(Run(read_id_lists(rankings, Side.RUN), name))
+        if len(relevant_lists) != len(lists):
+            raise unequal_lists_error(len(relevant_lists), len(lists))
+        new_runs.append(Run(read_id_lists(lists, Side.RUN), name))
     judgments = Qrels(read_id_lists(relevant_lists, Side.QRELS), duplicates=duplicates)
-    named_runs = dict(zip(names, new_runs, strict=True)) if has_names else new_runs
-    return judgments, new_runs[0] if is_single else named_runs
+    if has_names:
+        return judgments, {run.name: run for run in new_runs}
+    return judgments, new_runs[0] if rankings is not None else new_runs
 
 
 def check_scores(scores: Any) -> None:
@@ -374,10 +344,11 @@ def _refuse_pair(data: Any, names: Sequence[str]) -> None:
 
 def _are_scores(data: Any) -> bool:
     """Tell whether the data may be scores: a dict or a list of them, or a list of files."""
-    if isinstance(data, dict):
-        return isinstance(next(iter(data.values()), None), Scores | Systems)
-    is_list = isinstance(data, list | tuple) and len(data) > 0
-    return is_list and isinstance(data[0], Scores | Systems | str | os.PathLike)
+    if kind_of(data) not in ("dict", "list", "tuple"):
+        return False
+    first = next(iter(data.values() if isinstance(data, Mapping) else data), None)
+    is_file = kind_of(data) != "dict" and kind_of(first) in ("text", "path")
+    return is_file or isinstance(first, Scores | Systems)
 
 
 def _are_measures(runs: Any) -> bool:

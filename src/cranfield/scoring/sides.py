@@ -10,9 +10,9 @@ from cranfield.data.reader import QrelsReader
 from cranfield.data.run import Run
 from cranfield.data.run_names import make_unique_namer
 from cranfield.errors import InputError
-from cranfield.formats import read_both_sides, select_system
+from cranfield.formats import read_both_sides, split_systems
 from cranfield.formats.block import Duplicates, Errors, Role, Rows
-from cranfield.formats.columns import INDEX_PREFIX, ColumnsOfBoth, Side
+from cranfield.formats.columns import INDEX_PREFIX, ColumnsOfBoth
 from cranfield.formats.frames import hold_stream, is_stream
 from cranfield.formats.header import NO_IDS, find_columns
 from cranfield.formats.objects import refuse_columns
@@ -26,7 +26,6 @@ from cranfield.formats.stated_columns import (
     select_side_columns,
     states_sides,
 )
-from cranfield.formats.systems import find_systems
 from cranfield.notes import Note
 
 
@@ -46,8 +45,7 @@ class TwoSidedTable(NamedTuple):
 
     def open_qrels(self, errors: Errors, duplicates: Duplicates) -> QrelsReader:
         """Return a reader of the judgments, with notes on the table."""
-        notes = tuple(_list_notes(self.qrels_rows, self.run_rows))
-        return QrelsReader(self.qrels_rows, errors, duplicates, notes=notes)
+        return QrelsReader(self.qrels_rows, errors, duplicates, notes=[*_list_notes(self)])
 
     def make_run(self, errors: Errors, make_unique_name: Callable[[str], str]) -> Run:
         """Return the run, under a name that no other run has."""
@@ -74,17 +72,7 @@ class TwoSidedTables:
     def open(
         self, errors: Errors, duplicates: Duplicates = "refuse"
     ) -> tuple[Qrels | QrelsReader, Run | dict[str, Run]]:
-        """Return what `read` returns, but a reader of the judgments for a single table."""
-        if not self.is_single_table:
-            return self.read(errors, duplicates)
-        (table,) = self.tables
-        reader = table.open_qrels(errors, duplicates)
-        return reader, table.make_run(errors, make_unique_namer())
-
-    def read(
-        self, errors: Errors, duplicates: Duplicates = "refuse"
-    ) -> tuple[Qrels, Run | dict[str, Run]]:
-        """Return the judgments, and the run, or the runs by name.
+        """Return the judgments, of a single table a reader of them, and the run, or runs by name.
 
         Raises InputError for a table that cannot be read, or with other judgments than the first.
         """
@@ -93,8 +81,10 @@ class TwoSidedTables:
         make_unique_name = make_unique_namer()
         for table in self.tables:
             run = table.make_run(errors, make_unique_name)
-            runs[run.name] = run
-            judgments[run.name] = table.open_qrels(errors, duplicates).read()
+            reader = table.open_qrels(errors, duplicates)
+            if self.is_single_table:
+                return reader, run
+            runs[run.name], judgments[run.name] = run, reader.read()
         first, *other_names = judgments
         qrels, first_table = judgments[first], self.tables[0]
         for other_name in other_names:
@@ -103,7 +93,12 @@ class TwoSidedTables:
                 qrels = _merge_judgments(qrels, judgments[other_name])
             else:
                 _refuse_other_judgments(first, qrels, other_name, judgments[other_name])
-        return qrels, runs[first] if self.is_single_table else runs
+        return qrels, runs
+
+    def read(self, errors: Errors, duplicates: Duplicates) -> tuple[Qrels, Run | dict[str, Run]]:
+        """Return what `open` returns, judgments in memory."""
+        judgments, run_or_runs = self.open(errors, duplicates)
+        return judgments.read() if isinstance(judgments, QrelsReader) else judgments, run_or_runs
 
 
 def find_two_sided_tables(
@@ -135,22 +130,11 @@ def _read_tables(
         data = hold_stream(table, "the table")
         for column, own_columns in expand_systems(columns).items():
             sides = _read_both_sides(data, own_columns, errors)
-            names = find_systems(sides[1])
-            notes = () if names is None else names.notes
-            if names is None or not names.is_split:
-                tables.append(TwoSidedTable(_join(name, column), *sides, own_columns, notes))
-                continue
-            for system in names.systems:
-                judgments = select_system(sides[0], Side.QRELS, names.column, system)
-                run = select_system(sides[1], Side.RUN, names.column, system)
-                system_name = _join(name, system)
-                tables.append(TwoSidedTable(system_name, judgments, run, own_columns, notes))
+            rows_of_system, notes = split_systems(*sides)
+            for system, (qrels_rows, run_rows) in rows_of_system.items():
+                system_name = " ".join(filter(None, (name, column, system))) or None
+                tables.append(TwoSidedTable(system_name, qrels_rows, run_rows, own_columns, notes))
     return tables
-
-
-def _join(*names: str | None) -> str | None:
-    """Return the names of a table and a system, as far as they have any, as one."""
-    return " ".join(filter(None, names)) or None
 
 
 def open_table_pair(
@@ -241,20 +225,19 @@ def _name_rows(data: Any, columns: ColumnsOfBoth | None) -> list[dict[str, Any]]
     table: Any = read_table(data, TableForm("the table", ("query_id",)))
     position_of_role: dict[Role, int] = {}
     for side in SIDES.values():
-        side_columns = select_side_columns(columns, side)
-        position_of_role |= find_columns(table.names, side, side_columns)
-    cells_of_name = dict(zip(table.names, table.columns, strict=True))
-    query = table.names[position_of_role.get("query", 0)]
-    cells_of_name["doc_id"] = [f"#{i}" for i in count_rows(cells_of_name[query])]
+        position_of_role |= find_columns(table.names, side, select_side_columns(columns, side))
+    query = position_of_role.get("query", 0)
+    names, columns_of_cells = [*table.names, "doc_id"], [*table.columns]
     for i, name in enumerate(table.names):
-        if name != query:
-            cells_of_name[name] = [parse_number(cell) for cell in cells_of_name[name]]
-            are_fractions = any((number or 0) % 1 for number in cells_of_name[name])
+        if i != query:
+            columns_of_cells[i] = [*map(parse_number, table.columns[i])]
+            are_fractions = any((number or 0) % 1 for number in columns_of_cells[i])
             is_used = i in position_of_role.values() or name.startswith(INDEX_PREFIX)
             if not are_fractions and not is_used:
                 raise InputError(f"column {name!r} may hold documents")
-    cells_of_rows = zip(*cells_of_name.values(), strict=True)
-    return [dict(zip(cells_of_name, row, strict=True)) for row in cells_of_rows]
+    docs = [f"#{i}" for i in count_rows(table.columns[query])]
+    rows = zip(*columns_of_cells, docs, strict=True)
+    return [dict(zip(names, row, strict=True)) for row in rows]
 
 
 def are_same_table(table: Any, other_table: Any) -> bool:
@@ -270,17 +253,9 @@ def is_read_once(table: Any) -> bool:
     return is_stream(table) or is_pipe(table) or is_url
 
 
-def _list_notes(qrels_rows: Rows, run_rows: Rows) -> Iterator[Note]:
-    """Yield notes on a table that holds both sides."""
-    yield from _list_unread_columns(run_rows)
-    if TwoSidedTable(None, qrels_rows, run_rows, None).has_shared_docs:
-        text = "Judged: the documents of the table alone, all of which were retrieved."
-        yield Note("judged-retrieved", "info", text)
-
-
-def _list_unread_columns(run_rows: Rows) -> Iterator[Note]:
-    """Yield a note on columns of lists whose names begin with that of the retrieved documents."""
-    doc_name = run_rows.name_of_role["doc"]
+def _list_notes(table: TwoSidedTable) -> Iterator[Note]:
+    """Yield notes on columns whose names begin with that of the run's lists, and on the judged."""
+    run_rows, doc_name = table.run_rows, table.run_rows.name_of_role["doc"]
     names = [name for name in run_rows.column_names if name.startswith(doc_name)]
     unread = [name for name in names if name != doc_name]
     if run_rows.list_columns and unread:
@@ -291,6 +266,9 @@ def _list_unread_columns(run_rows: Rows) -> Iterator[Note]:
             f"columns={{'retrieved_ids': {names}}}, --columns {statements}."
         )
         yield Note("other-columns", "info", text, count=len(unread))
+    if table.has_shared_docs:
+        text = "Judged: the documents of the table alone, all of which were retrieved."
+        yield Note("judged-retrieved", "info", text)
 
 
 def _merge_judgments(qrels: Qrels, other_qrels: Qrels) -> Qrels:

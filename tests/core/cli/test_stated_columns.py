@@ -200,6 +200,18 @@ def test_help_shows_one_option() -> None:
     assert "--run-columns" not in help_text
 
 
+@pytest.mark.parametrize("name", ["score", "run.score"])
+def test_columns_of_runs_alone_need_a_run_that_is_read(files: Path, name: str) -> None:
+    run = Run({"q1": {"d1": 1.0}, "q2": {"d3": 1.0}})
+    usual_qrels = QRELS.replace("reader,url,stars", "query_id,doc_id,relevance")
+    Path("usual_qrels.csv").write_text(usual_qrels)
+    with pytest.raises(OptionError, match="not read yet: leave it out"):
+        evaluate("usual_qrels.csv", run, "RR", columns={name: "guess"})
+    with pytest.raises(InputError, match="no file has a column 'gues'") as caught:
+        evaluate("usual_qrels.csv", "usual.csv", "RR", columns={name: "gues"})
+    assert "usual_qrels.csv: its columns are" in str(caught.value.hint)
+
+
 @pytest.mark.parametrize(
     "columns",
     [

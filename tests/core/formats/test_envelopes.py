@@ -481,6 +481,23 @@ def test_responses_without_queries_are_numbered_and_said_to_be(tmp_path: Path) -
             evaluate({"0": {"a": 1}, "1": {"b": 1}}, run, "RR")
 
 
+@pytest.mark.parametrize("bad_score", ["x", None])
+def test_a_fault_in_a_response_is_shown_with_its_query(tmp_path: Path, bad_score: Any) -> None:
+    """What is rewritten has a line for each query: errors name it, and not a line of the file."""
+    hits = {"q1": [("d1", 1.0)], "q2": [("d2", bad_score)]}
+    responses = respond(
+        lambda query: {"hits": {"hits": [{"_id": doc, "_score": n} for doc, n in hits[query]]}}
+    )
+    pairs = {"q1": [["d1", 1.0]], "q2": [["d1", 2.0], ["d2", bad_score]]}
+    for run in (responses, pairs) if bad_score is None else (responses,):
+        path = write_json(run, tmp_path)
+        with pytest.raises(InputError) as caught:
+            evaluate(GRADES, path, MEASURES)
+        assert caught.value.source == f"{path}, rewritten"
+        assert caught.value.line == 2
+        assert "q2" in (caught.value.text or "")
+
+
 @pytest.mark.parametrize("name", ["_score", "score"])
 def test_a_hit_without_a_score_beside_others_is_refused_with_its_place(
     name: str, tmp_path: Path

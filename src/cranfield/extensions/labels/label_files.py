@@ -59,7 +59,7 @@ def read_labels(source: Any, columns: ColumnsLike | None = None) -> list[Label]:
         return list(_read_label_studio(table))
     if {"fields", "responses"} <= {*table.names}:
         return list(_read_argilla(table))
-    record_names(table.names, table.name, Side.QRELS, columns or {})
+    record_names(table.names, table.name, Side.QRELS, columns)
     table.names = rename_columns(table.names, Side.QRELS, columns)
     return list(_read_table_rows(table))
 

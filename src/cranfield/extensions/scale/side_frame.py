@@ -13,6 +13,7 @@ from cranfield.formats.block import Errors, FaultyRows, Role
 from cranfield.formats.columns import IDS, ColumnsLike, Side, plain_name
 from cranfield.formats.fields import Fields, choose_fields
 from cranfield.formats.header import list_columns, take_columns
+from cranfield.formats.stated_columns import missing_column_error
 from cranfield.formats.systems import SYSTEMS
 from cranfield.options import check_option, level_check
 
@@ -66,8 +67,7 @@ class SideFrame:
         """
         for name in (*keep, *system_columns):
             if name not in frame.columns:
-                problem = f"has no column {name!r}; it has {', '.join(frame.columns)}"
-                raise InputError(problem, source=side.name_in_errors, kind="columns")
+                raise missing_column_error(frame.columns, name).locate(side.name_in_errors)
         names = [name for name in frame.columns if name not in {*keep, *system_columns}]
         fields, field_columns = _find_fields(frame, names, side, user_columns)
         column_names = [*names, *fields]

@@ -287,11 +287,12 @@ def _score_arrays(
     if measure is not None and task.top_grade is None:
         raise OptionError(f"{measure} depends on the highest grade: state it, top_grade=3")
 
+    errors, keep = task.errors, task.keep
+
     def read_sides(*system_columns: str) -> list[SideFrame]:
-        read_side = partial(SideFrame.from_frame, errors=task.errors, keep=task.keep)
         return [
-            read_side(
-                frame, side, select_side_columns(columns, side), system_columns=system_columns
+            SideFrame.from_frame(
+                frame, side, select_side_columns(columns, side), errors, keep, system_columns
             )
             for side in (Side.QRELS, Side.RUN)
         ]
