@@ -120,9 +120,11 @@ class Comparison(Shown):
         """
         max_changes = None if n is None else check_option("n", n, whole_check(0))
         names = self.aligned.system_names
-        other = other if other is not None else self.settings.baseline
         if other is None:
-            raise OptionError(f"other: with all pairs, state one of the systems {', '.join(names)}")
+            if len(self.settings.baselines) != 1:
+                text = "without one baseline, state one of the systems"
+                raise OptionError(f"other: {text} {', '.join(names)}")
+            (other,) = self.settings.baselines
         for name in (system, other):
             if name not in names:
                 raise KeyError(f"{name!r}: the systems are {', '.join(names)}")

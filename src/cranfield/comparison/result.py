@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 import numpy as np
 
 from cranfield.arrays.ranked import Bools, Floats
+from cranfield.comparison.ranks import BestTest, Rank
 from cranfield.comparison.scale import is_geometric
 from cranfield.comparison.score_columns import find_measure
 from cranfield.comparison.units import EACH_QUERY, Units
@@ -317,6 +318,34 @@ class Result(Pairs[Pair]):
     letters: Sequence[str] | None  # of each system; those that share a letter do not differ
     notes: tuple[Note, ...]  # on how far to trust the result
     units: Units = EACH_QUERY  # what the tests took as independent
+    # None: not all pairs, or no correction that bounds the chance of any false alarm.
+    best_test: BestTest | None = None
+
+    @cached_property
+    def ranks(self) -> Mapping[str, Rank] | None:
+        """{system: its Rank}, the places that it may have; None without all pairs.
+
+        None, too, where no correction bounds the chance of any false alarm: with "bh", "by",
+        "none", and the test "bayes".
+
+        >>> from cranfield import compare
+        >>> runs = [f"demo/{name}.run" for name in ("bm25", "dense", "fusion", "tfidf")]
+        >>> found = compare("demo/qrels.txt", runs, "nDCG@10", all_pairs=True)
+        >>> {name: (rank.low, rank.high) for name, rank in found["nDCG@10"].ranks.items()}
+        {'bm25': (3, 4), 'dense': (1, 1), 'fusion': (2, 2), 'tfidf': (3, 4)}
+        >>> [name for name, rank in found["nDCG@10"].ranks.items() if rank.may_be_best]
+        ['dense']
+        """
+        if self.best_test is None:
+            return None
+        better_and_worse = (
+            (pair.system, pair.other)[:: 1 if pair.verdict == "better" else -1]
+            for pair in self.pairs
+            if pair.verdict is not None
+        )
+        return self.best_test.rank_systems(
+            [system.name for system in self.systems], better_and_worse
+        )
 
     @property
     def n_clusters(self) -> int | None:
@@ -356,4 +385,6 @@ class Result(Pairs[Pair]):
         if self.letters is not None:
             system_names = [system.name for system in self.systems]
             plain_values["letters"] = dict(zip(system_names, self.letters, strict=True))
+        if self.ranks is not None:
+            plain_values["ranks"] = {name: asdict(rank) for name, rank in self.ranks.items()}
         return {**plain_values, "notes": [note.to_dict() for note in self.notes]}

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from cranfield.comparison.anova import PERMUTATIONS
 from cranfield.comparison.flips import DEFAULT_FLIPS, DEFAULT_SEED, MAX_FLIPS, Flips
@@ -52,6 +52,15 @@ def read_names(value: Any) -> tuple[str, ...]:
 
 def _is_iterable(value: Any) -> bool:
     return isinstance(value, Iterable) and not isinstance(value, Mapping | bytes)
+
+
+def read_baselines(value: Any) -> Any:
+    """Return several baselines as a tuple, one alone as it is; raise ValueError for none."""
+    if not isinstance(value, list | tuple):
+        return value
+    if not value:
+        raise ValueError("the name of a system, or several")
+    return tuple(value) if len(value) > 1 else value[0]
 
 
 def read_range(value: Any) -> tuple[float, float]:
@@ -115,11 +124,14 @@ class Settings(Options):
     """How systems are compared: all that is needed to repeat it with the same scores.
 
     `correction` is never None; in the settings of a Comparison, `baseline` is None only if all
-    pairs are compared.
+    pairs are compared, and a tuple if there are several.
     """
 
-    baseline: str | None = option(
-        None, "The system that the others are compared with. [default: the first]"
+    baseline: str | Sequence[str] | None = option(
+        None,
+        "The system that the others are compared with, or several: then each other system is "
+        "compared with each, and these once with each other. [default: the first]",
+        read_baselines,
     )
     all_pairs: bool = option(False, "Compare each system with each other instead.")
     test: Test = option(
@@ -177,6 +189,24 @@ class Settings(Options):
             )
 
     @property
+    def baselines(self) -> tuple[str, ...]:
+        """The names of the baselines; empty if all pairs are compared, or none is named."""
+        names = self.baseline
+        if names is None:
+            return ()
+        return names if isinstance(names, tuple) else (cast("str", names),)
+
+    @property
+    def is_familywise(self) -> bool:
+        """Whether the correction bounds the chance of any false alarm among its comparisons."""
+        return self.test != "bayes" and self.correction not in ("bh", "by", "none")
+
+    @property
+    def first_baseline(self) -> str | None:
+        """The first baseline, by which pictures and pages set systems apart; None without."""
+        return next(iter(self.baselines), None)
+
+    @property
     def permutations(self) -> int | None:
         """The number of permutations of randomised Tukey; None for another correction."""
         return PERMUTATIONS if self.correction == "rtukey" else None
@@ -196,7 +226,7 @@ class Settings(Options):
 
 
 def check_test(
-    flips: int, test: str, correction: str, baseline: str | None, *, all_pairs: bool
+    flips: int, test: str, correction: str, baseline: object, *, all_pairs: bool
 ) -> None:
     """Raise OptionError for too many flips, and for options that never go together."""
     if flips > MAX_FLIPS:

@@ -57,14 +57,15 @@ class Evidence:
 
     @property
     def baseline(self) -> str | None:
-        """The baseline; None where all pairs are compared, or there is only one system."""
-        return self.comparison.settings.baseline if len(self.systems) > 1 else None
+        """The first baseline; None where all pairs are compared, or there is only one system."""
+        return self.comparison.settings.first_baseline if len(self.systems) > 1 else None
 
     def baseline_pairs(self, measure: str) -> Mapping[str, Pair]:
         """Return {system: its pair with the baseline}; empty without a baseline."""
         if self.baseline is None:
             return {}
-        return {pair.system: pair for pair in self.comparison[measure].pairs}
+        pairs = self.comparison[measure].pairs
+        return {pair.system: pair for pair in pairs if pair.other == self.baseline}
 
     def indistinct_systems(self, measure: str) -> list[str]:
         """Return the other systems that do not differ significantly from the best, by all pairs."""
