@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -31,6 +31,10 @@ from cranfield.render.table import Table, put_lines_last
 
 _ALL_MARKS_STAY = r"keeps (\S+) of \1 marks"  # of a note that tables leave out
 _COLUMNS = [name for name in Pair.names() if name != "changes"]
+# Of the systems of a pair, with all pairs.
+_RANK_COLUMNS = [
+    f"{side}{name}" for side in ("", "other_") for name in ("rank_low", "rank_high", "p_best")
+]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -49,7 +53,7 @@ class Comparison(Shown):
     {'q29': 0.8571428571428572}
     """
 
-    header = ("measure", "label", "slice", "comparisons", *_COLUMNS)
+    header = ("measure", "label", "slice", "comparisons", *_COLUMNS, *_RANK_COLUMNS)
 
     aligned: AlignedScores
     settings: Settings
@@ -120,11 +124,10 @@ class Comparison(Shown):
         """
         max_changes = None if n is None else check_option("n", n, whole_check(0))
         names = self.aligned.system_names
+        other = other if other is not None else self.settings.only_baseline
         if other is None:
-            if len(self.settings.baselines) != 1:
-                text = "without one baseline, state one of the systems"
-                raise OptionError(f"other: {text} {', '.join(names)}")
-            (other,) = self.settings.baselines
+            kind = "several baselines" if self.settings.baselines else "all pairs"
+            raise OptionError(f"other: with {kind}, state one of the systems {', '.join(names)}")
         for name in (system, other):
             if name not in names:
                 raise KeyError(f"{name!r}: the systems are {', '.join(names)}")
@@ -232,7 +235,8 @@ class Comparison(Shown):
     def rows(self) -> list[dict[str, Any]]:
         """Return a row for each measure, slice and pair; what does not exist is None.
 
-        A row has every field of a Pair except `changes`, which is a list.
+        A row has every field of a Pair except `changes`, which is a list, and the `Result.ranks` of
+        both systems: `rank_low`, `rank_high`, `p_best`, and the same of the other as `other_...`.
         """
         return self._rows_as_dicts(
             (
@@ -241,8 +245,14 @@ class Comparison(Shown):
                 result.slice,
                 result.comparisons,
                 *(getattr(pair, name) for name in _COLUMNS),
+                *(
+                    value
+                    for name in (pair.system, pair.other)
+                    for value in (astuple(ranks[name])[:3] if ranks else (None,) * 3)
+                ),
             )
             for result in self.results
+            for ranks in [result.ranks]
             for pair in result.pairs
         )
 

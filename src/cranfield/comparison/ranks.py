@@ -79,10 +79,11 @@ class BestTest:
             sums = pairs.sum_pairs(pairs.sum_columns(flips.sign_words(*flip_range)))
             n_flips = flip_range.end - flip_range.begin
             leads = _find_leads(pairs, scale, sums, n_flips, n_sides)
-            return np.count_nonzero(leads >= threshold, axis=(0, 2))
+            counts: Ints = np.count_nonzero(leads >= threshold, axis=(0, 2))
+            return counts
 
-        counts = map_in_threads(count_part, flips.split(pairs.n_columns))
-        return flips.p_values(sum(counts, np.zeros(n_systems, np.int64))) / n_sides
+        part_counts = map_in_threads(count_part, flips.split(pairs.n_columns))
+        return flips.p_values(sum(part_counts, np.zeros(n_systems, np.int64))) / n_sides
 
 
 def _find_leads(

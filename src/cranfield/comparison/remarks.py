@@ -251,7 +251,7 @@ def _note_doubts(
         ]
         count_phrase = f"only {n_changed} of {n_units:,} {unit_words}"
         subject_phrase = f"{count_phrase} {differ_verb}"
-        if len(settings.baselines) == 1:  # the source is the system alone
+        if settings.only_baseline is not None:  # the source is the system alone
             subject_phrase = f"differs from {pair.other} on {count_phrase}"
         text = f"{subject_phrase}{': ' * bool(change_texts)}{', '.join(change_texts)}. {_SO_FEW}."
         yield Note("few-changes", "warning", text, n_changed, _pair_name(pair, settings))
@@ -267,4 +267,4 @@ def _n_changed_units(pair: Pair) -> int:
 
 
 def _pair_name(pair: Pair, settings: Settings) -> str:
-    return pair.system if len(settings.baselines) == 1 else f"{pair.system} - {pair.other}"
+    return pair.system if settings.only_baseline is not None else f"{pair.system} - {pair.other}"

@@ -339,7 +339,7 @@ class Result(Pairs[Pair]):
         if self.best_test is None:
             return None
         better_and_worse = (
-            (pair.system, pair.other)[:: 1 if pair.verdict == "better" else -1]
+            (pair.system, pair.other) if pair.verdict == "better" else (pair.other, pair.system)
             for pair in self.pairs
             if pair.verdict is not None
         )

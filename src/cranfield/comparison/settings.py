@@ -79,6 +79,12 @@ def read_range(value: Any) -> tuple[float, float]:
 # ---- the families -------------------------------------------------------------------------------
 
 # Options of several families: default, help, check.
+BASELINE_OPTION = (
+    None,
+    "The system that the others are compared with, or several: then each other system is compared "
+    "with each of them, and they once with each other. [default: the first]",
+    read_baselines,
+)
 FLIPS_OPTION = (
     DEFAULT_FLIPS,
     "How many flips of signs, or resamples, to draw. Up to 20 queries, all flips are tried; above "
@@ -119,20 +125,39 @@ class Alignment(Options):
     )
 
 
+class BaselineNames:
+    """The baselines of a family of options that has the option `baseline`."""
+
+    baseline: str | Sequence[str] | None
+
+    @property
+    def baselines(self) -> tuple[str, ...]:
+        """The names of the baselines; empty if all pairs are compared, or none is named."""
+        names = self.baseline
+        if names is None:
+            return ()
+        return names if isinstance(names, tuple) else (cast("str", names),)
+
+    @property
+    def first_baseline(self) -> str | None:
+        """The first baseline, which pictures and pages set apart; None without."""
+        return next(iter(self.baselines), None)
+
+    @property
+    def only_baseline(self) -> str | None:
+        """The baseline, if there is one alone; None for several, as for none."""
+        return self.first_baseline if len(self.baselines) == 1 else None
+
+
 @dataclass(frozen=True, kw_only=True)
-class Settings(Options):
+class Settings(BaselineNames, Options):
     """How systems are compared: all that is needed to repeat it with the same scores.
 
     `correction` is never None; in the settings of a Comparison, `baseline` is None only if all
     pairs are compared, and a tuple if there are several.
     """
 
-    baseline: str | Sequence[str] | None = option(
-        None,
-        "The system that the others are compared with, or several: then each other system is "
-        "compared with each, and these once with each other. [default: the first]",
-        read_baselines,
-    )
+    baseline: str | Sequence[str] | None = option(*BASELINE_OPTION)
     all_pairs: bool = option(False, "Compare each system with each other instead.")
     test: Test = option(
         "randomization",
@@ -189,22 +214,9 @@ class Settings(Options):
             )
 
     @property
-    def baselines(self) -> tuple[str, ...]:
-        """The names of the baselines; empty if all pairs are compared, or none is named."""
-        names = self.baseline
-        if names is None:
-            return ()
-        return names if isinstance(names, tuple) else (cast("str", names),)
-
-    @property
     def is_familywise(self) -> bool:
         """Whether the correction bounds the chance of any false alarm among its comparisons."""
         return self.test != "bayes" and self.correction not in ("bh", "by", "none")
-
-    @property
-    def first_baseline(self) -> str | None:
-        """The first baseline, by which pictures and pages set systems apart; None without."""
-        return next(iter(self.baselines), None)
 
     @property
     def permutations(self) -> int | None:

@@ -158,7 +158,7 @@ def _pair_columns(results: Sequence[Result], settings: Settings, baseline: str) 
 
     Of one of several baselines, only the difference and the number that decides.
     """
-    is_alone = len(settings.baselines) == 1
+    is_alone = settings.only_baseline is not None
     short_columns = ("diff", "ratio", "P(better)", deciding_p_name(results[0], settings))
 
     def show_in_row(show: Callable[[Pair], str]) -> Callable[[_SystemRow], str]:
@@ -261,16 +261,18 @@ def _title(results: Sequence[Result], settings: Settings) -> list[str]:
     heading = f"{first.measure}   by {first.label}"
     if first.label is None:
         heading = f"{first.measure}   {_query_counts(first)}"
-    baseline_phrase = _name_baselines(settings) or f"{'all ' * settings.all_pairs}pairs"
+    baseline_phrase = name_baselines(settings)
     if len(first.systems) == 1:
         return [heading]
     return [f"{heading}   {baseline_phrase}", describe_method(results, settings)]
 
 
-def _name_baselines(settings: Settings) -> str:
-    """Return the names of the baselines behind that word; empty if there are none."""
+def name_baselines(settings: Settings) -> str:
+    """Return the names of the baselines behind that word; without any, which pairs there are."""
     names = settings.baselines
-    return f"baseline{'s' * (len(names) > 1)} {format_names(names)}" if names else ""
+    if not names:
+        return f"{'all ' * settings.all_pairs}pairs"
+    return f"baseline{'s' * (len(names) > 1)} {format_names(names)}"
 
 
 def _shorten_name(name: str) -> str:
@@ -300,15 +302,14 @@ def mark_legend(results: Sequence[Result], settings: Settings) -> Iterator[str]:
     pairs = [pair for result in results for pair in result.pairs]
     verdicts = [pair.verdict for pair in pairs]
     condition = mark_condition(results[0], settings)
-    has_one_baseline = len(settings.baselines) == 1
-    baseline = settings.first_baseline if has_one_baseline else "the baseline above"
+    baseline = settings.only_baseline or "the baseline above"
     if settings.baselines and any(verdicts):
         no_mark_sentence = " No mark: not shown to differ." if None in verdicts else ""
         line = f"^ better, v worse than {baseline} ({condition}).{no_mark_sentence}"
         yield line if len(line) <= MAX_WIDTH else line.replace(f" than {baseline}", "", 1)
     elif settings.baselines and verdicts:
         yield f"No mark: not shown to differ from {baseline} ({condition})."
-    if has_one_baseline and any(
+    if settings.only_baseline is not None and any(
         pair.verdict is None and pair.low is not None and (pair.low > 0 or (pair.high or 0) < 0)
         for pair in pairs
     ):
@@ -339,7 +340,7 @@ def _power_sentences(results: Sequence[Result], settings: Settings) -> Iterator[
         yield f"Differences {missed_phrase}: {phrases}."
     elif limits:
         ((result, names, limit),) = limits
-        has_own_names = len(settings.baselines) == 1 and len(names) <= _MAX_NAMED
+        has_own_names = settings.only_baseline is not None and len(names) <= _MAX_NAMED
         subject = f"{', '.join(names)}: " if has_own_names else ""
         if len({result.measure for result in results}) > 1:
             subject = f"{result.measure}: {subject}"

@@ -34,6 +34,7 @@ class Fusing(TypedDict, total=False):
 
 class Paper(TypedDict, total=False):
     marks: Marks | None
+    ranks: bool
     sort: bool
     digits: int | None
     percent: bool
@@ -64,7 +65,7 @@ class Collect(Reading, total=False):
 
 
 class CompareCollections(Alignment, Reading, Judging, Watching, total=False):
-    baseline: str | None
+    baseline: str | Sequence[str] | None
     all_pairs: bool
     test: CollectionTest
     correction: CollectionCorrection

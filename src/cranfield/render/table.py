@@ -150,7 +150,7 @@ class Column:
     meaning: str = ""
     is_shown: bool = True
     same_line: bool = False
-    group: str = ""
+    group: str = field(default="", kw_only=True)
 
 
 def select_shown(columns: Iterable[Column]) -> list[Column]:
