@@ -26,7 +26,9 @@ class Rank:
     low: int
     high: int
     p_best: float  # of the test that no other system has a better mean, for this system alone
-    may_be_best: bool  # p_best > alpha: with a chance of 1 - alpha, the best is among such systems
+    # p_best > alpha. With a chance of 1 - alpha the best is among such systems; with skewed
+    # differences and few queries, in .91 to .94 of a simulation at alpha .05.
+    may_be_best: bool
 
     def __str__(self) -> str:
         """Return the places, with a star if the system may be the best."""

@@ -81,8 +81,8 @@ def read_range(value: Any) -> tuple[float, float]:
 # Options of several families: default, help, check.
 BASELINE_OPTION = (
     None,
-    "The system that the others are compared with, or several: then each other system is compared "
-    "with each of them, and they once with each other. [default: the first]",
+    "The system that the others are compared with, or a list of several: each other system is "
+    "compared with each of them, and they once with each other. [default: the first]",
     read_baselines,
 )
 FLIPS_OPTION = (

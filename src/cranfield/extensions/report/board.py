@@ -222,7 +222,7 @@ class Board:
     def _rank_cells(self, system: str) -> Iterator[Markup]:
         ranks = self.evidence.ranks(self.result.measure)
         if ranks and len(self.result.systems) > 1:
-            yield element("td", str(ranks[system]), class_="n wide", data_v=f"{ranks[system].low}")
+            yield element("td", str(ranks[system]), class_="n wide")
 
     def _letter_cells(self, system_index: int) -> Sequence[Markup]:
         letters = self.result.letters

@@ -98,6 +98,12 @@ class PaperTable(Shown):
     marks: Marks
     over: CollectionComparison | None = None  # the averages over the collections
 
+    def __post_init__(self) -> None:
+        if any(result.best_test is None for result in self._pair_results):
+            raise OptionError(
+                "ranks=True needs a correction for any false alarm, such as 'holm' or 'maxt'"
+            )
+
     @property
     def _settings(self) -> Settings:
         return next(iter(self.found.values())).settings
@@ -167,10 +173,7 @@ class PaperTable(Shown):
             for name, comparison in (self.found.items() if self.style.ranks else ())
         }
         results = [result for member in pair_comparisons.values() for result in member.results]
-        results = [result for result in results if result.slice is None]
-        if any(result.ranks is None for result in results):
-            raise OptionError("ranks=True needs a correction for any false alarm: holm, maxt, ...")
-        return results
+        return [result for result in results if result.slice is None]
 
     def _ranks_cells(self, column_index: int, system: str) -> list[str]:
         """Return the cell with the ranks of a system beside a column; none beside an average."""
