@@ -18,9 +18,9 @@ _FEWEST_FLIPS = 10_000  # but never fewer
 class Rank:
     """The places that a system may have, 1 the best, and whether it may have the best mean.
 
-    No significant difference rules out the places from `low`, 1 + the number of better systems, to
-    `high`, the number of systems - that of worse ones. All systems' places are right at once with a
-    chance of at least 1 - alpha, as far as the tests and their correction keep alpha.
+    `low` is 1 + the number of systems that are significantly better, `high` the number of systems
+    minus the number of those that are significantly worse. The places of all systems are right at
+    once with a chance of at least 1 - alpha, as far as the tests and their correction keep alpha.
     """
 
     low: int
@@ -94,14 +94,17 @@ def _find_leads(
     """Return by how much another system is ahead at most: (n_sides, n_systems, n_flips).
 
     `pair_sums` has the sums of each pair, (n_flips,), which are overwritten; times `scale`
-    (n_pairs,), they are above 0 where the left system is ahead. Of two sides, the second is of the
+    (n_pairs,), they are above 0 where the left system is ahead. The second of two sides has the
     flips of all other signs.
     """
     leads = np.full((n_sides, pairs.scores.shape[1], n_flips), -np.inf)
     systems_of_pairs = zip(pairs.left_column.tolist(), pairs.right_column.tolist(), strict=True)
-    for sums, factor, (left, right) in zip(pair_sums, scale, systems_of_pairs, strict=True):
+    for sums, factor, (left_system, right_system) in zip(
+        pair_sums, scale, systems_of_pairs, strict=True
+    ):
         sums *= factor
-        for side_leads, (ahead, behind) in zip(leads, ((left, right), (right, left)), strict=False):
+        sides_of_pair = (left_system, right_system), (right_system, left_system)
+        for side_leads, (ahead, behind) in zip(leads, sides_of_pair, strict=False):
             np.maximum(side_leads[behind], sums, out=side_leads[behind])
             np.maximum(side_leads[ahead], -sums, out=side_leads[ahead])
     return leads

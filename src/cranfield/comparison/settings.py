@@ -132,7 +132,7 @@ class BaselineNames:
 
     @property
     def baselines(self) -> tuple[str, ...]:
-        """The names of the baselines; empty if all pairs are compared, or none is named."""
+        """The names of the baselines; empty if all pairs are compared, or no system is named."""
         names = self.baseline
         if names is None:
             return ()

@@ -29,5 +29,6 @@ class SystemPairs(NamedTuple):
     def with_baselines(cls, n_systems: int, baselines: Sequence[int]) -> Self:
         """Return each system with each baseline, and each two baselines once, the later left."""
         systems = np.arange(n_systems)
-        others = [np.delete(systems, baselines[: i + 1]) for i in range(len(baselines))]
-        return cls(np.concatenate(others), np.repeat(baselines, [*map(len, others)]))
+        left_systems = [np.delete(systems, baselines[: i + 1]) for i in range(len(baselines))]
+        n_pairs = [*map(len, left_systems)]
+        return cls(np.concatenate(left_systems), np.repeat(baselines, n_pairs))

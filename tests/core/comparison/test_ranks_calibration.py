@@ -28,7 +28,7 @@ class Counts(NamedTuple):
     """What happened in some repetitions."""
 
     n_right: int  # all systems' places were right
-    n_kept: int  # the best system, the last one, was in the subset
+    n_in_subset: int  # the best system, the last one, was in the subset
     n_systems: int  # the sizes of the subsets, added up
 
 
@@ -58,15 +58,16 @@ def count_right(shape: Shape, pattern: str, n_queries: int, n_repetitions: int) 
     leads = LEADS[pattern]
     pairs = SystemPairs.all_pairs(N_SYSTEMS)
     names = [str(i) for i in range(N_SYSTEMS)]
-    n_right = n_kept = n_systems = 0
+    n_right = n_in_subset = n_systems = 0
     for repetition in range(n_repetitions):
         scores = PairedScores(draw_scores(shape, leads, n_queries, source), *pairs)
         flips = Flips(n_queries, 2_000, repetition)
         is_marked = holm(sign_flip_p_values(scores, flips)) <= ALPHA
-        marked = zip(*(column[is_marked] for column in (*pairs, scores.totals)), strict=True)
+        significant_pairs = zip(
+            *(column[is_marked] for column in (*pairs, scores.totals)), strict=True
+        )
         better_and_worse = [
-            (str(left), str(right)) if total > 0 else (str(right), str(left))
-            for left, right, total in marked
+            (str(a), str(b)) if total > 0 else (str(b), str(a)) for a, b, total in significant_pairs
         ]
         ranks = BestTest(scores, flips, ALPHA, True).rank_systems(names, better_and_worse)
         n_right += all(
@@ -74,22 +75,22 @@ def count_right(shape: Shape, pattern: str, n_queries: int, n_repetitions: int) 
             and rank.high >= N_SYSTEMS - sum(other < leads[i] for other in leads)
             for i, rank in enumerate(ranks.values())
         )
-        n_kept += ranks[names[-1]].may_be_best
+        n_in_subset += ranks[names[-1]].may_be_best
         n_systems += sum(rank.may_be_best for rank in ranks.values())
-    return Counts(n_right, n_kept, n_systems)
+    return Counts(n_right, n_in_subset, n_systems)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", ["discrete", "skewed"])
 def test_places_are_right_and_the_best_is_kept(shape: Shape) -> None:
     # The skewed systems have more false alarms with few queries, as the page says.
-    n_repetitions, alpha_of_few = 40, {"discrete": ALPHA, "skewed": 0.2}[shape]
-    for n_queries, alpha in ((10, alpha_of_few), (50, alpha_of_few), (200, ALPHA)):
+    n_repetitions, alpha_with_few = 40, {"discrete": ALPHA, "skewed": 0.2}[shape]
+    for n_queries, alpha in ((10, alpha_with_few), (50, alpha_with_few), (200, ALPHA)):
         for pattern in LEADS:
             counts = count_right(shape, pattern, n_queries, n_repetitions)
             least_count = binom.ppf(0.0005, n_repetitions, 1 - alpha)
             assert counts.n_right >= least_count
-            assert counts.n_kept >= least_count
+            assert counts.n_in_subset >= least_count
 
 
 if __name__ == "__main__":

@@ -131,6 +131,17 @@ def test_the_rule_is_below_all_baselines_where_these_come_first() -> None:
     assert table.tables()[0].ruled_rows == {2}
 
 
+def test_several_baselines_from_which_nothing_differs_are_named() -> None:
+    values = {name: [0.5, 0.25] * 5 for name in ("one", "two", "three")}
+    table = paper_table(compare_systems(values, baseline=["one", "two"]))
+    assert table.caption[1].startswith("No system differs significantly from one, two (")
+    ranks_line = paper_table(
+        compare_systems({name: values[name] for name in ("one", "two")}, correction="none"),
+        ranks=True,
+    ).caption[-1]
+    assert ranks_line.endswith("may have, all right at once; * may be the best.")
+
+
 def test_ranks_have_a_column_beside_each_measure() -> None:
     pairs = compare_systems(all_pairs=True)
     measure = pairs.aligned.measures[0]

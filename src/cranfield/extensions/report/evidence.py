@@ -63,7 +63,7 @@ class Evidence:
 
     @property
     def more_baselines(self) -> Sequence[str]:
-        """The baselines behind the first, each of which has one more column."""
+        """The names of the baselines behind the first; the leaderboard has a column for each."""
         return self.comparison.settings.baselines[1:]
 
     def baseline_pairs(self, measure: str, baseline: str | None = None) -> Mapping[str, Pair]:

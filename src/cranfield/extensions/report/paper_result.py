@@ -18,7 +18,7 @@ from cranfield.extensions.report.paper_columns import ABSENT, AverageColumn, Mea
 from cranfield.lazy import cached_property
 from cranfield.notes import Note
 from cranfield.options import Options, option, whole_check
-from cranfield.render.numbers import format_count, format_query_count
+from cranfield.render.numbers import format_count, format_names, format_query_count
 from cranfield.render.plain import to_text
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
@@ -236,11 +236,11 @@ class PaperTable(Shown):
         opening += "." * bool(re.search(r"[^.!?:]$", opening))
         lines = [f"{opening} {self._describe_means()}".lstrip(), *self._describe_marks()]
         if self._pair_results:
-            correction = CORRECTIONS[self._settings.correction]
-            comparisons_text = format_count(self._pair_results[0].comparisons, "comparison")
+            n, correction = self._pair_results[0].comparisons, self._settings.correction
+            family = f" by {CORRECTIONS.get(correction)} over {n:,} comparisons of all pairs"
             lines.append(
-                f"Ranks: places that a system may have, all right at once by {correction} over "
-                f"{comparisons_text} of all pairs; * may be the best."
+                f"Ranks: places that a system may have, all right at once{family * (n > 1)}; * may "
+                "be the best."
             )
         return lines
 
@@ -290,12 +290,13 @@ class PaperTable(Shown):
         marks = {
             self._superscript(column, name) for column in self._columns for name in self.systems
         } - {""}
-        baseline = self._settings.only_baseline
+        baselines = self._settings.baselines
+        baseline = format_names(baselines)
         if self.marks == "letters":
             kind = "letter" if len(self.systems) <= 26 else "number"
             sentence = f"Superscripts: significantly better than the systems of these {kind}s"
             sentence = sentence if marks else "No two systems differ significantly"
-        elif baseline is None:
+        elif len(baselines) > 1 and marks:
             meanings = [f"{sign} from {name}" for name, sign in self._sign_of_baseline.items()]
             sentence = f"Significantly different: {', '.join(meanings)}"
         elif len(marks) == 2:
