@@ -34,8 +34,8 @@ def student_t(differences: Floats) -> float:
 
 def greatest_lead(scores: Floats, signs: Floats, system: int) -> float:
     """Return the greatest t of another system over one, the differences with these signs."""
-    others = [j for j in range(scores.shape[1]) if j != system]
-    return max(student_t(signs * (scores[:, j] - scores[:, system])) for j in others)
+    rivals = [j for j in range(scores.shape[1]) if j != system]
+    return max(student_t(signs * (scores[:, j] - scores[:, system])) for j in rivals)
 
 
 def best_p_by_loop(scores: Floats, all_signs: list[Floats]) -> list[float]:
@@ -131,8 +131,8 @@ def test_places_count_the_systems_that_differ(correction: Any) -> None:
     result = compare(*DEMO, "nDCG@10", all_pairs=True, correction=correction)["nDCG@10"]
     assert result.ranks is not None
     for system in result.systems:
-        others = [other.name for other in result.systems if other is not system]
-        verdicts = [result.between(system.name, other)[1] for other in others]
+        rivals = [other.name for other in result.systems if other is not system]
+        verdicts = [result.between(system.name, other)[1] for other in rivals]
         rank = result.ranks[system.name]
         assert rank.low == 1 + verdicts.count("worse")
         assert rank.high == len(result.systems) - verdicts.count("better")

@@ -84,8 +84,8 @@ def count_right(shape: Shape, pattern: str, n_queries: int, n_repetitions: int) 
 @pytest.mark.parametrize("shape", ["discrete", "skewed"])
 def test_places_are_right_and_the_best_is_kept(shape: Shape) -> None:
     # The skewed systems have more false alarms with few queries, as the page says.
-    n_repetitions, alpha_with_few = 40, {"discrete": ALPHA, "skewed": 0.2}[shape]
-    for n_queries, alpha in ((10, alpha_with_few), (50, alpha_with_few), (200, ALPHA)):
+    n_repetitions, lenient_alpha = 40, {"discrete": ALPHA, "skewed": 0.2}[shape]
+    for n_queries, alpha in ((10, lenient_alpha), (50, lenient_alpha), (200, ALPHA)):
         for pattern in LEADS:
             counts = count_right(shape, pattern, n_queries, n_repetitions)
             least_count = binom.ppf(0.0005, n_repetitions, 1 - alpha)
@@ -97,5 +97,5 @@ if __name__ == "__main__":
     for pattern in LEADS:
         for shape in ("discrete", "skewed"):
             for n_queries in (10, 25, 50, 200):
-                counts = count_right(shape, pattern, n_queries, 1_000)  # type: ignore[arg-type]
+                counts = count_right(shape, pattern, n_queries, 1_000)
                 print(pattern, shape, n_queries, *(count / 1_000 for count in counts))  # noqa: T201

@@ -494,7 +494,7 @@ def test_several_baselines_have_a_column_each() -> None:
 
 
 @pytest.mark.parametrize("options", [{}, {"all_pairs": True}])
-def test_ranks_are_those_of_all_pairs(options: dict[str, bool]) -> None:
+def test_ranks_are_those_of_all_pairs(options: dict[str, Any]) -> None:
     comparison = compare(evaluate_demo(), **options)
     page = Page(report(comparison).html)
     pair_comparison = compare(evaluate_demo(), all_pairs=True)
