@@ -51,6 +51,17 @@ class Comparison(Shown):
     (0.2739, 'better', (35, 4, 1))
     >>> found.changes("dense", measure="AP", n=1)
     {'q29': 0.8571428571428572}
+
+    With all pairs and a correction for any false alarm, `ranks` of a Result has the places that
+    each system may have, all right at once with a chance of 1 - `alpha`, and whether it may be the
+    best: {system: Rank}, with `low`, `high`, `p_best` and `may_be_best`.
+
+    >>> runs = [f"demo/{name}.run" for name in ("bm25", "dense", "fusion", "tfidf")]
+    >>> ranks = compare("demo/qrels.txt", runs, "nDCG@10", all_pairs=True)["nDCG@10"].ranks
+    >>> {name: (rank.low, rank.high) for name, rank in ranks.items()}
+    {'bm25': (3, 4), 'dense': (1, 1), 'fusion': (2, 2), 'tfidf': (3, 4)}
+    >>> [name for name, rank in ranks.items() if rank.may_be_best]
+    ['dense']
     """
 
     header = ("measure", "label", "slice", "comparisons", *_COLUMNS, *_RANK_COLUMNS)

@@ -327,14 +327,6 @@ class Result(Pairs[Pair]):
 
         None, too, where no correction bounds the chance of any false alarm: with "bh", "by",
         "none", and the test "bayes".
-
-        >>> from cranfield import compare
-        >>> runs = [f"demo/{name}.run" for name in ("bm25", "dense", "fusion", "tfidf")]
-        >>> found = compare("demo/qrels.txt", runs, "nDCG@10", all_pairs=True)
-        >>> {name: (rank.low, rank.high) for name, rank in found["nDCG@10"].ranks.items()}
-        {'bm25': (3, 4), 'dense': (1, 1), 'fusion': (2, 2), 'tfidf': (3, 4)}
-        >>> [name for name, rank in found["nDCG@10"].ranks.items() if rank.may_be_best]
-        ['dense']
         """
         if self.best_test is None:
             return None
