@@ -90,20 +90,6 @@ def test_drawn_flips_agree_with_flips_of_another_generator() -> None:
     assert (p * 100_001).round(6).tolist() == (p * 100_001).round().tolist()  # (count + 1)/(n + 1)
 
 
-def test_clusters_are_flipped_as_a_whole() -> None:
-    scores = np.random.default_rng(3).random((12, 3))
-    clusters = {f"q{i:02}": f"c{i // 2}" for i in range(12)}
-    named_scores = {
-        name: {f"q{i:02}": float(score) for i, score in enumerate(column)}
-        for name, column in zip("abc", scores.T, strict=True)
-    }
-    ranks = compare(named_scores, all_pairs=True, clusters=clusters)["score"].ranks
-    assert ranks is not None
-    cluster_sums = scores.reshape(6, 2, 3).sum(axis=1)
-    expected_p = make_best_test(cluster_sums).best_p_values().tolist()
-    assert [rank.p_best for rank in ranks.values()] == pytest.approx(expected_p, abs=1e-12)
-
-
 def test_where_there_are_many_sums_fewer_flips_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_WORK", 1_000)
     scores = np.random.default_rng(4).random((30, 3))
