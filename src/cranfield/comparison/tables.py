@@ -403,11 +403,13 @@ def changes_table(
     """Return the table of the queries of each pair that got worse, and of those that got better."""
     rows: list[list[str]] = []
     rules = set()
+    other_systems = dict.fromkeys(pair.other for pair in result.pairs)
+    has_one_other = len(other_systems) == 1
     for pair, worse_changes, better_changes in changes:
         rules.add(len(rows))
         rows += [
             [
-                pair.system,
+                pair.system if has_one_other else f"{pair.system} - {pair.other}",
                 change.query_id,
                 format_number(change.other_score),
                 format_number(change.score),
@@ -415,12 +417,16 @@ def changes_table(
             ]
             for change in (*worse_changes, *better_changes)
         ]
-    other, *other_systems = {pair.other for pair in result.pairs}
-    header = ["system", "query_id", "other" if other_systems else other, "score", "diff"]
+    header = ["system", "query_id", *(other_systems if has_one_other else ["other"])]
+    header += ["score", "diff"]
     title = [f"{result.measure}   the queries that got worse most, then those that got better most"]
     for outcome, side in (("worse", 1), ("better", 2)):
         if names := [sides[0].system for sides in changes if not sides[side]]:
             title.append(f"{format_names(names)}: none got {outcome}")
-    notes = [explain_hint(result.measure, row[1], [other, row[0]]) for row in rows[:1]]
+    changed_pairs = [pair for pair, worse, better in changes if worse or better]
+    notes = [
+        explain_hint(result.measure, row[1], [pair.other, pair.system])
+        for pair, row in zip(changed_pairs[:1], rows, strict=False)
+    ]
     ruled_rows = frozenset(rules - {0, len(rows)})
     return Table(header, rows, notes, 2, ruled_rows=ruled_rows, title=title)

@@ -138,6 +138,21 @@ def test_changes_need_the_other_system() -> None:
     ).changes("fusion")
 
 
+def test_the_table_of_changes_names_both_systems() -> None:
+    comparison = compare(*DEMO, "nDCG@10", baseline=["bm25", "dense"])
+    table = comparison.tables(changes=1)[-1]
+    assert list(table.header) == ["system", "query_id", "other", "score", "diff"]
+    pair_names = [f"{pair.system} - {pair.other}" for pair in comparison["nDCG@10"].pairs]
+    assert list(dict.fromkeys(row[0] for row in table.rows)) == pair_names
+    scores = comparison.aligned.measure_scores("nDCG@10")
+    (name, query_id, other_score, score, _) = table.rows[-1]
+    row = scores[comparison.aligned.query_ids.index(query_id)]
+    columns = [comparison.aligned.system_names.index(system) for system in name.split(" - ")]
+    assert [score, other_score] == [f"{row[column]:.4f}" for column in columns]
+    (hint,) = [line for line in table.notes if "cranfield explain" in line]
+    assert f"--query {table.rows[0][1]}" in hint
+
+
 def test_all_pairs_of_a_comparison_with_baselines() -> None:
     comparison = compare_all_pairs(compare(*DEMO, "nDCG@10", baseline=["bm25", "dense"]))
     assert comparison.to_json() == compare(*DEMO, "nDCG@10", all_pairs=True).to_json()
