@@ -79,7 +79,7 @@ class Check(Reading, Watching): ...
 
 
 class Compare(Clustering, Grouping, Alignment, Reading, Judging, Watching, total=False):
-    baseline: str | None
+    baseline: str | Sequence[str] | None
     all_pairs: bool
     test: Test
     correction: Correction

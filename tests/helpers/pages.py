@@ -111,6 +111,11 @@ def all_pairs() -> tuple[Comparison, dict[str, Any]]:
     return compare(demo.QRELS, list(demo.RUNS), "nDCG@10 RR NumRelRet", all_pairs=True), {}
 
 
+def several_baselines() -> tuple[Comparison, dict[str, Any]]:
+    """Two baselines, each of which has a column."""
+    return compare(demo.QRELS, list(demo.RUNS), "nDCG@10 AP", baseline=["bm25", "dense"]), {}
+
+
 def probabilities() -> tuple[Comparison, dict[str, Any]]:
     """No p: how probable it is that a system is better, or practically the same."""
     return compare(demo.QRELS, list(demo.RUNS), "nDCG@10 AP", test="bayes", rope=0.02), {}
@@ -185,6 +190,7 @@ KINDS: dict[str, Callable[[], tuple[Comparison, dict[str, Any]]]] = {
     "one run": single_run,
     "geometric": geometric_means,
     "all pairs": all_pairs,
+    "several baselines": several_baselines,
     "probabilities": probabilities,
     "far apart": large_differences,
     "odd grades": odd_grades,

@@ -110,13 +110,12 @@ class SystemFiles:
             click.get_current_context().with_resource(use_command_line(typed_inputs))
 
     def find_baseline(
-        self, baseline: str | None, files: list[str], opened_runs: Sequence[Run] | None
-    ) -> str | None:
+        self, baseline: str, files: list[str], opened_runs: Sequence[Run] | None
+    ) -> str:
         """Return the name of the baseline, given it or its file; a file of scores moves first."""
         run_names = [run.name for run in opened_runs or ()]
         if (
-            baseline is None
-            or baseline in run_names
+            baseline in run_names
             or (position := find_position(baseline, files)) is None
             or len(run_names) not in (0, len(files))  # a file has several systems
         ):
@@ -181,7 +180,7 @@ class ComparisonOptions:
     """How systems are compared: the options of every command that compares them."""
 
     names: tuple[str, ...]  # of the measures
-    baseline: str | None
+    baselines: tuple[str, ...]
     settings: Settings
     families: Sequence[ComparingOptions]
     saved: bool
@@ -202,8 +201,11 @@ class ComparisonOptions:
             **self.settings.changed_options(),
             **system_files.score_options,
             **system_files.extension_options(self.families),
-            "baseline": system_files.find_baseline(self.baseline, files, opened_runs),
         }
+        if self.baselines:
+            options["baseline"] = [
+                system_files.find_baseline(name, files, opened_runs) for name in self.baselines
+            ]
         return compare(judgments, opened_runs, measures, slices=self.slices, **options)
 
     def choose_files(self, qrels: str, runs: tuple[str, ...]) -> SystemFiles:
@@ -225,7 +227,7 @@ class ComparisonOptions:
 
     def refuse_two_kinds(self) -> None:
         """Raise OptionError where both a baseline and all pairs are asked for."""
-        if self.settings.all_pairs and self.baseline is not None:
+        if self.settings.all_pairs and self.baselines:
             raise OptionError("--all-pairs compares with no baseline: leave --baseline out")
 
 
@@ -235,9 +237,12 @@ comparison_options = flags.combined_options(
         "names": flags.measure_option(
             "What to compare", f"{DEFAULT_MEASURES}, or all that were saved"
         ),
-        "baseline": flags.option(
+        "baselines": flags.option(
+            "--baseline",
+            multiple=True,
             metavar="NAME",
-            help="The system that the others are compared with, by its name or its file.  "
+            help="The system that the others are compared with, by its name or its file. May be "
+            "repeated: each other system is compared with each, and they once with each other.  "
             "[default: the first]",
         ),
         "settings": flags.family_options(Settings, without=("baseline",), group="Statistics"),

@@ -26,6 +26,7 @@ from cranfield.comparison.letters import assign_letters
 from cranfield.comparison.mean_interval import have_wilson, mean_intervals, note_intervals
 from cranfield.comparison.needed import Goal, estimate_mean, find_least_effect
 from cranfield.comparison.pair_tests import PairSample, PairTests
+from cranfield.comparison.ranks import BestTest
 from cranfield.comparison.remarks import note_comparison
 from cranfield.comparison.result import Change, Pair, Result, System, column_to_list, find_verdicts
 from cranfield.comparison.scale import (
@@ -206,7 +207,16 @@ def build_result(
         _letter_systems(cell, pairs) if cell.settings.all_pairs else None,
         (*remarks, *mean_remarks),
         cell.units,
+        _make_best_test(cell, family.n_comparisons),
     )
+
+
+def _make_best_test(cell: Cell, n_comparisons: int) -> BestTest | None:
+    """Return the test of the best system; None where ranks would not hold all at once."""
+    settings, scores = cell.settings, replace(cell.unit_pairs)  # a copy, without its properties
+    if not settings.all_pairs or (n_comparisons > 1 and not settings.is_familywise):
+        return None
+    return BestTest(scores, cell.flips, settings.alpha, cell.higher_is_better)
 
 
 def _split_rows(columns: Mapping[str, Any], n: int) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ from typing import Any, Never, Unpack
 
 import numpy as np
 
-from cranfield.arrays.ranked import Floats, Ints
+from cranfield.arrays.ranked import Floats
 from cranfield.comparison.aligned_scores import AlignedScores
 from cranfield.comparison.alignment import align
 from cranfield.comparison.anova import randomised_tukey, tukey
@@ -28,6 +28,7 @@ from cranfield.comparison.randomization import step_down_p_values
 from cranfield.comparison.remarks import RESAMPLING_TESTS
 from cranfield.comparison.result import Result
 from cranfield.comparison.settings import Alignment, Correction, Settings
+from cranfield.comparison.system_pairs import SystemPairs
 from cranfield.data.judging import Judging
 from cranfield.extensions import load_entries, load_families
 from cranfield.formats.small.labels import read_labels
@@ -117,20 +118,24 @@ def compare_scores(
     settings: Settings,
     labels: Any = None,
     *,
+    pairs: SystemPairs | None = None,
     with_slow_columns: bool = True,
 ) -> Comparison:
     """Compare aligned scores as `compare` does, without warnings.
 
-    `labels` are the `slices` of `compare`: labels of queries. `with_slow_columns`: whether
+    `labels` are the `slices` of `compare`: labels of queries. `pairs`: those to compare in place of
+    those that the settings ask for, which then name no baseline. `with_slow_columns`: whether
     extensions add columns that take long.
     """
     names, query_ids = aligned_scores.system_names, aligned_scores.query_ids
-    has_first_baseline = settings.baseline is None and not settings.all_pairs and len(names) > 1
-    if not settings.all_pairs:
-        baseline = names[0] if settings.baseline is None else settings.baseline
-        settings = replace(settings, baseline=aligned_scores.find_baseline(baseline))
+    names_baseline = not settings.all_pairs and pairs is None
+    has_first_baseline = settings.baseline is None and names_baseline and len(names) > 1
+    if names_baseline:
+        baselines = map(aligned_scores.find_baseline, settings.baselines or names[:1])
+        settings = replace(settings, baseline=[*dict.fromkeys(baselines)])
+        pairs = SystemPairs.with_baselines(len(names), [*map(names.index, settings.baselines)])
     aligned_scores.units.check(settings)
-    left_column, right_column = _choose_pairs(names, settings.baseline)
+    left_column, right_column = pairs or SystemPairs.all_pairs(len(names))
     blocks = list(aligned_scores.extra_columns)
     if with_slow_columns:
         blocks += [block_type() for block_type in load_entries("columns of compare")]
@@ -204,16 +209,6 @@ def compare_all_pairs(comparison: Comparison) -> Comparison:
     return replace(comparison_by_t, data_notes=(*comparison_by_t.data_notes, note))
 
 
-def _choose_pairs(names: Sequence[str], baseline: str | None) -> tuple[Ints, Ints]:
-    """Return the columns of the left and the right system of each pair: (n_pairs,) each."""
-    if baseline is None:
-        left_system, right_system = np.triu_indices(len(names), 1)
-        return left_system, right_system
-    base = names.index(baseline)
-    other_systems = np.delete(np.arange(len(names)), base)
-    return other_systems, np.full(len(other_systems), base)
-
-
 def _note_families(
     cells: Sequence[Cell], tests: Sequence[PairTests], adjusted_p: Sequence[Floats]
 ) -> Iterator[Note]:
@@ -235,7 +230,7 @@ _FEWEST_CANDIDATES = 4  # systems; of fewer, that the baseline is the best matte
 
 
 def _note_best_baseline(results: Sequence[Result], settings: Settings) -> Iterator[Note]:
-    """Yield a note if the baseline has the best mean, so that it may have been chosen for it.
+    """Yield a note if a baseline has the best mean, so that it may have been chosen for it.
 
     Then any other of k systems that are as good is marked more often than alpha says: the family
     of comparisons is that of all pairs.
@@ -244,14 +239,16 @@ def _note_best_baseline(results: Sequence[Result], settings: Settings) -> Iterat
     has_all_pairs = settings.baseline is None or settings.correction in ("tukey", "rtukey")
     if has_all_pairs or settings.correction == "none" or n_systems < _FEWEST_CANDIDATES:
         return
-    measures = [
-        result.measure
-        for result in results
-        if result.slice is None and _is_best(result, str(settings.baseline))
-    ]
-    if measures:
+    for baseline in settings.baselines:
+        measures = [
+            result.measure
+            for result in results
+            if result.slice is None and _is_best(result, baseline)
+        ]
+        if not measures:
+            continue
         text = (
-            f"{settings.baseline} has the best mean {format_names(measures)} of {n_systems:,}: if "
+            f"{baseline} has the best mean {format_names(measures)} of {n_systems:,}: if "
             "it was chosen for that, the family is all pairs, all_pairs=True (--all-pairs)."
         )
         yield Note("best-baseline", "info", text, count=n_systems)

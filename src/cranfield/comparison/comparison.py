@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -31,6 +31,10 @@ from cranfield.render.table import Table, put_lines_last
 
 _ALL_MARKS_STAY = r"keeps (\S+) of \1 marks"  # of a note that tables leave out
 _COLUMNS = [name for name in Pair.names() if name != "changes"]
+# Of the systems of a pair, with all pairs.
+_RANK_COLUMNS = [
+    f"{side}{name}" for side in ("", "other_") for name in ("rank_low", "rank_high", "p_best")
+]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -47,9 +51,20 @@ class Comparison(Shown):
     (0.2739, 'better', (35, 4, 1))
     >>> found.changes("dense", measure="AP", n=1)
     {'q29': 0.8571428571428572}
+
+    With all pairs and a correction for any false alarm, `ranks` of a Result has the places that
+    each system may have, all right at once with a chance of 1 - `alpha`, and whether it may be the
+    best: {system: Rank}, with `low`, `high`, `p_best` and `may_be_best`.
+
+    >>> runs = [f"demo/{name}.run" for name in ("bm25", "dense", "fusion", "tfidf")]
+    >>> ranks = compare("demo/qrels.txt", runs, "nDCG@10", all_pairs=True)["nDCG@10"].ranks
+    >>> {name: (rank.low, rank.high) for name, rank in ranks.items()}
+    {'bm25': (3, 4), 'dense': (1, 1), 'fusion': (2, 2), 'tfidf': (3, 4)}
+    >>> [name for name, rank in ranks.items() if rank.may_be_best]
+    ['dense']
     """
 
-    header = ("measure", "label", "slice", "comparisons", *_COLUMNS)
+    header = ("measure", "label", "slice", "comparisons", *_COLUMNS, *_RANK_COLUMNS)
 
     aligned: AlignedScores
     settings: Settings
@@ -120,9 +135,10 @@ class Comparison(Shown):
         """
         max_changes = None if n is None else check_option("n", n, whole_check(0))
         names = self.aligned.system_names
-        other = other if other is not None else self.settings.baseline
+        other = other if other is not None else self.settings.only_baseline
         if other is None:
-            raise OptionError(f"other: with all pairs, state one of the systems {', '.join(names)}")
+            kind = "several baselines" if self.settings.baselines else "all pairs"
+            raise OptionError(f"other: with {kind}, state one of the systems {', '.join(names)}")
         for name in (system, other):
             if name not in names:
                 raise KeyError(f"{name!r}: the systems are {', '.join(names)}")
@@ -230,7 +246,8 @@ class Comparison(Shown):
     def rows(self) -> list[dict[str, Any]]:
         """Return a row for each measure, slice and pair; what does not exist is None.
 
-        A row has every field of a Pair except `changes`, which is a list.
+        A row has every field of a Pair except `changes`, which is a list, and the `Result.ranks` of
+        both systems: `rank_low`, `rank_high`, `p_best`, and the same of the other as `other_...`.
         """
         return self._rows_as_dicts(
             (
@@ -239,8 +256,14 @@ class Comparison(Shown):
                 result.slice,
                 result.comparisons,
                 *(getattr(pair, name) for name in _COLUMNS),
+                *(
+                    value
+                    for name in (pair.system, pair.other)
+                    for value in (astuple(ranks[name])[:3] if ranks else (None,) * 3)
+                ),
             )
             for result in self.results
+            for ranks in [result.ranks]
             for pair in result.pairs
         )
 

@@ -51,8 +51,7 @@ def step_down_p_values(pairs: PairedScores, flips: Flips) -> Floats:
     retrieval, Boytsov, Belova & Westfall, SIGIR 2013. A flip does not change the sum of squares, so
     that t is greater where the absolute sum, divided by its root, is.
     """
-    norm = np.sqrt((pairs.differences**2).sum(axis=0))
-    scale = np.divide(1.0, norm, out=np.zeros_like(norm), where=norm > 0)
+    scale = inverse_norms(pairs)
     scaled_total = np.abs(pairs.totals) * scale
     order = np.argsort(-scaled_total, kind="stable")
     threshold = scaled_total - pairs.slack * scale
@@ -74,6 +73,13 @@ def step_down_p_values(pairs: PairedScores, flips: Flips) -> Floats:
     p = flips.p_values(sum(part_counts, np.zeros(len(order), np.int64)))
     p[order] = np.maximum.accumulate(p[order])
     return p
+
+
+def inverse_norms(pairs: PairedScores) -> Floats:
+    """Return 1 / the root of the sum of squares of each pair's differences, or 0: (n_pairs,)."""
+    norm = np.sqrt((pairs.differences**2).sum(axis=0))
+    inverse_norm: Floats = np.divide(1.0, norm, out=np.zeros_like(norm), where=norm > 0)
+    return inverse_norm
 
 
 def invert_sign_flips(

@@ -76,7 +76,10 @@ def note_comparison(
         yield Note("not-the-mean", "info", _OTHER_QUESTIONS[settings.test])
     correction_name = "bayes" if settings.test == "bayes" else settings.correction
     if n_comparisons > 1 and correction_name in _OF_CORRECTIONS:
-        yield Note("correction", "info", _OF_CORRECTIONS[correction_name])
+        text = _OF_CORRECTIONS[correction_name]
+        if settings.all_pairs and not settings.is_familywise:
+            text += " So there are no ranks, which are right at once with holm or maxt."
+        yield Note("correction", "info", text)
     if disagreeing_pairs := [
         f"{_pair_name(pair, settings)} (p {format_p(pair.p)}, t-test {format_p(pair.p_t)})"
         for pair in pairs
@@ -248,7 +251,7 @@ def _note_doubts(
         ]
         count_phrase = f"only {n_changed} of {n_units:,} {unit_words}"
         subject_phrase = f"{count_phrase} {differ_verb}"
-        if settings.baseline is not None:  # the source is the system alone
+        if settings.only_baseline is not None:  # the source is the system alone
             subject_phrase = f"differs from {pair.other} on {count_phrase}"
         text = f"{subject_phrase}{': ' * bool(change_texts)}{', '.join(change_texts)}. {_SO_FEW}."
         yield Note("few-changes", "warning", text, n_changed, _pair_name(pair, settings))
@@ -264,4 +267,4 @@ def _n_changed_units(pair: Pair) -> int:
 
 
 def _pair_name(pair: Pair, settings: Settings) -> str:
-    return pair.system if settings.baseline is not None else f"{pair.system} - {pair.other}"
+    return pair.system if settings.only_baseline is not None else f"{pair.system} - {pair.other}"

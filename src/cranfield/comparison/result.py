@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 import numpy as np
 
 from cranfield.arrays.ranked import Bools, Floats
+from cranfield.comparison.ranks import BestTest, Rank
 from cranfield.comparison.scale import is_geometric
 from cranfield.comparison.score_columns import find_measure
 from cranfield.comparison.units import EACH_QUERY, Units
@@ -317,6 +318,26 @@ class Result(Pairs[Pair]):
     letters: Sequence[str] | None  # of each system; those that share a letter do not differ
     notes: tuple[Note, ...]  # on how far to trust the result
     units: Units = EACH_QUERY  # what the tests took as independent
+    # None: not all pairs, or no correction that bounds the chance of any false alarm.
+    best_test: BestTest | None = None
+
+    @cached_property
+    def ranks(self) -> Mapping[str, Rank] | None:
+        """{system: its Rank}, the places that it may have; None without all pairs.
+
+        None, too, where no correction bounds the chance of any false alarm: with "bh", "by",
+        "none", and the test "bayes".
+        """
+        if self.best_test is None:
+            return None
+        better_and_worse = (
+            (pair.system, pair.other) if pair.verdict == "better" else (pair.other, pair.system)
+            for pair in self.pairs
+            if pair.verdict is not None
+        )
+        return self.best_test.rank_systems(
+            [system.name for system in self.systems], better_and_worse
+        )
 
     @property
     def n_clusters(self) -> int | None:
@@ -356,4 +377,6 @@ class Result(Pairs[Pair]):
         if self.letters is not None:
             system_names = [system.name for system in self.systems]
             plain_values["letters"] = dict(zip(system_names, self.letters, strict=True))
+        if self.ranks is not None:
+            plain_values["ranks"] = {name: asdict(rank) for name, rank in self.ranks.items()}
         return {**plain_values, "notes": [note.to_dict() for note in self.notes]}

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from cranfield.comparison.anova import PERMUTATIONS
 from cranfield.comparison.flips import DEFAULT_FLIPS, DEFAULT_SEED, MAX_FLIPS, Flips
@@ -54,6 +54,15 @@ def _is_iterable(value: Any) -> bool:
     return isinstance(value, Iterable) and not isinstance(value, Mapping | bytes)
 
 
+def read_baselines(value: Any) -> Any:
+    """Return several baselines as a tuple, one alone as it is; raise ValueError for none."""
+    if not isinstance(value, list | tuple):
+        return value
+    if not value:
+        raise ValueError("the name of a system, or several")
+    return tuple(value) if len(value) > 1 else value[0]
+
+
 def read_range(value: Any) -> tuple[float, float]:
     """Return two numbers, the lower one first, or raise ValueError."""
     try:
@@ -70,6 +79,12 @@ def read_range(value: Any) -> tuple[float, float]:
 # ---- the families -------------------------------------------------------------------------------
 
 # Options of several families: default, help, check.
+BASELINE_OPTION = (
+    None,
+    "The system that the others are compared with, or a list of several: each other system is "
+    "compared with each of them, and they once with each other. [default: the first]",
+    read_baselines,
+)
 FLIPS_OPTION = (
     DEFAULT_FLIPS,
     "How many flips of signs, or resamples, to draw. Up to 20 queries, all flips are tried; above "
@@ -110,17 +125,39 @@ class Alignment(Options):
     )
 
 
+class BaselineNames:
+    """The baselines of a family of options that has the option `baseline`."""
+
+    baseline: str | Sequence[str] | None
+
+    @property
+    def baselines(self) -> tuple[str, ...]:
+        """The names of the baselines; empty if all pairs are compared, or no system is named."""
+        names = self.baseline
+        if names is None:
+            return ()
+        return names if isinstance(names, tuple) else (cast("str", names),)
+
+    @property
+    def first_baseline(self) -> str | None:
+        """The first baseline, which pictures and pages set apart; None without."""
+        return next(iter(self.baselines), None)
+
+    @property
+    def only_baseline(self) -> str | None:
+        """The baseline, if there is one alone; None for several, as for none."""
+        return self.first_baseline if len(self.baselines) == 1 else None
+
+
 @dataclass(frozen=True, kw_only=True)
-class Settings(Options):
+class Settings(BaselineNames, Options):
     """How systems are compared: all that is needed to repeat it with the same scores.
 
     `correction` is never None; in the settings of a Comparison, `baseline` is None only if all
-    pairs are compared.
+    pairs are compared, and a tuple if there are several.
     """
 
-    baseline: str | None = option(
-        None, "The system that the others are compared with. [default: the first]"
-    )
+    baseline: str | Sequence[str] | None = option(*BASELINE_OPTION)
     all_pairs: bool = option(False, "Compare each system with each other instead.")
     test: Test = option(
         "randomization",
@@ -177,6 +214,11 @@ class Settings(Options):
             )
 
     @property
+    def is_familywise(self) -> bool:
+        """Whether the correction bounds the chance of any false alarm among its comparisons."""
+        return self.test != "bayes" and self.correction not in ("bh", "by", "none")
+
+    @property
     def permutations(self) -> int | None:
         """The number of permutations of randomised Tukey; None for another correction."""
         return PERMUTATIONS if self.correction == "rtukey" else None
@@ -196,7 +238,7 @@ class Settings(Options):
 
 
 def check_test(
-    flips: int, test: str, correction: str, baseline: str | None, *, all_pairs: bool
+    flips: int, test: str, correction: str, baseline: object, *, all_pairs: bool
 ) -> None:
     """Raise OptionError for too many flips, and for options that never go together."""
     if flips > MAX_FLIPS:

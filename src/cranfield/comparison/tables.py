@@ -1,7 +1,8 @@
 """Tables of a comparison: rows of texts, columns with their legend, and titles, for `render`."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from cranfield.comparison.effects import FEW_UNITS
@@ -27,6 +28,7 @@ from cranfield.render.table import Column, Table, legend, select_shown
 MARKS = {"better": "^", "worse": "v", None: " "}
 _WIDEST_MATRIX = 12  # systems
 _MAX_NAMED = 3  # systems in a sentence
+_LONGEST_NAME = 14  # characters of a baseline's name above its columns
 # {how an interval was made: words for the legend}
 _INTERVALS = {
     "randomization": "the values that the test does not reject",
@@ -37,19 +39,19 @@ _INTERVALS = {
 
 
 class _SystemRow(NamedTuple):
-    """A row of the table: a system, and its pair with the baseline, if any."""
+    """A row of the table: a system, and its pairs with baselines, if any."""
 
     result: Result
     number: int  # from 1, among the rows of the result
     system: System
-    pair: Pair | None = None
+    pairs: Mapping[str, Pair]  # by baseline
 
 
 def comparison_table(results: Sequence[Result], settings: Settings) -> Table:
     """Return the table of one measure: on all queries, or on each slice of one label.
 
-    It has a row for each system of each result, the best first; but a baseline comes before. Its
-    lines below are the legend of its columns.
+    It has a row for each system of each result, the best first; but baselines come before. Its
+    lines below are the legend of its columns. Several baselines have a group of columns each.
     """
     first = results[0]
     rows = [row for result in results for row in _list_rows(result, settings)]
@@ -69,27 +71,26 @@ def comparison_table(results: Sequence[Result], settings: Settings) -> Table:
         frozenset((i, n_labels) for i in best_rows),
         frozenset(first_rows) - {0},
         title=_title(results, settings),
+        group_headings=groups if any(groups := [column.group for column in columns]) else (),
     )
 
 
 def _list_rows(result: Result, settings: Settings) -> Iterator[_SystemRow]:
-    """Yield the rows of a result, the best system first; but a baseline comes before all others."""
-    if settings.baseline is None or len(result.systems) == 1:
-        for number, system in enumerate(result.ranked_systems, 1):
-            yield _SystemRow(result, number, system)
-        return
-    pairs = {pair.system: pair for pair in result.pairs}
-    baseline = next(system for system in result.systems if system.name == settings.baseline)
-    other_systems = (system for system in result.ranked_systems if system is not baseline)
-    for number, system in enumerate((baseline, *other_systems), 1):
-        yield _SystemRow(result, number, system, pairs.get(system.name))
+    """Yield the rows of a result, the best system first; but baselines come before all others."""
+    pairs: dict[str, dict[str, Pair]] = {system.name: {} for system in result.systems}
+    for pair in result.pairs:
+        pairs[pair.system][pair.other] = pair
+    places = {name: place for place, name in enumerate(settings.baselines)}
+    systems = sorted(result.ranked_systems, key=lambda system: places.get(system.name, len(places)))
+    for number, system in enumerate(systems, 1):
+        yield _SystemRow(result, number, system, pairs[system.name])
 
 
 def _columns(results: Sequence[Result], settings: Settings) -> Iterator[Column]:
     """Yield all columns that a comparison may have; a column's function takes a _SystemRow."""
     first = results[0]
     has_several_systems, has_slices = len(first.systems) > 1, first.label is not None
-    all_pairs = settings.baseline is None and has_several_systems
+    all_pairs = settings.all_pairs and has_several_systems
     yield Column(str(first.label), lambda row: str(row.result.slice), is_shown=has_slices)
     yield Column("queries", lambda row: f"{len(row.result.query_ids):,}", is_shown=has_slices)
     has_clusters = has_slices and first.units.n_groups is not None
@@ -129,9 +130,15 @@ def _columns(results: Sequence[Result], settings: Settings) -> Iterator[Column]:
         "Intervals, p-values and bounds of the pairs: --format csv or json.",
         all_pairs,
     )
-    if settings.baseline is not None and has_several_systems:
-        yield from _test_columns(results, settings)
-        yield from _effect_columns(results, settings)
+    yield Column(
+        "ranks",
+        lambda row: str((row.result.ranks or {})[row.system.name]),
+        f"ranks: places each may have, all right at once in {format_percent(1 - settings.alpha)} "
+        "of samples; * may be best.",
+        all_pairs and first.best_test is not None,
+    )
+    for baseline in settings.baselines if has_several_systems else ():
+        yield from _pair_columns(results, settings, baseline)
     yield Column("Judged", _format_judged, is_shown=first.systems[0].judged is not None)
 
 
@@ -146,24 +153,32 @@ def _count_verdicts(row: _SystemRow, outcome: Outcome) -> str:
     return str(sum(result.between(system_name, other)[1] == outcome for other in other_names))
 
 
-def _baseline_column(
-    heading: str, show: Callable[[Pair], str], meaning: str = "", *is_shown: bool
-) -> Column:
-    """Return a column on a system's pair with the baseline; the baseline's cell is empty."""
-    return Column(
-        heading, lambda row: "" if row.pair is None else show(row.pair), meaning, *is_shown
-    )
+def _pair_columns(results: Sequence[Result], settings: Settings, baseline: str) -> Iterator[Column]:
+    """Yield the columns on systems' pairs with a baseline, without a pair empty.
+
+    Of one of several baselines, only the difference and the number that decides.
+    """
+    is_alone = settings.only_baseline is not None
+    short_columns = ("diff", "ratio", "P(better)", deciding_p_name(results[0], settings))
+
+    def show_in_row(show: Callable[[Pair], str]) -> Callable[[_SystemRow], str]:
+        return lambda row: show(row.pairs[baseline]) if baseline in row.pairs else ""
+
+    for column in (*_test_columns(results, settings), *_effect_columns(results, settings)):
+        if is_alone or column.heading in short_columns:
+            group = "" if is_alone else f"vs {_shorten_name(baseline)}"
+            yield replace(column, cell=show_in_row(column.cell), group=group)
 
 
 def _test_columns(results: Sequence[Result], settings: Settings) -> Iterator[Column]:
     """Yield the columns of a pair's difference, its interval, its p and its probabilities."""
     has_p, p_name = settings.test != "bayes", deciding_p_name(results[0], settings)
     heading = "ratio" if results[0].by_ratio else "diff"
-    yield _baseline_column(heading, _format_difference, _difference_legend(results, settings))
-    yield _baseline_column(f"{format_percent(1 - settings.alpha)} interval", _format_interval)
+    yield Column(heading, _format_difference, _difference_legend(results, settings))
+    yield Column(f"{format_percent(1 - settings.alpha)} interval", _format_interval)
     event = f"gives {_AS_LARGE[settings.test]} as large" if settings.test in _AS_LARGE else ""
     correction = f", corrected for {results[0].comparisons:,} comparisons"
-    yield _baseline_column(
+    yield Column(
         p_name,
         lambda pair: _format_p(pair, pair.p_adjusted),
         f"{p_name}: how often chance alone {event or 'does as much'}"
@@ -173,42 +188,38 @@ def _test_columns(results: Sequence[Result], settings: Settings) -> Iterator[Col
     has_rope = not has_p or settings.rope is not None
     same_phrase = f"within {settings.rope:g} of 0" if settings.rope else "0"
     same_phrase = f"its logarithm {same_phrase}" if results[0].by_ratio else same_phrase
-    yield _baseline_column(
+    yield Column(
         "P(better)",
         lambda pair: format_number(pair.probability_better, 2),
         f"P: the probability that the true difference is better, the same ({same_phrase}), worse.",
         has_rope,
     )
-    yield _baseline_column(
-        "P(same)", lambda pair: format_number(pair.probability_same, 2), "", has_rope
-    )
-    yield _baseline_column(
-        "P(worse)", lambda pair: format_number(pair.probability_worse, 2), "", has_rope
-    )
+    yield Column("P(same)", lambda pair: format_number(pair.probability_same, 2), "", has_rope)
+    yield Column("P(worse)", lambda pair: format_number(pair.probability_worse, 2), "", has_rope)
 
 
 def _effect_columns(results: Sequence[Result], settings: Settings) -> Iterator[Column]:
     """Yield the columns of a pair's design effect, changed queries, W/T/L, and unjudged bounds."""
     first, pairs = results[0], [pair for result in results for pair in result.pairs]
-    yield _baseline_column(
+    yield Column(
         "deff",
         lambda pair: format_number(pair.design_effect, 2),
         "deff: the design effect, by which clusters change the difference's variance.",
         first.units.n_groups is not None,
     )
-    yield _baseline_column(
+    yield Column(
         "changed",
         lambda pair: f"{pair.changed:,}",
         "changed: queries on which the two differ.",
         # Else W/T/L says it: their number is W + L, unless ties are wider than usual.
         any(pair.changed < FEW_UNITS or pair.changed != pair.wins + pair.losses for pair in pairs),
     )
-    yield _baseline_column(
+    yield Column(
         "W/T/L",
         lambda pair: f"{pair.wins}/{pair.ties}/{pair.losses}",
         f"W/T/L: queries on which it is better, the same, worse than {settings.baseline}.",
     )
-    yield _baseline_column(
+    yield Column(
         "unjudged",
         lambda pair: format_interval(pair.unjudged_low, pair.unjudged_high),
         unjudged_legend(first),
@@ -250,10 +261,23 @@ def _title(results: Sequence[Result], settings: Settings) -> list[str]:
     heading = f"{first.measure}   by {first.label}"
     if first.label is None:
         heading = f"{first.measure}   {_query_counts(first)}"
-    baseline_phrase = "all pairs" if settings.baseline is None else f"baseline {settings.baseline}"
+    baseline_phrase = name_baselines(settings)
     if len(first.systems) == 1:
         return [heading]
     return [f"{heading}   {baseline_phrase}", describe_method(results, settings)]
+
+
+def name_baselines(settings: Settings) -> str:
+    """Return the names of the baselines behind that word; without any, which pairs there are."""
+    names = settings.baselines
+    if not names:
+        return f"{'all ' * settings.all_pairs}pairs"
+    return f"baseline{'s' * (len(names) > 1)} {format_names(names)}"
+
+
+def _shorten_name(name: str) -> str:
+    """Return a name, without its middle if it is wider than the two columns below it."""
+    return name if len(name) <= _LONGEST_NAME else f"{name[:7]}\N{HORIZONTAL ELLIPSIS}{name[-6:]}"
 
 
 def _query_counts(result: Result) -> str:
@@ -268,6 +292,8 @@ def _difference_legend(results: Sequence[Result], settings: Settings) -> str:
     if settings.test == "bayes":
         interval_phrase = f"its {format_percent(1 - settings.alpha)} credible interval"
     subject = "ratio: of the geometric means" if results[0].by_ratio else "diff: mean difference"
+    if len(settings.baselines) > 1:
+        return f"{subject}; intervals and W/T/L of the pairs: --format csv or json."
     return f"{subject}; in brackets, {interval_phrase}." if interval_phrase else f"{subject}."
 
 
@@ -276,13 +302,14 @@ def mark_legend(results: Sequence[Result], settings: Settings) -> Iterator[str]:
     pairs = [pair for result in results for pair in result.pairs]
     verdicts = [pair.verdict for pair in pairs]
     condition = mark_condition(results[0], settings)
-    if settings.baseline is not None and any(verdicts):
+    baseline = settings.only_baseline or "the baseline above"
+    if settings.baselines and any(verdicts):
         no_mark_sentence = " No mark: not shown to differ." if None in verdicts else ""
-        line = f"^ better, v worse than {settings.baseline} ({condition}).{no_mark_sentence}"
-        yield line if len(line) <= MAX_WIDTH else line.replace(f" than {settings.baseline}", "", 1)
-    elif settings.baseline is not None and verdicts:
-        yield f"No mark: not shown to differ from {settings.baseline} ({condition})."
-    if settings.baseline is not None and any(
+        line = f"^ better, v worse than {baseline} ({condition}).{no_mark_sentence}"
+        yield line if len(line) <= MAX_WIDTH else line.replace(f" than {baseline}", "", 1)
+    elif settings.baselines and verdicts:
+        yield f"No mark: not shown to differ from {baseline} ({condition})."
+    if settings.only_baseline is not None and any(
         pair.verdict is None and pair.low is not None and (pair.low > 0 or (pair.high or 0) < 0)
         for pair in pairs
     ):
@@ -313,7 +340,8 @@ def _power_sentences(results: Sequence[Result], settings: Settings) -> Iterator[
         yield f"Differences {missed_phrase}: {phrases}."
     elif limits:
         ((result, names, limit),) = limits
-        subject = "" if result.letters or len(names) > _MAX_NAMED else f"{', '.join(names)}: "
+        has_own_names = settings.only_baseline is not None and len(names) <= _MAX_NAMED
+        subject = f"{', '.join(names)}: " if has_own_names else ""
         if len({result.measure for result in results}) > 1:
             subject = f"{result.measure}: {subject}"
         kind = "ratio" if result.by_ratio else "difference"
@@ -327,7 +355,7 @@ def _power_sentences(results: Sequence[Result], settings: Settings) -> Iterator[
 def differences_table(result: Result, settings: Settings) -> Table | None:
     """Return differences, or ratios, to each better system; None with a baseline, of 1, of many."""
     systems = result.ranked_systems
-    if settings.baseline is not None or not 1 < len(systems) <= _WIDEST_MATRIX:
+    if result.letters is None or not 1 < len(systems) <= _WIDEST_MATRIX:
         return None
     rows = []
     for n_better, system in enumerate(systems[1:], 1):
@@ -375,11 +403,13 @@ def changes_table(
     """Return the table of the queries of each pair that got worse, and of those that got better."""
     rows: list[list[str]] = []
     rules = set()
+    other_systems = dict.fromkeys(pair.other for pair in result.pairs)
+    has_one_other = len(other_systems) == 1
     for pair, worse_changes, better_changes in changes:
         rules.add(len(rows))
         rows += [
             [
-                pair.system,
+                pair.system if has_one_other else f"{pair.system} - {pair.other}",
                 change.query_id,
                 format_number(change.other_score),
                 format_number(change.score),
@@ -387,12 +417,16 @@ def changes_table(
             ]
             for change in (*worse_changes, *better_changes)
         ]
-    other, *other_systems = {pair.other for pair in result.pairs}
-    header = ["system", "query_id", "other" if other_systems else other, "score", "diff"]
+    header = ["system", "query_id", *(other_systems if has_one_other else ["other"])]
+    header += ["score", "diff"]
     title = [f"{result.measure}   the queries that got worse most, then those that got better most"]
     for outcome, side in (("worse", 1), ("better", 2)):
         if names := [sides[0].system for sides in changes if not sides[side]]:
             title.append(f"{format_names(names)}: none got {outcome}")
-    notes = [explain_hint(result.measure, row[1], [other, row[0]]) for row in rows[:1]]
+    changed_pairs = [pair for pair, worse, better in changes if worse or better]
+    notes = [
+        explain_hint(result.measure, row[1], [pair.other, pair.system])
+        for pair, row in zip(changed_pairs[:1], rows, strict=False)
+    ]
     ruled_rows = frozenset(rules - {0, len(rows)})
     return Table(header, rows, notes, 2, ruled_rows=ruled_rows, title=title)

@@ -35,6 +35,7 @@ class Fusing(TypedDict, total=False):
 
 class Paper(TypedDict, total=False):
     marks: Marks | None
+    ranks: bool
     sort: bool
     digits: int | None
     percent: bool
@@ -66,7 +67,7 @@ class Collect(TypedDict, total=False):
 
 
 class CompareCollections(Alignment, Reading, Judging, Watching, total=False):
-    baseline: str | None
+    baseline: str | Sequence[str] | None
     all_pairs: bool
     test: CollectionTest
     correction: CollectionCorrection

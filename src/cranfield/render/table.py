@@ -142,7 +142,7 @@ class Column:
 
     `cell` returns the text of a record, from which a row is made. `meaning` is shown below the
     table, in one line or several; with `same_line`, on the line of the sentence before it. Without
-    `is_shown`, the column is left out, with its sentence.
+    `is_shown`, the column is left out, with its sentence. `group` is a heading above its own.
     """
 
     heading: str
@@ -150,6 +150,7 @@ class Column:
     meaning: str = ""
     is_shown: bool = True
     same_line: bool = False
+    group: str = field(default="", kw_only=True)
 
 
 def select_shown(columns: Iterable[Column]) -> list[Column]:

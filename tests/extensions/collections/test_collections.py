@@ -25,6 +25,7 @@ from cranfield import (
 )
 from cranfield.arrays.ranked import Floats
 from cranfield.comparison.alignment import align
+from cranfield.comparison.corrections import holm
 from cranfield.comparison.flips import Flips, PairedScores
 from cranfield.comparison.randomization import invert_sign_flips
 from cranfield.extensions.collections.strata import Strata, flip_pairs
@@ -340,6 +341,27 @@ def test_a_system_that_a_collection_lacks_has_no_average_and_is_named() -> None:
     del scores_of_collection["1"]["new0"]
     with pytest.raises(InputError, match="no two systems have a run on every collection"):
         compare_collections(scores_of_collection)
+
+
+def test_several_baselines_are_one_family() -> None:
+    scores_of_collection = {
+        str(i): scores_of(collection_gains, collection_gains[::-1])
+        for i, collection_gains in enumerate(D)
+    }
+    comparison = compare_collections(scores_of_collection, baseline=["old", "new0"])
+    pairs = comparison["score"].pairs
+    pair_names = [("new0", "old"), ("new1", "old"), ("new1", "new0")]
+    assert [(pair.system, pair.other) for pair in pairs] == pair_names
+    p_by_holm = holm(np.array([pair.p for pair in pairs]))
+    assert [pair.p_adjusted for pair in pairs] == p_by_holm.tolist()
+    text = str(comparison)
+    assert "baselines old, new0" in text
+    assert "Holm over 3 comparisons" in text
+    for member in comparison.comparisons.values():
+        assert member.settings.baseline == ("old", "new0")
+        assert [(pair.system, pair.other) for pair in member["score"].pairs] == pair_names
+    with pytest.raises(InputError, match="there is no system 'odl'"):
+        compare_collections(scores_of_collection, baseline=["old", "odl"])
 
 
 def test_different_measures_are_averaged_and_it_is_told() -> None:

@@ -1003,6 +1003,14 @@ def test_the_tables_fit_80_columns(files: dict[str, str], quiet: None) -> None:
     assert max(map(len, rows)) <= 80
 
 
+def test_human_labels_have_one_baseline(files: dict[str, str]) -> None:
+    args = [files["model"], files["old"], files["new"], "-m", "P@5", "--human", files["human"]]
+    baselines = ["--baseline", files["old"], "--baseline", files["new"]]
+    outcome = invoke("compare", *args, *baselines)
+    assert "--human compares with one baseline: state --baseline once" in outcome.output
+    assert "difference from new" in invoke("compare", *args, *baselines[2:]).output
+
+
 def test_options_without_effect_are_refused(files: dict[str, str]) -> None:
     runs = [files["model"], files["old"], files["new"], "-m", "P@5"]
     human = ["--human", files["human"]]

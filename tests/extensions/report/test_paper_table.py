@@ -99,6 +99,70 @@ def test_daggers_mark_what_differs_from_the_baseline() -> None:
         assert {"\N{DAGGER}", "\N{DOUBLE DAGGER}"} <= {*expected.values()}
 
 
+def test_each_of_several_baselines_has_a_sign_of_its_own() -> None:
+    baselines = ["low", "middle", list(SYSTEMS)[-1]]
+    table = paper_table(compare_systems(baseline=baselines))
+    compared_pairs = [
+        (name, other)
+        for i, other in enumerate(baselines)
+        for name in SYSTEMS
+        if name not in baselines[: i + 1]
+    ]
+    better = better_by_holm(SYSTEMS, compared_pairs)
+    signs = dict(zip(baselines, "\N{DAGGER}\N{DOUBLE DAGGER}\N{SECTION SIGN}", strict=True))
+    expected = {
+        name: "".join(
+            sign
+            for baseline, sign in signs.items()
+            if not {(name, baseline), (baseline, name)}.isdisjoint(better)
+        )
+        for name in SYSTEMS
+    }
+    assert {row["system"]: row["marks"] for row in table.rows()} == expected
+    assert any(len(mark) > 1 for mark in expected.values())
+    meanings = ", ".join(f"{sign} from {name}" for name, sign in signs.items())
+    assert table.caption[1].startswith(f"Significantly different: {meanings} (")
+    assert f"Holm over {len(compared_pairs)} comparisons" in table.caption[1]
+
+
+def test_the_rule_is_below_all_baselines_where_these_come_first() -> None:
+    table = paper_table(compare_systems(baseline=["low", "middle"]), sort=True)
+    assert set(table.systems[:2]) == {"low", "middle"}
+    assert table.tables()[0].ruled_rows == {2}
+
+
+def test_several_baselines_from_which_nothing_differs_are_named() -> None:
+    values = {name: [0.5, 0.25] * 5 for name in ("one", "two", "three")}
+    table = paper_table(compare_systems(values, baseline=["one", "two"]))
+    assert table.caption[1].startswith("No system differs significantly from one, two (")
+    ranks_line = paper_table(
+        compare_systems({name: values[name] for name in ("one", "two")}, correction="none"),
+        ranks=True,
+    ).caption[-1]
+    assert ranks_line.endswith("may have, all right at once; * may be the best.")
+
+
+def test_ranks_have_a_column_beside_each_measure() -> None:
+    pairs = compare_systems(all_pairs=True)
+    measure = pairs.aligned.measures[0]
+    ranks = pairs[measure].ranks
+    assert ranks is not None
+    texts = [str(ranks[name]).strip().replace("-", "\N{EN DASH}") for name in SYSTEMS]
+    for comparison, n_labels in ((pairs, 2), (compare_systems(baseline="low"), 1)):
+        table = paper_table(comparison, ranks=True)
+        assert table.tables()[0].header[n_labels:] == [measure, "ranks"]
+        assert column(table, n_labels + 1) == texts
+        assert [row["ranks"] for row in table.rows()] == texts
+        assert "Holm over 10 comparisons of all pairs; * may be the best." in table.caption[-1]
+    assert [row["ranks"] for row in paper_table(pairs).rows()] == [None] * len(SYSTEMS)
+
+
+def test_ranks_need_a_correction_for_any_false_alarm() -> None:
+    comparison = compare_systems(all_pairs=True, correction="bh")
+    with pytest.raises(OptionError, match="needs a correction for any false alarm"):
+        paper_table(comparison, ranks=True)
+
+
 def test_marks_are_made_from_either_comparison() -> None:
     baseline, pairs = compare_systems(baseline="low"), compare_systems(all_pairs=True)
     letters, daggers = paper_table(pairs), paper_table(baseline)

@@ -4,6 +4,7 @@ import base64
 import hashlib
 import re
 import shlex
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from helpers.page_parts import Page, parse_page
 from cranfield import Comparison, InputError, OptionError, compare, demo, evaluate, report
 from cranfield.comparison.compare import compare_all_pairs
 from cranfield.extensions.report.report import Report
+from cranfield.scoring.scores import Systems
 
 MEASURES = "nDCG@10 AP RR GMAP"
 VERDICTS = {"better": 1, "worse": -1, None: 0}
@@ -462,6 +464,52 @@ def test_all_pairs_have_no_baseline() -> None:
         zip(comparison.aligned.system_names, comparison["nDCG@10"].letters or (), strict=True)
     )
     assert cells == [letters[page.archive["systems"][row["s"]]] for row in page.archive["board"][0]]
+
+
+@cache
+def evaluate_demo() -> Systems:
+    """Return the scores of the demonstration, without the rankings, which take a page long."""
+    return evaluate(demo.QRELS, list(demo.RUNS), "nDCG@10 GMAP")
+
+
+def test_several_baselines_have_a_column_each() -> None:
+    comparison = compare(evaluate_demo(), baseline=["bm25", "dense"])
+    page = Page(report(comparison).html)
+    archive, board = page.archive, page.root.find_by_id("board")
+    assert archive["systems"][archive["baseline"]] == "bm25"
+    assert "of the 5 comparisons with the baselines" in archive["tests"]["baseline"]
+    headings = [heading.text for heading in board.find_all("th")]
+    assert headings.index("vs bm25") < headings.index("vs dense")
+    for measure, rows in zip(comparison.aligned.measures, archive["board"], strict=True):
+        result = comparison[measure]
+        for row in rows:
+            name = archive["systems"][row["s"]]
+            assert (row.get("diff") is None) == (name == "bm25")
+            assert ("vs0" in row) == (name in ("tfidf", "fusion"))
+            if "vs0" in row:
+                pair = result[name, "dense"]
+                assert row["vs0"] == (pair.difference if pair.ratio is None else pair.ratio)
+                assert row["vs0_verdict"] == {"better": 1, "worse": -1, None: 0}[pair.verdict]
+    assert "baselines" in page.root.find_by_id("which").text
+
+
+@pytest.mark.parametrize("options", [{}, {"all_pairs": True}])
+def test_ranks_are_those_of_all_pairs(options: dict[str, Any]) -> None:
+    comparison = compare(evaluate_demo(), **options)
+    page = Page(report(comparison).html)
+    pair_comparison = compare(evaluate_demo(), all_pairs=True)
+    for measure, rows in zip(comparison.aligned.measures, page.archive["board"], strict=True):
+        ranks = pair_comparison[measure].ranks
+        assert ranks is not None
+        for row in rows:
+            rank = ranks[page.archive["systems"][row["s"]]]
+            assert (row["ranks"], row["ranks_text"]) == (rank.low, str(rank))
+    headings = [heading.text for heading in page.root.find_by_id("board").find_all("th")]
+    assert "Ranks" in headings
+    without_ranks = compare(evaluate_demo(), correction="none", **options)
+    page = Page(report(without_ranks).html)
+    assert "ranks" not in page.archive["board"][0][0]
+    assert "Ranks" not in page.root.find_by_id("board").text
 
 
 def test_families_of_p_are_named(page: Page) -> None:

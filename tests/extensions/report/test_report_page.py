@@ -10,7 +10,7 @@ from helpers.browser import Browser, Page
 from helpers.pages import Pages, ReportFile, check_quiet
 
 from cranfield import Comparison, Explanation, demo, explain, figures
-from cranfield.comparison.compare import compare_scores
+from cranfield.comparison.compare import compare_all_pairs, compare_scores
 
 pytestmark = pytest.mark.more
 
@@ -76,7 +76,10 @@ def test_the_real_collection(browser: Browser, pages: Pages, data: Path) -> None
 
 @pytest.mark.parametrize(
     "kind",
-    ["demonstration", "saved", "geometric", "odd grades", "one run", "all pairs", "probabilities"],
+    [
+        *("demonstration", "saved", "geometric", "odd grades", "one run", "all pairs"),
+        *("several baselines", "probabilities"),
+    ],
 )
 def test_the_cells_of_the_leaderboard_under_every_measure(
     browser: Browser, pages: Pages, kind: str
@@ -138,6 +141,14 @@ def _board_is(page: Page, report_file: ReportFile) -> None:
                     )
                 )
                 assert text["letters"] == letters[point["system"]]
+            ranks = compare_all_pairs(report_file.comparison)[measure].ranks
+            if "ranks" in cell and ranks is not None:
+                assert text["ranks"] == str(ranks[point["system"]]).strip()
+            if "vs0" in cell and (point["system"], "dense") in measure_result.pair_of_names:
+                pair = measure_result[point["system"], "dense"]
+                assert cell["vs0"] == pair.difference
+                marks = {"better": "\u25b2", "worse": "\u25bc", None: "\u25cb"}
+                assert text["vs0"].endswith(marks[pair.verdict])
         assert measure in page.read_first("#means-said")
 
 

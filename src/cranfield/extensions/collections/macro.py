@@ -289,32 +289,32 @@ def compare_aligned(
             collections_of_system[name].append(collection)
     n_collections = len(aligned_scores)
     complete = [name for name in system_names if len(collections_of_system[name]) == n_collections]
-    baseline = None
-    if not settings.all_pairs:
-        baseline = settings.baseline or next(iter(complete), None)
-    if baseline is not None and baseline not in system_names:
-        raise InputError(
-            f"the baseline: there is no system {baseline!r:.80}",
-            hint=f"The systems are {', '.join(map(escape_unprintable, system_names))}.",
-        )
+    baselines = () if settings.all_pairs else settings.baselines or complete[:1]
+    for baseline in baselines:
+        if baseline not in system_names:
+            raise InputError(
+                f"the baseline: there is no system {baseline!r:.80}",
+                hint=f"The systems are {', '.join(map(escape_unprintable, system_names))}.",
+            )
+    incomplete_baselines = [name for name in baselines if name not in complete]
     average_notes = [*_lacking_notes(collections_of_system, list(aligned_scores))]
-    if len(complete) < 2 or (baseline is not None and baseline not in complete):
+    if len(complete) < 2 or incomplete_baselines:
         problem = "no two systems have a run on every collection"
         if len(complete) > 1:
-            problem = f"the baseline {baseline!r:.80} has no run on some collections"
+            problem = f"the baseline {incomplete_baselines[0]!r:.80} has no run on some collections"
         raise InputError(
             problem,
             hint=" ".join(note.text for note in average_notes if note.code == "lacking")
             or f"The systems are {', '.join(map(escape_unprintable, system_names))}.",
         )
-    collection_settings = Settings(**{**settings.to_dict(), "baseline": baseline})
+    collection_settings = Settings(**{**settings.to_dict(), "baseline": [*baselines] or None})
     comparisons = {
         name: compare_scores(scores, collection_settings, with_slow_columns=False)
         for name, scores in aligned_scores.items()
     }
     measures = _match_measures(aligned_scores)
     results = [
-        compare_averages(aligned_scores, complete, settings, baseline, measure_name, measure_names)
+        compare_averages(aligned_scores, complete, settings, baselines, measure_name, measure_names)
         for measure_name, measure_names in measures
     ]
     average_notes += _doubt_notes(aligned_scores, results, settings)

@@ -10,6 +10,7 @@ from cranfield.arrays.ranked import Floats
 from cranfield.comparison.aligned_scores import AlignedScores
 from cranfield.comparison.result import Method, Outcome, Pairs, column_to_list
 from cranfield.comparison.scale import clip_ends, score_range
+from cranfield.comparison.system_pairs import SystemPairs
 from cranfield.extensions.collections.options import CollectionSettings
 from cranfield.extensions.collections.strata import (
     Strata,
@@ -89,14 +90,14 @@ def compare_averages(
     aligned_scores: Mapping[str, AlignedScores],
     system_names: Sequence[str],
     settings: CollectionSettings,
-    baseline: str | None,
+    baselines: Sequence[str],
     measure: str,
     measure_names: Sequence[str],
 ) -> MacroResult:
     """Return the comparison of macro averages under one measure, called `measure`.
 
-    `measure_names` has that of each collection. The systems are on every collection; without a
-    `baseline`, all pairs are compared.
+    `measure_names` has that of each collection. The systems are on every collection; without
+    `baselines`, all pairs are compared.
     """
     first_scores = next(iter(aligned_scores.values()))
     higher_is_better = first_scores.is_higher_better(measure_names[0])
@@ -111,11 +112,12 @@ def compare_averages(
     score_tables = [scores_of_collection[name] for name in index_of_collection]
     code = np.repeat(np.arange(len(score_tables)), [len(scores) for scores in score_tables])
     strata = Strata(np.concatenate(score_tables), code)
-    left_column, right_column = np.triu_indices(len(system_names), 1)
-    if baseline is not None:
-        baseline_index = system_names.index(baseline)
-        left_column = np.delete(np.arange(len(system_names)), baseline_index)
-        right_column = np.full(len(left_column), baseline_index)
+    n_systems, baseline_columns = len(system_names), [*map(system_names.index, baselines)]
+    left_column, right_column = (
+        SystemPairs.with_baselines(n_systems, baseline_columns)
+        if baseline_columns
+        else SystemPairs.all_pairs(n_systems)
+    )
     means = strata.means
     macro_means = means.mean(axis=0)
     pairs = {

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from cranfield.comparison.comparison import Comparison
 from cranfield.comparison.method import CORRECTIONS
-from cranfield.comparison.tables import MARKS
+from cranfield.comparison.tables import MARKS, name_baselines
 from cranfield.extensions.collections.macro_result import MacroPair, MacroResult, MacroSystem
 from cranfield.extensions.collections.options import CollectionSettings
 from cranfield.notes import Note, lines_below_table
@@ -64,7 +64,9 @@ def _make_collections_table(
             if system not in mean_on_collection:
                 cells.append("-  ")
                 continue
-            pair = collection_result.pair_of_names.get((system, str(comparison.settings.baseline)))
+            pair = collection_result.pair_of_names.get(
+                (system, str(comparison.settings.only_baseline))
+            )
             mark = MARKS[None if pair is None else pair.verdict]
             cells.append(f"{format_number(mean_on_collection[system])} {mark}")
             if system == collection_result.ranked_systems[0].name:
@@ -81,8 +83,8 @@ def _make_collections_table(
         best_system = [*system_names].index(averages.ranked_systems[0].name)
         best_cells.add((len(comparisons), 2 + has_own_measures + best_system))
     captions = ["average: the mean of the collections, each of which counts the same."]
-    if settings.all_pairs is False:
-        baseline = next(iter(comparisons.values())).settings.baseline
+    baseline = next(iter(comparisons.values())).settings.only_baseline
+    if baseline is not None:
         captions = [
             _describe_marks(averages, settings, baseline),
             "Marks of a collection are of it alone, uncorrected for their number.",
@@ -114,7 +116,8 @@ def _make_averages_table(
     by_collections: bool,
 ) -> Table:
     """Return a table of systems, or of pairs: tested on these collections, or for others."""
-    baseline = next(iter(comparisons.values())).settings.baseline
+    resolved_settings = next(iter(comparisons.values())).settings
+    baseline = resolved_settings.only_baseline
     system_of_name = {system.name: system for system in averages.systems}
     lines = [_TableLine(system_of_name[pair.system], pair) for pair in averages.pairs]
     if baseline is not None:
@@ -128,7 +131,7 @@ def _make_averages_table(
         _list_columns(averages, settings, baseline, by_collections=by_collections)
     )
     scope = "other collections like these" if by_collections else "these collections"
-    rivals = "all pairs" if baseline is None else f"baseline {baseline}"
+    rivals = name_baselines(resolved_settings)
     n_labels = 1 + (baseline is None)
     return Table(
         [column.heading for column in columns],

@@ -1,10 +1,17 @@
 """Options of how systems are compared over several collections."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from cranfield.comparison.level import ALPHA
-from cranfield.comparison.settings import FLIPS_OPTION, SEED_OPTION, check_test
+from cranfield.comparison.settings import (
+    BASELINE_OPTION,
+    FLIPS_OPTION,
+    SEED_OPTION,
+    BaselineNames,
+    check_test,
+)
 from cranfield.comparison.significance import TIE
 from cranfield.options import Options, number_check, option
 
@@ -13,12 +20,10 @@ CollectionCorrection = Literal["holm", "maxt", "bonferroni", "bh", "by", "none"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class CollectionSettings(Options):
+class CollectionSettings(BaselineNames, Options):
     """How systems are compared over several collections."""
 
-    baseline: str | None = option(
-        None, "The system that the others are compared with. [default: the first]"
-    )
+    baseline: str | Sequence[str] | None = option(*BASELINE_OPTION)
     all_pairs: bool = option(False, "Compare each system with each other instead.")
     test: CollectionTest = option(
         "randomization",

@@ -64,15 +64,13 @@ def compare_collection_files(path: str, comparing: "ComparisonOptions") -> "Coll
         for files in files_of.values()
         for system, path in files.runs.items()
     }
-    baseline = comparing.baseline
-    if baseline is not None:
-        baseline = system_of_path.get(os.path.realpath(baseline), baseline)
+    baselines = [system_of_path.get(os.path.realpath(name), name) for name in comparing.baselines]
     options: Any = {
         **comparing.settings.changed_options(),
         **comparing.alignment.changed_options(),
         **comparing.judging.changed_options(),
     }
-    comparison = compare_collections(inputs, measures, baseline=baseline, **options)
+    comparison = compare_collections(inputs, measures, baseline=baselines or None, **options)
     return replace(comparison, data_notes=(*notes, *comparison.data_notes))
 
 

@@ -20,6 +20,7 @@ from cranfield.extensions.report.element import (
     name_element,
 )
 from cranfield.extensions.report.evidence import Evidence
+from cranfield.extensions.report.headline import describe_families
 from cranfield.lazy import cached_property
 from cranfield.render.numbers import format_p, format_percent, format_share
 from cranfield.render.typed_names import as_typed
@@ -105,6 +106,12 @@ class Board:
         elif result.letters is not None and len(result.systems) > 1:
             title = "systems that share a letter do not differ significantly"
             yield Heading("Letters", "l letters", "letters", title)
+        for i, name in enumerate(evidence.more_baselines):
+            yield Heading(join_markup(["vs ", name_element(name, 24)]), "n vs", f"vs{i}")
+        if evidence.ranks(result.measure) and len(result.systems) > 1:
+            title = f"places that a system may have, all right at once in {level} of samples, by "
+            title += f"{describe_families(evidence)[1]}; * may be the best"
+            yield Heading("Ranks", "n wide", "ranks", title)
         if self._has_judged_shares:
             title = "how much of what the measure looks at is judged"
             yield Heading("Judged", "n wide", "judged", title)
@@ -148,6 +155,8 @@ class Board:
             element("td", _interval_text(system), class_="n wide mut"),
             *self._baseline_cells(pair),
             *self._letter_cells(system_index),
+            *self._more_baseline_cells(system.name),
+            *self._rank_cells(system.name),
             *self._judged_cells(system),
             *self._choice_cells(system, system_index),
             data_s=system_index,
@@ -194,10 +203,7 @@ class Board:
             yield from [element("td", class_="n wide")] * (has_p + len(self._probability_headings))
             yield element("td", class_="wtl mid")
             return
-        css_class, sign, title = _MARKS[pair.verdict]
-        mark = element("span", sign, class_=css_class, title=title)
-        difference = pair.ratio if pair.scale == "ratio" else pair.difference
-        yield element("td", format_change(pair), " ", mark, class_="n vs", data_v=repr(difference))
+        yield _difference_cell(pair)
         if has_p:
             p = pair.p_adjusted
             yield element("td", format_p(p), class_="n wide", data_v=None if p is None else repr(p))
@@ -207,6 +213,16 @@ class Board:
                 "td", format_digits(probability, 2), class_="n wide", data_v=repr(probability)
             )
         yield element("td", _win_bar(pair), class_="wtl mid")
+
+    def _more_baseline_cells(self, system: str) -> Iterator[Markup]:
+        for baseline in self.evidence.more_baselines:
+            pair = self.evidence.baseline_pairs(self.result.measure, baseline).get(system)
+            yield element("td", class_="n vs") if pair is None else _difference_cell(pair)
+
+    def _rank_cells(self, system: str) -> Iterator[Markup]:
+        ranks = self.evidence.ranks(self.result.measure)
+        if ranks and len(self.result.systems) > 1:
+            yield element("td", str(ranks[system]), class_="n wide")
 
     def _letter_cells(self, system_index: int) -> Sequence[Markup]:
         letters = self.result.letters
@@ -246,6 +262,13 @@ class Board:
 
 def _vertical_line(x: str, kind: str) -> Markup:
     return element("line", x1=x, x2=x, y1=0, y2="100%", class_=kind)
+
+
+def _difference_cell(pair: Pair) -> Markup:
+    css_class, sign, title = _MARKS[pair.verdict]
+    mark = element("span", sign, class_=css_class, title=title)
+    difference = pair.ratio if pair.scale == "ratio" else pair.difference
+    return element("td", format_change(pair), " ", mark, class_="n vs", data_v=repr(difference))
 
 
 def _interval_text(system: System) -> str:

@@ -56,9 +56,7 @@ def make_content(evidence: Evidence, scores: ScoresBlock) -> dict[str, Any]:
         "n_relevant": _count_relevant(comparison, lowest_grades),
         "level": format_percent(1 - settings.alpha),
         "tests": {"baseline": baseline_family, "pairs": pair_family},
-        "board": [
-            _board_rows(comparison, measure, index_of_system) for measure in evidence.measures
-        ],
+        "board": [_board_rows(evidence, measure, index_of_system) for measure in evidence.measures],
         "alike": [
             [index_of_system[name] for name in evidence.indistinct_systems(measure)]
             for measure in evidence.measures
@@ -120,16 +118,34 @@ def _list_questions(evidence: Evidence) -> list[str] | None:
 
 
 def _board_rows(
-    comparison: Comparison, measure: str, index_of_system: Mapping[str, int]
+    evidence: Evidence, measure: str, index_of_system: Mapping[str, int]
 ) -> list[dict[str, Any]]:
     """Return the rows of the leaderboard, the best system first."""
+    comparison, ranks = evidence.comparison, evidence.ranks(measure)
     letters = comparison[measure].letters
+    pairs_of_baselines = [
+        evidence.baseline_pairs(measure, baseline) for baseline in evidence.more_baselines
+    ]
     return [
         {
             **_system_row(point, index_of_system),
             "judged": point["judged"],
             "little": point["little_judged"],
             **({} if letters is None else {"letters": letters[index_of_system[point["system"]]]}),
+            **{
+                f"vs{i}{name}": value
+                for i, pairs in enumerate(pairs_of_baselines)
+                if (pair := pairs.get(point["system"])) is not None
+                for name, value in (
+                    ("", pair.difference if pair.ratio is None else pair.ratio),
+                    ("_verdict", _VERDICTS[pair.verdict]),
+                )
+            },
+            **(
+                {"ranks": rank.low, "ranks_text": str(rank)}
+                if (rank := ranks.get(point["system"])) is not None
+                else {}
+            ),
         }
         for point in leaderboard(comparison, measure).points
     ]

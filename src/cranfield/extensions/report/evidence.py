@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cranfield.comparison.comparison import Comparison
+from cranfield.comparison.ranks import Rank
 from cranfield.comparison.result import Pair
 from cranfield.extensions.report.rankings import EmbeddedRankings
 from cranfield.extensions.report.sheets import Sheets
@@ -57,14 +58,23 @@ class Evidence:
 
     @property
     def baseline(self) -> str | None:
-        """The baseline; None where all pairs are compared, or there is only one system."""
-        return self.comparison.settings.baseline if len(self.systems) > 1 else None
+        """The first baseline; None where all pairs are compared, or there is only one system."""
+        return self.comparison.settings.first_baseline if len(self.systems) > 1 else None
 
-    def baseline_pairs(self, measure: str) -> Mapping[str, Pair]:
-        """Return {system: its pair with the baseline}; empty without a baseline."""
-        if self.baseline is None:
-            return {}
-        return {pair.system: pair for pair in self.comparison[measure].pairs}
+    @property
+    def more_baselines(self) -> Sequence[str]:
+        """The names of the baselines behind the first; the leaderboard has a column for each."""
+        return self.comparison.settings.baselines[1:]
+
+    def baseline_pairs(self, measure: str, baseline: str | None = None) -> Mapping[str, Pair]:
+        """Return {system: its pair with a baseline, the first by default}; empty without."""
+        baseline = baseline or self.baseline
+        pairs = self.comparison[measure].pairs
+        return {pair.system: pair for pair in pairs if pair.other == baseline}
+
+    def ranks(self, measure: str) -> Mapping[str, Rank]:
+        """Return {system: its rank by all pairs}; empty where there are none."""
+        return self.pair_comparison[measure].ranks or {}
 
     def indistinct_systems(self, measure: str) -> list[str]:
         """Return the other systems that do not differ significantly from the best, by all pairs."""

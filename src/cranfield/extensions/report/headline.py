@@ -28,9 +28,10 @@ def describe_families(evidence: Evidence) -> tuple[str | None, str | None]:
     pair_family = _describe_family(evidence.pair_comparison, measure, "all {} pairs")
     if evidence.baseline is None:
         return None, pair_family
-    return _describe_family(
-        evidence.comparison, measure, "the {} comparisons with the baseline"
-    ), pair_family
+    comparisons_template = (
+        f"the {{}} comparisons with the baseline{'s' * bool(evidence.more_baselines)}"
+    )
+    return _describe_family(evidence.comparison, measure, comparisons_template), pair_family
 
 
 def _describe_family(comparison: Comparison, measure: str, comparisons_template: str) -> str:

@@ -45,7 +45,7 @@ class MeasureColumn:
         """Return if a system is better or worse than a rival; None: neither, or not compared."""
         if rival not in self.systems or system not in self.systems or system == rival:
             return None
-        if self.result.letters is None and rival != self.comparison.settings.baseline:
+        if self.result.letters is None and rival not in self.comparison.settings.baselines:
             return None
         return self.result.between(system, rival)[1]
 

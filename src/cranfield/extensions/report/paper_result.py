@@ -3,25 +3,29 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import count, groupby
 from string import ascii_lowercase
 from typing import Any, Literal
 
+from cranfield.comparison.compare import compare_all_pairs
 from cranfield.comparison.comparison import Comparison
 from cranfield.comparison.method import CORRECTIONS, describe_test
+from cranfield.comparison.result import Result
 from cranfield.comparison.settings import Settings
+from cranfield.errors import OptionError
 from cranfield.extensions.collections.macro import CollectionComparison
 from cranfield.extensions.report.paper_columns import ABSENT, AverageColumn, MeasureColumn
 from cranfield.lazy import cached_property
 from cranfield.notes import Note
 from cranfield.options import Options, option, whole_check
-from cranfield.render.numbers import format_count, format_query_count
+from cranfield.render.numbers import format_count, format_names, format_query_count
 from cranfield.render.plain import to_text
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
 
 Marks = Literal["letters", "daggers", "none"]
-_BETTER, _WORSE = "\N{DAGGER}", "\N{DOUBLE DAGGER}"
+_BETTER, _WORSE = _DAGGERS = "\N{DAGGER}\N{DOUBLE DAGGER}"
+_SIGNS = f"{_DAGGERS}\N{SECTION SIGN}\N{PILCROW SIGN}"  # of several baselines, then doubled
 _MAX_NAMED_COLLECTIONS = 6  # of more collections, a caption does not tell the queries of each
 _MAX_LEVEL_HEADINGS = 8  # columns: with more of one measure, LaTeX's headings are turned
 
@@ -46,7 +50,13 @@ class Paper(Options):
         None,
         'How significance is marked. "letters": each system has one, and superscripts name the '
         'systems that a value is significantly better than; "daggers": on what differs from the '
-        'baseline; or "none". [default: letters if all pairs were compared, else daggers]',
+        'baseline, with a sign for each if there are several; or "none". [default: letters if all '
+        "pairs were compared, else daggers]",
+    )
+    ranks: bool = option(
+        False,
+        "Beside each measure, the places that a system may have by all pairs, and * if it may be "
+        "the best.",
     )
     sort: bool = option(
         False, "The best system first, by the first measure, below a baseline; else as given."
@@ -80,13 +90,19 @@ class PaperTable(Shown):
 
     header = (
         *("collection", "measure", "queries", "system", "letter"),
-        *("mean", "low", "high", "place", "marks"),
+        *("mean", "low", "high", "place", "marks", "ranks"),
     )
 
     found: Mapping[str | None, Comparison]  # by collection; None: there is only one
     style: Paper
     marks: Marks
     over: CollectionComparison | None = None  # the averages over the collections
+
+    def __post_init__(self) -> None:
+        if any(result.best_test is None for result in self._pair_results):
+            raise OptionError(
+                "ranks=True needs a correction for any false alarm, such as 'holm' or 'maxt'"
+            )
 
     @property
     def _settings(self) -> Settings:
@@ -132,7 +148,8 @@ class PaperTable(Shown):
         if self.style.sort:
             ranked_names = [system.name for system in self._columns[0].result.ranked_systems]
             names = [*ranked_names, *(name for name in names if name not in ranked_names)]
-            names.sort(key=lambda name: self.marks == "daggers" and name != self._settings.baseline)
+            baselines = self._settings.baselines if self.marks == "daggers" else ()
+            names.sort(key=lambda name: name not in baselines)
         return names
 
     @cached_property
@@ -142,13 +159,39 @@ class PaperTable(Shown):
         signs = ascii_lowercase if len(names) <= 26 else [str(i + 1) for i in range(len(names))]
         return dict(zip(names, signs, strict=False)) if self.marks == "letters" else {}
 
+    @cached_property
+    def _sign_of_baseline(self) -> Mapping[str, str]:
+        """{baseline: its sign}, of several: daggers, section, pilcrow, then the same twice."""
+        signs = (sign * n for n in count(1) for sign in _SIGNS)
+        return dict(zip(self._settings.baselines, signs, strict=False))
+
+    @cached_property
+    def _pair_results(self) -> Sequence[Result]:
+        """The results of all pairs, for each measure column, if ranks are asked for."""
+        pair_comparisons = {
+            name: compare_all_pairs(comparison)
+            for name, comparison in (self.found.items() if self.style.ranks else ())
+        }
+        results = [result for member in pair_comparisons.values() for result in member.results]
+        return [result for result in results if result.slice is None]
+
+    def _ranks_cells(self, column_index: int, system: str) -> list[str]:
+        """Return the cell with the ranks of a system beside a column; none beside an average."""
+        return [
+            str((result.ranks or {}).get(system, "")).strip().replace("-", "\N{EN DASH}")
+            for result in self._pair_results[column_index : column_index + 1]
+        ]
+
     def _superscript(self, column: MeasureColumn, system: str) -> str:
         """Return the superscript of a system's mean, empty if there is none."""
         if self.marks == "none" or system not in column.systems:
             return ""
-        if self.marks == "daggers":
-            verdict = column.verdict(system, str(self._settings.baseline))
+        if self.marks == "daggers" and self._settings.only_baseline is not None:
+            verdict = column.verdict(system, self._settings.only_baseline)
             return {None: "", "better": _BETTER, "worse": _WORSE}[verdict]
+        if self.marks == "daggers":
+            rivals = self._sign_of_baseline.items()
+            return "".join(sign for rival, sign in rivals if column.verdict(system, rival))
         worse_letters = [
             self.letters[name] for name in self.systems if column.verdict(system, name) == "better"
         ]
@@ -191,7 +234,15 @@ class PaperTable(Shown):
         """The lines of the caption: over which queries, and what the marks say."""
         opening = (self.style.caption or "").strip()
         opening += "." * bool(re.search(r"[^.!?:]$", opening))
-        return [f"{opening} {self._describe_means()}".lstrip(), *self._describe_marks()]
+        lines = [f"{opening} {self._describe_means()}".lstrip(), *self._describe_marks()]
+        if self._pair_results:
+            n, correction = self._pair_results[0].comparisons, self._settings.correction
+            family = f" by {CORRECTIONS.get(correction)} over {n:,} comparisons of all pairs"
+            lines.append(
+                f"Ranks: places that a system may have, all right at once{family * (n > 1)}; * may "
+                "be the best."
+            )
+        return lines
 
     def _describe_means(self) -> str:
         """Return the caption's sentence on the means: their queries, the best, the runs, gaps."""
@@ -239,11 +290,15 @@ class PaperTable(Shown):
         marks = {
             self._superscript(column, name) for column in self._columns for name in self.systems
         } - {""}
-        baseline = self._settings.baseline
+        baselines = self._settings.baselines
+        baseline = format_names(baselines)
         if self.marks == "letters":
             kind = "letter" if len(self.systems) <= 26 else "number"
             sentence = f"Superscripts: significantly better than the systems of these {kind}s"
             sentence = sentence if marks else "No two systems differ significantly"
+        elif len(baselines) > 1 and marks:
+            meanings = [f"{sign} from {name}" for name, sign in self._sign_of_baseline.items()]
+            sentence = f"Significantly different: {', '.join(meanings)}"
         elif len(marks) == 2:
             sentence = f"{_BETTER} significantly better, {_WORSE} worse than {baseline}"
         elif marks:
@@ -305,9 +360,13 @@ class PaperTable(Shown):
         groups = [column.collection or "" for column in columns]
         if self._has_one_measure:  # the caption names it
             headings, groups = groups, []
+        n_ranks = [i < len(self._pair_results) for i in range(len(columns))]  # 0 or 1 column beside
+        starts = [n_labels + i + sum(n_ranks[:i]) for i in range(len(columns))]
+        headings = [text for i, n in enumerate(n_ranks) for text in (headings[i], "ranks")[: n + 1]]
+        groups = [group for i, group in enumerate(groups) for _ in range(1 + n_ranks[i])]
         cells = {
             (r, c): (column, name)
-            for c, column in enumerate(columns, n_labels)
+            for c, column in zip(starts, columns, strict=True)
             for r, name in enumerate(self.systems)
         }
         marks = {position: self._superscript(*cell) for position, cell in cells.items()}
@@ -319,20 +378,26 @@ class PaperTable(Shown):
             )
             for place in (1, 2)
         )
-        begins_with_baseline = (
-            self.marks == "daggers" and self.systems[0] == self._settings.baseline
-        )
+        baselines = self._settings.baselines if self.marks == "daggers" else ()
+        n_baselines = len(baselines) * (set(self.systems[: len(baselines)]) == {*baselines})
         return [
             Table(
                 [*[""] * (n_labels - 1), "System", *headings],
                 [
-                    [*label, *(column.format_mean(name) for column in columns)]
+                    [
+                        *label,
+                        *(
+                            text
+                            for i, column in enumerate(columns)
+                            for text in (column.format_mean(name), *self._ranks_cells(i, name))
+                        ),
+                    ]
                     for label, name in zip(labels, self.systems, strict=True)
                 ],
                 (),
                 n_labels,
                 best,
-                frozenset({1} if begins_with_baseline and len(labels) > 2 else ()),
+                frozenset({n_baselines} if 0 < n_baselines < len(labels) - 1 else ()),
                 self.caption,
                 underlined_cells=second,
                 superscripts={position: mark for position, mark in marks.items() if mark},
@@ -358,8 +423,9 @@ class PaperTable(Shown):
                 *((system.mean, system.low, system.high) if system else (None,) * 3),
                 column.place_of_system.get(name),
                 self._superscript(column, name),
+                next(iter(self._ranks_cells(i, name)), None),
             )
-            for column in self._columns
+            for i, column in enumerate(self._columns)
             for name in self.systems
             for system in [column.systems.get(name)]
         )

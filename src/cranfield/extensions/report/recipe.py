@@ -53,7 +53,9 @@ def _recipe_terms(evidence: Evidence) -> Iterator[tuple[str, str | Markup]]:
     yield "Queries", join_markup([queries_text, _hash_element(query_hash)])
     if evidence.baseline is not None:
         method_text = f": {_describe_method(evidence.comparison)}"
-        yield "Baseline", join_markup([name_element(evidence.baseline), method_text])
+        names = [evidence.baseline, *evidence.more_baselines]
+        baselines = join_markup(map(name_element, names), ", ")
+        yield f"Baseline{'s' * (len(names) > 1)}", join_markup([baselines, method_text])
     if len(evidence.systems) > 1:
         yield "All pairs", _describe_method(evidence.pair_comparison)
     yield from _option_terms(evidence)

@@ -65,7 +65,7 @@ def _choose_systems(comparison: Comparison) -> list[str]:
     best_first = [
         system.name for system in comparison[comparison.aligned.measures[0]].ranked_systems
     ]
-    baseline = comparison.settings.baseline
+    baseline = comparison.settings.first_baseline
     rival = best_first[:2][-1] if baseline in (None, best_first[0]) else str(baseline)
     return list(dict.fromkeys([best_first[0], rival]))
 

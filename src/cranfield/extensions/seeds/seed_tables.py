@@ -8,7 +8,7 @@ from cranfield.comparison.corrections import CORRECTIONS as OF_P
 from cranfield.comparison.method import CORRECTIONS
 from cranfield.comparison.result import Pair, Result, System
 from cranfield.comparison.settings import Settings
-from cranfield.comparison.tables import MARKS
+from cranfield.comparison.tables import MARKS, name_baselines
 from cranfield.render.numbers import (
     format_interval,
     format_number,
@@ -34,16 +34,16 @@ def make_seed_tables(result: Result, settings: Settings) -> list[Table]:
     if all(system.runs is None or system.seeds == 1 for system in result.systems):
         return []
     pair_of_system = {pair.system: pair for pair in result.pairs}
-    if settings.baseline is None:
+    if settings.only_baseline is None:
         pair_of_system = {}
     lines = [
         _TableLine(system, pair_of_system.get(system.name)) for system in result.ranked_systems
     ]
-    lines.sort(key=lambda line: line.system.name != settings.baseline)
+    lines.sort(key=lambda line: line.system.name not in settings.baselines)
     tables = [
         _make_table(result, settings, lines, with_spread=True, with_pairs=bool(pair_of_system))
     ]
-    if settings.baseline is None and any(pair.training_p is not None for pair in result.pairs):
+    if settings.only_baseline is None and any(pair.training_p is not None for pair in result.pairs):
         system_of_name = {system.name: system for system in result.systems}
         pair_lines = [_TableLine(system_of_name[pair.system], pair) for pair in result.pairs]
         tables.append(_make_table(result, settings, pair_lines, with_spread=False, with_pairs=True))
@@ -62,7 +62,7 @@ def _make_table(
         _list_columns(result, settings, with_spread=with_spread, with_pairs=with_pairs)
     )
     subject = "training again, with other seeds" if with_pairs else "the runs of each system"
-    baseline_text = f"   baseline {settings.baseline}" if settings.baseline is not None else ""
+    baseline_text = f"   {name_baselines(settings)}" if settings.baselines else ""
     return Table(
         [column.heading for column in columns],
         [[column.cell(line) for column in columns] for line in lines],

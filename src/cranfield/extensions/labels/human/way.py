@@ -63,12 +63,15 @@ class HumanLabels(Way):
             "alpha": comparing.settings.alpha,
             **inputs_of_runs.score_options,
         }
+        if len(comparing.baselines) > 1:
+            raise OptionError("--human compares with one baseline: state --baseline once")
+        for name in comparing.baselines:
+            options["baseline"] = inputs_of_runs.find_baseline(name, files, opened_runs)
         return prediction_powered(
             judgments,
             opened_runs,
             inputs_of_runs.measures(DEFAULT_MEASURES),
             human=labels,
-            baseline=inputs_of_runs.find_baseline(comparing.baseline, files, opened_runs),
             **options,
         )
 

@@ -87,7 +87,7 @@ def _draw_boxes(comparison: Comparison, result: Result, points: Points) -> Draw:
     def draw(style: Style) -> Drawing:
         best_first = [str(point["system"]) for point in points]
         drawn_systems, sentences = select_best(
-            best_first, style.rows, [comparison.settings.baseline]
+            best_first, style.rows, [comparison.settings.first_baseline]
         )
         names = shorten_names(drawn_systems, style)
         rows = [

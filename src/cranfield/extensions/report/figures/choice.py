@@ -161,7 +161,7 @@ def choose_two(
     system = None if system is None else find_system(comparison, system)
     other = None if other is None else find_system(comparison, other, "other")
     if other is None:
-        baseline = comparison.settings.baseline
+        baseline = comparison.settings.first_baseline
         defaults = [name for name in (baseline, *best_first[:2]) if name is not None]
         if system is None and baseline is None:
             system = best_first[0]
@@ -232,5 +232,5 @@ def choose_systems(
         return ordered_systems
     if len(best_first) <= MAX_DEFAULT_SYSTEMS:
         return best_first
-    baseline = comparison.settings.baseline
+    baseline = comparison.settings.first_baseline
     return [best_first[0], best_first[1] if baseline in (None, best_first[0]) else str(baseline)]

@@ -71,6 +71,7 @@ def by_collection(
     measure_index = _find_measure_index(found, measure)
     averages = found.results[measure_index]
     chosen_systems = _choose_compared(averages, systems)
+    baseline = averages.pairs[0].other  # the first, if there are several
     points: list[dict[str, Any]] = []
     for name, comparison in (*found.comparisons.items(), (None, None)):
         collection_result = (
@@ -83,7 +84,9 @@ def by_collection(
             if isinstance(collection_result, MacroResult)
             else len(collection_result.query_ids)
         )
-        pairs: dict[str, Pair | MacroPair] = {pair.system: pair for pair in collection_result.pairs}
+        pairs: dict[str, Pair | MacroPair] = {
+            pair.system: pair for pair in collection_result.pairs if pair.other == baseline
+        }
         points += [
             {
                 "collection": name,
@@ -97,13 +100,12 @@ def by_collection(
             }
             for pair in map(pairs.__getitem__, chosen_systems)
         ]
-    baseline = format_name(averages.pairs[0].other)
     interval_text = f"{format_percent(1 - found.settings.alpha)} interval"
     return Figure(
         points,
         f"{as_typed(averages.measure)} on {format_count(len(found.comparisons), 'collection')}",
-        f"Mean difference from {baseline}, and its {interval_text}; below, the mean of the "
-        "collections",
+        f"Mean difference from {format_name(baseline)}, and its {interval_text}; below, the mean "
+        "of the collections",
         _draw_collections(points, averages, chosen_systems),
         style,
         tuple(note for note in found.notes if note.is_grave),

@@ -89,7 +89,7 @@ def leaderboard(
     """
     comparison = check_comparison(found, "leaderboard")
     result = find_result(comparison, measure)
-    baseline = comparison.settings.baseline
+    baseline = comparison.settings.first_baseline
     points = [
         {
             **_mean_point(system, result.pair_of_names.get((system.name, str(baseline)))),
@@ -117,7 +117,7 @@ _SHAPES = ("triangle-up", "circle", "triangle-down", "diamond")
 
 
 def _draw_leaderboard(comparison: Comparison, result: Result) -> Draw:
-    baseline = comparison.settings.baseline
+    baseline = comparison.settings.first_baseline
     best_first = [system.name for system in result.ranked_systems]
 
     def find_kind(name: str, reference: str) -> str:
@@ -230,7 +230,7 @@ def by_slice(
             hint="Name labels: compare(..., slices={'q1': 'how to', ...}), or --slices FILE.",
         )
     chosen_systems = choose_systems(comparison, overall, systems)
-    baseline = comparison.settings.baseline
+    baseline = comparison.settings.first_baseline
     points = [
         {
             "label": result.label,

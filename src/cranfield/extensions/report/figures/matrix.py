@@ -229,7 +229,7 @@ def _draw_judged(comparison: Comparison, points: Points, depth: int) -> Draw:
 
     def draw(style: Style) -> Drawing:
         drawn_systems, sentences = select_best(
-            best_first, style.rows, [comparison.settings.baseline]
+            best_first, style.rows, [comparison.settings.first_baseline]
         )
         names = shorten_names(drawn_systems, style)
         rows = []

@@ -55,6 +55,7 @@ const CELLS = {
   better: (cell, row) => probabilityCell(cell, row.better),
   same: (cell, row) => probabilityCell(cell, row.same),
   letters: (cell, row) => cell.replaceChildren(row.letters),
+  ranks: (cell, row) => cell.replaceChildren(row.ranks_text ?? ""),
   judged: (cell, row) => {
     if (row.judged == null) cell.replaceChildren("");
     else {
@@ -117,6 +118,9 @@ function showBoard() {
       const cell = line.cells[byKey(key)];
       if (cell) write(cell, row, place);
     }
+    heads.forEach(({ dataset: { key } }, column) => {
+      if (/^vs\d/.test(key)) CELLS.diff(line.cells[column], { diff: row[key], verdict: row[`${key}_verdict`] });
+    });
     line.cells[plot]?.replaceChildren(intervalPicture(row, axis));
     line.querySelector(".eq")?.remove();
     if (alike.has(row.s)) {

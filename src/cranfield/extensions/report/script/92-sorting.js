@@ -14,7 +14,7 @@ function sortKey(table, line, key) {
 
 /** Whether the first click on a head puts the least first. */
 function leastFirst(table, key) {
-  if (["name", "rank", "p_adjusted", "letters"].includes(key)) return true;
+  if (["name", "rank", "ranks", "p_adjusted", "letters"].includes(key)) return true;
   const measure = table.id === "board" ? choice.measure : Number(key);
   return key !== "wins" && key !== "judged" && !measures[measure].rising;
 }

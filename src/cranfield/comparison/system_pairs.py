@@ -1,0 +1,34 @@
+"""SystemPairs: which systems a comparison compares with which, as columns of their scores."""
+
+from collections.abc import Sequence
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from cranfield.arrays.ranked import Ints
+
+
+class SystemPairs(NamedTuple):
+    """Pairs of systems: the difference of a pair is the score of the left minus the right one.
+
+    >>> [column.tolist() for column in SystemPairs.all_pairs(3)]
+    [[0, 0, 1], [1, 2, 2]]
+    >>> [column.tolist() for column in SystemPairs.with_baselines(4, [1, 0])]
+    [[0, 2, 3, 2, 3], [1, 1, 1, 0, 0]]
+    """
+
+    left_column: Ints  # (n_pairs,) columns of the scores
+    right_column: Ints  # (n_pairs,)
+
+    @classmethod
+    def all_pairs(cls, n_systems: int) -> Self:
+        """Return each pair of systems once, the system that comes first on the left."""
+        return cls(*np.triu_indices(n_systems, 1))
+
+    @classmethod
+    def with_baselines(cls, n_systems: int, baselines: Sequence[int]) -> Self:
+        """Return each system with each baseline, and each two baselines once, the later left."""
+        systems = np.arange(n_systems)
+        left_systems = [np.delete(systems, baselines[: i + 1]) for i in range(len(baselines))]
+        n_pairs = [*map(len, left_systems)]
+        return cls(np.concatenate(left_systems), np.repeat(baselines, n_pairs))
