@@ -150,7 +150,7 @@ def gate(
     for family in families:
         has_limits = stated_margin is not None or settings.limit
         aligned_scores = family.prepare_gate(aligned_scores, has_limits=has_limits)
-    aligned_scores.units.check(settings)
+    aligned_scores.units.check(GateSettings.of(options))
     judged_systems = list(aligned_scores.system_names)
     notes: list[Note] = []
     contrasts: list[Contrast] = []
