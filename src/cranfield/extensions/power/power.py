@@ -10,8 +10,9 @@ the variance of a mean, and no number of queries makes up for too few runs.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Unpack
+from typing import Any, Literal, Self, Unpack
 
+from cranfield.comparison.effects import FEW_UNITS
 from cranfield.comparison.needed import (
     MOST_QUERIES,
     AddedVariances,
@@ -29,11 +30,11 @@ from cranfield.errors import OptionError
 from cranfield.extensions import keywords
 from cranfield.notes import Note
 from cranfield.options import (
+    MIN_SHARE,
     check_option,
     number_check,
     option,
     refuse_unknown_options,
-    share_check,
     takes,
 )
 from cranfield.render.shown import Shown
@@ -43,6 +44,20 @@ from cranfield.render.table import Table
 @dataclass(frozen=True, kw_only=True)
 class Design(Goal):
     """An experiment with a goal, with queries in clusters or systems of several runs."""
+
+    changed: float | None = option(
+        None,
+        "The share of queries, or clusters, that change; needs margin. Where fewer than 10 differ, "
+        "a gate passes only a mean that is no lower, as half of equally good runs have. [default: "
+        "all]",
+        number_check(0, 1),
+    )
+    comparisons: int = option(
+        1,
+        "How many comparisons are corrected together: each has the level alpha / comparisons, as in "
+        "the first step of Holm's correction.",
+        count_check(1),
+    )
 
     cluster_size: int | None = option(
         None,
@@ -75,6 +90,25 @@ class Design(Goal):
             )
         if (self.cluster_size is None) != (self.icc is None):
             raise OptionError("state cluster_size and icc together (--cluster-size, --icc)")
+        if self.changed is not None and self.margin is None:
+            raise OptionError(f"changed={self.changed:g} goes with margin, of a gate (--margin)")
+
+    def correct_alpha(self) -> Self:
+        """Return the design with the level of one of the comparisons, by Bonferroni's rule."""
+        return replace(self, alpha=max(self.alpha / self.comparisons, MIN_SHARE), comparisons=1)
+
+    def allow_for_changes(self, power: float, n: int) -> float:
+        """Return how likely a gate of `n` queries, or clusters, passes a run that is as good.
+
+        If K of them differ, a binomial number, and K is at least 10, it passes as the t test does;
+        else if its mean is no lower, in half of all cases.
+        """
+        from scipy.special import bdtr
+
+        if self.changed is None:
+            return power
+        few = float(bdtr(FEW_UNITS - 1, n, self.changed))
+        return (1 - few) * power + few / 2
 
     def check_sd(self) -> None:
         """Raise OptionError for differences of queries that do not vary."""
@@ -180,6 +214,7 @@ def detectable(
     *,
     power: float = 0.8,
     alpha: float = 0.05,
+    comparisons: int = 1,
     cluster_size: int | None = None,
     icc: float | None = None,
     seeds: int | None = None,
@@ -194,6 +229,7 @@ def detectable(
         n_queries: the number of queries, at least 2.
         power: the probability of finding the effect, above 0 and below 1.
         alpha: the level of the test, above 0 and below 0.5.
+        comparisons: how many comparisons are corrected together; each has alpha / comparisons.
         cluster_size: how many queries depend on one another; needs `icc`.
         icc: how much the differences of such queries correlate, from 0 to 1.
         seeds: how many runs each system has, trained with different seeds; needs `seed_sd`.
@@ -210,8 +246,14 @@ def detectable(
     """
     n_queries = check_option("n_queries", n_queries, count_check(2))
     design = Design(
-        power=power, alpha=alpha, cluster_size=cluster_size, icc=icc, seeds=seeds, seed_sd=seed_sd
-    )
+        power=power,
+        alpha=alpha,
+        comparisons=comparisons,
+        cluster_size=cluster_size,
+        icc=icc,
+        seeds=seeds,
+        seed_sd=seed_sd,
+    ).correct_alpha()
     return find_least_effect(design, design.estimate_mean(n_queries))
 
 
@@ -221,6 +263,8 @@ def power(
     *,
     alpha: float = 0.05,
     sides: Literal[1, 2] = 2,
+    changed: float | None = None,
+    comparisons: int = 1,
     cluster_size: int | None = None,
     icc: float | None = None,
     seeds: int | None = None,
@@ -234,6 +278,9 @@ def power(
         alpha: the level of the test, above 0 and below 0.5.
         sides: 2 tests for any difference; 1 for one above 0, as non-inferiority does, with the
             margin divided by the standard deviation for an effect.
+        changed: the share of queries that change, of a gate (sides=1): where fewer than 10 differ,
+            it passes half of the runs that are as good as the baseline.
+        comparisons: how many comparisons are corrected together; each has alpha / comparisons.
         cluster_size: how many queries depend on one another; needs `icc`.
         icc: how much the differences of such queries correlate, from 0 to 1.
         seeds: how many runs each system has, trained with different seeds; needs `seed_sd`.
@@ -245,6 +292,8 @@ def power(
 
     >>> round(power(0.3, 50), 4)
     0.5477
+    >>> round(power(0.02 / 0.08, 101, sides=1, changed=0.05), 4)
+    0.5091
     >>> round(power(0.3, 50, cluster_size=5, icc=0.5), 4)
     0.1953
     >>> round(power(0.3, 50, seeds=5, seed_sd=0.15), 4)
@@ -253,11 +302,23 @@ def power(
     """
     effect = check_option("effect", effect, number_check())
     n_queries = check_option("n_queries", n_queries, count_check(2))
-    alpha = check_option("alpha", alpha, share_check(upper=0.5))
     if sides not in (1, 2):
         raise OptionError(f"sides={sides!r} is not known; choose one of 1, 2")
-    design = Design(cluster_size=cluster_size, icc=icc, seeds=seeds, seed_sd=seed_sd)
-    return rejection_probability(design.estimate_mean(n_queries), effect, alpha, sides)
+    if changed is not None and sides == 2:
+        raise OptionError(f"changed={changed!r} goes with sides=1, of a gate")
+    design = Design(
+        alpha=alpha,
+        margin=None if changed is None else effect,
+        changed=changed,
+        comparisons=comparisons,
+        cluster_size=cluster_size,
+        icc=icc,
+        seeds=seeds,
+        seed_sd=seed_sd,
+    ).correct_alpha()
+    mean = design.estimate_mean(n_queries)
+    t_power = rejection_probability(mean, effect, design.alpha, sides)
+    return design.allow_for_changes(t_power, design.count_clusters(n_queries))
 
 
 @takes(Design)
@@ -277,6 +338,8 @@ def queries_needed(**options: "Unpack[keywords.Design]") -> int:
     (90, 90)
     >>> queries_needed(margin=0.02, sd=0.1)
     156
+    >>> [queries_needed(margin=0.02, sd=0.08, changed=share) for share in (0.05, 0.1, 0.2)]
+    [214, 125, 101]
     >>> queries_needed(width=0.1, sd=0.05**0.5)
     79
     >>> queries_needed(effect=0.3, cluster_size=5, icc=0.5)
@@ -284,7 +347,7 @@ def queries_needed(**options: "Unpack[keywords.Design]") -> int:
 
     """
     refuse_unknown_options(queries_needed, options)
-    design = Design.of(options)
+    design = Design.of(options).correct_alpha()
     design.check_sd()
     if design.seed_sd is not None and design.seeds is None:
         raise OptionError(
@@ -326,7 +389,7 @@ def seeds_needed(n_queries: int, **options: "Unpack[keywords.Design]") -> int:
     """
     refuse_unknown_options(seeds_needed, options)
     n_queries = check_option("n_queries", n_queries, count_check(2))
-    design = Design.of(options)
+    design = Design.of(options).correct_alpha()
     design.check_sd()
     if not design.seed_sd:
         raise OptionError(
