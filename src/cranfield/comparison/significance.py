@@ -22,8 +22,8 @@ from cranfield.scoring.scores import TIE as TIE
 class Moments:
     """Means and standard deviations of the differences: (n_pairs,).
 
-    Where units are clusters of queries, `sd` is such that the error is cluster-robust: CR2 of Bell &
-    McCaffrey (Survey Methodology 28, 2002), with their degrees of freedom, n - 1 of equal clusters.
+    Where units are clusters of queries, `sd` is such that the error is cluster-robust: CR2 with the
+    degrees of freedom of Bell & McCaffrey (Survey Methodology 28, 2002).
     """
 
     n_units: int  # queries, or clusters

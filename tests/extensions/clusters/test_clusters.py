@@ -149,7 +149,9 @@ def test_equal_clusters_have_the_bits_of_cr1() -> None:
     assert moments.sd[0] == np.sqrt((deviations**2).sum() / 3)
     assert moments.error[0] == pytest.approx(error)
     assert estimate_error(GAINS, labels) == pytest.approx((error, 3))
-    pair = compare(BOTH, clusters=dict(zip(SESSIONS, labels, strict=True)), test="t")["score"]["new"]
+    pair = compare(BOTH, clusters=dict(zip(SESSIONS, labels, strict=True)), test="t")["score"][
+        "new"
+    ]
     assert pair.p == pair.p_t == pytest.approx(2 * stats.t.sf(mean / error, 3))
 
 

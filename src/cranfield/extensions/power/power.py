@@ -31,6 +31,7 @@ from cranfield.extensions import keywords
 from cranfield.notes import Note
 from cranfield.options import (
     MIN_SHARE,
+    Options,
     check_option,
     number_check,
     option,
@@ -42,23 +43,20 @@ from cranfield.render.table import Table
 
 
 @dataclass(frozen=True, kw_only=True)
-class Design(Goal):
-    """An experiment with a goal, with queries in clusters or systems of several runs."""
+class Conditions(Options):
+    """How many queries change, comparisons are made, and clusters and runs there are."""
 
     changed: float | None = option(
         None,
-        "The share of queries, or clusters, that change; needs margin. Where fewer than 10 differ, "
-        "a gate passes only a mean that is no lower, as half of equally good runs have. [default: "
-        "all]",
+        "The share of queries, or clusters, that change, for a margin (in Python, sides=1): where "
+        "fewer than 10 do, a gate passes half of the runs that are as good. [default: all]",
         number_check(0, 1),
     )
     comparisons: int = option(
         1,
-        "How many comparisons are corrected together: each has the level alpha / comparisons, as in "
-        "the first step of Holm's correction.",
+        "How many comparisons are corrected together: each has the level alpha / comparisons.",
         count_check(1),
     )
-
     cluster_size: int | None = option(
         None,
         "How many queries depend on one another, as those of one session: the size of a cluster. "
@@ -76,10 +74,15 @@ class Design(Goal):
     )
     seed_sd: float | None = option(
         None,
-        "The sd of the means of a system's runs. It is in the unit of sd; the question is then one "
-        "of training the systems again, with other seeds.",
+        "The sd of the means of a system's runs, in the unit of sd (divided by it, if there is no "
+        "sd). The question is then one of training the systems again, with other seeds.",
         number_check(0),
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Design(Conditions, Goal):
+    """An experiment with a goal, with queries in clusters or systems of several runs."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -91,7 +94,7 @@ class Design(Goal):
         if (self.cluster_size is None) != (self.icc is None):
             raise OptionError("state cluster_size and icc together (--cluster-size, --icc)")
         if self.changed is not None and self.margin is None:
-            raise OptionError(f"changed={self.changed:g} goes with margin, of a gate (--margin)")
+            raise OptionError(f"changed={self.changed:g} goes with a margin (--margin, sides=1)")
 
     def correct_alpha(self) -> Self:
         """Return the design with the level of one of the comparisons, by Bonferroni's rule."""
@@ -124,7 +127,7 @@ class Design(Goal):
     def design_effect(self) -> float:
         """The variance of a mean, divided by the variance that independent queries would give.
 
-        1 + (m - 1) icc for clusters of m queries (Kish, Survey Sampling, 1965).
+        1 + (m - 1) icc for clusters of m queries (Kish, Survey Conditions, 1965).
         """
         return 1 + (self.queries_per_cluster - 1) * (self.icc or 0.0)
 
@@ -209,16 +212,13 @@ def _format(number: float | None) -> str:
     return f"{number:,}" if isinstance(number, int) else f"{number:.4g}"
 
 
+@takes(Conditions, omit=("changed",))
 def detectable(
     n_queries: int,
     *,
     power: float = 0.8,
     alpha: float = 0.05,
-    comparisons: int = 1,
-    cluster_size: int | None = None,
-    icc: float | None = None,
-    seeds: int | None = None,
-    seed_sd: float | None = None,
+    **options: "Unpack[keywords.Conditions]",
 ) -> float:
     """Return the smallest effect that a two-sided paired t test of `n_queries` queries finds.
 
@@ -229,12 +229,7 @@ def detectable(
         n_queries: the number of queries, at least 2.
         power: the probability of finding the effect, above 0 and below 1.
         alpha: the level of the test, above 0 and below 0.5.
-        comparisons: how many comparisons are corrected together; each has alpha / comparisons.
-        cluster_size: how many queries depend on one another; needs `icc`.
-        icc: how much the differences of such queries correlate, from 0 to 1.
-        seeds: how many runs each system has, trained with different seeds; needs `seed_sd`.
-        seed_sd: the standard deviation of the means of a system's runs, divided by that of the
-            differences, as the effect is.
+        **options: each option of `Conditions` but `changed`.
 
     Raises:
         OptionError: a value out of its range, or without another that it needs; a power that is not
@@ -244,31 +239,20 @@ def detectable(
     0.4042
 
     """
+    refuse_unknown_options(detectable, options)
     n_queries = check_option("n_queries", n_queries, count_check(2))
-    design = Design(
-        power=power,
-        alpha=alpha,
-        comparisons=comparisons,
-        cluster_size=cluster_size,
-        icc=icc,
-        seeds=seeds,
-        seed_sd=seed_sd,
-    ).correct_alpha()
+    design = Design(power=power, alpha=alpha, **options).correct_alpha()
     return find_least_effect(design, design.estimate_mean(n_queries))
 
 
+@takes(Conditions)
 def power(
     effect: float,
     n_queries: int,
     *,
     alpha: float = 0.05,
     sides: Literal[1, 2] = 2,
-    changed: float | None = None,
-    comparisons: int = 1,
-    cluster_size: int | None = None,
-    icc: float | None = None,
-    seeds: int | None = None,
-    seed_sd: float | None = None,
+    **options: "Unpack[keywords.Conditions]",
 ) -> float:
     """Return the probability that a paired t test of so many queries finds an effect.
 
@@ -278,14 +262,7 @@ def power(
         alpha: the level of the test, above 0 and below 0.5.
         sides: 2 tests for any difference; 1 for one above 0, as non-inferiority does, with the
             margin divided by the standard deviation for an effect.
-        changed: the share of queries that change, of a gate (sides=1): where fewer than 10 differ,
-            it passes half of the runs that are as good as the baseline.
-        comparisons: how many comparisons are corrected together; each has alpha / comparisons.
-        cluster_size: how many queries depend on one another; needs `icc`.
-        icc: how much the differences of such queries correlate, from 0 to 1.
-        seeds: how many runs each system has, trained with different seeds; needs `seed_sd`.
-        seed_sd: the standard deviation of the means of a system's runs, divided by that of the
-            differences, as the effect is.
+        **options: each option of `Conditions`.
 
     Raises:
         OptionError: a value out of its range, or without another that it needs.
@@ -300,22 +277,13 @@ def power(
     0.4035
 
     """
+    refuse_unknown_options(power, options)
     effect = check_option("effect", effect, number_check())
     n_queries = check_option("n_queries", n_queries, count_check(2))
     if sides not in (1, 2):
         raise OptionError(f"sides={sides!r} is not known; choose one of 1, 2")
-    if changed is not None and sides == 2:
-        raise OptionError(f"changed={changed!r} goes with sides=1, of a gate")
-    design = Design(
-        alpha=alpha,
-        margin=None if changed is None else effect,
-        changed=changed,
-        comparisons=comparisons,
-        cluster_size=cluster_size,
-        icc=icc,
-        seeds=seeds,
-        seed_sd=seed_sd,
-    ).correct_alpha()
+    margin = effect if sides == 1 else None
+    design = Design(margin=margin, alpha=alpha, **options).correct_alpha()
     mean = design.estimate_mean(n_queries)
     t_power = rejection_probability(mean, effect, design.alpha, sides)
     return design.allow_for_changes(t_power, design.count_clusters(n_queries))
