@@ -151,12 +151,7 @@ def find_n_to_decide(
 
 
 def find_detectable_loss(
-    tests: GainTests,
-    i: int,
-    settings: GateSettings,
-    margin: float,
-    added_variances: Sequence[AddedVariance],
-    n_rows: int,
+    tests: GainTests, i: int, settings: GateSettings, margin: float, n_rows: int
 ) -> float | None:
     """Return the least true loss of column i that is shown with a chance of _POWER, if known.
 
@@ -165,21 +160,15 @@ def find_detectable_loss(
     """
     n, alpha = tests.unit_moments.n_units, max(settings.alpha / n_rows, MIN_SHARE)
     sd = finite_or_none(tests.unit_moments.sd[i])
-    holds_always = settings.gate_test.holds_always
-    if not sd or holds_always or settings.gate_test.least_p(settings, n) > alpha:
+    if not sd or settings.gate_test.holds_always or settings.gate_test.least_p(settings, n) > alpha:
         return None
-    variances = tuple((float(part.variance[i]), float(part.degrees[i])) for part in added_variances)
-    effect = _find_least_effect(alpha, n, sd if variances else None, variances)
-    return effect * sd + (margin if settings.equivalence else 0.0)
+    return _find_detectable_effect(n, alpha) * sd + (margin if settings.equivalence else 0.0)
 
 
 @cache
-def _find_least_effect(
-    alpha: float, n: int, sd: float | None, variances: tuple[tuple[float, float], ...]
-) -> float:
-    """Return the least effect that a one-sided t test of n units finds; see `estimate_mean`."""
-    mean = estimate_mean(n, sd, added_variances=variances)
-    return find_least_effect(Goal(power=_POWER, alpha=alpha), mean, 1)
+def _find_detectable_effect(n: int, alpha: float) -> float:
+    """Return the least effect that a one-sided t test of n units finds with a chance of _POWER."""
+    return find_least_effect(Goal(power=_POWER, alpha=alpha), estimate_mean(n), 1)
 
 
 def find_n_unchanged(alpha: float, margin: float, largest_loss: float) -> float:

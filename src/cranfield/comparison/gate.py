@@ -279,10 +279,7 @@ def _judge_system(
     greatest_p: float,
     n_rows: int,
 ) -> Verdict:
-    """Return the verdict on the system in column i of a contrast, by its tests.
-
-    A row fails by a p-value of at most `greatest_p`, by Holm's rule over `n_rows` rows.
-    """
+    """Return the verdict on the system in column i of a contrast, one of `n_rows` of the gate."""
     n_changed = int(np.count_nonzero(contrast.is_changed[:, i]))
     shape, n_unchanged = contrast.shapes[i], contrast.find_n_unchanged(settings.alpha)
     hides_losses = shape.hides_losses(settings, tests.unit_moments.n_units, n_unchanged)
@@ -332,9 +329,9 @@ def _judge_system(
         p=None if is_untested else finite_or_none(p),
         p_worse=None if is_untested else finite_or_none(tests.p_below[1, i]),
         queries_needed=n_needed,
-        detectable=find_detectable_loss(
-            tests, i, settings, contrast.margin, contrast.added_variances, n_rows
-        ),
+        detectable=None
+        if contrast.added_variances  # the queries' variance is not all
+        else find_detectable_loss(tests, i, settings, contrast.margin, n_rows),
         turned=not contrast.higher_is_better,
         scale="ratio" if is_geometric(contrast.parsed_measure) else "difference",
         method=tests.method[i],

@@ -44,10 +44,7 @@ class Clusters(Units):
         return sum_by_cluster(query_values, self.code)
 
     def check(self, settings: Any) -> None:
-        """Raise OptionError for a test or a correction that takes queries as independent.
-
-        Also for Student's t of clusters of unequal size.
-        """
+        """Raise OptionError for a test or a correction that does not hold with these clusters."""
         sizes = np.bincount(self.code)
         if settings.test == "t" and np.ptp(sizes):
             raise OptionError(
