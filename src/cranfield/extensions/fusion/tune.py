@@ -16,6 +16,7 @@ from cranfield.comparison.level import ALPHA
 from cranfield.comparison.result import Pair
 from cranfield.comparison.settings import Settings, count_check
 from cranfield.comparison.significance import TIE
+from cranfield.comparison.tables import format_pair_interval
 from cranfield.data.judge import list_warnings
 from cranfield.data.judging import Judging
 from cranfield.data.run import Run
@@ -33,7 +34,6 @@ from cranfield.progress import Watching, add_progress
 from cranfield.render.numbers import (
     finite_or_none,
     format_count,
-    format_interval,
     format_names,
     format_number,
     format_p,
@@ -192,15 +192,15 @@ class Tuned(Shown):
         phrases = {None: "not significantly other than", "better": "significantly better than"}
         best_pair = self.over_best[self.measure][_TUNED_NAME]
         rows, verdicts = [], []
-        for label, pair in (f"{best_alone}, the best run", best_pair), (untuned_label, self.pair):
-            change = format_signed(pair.difference), format_interval(pair.low, pair.high)
+        for label, pair in (f"{best_alone}, the best here", best_pair), (untuned_label, self.pair):
+            change = format_signed(pair.difference), format_pair_interval(pair)
             rows.append([label, format_number(pair.other_mean), *change, format_p(pair.p)])
             verdicts.append(phrases.get(pair.verdict, "significantly worse than"))
         rows.append([tuned_label, format_number(self.pair.mean), "", "", ""])
         sentences = [
             "diff: of the tuned fusion, on queries that it was not chosen on. There, it is "
-            f"{verdicts[0]} {best_alone}, and {verdicts[1]} the untuned one: the randomization "
-            "test, two-sided.",
+            f"{verdicts[0]} {best_alone} and {verdicts[1]} the untuned one: the randomization "
+            "test, two-sided. The best run was chosen here: that it is better is no finding.",
             *map(str, self.notes),
         ]
         title = f"{self.method} of {format_names(self.recipe['runs'])}   {self.measure}   "

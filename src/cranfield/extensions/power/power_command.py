@@ -81,8 +81,8 @@ def command(
     if design.changed is not None:
         meaning += (
             " changed: the share of queries that change. Where fewer than "
-            f"{FEW_UNITS} do, a gate passes half of such runs; where a few of them change much "
-            "more than the others, it passes fewer, as it doubts skewed differences."
+            f"{FEW_UNITS} do, a gate passes half of such runs. It doubts skewed differences, too: "
+            "changes of unequal size pass less often (normal ones in about 0.7, not 0.8)."
         )
     if design.cluster_size is not None:
         meaning += (
