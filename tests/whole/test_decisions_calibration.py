@@ -70,7 +70,7 @@ def draw_values(shape_name: str, chance: np.random.Generator, shape: tuple[int, 
 
 
 def share_passed(shape_name: str, changed: float, n: int) -> float:
-    """Return how often a gate passes runs as good as the baseline that change a share of queries."""
+    """Return how often a gate passes runs that are as good and change a share of the queries."""
     chance = np.random.default_rng(20_261_201 + n)
     sizes = draw_values(shape_name, chance, (n, N_TIMES)) * SD / math.sqrt(changed)
     gains = np.where(chance.random((n, N_TIMES)) < changed, sizes, 0.0)

@@ -192,7 +192,7 @@ class Tuned(Shown):
         phrases = {None: "not significantly other than", "better": "significantly better than"}
         best_pair = self.over_best[self.measure][_TUNED_NAME]
         rows, verdicts = [], []
-        for label, pair in (f"{best_alone}, the best here", best_pair), (untuned_label, self.pair):
+        for label, pair in (f"{best_alone}, the best run", best_pair), (untuned_label, self.pair):
             change = format_signed(pair.difference), format_pair_interval(pair)
             rows.append([label, format_number(pair.other_mean), *change, format_p(pair.p)])
             verdicts.append(phrases.get(pair.verdict, "significantly worse than"))
