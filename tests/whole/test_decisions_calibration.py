@@ -69,11 +69,11 @@ def draw_values(shape_name: str, chance: np.random.Generator, shape: tuple[int, 
 # ---- power --changed ----------------------------------------------------------------------------
 
 
-def share_passed(shape_name: str, changed: float, n: int) -> float:
+def share_passed(shape_name: str, share: float, n: int) -> float:
     """Return how often a gate passes runs that are as good and change a share of the queries."""
     chance = np.random.default_rng(20_261_201 + n)
-    sizes = draw_values(shape_name, chance, (n, N_TIMES)) * SD / math.sqrt(changed)
-    gains = np.where(chance.random((n, N_TIMES)) < changed, sizes, 0.0)
+    sizes = draw_values(shape_name, chance, (n, N_TIMES)) * SD / math.sqrt(share)
+    gains = np.where(chance.random((n, N_TIMES)) < share, sizes, 0.0)
     settings = GateSettings(test="t")
     sample = GainSample(gains, MARGIN)
     gain_tests = run_gain_tests(sample, settings)
@@ -90,22 +90,22 @@ def share_passed(shape_name: str, changed: float, n: int) -> float:
 CHANGES = {0.05: (50, 101, 214, 400), 0.1: (50, 101, 125, 200), 0.2: (50, 101, 150, 200)}
 
 
-@pytest.mark.parametrize("changed", CHANGES)
-def test_power_of_changes_of_one_size_is_what_power_says(changed: float) -> None:
-    for n in CHANGES[changed][2:]:
-        share = share_passed("one size", changed, n)
+@pytest.mark.parametrize("share", CHANGES)
+def test_power_of_changes_of_one_size_is_what_power_says(share: float) -> None:
+    for n in CHANGES[share][2:]:
+        pass_share = share_passed("one size", share, n)
         # Of fewer than ten changes, their mean is 0 in some cases, so that a few more pass.
-        says = power(MARGIN / SD, n, sides=1, changed=changed)
-        few = float(binom.cdf(9, n, changed))
-        assert says - 0.04 <= share <= says + 0.04 + 0.15 * few
+        says = power(MARGIN / SD, n, sides=1, changed=share)
+        chance_below_ten = float(binom.cdf(9, n, share))
+        assert says - 0.04 <= pass_share <= says + 0.04 + 0.15 * chance_below_ten
 
 
 def make_changed_table() -> list[str]:
     rows = []
-    for changed, n in sample_cases((share, n) for share, sizes in CHANGES.items() for n in sizes):
-        shares = [power(MARGIN / SD, n, sides=1, changed=changed)]
-        shares += [share_passed(name, changed, n) for name in SHAPES]
-        rows.append(f"| {changed:g} | {n} | {' | '.join(map(format_share, shares))} |")
+    for share, n in sample_cases((share, n) for share, sizes in CHANGES.items() for n in sizes):
+        shares = [power(MARGIN / SD, n, sides=1, changed=share)]
+        shares += [share_passed(name, share, n) for name in SHAPES]
+        rows.append(f"| {share:g} | {n} | {' | '.join(map(format_share, shares))} |")
     return rows
 
 
@@ -147,7 +147,7 @@ def draw_clusters(kind: str, n_clusters: int, chance: np.random.Generator) -> In
 def shares_missed(kind: str, shape_name: str, n_clusters: int) -> tuple[float, float]:
     """Return how often CR2 and flips of clusters miss no difference; correlation .5 in clusters."""
     chance = np.random.default_rng(20_261_203 + n_clusters)
-    missed = []
+    miss_shares = []
     for seed in range(4):
         code = draw_clusters(kind, n_clusters, chance)
         parts = [
@@ -156,8 +156,8 @@ def shares_missed(kind: str, shape_name: str, n_clusters: int) -> tuple[float, f
         gains = math.sqrt(0.5) * (parts[0][code] + parts[1])
         clusters = PairedScores.from_differences(gains).sum_clusters(code)
         p_by_flips = sign_flip_p_values(clusters, Flips(n_clusters, 499, seed))
-        missed.append([np.mean(p <= 0.05) for p in (t_test(Moments.of(clusters)), p_by_flips)])
-    cr2, flips = np.mean(missed, axis=0).tolist()
+        miss_shares.append([np.mean(p <= 0.05) for p in (t_test(Moments.of(clusters)), p_by_flips)])
+    cr2, flips = np.mean(miss_shares, axis=0).tolist()
     return cr2, flips
 
 
@@ -226,7 +226,7 @@ def make_agreement_table() -> list[str]:
 
 
 def shares_called_better(shape_name: str, n: int) -> tuple[float, float]:
-    """Return how often tuned fusion is called better, worse than the best run; none is better.
+    """Return how often tuned fusion is called better, worse than a best run, without reason.
 
     Scores of 11 settings between two equal runs: each is a mix of what the runs score by chance.
     """
@@ -238,13 +238,13 @@ def shares_called_better(shape_name: str, n: int) -> tuple[float, float]:
         values = draw_values(shape_name, chance, (3, n))
         scores = (1 - weight) * values[0] + weight * values[1]
         scores /= np.sqrt(weight**2 + (1 - weight) ** 2)
-        tuned = np.empty(n)
+        tuned_scores = np.empty(n)
         for part in range(5):
-            tuned[fold == part] = scores[
+            tuned_scores[fold == part] = scores[
                 scores[:, fold != part].mean(axis=1).argmax(), fold == part
             ]
         best = max((0, 10), key=lambda run: scores[run].mean())
-        differences[:, i] = tuned - scores[best]
+        differences[:, i] = tuned_scores - scores[best]
     p = sign_flip_p_values(PairedScores.from_differences(differences), Flips(n, 499, 1))
     is_better: Bools = differences.mean(axis=0) > 0
     return float(np.mean((p <= 0.05) & is_better)), float(np.mean((p <= 0.05) & ~is_better))

@@ -164,7 +164,7 @@ def test_t_of_unequal_clusters_is_refused_and_the_remedy_works() -> None:
     assert compare(BOTH, clusters=SESSIONS)["score"]["new"].p == 26 / 64
     assert gate(BOTH, baseline="old", margin=0.05, clusters=SESSIONS).verdicts[0].method == "exact"
     seeds = {"old": OLD, "new-1": NEW, "new-2": {query: x + 0.01 for query, x in NEW.items()}}
-    again = gate(
+    retrained_gate = gate(
         seeds,
         baseline="old",
         margin=0.05,
@@ -173,7 +173,9 @@ def test_t_of_unequal_clusters_is_refused_and_the_remedy_works() -> None:
         deterministic="old",
         trained_again=True,
     )
-    assert again.verdicts[0].clusters == 6  # a t test by CR2, which has no other to be left for
+    assert (
+        retrained_gate.verdicts[0].clusters == 6
+    )  # a t test by CR2, which has no other to be left for
 
 
 def test_clusters_of_one_query_change_nothing() -> None:

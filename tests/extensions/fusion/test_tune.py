@@ -95,10 +95,13 @@ def test_the_choice_of_each_fold_is_that_of_a_loop(seed: int) -> None:
     over_best = compare({"alone": {"AP": alone}, "tuned": {"AP": held_out}}, seed=seed)["AP"][
         "tuned"
     ]
-    found_pair = tuning.over_best["AP"]["tuned"]
-    assert (found_pair.difference, found_pair.p, found_pair.low, found_pair.high) == pytest.approx(
-        (over_best.difference, over_best.p, over_best.low, over_best.high)
-    )
+    pair_over_best = tuning.over_best["AP"]["tuned"]
+    assert (
+        pair_over_best.difference,
+        pair_over_best.p,
+        pair_over_best.low,
+        pair_over_best.high,
+    ) == pytest.approx((over_best.difference, over_best.p, over_best.low, over_best.high))
     (row,) = [line for line in str(tuning).splitlines() if "alone, the best run" in line]
     assert row.split()[0] == best_alone
     assert row.split()[-1] == format_p(over_best.p)

@@ -146,18 +146,20 @@ def test_other_refusals() -> None:
         power(0.1, 10, sides=3)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("changed", "n"), [(0.05, 214), (0.1, 125), (0.2, 101), (1, 101)])
-def test_few_changed_queries_need_more(changed: float, n: int) -> None:
+@pytest.mark.parametrize(("share", "n"), [(0.05, 214), (0.1, 125), (0.2, 101), (1, 101)])
+def test_few_changed_queries_need_more(share: float, n: int) -> None:
     """P(K >= 10) power + P(K < 10) / 2, where K queries of n change."""
 
     def pass_probability(n: int) -> float:
-        few = sum(math.comb(n, k) * changed**k * (1 - changed) ** (n - k) for k in range(10))
-        return (1 - few) * power(0.02 / 0.08, n, sides=1) + few / 2
+        chance_below_ten = sum(
+            math.comb(n, k) * share**k * (1 - share) ** (n - k) for k in range(10)
+        )
+        return (1 - chance_below_ten) * power(0.02 / 0.08, n, sides=1) + chance_below_ten / 2
 
-    assert queries_needed(margin=0.02, sd=0.08, changed=changed) == n
+    assert queries_needed(margin=0.02, sd=0.08, changed=share) == n
     assert pass_probability(n) >= 0.8 > pass_probability(n - 1)
     for n_queries in (10, 50, n):
-        share_passed = power(0.02 / 0.08, n_queries, sides=1, changed=changed)
+        share_passed = power(0.02 / 0.08, n_queries, sides=1, changed=share)
         assert share_passed == pytest.approx(pass_probability(n_queries), abs=1e-12)
 
 

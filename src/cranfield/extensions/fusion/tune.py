@@ -354,13 +354,17 @@ def _choose_settings(
     scores_alone = score_runs(trials.qrels, trials.runs, [trials.measure], judging)
     alone = {name: float(run_scores[trials.measure]) for name, run_scores in scores_alone.items()}
     best = (max if trials.higher_is_better else min)(alone, key=alone.__getitem__)
-    untuned, tuned = (
+    untuned_score, tuned_score = (
         dict(zip(query_ids, column.tolist(), strict=True))
         for column in (untuned_scores, held_out_scores)
     )
     scores_of_best = scores_alone[best].per_query(trials.measure)
-    held_out = _compare_with_tuned(_UNTUNED_NAME, untuned, tuned, trials.measure, tuning)
-    over_best = _compare_with_tuned(f"{best} alone", scores_of_best, tuned, trials.measure, tuning)
+    held_out = _compare_with_tuned(
+        _UNTUNED_NAME, untuned_score, tuned_score, trials.measure, tuning
+    )
+    over_best = _compare_with_tuned(
+        f"{best} alone", scores_of_best, tuned_score, trials.measure, tuning
+    )
     steps = {"steps": count_parts(tuning.steps, len(runs))} if trials.over == "weights" else {}
     return Tuned(
         method=trials.method,

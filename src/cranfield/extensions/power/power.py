@@ -110,8 +110,8 @@ class Design(Conditions, Goal):
 
         if self.changed is None:
             return power
-        few = float(bdtr(FEW_UNITS - 1, n, self.changed))
-        return (1 - few) * power + few / 2
+        chance_below_ten = float(bdtr(FEW_UNITS - 1, n, self.changed))
+        return (1 - chance_below_ten) * power + chance_below_ten / 2
 
     def check_sd(self) -> None:
         """Raise OptionError for differences of queries that do not vary."""

@@ -139,8 +139,8 @@ def _show_power(design: Design, inputs: Row, n_queries: int) -> tuple[list[Row],
         )
     ((goal, size),) = design.stated_goals.items()
     sides: Literal[1, 2] = 1 if goal == "margin" else 2
-    changed = design.changed
-    row["power"] = power(abs(size) / unit, n_queries, sides=sides, changed=changed, **options)
+    options["changed"] = design.changed
+    row["power"] = power(abs(size) / unit, n_queries, sides=sides, **options)
     question = "let a run that is as good pass" if goal == "margin" else "find it"
     return [row], f"power: how likely so many queries are to {question}."
 
