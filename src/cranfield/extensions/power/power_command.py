@@ -10,6 +10,7 @@ from cranfield.comparison.effects import FEW_UNITS
 from cranfield.comparison.needed import MOST_QUERIES
 from cranfield.errors import OptionError
 from cranfield.extensions.power.power import (
+    Conditions,
     Design,
     Experiment,
     detectable,
@@ -17,12 +18,14 @@ from cranfield.extensions.power.power import (
     queries_needed,
     seeds_needed,
 )
-from cranfield.options import whole_check
+from cranfield.options import list_options, whole_check
 
 
 @flags.command("power")
 def command(
-    design: Design = flags.family_options(Design),
+    design: Design = flags.family_options(
+        Design, **{option.name: {"group": "Conditions"} for option in list_options(Conditions)}
+    ),
     n_queries: int | None = flags.checked_option(
         whole_check(2), type=int, help="How many queries there are."
     ),

@@ -64,10 +64,10 @@ class Grouping(ComparingOptions):
             "names": ("--group",),
             "multiple": True,
             "metavar": "NAME=RUN,RUN",
-            "help": "Repetitions of one system (trained with other seeds, answered again or judged "
-            "again), by their files, names or patterns, as in --group 'dense=dense-s*'; --group "
-            "'{}-s*' is for all systems at once. A system is then the mean of its runs. May be "
-            "repeated.  [default: each run is a system]",
+            "help": "Repetitions of one system, by seed, answer or judge: files, names or "
+            "patterns, as in --group 'dense=dense-s*'; --group '{}-s*' is for all systems at once. "
+            "A system is then the mean of its runs. May be repeated.  [default: each run is a "
+            "system]",
         },
         "deterministic": {
             "multiple": True,
@@ -79,10 +79,9 @@ class Grouping(ComparingOptions):
 
     groups: Any | None = option(
         None,
-        "Repetitions of one system (trained with other seeds, answered again or judged again), as "
-        "{'dense': ['dense-s1', 'dense-s2']}: names, files, or patterns such as 'dense-s*'. A text "
-        "with {} is for all systems: '{}-s*'. A system is then the mean of its runs. [default: "
-        "each run is a system]",
+        "Repetitions of one system, by seed, answer or judge, as {'dense': ['dense-s1', "
+        "'dense-s2']}: names, files, or patterns such as 'dense-s*'. A text with {} is for all "
+        "systems: '{}-s*'. A system is then the mean of its runs. [default: each run is a system]",
         read_groups,
     )
     deterministic: Sequence[str] = option(
