@@ -24,7 +24,7 @@ class PairIndex:
     """
 
     def __init__(self, groups: Ints, ids: Ids) -> None:
-        self._groups, self._ids = groups, ids
+        self.groups, self.ids = groups, ids
         self._keys = keys = pair_keys(ids.hash(), groups)
         self._tables: list[tuple[np.uint64, Ints]] = []
         rows = np.arange(len(keys), dtype=np.int32)
@@ -37,7 +37,7 @@ class PairIndex:
             rows = rows[keys[table[slot]] != keys[rows]]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return PairIndex, (self._groups, self._ids)  # another process has other keys
+        return PairIndex, (self.groups, self.ids)  # another process has other keys
 
     def find(self, groups: Ints, ids: Ids, keys: Words) -> tuple[Ints, Ints]:
         """Return which of the pairs, ascending, are in the index, and the row of each of these.
@@ -56,7 +56,7 @@ class PairIndex:
         rows = np.flatnonzero(row_of_pair >= 0)
         own_row = row_of_pair[rows]
         # Equal keys belong to the same pair, with rare exceptions.
-        is_match = ids.equal(rows, self._ids, own_row) & (groups[rows] == self._groups[own_row])
+        is_match = ids.equal(rows, self.ids, own_row) & (groups[rows] == self.groups[own_row])
         if not is_match.all():
             wrong_rows = rows[~is_match]
             own_row[~is_match] = self._look_up(
@@ -68,7 +68,7 @@ class PairIndex:
     def _look_up(self, keys: Words, groups: Ints, ids: Ids) -> list[int]:
         """Return the row of each pair, -1 if it is not in the index, by comparing texts."""
         rows = np.flatnonzero(np.isin(self._keys, keys))
-        own_pairs = zip(self._groups[rows].tolist(), self._ids.take(rows).to_list(), strict=True)
+        own_pairs = zip(self.groups[rows].tolist(), self.ids.take(rows).to_list(), strict=True)
         row_of_own_pair = dict(zip(own_pairs, rows.tolist(), strict=True))
         pairs = zip(groups.tolist(), ids.to_list(), strict=True)
         return [row_of_own_pair.get(pair, -1) for pair in pairs]

@@ -30,6 +30,7 @@ from cranfield.formats.files import stem_of
 from cranfield.formats.source import Source
 from cranfield.lazy import cached_property
 from cranfield.measures import Measure
+from cranfield.scoring.sides import is_read_once
 
 
 @dataclass(frozen=True)
@@ -67,8 +68,10 @@ class SystemFiles:
 
     @cached_property
     def holds_both_sides(self) -> bool:
-        """Whether each file holds both judgments and a run."""
-        return not self.are_scores and self.data.holds_both_sides([self.qrels, *self.runs])
+        """Whether each file holds both judgments and a run, as a pipe alone has to."""
+        is_pipe_alone = not self.runs and is_read_once(self.qrels)
+        is_two_sided = is_pipe_alone or self.data.holds_both_sides([self.qrels, *self.runs])
+        return is_two_sided and not self.are_scores
 
     def measures(self, default: str) -> Any:
         """Return the measures of -m, else the default; None for all measures that were saved."""

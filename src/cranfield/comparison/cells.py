@@ -10,7 +10,7 @@ import numpy as np
 
 from cranfield.arrays.ranked import Bools, Floats, Ints, mean
 from cranfield.comparison.aligned_scores import AlignedScores, hash_query_ids
-from cranfield.comparison.binary import PairedCounts, are_binary, normal_quantile, tango_interval
+from cranfield.comparison.binary import PairedCounts, normal_quantile, tango_interval
 from cranfield.comparison.effects import (
     FEW_UNITS,
     Doubt,
@@ -23,7 +23,7 @@ from cranfield.comparison.extra_columns import ValueColumns
 from cranfield.comparison.flips import Flips, PairedScores
 from cranfield.comparison.judged_share import judged_shares
 from cranfield.comparison.letters import assign_letters
-from cranfield.comparison.mean_interval import mean_intervals, note_intervals
+from cranfield.comparison.mean_interval import have_wilson, mean_intervals, note_intervals
 from cranfield.comparison.needed import Goal, estimate_mean, find_least_effect
 from cranfield.comparison.pair_tests import PairSample, PairTests
 from cranfield.comparison.remarks import note_comparison
@@ -104,10 +104,8 @@ class Cell:
     def is_binary_pair(self) -> Bools:
         """Whether a pair is compared by the interval of zeros and ones: (n_pairs,)."""
         pairs = self.paired_scores
-        has_other_test = self.settings.test not in _TESTS_OF_BINARY
-        if self.units.n_groups is not None or has_other_test or is_geometric(self.parsed_measure):
-            return np.zeros(len(pairs.left_column), np.bool_)
-        is_binary = are_binary(pairs.scores) & (pairs.n_units > 1)
+        is_tested = pairs.n_units > 1 and self.settings.test in _TESTS_OF_BINARY
+        is_binary = have_wilson(self.parsed_measure, pairs.scores, self.units) & is_tested
         is_binary_pair: Bools = is_binary[pairs.left_column] & is_binary[pairs.right_column]
         return is_binary_pair
 
@@ -192,7 +190,9 @@ def build_result(
         higher_is_better=cell.higher_is_better,
     )
     names = cell.aligned_scores.system_names
-    mean_remarks = () if pairs else note_intervals(cell.scores, names, cell.units)
+    mean_remarks = (
+        () if pairs else note_intervals(cell.parsed_measure, cell.scores, names, cell.units)
+    )
     return Result(
         cell.measure,
         cell.queries.label,

@@ -142,7 +142,8 @@ def intervals(scores: Scores | Systems, **options: "Unpack[keywords.Intervals]")
         means.append(MeanWithInterval(name, measure, len(query_ids), n_clusters, *mean_interval))
         if mean_interval.low is not None:
             data_notes += note_few_queries(n_clusters or len(query_ids), units.full_words)
-            data_notes += note_intervals(column[:, None], [f"{name} {measure}"], units)
+            names = [f"{name} {measure}"]
+            data_notes += note_intervals(parsed_measure, column[:, None], names, units)
         notes += [note for note in data_notes if note not in notes]
     measures_left_out = [str(measure) for measure in systems.measures if not _has_mean(measure)]
     if measures_left_out:

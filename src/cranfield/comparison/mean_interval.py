@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cranfield.arrays.ranked import Floats, mean
+from cranfield.arrays.ranked import Bools, Floats, mean
 from cranfield.comparison.binary import are_binary, normal_quantile, wilson_interval
 from cranfield.comparison.effects import FEW_UNITS, count_uncommon, find_doubt, skewness
 from cranfield.comparison.flips import PairedScores
@@ -26,19 +26,23 @@ from cranfield.render.numbers import finite_or_none
 
 
 def note_intervals(
-    scores: Floats, system_names: Sequence[str], units: Units = EACH_QUERY
+    measure: Measure | None,
+    scores: Floats,
+    system_names: Sequence[str],
+    units: Units = EACH_QUERY,
 ) -> Iterator[Note]:
     """Yield a note on each system whose interval may be too narrow.
 
     `scores` are (n_queries, n_systems); `units` are queries, or clusters of them. Of fewer than 10
     units, no note: `note_few_queries` warns of these.
     """
-    paired_scores = units.pair_units(PairedScores.from_differences(scores))
-    n_units, n_uncommon_scores = paired_scores.n_units, count_uncommon(scores, units)
+    compared_scores = to_compared_unit(measure, scores)
+    paired_scores = units.pair_units(PairedScores.from_differences(compared_scores))
+    n_units, n_uncommon_scores = paired_scores.n_units, count_uncommon(compared_scores, units)
     if n_units < FEW_UNITS:
         return
     skews = skewness(paired_scores, Moments.of(paired_scores))
-    is_binary = are_binary(scores) & (units.n_groups is None)
+    is_binary = have_wilson(measure, scores, units)
     for name, n_rare, skew, has_wilson in zip(
         system_names, n_uncommon_scores.tolist(), skews.tolist(), is_binary.tolist(), strict=True
     ):
@@ -57,6 +61,13 @@ def note_intervals(
                 f"it says; with {math.ceil(25 * skew**2):,} {units.unit_words} it would not."
             )
             yield Note("skewed", "warning", text, n_units, name)
+
+
+def have_wilson(measure: Measure | None, scores: Floats, units: Units) -> Bools:
+    """Tell whether the mean of each system has Wilson's interval: (n_systems,)."""
+    has_own_units = units.n_groups is not None or is_geometric(measure)
+    has_wilson: Bools = are_binary(scores) & (not has_own_units)
+    return has_wilson
 
 
 class MeanInterval(NamedTuple):
@@ -101,8 +112,7 @@ def mean_intervals(
     means = [mean(column) for column in compared_scores.T]
     moments = Moments.of(units.pair_units(PairedScores.from_differences(compared_scores)))
     low, high = t_interval(moments, alpha) if moments.n_units > 1 else (moments.sd, moments.sd)
-    is_binary = are_binary(scores) & (units.n_groups is None) & (moments.n_units > 1)
-    is_binary &= not is_geometric(measure)
+    is_binary = have_wilson(measure, scores, units) & (moments.n_units > 1)
     if is_binary.any():
         n_hits = np.count_nonzero(scores, axis=0)
         ends = wilson_interval(len(scores), n_hits, normal_quantile(1 - alpha / 2))

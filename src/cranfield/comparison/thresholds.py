@@ -332,15 +332,17 @@ def thresholds_table(
     thresholds: Sequence[Threshold],
     settings: GateSettings,
     test_description: str,
+    failing_phrase: str,
     outcomes: Mapping[str, Outcome],
     notes: Iterable[Note],
 ) -> Table:
     """Return the table of thresholds, with a row for each system and measure.
 
-    `test_description` names the level of the limits and the test. `outcomes`, if any, are each
+    `test_description` names the level of the limits and the test, `failing_phrase` the rule by
+    which several rows fail. `outcomes`, if any, are each
     system's overall outcome, which has a row of its own.
     """
-    columns = select_shown(_columns(settings))
+    columns = select_shown(_columns(settings, failing_phrase))
     rows: list[list[str]] = []
     rules = set()
     for system in dict.fromkeys(threshold.system for threshold in thresholds):
@@ -388,7 +390,7 @@ def lowest_table(thresholds: Iterable[Threshold]) -> Table:
     return Table(header, rows, notes, 3, ruled_rows=rules, title=title)
 
 
-def _columns(settings: GateSettings) -> Iterator[Column]:
+def _columns(settings: GateSettings, failing_phrase: str) -> Iterator[Column]:
     """Yield the columns of the thresholds; a column's function takes a Threshold."""
     rule = (
         "PASS: mean >= at least. FAIL: mean < at least. Chance is not allowed for: --limit tests "
@@ -397,7 +399,8 @@ def _columns(settings: GateSettings) -> Iterator[Column]:
     if settings.limit:
         rule = (
             "PASS: lower >= at least: a lower mean is ruled out."
-            "\nFAIL: upper < at least: a mean that high is ruled out. UNDECIDED: neither."
+            f"\nFAIL: upper < at least{failing_phrase}: a mean that high is ruled out. UNDECIDED: "
+            "neither."
         )
     p_legend = "p: the chance of a mean at least as high, if the true mean is only `at least`."
     yield Column("system", lambda threshold: threshold.system)

@@ -13,6 +13,7 @@ from cranfield.comparison.result import Scale
 from cranfield.comparison.settings import GateSettings
 from cranfield.comparison.thresholds import Threshold, lowest_table, thresholds_table
 from cranfield.comparison.verdict_tables import (
+    describe_failing,
     describe_method,
     gate_changes_table,
     headline,
@@ -210,9 +211,9 @@ class Gate(Shown):
         tables = [verdicts_table(self)] if self.verdicts else []
         if self.thresholds:
             notes = () if tables else self.notes
-            method_line = describe_method(self)
+            phrases = describe_method(self), describe_failing(self)
             tables.append(
-                thresholds_table(self.thresholds, self.settings, method_line, outcomes, notes)
+                thresholds_table(self.thresholds, self.settings, *phrases, outcomes, notes)
             )
         worst_decisions = [
             decision for decision in self._decisions if decision.outcome == self.outcome

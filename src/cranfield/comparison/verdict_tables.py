@@ -198,6 +198,12 @@ def gate_changes_table(gate: "Gate") -> Table:
     return Table(header, rows, notes, 3, ruled_rows=rules, title=title)
 
 
+def describe_failing(gate: "Gate") -> str:
+    """Return by which rule rows of a gate fail together; no words for one row."""
+    n_rows = len(gate.verdicts) + len(gate.thresholds) * gate.settings.limit
+    return f" by Holm's rule over {n_rows} rows" if n_rows > 1 else ""
+
+
 def _rules(gate: "Gate") -> tuple[str, str]:
     """Return the legend of the verdicts, and the legend of p."""
     lower_bound, upper_bound, no_difference, true_quantity = "-margin", "margin", "0", "difference"
@@ -205,8 +211,7 @@ def _rules(gate: "Gate") -> tuple[str, str]:
         margin = gate.verdicts[0].margin
         lower_bound, upper_bound = f"x{math.exp(-margin):.6g}", f"x{math.exp(margin):.6g}"
         no_difference, true_quantity = "x1", "ratio"
-    n_rows = len(gate.verdicts) + len(gate.thresholds) * gate.settings.limit
-    by_holm = f" by Holm's rule over {n_rows} rows" if n_rows > 1 else ""
+    by_holm = describe_failing(gate)
     if gate.settings.equivalence:
         outside_phrase = f"{lower_bound} or less, or {upper_bound} or more"
         return (
@@ -262,7 +267,7 @@ def headline(gate: "Gate", decisions: "Sequence[Verdict | Threshold]") -> list[s
     verdict_phrase = outcome if outcome == counts_as else f"{outcome}, which counts as {counts_as}"
     query_count = format_query_count(worst.n, gate.recipe["n_clusters"])
     reason = worst.reason if isinstance(worst, Threshold) else _describe_difference(gate, worst)
-    line = f"{verdict_phrase}: {worst.system}, {worst.measure} {reason}, {query_count}"
+    line = f"{verdict_phrase}: {worst.system:.80}, {worst.measure} {reason}, {query_count}"
     n_rows_left = len(decisions) - 1
     if n_rows_left:
         line += f", and {format_count(n_rows_left, 'more row')} with {outcome}"
@@ -283,9 +288,9 @@ def _tell_what_decides(gate: "Gate", worst: "Verdict | Threshold") -> str:
     n_needed, hint = worst.queries_needed, ""
     if isinstance(worst, Threshold):
         verb = "passes" if worst.mean >= worst.at_least else "fails"
-        condition = f"with a true mean of {format_number(worst.mean)}, {worst.system} {verb}"
+        condition = f"with a true mean of {format_number(worst.mean)}, {worst.system:.80} {verb}"
     else:
-        condition = f"as good as {gate.baseline}, {worst.system} passes"
+        condition = f"as good as {gate.baseline!s:.80}, {worst.system:.80} passes"
         if not worst.turned:  # at_least does not apply where less is better
             goal = shlex.quote(f"{worst.measure}=NUMBER")
             hint = f" Another way, --at-least {goal}, needs no baseline."

@@ -159,6 +159,12 @@ class RunOperations(Documents):
             named_docs, docs = docs, docs.origin
         elif docs is not None:
             named_docs = read_named_documents(docs, self._make_run, exclusion_columns)
+        if self._rows.holds_texts and self.conversion is not None and named_docs is not None:
+            # Texts are ids here: equal texts are meant, also where texts may contain one another.
+            named_docs = named_docs.normalize_texts()._replace(origin=docs)
+            text_run = self._replace_rows(self._rows, None)
+            part = text_run._select_part(queries, named_docs, exclusion_columns)
+            return part._replace_rows(part._rows, self.conversion)
         counts: list[tuple[int, int]] = []  # of each block: rows, and queries that lose rows
 
         def query_stays(queries: Ids) -> Bools:

@@ -23,10 +23,10 @@ from cranfield.formats.block import (
     empty_block,
     join_blocks,
 )
-from cranfield.formats.columns import sort_roles
+from cranfield.formats.columns import Side, sort_roles
 from cranfield.formats.objects import DocsOfQuery
 from cranfield.formats.source import Source, describe_sources
-from cranfield.formats.systems import refuse_mixture
+from cranfield.formats.systems import refuse_mixture, refuse_stated_systems
 
 if TYPE_CHECKING:  # what most runs do not need
     from cranfield.data.chunks import Chunks, DocsOfChunks
@@ -203,6 +203,11 @@ class Documents:
         """Whether documents have scores, and not an order alone."""
         return "score" in self._rows.extra_roles and not self._rows.is_ranking
 
+    def read_columns(self, roles: Iterable[Role]) -> Iterator[Load]:
+        """Return the rows in blocks, with the columns `roles` as far as the run has them."""
+        refuse_stated_systems(self._rows, Side.RUN)
+        return self._rows.blocks(tuple(roles), self.errors)
+
     def read_whole_queries(
         self,
         extra_roles: Iterable[Role],
@@ -226,12 +231,10 @@ class Documents:
 
         try:
             with contextlib.suppress(_SplitQueryError):
-                return use_blocks(lambda: group_blocks(self._rows.blocks(roles, self.errors)))
+                return use_blocks(lambda: group_blocks(self.read_columns(roles)))
             from cranfield.data.regroup import regroup_queries
 
-            return use_blocks(
-                lambda: group_blocks(regroup_queries(self._rows.blocks(roles, self.errors)))
-            )
+            return use_blocks(lambda: group_blocks(regroup_queries(self.read_columns(roles))))
         except DuplicateError as error:
             raise self.first_repeat_error(error, judging) from None
 

@@ -150,15 +150,16 @@ class JudgmentColumns(Judgments):
     @cached_if_small
     def ideal(self) -> Ranked:
         """Every query's judged documents, highest grade first: the perfect ranking."""
-        query, grades = self.query, self.grade
+        query = self.query
         columns: dict[str, Numbers] = {}
-        if not are_whole_grades(grades):
+        if not are_whole_grades(self._judgments.grade):
+            grades = self.grade
             rows = np.lexsort((-grades, query))
             columns = {name: column[rows] for name, column in self.sampling.items()}
             grade = grades[rows]
         else:
             # One key for query and grade sorts several times faster than two keys.
-            keys = query * _QUERY_STEP - grades
+            keys = query * _QUERY_STEP - self.grade
             if self.sampling:
                 rows = keys.argsort(kind="stable")
                 columns = {name: column[rows] for name, column in self.sampling.items()}

@@ -10,6 +10,7 @@ import numpy as np
 
 from cranfield.arrays.byte_strings import pair_keys
 from cranfield.arrays.ids import Ids
+from cranfield.arrays.memory import release_free_memory
 from cranfield.arrays.ranked import Bools, Floats, Ints
 from cranfield.arrays.rows import consecutive_numbers
 from cranfield.arrays.slots import PairIndex
@@ -30,6 +31,7 @@ from cranfield.data.sketch import UnjudgedDocs, count_own_ids, sample_unjudged, 
 from cranfield.errors import DuplicateError, OptionError
 from cranfield.formats.block import NO_FAULTY_ROWS, FaultyRows, Load
 from cranfield.formats.objects import DocsOfQuery
+from cranfield.lazy import MAX_CACHED_ROWS
 from cranfield.progress import watch_files, watch_steps
 
 
@@ -59,7 +61,7 @@ def _concatenate(column_list: Iterable[Ints]) -> Ints:
     column_list = list(column_list)
     if len(column_list) == 1:
         return column_list[0]
-    return np.concatenate([*column_list, np.zeros(0, np.int64)])
+    return np.concatenate(column_list or [np.zeros(0, np.int64)])
 
 
 # ---- runs in blocks -------------------------------------------------------------------------
@@ -131,7 +133,11 @@ def _match_blocks(
                 for _, block_match in map_in_threads(match_task, whole_tasks)
                 if block_match is not None
             ]
-        yield _join_matches(qrels, block_matches, i in apart)
+        match = _join_matches(qrels, block_matches, i in apart)
+        block_matches.clear()  # each hit was there, too
+        if len(match.row) > MAX_CACHED_ROWS:
+            release_free_memory()
+        yield match
 
 
 class _BlockMatch(NamedTuple):
@@ -142,7 +148,7 @@ class _BlockMatch(NamedTuple):
     comes_back: bool  # whether a query is in two places of the block
     n_retrieved: Ints  # (queries,)
     row: Ints  # (hits,) in the qrels
-    placement: Placement
+    placement: Placement  # with ranks in 32 bits
     left_out: FaultyRows
     repeats: FaultyRows
     conversion_counts: tuple[int, int]
@@ -194,7 +200,7 @@ def _match_block(
         comes_back,
         np.append(np.diff(grouped_block.starts), np.zeros(len(block.empty_queries), np.int64)),
         judgments,
-        rank_documents(grouped_block, judging, rows, code >= 0),
+        rank_documents(grouped_block, judging, rows, code >= 0).narrow(),
         block.left_out,
         grouped_block.repeats,
         grouped_block.conversion_counts,

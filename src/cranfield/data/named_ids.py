@@ -20,7 +20,8 @@ from cranfield.formats import read_rows
 from cranfield.formats.block import Block
 from cranfield.formats.columns import ColumnsLike, Side
 from cranfield.formats.frames import is_table
-from cranfield.formats.identifiers import to_id_text
+from cranfield.formats.identifiers import normalize_text, to_id_text
+from cranfield.formats.shapes import kind_of, kinds_in
 from cranfield.options import is_whole_number
 
 RunMaker = Callable[[Any], Any]  # makes a run of data of any kind
@@ -55,6 +56,14 @@ class NamedDocuments(NamedTuple):
         """Tell whether each row's document is in the selection: (rows,)."""
         is_in_selection: Bools = self.find_rows(grouped_block) >= 0
         return is_in_selection
+
+    def normalize_texts(self) -> "NamedDocuments":
+        """Return the same documents, texts in the form in which runs of texts have them."""
+        docs: Any = self.doc_index or self.pair_index  # one of the two is stated
+        ids = Ids.of_texts([*map(normalize_text, docs.ids.to_texts())])
+        if docs is self.doc_index:
+            return self._replace(doc_index=IdIndex(ids))
+        return self._replace(pair_index=PairIndex(docs.groups, ids))
 
     @classmethod
     def of_block(cls, block: Block) -> "NamedDocuments":
@@ -130,13 +139,17 @@ def _open_collection(
     from cranfield.formats.files import guess_side
     from cranfield.formats.small.listed_ids import read_id_list
 
+    if kind_of(selection) in ("iterator", "set", "tuple"):
+        selection = [*selection]
     is_path = isinstance(selection, str | os.PathLike)
-    are_rows = isinstance(selection, list) and isinstance(next(iter(selection), None), Mapping)
-    if is_path:
-        text = os.fspath(selection)
+    is_handle = kind_of(selection) == "file"
+    are_rows = isinstance(selection, list) and kinds_in(selection) & {"dict", "tuple", "row"}
+    if is_path or is_handle:
+        text = "-" if is_handle else os.fspath(selection)
         if not (os.path.exists(text) or text == "-" or any(sign in text for sign in "*?[:")):
             raise OptionError(f"{text!r:.80}: no such file; ids go into a list, [{text!r:.80}]")
-        role_and_ids = None if text == "-" else read_id_list(text)
+        can_be_read_twice = selection.seekable() if is_handle else text != "-"
+        role_and_ids = read_id_list(selection) if can_be_read_twice else None
         if role_and_ids is not None:
             if role_and_ids[0] != _ROLES[selection_name]:
                 ids_word = f"ids below {role_and_ids[0]}, not below {_ROLES[selection_name]}"
@@ -151,7 +164,7 @@ def _open_collection(
         return make_run(rows)
     if is_path and guess_side(selection) is Side.RUN:
         return make_run(selection)
-    return (read_qrels if is_path else Qrels)(selection, duplicates="first")
+    return (read_qrels if is_path or is_handle else Qrels)(selection, duplicates="first")
 
 
 def _read_ids(selection: Any, selection_name: str) -> list[str]:
@@ -162,6 +175,6 @@ def _read_ids(selection: Any, selection_name: str) -> list[str]:
         raise OptionError(
             f"{selection_name}={selection!r:.80}: expected ids, as ['d1', 'd2']; or judgments, a "
             "run, a table, a "
-            "file or a dict of lists"
+            "file, tuples (query, document) or a dict of lists"
         )
     return [to_id_text(identifier, selection_name) for identifier in ids]

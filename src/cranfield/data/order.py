@@ -27,6 +27,7 @@ from cranfield.formats.block import (
     Rows,
     duplicate_hint,
 )
+from cranfield.formats.stated_columns import states_numbers
 from cranfield.formats.systems import add_mixed_column
 
 #: Numbers of documents dropped before ranking: with the query's own id; with too low a score.
@@ -159,6 +160,9 @@ def repeats_error(repeats: FaultyRows, rows: Rows) -> InputError:
     systems.
     """
     error = repeats.first_error()
+    if states_numbers(rows.user_columns):
+        read_hint = f"Are these the columns? It was read as {rows.description}."
+        error = error.replace(hint=f"{DUPLICATE_HINT}\n{read_hint}")
     if repeats.count > 1:
         error = error.replace(problem=f"{error.problem}; {repeats.count:,} rows repeat a document")
     return add_mixed_column(error, rows)
@@ -232,6 +236,11 @@ class Placement(NamedTuple):
     n_tied_of_rank: Ints = _NO_ROWS  # [rank]: rows of counted groups that share a score
     n_all_tied: int = 0  # counted groups of several rows, all of the same score
     n_unsorted: int = 0  # counted groups of several rows that do not fall by score
+
+    def narrow(self) -> "Placement":
+        """Return the placement with its ranks and sizes of ties in 32 bits, to hold many rows."""
+        columns = (column.astype(np.int32) for column in self[:3])
+        return Placement(*columns, *self[3:])
 
 
 def rank_documents(

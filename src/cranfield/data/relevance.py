@@ -30,10 +30,11 @@ from cranfield.formats.block import (
     Role,
     Rows,
 )
-from cranfield.formats.columns import sort_roles
+from cranfield.formats.columns import Side, sort_roles
 from cranfield.formats.dict_rows import NestedRows
 from cranfield.formats.groups import GroupRows, read_group_rows
 from cranfield.formats.source import Source, describe_sources
+from cranfield.formats.systems import refuse_stated_systems
 from cranfield.formats.values import to_grades, unify_grades
 from cranfield.lazy import MAX_CACHED_ROWS
 from cranfield.notes import Note
@@ -110,6 +111,7 @@ def make_judgments(rows: Rows, errors: Errors, duplicates: Duplicates = "refuse"
         return _convert_dict(rows)
     if isinstance(rows, GroupRows):
         return _convert_groups(rows)
+    refuse_stated_systems(rows, Side.QRELS)
     if "group" in rows.extra_roles:
         groups = _read_subtopics(rows, errors, duplicates)
         return replace(_convert_groups(groups), duplicates=duplicates)

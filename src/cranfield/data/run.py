@@ -36,7 +36,6 @@ from cranfield.formats.columns import ColumnsLike, Side, describe_names, may_be_
 from cranfield.formats.dict_rows import NestedRows
 from cranfield.formats.frames import ArrowTable, LazyTable, Sparse
 from cranfield.formats.source import File, Path, Source, describe_sources
-from cranfield.formats.systems import refuse_stated_systems
 from cranfield.formats.trec import TREC_RUN, run_tag
 from cranfield.notes import Note
 from cranfield.progress import ProgressLike
@@ -181,11 +180,6 @@ class Run(RunOperations):
             roles.append("cost")
         return tuple(dict.fromkeys((*roles, *self.needed_roles)))
 
-    def read_columns(self, roles: Iterable[Role]) -> Iterator[Load]:
-        """Return the rows in blocks, with the columns `roles` as far as the run has them."""
-        refuse_stated_systems(self._rows)
-        return self._rows.blocks(tuple(roles), self.errors)
-
     def skip_faults(self) -> "Run":
         """Return the same run, which leaves rows with a fault out and counts them."""
         rows = self._rows
@@ -272,7 +266,7 @@ class Run(RunOperations):
         if isinstance(self._rows, NestedRows):
             return {query: self.select_query(query) for query in self._rows.data}
         run_of_query = {}
-        for load in self._rows.blocks(self._rows.extra_roles, self.errors):
+        for load in self.read_columns(self._rows.extra_roles):
             block = load()
             first_rows = block.query.find_changes()
             queries = block.query.take(first_rows).to_texts()

@@ -20,7 +20,7 @@ from cranfield.formats.shapes import (
     plain,
     refuse_lists_of_ids,
 )
-from cranfield.formats.stated_columns import expand_systems, list_pairs
+from cranfield.formats.stated_columns import expand_systems, list_pairs, states_numbers
 from cranfield.formats.systems import find_systems
 from cranfield.notes import join_names
 
@@ -102,10 +102,12 @@ def open_runs(
         return open_run(runs, errors, columns)
     if isinstance(runs, list | tuple):
         refuse_lists_of_ids(runs, Side.RUN)
-        is_object = len(runs) > 0 and kind_of(runs[0]) not in ("table", "records", "list")
-        paths = [str(path) for _, path in list_pairs(columns or {}) if is_object]
-        has_paths = any(read_path(runs[0], path) is not None for path in paths)
-        if len(runs) > 0 and (is_row(runs[0]) or has_paths):
+        first_run = next(iter(runs), None)
+        is_object = kind_of(first_run) not in ("table", "records", "list")
+        paths = [path for _, path in list_pairs(columns or {}) if is_object]
+        has_paths = any(read_path(first_run, str(path)) is not None for path in paths)
+        has_numbers = kind_of(first_run) == "tuple" and states_numbers(columns)
+        if has_paths or has_numbers or is_row(first_run):
             return open_run(runs, errors, columns)
         if open_envelope(runs, Side.RUN) is not runs:
             return open_run(runs, errors, columns)

@@ -371,7 +371,8 @@ def _find_texts(sketches: Sequence[QuerySketch], ids: _Ids) -> Iterator[Lookalik
 # ---- queries ------------------------------------------------------------------------------------
 
 
-def _to_texts(queries: Iterable[Any]) -> list[str]:
+def to_texts(queries: Iterable[Any]) -> list[str]:
+    """Return ids that may be bytes as texts, sorted."""
     return sorted(query if isinstance(query, str) else decode(query) for query in queries)
 
 
@@ -383,7 +384,7 @@ def query_spelling_notes(
     `unjudged_queries` are in the run and not in the qrels, as text or bytes.
     """
     if missing_queries and unjudged_queries:
-        sketch = QuerySketch("", missing_queries, [], _to_texts(unjudged_queries))
+        sketch = QuerySketch("", missing_queries, [], to_texts(unjudged_queries))
         for kind in find_lookalikes([sketch]):
             n, missing = len(kind.pairs), format_query_count(len(missing_queries))
             kind = kind._replace(remedy="Such rows count for nothing: write them alike.")
@@ -399,7 +400,7 @@ def no_shared_query_error(
 
     `left_out` counts the rows of the run that could not be used.
     """
-    run_queries, source = _to_texts(unjudged_queries), run.source or qrels.source
+    run_queries, source = to_texts(unjudged_queries), run.source or qrels.source
     if run_queries:
         return no_common_query_error(run.name, run_queries, "the qrels", qrels.query_ids, source)
     hint = f"{left_out.describe('the run')}." if left_out.count else None

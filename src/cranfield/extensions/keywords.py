@@ -12,6 +12,7 @@ from cranfield.extensions.labels.pools.draw import Strata
 from cranfield.extensions.labels.pools.options import DrawUnit, Likelihood, PoolMethod
 from cranfield.extensions.report.paper_result import Marks
 from cranfield.formats.block import Duplicates, Errors, Order
+from cranfield.formats.columns import ColumnsOfBoth
 from cranfield.keywords import Alignment, Goal, Judging, Reading, Watching
 
 
@@ -61,11 +62,12 @@ class Agreement(Reading, Watching, total=False):
     duplicates: Duplicates
 
 
-class Collect(Reading, total=False):
+class Collect(TypedDict, total=False):
     assessor: str | None
     grades_of: Mapping[str, float] | str | None
     differing: DifferingGrades
     errors: Errors
+    columns: ColumnsOfBoth | None
 
 
 class CompareCollections(Alignment, Reading, Judging, Watching, total=False):

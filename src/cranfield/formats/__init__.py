@@ -6,7 +6,6 @@ reads or writes data; small tables, read whole, have a folder of their own.
 """
 
 import contextlib
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -36,8 +35,8 @@ from cranfield.formats.source import describe_sources
 from cranfield.formats.stated_columns import (
     SideColumns,
     record_rows,
-    select_columns,
     select_side_columns,
+    states_sides,
 )
 from cranfield.notes import Note
 
@@ -59,8 +58,8 @@ def read_rows(
     a stated column; OptionError for an unknown format, name in `columns`, or value of `errors`.
     """
     check_errors(errors)
-    if columns and isinstance(columns.get(side.word), Mapping):
-        columns = select_columns(columns, side)
+    if states_sides(columns):
+        columns = select_side_columns(columns, side)  # those of a dict for both
     if is_path or kind_of(data) == "file":
         from cranfield.formats.files import open_files  # slow, and not needed for a dict
 
@@ -110,17 +109,12 @@ def select_system(rows: Rows, side: Side, column: str, system: str) -> Rows:
     return system_rows if rows.sources else to_document_rows(system_rows, side, columns)
 
 
-_NESTED = re.compile("^(large_)?list<.*struct<.*struct<")  # of documents, with their own objects
-
-
 def _table_rows(data: Any, side: Side, user_columns: ColumnsLike | None, errors: Errors) -> Rows:
     """Return the rows of a table in memory, of any kind; InputError for any other data."""
     kind = kind_of(data)
     if kind == "table":
         library = type(data).__module__.partition(".")[0]
         table = arrow_table(data, side.name_in_errors)
-        if any(map(_NESTED.search, map(str, table.schema.types))):
-            return list_rows(table.to_pylist(), side, user_columns, errors)
         rows = TableRows(table, side, user_columns, f"{library} table")
         # Arrow turns sets into lists.
         if rows.list_columns and side is Side.RUN and library == "pandas":

@@ -23,12 +23,21 @@ class FlatLists(NamedTuple):
 
 
 def find_structs(schema: "pa.Schema") -> dict[str, list[str]]:
-    """Return {column: names of its fields} for the columns of lists of structs."""
+    """Return {column: names of its fields, and paths} for the columns of lists of structs."""
     return {
-        column.name: [field.name for field in column.type.value_type]
+        column.name: _list_fields(column.type.value_type)
         for column in schema
         if is_list_type(column.type) and str(column.type.value_type).startswith("struct<")
     }
+
+
+def _list_fields(struct: "pa.DataType") -> list[str]:
+    """Return the names of a struct's fields; of a struct in it, the paths to its fields."""
+    return [
+        f"{field.name}.{name}" if name else field.name
+        for field in struct
+        for name in (_list_fields(field.type) if str(field.type).startswith("struct<") else [""])
+    ]
 
 
 def is_list_type(kind: "pa.DataType") -> bool:
@@ -61,14 +70,17 @@ def flatten_lists(column: "pa.Array") -> FlatLists | None:
 
 
 def extract_field(column: "pa.Array", name: str) -> "pa.Array":
-    """Return a column of lists of structs as a column of lists of their field `name`."""
+    """Return a column of lists of structs as lists of their field, by its name or its path."""
     import pyarrow as pa
 
     flat_lists = flatten_lists(column)
     assert flat_lists is not None  # noqa: S101 - `choose_fields` has looked at its type
     elements, n_elements, is_null = flat_lists
-    position = [field.name for field in elements.type].index(name)
+    while name:
+        names = [field.name for field in elements.type]
+        step = name if name in names else name.partition(".")[0]
+        elements, name = elements.flatten()[names.index(step)], name[len(step) + 1 :]
     ends = np.append(0, np.cumsum(n_elements))
     offsets = pa.Array.from_buffers(pa.int64(), len(ends), [None, pa.py_buffer(ends)])
     mask = None if is_null is None else column.is_null()
-    return pa.LargeListArray.from_arrays(offsets, elements.flatten()[position], mask=mask)
+    return pa.LargeListArray.from_arrays(offsets, elements, mask=mask)

@@ -25,7 +25,7 @@ from cranfield.formats.columns import (
     describe_columns,
     select_extra_roles,
 )
-from cranfield.formats.fields import choose_fields
+from cranfield.formats.fields import choose_fields, note_paths
 from cranfield.formats.header import list_columns, take_columns
 from cranfield.formats.identifiers import STATE_LISTS_HINT
 from cranfield.formats.values import is_bad_number, to_whole_numbers, unify_grades
@@ -50,9 +50,18 @@ class ArrowRows(Rows):
         title: str,
     ) -> None:
         self.name, self.user_columns = source, user_columns
+        self.column_names, structs = schema.names, find_structs(schema)
+
+        def read_rows() -> Iterator[dict[str, Any]]:
+            """Yield the lists of structs of each row."""
+            for batch in self.read_batches([*map(schema.names.index, structs)]):
+                for cells in zip(*batch.columns, strict=True):
+                    yield {name: cell.as_py() for name, cell in zip(structs, cells, strict=True)}
+
         self._fields, user_columns = choose_fields(
-            schema.names, find_structs(schema), side, user_columns
+            schema.names, structs, side, user_columns, read_rows
         )
+        self.notes = note_paths(self._fields, user_columns)
         self.column_names = names = [*schema.names, *self._fields]
 
         def first_cell(position: int) -> object:

@@ -426,7 +426,7 @@ class MemoryRows(Rows):
             self.is_ranking = not self.extra_roles & {"score", "rank"}
         self.left_out, self.n_rows = block.left_out, len(block)
         self.list_columns, self.list_kind = source_rows.list_columns, source_rows.list_kind
-        self.name_of_role = source_rows.name_of_role
+        self.name_of_role, self.holds_texts = source_rows.name_of_role, source_rows.holds_texts
         self.notes = (*source_rows.statement_notes, *source_rows.notes)
 
     def blocks(self, roles: Iterable[Role], errors: Errors) -> Iterator[Load]:

@@ -1,13 +1,16 @@
 """Envelopes: finds values by paths in objects, and the documents in responses of search engines."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from cranfield.errors import InputError
 from cranfield.formats.columns import NAMES, ColumnsLike, Side
 
 #: The paths to the list of documents in the response to one query; `ids` is beside `distances`.
-RESPONSES = ("hits.hits", "result.points", "points", "result", "matches", "ids")
+RESPONSES = (
+    *("hits.hits", "result.points", "points", "result", "matches"),
+    *("response.docs", "hits", "ids"),  # of Solr; of Meilisearch and Typesense; of Chroma
+)
 # The paths to the documents of all queries, whose keys, or places from 1, are the queries.
 _BATCHES: Mapping[Side, Sequence[str]] = {
     Side.QRELS: ("requests.*.ratings", "details.*.hits", "relevant_docs"),
@@ -64,7 +67,7 @@ def begin_rows(owner: Any, side: Side, user_columns: ColumnsLike | None) -> Any:
     rows = owner if begin is None else read_path(owner, str(begin))
     if rows is None:
         keys = ", ".join(map(repr, owner)) if isinstance(owner, Mapping) else "none"
-        hint = f"If only the other side has it: --{side.other_side.word}-columns rows={begin}."
+        hint = f"If only the other side has it: --columns {side.other_side.word}.rows={begin}."
         raise _envelope_error(f"has nothing at {begin!r}; its keys are {keys:.200}", side, hint)
     return rows
 
@@ -82,19 +85,19 @@ def open_envelope(owner: Any, side: Side) -> Any:
     if is_plain and first_keys.isdisjoint(HEADS):
         return owner  # what is given most often, and must cost least
     if isinstance(owner, list):
-        members = (member for member in owner if not isinstance(member, list) or member)
+        members = (member for member in owner if not isinstance(member, list | None) or member)
         response: Any = next(members, None)
         document = response[0] if holds_objects(response) else response
         names = NAMES["query"] if document is not response else (*NAMES["query"], "id", "_id")
         has_query = any(read_path(document, name) is not None for name in names)
-        if has_query or (document is response and _find_path(response) is None):
+        if has_query or (document is response and _find_path(owner) is None):
             return owner
-        owner, first = NumberedResponses(enumerate(owner, 1)), response
+        owner = NumberedResponses(enumerate(owner, 1))
     if type(owner) not in (dict, NumberedResponses) or not owner:
         return owner
     if _MODEL in owner:
         return _choose_subset(owner, side)
-    path = _find_path(owner)
+    path = _find_path([owner])
     documents = owner.get("ids") if path == "ids" else None
     if documents and isinstance(documents[0], list):
         return NumberedResponses(enumerate(documents, 1))
@@ -103,22 +106,32 @@ def open_envelope(owner: Any, side: Side) -> Any:
         documents = _read_members(read_path(owner, begin), inner_path[1:], side)
         if documents is not None:
             return documents
-    are_queries = len(owner) > 1 and all(isinstance(docs, list) for docs in owner.values())
+    are_queries = all(isinstance(docs, list) for docs in owner.values())
     if path is not None and read_path(owner, path) and not are_queries:
         hint = "One query: {query: response}; several: {query: response, ...}."
         raise _envelope_error(f"one response, its documents in {path}, without a query", side, hint)
-    path = _find_path(first)
+    path = _find_path(owner.values())
     return owner if path is None else _read_members(owner, path, side) or owner
 
 
-def _find_path(response: Any) -> str | None:
-    """Return the path at which a response has its list of documents; None without one."""
-    for path in RESPONSES:
-        docs = read_path(response, path)
-        is_chroma = path == "ids" and bool(docs) and read_path(response, "distances") is not None
-        if isinstance(docs, list | tuple) and (not docs or is_chroma or is_object(docs[0])):
-            return path
+def _find_path(responses: Iterable[Any]) -> str | None:
+    """Return the path at which the first response that is not null has its documents, or None."""
+    for response in responses:
+        for path in RESPONSES:
+            docs = read_path(response, path)
+            is_chroma = path == "ids" and docs and read_path(response, "distances") is not None
+            if isinstance(docs, list | tuple) and (not docs or is_chroma or is_object(docs[0])):
+                return path
+        if not any(_is_null(response, path) for path in RESPONSES):
+            break
     return None
+
+
+def _is_null(response: Any, path: str) -> bool:
+    """Tell whether a response is null, or has null in the place of its documents."""
+    begin, _, name = path.rpartition(".")
+    owner = read_path(response, begin) if begin else response
+    return response is None or (isinstance(owner, Mapping) and owner.get(name, name) is None)
 
 
 def _choose_subset(file: Mapping[Any, Any], side: Side) -> Any:
@@ -131,7 +144,7 @@ def _choose_subset(file: Mapping[Any, Any], side: Side) -> Any:
     }
     if len(subsets) != 1:
         problem = f"has {len(subsets)} subsets of queries, {', '.join(subsets)}: which one?"
-        option = f"--{side.word}-columns rows={next(iter(subsets), '...')}"
+        option = f"--columns {side.word}.rows={next(iter(subsets), '...')}"
         raise _envelope_error(problem, side, f"State where its rows begin: {option}.")
     return next(iter(subsets.values()))
 
@@ -150,6 +163,8 @@ def _read_members(members: Any, path: str, side: Side) -> Mapping[Any, Any] | No
         (query, read_path(response, path) if path else response)
         for query, response in responses.items()
     )
+    if side is Side.RUN:  # which retrieved nothing for such a query
+        documents |= {query: [] for query in documents if _is_null(responses[query], path)}
     first_docs = next(filter(None, documents.values()), None)
     if not holds_objects(first_docs) and not (path in ("", "ids") and isinstance(first_docs, list)):
         return None
@@ -159,7 +174,7 @@ def _read_members(members: Any, path: str, side: Side) -> Mapping[Any, Any] | No
             raise _envelope_error(f"{problem}: {responses[query]!r:.80}", side)
         if path == "ids" and [*map(type, docs)] == [list]:  # Chroma answers a list of queries
             documents[query] = docs[0]
-        elif path == "hits":  # some of them were not judged
+        elif path == "hits" and side is Side.QRELS:  # some of them were not judged
             documents[query] = [hit for hit in docs if read_path(hit, "rating") is not None]
     return documents
 

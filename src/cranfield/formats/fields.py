@@ -22,13 +22,16 @@ from cranfield.formats.stated_columns import (
 )
 from cranfield.notes import Note
 
+_SCORES = (
+    "_score hit._score _additional.score _additional.certainty rating _rankingscore text_match"
+)
 # Fields that have a role where no field has a usual name; within other objects, too.
 _FIELDS: Mapping[Role, Sequence[str]] = {
     "doc": (
         *("id", "_id", "id_", "node.node_id", "node.id_", "hit._id", "_additional.id"),
         *("metadata.doc_id", "metadata.source", "document.id"),
     ),
-    "score": ("_score", "hit._score", "_additional.score", "_additional.certainty", "rating"),
+    "score": _SCORES.split(),
 }
 _KNOWN_FIELDS = [
     path
@@ -101,12 +104,16 @@ def choose_row_fields(
     fields_of_column = _find_objects(read_rows(), [*names, *paths], stated_paths)
     names = [*names, *paths]
     fields, columns = choose_fields(names, fields_of_column, side, user_columns, read_rows)
+    all_fields = {**{name: Field(name) for name in names}, **fields}
+    return all_fields, columns, note_paths(fields, columns)
+
+
+def note_paths(fields: Fields, columns: ColumnsLike | None) -> tuple[Note, ...]:
+    """Return a note on the path to the documents, if they are read by one."""
     doc_field = fields.get(str((columns or {}).get(COLUMNS["doc"].public)))
-    notes: tuple[Note, ...] = ()
-    if doc_field is not None and "." in doc_field.column + doc_field.name:
-        text = f"Documents: {doc_field.column}, by {doc_field.name}."
-        notes = (Note("paths", "info", text),)
-    return {**{name: Field(name) for name in names}, **fields}, columns, notes
+    if doc_field is None or "." not in doc_field.column + doc_field.name:
+        return ()
+    return (Note("paths", "info", f"Documents: {doc_field.column}, by {doc_field.name}."),)
 
 
 def _find_objects(

@@ -226,7 +226,8 @@ def open_files(
     files = [file for path in paths for file in _expand_path(path, side)]
     if not files:
         raise InputError("no file is given")
-    rows = FileRows(list(map(Source, files)), side, file_format, user_columns)
+    sources = [file if isinstance(file, Source) else Source(file) for file in files]
+    rows = FileRows(sources, side, file_format, user_columns)
     if len(paths) == 1 and files not in (paths, [str(paths[0])]):  # a folder or a glob
         path = local_path(os.fspath(paths[0]))
         rows.run_name = os.path.basename(os.path.abspath(path)) if os.path.isdir(path) else path
@@ -234,11 +235,11 @@ def open_files(
 
 
 def _expand_path(path: Any, side: Side) -> list[Any]:
-    """Return the paths of the files that a path means, or an open file itself.
+    """Return the paths of the files that a path means, or an open file, or a source, itself.
 
     A path means a file, or the files of a glob or a folder.
     """
-    if is_handle(path):
+    if is_handle(path) or isinstance(path, Source):
         return [path]
     path = os.fspath(path)
     if os.path.isdir(folder := local_path(path)):

@@ -7,7 +7,7 @@ from typing import IO
 from cranfield.formats.block import Block, Role, Rows
 from cranfield.formats.columns import ColumnsLike, Side
 from cranfield.formats.source import Source
-from cranfield.formats.stated_columns import list_pairs
+from cranfield.formats.stated_columns import states_numbers
 from cranfield.formats.text import LONGEST_LINE, find_data, long_line_error
 
 
@@ -23,7 +23,7 @@ class InputFile:
     @property
     def has_numbered_columns(self) -> bool:
         """Whether the user states a column by its number."""
-        return any(isinstance(column, int) for _, column in list_pairs(self.user_columns or {}))
+        return states_numbers(self.user_columns)
 
     def refuse_long_line(self) -> None:
         """Raise InputError if the first line of data is longer than a line may be."""

@@ -14,6 +14,7 @@ from cranfield.formats.block import Errors, Role
 from cranfield.formats.columns import COLUMNS, IDS, NO_COLUMN, ColumnsLike, Side, plain_name
 from cranfield.formats.header import take_columns
 from cranfield.formats.identifiers import to_id_text
+from cranfield.formats.source import Source, is_pipe
 from cranfield.formats.stated_columns import take_statements
 from cranfield.formats.systems import SYSTEMS
 from cranfield.formats.values import is_number
@@ -125,8 +126,10 @@ def arrow_table(data: ArrowTable, name: str) -> "pa.Table":
 
 
 def hold_stream(data: Any, name: str) -> Any:
-    """Return the table of a stream, which can be read once; any other data unchanged."""
-    return arrow_table(data, name) if is_stream(data) else data
+    """Return the table of a stream, or the source of a pipe, to read it again; else the data."""
+    if is_stream(data):
+        return arrow_table(data, name)
+    return Source(data) if is_pipe(data) else data
 
 
 def refuse_sets(frame: Any, name: str, side: Side) -> None:

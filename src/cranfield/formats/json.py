@@ -45,7 +45,9 @@ _OBJECTS_IN_LIST = re.compile(
 
 
 # A key of an envelope; or a list of lists that is a value, or of lists of objects.
-_FOREIGN = re.compile(rb'"(?:%b)"\s*:|:\s*\[\s*\[|\[\s*\[\s*\{' % "|".join(sorted(HEADS)).encode())
+_FOREIGN = re.compile(
+    rb'"(?:%b)"\s*:|:\s*\[\s*\[|\[(?:\s*\[\s*\]\s*,)*\s*\[\s*\{' % "|".join(sorted(HEADS)).encode()
+)
 _N_SAMPLE_BYTES = 1 << 16
 
 Member = tuple[int, str, Any]  # the number of the line, the query, and its documents

@@ -5,6 +5,7 @@ pandas and polars; lists in dicts and in JSON; texts that hold a list, `["a", "b
 or `a;b`.
 """
 
+import contextlib
 import json
 import math
 import re
@@ -31,17 +32,26 @@ from cranfield.formats.identifiers import (
     normalize_text,
 )
 from cranfield.formats.json_text import NumberText
+from cranfield.formats.matrices import padding_note, strip_fillers
 from cranfield.formats.stated_columns import resolve_roles
 from cranfield.formats.systems import SystemRows, add_mixed_column, refuse_mixture, select_cells
 from cranfield.formats.values import NUMBER, is_list_cell, is_number, to_numbers
+from cranfield.lazy import cached_property
 from cranfield.notes import Note
 from cranfield.options import is_whole_number
 from cranfield.render.numbers import format_count
 
+_ORDER_HINT = "Give all a score, or none; order='given' (--order given) takes all in their order."
 _INTEGER = re.compile(r"[+-]?\d+")
-# An element of a list as Python writes it, or without quotation marks, and the comma after it.
-_ELEMENT = re.compile(
-    r"""\s*(?:'((?:[^'\\]|\\['"\\])*)'|"((?:[^"\\]|\\['"\\])*)"|([\w.+-]+))\s*(,|$)"""
+# Several ids, or one: with a comma or a bar, or with blanks between parts that each have a digit.
+_ONE_OR_SEVERAL = re.compile(r"(?s:.*[,|].*)|[^\s\d]*\d\S*(?:\s+[^\s\d]*\d\S*)+")
+_ESCAPE = r"""\\(?:['"\\abfnrtv]|x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})"""
+_QUOTATION = rf"""'((?:[^'\\]|{_ESCAPE})*)'|"((?:[^"\\]|{_ESCAPE})*)\""""
+# An element of a list, and what follows it: as Python writes lists, and without quotation marks;
+# as numpy writes arrays, without commas.
+_ELEMENTS = (
+    re.compile(rf"\s*(?:{_QUOTATION}|(?!\.\.)([\w.+-]+))\s*(?:,|$)"),
+    re.compile(rf"\s*(?:{_QUOTATION}|([+-]?\.?\d[\d.e+-]*|None|nan))(?:\s+|$)"),
 )
 
 
@@ -139,7 +149,7 @@ class ListRows(Rows):
         """Yield functions that load blocks, each of whole rows of the table; then set `notes`."""
         roles = tuple(roles)
         queries_above: set[bytes] = set()  # of a run
-        n_rows, n_documents, n_rows_above = 0, 0, self.n_rows_above
+        n_rows, n_documents, n_rows_above, self._n_fillers = 0, 0, self.n_rows_above, 0
         for cells in self._rows.cells():
             if self._is_row_a_query:
                 numbers = range(n_rows_above + 1, n_rows_above + 1 + len(cells.columns["doc"]))
@@ -166,6 +176,22 @@ class ListRows(Rows):
                 f"{format_count(n_documents, 'document')}."
             )
             self.notes = (Note("list-cells", "info", text, count=n_rows),)
+        if self._n_fillers:
+            old_notes = (note for note in self.notes if note.code != "padding")  # of another pass
+            self.notes = (*old_notes, padding_note(self._side, self._n_fillers))
+
+    @cached_property
+    def _may_be_filled_up(self) -> bool:
+        """Whether -1 at the end of a list fills it up: all documents are whole numbers from -1."""
+        name, is_ranked = self.list_columns["doc"], self._side is Side.RUN
+        for cells in self._rows.cells():
+            column = cells.columns["doc"]
+            for cell in column if isinstance(column, list) else column.to_pylist():
+                with contextlib.suppress(InputError):  # a fault, which is told where rows are read
+                    docs = self._list_elements(cell, name, is_ranked=is_ranked) or ()
+                    if not all(map(_is_padded_id, docs)):
+                        return False
+        return True
 
     def _build_block(self, cells: Cells, split_rows: "_SplitRows", faults: FaultLog) -> Block:
         """Return the block of the documents of rows that were split."""
@@ -192,6 +218,9 @@ class ListRows(Rows):
         doc_lists = self._flatten_column(cells, "doc")
         docs = None if doc_lists is None else _to_ids(doc_lists[0])
         if query_ids is None or doc_lists is None or docs is None:
+            return None
+        last_docs = docs.take(np.cumsum(doc_lists[1])[doc_lists[1] > 0] - 1)
+        if b"-1" in last_docs.to_list() and self._may_be_filled_up:
             return None
         queries, columns = query_ids.to_list(), {}
         for role in roles:
@@ -296,13 +325,16 @@ class ListRows(Rows):
                 "the mean is over fewer queries.",
                 kind="id",
             )
-        elements = [*map(normalize_text, elements or ())] if self.holds_texts else elements
-        docs = [_parse_id(doc_id, name) for doc_id in elements or ()]
-        numbers = {role: self._read_numbers(role, cell_of_role[role], docs) for role in roles}
-        return query, docs, numbers
+        elements = [*map(normalize_text, elements or ())] if self.holds_texts else elements or []
+        docs = [_parse_id(doc_id, name) for doc_id in elements]
+        is_padded = docs[-1:] == [b"-1"] and self._may_be_filled_up
+        n = len(strip_fillers(elements)) if is_padded else len(docs)
+        numbers = {role: self._read_numbers(role, cell_of_role[role], docs, n) for role in roles}
+        self._n_fillers += len(docs) - n
+        return query, docs[:n], numbers
 
-    def _read_numbers(self, role: Role, cell: Any, docs: Sequence[bytes]) -> Any:
-        """Return the numbers of a row's documents, (documents,); InputError for a fault."""
+    def _read_numbers(self, role: Role, cell: Any, docs: Sequence[bytes], n: int) -> Any:
+        """Return the numbers of the first n documents of a row, (n,); InputError for a fault."""
         name = self.list_columns[role]
         elements = self._list_elements(cell, name, is_ranked=True) or []
         if len(elements) != len(docs):
@@ -312,11 +344,14 @@ class ListRows(Rows):
                 hint="Both lists of a row must have the same length.",
                 kind="columns",
             )
+        elements = elements[:n]
         numbers = _to_numbers(elements, role)
         if numbers is None:
-            bad_number = next(number for number in elements if _to_numbers([number], role) is None)
+            i = next(i for i, number in enumerate(elements) if _to_numbers([number], role) is None)
             expected = f"expected a {COLUMNS[role].kind} as the {role} in column {name!r}"
-            raise InputError(f"{expected}, got {bad_number!r:.80}", kind="number")
+            problem = f"document {decode(docs[i])!r}: {expected}, got {elements[i]!r:.80}"
+            hint = _ORDER_HINT if role == "score" and elements[i] is None else None
+            raise InputError(problem, hint=hint, kind="number")
         return numbers
 
     def _list_elements(self, cell: Any, name: str, *, is_ranked: bool) -> list[Any] | None:
@@ -342,13 +377,14 @@ class ListRows(Rows):
             return _parse_list(text, name)
         if name not in self._split_columns or self.holds_texts:
             return [cell]
-        if "," in text and ";" not in text:
+        if ";" not in text and _ONE_OR_SEVERAL.fullmatch(text):
             raise InputError(
                 f"column {name!r} holds {text!r:.60}: is this one id or several?",
-                hint='Write several ids as a;b or ["a", "b"], and one id with a comma as ["a,b"].',
+                hint='Write several ids as a;b or ["a", "b"], and one id as ["a,b"].',
                 kind="columns",
             )
-        return [part.strip() for part in text.split(";")]
+        parts = [part.strip() for part in text.split(";")]
+        return [NumberText(part) if _INTEGER.fullmatch(part) else part for part in parts]
 
 
 class _SplitRows(NamedTuple):
@@ -421,20 +457,23 @@ def _parse_list(text: str, name: str) -> list[Any]:
         return list(elements)
     except (ValueError, RecursionError):
         pass
-    elements, position, text_inside = [], 0, text[1:-1]
-    while text_inside[position:].strip():
-        match = _ELEMENT.match(text_inside, position)
-        if match is None:
-            raise InputError(
-                f"column {name!r} holds no list that can be read: {text!r:.80}",
-                hint="""Lists are written ["a", "b"], ['a', 'b'] or a;b.""",
-                kind="text",
-            )
-        position = match.end()
-        single, double, bare = match.groups()[:3]
-        quoted_text = single if single is not None else double
-        if quoted_text is not None:
-            elements.append(re.sub(r"\\(.)", r"\1", quoted_text))
+    text_inside = text[1:-1].strip()
+    for pattern in _ELEMENTS:
+        matches = [*pattern.finditer(text_inside)]
+        if "".join(match[0] for match in matches) == text_inside:
+            break
+    else:
+        raise InputError(
+            f"column {name!r} holds no list that can be read: {text!r:.80}",
+            hint="""Lists are written ["a", "b"], ['a', 'b'] or a;b. Of a table of pandas: """
+            "frame[column].map(lambda cell: json.dumps(list(cell))).",
+            kind="text",
+        )
+    elements = []
+    for single, double, bare in (match.groups() for match in matches):
+        if bare is None:
+            characters = (single or double or "").encode("latin-1", "backslashreplace")
+            elements.append(characters.decode("unicode_escape"))
         else:
             elements.append(None if bare in ("None", "nan") else NumberText(bare))
     return elements
@@ -455,6 +494,12 @@ def _parse_id(cell: Any, name: str) -> bytes:
             problem = f"expected a string or a whole number in column {name!r}, got {text:.80}"
         raise InputError(problem, kind="id")
     return encoded_id
+
+
+def _is_padded_id(doc_id: Any) -> bool:
+    """Tell whether an id is a whole number from -1 on, or its text as a number in a file."""
+    is_text = isinstance(doc_id, NumberText) and _INTEGER.fullmatch(doc_id)
+    return bool(is_text or is_whole_number(doc_id) or is_whole_float(doc_id)) and int(doc_id) >= -1
 
 
 def _parse_number(cell: Any) -> Any:

@@ -260,17 +260,25 @@ def strip_padding(
         for ids in lists
     ):
         return lists_of_query, ()
-    stripped_lists = [ids[: ids.index(-1)] if -1 in ids else ids for ids in lists]
-    n_fillers = 0
-    for ids, stripped_ids in zip(lists, stripped_lists, strict=True):
-        fillers = ids[len(stripped_ids) :]
-        n_fillers += len(fillers)
-        if {*fillers} > {-1}:
-            raise InputError(
-                f"-1 fills up some lists, and is between ids in {ids!r:.80}",
-                source=side.name_in_errors,
-                hint="Leave it out: [[i for i in row if i != -1] for row in ids].",
-            )
+    stripped_lists = [strip_fillers(ids, side.name_in_errors) for ids in lists]
+    n_fillers = sum(map(len, lists)) - sum(map(len, stripped_lists))
+    return dict(zip(lists_of_query, stripped_lists, strict=True)), (padding_note(side, n_fillers),)
+
+
+def strip_fillers(ids: list[Any], source: str | None = None) -> list[Any]:
+    """Return ids, whole numbers or their texts, without the -1 at the end; InputError inside."""
+    numbers = [*map(int, ids)]
+    n_ids = numbers.index(-1) if -1 in numbers else len(numbers)
+    if {*numbers[n_ids:]} > {-1}:
+        raise InputError(
+            f"-1 fills up some lists, and is between ids in {ids!r:.80}",
+            source=source,
+            hint="Leave it out: [[i for i in row if i != -1] for row in ids].",
+        )
+    return ids[:n_ids]
+
+
+def padding_note(side: Side, n_fillers: int) -> Note:
+    """Return the note on numbers that fill up the lists of a side."""
     text = f"Lists of {side.name_in_errors} are filled up with -1, {n_fillers:,} in all: left out."
-    note = Note("padding", "info", text, count=n_fillers)
-    return dict(zip(lists_of_query, stripped_lists, strict=True)), (note,)
+    return Note("padding", "info", text, count=n_fillers)

@@ -13,7 +13,7 @@ from cranfield.formats.frames import list_to_arrow, make_table_rows, read_each_r
 from cranfield.formats.header import list_columns, take_columns
 from cranfield.formats.list_cells import holds_lists
 from cranfield.formats.shapes import refuse_lists_of_ids
-from cranfield.formats.stated_columns import list_pairs
+from cranfield.formats.stated_columns import states_numbers
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -132,7 +132,7 @@ def _find_fields(
         public_names = [column.public for column in COLUMNS.values() if side in column.sides]
         return [name for name in public_names if hasattr(row, name)], attrgetter
     if isinstance(row, tuple | list):
-        if any(isinstance(column, int) for _, column in list_pairs(user_columns or {})):
+        if states_numbers(user_columns):
             return [f"column {i}" for i in range(1, len(row) + 1)], itemgetter
         return default_names[: len(row)], itemgetter
     raise InputError(

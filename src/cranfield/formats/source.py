@@ -48,6 +48,14 @@ def are_files(data: object) -> bool:
     return all(isinstance(path, str | os.PathLike) or is_handle(path) for path in data)
 
 
+def is_pipe(file: object) -> bool:
+    """Tell whether bytes are read once: of the standard input, a pipe, a device, an open file."""
+    if isinstance(file, Source) or not isinstance(file, str | os.PathLike):
+        return isinstance(file, Source) or is_handle(file)
+    is_stored = os.path.isfile(file) or os.path.isdir(file) or not os.path.exists(file)
+    return os.fspath(file) == "-" or not is_stored
+
+
 class Source:
     """A file by its path or URL, or the standard input as `-`, or an open file; compressed or not.
 
@@ -70,6 +78,10 @@ class Source:
         self._pipe = Pipe(partial(_open_once, file, self.name), self.name)
         self._is_pipe: bool | None = is_handle(file) or None  # None: not known yet
         self._version: Version | None = None  # the file's version when it was first opened
+
+    def __fspath__(self) -> str:
+        """Return the path: a source, which is read as often as needed, may stand for a file."""
+        return self.path
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy, also one in another process, needs to read the same bytes.

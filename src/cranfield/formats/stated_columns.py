@@ -2,8 +2,9 @@
 
 import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import cache
+from itertools import chain
 from types import MappingProxyType
 from typing import Any
 
@@ -33,7 +34,10 @@ class Statements(dict[str, Any]):
     """The columns that a user states for several files, each of which takes those that it has.
 
     `files` are those opened so far: side, name, and names of columns, None for one with a fault.
+    `more_follow`: whether others are opened later; until then no column is refused.
     """
+
+    more_follow = False
 
     def __init__(self, columns: ColumnsOfBoth) -> None:
         super().__init__(columns)
@@ -90,12 +94,12 @@ def record_rows(rows: Rows, side: Side, columns: ColumnsLike | None) -> Rows:
         source, names = describe_sources(rows.sources) or side.name_in_errors, None
         with suppress(InputError):  # which is raised again where the rows are read
             names = rows.column_names or [*map(str, rows.name_of_role.values())]
-        rows.statement_notes = record_names(names, source, side, columns or {})
+        rows.statement_notes = record_names(names, source, side, columns)
     return rows
 
 
 def record_names(
-    names: Sequence[str] | None, source: str, side: Side, columns: ColumnsLike
+    names: Sequence[str] | None, source: str, side: Side, columns: ColumnsLike | None
 ) -> tuple[Note, ...]:
     """Record the names of a file's columns, None for a fault; return a note on what it lacks."""
     if not isinstance(columns, SideColumns) or columns.statements is None:
@@ -113,22 +117,33 @@ def refuse_unread(columns: ColumnsOfBoth | None) -> None:
     OptionError without a file; nothing if a file has a fault, which is raised where it is read, or
     for a side without a file.
     """
-    if not columns or not isinstance(columns, Statements):
+    if not columns or not isinstance(columns, Statements) or columns.more_follow:
         return
     if not columns.files:
         raise OptionError("columns applies only to tables and files not read yet: leave it out")
     opened_sides = {Side.EXCLUDED, *(side for side, *_ in columns.files)}
     for sides, name, column in _list_statements(columns):
+        sides, kind = ([Side.RUN], "run") if name == "system" else (sides, "file")
         if opened_sides.isdisjoint(sides) or any(
             names is None or (side in sides and _has_column(names, name, column))
             for side, _, names in columns.files
         ):
             continue
-        all_names = [table_name for *_, names in columns.files for table_name in names or ()]
-        guess = _describe_guess(column, all_names)
-        problem = f"{name}={column}: no file has a column {column!r}{guess}"
+        names_of_files = (names or () for side, _, names in columns.files if side in sides)
+        guess = _describe_guess(column, chain.from_iterable(names_of_files))
+        problem = f"{name}={column}: no {kind} has a column {column!r}{guess}"
         file_lines = [f"{file}: {describe_names(names or ())}." for _, file, names in columns.files]
         raise InputError(problem, hint="\n".join(dict.fromkeys(file_lines)), kind="columns")
+
+
+@contextmanager
+def take_together(columns: ColumnsOfBoth | None) -> Iterator[None]:
+    """Take all files that are opened within the context for those of one call: `refuse_unread`."""
+    statements = columns if isinstance(columns, Statements) else Statements({})
+    statements.more_follow = True
+    yield
+    statements.more_follow = False
+    refuse_unread(statements)
 
 
 @cache
@@ -264,6 +279,11 @@ def _list_statements(columns: ColumnsOfBoth) -> Iterator[tuple[Sequence[Side], s
         named_column: Any = {side_name if is_of_side else name: column}
         for pair in list_pairs(column if isinstance(column, Mapping) else named_column):
             yield sides, *pair
+
+
+def states_numbers(columns: ColumnsLike | None) -> bool:
+    """Tell whether a column is stated by its number."""
+    return any(isinstance(column, int) for _, column in list_pairs(columns or {}))
 
 
 def states_sides(columns: ColumnsOfBoth | None) -> bool:

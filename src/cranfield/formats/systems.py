@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from cranfield.arrays.ranked import Ints
 from cranfield.errors import InputError
 from cranfield.formats.block import Block, Cells, Errors, Load, Role, Rows
 from cranfield.formats.columns import NO_COLUMN, Side, plain_name
+from cranfield.formats.source import describe_sources
 from cranfield.notes import Note, join_names
 
 # The usual names of a column of systems, as `plain_name` writes them.
@@ -107,24 +108,24 @@ def find_systems(rows: Rows) -> SystemNames | None:
 
     Of the columns with usual names and two values, it is one under whose values documents are
     mixed, else the first. None without such a column, for rows of a chosen system, and for what
-    cannot be read. Raises InputError if two columns are such that documents are mixed.
+    cannot be read. Raises InputError if two columns are such that documents are mixed, or for a
+    stated column that cannot be read.
     """
     table = _find_table(rows)
     if table.system_names is None:
-        table.system_names = []
+        columns, column_name = list[SystemNames | None](), None
         try:
             names = [name for name in table.column_names if plain_name(name) in SYSTEMS]
             column_name = table.name_of_role.get("system")
             names = _list_free(table, names) if column_name is None else [column_name]
             columns = [] if table.system else [_read_system_names(table, name) for name in names]
-            table.system_names = [
-                column
-                for column in columns
-                if column and (column.is_stated or len(column.systems) > 1)
-            ]
         except InputError:  # which comes when the rows are read, if that is possible again
-            if any(source.is_url or source.path == "-" for source in table.sources):
+            is_pipe = any(source.is_url or source.path == "-" for source in table.sources)
+            if is_pipe or column_name is not None:
                 raise
+        table.system_names = [
+            column for column in columns if column and (column.is_stated or len(column.systems) > 1)
+        ]
     mixed_columns = [column for column in table.system_names if column.are_mixed]
     if len(mixed_columns) > 1:
         raise InputError(
@@ -157,10 +158,16 @@ def add_mixed_column(error: InputError, rows: Rows) -> InputError:
     return error.add_reason(column.hint)
 
 
-def refuse_stated_systems(rows: Rows) -> None:
-    """Raise InputError if a column of systems is stated for what is read as one run."""
+def refuse_stated_systems(rows: Rows, side: Side) -> None:
+    """Raise InputError if a column of systems is stated for what is read as one run, or qrels."""
     if "system" in rows.name_of_role and (names := find_systems(rows)) is not None:
-        raise InputError("the run has a column of systems, and is one run", hint=names.hint)
+        data = "one run is read" if side is Side.RUN else "judgments are the same for all systems"
+        raise InputError(
+            f"the column {names.column!r} of systems is stated, and {data}",
+            source=describe_sources(rows.sources) or side.name_in_errors,
+            hint=f"columns={{'system': '{names.column}={names.systems[0]}'}} takes one system. The "
+            "verbs make a run of each: evaluate(qrels, runs, columns={'system': ...}).",
+        )
 
 
 def _find_table(rows: Rows) -> Rows:
@@ -176,11 +183,17 @@ def _list_free(table: Rows, names: Iterable[str]) -> list[str]:
 
 
 def _read_system_names(table: Rows, column: str) -> SystemNames | None:
-    """Return the values of a column; None if it has no ids, or no row can be read."""
+    """Return the values of a column; if it has no readable ids, None, InputError if stated."""
     has_docs = "doc" in table.name_of_role and not table.list_columns
-    columns = {"query_id": table.name_of_role["query"], "doc_id": column, "relevance": NO_COLUMN}
+    columns: dict[str, Any] = {"query_id": table.name_of_role["query"], "doc_id": column}
     if has_docs:
         columns |= {"doc_id": table.name_of_role["doc"], "system": column}
+    grade = NO_COLUMN
+    if "column 1" in table.column_names:  # without a header, columns have numbers
+        columns = {name: int(path.removeprefix("column ")) for name, path in columns.items()}
+        roles = {"score", "distance", "rank", "grade"} & table.name_of_role.keys()
+        grade = int(table.name_of_role[min(roles)].removeprefix("column ")) if roles else NO_COLUMN
+    columns["relevance"] = grade
     number_of_system: dict[bytes, int] = {}
     keys, systems = [np.zeros(0, np.uint64)], [np.zeros(0, np.int32)]  # of rows
     n_rows, n_searched, are_mixed = 0, 0, False
@@ -206,6 +219,13 @@ def _read_system_names(table: Rows, column: str) -> SystemNames | None:
         are_mixed = are_mixed or _are_mixed(keys, systems)
     names = [*map(decode, number_of_system)]
     is_stated = column == table.name_of_role.get("system")
+    if is_stated and not names:
+        raise InputError(
+            f"the systems in column {column!r} cannot be read",
+            source=describe_sources(table.sources),
+            hint="Each row needs ids of its query and its system: --columns query_id=...,system="
+            f"{column}; system={column}=... takes one.",
+        )
     return SystemNames(column, names, are_mixed, is_stated) if names else None
 
 

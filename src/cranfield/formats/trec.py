@@ -97,11 +97,13 @@ def _read_line_format(names: str, title: str, file: InputFile) -> WhiteSpaceLine
 
 def _read_numbered(file: InputFile) -> WhiteSpaceLines:
     """Return the rows of a file without a header by the user's column numbers; or InputError."""
-    column_of_role = resolve_roles(take_statements(file.user_columns, ()), file.side)
+    first_line = next(iter(_first_data_lines(file.sample)), b"")
+    column_names = [f"column {i}" for i, _ in enumerate(first_line.split(), 1)]
+    column_of_role = resolve_roles(take_statements(file.user_columns, column_names), file.side)
     position_of_role = {
-        role: column - 1
+        role: column - 1 if isinstance(column, int) else column_names.index(column)
         for role, column in column_of_role.items()
-        if isinstance(column, int) and role != "system"
+        if isinstance(column, int) or column in column_names
     }
     has_ids = {"query", "doc"} <= position_of_role.keys()
     if len(position_of_role) < len(column_of_role) or not has_ids:
@@ -113,12 +115,13 @@ def _read_numbered(file: InputFile) -> WhiteSpaceLines:
             "query_id, doc_id and the score or grade.",
             kind="columns",
         )
-    if len(position_of_role) == len(column_of_role) == 2 and position_of_role["doc"] > 1:
+    ids = {role: position for role, position in position_of_role.items() if role != "system"}
+    if len(ids) == 2 and ids["doc"] > 1:
         with suppress(InputError):  # the grade or score is where TREC has it
             rows = read_trec(replace(file, user_columns=None))
             are_rows = all(map(rows.is_row, _first_data_lines(file.sample)))
-            if are_rows and position_of_role.items() <= rows.position_of_role.items():
-                position_of_role = {**rows.position_of_role}
+            if are_rows and ids.items() <= rows.position_of_role.items():
+                position_of_role |= rows.position_of_role
     id_names = {"query": "query_id", "doc": "doc_id"}
     name_of_position = {
         position: id_names.get(role, role) for role, position in position_of_role.items()
@@ -126,6 +129,9 @@ def _read_numbered(file: InputFile) -> WhiteSpaceLines:
     names = " ".join(name_of_position.get(i, "-") for i in range(max(name_of_position) + 1))
     rows = WhiteSpaceLines(file.source, file.side, names, "columns as stated", allows_more=True)
     rows.reads_hash_rows = True
+    if "system" in position_of_role:
+        rows.column_names = column_names
+        rows.name_of_role = {role: f"column {i + 1}" for role, i in position_of_role.items()}
     return rows
 
 

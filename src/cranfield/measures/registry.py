@@ -152,7 +152,7 @@ class Definition(Declaration):
         if self.is_text:
             return "a string"
         if low == -math.inf:
-            return "any number"
+            return "any number" if high is None else f"up to {high:g}"
         return f"from {low:g}" + (" up" if high is None else f" to {high:g}")
 
     @property

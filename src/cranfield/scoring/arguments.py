@@ -20,7 +20,7 @@ from cranfield.formats.block import Duplicates, Errors
 from cranfield.formats.columns import COLUMNS, ColumnsOfBoth, Side, TextMatching
 from cranfield.formats.envelopes import holds_objects, open_envelope
 from cranfield.formats.matrices import hold_labels_and_scores, match_sparse, note_unstored_zeros
-from cranfield.formats.shapes import first_of, kinds_in, list_ids, plain
+from cranfield.formats.shapes import first_of, kind_of, kinds_in, list_ids, plain
 from cranfield.formats.source import are_files
 from cranfield.formats.stated_columns import (
     ContainedTexts,
@@ -46,6 +46,12 @@ def _check_columns_option(value: Any) -> ColumnsOfBoth:
     return Statements(value)
 
 
+def _list_exclusions(docs: Any) -> tuple[Any, ...]:
+    """Return several exclusions in a tuple, which are one if all are rows; iterators as lists."""
+    sources = docs if isinstance(docs, tuple) and kinds_in(docs) != {"tuple"} else (docs,)
+    return tuple([*source] if kind_of(source) == "iterator" else source for source in sources)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Reading(Options):
     """How data are read that are not yet a Qrels or a Run."""
@@ -62,9 +68,8 @@ class Reading(Options):
         None,
         "Leave out of the runs what this has for each query, such as what users have seen: its "
         "excluded_ids, seen_ids or the like, else its documents. The judgments stay as they are.",
-        lambda docs: docs if isinstance(docs, tuple) else (docs,),  # a tuple has several of these
+        _list_exclusions,
     )
-
     texts: TextMatching = option(
         "same",
         "In a table of texts (`retrieved_contexts`, `reference_contexts`), two are one document if "
@@ -77,11 +82,13 @@ class Reading(Options):
             vars(self)["columns"] = ContainedTexts(self.columns or {})
 
     def leave_out(self, runs: Any, *, more_follow: bool = False) -> Any:
-        """Return a Run, or {name: Run}, without the documents of `without`.
+        """Return a Run, or {name: Run}, without the documents of `without`; OptionError for none.
 
         Unless `more_follow`, all is opened: columns that no file has are refused.
         """
         has_exclusions = self.without or more_follow
+        if self.without and not runs:
+            raise OptionError("without=... leaves documents out of runs, and no run is given")
         if self.columns and not (has_exclusions or {*self.columns}.isdisjoint(_EXCLUDED_NAMES)):
             raise OptionError("columns: excluded_ids names a column of without=: state that, too")
         for docs in self.without or ():

@@ -14,7 +14,7 @@ from cranfield.data.run import Run, RunLike, SeveralRuns
 from cranfield.errors import InputError, escape_unprintable
 from cranfield.formats.columns import Side
 from cranfield.formats.source import Source
-from cranfield.formats.stated_columns import refuse_unread, select_columns
+from cranfield.formats.stated_columns import select_columns
 from cranfield.measures import parse
 from cranfield.notes import Note, sort_by_severity
 from cranfield.options import check_option, keywords, refuse_unknown_options, takes, whole_check
@@ -235,8 +235,7 @@ def _read_judgments_and_runs(
             return judgments, reading.leave_out(run_or_runs)
         qrels_columns = select_columns(reading.columns, Side.QRELS)
         judgments = make_qrels(qrels, "skip", qrels_columns, CHECK_JUDGING.duplicates)
-        refuse_unread(reading.columns)
-        return judgments, {}
+        return judgments, reading.leave_out({})
     judgments, run_or_runs, _ = arrange_arguments(
         qrels,
         runs,

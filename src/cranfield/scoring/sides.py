@@ -17,7 +17,7 @@ from cranfield.formats.frames import hold_stream, is_stream
 from cranfield.formats.header import NO_IDS, find_columns
 from cranfield.formats.objects import refuse_columns
 from cranfield.formats.shapes import has_columns, kind_of, list_tables
-from cranfield.formats.source import Source
+from cranfield.formats.source import Source, is_pipe
 from cranfield.formats.stated_columns import (
     SIDES,
     ContainedTexts,
@@ -266,11 +266,8 @@ def are_same_table(table: Any, other_table: Any) -> bool:
 
 def is_read_once(table: Any) -> bool:
     """Tell whether a table is a pipe, a URL or a stream, whose first rows would be lost."""
-    if not isinstance(table, str | os.PathLike):
-        return is_stream(table) or kind_of(table) == "file"
-    path = os.fspath(table)
-    is_stored = os.path.isfile(path) or os.path.isdir(path) or not os.path.exists(path)
-    return path == "-" or Source(path).is_url or not is_stored
+    is_url = isinstance(table, str | os.PathLike) and Source(table).is_url
+    return is_stream(table) or is_pipe(table) or is_url
 
 
 def _list_notes(qrels_rows: Rows, run_rows: Rows) -> Iterator[Note]:

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from click.testing import CliRunner, Result
 
-from cranfield import Qrels, Run, check, compare, evaluate
+from cranfield import Qrels, Run, check, compare, evaluate, read_qrels, read_run
 from cranfield.cli import cli
 from cranfield.errors import InputError, OptionError
 
@@ -198,3 +198,29 @@ def test_help_shows_one_option() -> None:
     assert "--columns NAME=COLUMN" in help_text
     assert "--qrels-columns" not in help_text
     assert "--run-columns" not in help_text
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"run.score": "guess", "qrels.relevance": "stars", "query_id": "reader", "doc_id": "url"},
+        {
+            "run": {"query_id": "reader", "doc_id": "url", "score": "guess"},
+            "qrels": {"query_id": "reader", "doc_id": "url", "relevance": "stars"},
+        },
+    ],
+    ids=["names", "dicts"],
+)
+def test_one_side_alone_takes_its_own_statements(files: Path, columns: Any) -> None:
+    run = {"q1": {"d2": 3.0, "d1": 2.0}, "q2": {"d3": 1.0}}
+    assert Run(OWN, columns=columns).to_dict() == run
+    assert Run(OWN.to_dict("records"), columns=columns).to_dict() == run
+    assert [*read_run("own.csv", columns=columns).to_dict()["q1"].values()] == [0.9, 0.5]
+    assert Qrels(JUDGED, columns=columns).to_dict() == {"q1": {"d1": 2}, "q2": {"d3": 1}}
+    grades = {"q1": {"d1": 2, "d2": 0}, "q2": {"d3": 1}}
+    assert read_qrels("qrels.csv", columns=columns).to_dict() == grades
+    both = OWN.assign(score=7, stars=1)
+    columns = {"query_id": "reader", "doc_id": "url", "qrels.relevance": "score"}
+    assert Qrels(both, columns=columns).grade.tolist() == [7, 7, 7]
+    with pytest.raises(OptionError, match=r"'scor' is not known \(did you mean 'score'"):
+        Run(OWN, columns={"run.scor": "guess"})

@@ -26,6 +26,16 @@ def first_lines(result: Gate, n: int = 1) -> list[str]:
     return str(result).splitlines()[:n]
 
 
+def test_a_long_name_is_cut_in_the_first_lines() -> None:
+    name, n = "x" * 5000, 12
+    scores = {
+        name: {"R@5": {f"q{i}": 0.5 + 0.01 * (i % 3) for i in range(n)}},
+        name + "y": {"R@5": {f"q{i}": 0.5 + 0.01 * (i % 5) for i in range(n)}},
+    }
+    lines = first_lines(gate(scores, baseline=name, margin=0.001, test="t"), 2)
+    assert [len(line) < 400 and "x" * 80 in line for line in lines] == [True, True]
+
+
 def print_gate(*arguments: str) -> list[str]:
     """Return the lines that the command prints."""
     _, stdout, stderr = run_gate(*arguments)

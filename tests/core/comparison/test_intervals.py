@@ -70,10 +70,10 @@ def test_skewed_scores_are_told() -> None:
     scores = np.array(values)
     skew = float(stats.skew(scores))
     assert 25 * skew**2 > 30
-    (note,) = note_intervals(scores[:, None], ["r"])
+    (note,) = note_intervals(None, scores[:, None], ["r"])
     assert note.code == "skewed"
     assert f"with {math.ceil(25 * skew**2):,} queries it would not" in note.text
-    assert [*note_intervals(np.linspace(0, 1, 30)[:, None], ["r"])] == []
+    assert [*note_intervals(None, np.linspace(0, 1, 30)[:, None], ["r"])] == []
 
 
 def test_one_difference_on_all_queries_is_told() -> None:
@@ -89,3 +89,23 @@ def test_one_difference_on_all_queries_is_told() -> None:
     with pytest.warns(CranfieldWarning, match="The same difference"):
         pair = compare({"old": old, "new": new}, test="bayes")["score"]["new"]
     assert (pair.probability_better, pair.probability_worse, pair.verdict) == (None, None, None)
+
+
+def test_zeros_and_ones_of_a_geometric_mean_have_no_interval_of_wilson_and_are_noted() -> None:
+    n = 12
+    qrels = {f"q{i}": {"a": 1} for i in range(n)}
+    run = {query: ["a" if query != "q0" else "b"] for query in qrels}
+    result = intervals(evaluate(qrels, run, "AP GMAP"))
+    assert [mean.interval for mean in result.means] == ["wilson", "t"]
+    (note,) = (note for note in result.notes if note.code == "few-scores")
+    assert note.source == "run GMAP"
+    assert f"All but 1 of {n} queries have the same score" in note.text
+
+
+def test_the_skewness_of_a_geometric_mean_is_that_of_its_logarithms() -> None:
+    n = 40
+    qrels = {f"q{i}": {"a": 1} for i in range(n)}
+    # AP is 1 / rank: its logarithms are at even distances, without an outlier.
+    run = {f"q{i}": [*(f"x{j}" for j in range(2 ** (i % 8) - 1)), "a"] for i in range(n)}
+    result = intervals(evaluate(qrels, run, "AP GMAP"))
+    assert {note.source for note in result.notes if note.code == "skewed"} == {"run AP"}

@@ -105,6 +105,21 @@ def scores_of(n: int, seed: int = 11) -> Any:
     return np.random.default_rng(seed).choice([0.0, 1 / 3, 2 / 3, 1.0], n, p=[0.1, 0.1, 0.2, 0.6])
 
 
+def test_the_legend_names_the_rule_over_several_rows() -> None:
+    """Holm: of two rows, the smaller p of a mean too low is compared with alpha / 2."""
+    values = np.array([0.5 + 0.03 * (i % 5 - 2) for i in range(40)])
+    sem = values.std(ddof=1) / math.sqrt(40)
+    at_least = {"R@5": values.mean() + student.ppf(0.96, 39) * sem}  # p of failing is 0.04
+    scores = {"new": {"R@5": {f"q{i}": value for i, value in enumerate(values.tolist())}}}
+    options: dict[str, Any] = {"at_least": at_least, "limit": True, "test": "t"}
+    lone_gate = gate(scores, **options)
+    assert (lone_gate.outcome, "Holm" in str(lone_gate)) == ("FAIL", False)
+    better = {query: value + 0.2 for query, value in scores["new"]["R@5"].items()}
+    gate_of_two = gate({**scores, "better": {"R@5": better}}, **options)
+    assert gate_of_two.outcomes == {"new": "UNDECIDED", "better": "PASS"}
+    assert "FAIL: upper < at least by Holm's rule over 2 rows: a mean that" in str(gate_of_two)
+
+
 def test_the_limit_by_the_t_test_is_students() -> None:
     values = scores_of(80)
     far = student.ppf(0.95, 79) * values.std(ddof=1) / math.sqrt(80)

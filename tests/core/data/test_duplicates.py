@@ -499,3 +499,16 @@ def test_queries_in_several_pieces_and_lists_keep_one_row_of_each_document() -> 
 def test_what_a_run_keeps_of_a_document_is_checked() -> None:
     with pytest.raises(OptionError, match="duplicates='last' is not known"):
         Run(REPEATED_ROWS, duplicates="last")  # type: ignore[arg-type] # on purpose
+
+
+def test_a_column_of_zeros_is_asked_about_and_does_not_fill_up_lists(tmp_path: Path) -> None:
+    rows = [(query, 0, doc, 1.0) for query in (1, 2) for doc in (7, 8, 9)]
+    path = tmp_path / "run.tsv"
+    path.write_text("".join("\t".join(map(str, row)) + "\n" for row in rows))
+    columns: Any = {"query_id": 1, "doc_id": 2, "score": 4}
+    for run in (path, read_run(path, columns=columns)):
+        with pytest.raises(DuplicateError, match="'0' occurs twice for query '1'") as caught:
+            evaluate({"1": {"7": 1}}, run, "RR", columns=columns if run is path else None)
+        words = "Are these the columns? It was read as columns as stated: query_id doc_id - score"
+        assert words in str(caught.value)
+        assert "fill up" not in str(caught.value)

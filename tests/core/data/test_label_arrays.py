@@ -1,5 +1,6 @@
 """Labels and scores of the same documents in arrays: beside dicts of the same numbers."""
 
+import tracemalloc
 from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -8,7 +9,17 @@ import numpy as np
 import pytest
 from helpers.notes import codes
 
-from cranfield import GradedSystems, InputError, OptionError, Scores, compare, evaluate, grades
+from cranfield import (
+    GradedSystems,
+    InputError,
+    OptionError,
+    Qrels,
+    Run,
+    Scores,
+    compare,
+    evaluate,
+    grades,
+)
 
 MEASURES = "nDCG@3 AP RR P@2 R@2"
 LABELS: Any = [[0, 1, 2, 0], [1, 0, 0, 3], [0, 0, 1, 0], [2, 0, 1, 1]]
@@ -57,6 +68,24 @@ def test_arrays_are_the_same_as_dicts(label_type: Any, score_type: Any) -> None:
     expected = evaluate_dicts(labels.astype(float).tolist(), scores.tolist())
     assert evaluate(labels, scores, MEASURES).to_dict() == expected.to_dict()
     assert evaluate_labels(labels, scores=scores).to_dict() == expected.to_dict()
+
+
+@pytest.mark.parametrize("label_type", [int, float])
+def test_matrices_take_few_bytes_a_pair(label_type: type) -> None:
+    """The hits of blocks are not held beside the match: else it is 155 bytes."""
+    n_queries, n_docs = 600, 1000
+    chance = np.random.default_rng(1)
+    is_relevant = chance.random((n_queries, n_docs)) < 0.01
+    labels = (is_relevant * chance.integers(1, 4, is_relevant.shape)).astype(label_type)
+    scores = chance.random(labels.shape)
+    evaluate(labels[:2], scores[:2], "nDCG@10")  # what is imported, or kept, is not counted
+    tracemalloc.start()
+    try:
+        evaluate(labels, scores, "nDCG@10", threads=1)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 125 * labels.size
 
 
 def test_lists_of_equally_long_lists_are_as_arrays() -> None:
@@ -272,6 +301,28 @@ def dense_dicts(matrix: Sequence[Sequence[float]]) -> dict[str, dict[str, float]
     return {
         str(i): {str(j): number for j, number in enumerate(row)} for i, row in enumerate(matrix)
     }
+
+
+@pytest.mark.parametrize("make_id", [int, str])
+def test_queries_from_1_beside_the_rows_of_a_sparse_matrix_are_asked_about(make_id: Any) -> None:
+    sparse = pytest.importorskip("scipy.sparse")
+    matrix = sparse.csr_array(np.array([[0.5, 0.25, 0], [0, 0.5, 0.25], [0.25, 0, 0.5]]))
+    qrels: Any = {make_id(i): {make_id(i - 1): 1} for i in (1, 2, 3)}
+    ranking: Any = {make_id(i): [make_id(i - 1)] for i in (1, 2, 3)}
+    words = r"'s are 1 to 3: are they counted from 1\?"
+    both_sides = [(qrels, matrix), (qrels, Run(matrix)), (matrix, ranking), (Qrels(qrels), matrix)]
+    for judged, run in both_sides:
+        with pytest.raises(InputError, match=words):
+            evaluate(judged, run, "RR")
+    moved = {int(query) - 1: docs for query, docs in qrels.items()}
+    assert evaluate(moved, matrix, "RR")["RR"] == 1
+    # The row 1 has 0.5 for the column 1, and the row 2 for the column 2: none of 0 or 1 first.
+    as_ids = evaluate(qrels, Run(matrix).to_dict(), "RR")
+    assert list(as_ids.per_query("RR").values()) == [0, 0, 0]
+    assert evaluate({make_id(2): {make_id(2): 1}}, matrix, "RR")["RR"] == 1  # of rows it has
+    assert evaluate({"1": {"1": 1}, "q4": {"1": 1}}, matrix, "RR")["RR"] == 1 / 2  # no numbers
+    later = sparse.csr_array(np.array([[0, 0, 0], [0, 1, 0], [0, 0, 1]]))
+    assert evaluate(later, matrix, "RR")["RR"] == 1
 
 
 def test_an_array_beside_a_sparse_matrix_is_read_with_it() -> None:

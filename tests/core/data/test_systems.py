@@ -1,7 +1,10 @@
 """A table of several systems is a run of each; rows and lists, in memory and in files."""
 
+import io
 import json
+import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +15,7 @@ import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
-from cranfield import Qrels, Run, check, compare, evaluate, explain, gate, read_run
+from cranfield import Qrels, Run, check, compare, evaluate, explain, gate, read_qrels, read_run
 from cranfield.cli import cli
 from cranfield.errors import DuplicateError, InputError, OptionError
 
@@ -197,8 +200,6 @@ def test_one_run_is_taken_by_its_name(tmp_path: Path) -> None:
             evaluate(JUDGED, run, "RR")
         assert "2 values, 'bm25', 'hybrid'" in str(caught.value)
         assert "retriever=bm25 " in str(caught.value)
-    with pytest.raises(InputError, match="retriever=bm25 "):
-        read_run(path, columns={"system": "retriever"}).to_dict()
     alone = read_run(path, columns={"system": "retriever=bm25"}).to_dict()
     assert alone == {"q1": {"d2": 0.9, "d1": 0.8}, "q2": {"d3": 0.2}}
     for duplicates in ("refuse", "best"):
@@ -206,6 +207,73 @@ def test_one_run_is_taken_by_its_name(tmp_path: Path) -> None:
             Run(RUN).write(tmp_path / "out.run", duplicates=duplicates)
     run = Run(RUN, columns={"system": "retriever"})
     assert means(evaluate(JUDGED, run, "RR")) == MEAN
+
+
+def test_systems_that_are_stated_are_no_single_run(tmp_path: Path) -> None:
+    apart = [{**row, "doc_id": f"{row['doc_id']}{row['retriever'][0]}"} for row in RUN]
+    lists = [{"query_id": name, "retriever": name, "retrieved_ids": [name]} for name in "ab"]
+    columns: Any = {"system": "retriever"}
+    for rows in (apart, lists):
+        for run in (Run(pd.DataFrame(rows), columns=columns), Run(rows, columns=columns)):
+            for read in (run.to_dict, partial(run.write, tmp_path / "one.run")):
+                with pytest.raises(InputError, match="'retriever' of systems is stated") as caught:
+                    read()
+                statement = f"retriever={rows[0]['retriever']}"
+                assert f"columns={{'system': '{statement}'}} takes one" in str(caught.value)
+        alone = Run(rows, columns={"system": statement})
+        assert alone.to_dict() == Run(rows[: len(rows) // 2]).to_dict()
+
+
+def test_systems_of_judgments_are_refused_or_chosen(tmp_path: Path) -> None:
+    rows = [
+        {"query_id": "q1", "doc_id": doc, "relevance": 1, "judge": judge}
+        for doc, judge in (("d1", "ann"), ("d2", "bob"))
+    ]
+    pd.DataFrame(rows).to_csv(path := tmp_path / "qrels.csv", index=False)
+    columns: Any = {"system": "judge"}
+    for read in (partial(Qrels, rows), partial(read_qrels, path)):
+        with pytest.raises(InputError, match=r"judgments are the same(.|\n)*'judge=ann'} takes"):
+            read(columns=columns)
+    assert Qrels(rows, columns={"system": "judge=bob"}).to_dict() == {"q1": {"d2": 1}}
+    with pytest.raises(InputError, match=r"no run has a column 'judge'\nthe qrels: its columns"):
+        evaluate(pd.DataFrame(rows), {"q1": ["d1"]}, "RR", columns=columns)
+
+
+@pytest.mark.parametrize("separator", [",", "\t", " "])
+def test_columns_without_names_have_systems(separator: str, tmp_path: Path) -> None:
+    tuples = [("q1", "d1", 0.5, "a"), ("q1", "d2", 0.25, "a"), ("q1", "d2", 0.75, "b")]
+    path = tmp_path / ("run.csv" if separator == "," else "run.txt")
+    path.write_text("".join(separator.join(map(str, row)) + "\n" for row in tuples))
+    numbers: Any = {"query_id": 1, "doc_id": 2, "score": 3, "system": 4}
+    qrels = {"q1": {"d2": 1}}
+    for runs in (path, str(path), tuples):
+        assert means(evaluate(qrels, runs, "RR", columns=numbers)) == {"a": 1 / 2, "b": 1}
+    with pytest.raises(InputError, match="'column 4=a'} takes one"):
+        read_run(path, columns=numbers).to_dict()
+    with pytest.raises(InputError, match=r"no column 5|'column 5' cannot be read"):
+        evaluate(qrels, path, "RR", columns={**numbers, "system": 5})
+    numbers["system"] = "column 4=b"
+    assert read_run(path, columns=numbers).to_dict() == {"q1": {"d2": 0.75}}
+
+
+def test_the_tags_of_a_trec_run_are_systems_where_stated(tmp_path: Path) -> None:
+    path = tmp_path / "two.run"
+    path.write_text("q1 Q0 d2 1 3 a\nq1 Q0 d1 2 2 a\nq1 Q0 d1 1 3 b\n")
+    for columns in ({}, {"score": 5}):
+        numbers: Any = {"query_id": 1, "doc_id": 3, **columns, "system": 6}
+        result = evaluate({"q1": {"d1": 1}}, path, "RR", columns=numbers)
+        assert means(result) == {"a": 1 / 2, "b": 1}
+
+
+def test_systems_need_a_column_of_queries(tmp_path: Path) -> None:
+    rows = [
+        {"expected_ids": ["d1"], "retrieved_ids": [doc], "retriever": name}
+        for name, doc in (("a", "d1"), ("b", "d2"))
+    ]
+    for table in (rows, pd.DataFrame(rows), write_lines(rows, tmp_path)):
+        with pytest.raises(InputError, match=r"cannot be read(.|\n)*--columns query_id="):
+            evaluate(table, "RR", columns={"system": "retriever"})
+        assert evaluate(table, "RR", columns={"system": "retriever=b"})["RR"] == 0
 
 
 def test_a_repeat_names_a_column_of_another_name() -> None:
@@ -277,6 +345,38 @@ def test_columns_of_lists_are_systems(form: str, tmp_path: Path) -> None:
     columns_of_side: Any = {"run": wide}
     result = evaluate(JUDGED, FORMS[form](run_table, tmp_path), "RR", columns=columns_of_side)
     assert means(result) == WIDE_MEAN
+
+
+@pytest.mark.parametrize("form", ["csv", "json lines", "parquet"])
+def test_columns_of_a_pipe_are_systems(form: str, tmp_path: Path) -> None:
+    rows = [
+        {"query_id": "q1", "doc_id": doc, "relevance": int(doc == "d1"), "old": old, "new": new}
+        for doc, old, new in (("d1", 2, 3), ("d2", 3, 2))
+    ]
+    content = Path(FORMS[form](rows, tmp_path)).read_bytes()
+    Qrels({"q1": {"d1": 1}}).write(tmp_path / "judged.txt")
+    options = ["-m", "RR", "--columns", "score=old,score=new", "--format", "json"]
+    for command in ("evaluate", "compare"):
+        for files in (["-"], [str(tmp_path / "judged.txt"), "-"]):
+            outcome = CliRunner().invoke(cli, [command, *files, *options], input=content)
+            assert outcome.exit_code == 0, outcome.output
+            assert '"old"' in outcome.stdout
+            assert '"new"' in outcome.stdout
+    columns: Any = {"score": ["old", "new"]}
+    reader, writer = os.pipe()
+    os.write(writer, content)
+    os.close(writer)
+    with open(reader, "rb") as pipe:
+        assert means(evaluate(pipe, "RR", columns=columns)) == {"old": 1 / 2, "new": 1}
+
+
+def test_systems_of_an_open_file_do_not_take_its_bytes_from_each_other() -> None:
+    n_rows = 4_000  # more bytes than are read to tell the format
+    lines = ["query_id,doc_id,old,new", *(f"q{i},d1,2,3\nq{i},d2,3,2" for i in range(n_rows))]
+    file = io.BytesIO("\n".join([*lines, ""]).encode())
+    qrels = {f"q{i}": {"d1": 1} for i in range(n_rows)}
+    result = evaluate(qrels, file, "RR", columns={"score": ["old", "new"]})
+    assert means(result) == {"old": 1 / 2, "new": 1}
 
 
 @pytest.mark.parametrize(

@@ -246,9 +246,12 @@ def test_check_asks_about_contained_texts_and_not_about_blanks() -> None:
     assert "texts-contain" not in [finding.code for finding in report.findings]
 
 
-def test_what_is_left_out_of_texts_is_refused() -> None:
-    with pytest.raises(OptionError, match="one of texts"):
-        evaluate(make_rows(EQUAL_ROWS), "RR", without={"q1": ["Wax is old."]})
+def test_what_is_left_out_of_texts_are_equal_texts() -> None:
+    exclusions = {"q1": [" Wax  is old."], "q2": ["sing"]}
+    for texts in ("same", "contain"):
+        scores = evaluate_any(make_rows(EQUAL_ROWS), "RR", without=exclusions, texts=texts)
+        assert scores.per_query("RR") == {"q1": 1 / 1, "q2": 1 / 1}
+        assert scores.recipe["made_of"] == "texts"
 
 
 def test_two_systems_of_texts() -> None:

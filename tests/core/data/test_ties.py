@@ -35,6 +35,7 @@ from cranfield import (
 from cranfield.cli import cli
 from cranfield.data.judge import judge
 from cranfield.data.judging import Judging
+from cranfield.formats.block import LARGEST_GRADE
 from cranfield.measures import Plan
 from cranfield.measures.parameters import Depth
 
@@ -173,6 +174,14 @@ def takes(measure: Measure, ties: str) -> bool:
         is_of_retrieved = retrieved_options or measure.name == "AUC"
         return definition.traits.averages_ties and not is_of_retrieved
     return definition.traits.by_grade is True
+
+
+@pytest.mark.parametrize(("ties", "rank_of_d2"), [("best", 2), ("worst", 4)])
+def test_the_largest_grades_are_ranked_in_tables(ties: Any, rank_of_d2: int) -> None:
+    """Whose ranks are held in 32 bits: a rank times the span of grades takes more."""
+    qrels = [("q", "d1", 0), ("q", "d2", LARGEST_GRADE), ("q", "d3", -LARGEST_GRADE)]
+    run = [("q", "d1", 2.0), ("q", "d2", 1.0), ("q", "d3", 1.0), ("q", "d4", 1.0)]
+    assert evaluate(qrels, run, "RR", ties=ties)["RR"] == 1 / rank_of_d2
 
 
 @pytest.mark.no_cover  # others run the same lines

@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
+from pyarrow import feather, parquet
 
 from cranfield import InputError, Qrels, Run, evaluate, read_qrels, read_run
 
@@ -74,6 +76,18 @@ SORTED = respond(
     }
 )
 QDRANT = respond(lambda query: {"result": {"points": list_hits(query)}, "status": "ok"})
+SOLR = respond(lambda query: {"responseHeader": {}, "response": {"docs": list_hits(query)}})
+MEILISEARCH = respond(
+    lambda query: {"hits": list_hits(query, "id", "_rankingScore"), "query": "text", "limit": 20}
+)
+TYPESENSE = respond(
+    lambda query: {
+        "found": 2,
+        "hits": [
+            {"document": {"id": hit["id"]}, "text_match": hit["score"]} for hit in list_hits(query)
+        ],
+    }
+)
 CHROMA = respond(
     lambda query: {"ids": [RANKINGS[query]], "distances": [[*range(len(RANKINGS[query]))]]}
 )
@@ -97,6 +111,9 @@ RUNS: dict[str, Any] = {
     "Qdrant, search": respond(lambda query: {"result": list_hits(query), "time": 0.1}),
     "Pinecone": respond(lambda query: {"matches": list_hits(query), "namespace": ""}),
     "Chroma": CHROMA,
+    "Solr": SOLR,
+    "Meilisearch": MEILISEARCH,
+    "Typesense": TYPESENSE,
     "MTEB": {"mteb_model_meta": {"model_name": "x"}, "default": {"test": SCORES}},
     "rank_eval": RANK_EVAL,
     "node.id_": respond(
@@ -327,7 +344,10 @@ def test_a_table_of_both_sides_has_objects(tmp_path: Path) -> None:
 
 
 def test_one_response_lacks_its_query(tmp_path: Path) -> None:
-    for response in (ELASTIC["q1"], QDRANT["q1"], {"matches": list_hits("q1")}):
+    for response in (
+        *(ELASTIC["q1"], QDRANT["q1"], SOLR["q1"], MEILISEARCH["q1"], TYPESENSE["q1"]),
+        {"matches": list_hits("q1"), "namespace": ""},
+    ):
         with pytest.raises(InputError, match="without a query") as error:
             Run(response)
         assert "One query: {query: response}" in str(error.value)
@@ -347,6 +367,12 @@ def test_a_query_may_be_called_as_an_envelope(tmp_path: Path) -> None:
     assert Run(lists).to_dict() == {"result": {"d1": 0}, "matches": {"d2": 0}}
     objects: Any = {"result": [{"id": "d1"}], "q2": [{"id": "d2"}]}
     assert Run(objects).to_dict() == {"result": {"d1": -1}, "q2": {"d2": -1}}
+    for name in ("matches", "result", "hits"):  # all values are lists of objects
+        alone: Any = {name: [{"id": "d1", "score": 0.5}]}
+        for opened_run in (Run(alone), read_run(write_json(alone, tmp_path))):
+            assert opened_run.to_dict() == {name: {"d1": 0.5}}
+            with pytest.raises(InputError, match="share no query"):
+                evaluate(GRADES, opened_run, MEASURES)
 
 
 def test_several_subsets_are_asked_for(tmp_path: Path) -> None:
@@ -355,7 +381,7 @@ def test_several_subsets_are_asked_for(tmp_path: Path) -> None:
     for run in (subsets, write_json(subsets, tmp_path)):
         with pytest.raises(InputError, match=r"2 subsets of queries, en\.test, de\.test") as error:
             evaluate(GRADES, run, MEASURES)
-        assert "rows=en.test" in str(error.value.hint)
+        assert "--columns run.rows=en.test" in str(error.value.hint)
         assert evaluate(GRADES, run, MEASURES, columns=column_names).to_dict() == EXPECTED
 
 
@@ -398,7 +424,18 @@ def test_documents_with_numbers_keep_their_order_as_the_number_may_be_a_distance
         assert evaluate({"q1": {"a": 1}}, run, "AP")["AP"] == 1 / 2
 
 
-def test_objects_of_objects_in_a_frame_are_read_as_in_a_list() -> None:
+def write_tables(rows: Any, folder: Path) -> list[Any]:
+    """Return the rows, and the same as frames, Parquet, Feather and a stream of Arrow."""
+    table = pa.Table.from_pylist(rows)
+    parquet.write_table(table, folder / "rows.parquet")
+    feather.write_feather(table, folder / "rows.feather")
+    with pa.ipc.new_stream(folder / "rows.arrows", table.schema) as stream:
+        stream.write_table(table)
+    files = [folder / f"rows.{suffix}" for suffix in ("parquet", "feather", "arrows")]
+    return [rows, pd.DataFrame(rows), pl.DataFrame(rows), table, *files]
+
+
+def test_objects_of_objects_in_a_frame_are_read_as_in_a_list(tmp_path: Path) -> None:
     rows = [
         {
             "question": "q1",
@@ -406,10 +443,28 @@ def test_objects_of_objects_in_a_frame_are_read_as_in_a_list() -> None:
             "retrieved": [{"metadata": {"source": doc}, "score": 0.5} for doc in ("c", "a")],
         }
     ]
-    for table in (rows, pd.DataFrame(rows), pl.DataFrame(rows)):
+    for table in write_tables(rows, tmp_path):
         scores = evaluate(table, "RR")
         assert scores["RR"] == 1 / 2
         assert "by metadata.source" in str(scores)
+
+
+@pytest.mark.parametrize("other", ["_id", "metadata.source"])
+def test_two_ids_in_tables_are_asked_for(other: str, tmp_path: Path) -> None:
+    name, _, inner = other.partition(".")
+    docs = [{"id": f"u{doc}", name: {inner: doc} if inner else doc} for doc in ("c", "a")]
+    rows = [{"question": "q0", "gold_ids": ["a"], "retrieved": docs[:0]}]
+    rows += [{"question": "q1", "gold_ids": ["a"], "retrieved": docs}]
+    for table in write_tables(rows, tmp_path):
+        with pytest.raises(InputError, match=f"--columns doc_id={other}, or doc_id=id"):
+            evaluate(table, "RR")
+        assert evaluate(table, "RR", columns={"doc_id": other})["RR"] == 1 / 2 / 2
+
+
+def test_fields_that_are_null_in_tables_count_as_in_a_list(tmp_path: Path) -> None:
+    docs = [{"id": None, "_score": None, "metadata": {"doc_id": doc}} for doc in ("c", "a")]
+    for table in write_tables([{"query_id": "q1", "retrieved": docs}], tmp_path):
+        assert evaluate({"q1": {"a": 1}}, table, "RR")["RR"] == 1 / 2
 
 
 def test_responses_without_queries_are_numbered_and_said_to_be(tmp_path: Path) -> None:
@@ -424,3 +479,65 @@ def test_responses_without_queries_are_numbered_and_said_to_be(tmp_path: Path) -
         assert "Responses without queries: numbered from 1." in str(scores)
         with pytest.raises(InputError, match="the judgments have no query '2'"):
             evaluate({"0": {"a": 1}, "1": {"b": 1}}, run, "RR")
+
+
+@pytest.mark.parametrize("name", ["_score", "score"])
+def test_a_hit_without_a_score_beside_others_is_refused_with_its_place(
+    name: str, tmp_path: Path
+) -> None:
+    hits: Any = {"q0": [{"id": "x", name: 1.0}], "q1": [{"id": "a", name: 2.0}, {"id": "b"}]}
+    path = tmp_path / "hits.json"
+    path.write_text(json.dumps(hits))
+    for run in (Run(hits), read_run(path)):
+        with pytest.raises(InputError, match=r"(?s)document 'b': .*'q1'.*order='given'"):
+            evaluate({"q1": {"b": 1}}, run, "RR")
+        assert evaluate({"q1": {"b": 1}}, run, "RR", order="given")["RR"] == 1 / 2
+    orders = {
+        query: [{"id": hit["id"], name: None} for hit in docs] for query, docs in hits.items()
+    }
+    assert [*Run(orders).to_dict()["q1"]] == ["a", "b"]  # of a response that was sorted
+
+
+@pytest.mark.parametrize("empty", ["list", "null list", "null"])
+@pytest.mark.parametrize("name", ["Elasticsearch", "Pinecone", "Solr", "Typesense"])
+def test_a_first_response_without_documents_is_read_as_others(
+    name: str, empty: str, tmp_path: Path
+) -> None:
+    def clear(value: Any) -> Any:
+        """Return a response with no documents."""
+        if isinstance(value, list):
+            return [] if empty == "list" else None
+        return (
+            {key: clear(part) for key, part in value.items()} if isinstance(value, dict) else value
+        )
+
+    first = None if empty == "null" else clear(RUNS[name]["q1"])
+    responses: Any = {"q0": first, **RUNS[name]}
+    numbered: Any = [first, *RUNS[name].values()]
+    judged = {"q0": {"d1": 1}, **GRADES}
+    expected = evaluate(judged, {"q0": {}, **SCORES}, MEASURES).to_dict()
+    for run in (responses, write_json(responses, tmp_path)):
+        assert evaluate(judged, run, MEASURES).to_dict() == expected
+    for run in (numbered, write_json(numbered, tmp_path)):
+        qrels = {str(i): docs for i, docs in enumerate(judged.values(), 1)}
+        assert list(evaluate(qrels, run, "RR").per_query("RR").values()) == [0, 1 / 2, 1]
+
+
+def test_lists_of_documents_whose_first_is_empty_are_numbered_in_files_too(tmp_path: Path) -> None:
+    lists = [[], [], *map(list_hits, RANKINGS)]
+    for run in (Run(lists), read_run(write_json(lists, tmp_path))):
+        assert run.to_dict() == {"3": SCORES["q1"], "4": SCORES["q2"]}
+
+
+def test_a_hit_of_a_run_may_have_a_field_called_rating(tmp_path: Path) -> None:
+    films = {"q1": {"hits": [{"id": "a", "rating": None}, {"id": "b", "rating": None}], "limit": 2}}
+    for run in (Run(films), read_run(write_json(films, tmp_path))):
+        assert [*run.to_dict()["q1"]] == ["a", "b"]
+
+
+def test_the_hint_on_rows_names_the_other_side() -> None:
+    with pytest.raises(InputError) as caught:
+        evaluate({"q": {"d": 1}}, {"out": {"q": ["d"]}}, "RR", columns={"rows": "out"})
+    assert "--columns run.rows=out" in str(caught.value)
+    run: Any = {"out": {"q": ["d"]}}
+    assert evaluate({"q": {"d": 1}}, run, "RR", columns={"run.rows": "out"})["RR"] == 1

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 from helpers.notes import codes
 
-from cranfield import InputError, Run, evaluate
+from cranfield import InputError, Run, evaluate, read_run
 from cranfield.errors import DuplicateError
 from cranfield.formats.block import SIZES
 
@@ -180,3 +180,103 @@ def test_a_frame_of_several_kinds_says_which_column_and_what_to_do() -> None:
             evaluate(pd.DataFrame([good, {**good, "query_id": "r", "retrieved_ids": ids}]), "RR")
         assert "several types" in (caught.value.hint or "")
         assert "('" not in caught.value.problem
+
+
+# ---- lists as pandas prints them into text, and lists that are filled up ------------------------
+
+PRINTED_TEXTS = [
+    "one\nline",
+    "it's",
+    'say "x"',
+    "both ' and \"",
+    "tab\t, \\n and \\",
+    "é\u2028\x7f",
+    "\U0001f600",
+]
+
+
+@pytest.mark.parametrize(
+    "print_list", [repr, lambda texts: str(np.array(texts, object)), json.dumps]
+)
+def test_texts_with_line_breaks_are_read_as_they_are_printed(
+    print_list: Callable[[Any], str], tmp_path: Path
+) -> None:
+    path, texts = tmp_path / "rag.csv", PRINTED_TEXTS
+    row = {"user_input": "q1", "reference_contexts": print_list(texts[:1])}
+    pd.DataFrame([{**row, "retrieved_contexts": print_list(texts)}]).to_csv(path, index=False)
+    expected: Any = [
+        {"user_input": "q1", "reference_contexts": texts[:1], "retrieved_contexts": texts}
+    ]
+    for table in (str(path), pd.read_csv(path)):
+        scores = evaluate(table, "RR NumRet")
+        assert scores.to_dict() == evaluate(expected, "RR NumRet").to_dict()
+    assert read_run(path).to_dict() == Run(expected).to_dict()
+
+
+FILLED_ROWS: Table = [
+    {
+        "query_id": "q1",
+        "expected_ids": [5, 9, -1],
+        "retrieved_ids": [9, 4, -1],
+        "scores": [3, 2, 0],
+    },
+    {
+        "query_id": "q2",
+        "expected_ids": [7, -1, -1],
+        "retrieved_ids": [3, 7, 1],
+        "scores": [3, 2, 1],
+    },
+    {"query_id": "q3", "expected_ids": [7], "retrieved_ids": [-1, -1, -1], "scores": [0, 0, 0]},
+]
+
+
+def _strip(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row of FILLED_ROWS without -1, and without its scores."""
+    names = ("expected_ids", "retrieved_ids")
+    ids_of_name = {name: [doc for doc in row[name] if doc != -1] for name in names}
+    return {**row, **ids_of_name, "scores": row["scores"][: len(ids_of_name["retrieved_ids"])]}
+
+
+@pytest.mark.parametrize(
+    "form",
+    ["CSV with semicolons", *sorted(FORMS.keys() - {"large lists", "cut Arrow"})],  # of texts
+)
+def test_minus_1_fills_up_lists_in_tables_as_it_does_in_memory(
+    form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SIZES, "lists", 1)
+    rows, join = FILLED_ROWS, lambda cells: ";".join(map(str, cells))
+    make = FORMS.get(form, lambda rows, folder: _csv(rows, folder, join))
+    scores = evaluate(make(rows, tmp_path), "AP NumRet NumRel")
+    assert scores.to_dict() == evaluate([_strip(row) for row in rows], "AP NumRet NumRel").to_dict()
+    in_memory = [
+        {row["query_id"]: row[name] for row in rows} for name in ("expected_ids", "retrieved_ids")
+    ]
+    notes = [
+        sorted((note.text, note.count) for note in result.notes if note.code == "padding")
+        for result in (scores, evaluate(*in_memory, "AP"))
+    ]
+    assert notes[0] == notes[1]
+    assert [count for _, count in notes[0]] == [3, 4]
+
+
+@pytest.mark.parametrize("form", ["Arrow", "JSON", "CSV with JSON"])
+def test_minus_1_is_an_id_beside_texts_and_other_numbers_below_0(form: str, tmp_path: Path) -> None:
+    for ids in (["-1", "a"], [-7, 5]):
+        row = {"query_id": "q0", "expected_ids": ids[::-1], "retrieved_ids": ids[:1], "scores": [1]}
+        filled_row = {
+            "query_id": "q1",
+            "expected_ids": ids,
+            "retrieved_ids": [ids[1], type(ids[0])(-1)],
+            "scores": [2, 1],
+        }
+        scores = evaluate(FORMS[form]([row, filled_row], tmp_path), "NumRet")
+        assert scores.per_query("NumRet") == {"q0": 1, "q1": 2}
+        assert "padding" not in codes(scores)
+
+
+def test_minus_1_between_ids_of_a_table_is_refused(tmp_path: Path) -> None:
+    row = {**FILLED_ROWS[0], "retrieved_ids": [9, -1, 4, -1], "scores": [4, 3, 2, 1]}
+    for form in ("Arrow", "CSV with JSON"):
+        with pytest.raises(InputError, match="-1 fills up some lists, and is between ids"):
+            evaluate(FORMS[form]([row], tmp_path), "AP")

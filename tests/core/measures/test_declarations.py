@@ -2,10 +2,12 @@
 
 import copy
 import importlib
+import math
 import os
 import pickle
 import subprocess
 import sys
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -183,3 +185,9 @@ print(explain({"q": {"a": 1}}, {"q": ["a"]}, "Own").to_dict()["formula"] == "")
 
 def test_without_docstrings_a_measure_of_ones_own_works() -> None:
     assert python("-c", OWN).split() == ["1.0", "True"]
+
+
+def test_the_range_of_values_in_words() -> None:
+    ranges: list[Any] = [(0, 1), (0, None), (-math.inf, None), (-math.inf, 1)]
+    texts = [replace(parse("AP").definition, range=pair).range_text for pair in ranges]
+    assert texts == ["from 0 to 1", "from 0 up", "any number", "up to 1"]

@@ -1,5 +1,6 @@
 """What `without=` leaves out of runs: from which data, with which numbers and notes."""
 
+import io
 import json
 import pickle
 import warnings
@@ -18,7 +19,9 @@ from cranfield import (
     Qrels,
     Run,
     Scores,
+    agreement,
     check,
+    collect,
     compare,
     evaluate,
     explain,
@@ -39,6 +42,7 @@ AP_OF_QUERY = {"q1": (1 / 1 + 2 / 2) / 2, "q2": (1 / 2) / 2, "q3": 1 / 1}
 REMOVAL_TEXT = "3 of 8 rows removed, in 3 queries: 5 of 8 rows left."
 RELEVANT_TEXT = "1 relevant document left out of the run: still counted."
 
+PAIRS = [(query, doc) for query, docs in EXCLUSIONS.items() for doc in docs]
 LISTS = [{"user": query, "seen_items": docs} for query, docs in EXCLUSIONS.items()]
 ROWS = [{"user": query, "item": doc, "stars": 3} for query, (doc,) in EXCLUSIONS.items()]
 BRIGHT: list[dict[str, Any]] = [
@@ -60,6 +64,13 @@ def write_json(folder: Path, name: str, content: Any) -> str:
     return str(path)
 
 
+def write_csv(folder: Path) -> str:
+    """Write the exclusions as rows of CSV; return the path."""
+    path = folder / "seen.csv"
+    path.write_text("user,item\n" + "".join(f"{query},{doc}\n" for query, doc in PAIRS))
+    return str(path)
+
+
 FORMS: dict[str, Callable[[Path], Any]] = {
     "a dict": lambda folder: EXCLUSIONS,
     "a dict of scores": lambda folder: {
@@ -70,6 +81,13 @@ FORMS: dict[str, Callable[[Path], Any]] = {
     "rows with expected documents beside": lambda folder: BRIGHT,
     "judgments": lambda folder: Qrels({query: {docs[0]: 0} for query, docs in EXCLUSIONS.items()}),
     "a run": lambda folder: Run({query: {docs[0]: 1.0} for query, docs in EXCLUSIONS.items()}),
+    "tuples": lambda folder: PAIRS,
+    "a tuple of tuples": lambda folder: tuple(PAIRS),
+    "a set of tuples": lambda folder: {*PAIRS},
+    "tuples, once": lambda folder: iter(PAIRS),
+    "tuples with a number": lambda folder: [(*pair, 3.5) for pair in PAIRS],
+    "an open file": lambda folder: io.StringIO(Path(write_csv(folder)).read_text()),
+    "an open file of bytes": lambda folder: io.BytesIO(Path(write_csv(folder)).read_bytes()),
     "JSON": lambda folder: write_json(folder, "seen.json", EXCLUSIONS),
     "JSON lines": lambda folder: write_json(folder, "seen.jsonl", BRIGHT),
     "a path": lambda folder: Path(write_json(folder, "seen.jsonl", LISTS)),
@@ -98,6 +116,53 @@ def test_ids_are_left_out_of_all_queries() -> None:
     assert scores.to_dict() == evaluate(QRELS, REMAINING_RUN, "AP").to_dict()
     with pytest.raises(OptionError, match="ids go into a list"):
         evaluate(QRELS, RUN, "AP", without=("d4", "d2"))
+
+
+def test_an_open_file_of_ids_is_no_list_of_lines(tmp_path: Path) -> None:
+    path = tmp_path / "seen.txt"
+    path.write_text("doc_id\nd4\nd2\nd3\n")
+    with path.open() as file:
+        scores = evaluate(QRELS, RUN, "AP", without=file)
+    assert scores.per_query("AP") == AP_OF_QUERY
+    with path.open() as file:
+        assert Run(RUN).only(docs=file).to_dict() == {
+            query: {docs[0]: RUN[query][docs[0]]} for query, docs in EXCLUSIONS.items()
+        }
+
+
+def test_exclusions_that_are_read_once_reach_all_runs() -> None:
+    systems = compare(QRELS, {"a": RUN, "b": RUN}, "AP", without=iter(PAIRS))
+    assert REMOVAL_TEXT in str(systems)
+    assert str(systems).count("0.7500") == 2, "(1 + 1/4 + 1) / 3 of both"
+
+
+def test_without_runs_they_are_refused(tmp_path: Path) -> None:
+    for call in (check, lambda qrels, **options: agreement(qrels, qrels, **options)):
+        with pytest.raises(OptionError, match="leaves documents out of runs, and no run"):
+            call(QRELS, without=EXCLUSIONS)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'without'"):
+        collect([("q1", "d1", 1)], without=EXCLUSIONS)  # type: ignore[call-arg]
+    qrels = write_json(tmp_path, "qrels.json", QRELS)
+    invocation = invoke("check", qrels, "--without", write_json(tmp_path, "w.json", EXCLUSIONS))
+    assert invocation.exit_code == 2
+    assert "no run is given" in invocation.stderr
+
+
+@pytest.mark.parametrize("texts", ["same", "contain"])
+def test_texts_are_left_out_by_their_words(texts: Any) -> None:
+    rows = [
+        {"id": "q1", "reference_contexts": ["Bees dance."], "retrieved_contexts": contexts}
+        for contexts in [["Wax\n is old.", "Bees  dance."]]
+    ]
+    assert evaluate(rows, "RR", texts=texts)["RR"] == 1 / 2
+    for exclusions in ({"q1": ["Wax is  old. "]}, [("q1", "Wax is old.")], ["Wax is old."]):
+        scores = evaluate(rows, "RR", without=exclusions, texts=texts)
+        assert scores["RR"] == 1 / 1
+        assert "1 of 2 rows removed, in 1 query: 1 of 2 rows left." in str(scores.notes)
+    scores = evaluate(rows, "RR", without={"q1": ["Bees dance."]}, texts=texts)
+    assert values_of_notes(scores.notes, "without")[1] == (RELEVANT_TEXT, None, 1)
+    rows[0]["seen"] = ["Wax is old."]
+    assert values_of_notes(evaluate(rows, "RR", texts=texts).notes, "excluded")
 
 
 def test_what_was_removed_is_counted_and_what_is_relevant_stays_judged() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers.commands import invoke
+from helpers.notes import codes
 from helpers.profile import repetitions
 
 from cranfield import InputError, OptionError, Qrels, collect, evaluate, pool, read_qrels
@@ -293,7 +294,11 @@ def test_tasks_are_a_pool_and_show_no_rank() -> None:
         *("query_id", "doc_id"),
     }
     labels = [(task["data"]["query_id"], task["data"]["doc_id"], 1) for task in label_tasks]
-    assert collect({"a": labels[:3]}, pool=label_tasks).missing == [labels[3][:2]]
+    labels_of_tasks = collect({"a": labels[:3]}, pool=label_tasks)
+    assert labels_of_tasks.missing == [labels[3][:2]]
+    assert "tasks" in codes(labels_of_tasks)
+    table = [{"qid": query, "docid": doc, "rel": None} for query, doc, _ in labels]
+    assert "tasks" not in codes(collect({"a": labels}, pool=table))
     labels_read = collect({"a": labels}, pool=sample)
     expected = {(row["query_id"], row["doc_id"]): row["probability"] for row in sample.rows()}
     probability_of_pair = {

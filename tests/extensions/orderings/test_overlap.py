@@ -248,6 +248,8 @@ def test_errors() -> None:
         rbo(["a"], ["a"], ties="c")  # type: ignore[call-overload] # wrong on purpose
     with pytest.raises(InputError, match="the second list: the document 'b' occurs twice"):
         rbo(["a"], ["b", {"a", "b"}])
+    with pytest.raises(InputError, match="the first list: the document '1' occurs twice"):
+        rbo({1: 3.0, "1": 2.0}, {1: 3.0, 2: 2.0})
     with pytest.raises(InputError, match="the first list: expected a list or a dict, got set"):
         rbo({"a", "b"}, ["a"])  # type: ignore[call-overload] # wrong on purpose
     with pytest.raises(InputError, match="document 'a': expected a number as the score"):

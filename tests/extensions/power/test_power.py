@@ -77,6 +77,19 @@ def test_power_is_that_of_the_noncentral_t(df: int) -> None:
         assert power(effect, df + 1, sides=1) == pytest.approx(theirs, abs=2e-10)
 
 
+def test_a_spread_of_seeds_needs_their_number() -> None:
+    calls: list[Any] = [
+        lambda **seeds: power(0.2, 50, **seeds),
+        lambda **seeds: detectable(50, **seeds),
+        lambda **seeds: queries_needed(effect=0.3, **seeds),
+    ]
+    for call in calls:
+        with pytest.raises(OptionError, match="seed_sd needs seeds, how many runs"):
+            call(seed_sd=0.1)
+        assert call(seed_sd=0.1, seeds=5) != call()
+    assert power(0.2, 50, seed_sd=0, seeds=3) == power(0.2, 50)
+
+
 def test_power_where_the_noncentral_t_of_scipy_fails() -> None:
     """The distribution at 10^6 degrees of freedom is all but normal."""
     assert power(38 / 1000, 1_000_000) == 1

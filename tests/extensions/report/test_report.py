@@ -838,3 +838,13 @@ def test_an_input_is_never_written_over(demo_folder: Path, tmp_path: Path) -> No
     files = [str(demo_folder / "demo" / "qrels.txt"), str(runs)]
     assert invoke("report", *files, "-o", str(runs)).exit_code == 2
     assert runs.read_bytes() == (demo_folder / "demo" / "bm25.run").read_bytes()
+
+
+def test_a_system_called_as_a_measure_keeps_its_name_in_notes() -> None:
+    qrels: Any = {f"q{i}": {"a": 1} for i in range(12)}
+    tied_run: Any = {query: {"a": 1.0, "b": 1.0} for query in qrels}
+    other_run: Any = {query: {"b": 2.0, "a": 1.0} for query in qrels}
+    html = report(compare(qrels, {"AP": tied_run, "other": other_run}, "map")).html
+    assert "AP 24 documents" in html or "AP: 24 documents" in html
+    assert "map: 24 documents" not in html
+    assert "map is AP" in html

@@ -432,13 +432,25 @@ def test_nothing_gives_a_value() -> None:
     assert str(numbers).splitlines()[0].startswith("Nothing that was tried gives 0.98765.")
 
 
+def test_a_percentage_is_asked_about() -> None:
+    percentage = conventions(DEEP, LONG, "AP", value="98.765")
+    assert "Is it a percentage? value=0.98765 (--value 0.98765)." in percentage.answer
+    assert "percentage" not in conventions(DEEP, LONG, "AP", value="0.98765").answer
+
+
 def test_equal_values_are_one_row() -> None:
     numbers = conventions(QRELS, RUN, "AP@2")
     (table,) = numbers.tables()
     values = [(row[0], row[2]) for row in table.rows]
     assert len(values) == len({*values}) < len(numbers.every) / 2
-    names = [name for row in table.rows for name in row[1].split(", ")]
-    assert sorted(names) == sorted(line.convention for line in numbers.every)
+    all_names = [line.convention for line in numbers.every]
+    n_names = 0
+    for _, cell, _ in table.rows:  # six names, and how many more there are
+        names, _, n_more = cell.removesuffix(" more").partition(", and ")
+        assert {*names.split(", ")} <= {*all_names}
+        n_names += len(names.split(", ")) + int(n_more or 0)
+    assert n_names == len(all_names)
+    assert max(len(cell) for _, cell, _ in table.rows) < 140
     assert table.rows[0][1].startswith("cranfield")
 
 

@@ -29,6 +29,7 @@ from cranfield.extensions.collections.collection_files import find_collections
 from cranfield.extensions.collections.macro_result import MacroPair, MacroResult, compare_averages
 from cranfield.extensions.collections.macro_tables import make_macro_tables
 from cranfield.extensions.collections.options import CollectionSettings
+from cranfield.formats.stated_columns import take_together
 from cranfield.measures import Measure
 from cranfield.notes import Note, merge_notes, warn_about
 from cranfield.options import refuse_unknown_options, takes
@@ -199,10 +200,11 @@ def compare_collections(
     option_groups = Alignment.of(options), Judging.of(options), Reading.of(options)
     inputs_of_collection, notes = _find_inputs(collections)
     notes += _own_measures_notes(inputs_of_collection, measures)
-    aligned_scores = {
-        name: _align_collection(name, inputs, measures, option_groups)
-        for name, inputs in inputs_of_collection.items()
-    }
+    with take_together(option_groups[-1].columns):
+        aligned_scores = {
+            name: _align_collection(name, inputs, measures, option_groups)
+            for name, inputs in inputs_of_collection.items()
+        }
     comparison = compare_aligned(aligned_scores, settings, notes)
     warn_about(comparison.notes)
     return comparison

@@ -308,16 +308,10 @@ def tune(
     aim = parse(measure) if isinstance(measure, str) else measure
     if aim.definition.aggregation != "mean":
         raise MeasureError(f"{aim}: is no mean over the queries, so no fold has a part of it")
-    run_of_name = reading.make_runs(runs)
-    judgments, _, _ = arrange_arguments(
-        qrels,
-        list(run_of_name.values()),
-        None,
-        None,
-        reading=replace(reading, without=None),
-        duplicates=judging.duplicates,
-        verb=tune,
+    judgments, run_or_runs, _ = arrange_arguments(
+        qrels, runs, None, None, reading=reading, duplicates=judging.duplicates, verb=tune
     )
+    run_of_name = {run_or_runs.name: run_or_runs} if isinstance(run_or_runs, Run) else run_or_runs
     over = tuning.over or ("weights" if METHODS[method].is_weighted else "parameter")
     settings, untuned_setting = list_settings(
         method, over, tuple(run_of_name), tuning.steps, fusing

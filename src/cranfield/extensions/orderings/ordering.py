@@ -19,6 +19,7 @@ from cranfield.data.qrels import Qrels
 from cranfield.errors import InputError
 from cranfield.extensions.orderings.coefficients import round_scores
 from cranfield.extensions.orderings.options import SignFlips
+from cranfield.formats.stated_columns import take_together
 from cranfield.lazy import cached_property
 from cranfield.notes import Note, merge_notes
 from cranfield.scoring.arguments import Reading
@@ -74,8 +75,12 @@ def make_orderings(
     notes: list[tuple[str, Note]] = []
     sources = _label_sources(qrels, runs)
     alignment, judging, reading = Alignment.of(options), Judging.of(options), Reading.of(options)
-    for source, (source_qrels, source_runs) in sources.items():
-        aligned_scores = align(source_qrels, source_runs, measures, alignment, judging, reading)
+    with take_together(reading.columns):
+        scores_of_source = {
+            source: align(*source_data, measures, alignment, judging, reading)
+            for source, source_data in sources.items()
+        }
+    for source, aligned_scores in scores_of_source.items():
         names = names or aligned_scores.system_names
         if set(aligned_scores.system_names) != set(names):
             odd_name = min(set(aligned_scores.system_names) ^ set(names))

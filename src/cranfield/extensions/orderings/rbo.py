@@ -224,22 +224,21 @@ def _read_ranking(name: str, ranking: Any) -> _Ranking:
         key, unsorted_docs = key[order], [to_id_text(doc, name) for doc in ranking]
         docs = [unsorted_docs[i] for i in order.tolist()]
         first, last = key.searchsorted(key) + 1, key.searchsorted(key, "right")
-        return _Ranking(docs, _RankSpans.of(first, last))
-    if isinstance(ranking, Set) or not hasattr(ranking, "__iter__"):
+    elif isinstance(ranking, Set) or not hasattr(ranking, "__iter__"):
         raise InputError(f"{name}: expected a list or a dict, got {type(ranking).__name__}")
-    ties = [
-        list(doc_or_tie) if isinstance(doc_or_tie, Set | list | tuple) else [doc_or_tie]
-        for doc_or_tie in ranking
-    ]
-    tie_size = np.array(list(map(len, ties)), np.int64)
-    last = np.cumsum(tie_size)
-    docs = [to_id_text(doc, name) for tie in ties for doc in tie]
+    else:
+        ties = [
+            list(doc_or_tie) if isinstance(doc_or_tie, Set | list | tuple) else [doc_or_tie]
+            for doc_or_tie in ranking
+        ]
+        tie_size = np.array(list(map(len, ties)), np.int64)
+        last = np.repeat(np.cumsum(tie_size), tie_size)
+        first = last - np.repeat(tie_size, tie_size) + 1
+        docs = [to_id_text(doc, name) for tie in ties for doc in tie]
     if len(set(docs)) < len(docs):
         repeated_doc = next(doc for doc in docs if docs.count(doc) > 1)
         raise InputError(f"{name}: the document {repeated_doc!r} occurs twice")
-    return _Ranking(
-        docs, _RankSpans.of(np.repeat(last - tie_size + 1, tie_size), np.repeat(last, tie_size))
-    )
+    return _Ranking(docs, _RankSpans.of(first, last))
 
 
 def _compute_rbo(a: _Ranking, b: _Ranking, p: float, ties: TiedRanks) -> RBO:

@@ -33,6 +33,7 @@ from cranfield.extensions.orderings.estimates import (
 from cranfield.extensions.orderings.options import ReproductionSettings
 from cranfield.extensions.orderings.rbo import rbo
 from cranfield.extensions.orderings.reproduction import Estimate, ReproducedRun, Reproduction
+from cranfield.formats.stated_columns import take_together
 from cranfield.notes import Note, merge_notes, warn_about
 from cranfield.options import refuse_unknown_options, takes
 from cranfield.progress import Watching, add_progress, watch_steps
@@ -106,12 +107,13 @@ def reproduce(
     if qrels is None and other_qrels is not None:
         raise OptionError("other_qrels applies to judgments and runs, and these are scores")
     replica_qrels = qrels if other_qrels is None else other_qrels
-    original_scores, replica_scores = (
-        align(runs, None, measures, alignment, judging, reading)
-        if judgments is None
-        else align(judgments, runs, measures, alignment, judging, reading)
-        for judgments, runs in ((qrels, original), (replica_qrels, reproduced))
-    )
+    with take_together(reading.columns):
+        original_scores, replica_scores = (
+            align(runs, None, measures, alignment, judging, reading)
+            if judgments is None
+            else align(judgments, runs, measures, alignment, judging, reading)
+            for judgments, runs in ((qrels, original), (replica_qrels, reproduced))
+        )
     same_queries = other_qrels is None
     _check_run_counts(original_scores, replica_scores, same_queries=same_queries)
     notes = [*_note_sides(original_scores, replica_scores, same_queries=same_queries)]

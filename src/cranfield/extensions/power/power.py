@@ -140,6 +140,11 @@ class Design(Conditions, Goal):
     def seed_variances(self) -> AddedVariances:
         """(variance, degrees of freedom) that each system's seeds add to a mean difference."""
         if self.seeds is None or not self.seed_sd:
+            if self.seed_sd is not None and self.seeds is None:
+                raise OptionError(
+                    "seed_sd needs seeds, how many runs each system has; seeds_needed() tells how "
+                    "many of them a number of queries needs"
+                )
             return ()
         return ((self.seed_sd**2 / self.seeds, self.seeds - 1),) * 2
 
@@ -317,11 +322,6 @@ def queries_needed(**options: "Unpack[keywords.Design]") -> int:
     refuse_unknown_options(queries_needed, options)
     design = Design.of(options).correct_alpha()
     design.check_sd()
-    if design.seed_sd is not None and design.seeds is None:
-        raise OptionError(
-            "seed_sd needs seeds, how many runs each system has; seeds_needed() tells how many of "
-            "them a number of queries needs"
-        )
     n_queries = design.count_queries()
     if n_queries <= MOST_QUERIES:
         return n_queries

@@ -99,7 +99,7 @@ def _measure_object(evidence: Evidence, measure_index: int, scores: ScoresBlock)
         "unit": scores.unit_steps[measure_index],
         "said": describe_means(evidence, name),
         "doubts": [
-            write_as_typed(note.text, [name])
+            write_as_typed(note.text, [name], evidence.systems)
             for note in evidence.comparison[name].notes
             if note.is_grave
         ],

@@ -230,7 +230,8 @@ def _compose_page(evidence: Evidence) -> str:
         "SHEETS": "" if evidence.sheets is None else evidence.sheets.archive,
     }
     for part in ("GRAVE", "GRAVE_OF_OTHERS", "NOTES"):
-        parts[part] = Markup(write_as_typed(parts[part], evidence.measures))
+        text = write_as_typed(parts[part], evidence.measures, evidence.systems)
+        parts[part] = Markup(text)
     if names_line := describe_typed_names(evidence.measures):
         parts["NOTES"] = join_markup([parts["NOTES"], element("li", names_line)])
     return fill_frame(parts)

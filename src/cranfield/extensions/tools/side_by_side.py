@@ -20,7 +20,7 @@ from cranfield.extensions.tools.departures import list_departures
 from cranfield.extensions.tools.rule import rounding_text
 from cranfield.lazy import cached_property
 from cranfield.measures import Measure
-from cranfield.notes import Note, warn_about
+from cranfield.notes import Note, join_names, warn_about
 from cranfield.options import finite_number, refuse_unknown_options, takes
 from cranfield.progress import Watching, add_progress
 from cranfield.render.numbers import finite_or_none, format_count, format_number, format_signed
@@ -32,6 +32,7 @@ from cranfield.scoring.evaluate import list_measures
 _DEFAULT_MEASURE = "nDCG@10"
 _DEFAULT_CONVENTION = "cranfield"  # the name of what is computed without a convention
 _WHOLE_NUMBER_DECIMALS = 4  # to so many decimals a number without a point is compared
+_MAX_NAMES = 6  # conventions that a row of the table names
 _MAX_DECIMALS = 17  # that are shown: a number of 64 bits has no more
 _ROUNDING = Decimal("1e-12")  # of sums in another order, as a share of the value
 
@@ -227,7 +228,11 @@ class SideBySide(Shown):
         if not names_of_measure:
             nearest = min(self.every, key=self._distance)
             number_text = f"{nearest.convention}, {format_number(nearest.value, self._decimals)}"
-            return f"Nothing that was tried gives {self._target}. The nearest is {number_text}."
+            text = f"Nothing that was tried gives {self._target}. The nearest is {number_text}."
+            if all((line.value or 0) <= 1 for line in self.every) and self._target > 1:
+                share = self._target.scaleb(-2)
+                text += f" Is it a percentage? value={share} (--value {share})."
+            return text
         texts = []
         for text, names in names_of_measure.items():
             more_text = f" and {len(names) - 3} more" if len(names) > 3 else ""
@@ -281,7 +286,7 @@ class SideBySide(Shown):
                 for choice in line.choices
                 if choice in shared or not shared
             ]
-            names = ", ".join(line.convention for line in row_lines)
+            names = join_names([line.convention for line in row_lines], _MAX_NAMES)
             rows.append([value_text, names, problem or ", ".join(choices)])
         count = format_count(len(lines) - 1, "convention")
         title = [*filter(None, [self.answer]), f"{self.measure} of {self.run}, under {count}"]

@@ -1,7 +1,7 @@
 """Id lists: reads files of ids, one on a line, of queries or of documents, as line 1 says."""
 
 import re
-from typing import Literal
+from typing import Any, Literal
 
 from cranfield.errors import InputError
 from cranfield.formats.files import read_first_line
@@ -11,10 +11,11 @@ from cranfield.formats.source import Source
 IdKind = Literal["query_id", "doc_id"]
 
 
-def read_id_list(path: str) -> tuple[IdKind, list[str]] | None:
+def read_id_list(path: Any) -> tuple[IdKind, list[str]] | None:
     """Return the kind of ids in a file, and each id once; None if no `query_id` or `doc_id` leads.
 
-    Raises InputError for a file of that line alone, and for another first line of one field.
+    The file is a path, or open. Raises InputError for a file of that line alone, and for another
+    first line of one field.
     """
     source = Source(path)
     first_text = read_first_line(source).strip('"').lower()

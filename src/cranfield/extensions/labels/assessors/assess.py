@@ -34,7 +34,7 @@ from cranfield.extensions.labels.rates import read_rates
 from cranfield.extensions.whatif.variants import split_variants
 from cranfield.formats.columns import Side
 from cranfield.formats.source import Path
-from cranfield.formats.stated_columns import refuse_unread, select_columns
+from cranfield.formats.stated_columns import select_columns
 from cranfield.measures import Measure
 from cranfield.notes import Note, merge_notes
 from cranfield.options import (
@@ -148,27 +148,18 @@ def agreement(
     first_qrels = make_qrels(qrels_a, "strict", qrels_columns, judging.duplicates)
     recipe = {"cranfield": __version__, **settings.to_dict(), "duplicates": judging.duplicates}
     recipe["confusion"] = None
-    if qrels_b is not None:
-        second_qrels = make_qrels(qrels_b, "strict", qrels_columns, judging.duplicates)
-        qrels_of_name = {"A": first_qrels, "B": second_qrels}
-        for name, source in _name_assessors(extra_qrels).items():
-            qrels_of_name[name] = make_qrels(source, "strict", qrels_columns, judging.duplicates)
-        run_of_name = _make_runs(runs, reading)
-        return _compare_assessors(qrels_of_name, run_of_name, measures, judging, recipe)
-    if extra_qrels is not None:
+    if qrels_b is None and extra_qrels is not None:
         raise OptionError("extra_qrels are further assessors: state the second one, too (qrels_b)")
-    run_of_name = _make_runs(runs, reading)
-    assert confusion is not None  # noqa: S101 - one of the two
+    qrels_of_name = {"A": first_qrels}
+    other_sources = {} if qrels_b is None else {"B": qrels_b, **_name_assessors(extra_qrels)}
+    for name, source in other_sources.items():
+        qrels_of_name[name] = make_qrels(source, "strict", qrels_columns, judging.duplicates)
+    # All judgments are opened by now.
+    run_of_name = reading.make_runs(runs) if runs is not None else reading.leave_out({}) or None
+    if confusion is None:
+        return _compare_assessors(qrels_of_name, run_of_name, measures, judging, recipe)
     rates = confusion if isinstance(confusion, Mapping) else read_rates(confusion)
     return _compare_with_rates(first_qrels, rates, run_of_name, measures, judging, recipe)
-
-
-def _make_runs(runs: Any, reading: Reading) -> dict[str, Run] | None:
-    """Return {name: run} of the runs, if there are some; all judgments are opened by then."""
-    if runs is not None:
-        return reading.make_runs(runs)
-    refuse_unread(reading.columns)
-    return None
 
 
 def _name_assessors(

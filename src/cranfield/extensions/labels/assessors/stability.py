@@ -148,7 +148,8 @@ def measure_stability(
     """
     order_of_measure = []
     for measure, system_sums in zip(measures, np.cumsum(scores_a, axis=0)[-1].T, strict=True):
-        keys = -system_sums if measure.definition.higher_is_better else system_sums
+        is_rising = measure.definition.higher_is_better is not False  # also of no direction
+        keys = -system_sums if is_rising else system_sums
         order_of_measure.append(np.argsort(keys, kind="stable"))
 
     def test_by_measure(values: Floats) -> list[_SystemTests]:

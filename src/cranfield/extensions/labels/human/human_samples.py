@@ -252,7 +252,7 @@ def _sample_queries(
     notes += _chance_notes(scores, f, query_chance, baseline)
     for m, measure in enumerate(scores.measures):
         column_names = [f"{name} ({measure})" for name in scores.system_names]
-        notes += note_intervals(y[m], column_names, LabelledQueries())
+        notes += note_intervals(None, y[m], column_names, LabelledQueries())
     human_rows = np.array(shared_rows)
     warnings = [*_little_labelled_notes(scores, human_scores, human_rows, model_rows)]
     notes += warnings or _unseen_label_notes(scores, human_labels, model_rows)

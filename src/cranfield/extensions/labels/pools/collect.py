@@ -135,7 +135,7 @@ class Labels(Shown):
         }
 
 
-@takes(CollectSettings, Reading)
+@takes(CollectSettings, Reading, omit=("without", "texts"))
 def collect(
     labels: "LabelsLike | Mapping[str, LabelsLike]",
     *,
@@ -154,7 +154,7 @@ def collect(
             `assessor` where several people's labels are in one; a list of files; or a dict
             {assessor: labels}. Without a name, a file's name is the person.
         pool: what was to be labelled: a Pool, or the file that it wrote.
-        **options: each option of `CollectSettings` and `Reading`.
+        **options: each option of `CollectSettings`, and `columns` of `Reading`.
 
     Returns:
         Labels: a table of who labelled how much, and the judgments.

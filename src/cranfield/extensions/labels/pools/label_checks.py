@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from cranfield.errors import OptionError, escape_unprintable
-from cranfield.extensions.labels.label_files import QUERY, Label, read_labels
+from cranfield.extensions.labels.label_files import Label, read_labels
 from cranfield.extensions.labels.pools.options import CollectSettings, read_grades
 from cranfield.extensions.labels.pools.pool_result import NOT_DRAWN, Pool
 from cranfield.formats.block import Role
@@ -64,7 +64,9 @@ def _is_not_drawn(label: Label) -> bool:
 
 def is_task(label: Label) -> bool:
     """Tell whether a row is a task of a labelling tool."""
-    return isinstance(label.origin, Rows) and QUERY not in label.origin.names
+    return (
+        isinstance(label.origin, Rows) and label.origin.find_column(COLUMNS["query"].names) is None
+    )
 
 
 def check_drawing(labels: Iterable[Label]) -> None:
