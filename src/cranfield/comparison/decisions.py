@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from functools import cache
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -9,10 +10,18 @@ import numpy as np
 from cranfield.arrays.ranked import Floats, Ints
 from cranfield.comparison.corrections import correct_p_values
 from cranfield.comparison.effects import FEW_UNITS, Doubt, find_doubt, skewness
-from cranfield.comparison.needed import MOST_QUERIES, AddedVariances, Goal, find_n_queries
+from cranfield.comparison.needed import (
+    MOST_QUERIES,
+    AddedVariances,
+    Goal,
+    estimate_mean,
+    find_least_effect,
+    find_n_queries,
+)
 from cranfield.comparison.noninferiority import SCORE_METHODS, GainSample, GainTests
 from cranfield.comparison.settings import GateSettings
 from cranfield.comparison.significance import AddedVariance, Moments
+from cranfield.options import MIN_SHARE
 from cranfield.render.numbers import finite_or_none
 
 Outcome = Literal["PASS", "UNDECIDED", "FAIL"]
@@ -139,6 +148,27 @@ def find_n_to_decide(
     ):  # with fewer queries, fewer than FEW_UNITS would differ
         n_needed = max(n_needed, math.ceil(FEW_UNITS * n_units / n_changed))
     return math.ceil(n_needed * tests.moments.n_units / n_units)
+
+
+def find_detectable_loss(
+    tests: GainTests, i: int, settings: GateSettings, margin: float, n_rows: int
+) -> float | None:
+    """Return the least true loss of column i that is shown with a chance of _POWER, if known.
+
+    It is shown to be worse than nothing (with `equivalence`, than the margin) at the level of
+    Holm's first step for `n_rows` rows, by a t test and the standard deviation of the gains.
+    """
+    n, alpha = tests.unit_moments.n_units, max(settings.alpha / n_rows, MIN_SHARE)
+    sd = finite_or_none(tests.unit_moments.sd[i])
+    if not sd or settings.gate_test.holds_always or settings.gate_test.least_p(settings, n) > alpha:
+        return None
+    return _find_detectable_effect(n, alpha) * sd + (margin if settings.equivalence else 0.0)
+
+
+@cache
+def _find_detectable_effect(n: int, alpha: float) -> float:
+    """Return the least effect that a one-sided t test of n units finds with a chance of _POWER."""
+    return find_least_effect(Goal(power=_POWER, alpha=alpha), estimate_mean(n), 1)
 
 
 def find_n_unchanged(alpha: float, margin: float, largest_loss: float) -> float:

@@ -22,7 +22,12 @@ import numpy as np
 from cranfield.comparison.aligned_scores import AlignedScores, hash_query_ids
 from cranfield.comparison.alignment import DEFAULT_MEASURES, align
 from cranfield.comparison.comparing import ComparingOptions
-from cranfield.comparison.decisions import decide_outcome, find_greatest_p, find_n_to_decide
+from cranfield.comparison.decisions import (
+    decide_outcome,
+    find_detectable_loss,
+    find_greatest_p,
+    find_n_to_decide,
+)
 from cranfield.comparison.effects import FEW_UNITS
 from cranfield.comparison.gate_notes import note_student, note_verdicts
 from cranfield.comparison.margins import Contrast, StatedMargin, aggregate_scores, build_contrast
@@ -150,7 +155,7 @@ def gate(
     for family in families:
         has_limits = stated_margin is not None or settings.limit
         aligned_scores = family.prepare_gate(aligned_scores, has_limits=has_limits)
-    aligned_scores.units.check(settings)
+    aligned_scores.units.check(GateSettings.of(options))
     judged_systems = list(aligned_scores.system_names)
     notes: list[Note] = []
     contrasts: list[Contrast] = []
@@ -171,9 +176,14 @@ def gate(
     p_values += [tests.p_below[0] for _, tests in requirements if tests is not None]
     greatest_p = find_greatest_p(p_values, settings.alpha)
     if baseline is not None:
-        verdicts = _judge_systems(
-            contrasts, gain_tests, judged_systems, settings, aligned_scores.query_ids, greatest_p
-        )
+        n_rows = sum(map(len, p_values))
+        verdicts = [
+            _judge_system(
+                tests, contrast, i, name, settings, aligned_scores.query_ids, greatest_p, n_rows
+            )
+            for i, name in enumerate(judged_systems)
+            for contrast, tests in zip(contrasts, gain_tests, strict=True)
+        ]
         notes += note_verdicts(verdicts, baseline, contrasts, settings)
     thresholds, threshold_notes = judge_thresholds(
         requirements, judged_systems, settings, aligned_scores.query_ids, greatest_p
@@ -259,22 +269,6 @@ def _choose_compared(
     return canonical_names(DEFAULT_MEASURES if measures is None else measures)
 
 
-def _judge_systems(
-    contrasts: Sequence[Contrast],
-    gain_tests: Sequence[GainTests],
-    system_names: Sequence[str],
-    settings: GateSettings,
-    query_ids: Sequence[str],
-    greatest_p: float,
-) -> list[Verdict]:
-    """Return the verdict on each of the named systems under each measure."""
-    return [
-        _judge_system(tests, contrast, i, name, settings, query_ids, greatest_p)
-        for i, name in enumerate(system_names)
-        for contrast, tests in zip(contrasts, gain_tests, strict=True)
-    ]
-
-
 def _judge_system(
     tests: GainTests,
     contrast: Contrast,
@@ -283,8 +277,9 @@ def _judge_system(
     settings: GateSettings,
     query_ids: Sequence[str],
     greatest_p: float,
+    n_rows: int,
 ) -> Verdict:
-    """Return the verdict on the system in column i of a contrast, by its tests."""
+    """Return the verdict on the system in column i of a contrast, one of `n_rows` of the gate."""
     n_changed = int(np.count_nonzero(contrast.is_changed[:, i]))
     shape, n_unchanged = contrast.shapes[i], contrast.find_n_unchanged(settings.alpha)
     hides_losses = shape.hides_losses(settings, tests.unit_moments.n_units, n_unchanged)
@@ -334,6 +329,9 @@ def _judge_system(
         p=None if is_untested else finite_or_none(p),
         p_worse=None if is_untested else finite_or_none(tests.p_below[1, i]),
         queries_needed=n_needed,
+        detectable=None
+        if contrast.added_variances  # the queries' variance is not all
+        else find_detectable_loss(tests, i, settings, contrast.margin, n_rows),
         turned=not contrast.higher_is_better,
         scale="ratio" if is_geometric(contrast.parsed_measure) else "difference",
         method=tests.method[i],

@@ -96,6 +96,8 @@ def _note_verdict(verdict: Verdict, contrast: Contrast, settings: GateSettings) 
         n_units = units.n_groups or verdict.n
         of_all = format_count(n_units, units.unit_word, units.unit_words)
         message = f"only {n_changed} of {of_all} {differ_verb}"
+        if n_changed == n_units:
+            message = f"only {of_all} {differ_verb}, as there are no more"
         if verdict.outcome == "PASS":
             mean_phrase = "the same" if settings.equivalence else "not lower"
             message += (

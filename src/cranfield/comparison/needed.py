@@ -71,16 +71,20 @@ class Goal(Options):
                 f"power={self.power!r}: expected more than alpha={self.alpha!r}, chance's power"
             )
 
+    def allow_for_changes(self, power: float, n: int) -> float:
+        """Return the power that `n` queries, or clusters, keep where not all of them change."""
+        return power
 
-def find_least_effect(goal: Goal, mean: "EstimatedMean") -> float:
-    """Return the smallest effect that a two-sided t test of a mean finds with the goal's power.
+
+def find_least_effect(goal: Goal, mean: "EstimatedMean", sides: Literal[1, 2] = 2) -> float:
+    """Return the smallest effect that a t test of a mean finds with the goal's power.
 
     Raises OptionError for a power that is not above alpha.
     """
     goal.check_power()
 
     def is_detected(effect: float) -> bool:
-        return rejection_probability(mean, effect, goal.alpha, 2) >= goal.power
+        return rejection_probability(mean, effect, goal.alpha, sides) >= goal.power
 
     return find_least(is_detected, 0.0, lambda low, high: (low + high) / 2)
 
@@ -132,7 +136,8 @@ def make_goal_test(goal: Goal, cluster_sd: float = 1.0) -> Callable[[int, AddedV
         mean = estimate_mean(n, goal.sd, cluster_sd, added_variances)
         if name == "width":
             return _expected_width(mean, alpha) <= scaled_size
-        return rejection_probability(mean, scaled_size, alpha, sides) >= goal.power
+        power = rejection_probability(mean, scaled_size, alpha, sides)
+        return min(power, goal.allow_for_changes(power, n)) >= goal.power
 
     return reaches_goal
 

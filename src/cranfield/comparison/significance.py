@@ -22,8 +22,8 @@ from cranfield.scoring.scores import TIE as TIE
 class Moments:
     """Means and standard deviations of the differences: (n_pairs,).
 
-    Where units are clusters of queries, `sd` is such that the error is cluster-robust: CR1 of
-    Cameron & Miller (Journal of Human Resources 2015), with n - 1 degrees of freedom.
+    Where units are clusters of queries, `sd` is such that the error is cluster-robust: CR2 with the
+    degrees of freedom of Bell & McCaffrey (Survey Methodology 28, 2002).
     """
 
     n_units: int  # queries, or clusters
@@ -38,12 +38,20 @@ class Moments:
         n, mean = pairs.n_units, pairs.means
         if n < 2:
             return cls(n, mean, np.full(len(mean), np.nan))
+        degrees = None
         if pairs.unit_size is None:
             sd = pairs.differences.std(axis=0, ddof=1)
         else:
-            sd = np.sqrt((pairs.deviations**2).sum(axis=0) / (n - 1))
+            share = pairs.unit_size / pairs.n_queries  # (n_units,) of all queries
+            # A large cluster draws the mean towards itself, and deviates from it too little.
+            squares = pairs.deviations**2 * ((1 - 1 / n) / (1 - share))[:, None]
+            sd = np.sqrt(squares.sum(axis=0) / (n - 1))
+            if np.ptp(share) > 0:
+                ratio = share**2 / (1 - share)
+                divisor = (share**2).sum() + ratio.sum() ** 2 - (ratio**2).sum()
+                degrees = np.full(len(mean), 1 / divisor)
         sd[sd <= 1e-12 * np.abs(pairs.differences).max(axis=0, initial=0)] = 0.0
-        return cls(n, mean, sd)
+        return cls(n, mean, sd, satterthwaite_degrees=degrees)
 
     def add_variances(self, variances: Sequence[Floats], degrees: Sequence[Floats]) -> "Moments":
         """Return the moments of means with added variances, each with its degrees of freedom.
@@ -52,7 +60,7 @@ class Moments:
         sum are Satterthwaite's (Biometrics Bulletin 1946).
         """
         unit_variance = self.sd**2 / self.n_units
-        degrees = [np.full(unit_variance.shape, float(self.n_units - 1)), *degrees]
+        degrees = [np.full(unit_variance.shape, self.degrees * 1.0), *degrees]
         sum_degrees = combine_degrees([unit_variance, *variances], degrees)
         added_variance = sum(variances, np.zeros_like(unit_variance))
         return replace(self, added_variance=added_variance, satterthwaite_degrees=sum_degrees)
@@ -355,9 +363,8 @@ def posterior_probabilities(moments: Moments, rope: float) -> tuple[Floats, Floa
     from scipy.special import stdtr
 
     mean, error = moments.mean, np.where(moments.sd > 0, moments.error, 1.0)
-    degrees = moments.n_units - 1
-    worse = stdtr(degrees, (-rope - mean) / error)
-    better = stdtr(degrees, (mean - rope) / error)
+    worse = stdtr(moments.degrees, (-rope - mean) / error)
+    better = stdtr(moments.degrees, (mean - rope) / error)
     is_unknown = ~(moments.sd > 0) & ~((moments.sd == 0) & (mean == 0))
     worse, better = (np.where(moments.sd > 0, probability, 0.0) for probability in (worse, better))
     worse[is_unknown] = better[is_unknown] = np.nan

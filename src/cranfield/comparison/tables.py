@@ -175,7 +175,7 @@ def _test_columns(results: Sequence[Result], settings: Settings) -> Iterator[Col
     has_p, p_name = settings.test != "bayes", deciding_p_name(results[0], settings)
     heading = "ratio" if results[0].by_ratio else "diff"
     yield Column(heading, _format_difference, _difference_legend(results, settings))
-    yield Column(f"{format_percent(1 - settings.alpha)} interval", _format_interval)
+    yield Column(f"{format_percent(1 - settings.alpha)} interval", format_pair_interval)
     event = f"gives {_AS_LARGE[settings.test]} as large" if settings.test in _AS_LARGE else ""
     correction = f", corrected for {results[0].comparisons:,} comparisons"
     yield Column(
@@ -245,8 +245,10 @@ def _format_difference(pair: Pair) -> str:
     return f"{text} {MARKS[pair.verdict]}"
 
 
-def _format_interval(pair: Pair) -> str:
-    """Return the interval of a pair's difference, or of its ratio."""
+def format_pair_interval(pair: Pair) -> str:
+    """Return the interval of a pair's difference, or of its ratio; "-" of identical scores."""
+    if not pair.changed and pair.low == pair.high:
+        return "-"
     if pair.scale == "ratio":
         return format_interval(pair.ratio_low, pair.ratio_high, signs=False)
     return format_interval(pair.low, pair.high)

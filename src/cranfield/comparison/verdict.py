@@ -98,6 +98,7 @@ class Verdict:
     p: float | None
     p_worse: float | None
     queries_needed: int | None  # if UNDECIDED: for a system as good as the baseline to pass
+    detectable: float | None  # a true loss that is shown with a chance of 80%, given the sd
     turned: bool
     scale: Scale
     method: GateMethod | None  # how the limits were found; None for a test without flips

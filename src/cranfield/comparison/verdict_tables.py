@@ -47,6 +47,10 @@ def verdicts_table(gate: "Gate") -> Table:
         legend_lines.append(
             f"{', '.join(tango_measures)}: zeros and ones; limits and p by Tango's score."
         )
+    if losses := list(_list_detectable_losses(gate)):
+        size = "beyond the margin" if gate.settings.equivalence else "worse"
+        line = f"Shown to be {size} with a chance of 80%, by the sd seen: a true difference of"
+        legend_lines.append(f"{line} {', '.join(losses)}.")
     if any(_fails_alone(gate, verdict) for verdict in gate.verdicts):
         legend_lines.append("UNDECIDED where the limits alone say FAIL: not so by Holm's rule.")
     if any(verdict.lower is None and not verdict.changed for verdict in gate.verdicts):
@@ -59,6 +63,19 @@ def verdicts_table(gate: "Gate") -> Table:
         ruled_rows=frozenset(rules - {0} if has_summary else ()),
         title=[_describe_baseline(gate)],
     )
+
+
+def _list_detectable_losses(gate: "Gate") -> Iterator[str]:
+    """Yield for each measure the least and the greatest loss that is likely to be shown."""
+    for measure in dict.fromkeys(verdict.measure for verdict in gate.verdicts):
+        loss_texts = {
+            loss: format_difference(verdict, -loss)
+            for verdict in gate.verdicts
+            if verdict.measure == measure and (loss := verdict.detectable) is not None
+        }
+        if loss_texts:
+            ends = dict.fromkeys(loss_texts[find_end(loss_texts)] for find_end in (min, max))
+            yield f"{' to '.join(ends)} ({measure})"
 
 
 def _fails_alone(gate: "Gate", verdict: "Verdict") -> bool:

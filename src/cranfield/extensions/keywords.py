@@ -16,11 +16,16 @@ from cranfield.formats.columns import ColumnsOfBoth
 from cranfield.keywords import Alignment, Goal, Judging, Reading, Watching
 
 
-class Design(Goal, total=False):
+class Conditions(TypedDict, total=False):
+    changed: float | None
+    comparisons: int
     cluster_size: int | None
     icc: float | None
     seeds: int | None
     seed_sd: float | None
+
+
+class Design(Conditions, Goal): ...
 
 
 class Fusing(TypedDict, total=False):

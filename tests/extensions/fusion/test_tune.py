@@ -24,6 +24,7 @@ from cranfield import (
     tune,
 )
 from cranfield.extensions.fusion.trials import _compositions
+from cranfield.render.numbers import format_p
 
 pytestmark = pytest.mark.filterwarnings("ignore::cranfield.CranfieldWarning")
 
@@ -89,6 +90,21 @@ def test_the_choice_of_each_fold_is_that_of_a_loop(seed: int) -> None:
         (expected.difference, expected.p)
     )
     assert (tuning.pair.low, tuning.pair.high) == pytest.approx((expected.low, expected.high))
+    best_alone = max(runs, key=lambda name: float(evaluate(qrels, runs[name], "AP")["AP"]))
+    alone = evaluate(qrels, runs[best_alone], "AP").per_query("AP")
+    over_best = compare({"alone": {"AP": alone}, "tuned": {"AP": held_out}}, seed=seed)["AP"][
+        "tuned"
+    ]
+    pair_over_best = tuning.over_best["AP"]["tuned"]
+    assert (
+        pair_over_best.difference,
+        pair_over_best.p,
+        pair_over_best.low,
+        pair_over_best.high,
+    ) == pytest.approx((over_best.difference, over_best.p, over_best.low, over_best.high))
+    (row,) = [line for line in str(tuning).splitlines() if "alone, the best run" in line]
+    assert row.split()[0] == best_alone
+    assert row.split()[-1] == format_p(over_best.p)
     mean_of_weights = {w: sum(scores.values()) / 30 for w, scores in scores_of_weights.items()}
     assert tuning.means == pytest.approx([*mean_of_weights.values()])
     assert mean_of_weights[

@@ -136,6 +136,7 @@ def test_ids_of_any_length_and_script_are_matched() -> None:
         0,
     )
     assert [(note.code, note.source, note.queries) for note in assessment.notes] == [
+        ("few-queries", None, 1),
         ("in-both", None, 1),
         ("in-one", "A", 1),
         ("in-one", "B", 2),

@@ -368,3 +368,37 @@ def test_assessors_that_cannot_be_compared_are_refused_in_words() -> None:
         agreement(first, second, extra_qrels=[{"z": {"d": 1}}])
     with pytest.raises(InputError, match="whole"):
         agreement(first, second, extra_qrels=[{"q": {"d": 0.5}}])
+
+
+# ---- few queries --------------------------------------------------------------------------------
+
+
+def make_judgments(n: int, grades: list[int]) -> Grades:
+    return {f"q{i}": {f"d{j}": grade for j, grade in enumerate(grades)} for i in range(n)}
+
+
+def test_few_queries_are_noted_and_agreement_of_all_has_no_interval() -> None:
+    first = make_judgments(2, [1, 0, 1, 0, 0])
+    assessment = agreement(first, first)
+    assert [note.code for note in assessment.notes][:1] == ["few-queries"]
+    assert all((c.value, c.low, c.high) == (1.0, None, None) for c in assessment.coefficients)
+    assert "-: no interval: no query changes it, or one alone counts." in str(assessment)
+    ten_queries = make_judgments(10, [1, 0, 1, 0, 0])
+    assert "few-queries" not in [note.code for note in agreement(ten_queries, ten_queries).notes]
+
+
+def test_ends_are_cut_to_what_a_coefficient_may_be() -> None:
+    first = make_judgments(2, [1, 0, 1, 0, 0])
+    second = {"q0": {f"d{j}": g for j, g in enumerate([0, 0, 1, 1, 1])}, "q1": first["q1"]}
+    share, kappa, *_ = agreement(first, second).coefficients
+    # Shares of .4 and 1: .7 +- t(1) * .3, cut.
+    assert share.value == pytest.approx(0.7)
+    assert (share.low, share.high) == (0.0, 1.0)
+    assert (kappa.low, kappa.high) == (-1.0, 1.0)
+
+
+def test_queries_without_a_shared_document_do_not_count() -> None:
+    first = make_judgments(12, [1, 0, 1])
+    second = {"q0": {"d0": 1, "d1": 1}} | {f"q{i}": {"other": 1} for i in range(1, 12)}
+    (text,) = [n.text for n in agreement(first, second).notes if n.code == "few-queries"]
+    assert text == "Only 1 query: take any of this as a hint."

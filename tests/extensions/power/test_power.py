@@ -1,5 +1,6 @@
 """How many queries are needed, and what so many can show."""
 
+import json
 import math
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 from helpers.commands import invoke
 from scipy import stats
 
-from cranfield import OptionError, detectable, power, queries_needed
+from cranfield import OptionError, detectable, power, queries_needed, seeds_needed
 from cranfield.comparison.needed import MOST_QUERIES, Goal, find_n_queries
 
 
@@ -91,7 +92,7 @@ def test_a_spread_of_seeds_needs_their_number() -> None:
 
 def test_power_where_the_noncentral_t_of_scipy_fails() -> None:
     """The distribution at 10^6 degrees of freedom is all but normal."""
-    assert power(38 / 1000, 1_000_000) == 1
+    assert power(38 / 1000, 1_000_000) == pytest.approx(1, abs=1e-12)
     assert power(2.8 / 1e5, 10**10) == pytest.approx(
         stats.norm.sf(1.959963984540054 - 2.8) + stats.norm.sf(1.959963984540054 + 2.8), abs=1e-9
     )
@@ -156,6 +157,68 @@ def test_other_refusals() -> None:
         detectable(10, power=0.05)
     with pytest.raises(OptionError, match="sides=3"):
         power(0.1, 10, sides=3)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("share", "n"), [(0.05, 214), (0.1, 125), (0.2, 101), (1, 101)])
+def test_few_changed_queries_need_more(share: float, n: int) -> None:
+    """P(K >= 10) power + P(K < 10) / 2, where K queries of n change."""
+
+    def pass_probability(n: int) -> float:
+        chance_below_ten = sum(
+            math.comb(n, k) * share**k * (1 - share) ** (n - k) for k in range(10)
+        )
+        return (1 - chance_below_ten) * power(0.02 / 0.08, n, sides=1) + chance_below_ten / 2
+
+    assert queries_needed(margin=0.02, sd=0.08, changed=share) == n
+    assert pass_probability(n) >= 0.8 > pass_probability(n - 1)
+    for n_queries in (10, 50, n):
+        share_passed = power(0.02 / 0.08, n_queries, sides=1, changed=share)
+        assert share_passed == pytest.approx(pass_probability(n_queries), abs=1e-12)
+
+
+def test_half_of_the_systems_pass_and_that_is_no_power() -> None:
+    n = queries_needed(margin=0.02, sd=0.08, power=0.4, changed=0.01)
+    assert n == queries_needed(margin=0.02, sd=0.08, power=0.4)
+
+
+def test_changed_clusters_count_as_changed_queries_do() -> None:
+    design = {"cluster_size": 4, "icc": 1.0}
+    clusters = power(0.25, 400, sides=1, changed=0.08, **design)  # type: ignore[arg-type]
+    assert clusters == pytest.approx(power(0.25, 100, sides=1, changed=0.08))
+
+
+def test_comparisons_divide_alpha() -> None:
+    assert detectable(43, comparisons=11) == pytest.approx(0.590, abs=5e-4)
+    assert detectable(43, comparisons=66) == detectable(43, alpha=0.05 / 66)
+    assert power(0.3, 90, comparisons=3) == power(0.3, 90, alpha=0.05 / 3)
+    assert queries_needed(effect=0.3, comparisons=3) == queries_needed(effect=0.3, alpha=0.05 / 3)
+    options: Any = {"difference": 0.03, "sd": 0.08, "seed_sd": 0.015}
+    assert seeds_needed(200, **options, comparisons=3) == seeds_needed(
+        200, **options, alpha=0.05 / 3
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ("--margin 0.02 --sd 0.08 --changed 0.05", {"queries": 214, "changed": 0.05}),
+        ("--effect 0.3 --comparisons 11", {"queries": 155, "alpha": 0.05, "comparisons": 11}),
+    ],
+)
+def test_the_command_takes_both(arguments: str, expected: dict[str, Any]) -> None:
+    row = json.loads(invoke("power", *arguments.split(), "--format", "json").stdout)
+    assert expected.items() <= row.items()
+
+
+@pytest.mark.parametrize("arguments", ["--effect 0.3", "--n-queries 40", "--width 1 --sd 1"])
+def test_changed_is_about_a_margin(arguments: str) -> None:
+    outcome = invoke("power", *arguments.split(), "--changed", "0.1")
+    assert (outcome.exit_code, outcome.stdout) == (2, "")
+    assert "--changed 0.1 goes with a margin" in outcome.stderr
+    with pytest.raises(OptionError, match=r"changed=0\.1 goes with a margin"):
+        power(0.3, 40, changed=0.1)
+    with pytest.raises(TypeError, match="changed"):
+        detectable(40, changed=0.1)
 
 
 def test_queries_that_do_not_vary_add_nothing_to_what_seeds_do() -> None:

@@ -72,11 +72,9 @@ def find_clusters(
     if n_effective < len(code_of_label) / 2:
         text = (
             f"Clusters of unequal size, the largest of {int(sizes.max()):,} of {n_queries:,} "
-            "queries: Student's t and cluster-robust errors are then too small, as with about "
-            f"{format_number(n_effective, 1)} clusters, not {len(code_of_label):,}. (Where one of "
-            "21 clusters had half the queries, 95% intervals by t held in 73 to 91% of simulated "
-            "cases; where it had three quarters, in 22 to 50%. deff is then far too small.) Flips "
-            "of whole clusters, the randomization test, keep their level."
+            f"queries: they say as much as about {format_number(n_effective, 1)} clusters, not "
+            f"{len(code_of_label):,}, and deff may be far too small. Tests and intervals allow for "
+            "it."
         )
         notes.append(Note("unequal-clusters", "warning", text, count=len(code_of_label)))
     if len(code_of_label) == n_queries > 1:

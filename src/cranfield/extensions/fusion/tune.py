@@ -13,9 +13,10 @@ from cranfield.comparison.compare import compare_scores
 from cranfield.comparison.comparison import Comparison
 from cranfield.comparison.flips import DEFAULT_SEED
 from cranfield.comparison.level import ALPHA
-from cranfield.comparison.result import Pair, System
+from cranfield.comparison.result import Pair
 from cranfield.comparison.settings import Settings, count_check
 from cranfield.comparison.significance import TIE
+from cranfield.comparison.tables import format_pair_interval
 from cranfield.data.judge import list_warnings
 from cranfield.data.judging import Judging
 from cranfield.data.run import Run
@@ -33,7 +34,6 @@ from cranfield.progress import Watching, add_progress
 from cranfield.render.numbers import (
     finite_or_none,
     format_count,
-    format_interval,
     format_names,
     format_number,
     format_p,
@@ -92,7 +92,7 @@ class Tuned(Shown):
 
     `best` is the setting with the best mean on all queries, {run: weight} or {parameter: value};
     `held_out` compares the settings that were chosen on the other folds with the untuned one, as
-    `compare` does. `settings` are all that were tried, and `means` their means on all queries.
+    `compare` does, `over_best` with the best run alone. `means` are those of `settings`, all tried.
 
     >>> import random
     >>> from cranfield import tune
@@ -117,6 +117,7 @@ class Tuned(Shown):
     chosen: Mapping[str, int]  # {fold: the position in `settings` that was chosen for it}
     place: int  # of the best, in `settings`
     held_out: Comparison
+    over_best: Comparison
     alone: Mapping[str, float]  # the mean of each run without the others
     run: Run  # fused with the best setting
     notes: tuple[Note, ...]
@@ -169,6 +170,7 @@ class Tuned(Shown):
             "best": dict(self.best),
             "close": self.close,
             "held_out": self.held_out.to_dict(),
+            "over_best": self.over_best.to_dict(),
             "alone": dict(self.alone),
             "chosen": {fold: dict(self.settings[i]) for fold, i in self.chosen.items()},
             "settings": self.rows(),
@@ -180,31 +182,25 @@ class Tuned(Shown):
         return [self._held_out_table(), self._settings_table()]
 
     def _held_out_table(self) -> Table:
-        """Return the means of the untuned and the tuned fusion and of the best run alone."""
-        result, pair = self.held_out[self.measure], self.pair
-        systems: dict[str, System] = {system.name: system for system in result.systems}
+        """Return the means of the best run alone and of the untuned and the tuned fusion."""
+        result, best_alone = self.held_out[self.measure], str(self.over_best.settings.baseline)
         level = format_percent(1 - self.recipe["alpha"])
         untuned_label = "equal weights"
         if self.over == "parameter":
             untuned_label = _describe_setting(self.recipe["untuned"])
         tuned_label = f"chosen on the other {format_count(self.folds - 1, 'fold')}"
-        choose_better = max if result.higher_is_better else min
-        best_run = choose_better(self.alone, key=self.alone.__getitem__)
-        change = [
-            format_signed(pair.difference),
-            format_interval(pair.low, pair.high),
-            format_p(pair.p),
-        ]
-        rows = [
-            [untuned_label, format_number(systems[_UNTUNED_NAME].mean), "", "", ""],
-            [tuned_label, format_number(systems[_TUNED_NAME].mean), *change],
-            [f"{best_run} alone, the best run", format_number(self.alone[best_run]), "", "", ""],
-        ]
         phrases = {None: "not significantly other than", "better": "significantly better than"}
-        verdict = phrases.get(pair.verdict, "significantly worse than")
+        best_pair = self.over_best[self.measure][_TUNED_NAME]
+        rows, verdicts = [], []
+        for label, pair in (f"{best_alone}, the best run", best_pair), (untuned_label, self.pair):
+            change = format_signed(pair.difference), format_pair_interval(pair)
+            rows.append([label, format_number(pair.other_mean), *change, format_p(pair.p)])
+            verdicts.append(phrases.get(pair.verdict, "significantly worse than"))
+        rows.append([tuned_label, format_number(self.pair.mean), "", "", ""])
         sentences = [
-            f"On queries that it was not chosen on, the tuned fusion is {verdict} the untuned one: "
-            "the randomization test, two-sided.",
+            "diff: of the tuned fusion, on queries that it was not chosen on. There, it is "
+            f"{verdicts[0]} {best_alone} and {verdicts[1]} the untuned one: the randomization "
+            "test, two-sided. The best run was chosen here: that it is better is no finding.",
             *map(str, self.notes),
         ]
         title = f"{self.method} of {format_names(self.recipe['runs'])}   {self.measure}   "
@@ -345,14 +341,24 @@ def _choose_settings(
         for i, name in enumerate(fold_names)
     }
     held_out_scores = scores[np.array([*setting_of_fold.values()])[fold], np.arange(len(query_ids))]
-    columns = {_UNTUNED_NAME: untuned_scores, _TUNED_NAME: held_out_scores}
-    held_out = _compare_with_untuned(columns, query_ids, str(trials.measure), tuning)
     means = scores.mean(axis=1)
     place = trials.find_best(means)
     best_run = replace(trials, runs=runs).fuse(trials.settings[place])
     fusion_recipe = best_run.recipe
     scores_alone = score_runs(trials.qrels, trials.runs, [trials.measure], judging)
     alone = {name: float(run_scores[trials.measure]) for name, run_scores in scores_alone.items()}
+    best = (max if trials.higher_is_better else min)(alone, key=alone.__getitem__)
+    untuned_score, tuned_score = (
+        dict(zip(query_ids, column.tolist(), strict=True))
+        for column in (untuned_scores, held_out_scores)
+    )
+    scores_of_best = scores_alone[best].per_query(trials.measure)
+    held_out = _compare_with_tuned(
+        _UNTUNED_NAME, untuned_score, tuned_score, trials.measure, tuning
+    )
+    over_best = _compare_with_tuned(
+        f"{best} alone", scores_of_best, tuned_score, trials.measure, tuning
+    )
     steps = {"steps": count_parts(tuning.steps, len(runs))} if trials.over == "weights" else {}
     return Tuned(
         method=trials.method,
@@ -366,13 +372,14 @@ def _choose_settings(
         chosen=setting_of_fold,
         place=place,
         held_out=held_out,
+        over_best=over_best,
         alone=alone,
         run=best_run,
         notes=(
             *list_warnings(trials.qrels, runs.values()),
             *untuned_run.rows.notes,
-            *held_out.notes,
-            *_gain_warnings(alone, float(held_out_scores.mean()), rising=trials.higher_is_better),
+            *dict.fromkeys([*held_out.notes, *over_best.notes]),
+            *_gain_warnings(best, over_best[str(trials.measure)][_TUNED_NAME], trials),
         ),
         recipe={
             **{key: fusion_recipe[key] for key in fusion_recipe if key not in ("runs", "weights")},
@@ -387,30 +394,27 @@ def _choose_settings(
     )
 
 
-def _compare_with_untuned(
-    columns: Mapping[str, Floats], query_ids: Sequence[str], measure: str, tuning: Tuning
+def _compare_with_tuned(
+    name: str,
+    scores: Mapping[str, float],
+    tuned_scores: Mapping[str, float],
+    measure: Measure,
+    tuning: Tuning,
 ) -> Comparison:
-    """Compare the held-out scores with the untuned ones; `columns` is {name: (n_queries,)}."""
-    scores = {
-        name: {measure: dict(zip(query_ids, column.tolist(), strict=True))}
-        for name, column in columns.items()
-    }
-    settings = Settings(baseline=_UNTUNED_NAME, alpha=tuning.alpha, seed=tuning.seed)
-    return compare_scores(align(scores, None, None), settings)
+    """Compare the held-out scores, {query_id: score}, with those of a baseline called `name`."""
+    columns = {name: {str(measure): scores}, _TUNED_NAME: {str(measure): tuned_scores}}
+    settings = Settings(baseline=name, alpha=tuning.alpha, seed=tuning.seed)
+    return compare_scores(align(columns, None, None), settings)
 
 
-def _gain_warnings(
-    alone: Mapping[str, float], tuned_mean: float, *, rising: bool
-) -> Iterator[Note]:
-    """Yield a warning if a run alone is as good; `rising`: whether a higher mean is better."""
-    best = (max if rising else min)(alone, key=alone.__getitem__)
-    gap = tuned_mean - alone[best]
-    if (gap if rising else -gap) <= TIE:
+def _gain_warnings(best_run: str, pair: Pair, trials: Trials) -> Iterator[Note]:
+    """Yield a warning if the best run alone is as good as the tuned fusion, its pair."""
+    if (pair.difference if trials.higher_is_better else -pair.difference) <= TIE:
         text = (
-            f"{best} alone is as good as the tuned fusion, or better: on these queries, fusing is "
-            "not worth it."
+            f"{best_run} alone is as good as the tuned fusion, or better: on these queries, "
+            "fusing is not worth it."
         )
-        yield Note("no-gain", "warning", text, source=best)
+        yield Note("no-gain", "warning", text, source=best_run)
 
 
 def _standard_errors(gaps: Floats) -> list[float]:

@@ -10,8 +10,9 @@ the variance of a mean, and no number of queries makes up for too few runs.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Unpack
+from typing import Any, Literal, Self, Unpack
 
+from cranfield.comparison.effects import FEW_UNITS
 from cranfield.comparison.needed import (
     MOST_QUERIES,
     AddedVariances,
@@ -29,11 +30,12 @@ from cranfield.errors import OptionError
 from cranfield.extensions import keywords
 from cranfield.notes import Note
 from cranfield.options import (
+    MIN_SHARE,
+    Options,
     check_option,
     number_check,
     option,
     refuse_unknown_options,
-    share_check,
     takes,
 )
 from cranfield.render.shown import Shown
@@ -41,9 +43,20 @@ from cranfield.render.table import Table
 
 
 @dataclass(frozen=True, kw_only=True)
-class Design(Goal):
-    """An experiment with a goal, with queries in clusters or systems of several runs."""
+class Conditions(Options):
+    """How many queries change, comparisons are made, and clusters and runs there are."""
 
+    changed: float | None = option(
+        None,
+        "The share of queries, or clusters, that change, for a margin (in Python, sides=1): where "
+        "fewer than 10 do, a gate passes half of the runs that are as good. [default: all]",
+        number_check(0, 1),
+    )
+    comparisons: int = option(
+        1,
+        "How many comparisons are corrected together: each has the level alpha / comparisons.",
+        count_check(1),
+    )
     cluster_size: int | None = option(
         None,
         "How many queries depend on one another, as those of one session: the size of a cluster. "
@@ -61,10 +74,15 @@ class Design(Goal):
     )
     seed_sd: float | None = option(
         None,
-        "The sd of the means of a system's runs. It is in the unit of sd; the question is then one "
-        "of training the systems again, with other seeds.",
+        "The sd of the means of a system's runs, in the unit of sd (divided by it, if there is no "
+        "sd). The question is then one of training the systems again, with other seeds.",
         number_check(0),
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Design(Conditions, Goal):
+    """An experiment with a goal, with queries in clusters or systems of several runs."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -75,6 +93,25 @@ class Design(Goal):
             )
         if (self.cluster_size is None) != (self.icc is None):
             raise OptionError("state cluster_size and icc together (--cluster-size, --icc)")
+        if self.changed is not None and self.margin is None:
+            raise OptionError(f"changed={self.changed:g} goes with a margin (--margin, sides=1)")
+
+    def correct_alpha(self) -> Self:
+        """Return the design with the level of one of the comparisons, by Bonferroni's rule."""
+        return replace(self, alpha=max(self.alpha / self.comparisons, MIN_SHARE), comparisons=1)
+
+    def allow_for_changes(self, power: float, n: int) -> float:
+        """Return how likely a gate of `n` queries, or clusters, passes a run that is as good.
+
+        If K of them differ, a binomial number, and K is at least 10, it passes as the t test does;
+        else if its mean is no lower, in half of all cases.
+        """
+        from scipy.special import bdtr
+
+        if self.changed is None:
+            return power
+        chance_below_ten = float(bdtr(FEW_UNITS - 1, n, self.changed))
+        return (1 - chance_below_ten) * power + chance_below_ten / 2
 
     def check_sd(self) -> None:
         """Raise OptionError for differences of queries that do not vary."""
@@ -90,7 +127,7 @@ class Design(Goal):
     def design_effect(self) -> float:
         """The variance of a mean, divided by the variance that independent queries would give.
 
-        1 + (m - 1) icc for clusters of m queries (Kish, Survey Sampling, 1965).
+        1 + (m - 1) icc for clusters of m queries (Kish, Survey Conditions, 1965).
         """
         return 1 + (self.queries_per_cluster - 1) * (self.icc or 0.0)
 
@@ -180,15 +217,13 @@ def _format(number: float | None) -> str:
     return f"{number:,}" if isinstance(number, int) else f"{number:.4g}"
 
 
+@takes(Conditions, omit=("changed",))
 def detectable(
     n_queries: int,
     *,
     power: float = 0.8,
     alpha: float = 0.05,
-    cluster_size: int | None = None,
-    icc: float | None = None,
-    seeds: int | None = None,
-    seed_sd: float | None = None,
+    **options: "Unpack[keywords.Conditions]",
 ) -> float:
     """Return the smallest effect that a two-sided paired t test of `n_queries` queries finds.
 
@@ -199,11 +234,7 @@ def detectable(
         n_queries: the number of queries, at least 2.
         power: the probability of finding the effect, above 0 and below 1.
         alpha: the level of the test, above 0 and below 0.5.
-        cluster_size: how many queries depend on one another; needs `icc`.
-        icc: how much the differences of such queries correlate, from 0 to 1.
-        seeds: how many runs each system has, trained with different seeds; needs `seed_sd`.
-        seed_sd: the standard deviation of the means of a system's runs, divided by that of the
-            differences, as the effect is.
+        **options: each option of `Conditions` but `changed`.
 
     Raises:
         OptionError: a value out of its range, or without another that it needs; a power that is not
@@ -213,23 +244,20 @@ def detectable(
     0.4042
 
     """
+    refuse_unknown_options(detectable, options)
     n_queries = check_option("n_queries", n_queries, count_check(2))
-    design = Design(
-        power=power, alpha=alpha, cluster_size=cluster_size, icc=icc, seeds=seeds, seed_sd=seed_sd
-    )
+    design = Design(power=power, alpha=alpha, **options).correct_alpha()
     return find_least_effect(design, design.estimate_mean(n_queries))
 
 
+@takes(Conditions)
 def power(
     effect: float,
     n_queries: int,
     *,
     alpha: float = 0.05,
     sides: Literal[1, 2] = 2,
-    cluster_size: int | None = None,
-    icc: float | None = None,
-    seeds: int | None = None,
-    seed_sd: float | None = None,
+    **options: "Unpack[keywords.Conditions]",
 ) -> float:
     """Return the probability that a paired t test of so many queries finds an effect.
 
@@ -239,30 +267,31 @@ def power(
         alpha: the level of the test, above 0 and below 0.5.
         sides: 2 tests for any difference; 1 for one above 0, as non-inferiority does, with the
             margin divided by the standard deviation for an effect.
-        cluster_size: how many queries depend on one another; needs `icc`.
-        icc: how much the differences of such queries correlate, from 0 to 1.
-        seeds: how many runs each system has, trained with different seeds; needs `seed_sd`.
-        seed_sd: the standard deviation of the means of a system's runs, divided by that of the
-            differences, as the effect is.
+        **options: each option of `Conditions`.
 
     Raises:
         OptionError: a value out of its range, or without another that it needs.
 
     >>> round(power(0.3, 50), 4)
     0.5477
+    >>> round(power(0.02 / 0.08, 101, sides=1, changed=0.05), 4)
+    0.5091
     >>> round(power(0.3, 50, cluster_size=5, icc=0.5), 4)
     0.1953
     >>> round(power(0.3, 50, seeds=5, seed_sd=0.15), 4)
     0.4035
 
     """
+    refuse_unknown_options(power, options)
     effect = check_option("effect", effect, number_check())
     n_queries = check_option("n_queries", n_queries, count_check(2))
-    alpha = check_option("alpha", alpha, share_check(upper=0.5))
     if sides not in (1, 2):
         raise OptionError(f"sides={sides!r} is not known; choose one of 1, 2")
-    design = Design(cluster_size=cluster_size, icc=icc, seeds=seeds, seed_sd=seed_sd)
-    return rejection_probability(design.estimate_mean(n_queries), effect, alpha, sides)
+    margin = effect if sides == 1 else None
+    design = Design(margin=margin, alpha=alpha, **options).correct_alpha()
+    mean = design.estimate_mean(n_queries)
+    t_power = rejection_probability(mean, effect, design.alpha, sides)
+    return design.allow_for_changes(t_power, design.count_clusters(n_queries))
 
 
 @takes(Design)
@@ -282,6 +311,8 @@ def queries_needed(**options: "Unpack[keywords.Design]") -> int:
     (90, 90)
     >>> queries_needed(margin=0.02, sd=0.1)
     156
+    >>> [queries_needed(margin=0.02, sd=0.08, changed=share) for share in (0.05, 0.1, 0.2)]
+    [214, 125, 101]
     >>> queries_needed(width=0.1, sd=0.05**0.5)
     79
     >>> queries_needed(effect=0.3, cluster_size=5, icc=0.5)
@@ -289,7 +320,7 @@ def queries_needed(**options: "Unpack[keywords.Design]") -> int:
 
     """
     refuse_unknown_options(queries_needed, options)
-    design = Design.of(options)
+    design = Design.of(options).correct_alpha()
     design.check_sd()
     n_queries = design.count_queries()
     if n_queries <= MOST_QUERIES:
@@ -326,7 +357,7 @@ def seeds_needed(n_queries: int, **options: "Unpack[keywords.Design]") -> int:
     """
     refuse_unknown_options(seeds_needed, options)
     n_queries = check_option("n_queries", n_queries, count_check(2))
-    design = Design.of(options)
+    design = Design.of(options).correct_alpha()
     design.check_sd()
     if not design.seed_sd:
         raise OptionError(

@@ -10,6 +10,7 @@ from cranfield.comparison.effects import FEW_UNITS
 from cranfield.comparison.needed import MOST_QUERIES
 from cranfield.errors import OptionError
 from cranfield.extensions.power.power import (
+    Conditions,
     Design,
     Experiment,
     detectable,
@@ -17,12 +18,14 @@ from cranfield.extensions.power.power import (
     queries_needed,
     seeds_needed,
 )
-from cranfield.options import whole_check
+from cranfield.options import list_options, whole_check
 
 
 @flags.command("power")
 def command(
-    design: Design = flags.family_options(Design),
+    design: Design = flags.family_options(
+        Design, **{option.name: {"group": "Conditions"} for option in list_options(Conditions)}
+    ),
     n_queries: int | None = flags.checked_option(
         whole_check(2), type=int, help="How many queries there are."
     ),
@@ -37,7 +40,7 @@ def command(
     \b
     cranfield power --difference 0.02 --sd 0.15
     cranfield power --difference 0.02 --sd 0.15 --n-queries 200
-    cranfield power --margin 0.01 --sd 0.08
+    cranfield power --margin 0.01 --sd 0.08 --changed 0.1
     cranfield power --width 0.05 --sd 0.15
     cranfield power --effect 0.3 --cluster-size 5 --icc 0.5
     cranfield power --difference 0.03 --sd 0.08 --seed-sd 0.015
@@ -45,12 +48,14 @@ def command(
     sizes, sd, alpha = design.stated_goals, design.sd, design.alpha
     _check_question(sizes, sd, n_queries)
     design.check_sd()
+    comparisons, design = design.comparisons, design.correct_alpha()
     goal = next(iter(sizes), "effect")
     if design.power <= alpha and (n_queries is None or not sizes) and goal != "width":
         raise OptionError(
             f"--power {design.power:g}: expected more than --alpha {alpha:g}, chance's power"
         )
-    inputs: Row = {**sizes, "sd": sd, "seed_sd": design.seed_sd, "seeds": design.seeds}
+    inputs: Row = {**sizes, "sd": sd, "changed": design.changed}
+    inputs |= {"seed_sd": design.seed_sd, "seeds": design.seeds}
     inputs = {name: number for name, number in inputs.items() if number is not None}
     if design.seed_sd is not None and design.seeds is None:
         rows, meaning = _plan_seeds(design, inputs, goal, n_queries)
@@ -62,9 +67,11 @@ def command(
     else:
         rows, meaning = _show_power(design, inputs, n_queries)
     if any(row["queries"] is not None and row["queries"] < FEW_UNITS for row in rows):
-        meaning += _few_queries_caution(goal, alpha)
+        meaning += _few_queries_caution(goal, design.alpha)
     for row in rows:
         row["alpha"] = alpha
+        if comparisons > 1:
+            row["comparisons"] = comparisons
         if design.cluster_size is not None:
             n_clusters = (
                 None
@@ -72,6 +79,14 @@ def command(
                 else int(row["queries"]) // design.queries_per_cluster
             )
             row |= {"clusters": n_clusters, "deff": design.design_effect}
+    if comparisons > 1:
+        meaning += f" Each of the {comparisons:,} comparisons has the level {design.alpha:.4g}."
+    if design.changed is not None:
+        meaning += (
+            " changed: the share of queries that change. Where fewer than "
+            f"{FEW_UNITS} do, a gate passes half of such runs. It doubts skewed differences, too: "
+            "changes of unequal size pass less often (normal ones in about 0.7, not 0.8)."
+        )
     if design.cluster_size is not None:
         meaning += (
             f" deff: the design effect, by which clusters of {design.queries_per_cluster:,} "
@@ -122,10 +137,12 @@ def _show_power(design: Design, inputs: Row, n_queries: int) -> tuple[list[Row],
             row["difference"] = least_effect * design.sd
         row["power"] = design.power
         return [row], (
-            "the least difference that this many queries detect with this power; effect: over sd."
+            "the least difference that this many queries detect with this power; effect: the "
+            "difference divided by sd."
         )
     ((goal, size),) = design.stated_goals.items()
     sides: Literal[1, 2] = 1 if goal == "margin" else 2
+    options["changed"] = design.changed
     row["power"] = power(abs(size) / unit, n_queries, sides=sides, **options)
     question = "let a run that is as good pass" if goal == "margin" else "find it"
     return [row], f"power: how likely so many queries are to {question}."

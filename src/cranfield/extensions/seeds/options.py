@@ -1,4 +1,4 @@
-"""groups=: several runs of one system, trained with other seeds; trained_again= of a gate."""
+"""groups=: repetitions of one system, such as other seeds; trained_again= of a gate."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -56,7 +56,7 @@ def _read_group(text: str) -> tuple[str, tuple[str, ...]]:
 
 @dataclass(frozen=True, kw_only=True)
 class Grouping(ComparingOptions):
-    """Which runs belong to one system, trained with different seeds."""
+    """Which runs are repetitions of one system, with other seeds, answers or judges."""
 
     heading: ClassVar = "Seeds"
     flags: ClassVar = {
@@ -64,7 +64,7 @@ class Grouping(ComparingOptions):
             "names": ("--group",),
             "multiple": True,
             "metavar": "NAME=RUN,RUN",
-            "help": "Runs of one system, trained with different seeds, by their files, names or "
+            "help": "Repetitions of one system, by seed, answer or judge: files, names or "
             "patterns, as in --group 'dense=dense-s*'; --group '{}-s*' is for all systems at once. "
             "A system is then the mean of its runs. May be repeated.  [default: each run is a "
             "system]",
@@ -72,20 +72,22 @@ class Grouping(ComparingOptions):
         "deterministic": {
             "multiple": True,
             "metavar": "NAME",
-            "help": "A system without seeds, such as BM25: its one run is all there is. May be "
-            "repeated.",
+            "help": "A system that is the same each time, such as BM25: its one run is all there "
+            "is. May be repeated.",
         },
     }
 
     groups: Any | None = option(
         None,
-        "Runs of one system, trained with different seeds, as {'dense': ['dense-s1', 'dense-s2']}: "
-        "names, files, or patterns such as 'dense-s*'. A text with {} is for all systems: '{}-s*'. "
-        "A system is then the mean of its runs. [default: each run is a system]",
+        "Repetitions of one system, by seed, answer or judge, as {'dense': ['dense-s1', "
+        "'dense-s2']}: names, files, or patterns such as 'dense-s*'. A text with {} is for all "
+        "systems: '{}-s*'. A system is then the mean of its runs. [default: each run is a system]",
         read_groups,
     )
     deterministic: Sequence[str] = option(
-        (), "Systems without seeds, such as BM25: their one run is all there is.", read_names
+        (),
+        "Systems that are the same each time, such as BM25: their one run is all there is.",
+        read_names,
     )
 
     def __post_init__(self) -> None:
@@ -125,8 +127,8 @@ class Retraining(ComparingOptions):
 
     trained_again: bool = option(
         False,
-        "Require it of systems trained again, with other seeds, too, by a t test; needs groups of "
-        "runs. [default: these models alone]",
+        "Require it of systems that are repeated (trained, answering or judged) again, too, by a t "
+        "test; needs groups of runs. [default: these runs alone]",
     )
 
     def gate_settings(self, settings: "GateSettings") -> "GateSettings":

@@ -142,6 +142,8 @@ def _format_difference(pair: Pair) -> str:
 def _format_interval(pair: Pair) -> str:
     """Return the interval of training again, of the difference or of the ratio."""
     limits = pair.training_low, pair.training_high
+    if not pair.changed and limits[0] == limits[1]:  # identical scores
+        return "-"
     if pair.scale == "difference" or None in limits:
         return format_interval(*limits)
     low, high = (math.exp(log_limit) for log_limit in limits if log_limit is not None)

@@ -110,6 +110,8 @@ class Agreement(Shown):
         ]
         if any(coefficient.value is None for coefficient in self.coefficients):
             notes.append("-: no value: chance alone would agree on all, or nothing to divide by.")
+        if any(entry.value is not None and entry.low is None for entry in self.coefficients):
+            notes.append(f"-: no interval: no {jackknife_unit} changes it, or one alone counts.")
         title = [f"Agreement of {n} assessors beyond chance"]
         header = ["coefficient", "relevance", f"{level} interval", "grade", f"{level} interval"]
         return Table(header, [*row_of_name.values()], notes, title=title)

@@ -10,6 +10,7 @@ import numpy as np
 
 from cranfield.arrays.ranked import Floats
 from cranfield.comparison.level import ALPHA
+from cranfield.comparison.remarks import note_few_queries
 from cranfield.comparison.settings import SEED_OPTION, count_check
 from cranfield.data.judging import RANKING_OPTIONS, Judging
 from cranfield.data.meeting import list_qrels_notes
@@ -207,12 +208,12 @@ def _compare_assessors(
         judgments = _match_assessors(a, b, qrels)
         [agreement_of_pair[a, b]] = measure_agreement(judgments, recipe["rel"], pooled=True)
     grade_counts = count_grades([*qrels.values()])
-    notes = dict.fromkeys(
-        note for agreement in agreements.values() for note in agreement.on_judgments
-    )
+    n = grade_counts.n_queries
+    notes = [*note_few_queries(n, "query" if n == 1 else "queries")]
+    notes += [note for agreement in agreements.values() for note in agreement.on_judgments]
     return replace(
         agreements[b_name],
-        on_judgments=tuple(notes),
+        on_judgments=tuple(dict.fromkeys(notes)),
         coefficients=estimate_coefficients(grade_counts, recipe["rel"], recipe["alpha"]),
         others={name: agreements[name] for name in extra_names},
         pairs=agreement_of_pair,

@@ -22,7 +22,10 @@ from cranfield.render.numbers import finite_or_none
 
 @dataclass(frozen=True)
 class Coefficient:
-    """One coefficient of agreement, and the ends of its interval; None where there is no value."""
+    """One coefficient of agreement, and the ends of its interval; None where there are none.
+
+    There is no interval where it has the same value whichever query is left out.
+    """
 
     name: str
     of: str  # "relevance" (relevant or not) or "grade"
@@ -44,8 +47,8 @@ class GradeCounts:
 
     @property
     def n_queries(self) -> int:
-        """The number of queries."""
-        return int(self.query.max()) + 1
+        """The number of queries with a document that two assessors or more judge."""
+        return len(np.unique(self.query[self.counts.sum(axis=1) > 1]))
 
     def group_by_relevance(self, rel: int) -> "GradeCounts":
         """Return the counts of two grades: 0, and 1 for grades from `rel` on."""
@@ -199,11 +202,12 @@ class AgreementStatistic(NamedTuple):
     compute: Callable[[AgreementSums], Floats]
     # Judged by two or more.
     documents: Callable[[AgreementSums], Floats] = operator.attrgetter("documents")
+    lowest: float = -1.0  # the least value that it may have
 
 
 FLEISS = "Fleiss' kappa"
 COEFFICIENTS = {
-    "agreement": AgreementStatistic(observed),
+    "agreement": AgreementStatistic(observed, lowest=0.0),
     FLEISS: AgreementStatistic(fleiss_kappa, operator.attrgetter("full")),
     "Gwet's AC1": AgreementStatistic(gwet_ac1, operator.attrgetter("judged")),
     "Krippendorff's alpha, nominal": AgreementStatistic(alpha_nominal),
@@ -244,5 +248,7 @@ def _jackknife_interval(
             (n - 1) / n * ((leave_one_out_estimates - leave_one_out_estimates.mean()) ** 2).sum()
         )
     )
+    if error <= 1e-12:
+        return estimate, None, None
     half_width = float(stdtrit(n - 1, 1 - alpha / 2)) * error
-    return estimate, max(-1.0, estimate - half_width), min(1.0, estimate + half_width)
+    return estimate, max(statistic.lowest, estimate - half_width), min(1.0, estimate + half_width)

@@ -59,7 +59,8 @@ def describe_difference(pair: OrderedPair, settings: Settings) -> str:
         format_end = format_number
         numbers = (pair.ratio, pair.ratio_low, pair.ratio_high)
     mean, low, high = map(format_end, numbers)
-    ends = "" if numbers[1] is None else f" ({interval_name(settings)} {low} to {high})"
+    has_width = numbers[1] != numbers[2]  # identical scores, and one query, have none
+    ends = f" ({interval_name(settings)} {low} to {high})" if has_width else ""
     return f"{subject} {mean}{ends}"
 
 
