@@ -175,6 +175,17 @@ def browser() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="session")
+def firefox() -> Iterator[Any]:
+    """A Firefox that the distribution has; one for all tests of a process."""
+    from helpers.firefox import Firefox, find_firefox
+
+    if find_firefox() is None:
+        pytest.skip("there is no Firefox: apt-get install firefox-esr")
+    with Firefox() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="session")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Pages of every kind, made when they are first asked for."""
     from helpers.pages import Pages

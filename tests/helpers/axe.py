@@ -24,7 +24,7 @@ def axe_source() -> str:
 def find_faults(page: Page, *, skipped_rules: Sequence[str] = ()) -> list[str]:
     """Return the faults that axe-core finds in a page, each with its place; but `skipped_rules`."""
     rules = json.dumps({rule: {"enabled": False} for rule in skipped_rules})
-    page.evaluate(f"{axe_source()}; 0")
+    page.evaluate(f"(() => {{ {axe_source()} }})(), 0")
     report = page.evaluate(
         f'axe.run(document, {{resultTypes: ["violations"], rules: {rules}}})'
         ".then(({violations, passes}) =>"

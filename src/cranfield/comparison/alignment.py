@@ -206,8 +206,9 @@ def _evaluate_runs(
     numeric_measures = [measure for measure in all_measures if not measure.definition.is_text]
     if not numeric_measures:
         raise MeasureError("there is no measure of numbers to compare")
-    # The judged share is unknown for judgments in groups, and for lists of relevant documents.
-    has_shares = judgments.graded and not judgments.has_groups
+    # The judged share is unknown for judgments in groups, and for lists of relevant documents:
+    # where no grade is 0 or less, the share that is judged is a precision.
+    has_shares = not judgments.has_groups and bool((judgments.grade <= 0).any())
     share_measures = list(map(judged_share_measure, numeric_measures)) if has_shares else []
     scored_measures = list(dict.fromkeys([*numeric_measures, *share_measures]))
     systems = score_runs(judgments, named_runs, scored_measures, set_judging)

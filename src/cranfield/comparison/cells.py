@@ -21,7 +21,7 @@ from cranfield.comparison.effects import (
 )
 from cranfield.comparison.extra_columns import ValueColumns
 from cranfield.comparison.flips import Flips, PairedScores
-from cranfield.comparison.judged_share import judged_shares
+from cranfield.comparison.judged_share import judged_shares, note_little_judged
 from cranfield.comparison.letters import assign_letters
 from cranfield.comparison.mean_interval import have_wilson, mean_intervals, note_intervals
 from cranfield.comparison.needed import Goal, estimate_mean, find_least_effect
@@ -194,6 +194,9 @@ def build_result(
     mean_remarks = (
         () if pairs else note_intervals(cell.parsed_measure, cell.scores, names, cell.units)
     )
+    systems = _build_systems(cell)
+    judged_pairs = pairs if cell.queries.slice is None else []
+    judged_notes = note_little_judged(systems, judged_pairs)
     return Result(
         cell.measure,
         cell.queries.label,
@@ -201,11 +204,11 @@ def build_result(
         cell.higher_is_better,
         cell.queries.ids,
         cell.queries.hash,
-        _build_systems(cell),
+        systems,
         pairs,
         family.n_comparisons,
         _letter_systems(cell, pairs) if cell.settings.all_pairs else None,
-        (*remarks, *mean_remarks),
+        (*remarks, *mean_remarks, *judged_notes),
         cell.units,
         _make_best_test(cell, family.n_comparisons),
     )

@@ -178,10 +178,10 @@ MANY_DIFFERENCES = 2_000_000  # pairs x queries: of more, `compare_all_pairs` dr
 def compare_all_pairs(comparison: Comparison) -> Comparison:
     """Return the comparison of all pairs of systems by the same scores, without slices.
 
-    A comparison that has all pairs already is returned unchanged. The pairs have no bounds for
-    unjudged documents. Where pairs x queries are more than 2,000,000, a test that draws flips or
-    resamples would take minutes: then it is the t-test, and a correction by flips becomes Holm's,
-    one by permutations Tukey's. A note says so.
+    A comparison that has all pairs already is returned unchanged. Only pairs with a little judged
+    system have bounds for unjudged documents. Where pairs x queries are more than 2,000,000, a test
+    that draws flips or resamples would take minutes: then it is the t-test without such bounds, and
+    a correction by flips becomes Holm's, one by permutations Tukey's. A note says so.
 
     >>> from cranfield import compare
     >>> half = {"a": {"q1": 0.5, "q2": 1.0}, "b": {"q1": 0.0, "q2": 1.0}, "c": {"q1": 0, "q2": 0}}
@@ -192,11 +192,11 @@ def compare_all_pairs(comparison: Comparison) -> Comparison:
     if comparison.settings.all_pairs:
         return comparison
     aligned_scores = comparison.aligned
-    settings = replace(comparison.settings, baseline=None, all_pairs=True)
+    settings = replace(comparison.settings, baseline=None, all_pairs=True, bounds=False)
     n_pairs = math.comb(len(aligned_scores.system_names), 2)
     n_queries = len(aligned_scores.query_ids)
     if n_pairs * n_queries <= MANY_DIFFERENCES or settings.test not in RESAMPLING_TESTS:
-        return compare_scores(aligned_scores, settings, with_slow_columns=False)
+        return compare_scores(aligned_scores, settings)
     fast_correction: dict[Correction, Correction] = {"maxt": "holm", "rtukey": "tukey"}
     correction = fast_correction.get(settings.correction, settings.correction)
     settings = replace(settings, test="t", correction=correction)

@@ -1,31 +1,79 @@
 """Judged share: how much of each system's ranking is judged, and the legends on that."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from cranfield.arrays.ranked import Bools, mean
 from cranfield.comparison.aligned_scores import AlignedScores
-from cranfield.comparison.result import Result
+from cranfield.comparison.result import Pair, Result, System
 from cranfield.comparison.score_columns import find_measure
 from cranfield.measures import parse
 from cranfield.measures.parameters import Depth
-from cranfield.render.numbers import format_names
+from cranfield.notes import Note
+from cranfield.render.numbers import format_names, format_share
 
-_APART, _ROUNDING = 0.05, 1e-12  # of shares: how far below another is low, and its slack
+_APART, _ROUNDING = 0.05, 1e-12  # of shares: how far below another is less, and its slack
+_LITTLE = 0.8  # of the largest share: a system with less of it cannot be placed
 
 
 def judged_shares(
     aligned_scores: AlignedScores, measure: str, is_included: Bools
-) -> list[tuple[float | None, bool]]:
+) -> list[tuple[float | None, bool, bool]]:
     """Return the judged share of each system's ranking on some queries, None if it is not known.
 
-    `is_included` (n_queries,) selects the queries. The flag beside the share says whether it is
-    low: 0.05 or more below the share of another system.
+    `is_included` (n_queries,) selects the queries. The flags beside the share say whether it is
+    less, 0.05 or more below the share of another system, and whether it is little, below 0.8 times
+    the share of another.
     """
     if aligned_scores.judged_share is None:
-        return [(None, False)] * len(aligned_scores.system_names)
+        return [(None, False, False)] * len(aligned_scores.system_names)
     judged_share = aligned_scores.judged_share[aligned_scores.measures.index(measure)]
     shares = [mean(column) for column in judged_share[is_included].T]
-    return [(share, share - max(shares) <= _ROUNDING - _APART) for share in shares]
+    top = max(shares)
+    return [
+        (share, share - top <= _ROUNDING - _APART, share < _LITTLE * top - _ROUNDING)
+        for share in shares
+    ]
+
+
+def is_placed(pair: Pair, systems: Sequence[System]) -> bool:
+    """Tell whether a verdict on a pair holds: no system of it is little judged, or bounds allow it.
+
+    Bounds allow it if the difference has the same sign however unjudged documents are graded.
+    """
+    names = {system.name for system in systems if system.little_judged}
+    return bool(pair.unjudged_robust) or names.isdisjoint((pair.system, pair.other))
+
+
+def describe_judged(systems: Sequence[System], measure: str) -> str:
+    """Return which part of systems' documents is judged, as "10% of its first 10 are judged"."""
+    shares = sorted(system.judged or 0.0 for system in systems)
+    ends = " to ".join(dict.fromkeys(map(format_share, (shares[0], shares[-1]))))
+    owner = "its" if len(systems) == 1 else "their"
+    return f"{ends} of {owner} {_name_documents(measure)} are judged"
+
+
+def note_little_judged(systems: Sequence[System], pairs: Sequence[Pair]) -> Iterator[Note]:
+    """Yield a note on the systems that cannot be placed: little of their ranking is judged."""
+    compared_names = {
+        name for pair in pairs if not is_placed(pair, systems) for name in (pair.system, pair.other)
+    }
+    little_judged = [s for s in systems if s.little_judged and s.name in compared_names]
+    if little_judged:
+        top = max(systems, key=lambda system: system.judged or 0.0)
+        shares = format_names(
+            [f"{system.name} {format_share(system.judged or 0.0)}" for system in little_judged]
+        )
+        text = (
+            f"Little judged, cannot be placed: {shares}; "
+            f"{top.name} {format_share(top.judged or 0.0)}."
+        )
+        yield Note("little-judged", "info", text, count=len(little_judged))
+
+
+def _name_documents(measure: str) -> str:
+    """Return what a measure looks at: "first 10", or "documents"."""
+    cutoff = parse(measure).cutoff
+    return f"first {cutoff}" if isinstance(cutoff, Depth) else "documents"
 
 
 def judged_legend(results: Sequence[Result]) -> list[str]:
@@ -34,16 +82,14 @@ def judged_legend(results: Sequence[Result]) -> list[str]:
         return []
     measures_of_documents: dict[str, list[str]] = {}
     for measure in dict.fromkeys(result.measure for result in results):
-        cutoff = parse(measure).cutoff
-        documents = f"first {cutoff}" if isinstance(cutoff, Depth) else "documents"
-        measures_of_documents.setdefault(documents, []).append(measure)
+        measures_of_documents.setdefault(_name_documents(measure), []).append(measure)
     first_documents, *other_documents = measures_of_documents
     phrases = [
         f"{format_names(measures_of_documents[words])}: {words.replace('documents', 'all')}"
         for words in other_documents
     ]
     subject = f"{first_documents} ({'; '.join(phrases)})" if phrases else f"its {first_documents}"
-    has_marks = any(system.little_judged for result in results for system in result.systems)
+    has_marks = any(system.less_judged for result in results for system in result.systems)
     mark_phrase = "; ! 0.05 or more below another's" * has_marks
     return [f"Judged: share of {subject} that is judged{mark_phrase}."]
 

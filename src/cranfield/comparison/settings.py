@@ -190,8 +190,8 @@ class Settings(BaselineNames, Options):
     )
     bounds: bool = option(
         False,
-        "Show how much unjudged documents can change each difference. Bounds that are quick to "
-        "compute are shown without it.",
+        "Show how much unjudged documents can change each difference. Without it, only differences "
+        "of a system that is little judged have bounds, in csv and json, where they are quick.",
     )
 
     def __post_init__(self) -> None:

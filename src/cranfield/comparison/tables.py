@@ -236,7 +236,7 @@ def _format_p(pair: Pair, p: float | None) -> str:
 
 def _format_judged(row: _SystemRow) -> str:
     """Return the share of a system's documents that is judged, marked if it is low."""
-    return f"{format_number(row.system.judged, 2)} {'!' if row.system.little_judged else ' '}"
+    return f"{format_number(row.system.judged, 2)} {'!' if row.system.less_judged else ' '}"
 
 
 def _format_difference(pair: Pair) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from helpers.browser import Browser, Page
+from helpers.judged_runs import cannot_be_placed
 from helpers.pages import Pages, ReportFile, check_quiet
 
 from cranfield import Comparison, Explanation, demo, explain, figures
@@ -120,7 +121,10 @@ def _board_is(page: Page, report_file: ReportFile) -> None:
                 change = point["difference"] if point["ratio"] is None else point["ratio"]
                 assert cell["diff"] == change
                 mark = {"better": "▲", "worse": "▼", None: "○"}[point["verdict"]]
-                assert text["diff"].endswith(mark)
+                baseline = str(report_file.comparison.settings.first_baseline)
+                pair = measure_result[point["system"], baseline]
+                is_unplaced = cannot_be_placed(measure_result, pair)
+                assert text["diff"].endswith("?" if is_unplaced else mark)
                 assert text["wins"].endswith(
                     f"{point['wins']} / {point['ties']} / {point['losses']}"
                 )
@@ -148,7 +152,8 @@ def _board_is(page: Page, report_file: ReportFile) -> None:
                 pair = measure_result[point["system"], "dense"]
                 assert cell["vs0"] == pair.difference
                 marks = {"better": "\u25b2", "worse": "\u25bc", None: "\u25cb"}
-                assert text["vs0"].endswith(marks[pair.verdict])
+                is_unplaced = cannot_be_placed(measure_result, pair)
+                assert text["vs0"].endswith("?" if is_unplaced else marks[pair.verdict])
         assert measure in page.read_first("#means-said")
 
 

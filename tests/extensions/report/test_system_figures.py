@@ -223,7 +223,7 @@ def test_what_is_judged_follows_the_order_of_ties() -> None:
 
 
 def test_queries_that_were_dropped_are_not_counted() -> None:
-    judgments = {"q1": {"a": 1}, "q2": {"a": 1}}
+    judgments = {"q1": {"a": 1}, "q2": {"a": 1, "c": 0}}
     runs = {"x": {"q1": ["a"], "q2": ["b"]}, "y": {"q1": ["a"]}}
     comparison = compare(judgments, runs, "P@1", missing="drop")
     assert [point["retrieved"] for point in figures.judged_by_rank(comparison, 1).points] == [1, 1]

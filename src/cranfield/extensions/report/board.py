@@ -30,6 +30,7 @@ _MARKS = {  # {verdict: (class, sign, words)}
     "better": ("up", "▲", "significantly better"),
     "worse": ("down", "▼", "significantly worse"),
     None: ("none", "○", "no evidence of a difference"),
+    "unplaced": ("none", "?", "cannot be placed: too little is judged"),
 }
 
 
@@ -93,14 +94,14 @@ class Board:
         yield Heading("System", "l", "name")
         yield Heading(self._tick_markup, "plot")
         yield Heading(as_typed(result.measure), "n", "mean")
-        yield Heading(f"{level} interval", "n wide", "low")
+        yield Heading(f"{level} interval", "n of-mean", "low")
         if baseline is not None:
             title = "compared with the baseline: difference, or ratio of geometric means"
             yield Heading(join_markup(["vs ", name_element(baseline, 24)]), "n vs", "diff", title)
             if evidence.comparison.settings.test != "bayes":
                 comparisons_text = f"of the {result.comparisons:,} comparisons with the baseline"
                 p_name = deciding_p_name(result, evidence.comparison.settings)
-                yield Heading(p_name, "n wide", "p_adjusted", comparisons_text)
+                yield Heading(p_name, "n p", "p_adjusted", comparisons_text)
             yield from (Heading(*fields) for fields in self._probability_headings)
             yield Heading("W / T / L", "wtl mid", "wins", "queries better, the same, worse")
         elif result.letters is not None and len(result.systems) > 1:
@@ -111,10 +112,10 @@ class Board:
         if evidence.ranks(result.measure) and len(result.systems) > 1:
             title = f"places that a system may have, all right at once in {level} of samples, by "
             title += f"{describe_families(evidence)[1]}; * may be the best"
-            yield Heading("Ranks", "n wide", "ranks", title)
+            yield Heading("Ranks", "n p", "ranks", title)
         if self._has_judged_shares:
             title = "how much of what the measure looks at is judged"
-            yield Heading("Judged", "n wide", "judged", title)
+            yield Heading("Judged", "n share", "judged", title)
         if len(result.systems) > 1:
             yield Heading(element("span", "A B", title="compare"), "pick js")
 
@@ -125,9 +126,9 @@ class Board:
         if all(pair.probability_better is None for pair in pairs):
             return []
         title = "probability that it is better than the baseline"
-        better_heading = ("P(better)", "n wide", "better", title)
+        better_heading = ("P(better)", "n p", "better", title)
         title = f"probability that it is within {rope or 0:g} of it"
-        same_heading = ("P(same)", "n wide", "same", title)
+        same_heading = ("P(same)", "n p", "same", title)
         return [better_heading, same_heading] if rope else [better_heading]
 
     @property
@@ -152,7 +153,7 @@ class Board:
             self._name_cell(system, is_indistinct),
             element("td", self._draw_interval(system), class_="plot"),
             self._mean_cell(system),
-            element("td", _interval_text(system), class_="n wide mut"),
+            element("td", _interval_text(system), class_="n of-mean mut"),
             *self._baseline_cells(pair),
             *self._letter_cells(system_index),
             *self._more_baseline_cells(system.name),
@@ -172,7 +173,11 @@ class Board:
         is_best = system.mean == self.result.ranked_systems[0].mean and len(self.result.systems) > 1
         text = format_digits(system.mean)
         return element(
-            "td", text, class_="n v best" if is_best else "n v", data_v=repr(system.mean)
+            "td",
+            text,
+            class_="n v best" if is_best else "n v",
+            data_v=repr(system.mean),
+            data_judged=None if system.judged is None else format_share(system.judged),
         )
 
     def _draw_interval(self, system: System) -> Markup:
@@ -200,29 +205,37 @@ class Board:
         has_p = self.evidence.comparison.settings.test != "bayes"
         if pair is None:
             yield element("td", element("span", "baseline", class_="mut"), class_="n vs")
-            yield from [element("td", class_="n wide")] * (has_p + len(self._probability_headings))
+            yield from [element("td", class_="n p")] * (has_p + len(self._probability_headings))
             yield element("td", class_="wtl mid")
             return
-        yield _difference_cell(pair)
+        yield self._difference_cell(pair)
         if has_p:
             p = pair.p_adjusted
-            yield element("td", format_p(p), class_="n wide", data_v=None if p is None else repr(p))
+            yield element("td", format_p(p), class_="n p", data_v=None if p is None else repr(p))
         probabilities = (pair.probability_better, pair.probability_same)
         for probability, _ in zip(probabilities, self._probability_headings, strict=False):
             yield element(
-                "td", format_digits(probability, 2), class_="n wide", data_v=repr(probability)
+                "td", format_digits(probability, 2), class_="n p", data_v=repr(probability)
             )
         yield element("td", _win_bar(pair), class_="wtl mid")
+
+    def _difference_cell(self, pair: Pair) -> Markup:
+        unplaced_pairs = self.evidence.unplaced_pairs(self.result.measure)
+        is_unplaced = {pair.system, pair.other} in unplaced_pairs
+        css_class, sign, title = _MARKS["unplaced" if is_unplaced else pair.verdict]
+        mark = element("span", sign, class_=css_class, title=title)
+        difference = pair.ratio if pair.scale == "ratio" else pair.difference
+        return element("td", format_change(pair), " ", mark, class_="n vs", data_v=repr(difference))
 
     def _more_baseline_cells(self, system: str) -> Iterator[Markup]:
         for baseline in self.evidence.more_baselines:
             pair = self.evidence.baseline_pairs(self.result.measure, baseline).get(system)
-            yield element("td", class_="n vs") if pair is None else _difference_cell(pair)
+            yield element("td", class_="n vs") if pair is None else self._difference_cell(pair)
 
     def _rank_cells(self, system: str) -> Iterator[Markup]:
         ranks = self.evidence.ranks(self.result.measure)
         if ranks and len(self.result.systems) > 1:
-            yield element("td", str(ranks[system]), class_="n wide")
+            yield element("td", str(ranks[system]), class_="n p")
 
     def _letter_cells(self, system_index: int) -> Sequence[Markup]:
         letters = self.result.letters
@@ -234,16 +247,16 @@ class Board:
         if not self._has_judged_shares:
             return []
         if system.judged is None:
-            return [element("td", class_="n wide")]
-        share_text, title = format_share(system.judged), "much less judged than another system"
-        is_little = system.little_judged
+            return [element("td", class_="n share")]
+        share_text, title = format_share(system.judged), "less judged than another system"
+        is_less = system.less_judged
         mark = element(
             "span",
             share_text,
-            class_="warn" if is_little else None,
-            title=title if is_little else None,
+            class_="warn" if is_less else None,
+            title=title if is_less else None,
         )
-        return [element("td", mark, class_="n wide", data_v=repr(system.judged))]
+        return [element("td", mark, class_="n share", data_v=repr(system.judged))]
 
     def _choice_cells(self, system: System, system_index: int) -> Sequence[Markup]:
         """Return the cell in which a reader chooses a system as A or B; none for one system."""
@@ -262,13 +275,6 @@ class Board:
 
 def _vertical_line(x: str, kind: str) -> Markup:
     return element("line", x1=x, x2=x, y1=0, y2="100%", class_=kind)
-
-
-def _difference_cell(pair: Pair) -> Markup:
-    css_class, sign, title = _MARKS[pair.verdict]
-    mark = element("span", sign, class_=css_class, title=title)
-    difference = pair.ratio if pair.scale == "ratio" else pair.difference
-    return element("td", format_change(pair), " ", mark, class_="n vs", data_v=repr(difference))
 
 
 def _interval_text(system: System) -> str:

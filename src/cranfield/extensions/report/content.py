@@ -2,7 +2,7 @@
 
 Systems, queries and measures are numbers here; each name is written once, as in its file.
 Where a measure's `scale` is "ratio", `diff` and its ends are ratios. A `verdict` is 1 for better,
--1 for worse, 0 for neither, null where nothing was compared.
+-1 for worse, 0 for neither, null where nothing was compared, or a system cannot be placed.
 """
 
 from collections.abc import Iterable, Mapping
@@ -61,10 +61,7 @@ def make_content(evidence: Evidence, scores: ScoresBlock) -> dict[str, Any]:
             [index_of_system[name] for name in evidence.indistinct_systems(measure)]
             for measure in evidence.measures
         ],
-        "pairs": [
-            _pair_rows(evidence.pair_comparison, measure, index_of_system)
-            for measure in evidence.measures
-        ],
+        "pairs": [_pair_rows(evidence, measure, index_of_system) for measure in evidence.measures],
         "cutoffs": evidence.cutoffs,
         "recall": evidence.recall,
         "judged": evidence.judged,
@@ -76,6 +73,7 @@ def make_content(evidence: Evidence, scores: ScoresBlock) -> dict[str, Any]:
         else None,
         "sheets": None if sheets is None else {"systems": [*sheets.systems], "n": sheets.n_queries},
         "explain": explain_command and explain_command.template,
+        "pool": explain_command and explain_command.pool,
         "runs": explain_command and [*explain_command.runs],
         "why": _explain_missing_rankings(evidence),
         "said": _list_remarks(evidence),
@@ -122,6 +120,7 @@ def _board_rows(
 ) -> list[dict[str, Any]]:
     """Return the rows of the leaderboard, the best system first."""
     comparison, ranks = evidence.comparison, evidence.ranks(measure)
+    unplaced_pairs = evidence.unplaced_pairs(measure)
     letters = comparison[measure].letters
     pairs_of_baselines = [
         evidence.baseline_pairs(measure, baseline) for baseline in evidence.more_baselines
@@ -129,8 +128,9 @@ def _board_rows(
     return [
         {
             **_system_row(point, index_of_system),
+            **({"verdict": None} if {point["system"], evidence.baseline} in unplaced_pairs else {}),
             "judged": point["judged"],
-            "little": point["little_judged"],
+            "less": point["less_judged"],
             **({} if letters is None else {"letters": letters[index_of_system[point["system"]]]}),
             **{
                 f"vs{i}{name}": value
@@ -138,7 +138,10 @@ def _board_rows(
                 if (pair := pairs.get(point["system"])) is not None
                 for name, value in (
                     ("", pair.difference if pair.ratio is None else pair.ratio),
-                    ("_verdict", _VERDICTS[pair.verdict]),
+                    (
+                        "_verdict",
+                        _find_verdict(pair.system, pair.other, pair.verdict, unplaced_pairs),
+                    ),
                 )
             },
             **(
@@ -161,6 +164,12 @@ def _system_row(point: Point, index_of_system: Mapping[str, int]) -> dict[str, A
         **dict(zip(_PROBABILITIES, _probabilities(point), strict=False)),
         "verdict": None if point["difference"] is None else _VERDICTS[point["verdict"]],
     }
+
+
+def _find_verdict(
+    system: str, other: str, outcome: Outcome | None, unplaced_pairs: set[frozenset[str]]
+) -> int | None:
+    return None if {system, other} in unplaced_pairs else _VERDICTS[outcome]
 
 
 _PROBABILITIES = ("better", "same", "worse")
@@ -186,9 +195,10 @@ def _change_numbers(point: Point, low: str, high: str) -> dict[str, float | None
 
 
 def _pair_rows(
-    pairs: Comparison, measure: str, index_of_system: Mapping[str, int]
+    evidence: Evidence, measure: str, index_of_system: Mapping[str, int]
 ) -> list[list[Any]]:
     """Return every pair of systems, as compact rows; empty for one system."""
+    pairs, unplaced_pairs = evidence.pair_comparison, evidence.unplaced_pairs(measure)
     points = pair_matrix(pairs, measure).points if len(index_of_system) > 1 else []
     return [
         [
@@ -196,7 +206,7 @@ def _pair_rows(
             index_of_system[point["other"]],
             *_change_numbers(point, "low", "high").values(),
             point["p_adjusted"],
-            _VERDICTS[point["verdict"]],
+            _find_verdict(point["system"], point["other"], point["verdict"], unplaced_pairs),
             *(point[name] for name in ("wins", "ties", "losses")),
             *_probabilities(point),
         ]

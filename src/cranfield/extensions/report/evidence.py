@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from cranfield.comparison.comparison import Comparison
+from cranfield.comparison.judged_share import is_placed
 from cranfield.comparison.ranks import Rank
-from cranfield.comparison.result import Pair
+from cranfield.comparison.result import Pair, System
 from cranfield.extensions.report.rankings import EmbeddedRankings
 from cranfield.extensions.report.sheets import Sheets
 from cranfield.formats.source import Source
@@ -76,12 +78,36 @@ class Evidence:
         """Return {system: its rank by all pairs}; empty where there are none."""
         return self.pair_comparison[measure].ranks or {}
 
+    @cache  # noqa: B019 - an Evidence lives as long as its page is made
+    def unplaced_pairs(self, measure: str) -> set[frozenset[str]]:
+        """Return the pairs of systems whose verdict does not hold: one of them is little judged.
+
+        It holds where bounds say so, those of all pairs or those with the baseline.
+        """
+        placed, unplaced = set[frozenset[str]](), set[frozenset[str]]()
+        for result in (self.pair_comparison[measure], self.comparison[measure]):
+            for pair in result.pairs:
+                names = frozenset((pair.system, pair.other))
+                (placed if is_placed(pair, result.systems) else unplaced).add(names)
+        return unplaced - placed
+
+    def unplaced_systems(self, measure: str) -> list[System]:
+        """Return the systems that cannot be placed beside the best: they, or it, little judged."""
+        first, *other_systems = self.comparison[measure].ranked_systems
+        pairs = self.unplaced_pairs(measure)
+        return [system for system in other_systems if frozenset((system.name, first.name)) in pairs]
+
     def indistinct_systems(self, measure: str) -> list[str]:
-        """Return the other systems that do not differ significantly from the best, by all pairs."""
+        """Return the other systems that do not differ significantly from the best, by all pairs.
+
+        Those that cannot be placed are not among them.
+        """
         result = self.pair_comparison[measure]
         first, *other_systems = result.ranked_systems
+        unplaced_names = [system.name for system in self.unplaced_systems(measure)]
         return [
             system.name
             for system in other_systems
-            if result.between(system.name, first.name)[1] is None
+            if system.name not in unplaced_names
+            and result.between(system.name, first.name)[1] is None
         ]

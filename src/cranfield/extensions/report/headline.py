@@ -1,19 +1,23 @@
 """The sentences of a page: the headline on the best system, its facts, the leaderboard's note."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from cranfield.comparison.comparison import Comparison
+from cranfield.comparison.judged_share import describe_judged
 from cranfield.comparison.method import TESTS, deciding_p_name
 from cranfield.comparison.result import System
 from cranfield.comparison.scale import is_geometric
 from cranfield.extensions.report.digits import format_change, format_digits, format_interval
 from cranfield.extensions.report.element import Markup, element, escape, join_markup, name_element
 from cranfield.extensions.report.evidence import Evidence
-from cranfield.render.numbers import format_count, format_percent, format_query_count
+from cranfield.render.numbers import format_count, format_percent, format_query_count, format_share
 from cranfield.render.typed_names import as_typed
 
 _MAX_NAME_LETTERS = 120  # characters of a name in these sentences
 _UP, _DOWN, _NEITHER = "▲▼○"  # the marks of a pair's verdict
+_NEARLY_ALL = (
+    0.95  # of the largest judged share: a first system with less of it has its share beside it
+)
 _MAX_NAMED_SYSTEMS = 3  # systems named of those that share the first place
 
 
@@ -51,20 +55,30 @@ def _describe_family(comparison: Comparison, measure: str, comparisons_template:
     return f"{deciding_p_name(result, settings)} of {comparisons_text}, {test}"
 
 
-def write_headline(evidence: Evidence) -> Markup:
+def write_headlines(evidence: Evidence) -> Markup:
+    """Return the headline of each measure: the first is visible until a measure is chosen."""
+    return join_markup(
+        element("span", write_headline(evidence, measure), data_m=i, hidden=i > 0)
+        for i, measure in enumerate(evidence.measures)
+    )
+
+
+def write_headline(evidence: Evidence, measure: str) -> Markup:
     """Return the sentences on which system is best and how sure that is; of one, on its mean."""
-    measure = evidence.measures[0]
     result = evidence.comparison[measure]
     first, *rivals = result.ranked_systems
+    judged_sentence = _describe_judged(measure, result.ranked_systems, first)
     if not rivals:
-        return join_markup(
-            [_name_systems([first]), ": ", *_mean_with_interval(measure, first), "."]
-        )
+        mean_parts = _mean_with_interval(measure, first)
+        return join_markup([_name_systems([first]), ": ", *mean_parts, ".", judged_sentence])
+    extreme = "highest" if result.higher_is_better else "lowest"
+    unplaced_systems = evidence.unplaced_systems(measure)
+    if first.little_judged and unplaced_systems:
+        return _withhold_headline(measure, result.ranked_systems, first, extreme)
     tied_systems = [system for system in rivals if system.mean == first.mean]
     if len(tied_systems) == len(rivals):
         subject = "Both systems have" if len(rivals) == 1 else f"All {len(rivals) + 1} systems have"
         return join_markup([f"{subject} the same {as_typed(measure)}, ", _mean_element(first), "."])
-    extreme = "highest" if result.higher_is_better else "lowest"
     verb = f"score {extreme}" if tied_systems else f"scores {extreme}"
     direction_note = "" if result.higher_is_better else " (less is better)"
     lead = [
@@ -73,12 +87,44 @@ def write_headline(evidence: Evidence) -> Markup:
         *_mean_with_interval(measure, first),
         direction_note,
     ]
-    return join_markup(
-        [*lead, *_baseline_clause(evidence, first), ". ", _significance_sentence(evidence)]
-    )
+    n_placed = len(rivals) - len(unplaced_systems)
+    parts = [*lead, *_baseline_clause(evidence, measure, first), "."]
+    parts += [" ", _significance_sentence(evidence, measure, n_placed)] if n_placed else []
+    parts.append(judged_sentence)
+    if unplaced_systems:
+        reason = describe_judged(unplaced_systems, measure)
+        parts += [" ", _name_systems(unplaced_systems), f" cannot be placed: {reason}."]
+    return join_markup(parts)
 
 
-def _name_systems(systems: list[System]) -> Markup:
+def _describe_judged(measure: str, systems: Sequence[System], first: System) -> str:
+    """Return a sentence on how much of the first system is judged; empty where that is enough.
+
+    Less than 0.95 times the largest share is not, nor is less than half.
+    """
+    top = max(systems, key=lambda system: system.judged or 0.0)
+    if first.judged is None or top.judged is None:
+        return ""
+    if first.judged < _NEARLY_ALL * top.judged:
+        lead = f" {describe_judged([first], measure)}, {format_share(top.judged)} of "
+        return join_markup([lead, name_element(top.name, _MAX_NAME_LETTERS), "'s."])
+    return f" {describe_judged([first], measure)}." if first.judged < 1 / 2 else ""
+
+
+def _withhold_headline(
+    measure: str, systems: Sequence[System], first: System, extreme: str
+) -> Markup:
+    """Return why no system can be called best: the first one is little judged."""
+    top = max(systems, key=lambda system: system.judged or 0.0)
+    first_name, top_name = (name_element(s.name, _MAX_NAME_LETTERS) for s in (first, top))
+    parts = [element("b", "No system can be called best."), " ", first_name]
+    parts += [f" has the {extreme} {as_typed(measure)}, ", _mean_element(first)]
+    parts += [f", but {describe_judged([first], measure)}; of ", top_name]
+    parts += [f"'s, {format_share(top.judged or 0.0)}. Judge more: "]
+    return join_markup([*parts, element("code", "cranfield pool"), "."])
+
+
+def _name_systems(systems: Sequence[System]) -> Markup:
     """Return the names of the systems that are first, three at most, and the number of others."""
     names = [
         element("b", name_element(system.name, _MAX_NAME_LETTERS), class_="who")
@@ -104,9 +150,9 @@ def _mean_with_interval(measure: str, system: System) -> Iterator[Markup]:
         yield join_markup([" ", element("span", f"({ends})", class_="iv")])
 
 
-def _baseline_clause(evidence: Evidence, first: System) -> Iterator[Markup]:
+def _baseline_clause(evidence: Evidence, measure: str, first: System) -> Iterator[Markup]:
     """Yield how the first system compares with the baseline, unless it is that or there is none."""
-    pair = evidence.baseline_pairs(evidence.measures[0]).get(first.name)
+    pair = evidence.baseline_pairs(measure).get(first.name)
     if pair is not None:
         yield join_markup(
             [", ", element("b", format_change(pair, 3), class_="nw"), " against the baseline "]
@@ -114,10 +160,9 @@ def _baseline_clause(evidence: Evidence, first: System) -> Iterator[Markup]:
         yield name_element(pair.other, _MAX_NAME_LETTERS)
 
 
-def _significance_sentence(evidence: Evidence) -> Markup:
-    """Return from how many systems the first does not differ significantly, by all pairs."""
-    n_rivals = len(evidence.systems) - 1
-    n_alike = len(evidence.indistinct_systems(evidence.measures[0]))
+def _significance_sentence(evidence: Evidence, measure: str, n_rivals: int) -> Markup:
+    """Return from how many of the systems that can be placed the first does not differ."""
+    n_alike = len(evidence.indistinct_systems(measure))
     queries_text = format_query_count(len(evidence.query_ids))
     rivals_text = "the other system" if n_rivals == 1 else f"the other {n_rivals:,}"
     if not n_alike:
@@ -190,6 +235,8 @@ def write_board_note(evidence: Evidence) -> Markup:
             element("b", _NEITHER, class_="none"),
             f" no evidence of a difference ({baseline_family}).",
         ]
+        if any(evidence.unplaced_pairs(measure) for measure in evidence.measures):
+            parts += [" ", element("b", "?"), " cannot be placed: too little is judged."]
     elif result.letters is not None and len(evidence.systems) > 1:
         parts += [f" Systems that share a letter do not differ significantly ({pair_family})."]
     if len(evidence.systems) > 1 and evidence.indistinct_systems(result.measure):

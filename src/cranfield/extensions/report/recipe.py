@@ -95,7 +95,7 @@ def _file_hash(source: Source) -> Markup:
 
 
 def _hash_element(digest: str) -> Markup:
-    return element("code", f"sha256 {digest}", class_="hash")
+    return element("code", f"sha256 {digest[:12]}", element("span", digest[12:]), class_="hash")
 
 
 def _option_terms(evidence: Evidence) -> Iterator[tuple[str, str]]:

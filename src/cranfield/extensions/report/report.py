@@ -22,7 +22,7 @@ from cranfield.extensions.report.element import (
 )
 from cranfield.extensions.report.evidence import Evidence, Provenance
 from cranfield.extensions.report.frame import fill_frame
-from cranfield.extensions.report.headline import list_facts, write_board_note, write_headline
+from cranfield.extensions.report.headline import list_facts, write_board_note, write_headlines
 from cranfield.extensions.report.means import means_table
 from cranfield.extensions.report.rankings import BUDGET, DEPTH, embed_rankings
 from cranfield.extensions.report.recipe import write_recipe
@@ -215,7 +215,7 @@ def _compose_page(evidence: Evidence) -> str:
     parts = {
         "TITLE": escape(evidence.title),
         "KICKER": name_element(evidence.title),
-        "VERDICT": write_headline(evidence),
+        "VERDICT": write_headlines(evidence),
         "FACTS": join_markup(element("li", fact) for fact in list_facts(evidence)),
         "GRAVE": _warning_box(note for note in warnings if note not in other_warnings),
         "BOARD_NOTE": write_board_note(evidence),

@@ -61,13 +61,13 @@ def make_sheets(comparison: Comparison, n_queries: int = SHEET_QUERIES) -> Sheet
 
 
 def _choose_systems(comparison: Comparison) -> list[str]:
-    """Return the best system and the baseline; the best two if that is best or there is none."""
+    """Return the best system but the baseline, and the baseline; without one, the best two."""
     best_first = [
         system.name for system in comparison[comparison.aligned.measures[0]].ranked_systems
     ]
     baseline = comparison.settings.first_baseline
-    rival = best_first[:2][-1] if baseline in (None, best_first[0]) else str(baseline)
-    return list(dict.fromkeys([best_first[0], rival]))
+    best_first.sort(key=lambda name: name == baseline)
+    return [best_first[0], *(best_first[1:2] if baseline is None else best_first[1:][-1:])]
 
 
 def _explain_queries(
@@ -98,6 +98,7 @@ class ExplainCommand:
 
     template: str
     runs: Sequence[str]
+    pool: str  # the command that lists what to judge next
 
 
 def find_explain_command(comparison: Comparison) -> ExplainCommand | None:
@@ -113,9 +114,11 @@ def find_explain_command(comparison: Comparison) -> ExplainCommand | None:
     ]
     measure = shlex.quote(aligned_scores.measures[0])
     qrels = _quote_path(source.qrels.sources, "QRELS")
+    runs = [_quote_path(source.runs[name].sources, "RUN") for name in aligned_scores.system_names]
     return ExplainCommand(
         f"cranfield explain {qrels} {{run}} -m {measure}{''.join(option_texts)} --query {{query}}",
-        [_quote_path(source.runs[name].sources, "RUN") for name in aligned_scores.system_names],
+        runs,
+        f"cranfield pool {qrels} {' '.join(runs)} --unjudged -o labels.csv",
     )
 
 

@@ -19,8 +19,11 @@ from cranfield.scoring.scores import Systems
 class UnjudgedColumns(ExtraColumns):
     """The bounds of each pair's difference, for each measure, if they are known."""
 
-    def __init__(self, bounds: Sequence[PairBounds | None] = ()) -> None:
+    def __init__(
+        self, bounds: Sequence[PairBounds | None] = (), bounded_pairs: Sequence[int] = ()
+    ) -> None:
         self.bounds = bounds
+        self._bounded_pairs = bounded_pairs  # the numbers of the pairs that have them
 
     def prepare(
         self,
@@ -29,49 +32,70 @@ class UnjudgedColumns(ExtraColumns):
         left_column: Ints,
         right_column: Ints,
     ) -> "UnjudgedColumns":
-        """Return the bounds of pairs of systems."""
-        return UnjudgedColumns(
-            find_unjudged_bounds(
-                aligned_scores, left_column, right_column, all_measures=settings.bounds
-            )
+        """Return the bounds of pairs of systems: of all with `bounds`, else of the little judged.
+
+        A measure has None without bounds, runs or pairs; without `bounds` also where it has no
+        cutoff, no system is little judged, or bounds take long.
+        """
+        all_rows = np.ones(len(aligned_scores.query_ids), np.bool_)
+        is_little = np.array(
+            [
+                [flag and _has_cutoff(aligned_scores, measure) for _, _, flag in shares]
+                for measure in aligned_scores.measures
+                for shares in [judged_shares(aligned_scores, measure, all_rows)]
+            ]
         )
+        is_bounded = is_little[:, left_column] | is_little[:, right_column] | settings.bounds
+        bounded_pairs = np.flatnonzero(is_bounded.any(axis=0))
+        bounds = _bound_pairs(
+            aligned_scores,
+            np.flatnonzero(is_bounded.any(axis=1)).tolist(),
+            left_column[bounded_pairs],
+            right_column[bounded_pairs],
+            separate=settings.bounds,
+        )
+        return UnjudgedColumns(bounds, bounded_pairs.tolist())
 
     def pair_columns(self, cells: Sequence[Cell], settings: Settings) -> list[ValueColumns]:
         """Return bounds of the differences over all grades of the unjudged documents."""
         return [
-            {} if bounds is None else _list_columns(bounds.select_queries(cell.queries.is_included))
+            {} if bounds is None else self._list_columns(cell, bounds)
             for cell, bounds in zip(cells, self.bounds, strict=True)
         ]
 
+    def _list_columns(self, cell: Cell, all_bounds: PairBounds) -> ValueColumns:
+        """Return the columns of all pairs of a cell, with None for those that have no bounds."""
+        bounds = all_bounds.select_queries(cell.queries.is_included)
+        columns = {
+            "unjudged_low": bounds.low.tolist(),  # some may be infinite
+            "unjudged_high": bounds.high.tolist(),
+            "unjudged_method": [bounds.method] * len(self._bounded_pairs),
+            "unjudged_robust": bounds.robust.tolist(),
+        }
+        return {
+            name: [value_of_pair.get(pair) for pair in range(len(cell.moments.mean))]
+            for name, column in columns.items()
+            for value_of_pair in [dict(zip(self._bounded_pairs, column, strict=True))]
+        }
 
-def _list_columns(pair_bounds: PairBounds) -> ValueColumns:
-    return {
-        "unjudged_low": pair_bounds.low.tolist(),  # some may be infinite
-        "unjudged_high": pair_bounds.high.tolist(),
-        "unjudged_method": pair_bounds.method,
-        "unjudged_robust": pair_bounds.robust,
-    }
+
+def _has_cutoff(aligned_scores: AlignedScores, measure: str) -> bool:
+    return isinstance(getattr(aligned_scores.find_measure(measure), "cutoff", None), Depth)
 
 
-def find_unjudged_bounds(
-    aligned_scores: AlignedScores, left_system: Ints, right_system: Ints, *, all_measures: bool
+def _bound_pairs(
+    aligned_scores: AlignedScores,
+    measure_indices: Sequence[int],
+    left_system: Ints,
+    right_system: Ints,
+    *,
+    separate: bool,
 ) -> list[PairBounds | None]:
-    """Return the bounds of each pair's difference, for each measure, with those of each query.
+    """Return the bounds of each pair's difference, for each measure; None without them.
 
-    A measure has None without bounds, runs or pairs; unless `all_measures`, also without a cutoff,
-    where no system's judged share is low, or where bounds take long.
+    Only measures of `measure_indices` have bounds; unless `separate`, none that takes long.
     """
     source = aligned_scores.evaluated_runs
-    all_rows = np.ones(len(aligned_scores.query_ids), np.bool_)
-    measure_indices = [
-        i
-        for i, name in enumerate(aligned_scores.measures)
-        if all_measures
-        or (
-            isinstance(getattr(aligned_scores.find_measure(name), "cutoff", None), Depth)
-            and any(is_little for _, is_little in judged_shares(aligned_scores, name, all_rows))
-        )
-    ]
     if source is None or not measure_indices or not len(left_system):
         return [None] * len(aligned_scores.measures)
     systems = Systems(
@@ -89,7 +113,7 @@ def find_unjudged_bounds(
         left_system,
         right_system,
         aligned_scores.query_ids,
-        separate=all_measures,
+        separate=separate,
     )
     bounds_of_index = dict(zip(measure_indices, bounds, strict=True))
     return [bounds_of_index.get(i) for i in range(len(aligned_scores.measures))]

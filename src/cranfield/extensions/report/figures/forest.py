@@ -69,7 +69,7 @@ def leaderboard(
 
     Returns:
         Figure; a point has "system", "place" (from 1), "mean", "low" and "high" (its own interval,
-        by Student's t), "judged" and "little_judged"; of a system that was compared with the
+        by Student's t), "judged", "less_judged" and "little_judged"; of a system compared with the
         baseline, "difference", "difference_low", "difference_high", "p", "p_adjusted", "verdict",
         "wins", "ties" and "losses"; of a measure with a geometric mean, "ratio", "ratio_low" and
         "ratio_high"; with a rope, or test="bayes", "probability_better", "probability_same" and
@@ -95,6 +95,7 @@ def leaderboard(
             **_mean_point(system, result.pair_of_names.get((system.name, str(baseline)))),
             "place": place,
             "judged": system.judged,
+            "less_judged": system.less_judged,
             "little_judged": system.little_judged,
         }
         for place, system in enumerate(result.ranked_systems, 1)
@@ -203,7 +204,7 @@ def by_slice(
     Returns:
         Figure; a point for each system and slice has "label" (what the queries are sliced
         by), "slice", "queries" (how many), and, on these queries, what a point of `leaderboard` has
-        except "place", "judged" and "little_judged". What does not exist is None.
+        except "place" and those on how much is judged. What does not exist is None.
 
     Raises:
         InputError: not what `compare` returns, or without slices.

@@ -1,11 +1,13 @@
 // What the reader has chosen. A, B and the measure are the page's one state: all charts follow it.
 
-const first = content.board[0]?.[0]?.s ?? 0;
-const second = content.board[0]?.[1]?.s ?? null;
+const [first = content.baseline ?? 0, second = null] = content.board[0]
+  .map((row) => row.s)
+  .filter((system) => system !== content.baseline);
+const rival = content.baseline ?? second; // B; A is the best other system
 
 const choice = {
   a: first,
-  b: two ? (content.baseline == null || content.baseline === first ? second : content.baseline) : null,
+  b: two ? rival : null,
   measure: 0,
   scored: Math.max(0, measures.findIndex((one) => one.queries != null)), // has a score for each query
   query: 0,
@@ -64,7 +66,7 @@ function recall() {
   choice.a = place("a", systems, choice.a);
   if (two) {
     choice.b = place("b", systems, choice.b);
-    if (choice.b === choice.a) choice.b = choice.a === first ? second : first;
+    if (choice.b === choice.a) choice.b = choice.a === rival ? first : rival;
   }
   const named = measures.map((one) => one.name);
   choice.measure = place("m", named, choice.measure);

@@ -79,7 +79,7 @@ function pairOf(a, b, measure = choice.measure) {
     low: inverse(high, ratio),
     high: inverse(low, ratio),
     p,
-    verdict: -verdict,
+    verdict: verdict && -verdict, // null stays
     wins: losses,
     ties,
     losses: wins,

@@ -20,7 +20,7 @@ function sayPair() {
       p == null ? "" : `; ${probability(p)} (${content.tests.pairs})`,
       better == null ? "" : `; P(better) ${fixed(better, 2)}${same ? `, P(same) ${fixed(same, 2)}` : ""}`,
       ". ",
-      verdict > 0 ? "Significantly better." : verdict < 0 ? "Significantly worse." : "No evidence of a difference.",
+      verdict == null ? "They cannot be placed: too little is judged." : verdict > 0 ? "Significantly better." : verdict < 0 ? "Significantly worse." : "No evidence of a difference.",
     );
   } else said.push("not compared.");
   if (!measures[choice.measure].rising) said.push(" Less is better.");
@@ -30,6 +30,27 @@ function sayPair() {
     );
   for (const one of measures[choice.measure].doubts) said.push(" ", make("b", {}, "Warning: "), shown(one, 1000));
   byId("where-said").replaceChildren(...said);
+  byId("h-where").replaceChildren("On which queries do ", name(systems[choice.a], 40), " and ", name(systems[choice.b], 40), " differ?");
+  listChanged();
+}
+
+/** For paper: the queries on which A is worse than B, ten at most, the worst first; then better. */
+function listChanged() {
+  const rows = (side, places) => {
+    const found = places.filter((query) => sideOf(query) === side).slice(0, 10);
+    const word = side === "b" ? "worse" : "better";
+    const cells = (query) => [scoreOf(choice.b, query), scoreOf(choice.a, query)].map((score) => make("td", { class: "n" }, scoreText(score)));
+    return [
+      make("tr", {}, make("th", { colspan: 4, scope: "rowgroup" }, make("b", {}, found.length ? `Got ${word}, most first` : `None got ${word}`))),
+      ...found.map((query) => make("tr", {}, make("th", { scope: "row" }, name(question(query, 90))), cells(query), make("td", { class: "n" }, gapText(query, DECIMALS)))),
+    ];
+  };
+  const heads = [measureName(choice.scored), name(systems[choice.b], 24), name(systems[choice.a], 24), "change"];
+  byId("changed").replaceChildren(
+    make("thead", {}, make("tr", {}, heads.map((head, i) => make("th", { scope: "col", class: i ? "n" : "l" }, head)))),
+    make("tbody", {}, rows("b", [...order].reverse())),
+    make("tbody", {}, rows("a", [...order])),
+  );
 }
 
 /** Values of the axis, as gains: of a difference, even steps; of a ratio, even factors. */
@@ -138,7 +159,7 @@ function slider(svg, { x, y, left, right, top, bottom }) {
   const box = make("div", {
     role: "slider",
     tabindex: 0,
-    "aria-label": `Queries sorted by the difference of ${measureName(choice.scored)}, A minus B`,
+    "aria-label": `Queries sorted by the difference of ${measureName(choice.scored)}, ${systemName(choice.a)} minus ${systemName(choice.b)}`,
     "aria-valuemin": 1,
     "aria-valuemax": N,
   });

@@ -7,8 +7,8 @@ const finder = { text: "", order: "up", found: new Uint32Array(0), reach: 1, ove
 /** The orders there are: [key, words]. */
 const ORDERS = two
   ? [
-      ["up", "A gains most first"],
-      ["down", "B gains most first"],
+      ["up", ""], // A's name, and B's, are put in when they are chosen
+      ["down", ""],
       ["size", "largest difference"],
       ["unlike", "least similar rankings (RBO)"],
       ["name", "by id"],
@@ -23,6 +23,8 @@ const lowered = { ids: /** @type {string[] | null} */ (null), texts: /** @type {
 
 /** Find the queries that the search names, in the order chosen. */
 function findQueries() {
+  for (const [key, system] of two ? [["up", choice.a], ["down", choice.b]] : [])
+    byId("order").querySelector(`[value=${key}]`).textContent = `${systemName(system, 40)} better, most first`;
   const wanted = finder.text.trim().toLowerCase();
   lowered.ids ??= queries.map((id) => id.toLowerCase());
   lowered.texts ??= (content.texts ?? []).map((text) => (text ?? "").toLowerCase());

@@ -24,7 +24,7 @@ function aboutQuery(query, one) {
     facts.push(`${sharedBy(one, choice.a, choice.b)} of the first 10 shared`);
     facts.push(`RBO ${overlapOf(query, choice.a, choice.b).toFixed(4)}`);
   }
-  const title = hasText(query) ? question(query) : `Query ${shown(queries[query], 200)}`;
+  const title = hasText(query) || /\s/.test(queries[query]) ? question(query) : `Query ${shown(queries[query], 200)}`;
   return make(
     "div",
     { class: "about" },
@@ -93,7 +93,7 @@ function stripLabels(chosen, values, x, width) {
   const left = values[choice.a] < values[choice.b] ? choice.a : choice.b;
   const right = left === choice.a ? choice.b : choice.a;
   return [left, right].map((system, i) => {
-    const text = `${system === choice.a ? "A" : "B"} ${scoreText(values[system])}`;
+    const text = `${systemName(system, 12)} ${scoreText(values[system])}`;
     return label(middle + (i ? 5 : -5), 9, text, `name strong t${toneOf(system)}${i ? "" : " end"}`);
   });
 }

@@ -74,7 +74,7 @@ function rankingColumn(query, one, system, column, { rows, tall }) {
   const head = make(
     "h4",
     {},
-    make("span", { class: `key ${key}`, "aria-hidden": "true" }, "AB"[column] ?? String(column + 1)),
+    two && make("span", { class: `key ${key}`, "aria-hidden": "true" }, "AB"[column] ?? String(column + 1)),
     make("bdi", { title: systemName(system, 300) }, systemName(system)),
     make("span", { class: "score" }, scoreText(scoreOf(system, query))),
     column > 1 ? make("button", remove, "×") : null,

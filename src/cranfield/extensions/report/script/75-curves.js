@@ -13,7 +13,7 @@ function depthCurves() {
     const marks = [0, 0.2, 0.4, 0.6, 0.8, 1];
     curves(byId("recall"), byRecall, { marks, log: false, across: "recall", up: "precision" });
   }
-  said.push(`${two ? "A and B" : "The band:"} ${two ? "with their" : "the"} ${level} interval${two ? "s" : ""}.`);
+  said.push(`${two ? `${systemName(choice.a)} and ${systemName(choice.b)}` : "The band:"} ${two ? "with their" : "the"} ${level} interval${two ? "s" : ""}.`);
   byId("depth-said").textContent = said.join(" ");
 }
 

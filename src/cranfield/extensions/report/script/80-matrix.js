@@ -8,13 +8,13 @@ function matrix() {
   const room = figure.clientWidth || 900;
   const dense = systems.length > MANY_SYSTEMS || room < 560;
   const left = room < 560 ? 96 : dense ? 120 : 150;
-  const width = Math.min(room, dense ? 1136 : left + systems.length * 78);
+  const width = Math.min(room < 560 ? room : room - 64, dense ? 1136 : left + systems.length * 78);
   const across = (width - left) / systems.length;
   const down = within(across, 12, dense ? 20 : 34);
   const longest = Math.min(16, Math.max(...systems.map((one) => one.length)));
   const top = room < 560 ? 6 : 22 + longest * (dense ? 5.6 : 4.4);
   const found = content.pairs[choice.measure];
-  const apart = found.filter((pair) => pair[6] !== 0).length;
+  const apart = found.filter((pair) => pair[6]).length;
   const said =
     `${whole(apart)} of ${many(found.length, "pair")} differ significantly` +
     (found.some((pair) => pair[5] != null) ? ` (${content.tests.pairs})` : "");

@@ -31,7 +31,7 @@ function relevant() {
   svg.setAttribute("aria-label", relevantSentence(numbers, chosen));
   byId("amount-said").textContent =
     N <= MOST_PAIRS
-      ? "Each query by the number of its relevant documents" + (two ? ": A's score, B's, and the line between them." : ".")
+      ? "Each query by the number of its relevant documents" + (two ? `: the score of ${systemName(choice.a)}, that of ${systemName(choice.b)}, and the line between them.` : ".")
       : `${many(N, "query", "queries")} in groups by the number of their relevant documents: ` +
         "the box holds the middle half, the line goes from 5 % to 95 %, the bar is the median.";
   figure.replaceChildren(svg);

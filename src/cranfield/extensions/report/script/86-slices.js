@@ -28,7 +28,7 @@ function slices() {
   const left = systems.length - kept.length;
   byId("parts-said").textContent =
     `Mean ${measureName(0)} on the queries of each slice, with its ${content.level} interval.${marks}` +
-    (left > 0 ? ` A, B and the best others: ${many(left, "system is", "systems are")} left out here.` : "");
+    (left > 0 ? ` ${systemName(choice.a)}, ${systemName(choice.b)} and the best others: ${many(left, "system is", "systems are")} left out here.` : "");
 }
 
 /** The systems of a panel, in the order of the leaderboard: all, or A, B and the best. */

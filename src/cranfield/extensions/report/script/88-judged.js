@@ -50,5 +50,6 @@ function judged() {
   figure.replaceChildren(svg);
   byId("holes-said").textContent =
     "Share of the documents at each rank that are judged, in percent. An empty cell: all are judged; the darker a cell, the fewer. " +
-    "What is not judged counts as not relevant: a system with unjudged documents may be better than its score.";
+    "What is not judged counts as not relevant: a system with unjudged documents may be better than its score. " +
+    (content.pool ? `To list what to judge next: ${shown(content.pool, 2000)}` : "");
 }

@@ -20,6 +20,7 @@ const CELLS = {
   mean: (cell, row, place) => {
     cell.replaceChildren(fixed(row.mean, DECIMALS));
     cell.dataset.v = String(row.mean);
+    if (row.judged != null) cell.dataset.judged = percentOf(row.judged);
     cell.classList.toggle("best", two && row.mean === content.board[choice.measure][0].mean);
   },
   low: (cell, row) =>
@@ -33,7 +34,8 @@ const CELLS = {
       1: ["up", "▲", "significantly better"],
       "-1": ["down", "▼", "significantly worse"],
       0: ["none", "○", "no evidence of a difference"],
-    }[row.verdict ?? 0];
+      null: ["none", "?", "cannot be placed: too little is judged"],
+    }[row.verdict];
     cell.replaceChildren(`${changeText(change, choice.measure)} `, make("span", { class: kind, title }, mark));
     cell.dataset.v = String(change);
   },
@@ -59,8 +61,8 @@ const CELLS = {
   judged: (cell, row) => {
     if (row.judged == null) cell.replaceChildren("");
     else {
-      const little = row.little ? { class: "warn", title: "much less judged than another system" } : {};
-      cell.replaceChildren(make("span", little, percentOf(row.judged)));
+      const less = row.less ? { class: "warn", title: "less judged than another system" } : {};
+      cell.replaceChildren(make("span", less, percentOf(row.judged)));
     }
     value(cell, row.judged);
   },
@@ -108,6 +110,8 @@ function showBoard() {
       axis.marks.map((mark) => label(axis.x(mark), 11, plain(mark), "tick")),
     ),
   );
+  for (const headline of document.querySelectorAll("h1 > [data-m]"))
+    headline.hidden = Number(headline.dataset.m) !== choice.measure;
   byId("means-said").textContent = shown(measures[choice.measure].said, 400);
   const alike = new Set(content.alike[choice.measure]);
   const lines = new Map([...board.tBodies[0].rows].map((line) => [Number(line.dataset.s), line]));
