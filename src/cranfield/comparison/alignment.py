@@ -39,14 +39,19 @@ from cranfield.errors import (
 )
 from cranfield.formats.header import WIDE
 from cranfield.formats.small.score_files import GREATEST_SCORE, not_a_score_error
-from cranfield.measures import Measure
-from cranfield.measures.parameters import Depth
 from cranfield.notes import Note
 from cranfield.render.numbers import format_names
 from cranfield.scoring.arguments import Reading, arrange_arguments, check_scores
 from cranfield.scoring.assembly import option_notes
-from cranfield.scoring.evaluate import MeasuresLike, list_measures, refuse_mapping, score_runs
-from cranfield.scoring.sides import are_same_two_sided_table, find_two_sided_tables
+from cranfield.scoring.evaluate import (
+    MeasuresLike,
+    has_judged_shares,
+    judged_share_measure,
+    list_measures,
+    refuse_mapping,
+    score_runs,
+)
+from cranfield.scoring.sides import TwoSidedTables, are_same_two_sided_table, find_two_sided_tables
 from cranfield.version import __version__
 
 DEFAULT_MEASURES = "nDCG@10"
@@ -109,16 +114,9 @@ def _align_scores(
             qrels, runs, measures, None, reading=reading, duplicates=judging.duplicates
         )
         qrels_and_runs = judgments, named_runs
-    elif not _is_read_once(qrels):
-        table_sides = None
-        try:
-            table_sides = find_two_sided_tables(qrels, reading.columns, "strict")
-        except InputError as error:  # then they are scores
-            if error.kind == WIDE:
-                raise
-        if table_sides is not None:
-            judgments, named_runs = table_sides.read("strict", judging.duplicates)
-            qrels_and_runs = judgments, reading.leave_out(named_runs)
+    elif (table_sides := find_sides(qrels, reading)) is not None:
+        judgments, named_runs = table_sides.read("strict", judging.duplicates)
+        qrels_and_runs = judgments, reading.leave_out(named_runs)
     if qrels_and_runs is not None:
         if score_options := alignment.changed_options().keys() - {"missing"}:
             raise OptionError(f"{min(score_options)}: applies to scores, not to judgments and runs")
@@ -129,7 +127,7 @@ def _align_scores(
         names = ", ".join(data_options)
         raise OptionError(f"{names}: applies to judgments and runs, not to scores")
     try:
-        columns, notes, recipe, files = read_columns(qrels, alignment)
+        columns, notes, recipe, files, _ = read_columns(qrels, alignment)
     except InputError as error:
         if error.line is None:
             raise
@@ -143,16 +141,36 @@ def _align_scores(
                 "cranfield"
             )
     recipe |= alignment.changed_options()
-    aligned_scores = _align_columns(columns, measure_names, missing or "error", notes, recipe)
-    for measure in aligned_scores.measures if files is not None else ():
+    aligned_scores = align_columns(columns, measure_names, missing or "error", notes, recipe)
+    if files is not None:
+        check_ranges(aligned_scores, alignment, files)
+    return replace(aligned_scores, notes=(*aligned_scores.notes, *note_unknown(aligned_scores)))
+
+
+def find_sides(qrels: Any, reading: Reading) -> TwoSidedTables | None:
+    """Return the tables that hold judgments and runs; None for scores."""
+    if _is_read_once(qrels):
+        return None
+    try:
+        return find_two_sided_tables(qrels, reading.columns, "strict")
+    except InputError as error:
+        if error.kind == WIDE:
+            raise
+        return None
+
+
+def check_ranges(
+    aligned_scores: AlignedScores, alignment: Alignment, file_of_system: Mapping[str, str]
+) -> None:
+    """Raise InputError for a score out of the range of its measure, with its system's file."""
+    for measure in aligned_scores.measures:
         score_range = possible_range(find_measure(measure))
         is_share = score_range[1] == 1 and not alignment.percent
         hint = "Is it a percentage? --percent divides by 100 (percent=True)." if is_share else None
-        aligned_scores.check_range(measure, score_range, hint, files or {})
-    return replace(aligned_scores, notes=(*aligned_scores.notes, *_note_unknown(aligned_scores)))
+        aligned_scores.check_range(measure, score_range, hint, file_of_system)
 
 
-def _note_unknown(aligned_scores: AlignedScores) -> Iterator[Note]:
+def note_unknown(aligned_scores: AlignedScores) -> Iterator[Note]:
     """Yield notes on unknown measures: more is taken as better; two systems differ in their unit.
 
     The name `score` is no name of a measure, and goes without the first one.
@@ -206,8 +224,7 @@ def _evaluate_runs(
     numeric_measures = [measure for measure in all_measures if not measure.definition.is_text]
     if not numeric_measures:
         raise MeasureError("there is no measure of numbers to compare")
-    # The judged share is unknown for judgments in groups, and for lists of relevant documents.
-    has_shares = judgments.graded and not judgments.has_groups
+    has_shares = has_judged_shares(judgments)
     share_measures = list(map(judged_share_measure, numeric_measures)) if has_shares else []
     scored_measures = list(dict.fromkeys([*numeric_measures, *share_measures]))
     systems = score_runs(judgments, named_runs, scored_measures, set_judging)
@@ -226,7 +243,7 @@ def _evaluate_runs(
     if text_measures:
         message = f"Not compared, since they are texts: {', '.join(text_measures)}."
         notes.append(Note("texts", "info", message))
-    all_scores = _align_columns(
+    all_scores = align_columns(
         system_columns(systems), list(map(str, scored_measures)), missing, notes, recipe
     )
     shares = [all_scores.measure_scores(str(share)) for share in share_measures]
@@ -247,7 +264,7 @@ _MISSING_HINT = (
 )
 
 
-def _align_columns(
+def align_columns(
     columns: Columns,
     requested_measures: Sequence[str] | None,
     missing: Missing,
@@ -345,11 +362,3 @@ def _choose_queries(
             text = f"{n:,} of {len(all_ids):,} queries without a score: counted as 0."
             notes.append(Note("without-score", "info", text, n, name))
     return tuple(sorted(all_ids, key=encode)), notes
-
-
-def judged_share_measure(measure: Measure) -> Measure:
-    """Return the measure of the judged share of the documents that a measure looks at.
-
-    It is Judged@10 for nDCG@10, and Judged for a measure whose cutoff is no rank.
-    """
-    return Measure("Judged", measure.cutoff if isinstance(measure.cutoff, Depth) else None)
