@@ -239,8 +239,8 @@ class Placement(NamedTuple):
 
     def narrow(self) -> "Placement":
         """Return the placement with its ranks and sizes of ties in 32 bits, to hold many rows."""
-        columns = (column.astype(np.int32) for column in self[:3])
-        return Placement(*columns, *self[3:])
+        rank, tie_first, tie_size = (column.astype(np.int32) for column in self[:3])
+        return self._replace(rank=rank, tie_first=tie_first, tie_size=tie_size)
 
 
 def rank_documents(

@@ -20,12 +20,15 @@ from cranfield.extensions.power.power import (
 )
 from cranfield.options import list_options, whole_check
 
+# They are read in `--help` alone.
+_CONDITIONS: dict[str, Any] = {
+    option.name: {"group": "Conditions"} for option in list_options(Conditions)
+}
+
 
 @flags.command("power")
 def command(
-    design: Design = flags.family_options(
-        Design, **{option.name: {"group": "Conditions"} for option in list_options(Conditions)}
-    ),
+    design: Design = flags.family_options(Design, **_CONDITIONS),
     n_queries: int | None = flags.checked_option(
         whole_check(2), type=int, help="How many queries there are."
     ),
