@@ -19,6 +19,7 @@ from cranfield.comparison.comparing import ComparingOptions
 from cranfield.comparison.scale import possible_range
 from cranfield.comparison.score_columns import (
     Columns,
+    GivenScores,
     canonical_names,
     drop_query_counts,
     find_measure,
@@ -127,24 +128,20 @@ def _align_scores(
         names = ", ".join(data_options)
         raise OptionError(f"{names}: applies to judgments and runs, not to scores")
     try:
-        columns, notes, recipe, files, _ = read_columns(qrels, alignment)
+        given_scores = read_columns(qrels, alignment)
     except InputError as error:
         if error.line is None:
             raise
         raise error.add_reason("Scores are expected, since no runs are given.") from None
     measure_names = None if measures is None else canonical_names(measures)
-    scored_names = {measure for measure, _ in columns}
+    scored_names = {measure for measure, _ in given_scores.columns}
     for name in alignment.less_is_better:
         if find_measure(name) or name not in scored_names:
             raise OptionError(
                 f"less_is_better={name!r:.80}: expected a name in the scores that is no measure of "
                 "cranfield"
             )
-    recipe |= alignment.changed_options()
-    aligned_scores = align_columns(columns, measure_names, missing or "error", notes, recipe)
-    if files is not None:
-        check_ranges(aligned_scores, alignment, files)
-    return replace(aligned_scores, notes=(*aligned_scores.notes, *note_unknown(aligned_scores)))
+    return align_given(given_scores, measure_names, alignment, missing or "error")
 
 
 def find_sides(qrels: Any, reading: Reading) -> TwoSidedTables | None:
@@ -159,18 +156,25 @@ def find_sides(qrels: Any, reading: Reading) -> TwoSidedTables | None:
         return None
 
 
-def check_ranges(
-    aligned_scores: AlignedScores, alignment: Alignment, file_of_system: Mapping[str, str]
-) -> None:
-    """Raise InputError for a score out of the range of its measure, with its system's file."""
-    for measure in aligned_scores.measures:
+def align_given(
+    given_scores: GivenScores,
+    measures: Sequence[str] | None,
+    alignment: Alignment,
+    missing: Missing,
+) -> AlignedScores:
+    """Return scores on the same queries; InputError for one out of the range of its measure."""
+    columns, notes, recipe, files, _ = given_scores
+    recipe = recipe | alignment.changed_options()
+    aligned_scores = align_columns(columns, measures, missing, notes, recipe)
+    for measure in aligned_scores.measures if files is not None else ():
         score_range = possible_range(find_measure(measure))
         is_share = score_range[1] == 1 and not alignment.percent
         hint = "Is it a percentage? --percent divides by 100 (percent=True)." if is_share else None
-        aligned_scores.check_range(measure, score_range, hint, file_of_system)
+        aligned_scores.check_range(measure, score_range, hint, files or {})
+    return replace(aligned_scores, notes=(*aligned_scores.notes, *_note_unknown(aligned_scores)))
 
 
-def note_unknown(aligned_scores: AlignedScores) -> Iterator[Note]:
+def _note_unknown(aligned_scores: AlignedScores) -> Iterator[Note]:
     """Yield notes on unknown measures: more is taken as better; two systems differ in their unit.
 
     The name `score` is no name of a measure, and goes without the first one.

@@ -1,6 +1,6 @@
 """Origin: how saved scores were made, and whether several files of scores were made alike."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -74,24 +74,13 @@ def compare_origins(origins: Sequence[Origin], alignment: Alignment) -> Iterator
         if differences:
             message = f"made differently from {first.path}: {'; '.join(differences)}."
             yield Note("made-otherwise", "warning", message, source=origin.path)
-        if origin is not first:
-            yield from note_other_documents(first, origin)
-    yield from note_unknown_judgments(origins)
-
-
-def note_other_documents(first: Origin, other: Origin) -> Iterator[Note]:
-    """Yield a note if the runs behind two files have hardly a document in common."""
-    shared = first.share_in_common(other)
-    if shared is not None and shared < _HARDLY:
-        message = (
-            f"of the documents retrieved here and in {first.path}, less than "
-            f"{format_percent(_HARDLY)} are the same: were documents split or renamed?"
-        )
-        yield Note("other-documents", "warning", message, source=other.path)
-
-
-def note_unknown_judgments(origins: Iterable[Origin]) -> Iterator[Note]:
-    """Yield a note on the files that do not say by which judgments their scores were made."""
+        shared = first.share_in_common(origin) if origin is not first else None
+        if shared is not None and shared < _HARDLY:
+            message = (
+                f"of the documents retrieved here and in {first.path}, less than "
+                f"{format_percent(_HARDLY)} are the same: were documents split or renamed?"
+            )
+            yield Note("other-documents", "warning", message, source=origin.path)
     unknown_paths = [origin.path for origin in origins if _HASH not in origin.recipe]
     if unknown_paths:
         message = (

@@ -214,16 +214,21 @@ def _effect_columns(results: Sequence[Result], settings: Settings) -> Iterator[C
         # Else W/T/L says it: their number is W + L, unless ties are wider than usual.
         any(pair.changed < FEW_UNITS or pair.changed != pair.wins + pair.losses for pair in pairs),
     )
-    yield Column(
-        "W/T/L",
-        lambda pair: f"{pair.wins}/{pair.ties}/{pair.losses}",
-        f"W/T/L: queries on which it is better, the same, worse than {settings.baseline}.",
-    )
+    yield count_column(str(settings.baseline))
     yield Column(
         "unjudged",
         lambda pair: format_interval(pair.unjudged_low, pair.unjudged_high),
         unjudged_legend(first),
         settings.bounds,
+    )
+
+
+def count_column(baseline: str) -> Column:
+    """Return the column of a pair's wins, ties and losses."""
+    return Column(
+        "W/T/L",
+        lambda pair: f"{pair.wins}/{pair.ties}/{pair.losses}",
+        f"W/T/L: queries on which it is better, the same, worse than {baseline}.",
     )
 
 

@@ -75,14 +75,8 @@ def explain_hint(measure: Measure | str, query: str, systems: Sequence[str] = ()
 
 
 def compare_hint(measure: str, systems: Sequence[str]) -> str:
-    """Return a sentence on how to see on which queries two systems differ, the baseline first.
-
-    >>> compare_hint("AP", ["old", "new"])
-    'Which queries: cranfield compare ... -m AP --changes 10, or compare(...).changes() in Python.'
-    """
+    """Return a sentence on how to see on which queries two systems differ, the baseline first."""
     command_line = _COMMAND_LINE.get()
     command = command_line and command_line.write_command(systems, "compare")
-    words = f"-m {shlex.quote(measure)} --changes 10"
-    if command:
-        return f"Which queries: {command} {words}"
-    return f"Which queries: cranfield compare ... {words}, or compare(...).changes() in Python."
+    text = f"Which queries: {command or 'cranfield compare ...'} -m {shlex.quote(measure)}"
+    return f"{text} --changes 10{'' if command else ', or compare(...).changes() in Python.'}"

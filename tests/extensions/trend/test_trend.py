@@ -29,8 +29,8 @@ from cranfield.comparison.alignment import align_columns
 from cranfield.comparison.compare import compare_scores
 from cranfield.comparison.result import Pair
 from cranfield.comparison.score_columns import Columns
+from cranfield.comparison.settings import Settings
 from cranfield.comparison.system_pairs import SystemPairs
-from cranfield.extensions.trend.options import TrendSettings
 
 FEW = 1_000  # flips
 pytestmark = pytest.mark.filterwarnings("ignore::cranfield.errors.CranfieldWarning")
@@ -501,9 +501,9 @@ def test_points_of_the_picture(saved_weeks: list[Path]) -> None:
     for before, entry, point in zip(entries, entries[1:], points[1:], strict=False):
         assert point["verdict"] == (entry.step and entry.step.verdict)
         if entry.step is not None and entry.step.low is not None:
-            assert point["previous"] == before.mean
+            assert point["other_mean"] == before.mean
             assert point["low"] == before.mean + entry.step.low
-            misses_tick = not point["low"] <= point["previous"] <= point["high"]
+            misses_tick = not point["low"] <= point["other_mean"] <= point["high"]
             assert misses_tick == (entry.step.verdict is not None)
 
 
@@ -525,7 +525,7 @@ def test_a_line_is_broken_where_judgments_changed(saved_weeks: list[Path], tmp_p
 def test_what_is_no_trend_is_not_drawn() -> None:
     with pytest.raises(InputError, match="expected what trend"):
         figures.over_time(compare(VECTOR_WEEKS))  # type: ignore[arg-type]
-    with pytest.raises(MeasureError, match="AP is not in the trend; there are score"):
+    with pytest.raises(MeasureError, match="not in the trend: AP: there are score"):
         figures.over_time(trend(VECTOR_WEEKS), "AP")
 
 
@@ -542,7 +542,7 @@ def test_false_falls_from_the_best_before(n_entries: int) -> None:
     """
     generator, n_draws, n_falls = np.random.default_rng(7), 150, np.zeros(2)
     pairs = SystemPairs(np.full(n_entries - 1, n_entries - 1), np.arange(n_entries - 1))
-    settings = TrendSettings(flips=300).correct_by("maxt")
+    settings = Settings(flips=300, correction="maxt")
     names, query_ids = [f"w{i}" for i in range(n_entries)], [f"q{i:02}" for i in range(50)]
     for _ in range(n_draws):
         scores = generator.normal(0.5, 0.1, (50, 1)) + generator.normal(0, 0.1, (50, n_entries))

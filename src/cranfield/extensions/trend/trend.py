@@ -5,45 +5,57 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, pairwise
+from pathlib import Path
 from typing import Any, Never, Unpack, cast
 
 import numpy as np
 
-from cranfield.comparison.alignment import align_columns, check_ranges, find_sides, note_unknown
+from cranfield.arrays.ranked import Floats, mean
+from cranfield.comparison.alignment import align, align_given, find_sides
 from cranfield.comparison.compare import compare_scores
 from cranfield.comparison.margins import aggregate_scores
 from cranfield.comparison.origin import (
     OTHER_JUDGMENTS,
+    Origin,
+    compare_origins,
     list_differences,
-    note_other_documents,
-    note_unknown_judgments,
 )
 from cranfield.comparison.result import Pair, Result
-from cranfield.comparison.score_columns import canonical_names, find_measure
-from cranfield.comparison.settings import Alignment, Correction
+from cranfield.comparison.score_columns import (
+    GivenScores,
+    canonical_names,
+    find_measure,
+    read_columns,
+)
+from cranfield.comparison.settings import Alignment, Correction, Settings
 from cranfield.comparison.system_pairs import SystemPairs
 from cranfield.comparison.tables import test_columns
 from cranfield.data.judging import Judging
+from cranfield.data.run import Run
+from cranfield.data.run_names import make_unique_namer
 from cranfield.errors import DuplicateError, InputError, MeasureError, OptionError
 from cranfield.extensions import keywords
-from cranfield.extensions.trend.options import OMITTED_OPTIONS, TrendSettings
-from cranfield.extensions.trend.trend_entries import Entry, enter_runs, enter_scores
 from cranfield.extensions.trend.trend_result import BreakKind, MeasureTrend, Trend, TrendEntry
-from cranfield.notes import Note, warn_about
+from cranfield.formats.small.score_files import system_name_of_file
+from cranfield.notes import Note, join_names, merge_notes, warn_about
 from cranfield.options import refuse_unknown_options, takes
 from cranfield.progress import Watching, add_progress
-from cranfield.render.numbers import format_names
+from cranfield.render.numbers import format_count, format_names
 from cranfield.render.table import select_shown
-from cranfield.scoring.arguments import Reading
-from cranfield.scoring.evaluate import MeasuresLike
+from cranfield.scoring.arguments import Reading, check_scores
+from cranfield.scoring.evaluate import MeasuresLike, judged_share_measure
+from cranfield.scoring.scores import Systems
 
+# Options of a comparison, its alignment and judging without a meaning from entry to entry.
+OMITTED_OPTIONS = ("baseline", "all_pairs", "test", "correction", "family", "rope", "bounds")
+OMITTED_OPTIONS += ("missing", "differing", "queries")
 _FEWEST_SHARED = 10  # queries, of those that changed, for a step
 _LARGE_MOVE = 0.05  # of judged shares: a larger move may make a step
 _MANY_STEPS = 10  # of which some are marked by chance
 
 
 @add_progress
-@takes(TrendSettings, Alignment, Reading, Judging, Watching, omit=OMITTED_OPTIONS)
+@takes(Settings, Alignment, Reading, Judging, Watching, omit=OMITTED_OPTIONS)
 def trend(
     qrels: Any,
     runs: Any = None,
@@ -59,7 +71,7 @@ def trend(
     and the interval of `compare`, uncorrected. Entries whose scores were made with other judgments
     or options, or of other queries, are not compared: there the trend breaks. The last entry is
     also compared with the best since the last break; as that was picked by its mean, p is corrected
-    over all of these (maxT).
+    over all of these (maxT; Westfall & Young, Resampling-Based Multiple Testing, 1993).
 
     Args:
         qrels: judgments, as `evaluate` takes them; or, without runs, scores: a list of files saved
@@ -70,11 +82,8 @@ def trend(
         system: of saved scores of several systems, the one to follow.
         baseline: an entry, by its name or file, that the last one is compared with instead of the
             best.
-        **options: each option of `TrendSettings`, some of `Alignment`; for judgments and runs,
-            also of `Reading` and `Judging`.
-
-    Returns:
-        A Trend, which prints as tables.
+        **options: some options of `compare`; for judgments and runs, also of `Reading` and
+            `Judging`.
 
     Warns:
         CranfieldWarning: once, if tests and intervals are doubtful, as `compare` warns.
@@ -85,66 +94,137 @@ def trend(
         MeasureError: a measure that does not exist or has no scores.
         OptionError: an option with an unknown value, or without effect.
 
-    Source of the correction: Westfall & Young, Resampling-Based Multiple Testing, 1993.
-
     >>> week = {f"q{i}": score for i, score in enumerate([0.1, 0.4, 0.0, 0.5, 0.2] * 2)}
     >>> next_week = {query: score + 0.1 for query, score in week.items()}
-    >>> found = trend({"w1": week, "w2": next_week, "w3": next_week})
-    >>> [(entry.name, entry.step and entry.step.verdict) for entry in found["score"].entries]
+    >>> history = trend({"w1": week, "w2": next_week, "w3": next_week})
+    >>> [(entry.name, entry.step and entry.step.verdict) for entry in history["score"].entries]
     [('w1', None), ('w2', 'better'), ('w3', None)]
 
     """
     refuse_unknown_options(trend, options, _more)
-    settings, alignment = TrendSettings.of(options), Alignment.of(options)
-    reading, judging = Reading.of(options), Judging.of(options)
+    settings = replace(Settings.of(options), correction="none")
+    alignment, reading, judging = (f.of(options) for f in (Alignment, Reading, Judging))
+    names = None if measures is None else canonical_names(measures)
     if runs is not None or find_sides(qrels, reading) is not None:
         if system is not None:
             raise OptionError(f"system={system!r:.80}: applies to saved scores, not to runs")
-        entries, notes = enter_runs(qrels, runs, measures, alignment, judging, reading)
-        names = list(entries[0].columns)
+        scores = align(qrels, name_entries(runs), measures, alignment, judging, reading)
+        assert scores.evaluated_runs is not None  # noqa: S101 - as there are runs
+        entries, _ = read_entries(scores.evaluated_runs.systems, None, alignment)
+        names, notes = scores.measures, [*scores.notes]
     else:
         if run_options := {**judging.changed_options(), **reading.changed_options()}:
             raise OptionError(f"{', '.join(run_options)}: applies to judgments and runs")
-        entries, notes = enter_scores(qrels, system, alignment)
-        scored_names = dict.fromkeys(name for entry in entries for name in entry.columns)
-        names = (
-            list(scored_names) if measures is None else [*dict.fromkeys(canonical_names(measures))]
-        )
-        for name in names:
-            if name not in scored_names:
-                scored_text = ", ".join(scored_names)
-                raise MeasureError(f"there are no scores of {name}; there are {scored_text}")
-    _check_entries(entries)
-    results = [_Follower(entries, name, settings, alignment, baseline).follow() for name in names]
-    notes += _note_entries(entries)
-    result = Trend(tuple(results), settings, baseline, tuple(notes))
+        check_scores(qrels)
+        entries, notes = read_entries(name_entries(qrels), system, alignment)
+        origins = [replace(entry.origin, path=entry.name) for entry in entries if entry.origin]
+        origin_notes = compare_origins(origins, replace(alignment, differing="allow"))
+        notes += [note for note in origin_notes if note.code != "made-otherwise"]  # said at breaks
+    if len(entries) < 2:
+        raise InputError("a trend needs two entries: name the files of several days")
+    scored_names = dict.fromkeys(chain.from_iterable(entry.columns for entry in entries))
+    results = []
+    for name in dict.fromkeys(scored_names if names is None else names):
+        if name not in scored_names:
+            scored_text = ", ".join(scored_names)
+            raise MeasureError(f"there are no scores of {name}; there are {scored_text}")
+        results.append(_Follower(entries, name, settings, alignment, baseline).follow())
+    named_notes = ((result.measure, note) for result in results for note in result.notes)
+    measure_notes = merge_notes(named_notes, len(results))
+    notes += _note_order([entry.name for entry in entries])
+    result = Trend(results, replace(settings, baseline=baseline), measure_notes, notes)
     warn_about(result.notes)
     return result
 
 
-def _check_entries(entries: Sequence[Entry]) -> None:
-    """Raise InputError for fewer than two entries, or for two of one file."""
-    if len(entries) < 2:
-        raise InputError("a trend needs two entries: name the files of several days")
-    paths = [os.path.realpath(entry.path) for entry in entries if entry.path]
-    for path in paths:
-        if paths.count(path) > 1:
-            hint = "Name it once; of several systems in it, --columns system=NAME takes one."
-            raise DuplicateError("gives two entries", source=path, hint=hint)
-
-
-def _note_entries(entries: Sequence[Entry]) -> Iterator[Note]:
-    """Yield notes on the order of the entries, and on what is known of how they were made."""
-    for name, next_name in pairwise(entry.name for entry in entries):
+def _note_order(names: Sequence[str]) -> Iterator[Note]:
+    """Yield a note on the first two names, alike but for numbers, of which the numbers fall."""
+    for name, next_name in pairwise(names):
         numbers, next_numbers = ([*map(int, re.findall(r"\d+", n))] for n in (name, next_name))
         if next_numbers < numbers and re.sub(r"\d+", "", name) == re.sub(r"\d+", "", next_name):
             text = f"{name} comes before {next_name}: the order is as given."
             yield Note("order", "warning", text)
-            break
-    origins = [replace(entry.origin, path=entry.name) for entry in entries if entry.origin]
-    for origin, next_origin in pairwise(origins):
-        yield from note_other_documents(origin, next_origin)
-    yield from note_unknown_judgments(origins)
+            return
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """The scores of one system: `columns` is {measure: (query ids, scores (n_queries,))}."""
+
+    name: str
+    path: str  # of its file; empty in memory
+    columns: Mapping[str, tuple[Sequence[str], Floats]]
+    judged_shares: Mapping[str, float]  # {measure: share of its documents that is judged}
+    origin: Origin | None  # None: the scores do not say how they were made
+
+    def find_share(self, measure: str) -> float | None:
+        """Return the judged share beside a measure, else that of a Judged; None if unknown."""
+        parsed_measure = find_measure(measure)
+        share_name = str(parsed_measure and judged_share_measure(parsed_measure))
+        share = mean(self.columns[share_name][1]) if share_name in self.columns else None
+        return self.judged_shares.get(measure, share)
+
+
+def name_entries(parts: Any) -> Any:
+    """Return {name: part} of a list of runs or scores: a name is a file's stem.
+
+    Where stems agree, a name begins with the folder. What is no list is returned unchanged.
+    """
+    if not isinstance(parts, list | tuple):
+        return parts
+    paths = list(map(_find_path, parts))
+    for path in filter(None, paths):
+        if sum(os.path.realpath(path) == os.path.realpath(other) for other in paths if other) > 1:
+            hint = "Name it once; of several systems in it, --columns system=NAME takes one."
+            raise DuplicateError("gives two entries", source=path, hint=hint)
+    stems = [
+        system_name_of_file(path) if path else getattr(part, "name", "run")
+        for part, path in zip(parts, paths, strict=True)
+    ]
+    make_unique, part_of_name = make_unique_namer(), {}
+    for part, path, stem in zip(parts, paths, stems, strict=True):
+        has_folder = path and stems.count(stem) > 1
+        name = f"{Path(path).absolute().parent.name}/{stem}" if has_folder else stem
+        part_of_name[make_unique(name)] = part
+    return part_of_name
+
+
+def _find_path(part: Any) -> str:
+    """Return the path of a file, or of a run's file; empty for what is in memory."""
+    if isinstance(part, Run):
+        part = part.sources[0].path if part.sources else ""
+    return os.fspath(part) if isinstance(part, str | os.PathLike) else ""
+
+
+def read_entries(
+    parts: Any, system: str | None, alignment: Alignment
+) -> tuple[list[Entry], list[Note]]:
+    """Return an entry for each file, Scores or dict of scores, and notes on these.
+
+    Raises InputError for a part of several systems without a named one, or that lacks it.
+    """
+    part_of_name = parts if isinstance(parts, Mapping) else name_entries([parts])
+    entries, notes = [], []
+    for name, part in part_of_name.items():
+        is_dict = isinstance(part, Mapping) and not isinstance(part, Systems)
+        scores = read_columns({name: part} if is_dict else part, alignment)
+        systems = [*dict.fromkeys(owner for _, owner in scores.columns)]
+        system_name = systems[0] if system is None else system
+        if system_name not in systems or (system is None and len(systems) > 1):
+            raise InputError(
+                f"holds {format_count(len(systems), 'system')}: {join_names(systems, 10)}",
+                source=_find_path(part) or name,
+                hint="--system NAME says which to follow; every entry must have it (system=).",
+            )
+        columns = {
+            m: column for (m, owner), column in scores.columns.items() if owner == system_name
+        }
+        shares = [origin.judged_shares.get(system_name, {}) for origin in scores.origins]
+        origin = next(iter(scores.origins), None)
+        judged_shares = dict(chain.from_iterable(share.items() for share in shares))
+        entries.append(Entry(name, _find_path(part), columns, judged_shares, origin))
+        notes += [(name, replace(note, source=None)) for note in scores.notes]
+    return entries, merge_notes(notes, n_sources=len(entries))
 
 
 @dataclass
@@ -153,7 +233,7 @@ class _Follower:
 
     entries: Sequence[Entry]
     measure: str
-    settings: TrendSettings
+    settings: Settings
     alignment: Alignment
     baseline: str | None  # a name or a path
     stretch: list[Entry] = field(default_factory=list)  # the entries since the last break
@@ -161,7 +241,6 @@ class _Follower:
     notes: list[Note] = field(default_factory=list)
 
     def _note(self, code: str, entry: Entry, text: str) -> None:
-        """Keep a note on an entry."""
         self.notes.append(Note(code, "info", text, source=entry.name))
 
     def follow(self) -> MeasureTrend:
@@ -173,23 +252,22 @@ class _Follower:
                 continue
             self._break_before(entry)
             for previous in self.stretch[-1:]:
-                ids, previous_ids = self._list_queries([entry, previous])
-                pairs_of_queries.setdefault(ids & previous_ids, []).append((entry, previous))
-                if ids != previous_ids:
-                    counts = f"{len(ids & previous_ids):,} of {max(len(ids), len(previous_ids)):,}"
-                    text = f"{counts} queries are in {previous.name}, too: the step is theirs."
+                shared_ids, counts, _ = self._share_queries([entry, previous])
+                pairs_of_queries.setdefault(shared_ids, []).append((entry, previous))
+                if counts:
+                    text = f"{counts} are in {previous.name}, too: the step is theirs."
                     self._note("shared-queries", entry, text)
             self.stretch.append(entry)
         results = [self._compare(pairs) for pairs in pairs_of_queries.values()]
+        self.notes += chain.from_iterable(result.notes for result in results)
         pair_of_name = {pair.system: pair for result in results for pair in result.pairs}
         entries = [*self._list_entries(pair_of_name)]
         n, alpha = len(pair_of_name), self.settings.alpha
         if n >= _MANY_STEPS:
             share = f"{n * alpha / 2:.1f}"
             text = f"{n:,} steps at alpha {alpha:g}: about {share} falls and {share} rises are "
-            self.notes.append(
-                Note("many-steps", "info", f"{text}marked though nothing changed.", n)
-            )
+            text += "marked though nothing changed."
+            self.notes.append(Note("many-steps", "info", text, n))
         against = self._compare_last()
         notes = dict.fromkeys(  # without what another note, or the hint below the table, says
             replace(note, text=note.text.partition(" --changes")[0])
@@ -203,8 +281,7 @@ class _Follower:
         parsed_measure, last_share = find_measure(self.measure), None
         for entry in (entry for entry in self.entries if self.measure in entry.columns):
             scores, step = entry.columns[self.measure][1], pair_of_name.get(entry.name)
-            share = entry.find_share(self.measure)
-            has_moved = False
+            share, has_moved = entry.find_share(self.measure), False
             if step is not None and share is not None and last_share is not None:
                 has_moved = abs(share - last_share) > _LARGE_MOVE
             if has_moved:
@@ -224,40 +301,41 @@ class _Follower:
                 kind = "judgments" if OTHER_JUDGMENTS in differences else "options"
                 link = "than" if kind == "judgments" else "as"
                 text = f"{'; '.join(differences)} {link} {earlier.name}"
-        if kind is None and (scarcity_text := self._scarcity_text([entry, *self.stretch[-1:]])):
-            kind, text = "queries", f"only {scarcity_text} are in {self.stretch[-1].name}, too"
+        _, counts, are_few = self._share_queries([*self.stretch[-1:], entry])
+        if kind is None and are_few:
+            kind, text = "queries", f"only {counts} are in {self.stretch[-1].name}, too"
         if kind is not None:
             self._note("break", entry, f"{text}. Their means cannot be compared.")
             self.break_of[entry], self.stretch = kind, []
 
-    def _list_queries(self, entries: Sequence[Entry]) -> list[frozenset[str]]:
-        """Return the ids of the queries of each entry."""
-        return [frozenset(entry.columns[self.measure][0]) for entry in entries]
-
-    def _scarcity_text(self, entries: Sequence[Entry]) -> str:
-        """Return how many queries all of some entries have, if too few for a step; else ""."""
-        id_sets = self._list_queries(entries)
-        n_shared, n_largest = len(frozenset.intersection(*id_sets)), max(map(len, id_sets))
-        if n_shared == n_largest or (n_shared >= _FEWEST_SHARED and 2 * n_shared >= n_largest):
-            return ""
-        return f"{n_shared:,} of {n_largest:,} queries"
+    def _share_queries(self, entries: Sequence[Entry]) -> tuple[frozenset[str], str, bool]:
+        """Return the ids of shared queries, their count unless all are, and if they are too few."""
+        id_sets = [frozenset(entry.columns[self.measure][0]) for entry in entries]
+        shared_ids, n_largest = frozenset.intersection(*id_sets), max(map(len, id_sets))
+        n = len(shared_ids)
+        counts = (
+            f"{n:,} of {n_largest:,} queries" if any(ids != shared_ids for ids in id_sets) else ""
+        )
+        return shared_ids, counts, n < n_largest and (n < _FEWEST_SHARED or 2 * n < n_largest)
 
     def _compare(
         self, pairs: Sequence[tuple[Entry, Entry]], correction: Correction = "none"
     ) -> Result:
-        """Return the comparison of pairs of entries on their shared queries; keep its notes."""
+        """Return the comparison of pairs of entries on their shared queries."""
         entries = [*dict.fromkeys(chain.from_iterable(pairs))]
         columns = {(self.measure, entry.name): entry.columns[self.measure] for entry in entries}
-        options = self.alignment.changed_options()
-        scores = align_columns(columns, [self.measure], "drop", (), options)
-        check_ranges(scores, self.alignment, {entry.name: entry.path for entry in entries})
-        self.notes += note_unknown(scores)
-        if self.notes and self.notes[-1].code == "unit":
-            raise InputError(self.notes[-1].text, hint="Bring the scores of all to one unit.")
+        paths = {entry.name: entry.path for entry in entries}
+        given_scores = GivenScores(columns, [], {}, paths)
+        scores = align_given(given_scores, [self.measure], self.alignment, "drop")
+        for note in scores.notes:
+            if note.code == "unit":
+                raise InputError(note.text, hint="Bring the scores of all to one unit.")
+        self.notes += [note for note in scores.notes if note.code == "direction"]
         positions = np.array([[entries.index(entry) for entry in pair] for pair in pairs])
-        settings, system_pairs = self.settings.correct_by(correction), SystemPairs(*positions.T)
-        comparison = compare_scores(scores, settings, pairs=system_pairs, with_slow_columns=False)
-        self.notes += comparison.results[0].notes if correction == "none" else ()
+        settings = replace(self.settings, correction=correction)
+        comparison = compare_scores(
+            scores, settings, pairs=SystemPairs(*positions.T), with_slow_columns=False
+        )
         return comparison.results[0]
 
     def _compare_last(self) -> Pair | None:
@@ -269,19 +347,25 @@ class _Follower:
         *candidates, last = self.stretch
         correction: Correction = "none" if self.baseline else "maxt"
         if self.baseline:
-            candidates = self._find_baseline(candidates, last)
+            names = format_names([entry.name for entry in candidates], 10) or "no entry"
+            candidates = [e for e in candidates if self.baseline in (e.name, e.path)]
+            if not candidates:
+                text = f"baseline {self.baseline!r:.80}: {last.name} can be compared with {names}"
+                break_texts = [str(note) for note in self.notes if note.code == "break"]
+                raise InputError(text, hint="\n".join(break_texts[-1:]) or None)
         elif len(candidates) < 2:
             return None
-        elif scarcity_text := self._scarcity_text(self.stretch):
-            text = f"not compared with the best before it: only {scarcity_text} are in all."
+        _, counts, are_few = self._share_queries([*candidates, last])
+        if are_few:
+            text = f"not compared with the entries before it: only {counts} are in all."
             self._note("no-best", last, text)
             return None
         result = self._compare([(last, entry) for entry in candidates], correction)
         direction = 1 if result.higher_is_better else -1
         pair = max(reversed(result.pairs), key=lambda pair: direction * pair.other_mean)
-        if not self.baseline and pair.other != candidates[-1].name:  # else the steps have notes
-            self._compare([(last, entry) for entry in candidates if entry.name == pair.other])
-        columns = test_columns([result], self.settings.correct_by(correction))
+        if pair.other != self.stretch[-2].name:  # else the steps have notes
+            self.notes += result.notes
+        columns = test_columns([result], replace(self.settings, correction=correction))
         difference, interval, p = select_shown(columns)
         numbers = f"{difference.cell(pair)[:-2]} {interval.cell(pair)}, {p.heading} {p.cell(pair)}"
         role = "" if self.baseline else ", the best before it"
@@ -291,15 +375,3 @@ class _Follower:
         text = f"{last.name} against {pair.other}{role}: {numbers}: {outcome}."
         self.notes.insert(0, Note("last", "info", text))
         return pair
-
-    def _find_baseline(self, candidates: Sequence[Entry], last: Entry) -> list[Entry]:
-        """Return the stated baseline; InputError if the last entry cannot be compared with it."""
-        entries = [entry for entry in candidates if self.baseline in (entry.name, entry.path)]
-        if not entries:
-            names = format_names([entry.name for entry in candidates], 10) or "no entry"
-            break_texts = [str(note) for note in self.notes if note.code == "break"]
-            raise InputError(
-                f"baseline {self.baseline!r:.80}: {last.name} can be compared with {names}",
-                hint=break_texts[-1] if break_texts else None,
-            )
-        return entries

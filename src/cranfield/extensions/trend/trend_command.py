@@ -10,16 +10,14 @@ from cranfield.cli.data import data_options, judging_options, refuse_two_stdin
 from cranfield.cli.several import SystemFiles, saved_option
 from cranfield.cli.terminal import Format, format_option, show
 from cranfield.comparison.alignment import DEFAULT_MEASURES
-from cranfield.comparison.settings import Alignment
+from cranfield.comparison.settings import Alignment, Settings
 from cranfield.explanation.pointer import CommandLine, use_command_line
-from cranfield.extensions.trend.options import OMITTED_OPTIONS, TrendSettings
-from cranfield.extensions.trend.trend import trend
-from cranfield.extensions.trend.trend_entries import name_entries
+from cranfield.extensions.trend.trend import OMITTED_OPTIONS, name_entries, trend
 from cranfield.extensions.trend.trend_result import Trend
 
 
 def follow_files(
-    settings: TrendSettings, system: str | None, baseline: str | None, saved: bool, **inputs: Any
+    settings: Settings, system: str | None, baseline: str | None, saved: bool, **inputs: Any
 ) -> Trend:
     """Return the trend of runs, or of saved scores; `inputs` are the others of SystemFiles."""
     files = SystemFiles(**inputs, are_scores=saved)
@@ -30,15 +28,12 @@ def follow_files(
     qrels_file = None if runs is None or files.holds_both_sides else files.qrels
     typed_inputs = CommandLine(qrels_file, file_of_entry, flags.typed_options(compare_command))
     click.get_current_context().with_resource(use_command_line(typed_inputs))
-    return trend(
-        entries if runs is None else judgments,
-        None if runs is None else entries,
-        files.measures(DEFAULT_MEASURES),
-        system=system,
-        baseline=baseline,
-        **settings.changed_options(),
-        **files.score_options,
-    )
+    options: dict[str, Any] = {**settings.changed_options(), **files.score_options}
+    del options["correction"]  # which a comparison always has
+    measures = files.measures(DEFAULT_MEASURES)
+    if runs is None:
+        return trend(entries, None, measures, system=system, baseline=baseline, **options)
+    return trend(judgments, entries, measures, system=system, baseline=baseline, **options)
 
 
 trend_option = flags.combined_options(
@@ -64,7 +59,7 @@ trend_option = flags.combined_options(
             group="Files",
             less_is_better={"multiple": True, "metavar": "NAME"},
         ),
-        "settings": flags.family_options(TrendSettings, group="Statistics"),
+        "settings": flags.family_options(Settings, without=OMITTED_OPTIONS, group="Statistics"),
         "rel": flags.rel_option(),
         "judging": judging_options,
         "data": data_options,

@@ -1,37 +1,25 @@
 """Trend: the result of `trend`, as tables, rows and plain values."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from cranfield.comparison.method import describe_test
 from cranfield.comparison.result import Pair, Result
 from cranfield.comparison.score_columns import canonical_name
 from cranfield.comparison.settings import Settings
-from cranfield.comparison.tables import test_columns
+from cranfield.comparison.tables import count_column, test_columns
 from cranfield.explanation.pointer import compare_hint
-from cranfield.extensions.trend.options import TrendSettings
 from cranfield.measures import Measure
-from cranfield.notes import Note, lines_below_table, merge_notes
+from cranfield.notes import Note, lines_below_table
 from cranfield.render.numbers import format_number, format_query_count
 from cranfield.render.shown import Shown
-from cranfield.render.table import Column, Table, legend, put_lines_last, select_shown
-from cranfield.version import __version__
+from cranfield.render.table import Column, Table, make_table, put_lines_last, select_shown
 
 BreakKind = Literal["judgments", "options", "queries"]
 # The columns of rows: of an entry, and of its step.
 _ENTRY_FIELDS = ("name", "queries", "mean", "judged", "judged_moved", "break_kind")
-_STEP_FIELDS: tuple[str, ...] = (
-    "other",
-    "n",
-    "scale",
-    "difference",
-    "low",
-    "high",
-    "ratio",
-    "ratio_low",
-)
-_STEP_FIELDS += ("ratio_high", "p", "verdict", "wins", "ties", "losses")
+_STEP_FIELDS = [name for name in Pair.names() if name not in ("system", "mean", "changes")]
 
 
 @dataclass(frozen=True)
@@ -55,9 +43,9 @@ class TrendEntry:
 class MeasureTrend:
     """The entries under one measure, and the last of them against the best before it.
 
-    `against` compares the last entry with the best since the last break; its `p_adjusted` and its
-    verdict are corrected by maxT over all entries since then. It is None where fewer than two come
-    before the last. With a stated baseline, it compares with that, uncorrected.
+    The `p_adjusted` and the verdict of `against` are corrected by maxT over all entries since the
+    last break; it is None where fewer than two come before the last. With a stated baseline, it
+    compares with that, uncorrected.
     """
 
     measure: str
@@ -72,39 +60,43 @@ class MeasureTrend:
         range_words = f"{counts[0]:,} to " if len(counts) > 1 else ""
         heading = f"{self.measure} of {range_words}{format_query_count(counts[-1])}"
         title = [f"{heading}, each entry against the one before it"]
-        columns: list[Column] = []
+        step_columns = [Column("step", str)]
         if self.results:
-            test = describe_test(self.results, settings)
-            title.append(f"{test}; alpha {settings.alpha:g}")
-            columns = select_shown([*test_columns(self.results, settings), _count_column(settings)])
-        rows = []
-        for entry in self.entries:
-            cells = [column.cell(entry.step) if entry.step else "" for column in columns]
-            cells[:1] = [entry.break_kind or "".join(cells[:1])]
-            judged = f"{format_number(entry.judged, 2)} {'!' if entry.judged_moved else ' '}"
-            rows.append([entry.name, format_number(entry.mean), *cells, judged])
-        headings = [column.heading.replace("diff", "step") for column in columns] or ["step"]
-        has_shares = any(entry.judged is not None for entry in self.entries)
-        table = Table(
-            ["entry", "mean", *headings, "Judged"],
-            rows,
-            [line.replace("diff: ", "step: ") for line in legend(columns)] + [_JUDGED] * has_shares,
-            2,
-            title=title,
-        )
-        return table if has_shares else table.select_columns(range(len(table.header) - 1))
+            title.append(f"{describe_test(self.results, settings)}; alpha {settings.alpha:g}")
+            step_columns = select_shown(test_columns(self.results, settings))
+            step_columns.append(count_column("before"))
+        columns = [
+            Column("entry", lambda entry: entry.name),
+            Column("mean", lambda entry: format_number(entry.mean)),
+            *(_show_step(column, is_first=i == 0) for i, column in enumerate(step_columns)),
+            Column(
+                "Judged", _format_judged, _JUDGED, any(e.judged is not None for e in self.entries)
+            ),
+        ]
+        marks = f"^ better, v worse (p at most {settings.alpha:g}). No mark: not shown to differ."
+        sentences = [marks] * bool(self.results)
+        return make_table(self.entries, columns, sentences=sentences, title=title, n_labels=2)
 
 
 _JUDGED = "Judged: share of its documents, to the cutoff, that is judged; ! moved by over 0.05."
 
 
-def _count_column(settings: Settings) -> Column:
-    """Return the column of wins, ties and losses, whose legend explains the marks, too."""
-    return Column(
-        "W/T/L",
-        lambda pair: f"{pair.wins}/{pair.ties}/{pair.losses}",
-        "W/T/L: queries on which it is better, the same, worse than before.\n"
-        f"^ better, v worse (p at most {settings.alpha:g}). No mark: not shown to differ.",
+def _format_judged(entry: TrendEntry) -> str:
+    """Return the judged share of an entry, marked where it moved."""
+    return f"{format_number(entry.judged, 2)} {'!' if entry.judged_moved else ' '}"
+
+
+def _show_step(column: Column, *, is_first: bool) -> Column:
+    """Return a column of pairs as one of entries; the first one also says what a break is of."""
+
+    def show(entry: TrendEntry) -> str:
+        if entry.step is None:
+            return (entry.break_kind or "") * is_first
+        return column.cell(entry.step)
+
+    meaning = column.meaning.replace("diff: ", "step: ")
+    return replace(
+        column, heading=column.heading.replace("diff", "step"), cell=show, meaning=meaning
     )
 
 
@@ -112,30 +104,30 @@ def _count_column(settings: Settings) -> Column:
 class Trend(Shown):
     """Runs, or saved scores, in an order, each against the one before it: see `trend`.
 
-    `found["nDCG@10"]` is the MeasureTrend: its `entries`, and `against`, the last entry against the
-    best before it.
+    `history["nDCG@10"]` is the MeasureTrend: its `entries`, and `against`, the last entry against
+    the best before it.
 
     >>> from cranfield import trend
     >>> week = {f"q{i}": 0.1 * i for i in range(10)}
-    >>> found = trend({"w1": week, "w2": week})
-    >>> [(row["entry"], row["difference"]) for row in found.rows()], found["score"].against
+    >>> history = trend({"w1": week, "w2": week})
+    >>> [(row["entry"], row["difference"]) for row in history.rows()], history["score"].against
     ([('w1', None), ('w2', 0.0)], None)
     """
 
     header = ("measure", "entry", *_ENTRY_FIELDS[1:], *_STEP_FIELDS)
 
     results: Sequence[MeasureTrend]
-    settings: TrendSettings
-    baseline: str | None  # the entry that the last one is compared with, if one was stated
-    data_notes: tuple[Note, ...]
+    settings: Settings  # the baseline is the entry that the last one is compared with, if stated
+    measure_notes: Sequence[Note]
+    data_notes: Sequence[Note]
 
     def __getitem__(self, measure: str | Measure) -> MeasureTrend:
         """Return the trend of one measure; KeyError, with the measures that there are."""
-        name = canonical_name(measure, self.measures)
-        for result in self.results:
-            if result.measure == name:
-                return result
-        raise KeyError(f"{measure}: there are {', '.join(self.measures)}")
+        result_of_measure = {result.measure: result for result in self.results}
+        name = canonical_name(measure, result_of_measure)
+        if name not in result_of_measure:
+            raise KeyError(f"{measure}: there are {', '.join(result_of_measure)}")
+        return result_of_measure[name]
 
     @property
     def measures(self) -> list[str]:
@@ -143,32 +135,22 @@ class Trend(Shown):
         return [result.measure for result in self.results]
 
     @property
-    def notes(self) -> tuple[Note, ...]:
+    def notes(self) -> Sequence[Note]:
         """The notes on the measures, the last entry's comparison first, and on the data."""
-        return (*self._merge_measure_notes(), *self.data_notes)
-
-    def _merge_measure_notes(self) -> list[Note]:
-        """Return each note on measures once, with the measures that it applies to unless to all."""
-        named_notes = [(result.measure, note) for result in self.results for note in result.notes]
-        return merge_notes(named_notes, len(self.results))
+        return [*self.measure_notes, *self.data_notes]
 
     def tables(self) -> list[Table]:
         """Return a table for each measure; the lines that explain all are below the last."""
-        tables = [result.make_table(self.settings.correct_by("none")) for result in self.results]
-        notes = self._merge_measure_notes()
-        lines = [str(note) for note in notes if not note.is_grave]
-        lines += [
+        tables = [result.make_table(self.settings) for result in self.results]
+        lines = [str(note) for note in self.measure_notes if not note.is_grave]
+        hints = [
             compare_hint(result.measure, [result.against.other, result.against.system])
             for result in self.results
             if result.against is not None
-        ][:1]
-        legend_lines = [
-            (result.measure, Note("legend", "info", line))
-            for result, table in zip(self.results, tables, strict=True)
-            for line in table.notes
         ]
-        lines += map(str, merge_notes(legend_lines, len(tables)))
-        grave_notes = [note for note in notes if note.is_grave]
+        lines += hints[:1]
+        lines += dict.fromkeys(line for table in tables for line in table.notes)
+        grave_notes = [note for note in self.measure_notes if note.is_grave]
         return put_lines_last(tables, lines_below_table(lines, [*grave_notes, *self.data_notes]))
 
     def rows(self) -> list[dict[str, Any]]:
@@ -196,6 +178,5 @@ class Trend(Shown):
             }
             for result in self.results
         ]
-        settings = {**vars(self.settings), "baseline": self.baseline, "cranfield": __version__}
         notes = [note.to_dict() for note in self.notes]
-        return {"settings": settings, "results": results, "notes": notes}
+        return {"settings": self.settings.to_dict(), "results": results, "notes": notes}

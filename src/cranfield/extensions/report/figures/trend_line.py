@@ -1,5 +1,6 @@
 """The picture of a trend: the mean of each entry, and its step from the entry before it."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from cranfield.errors import InputError, MeasureError
@@ -12,18 +13,20 @@ from cranfield.extensions.report.figures.marks import (
     tint,
     word_channel,
 )
-from cranfield.extensions.report.figures.phrases import axis_title
 from cranfield.extensions.report.figures.style import GREY, INK, A, B, Drawing, Style, StyleName
-from cranfield.extensions.trend.trend_result import MeasureTrend, Trend, TrendEntry
+from cranfield.extensions.trend.trend_result import Trend
 from cranfield.measures import Measure
-from cranfield.render.numbers import format_count, format_number, format_percent
+from cranfield.render.numbers import format_count, format_percent
 from cranfield.render.typed_names import as_typed
 
 _MAX_LABELS = 40  # entries that have room for a label each
-_MAX_SHARES = 12  # entries that have room for their judged shares in digits
-_KINDS = ("better", "not significant", "worse", "not compared")
-_COLOURS = (A, GREY, B, INK)
-_SHAPES = ("triangle-up", "circle", "triangle-down", "diamond")
+_MARKS = {
+    "better": (A, "triangle-up"),
+    "not significant": (GREY, "circle"),
+    "worse": (B, "triangle-down"),
+    "not compared": (INK, "diamond"),
+}
+_POINT_FIELDS = ("entry", "mean", "judged", "break_kind", "other_mean", "p", "verdict")
 
 
 def over_time(
@@ -42,8 +45,8 @@ def over_time(
 
     Returns:
         Figure; a point has "entry", "mean", "judged", "break_kind" (what changed, at a break),
-        "previous" (the mean before, on the queries that both have), "low" and "high" (the interval
-        of the step, added to it), "p" and "verdict". What does not exist is None.
+        "other_mean" (the mean before, on the queries that both have), "low" and "high" (the
+        interval of the step, added to it), "p" and "verdict". What does not exist is None.
 
     Raises:
         InputError: not what `trend` returns.
@@ -63,96 +66,78 @@ def over_time(
             hint="figures.over_time(trend(qrels, [run, next_run]))",
         )
     try:
-        result = trend[trend.measures[0] if measure is None else measure]
-    except KeyError:
-        names = ", ".join(trend.measures)
-        raise MeasureError(f"{measure} is not in the trend; there are {names}") from None
-    points = [_make_point(entry) for entry in result.entries]
-    level = format_percent(1 - trend.settings.alpha)
+        name = trend[trend.measures[0] if measure is None else measure].measure
+    except KeyError as error:
+        raise MeasureError(f"not in the trend: {error.args[0]}") from None
+    points = [
+        {field: row[field] for field in _POINT_FIELDS}
+        | {end: _find_bar_end(row, end) for end in ("low", "high")}
+        for row in trend.rows()
+        if row["measure"] == name
+    ]
     return Figure(
         points,
-        f"{as_typed(result.measure)} of {format_count(len(points), 'entry', 'entries')}",
-        f"Each bar is the {level} interval of the step from the mean before, which the tick marks: "
-        "a bar that misses its tick is a significant step",
-        _draw_trend(points, result),
+        f"{as_typed(name)} of {format_count(len(points), 'entry', 'entries')}",
+        f"Each bar is the {format_percent(1 - trend.settings.alpha)} interval of the step from the "
+        "mean before, which the tick marks: a bar that misses its tick is a significant step",
+        _draw_trend(points, as_typed(name)),
         style,
         tuple(note for note in trend.notes if note.is_grave),
     )
 
 
-def _make_point(entry: TrendEntry) -> dict[str, Any]:
-    """Return the point of an entry."""
-    step = entry.step
-    previous = low = high = None
-    if step is not None and step.low is not None and step.high is not None:
-        previous = step.other_mean
-        low, high = previous + step.low, previous + step.high
-        if step.ratio_low is not None and step.ratio_high is not None:
-            low, high = previous * step.ratio_low, previous * step.ratio_high
-    return {
-        "entry": entry.name,
-        "mean": entry.mean,
-        "judged": entry.judged,
-        "break_kind": entry.break_kind,
-        "previous": previous,
-        "low": low,
-        "high": high,
-        "p": step and step.p,
-        "verdict": step and step.verdict,
-    }
+def _find_bar_end(row: Mapping[str, Any], end: str) -> float | None:
+    """Return the low, or high, end of a step's interval, from the mean before; None without."""
+    if row[end] is None:
+        return None
+    before: float = row["other_mean"]
+    return before * row[f"ratio_{end}"] if row["scale"] == "ratio" else before + row[end]
 
 
-def _draw_trend(points: Points, result: MeasureTrend) -> Draw:
+def _draw_trend(points: Points, title: str) -> Draw:
     def draw(style: Style) -> Drawing:
         names = shorten_names([point["entry"] for point in points], style)
-        has_shares = any(point["judged"] is not None for point in points)
-        strip_height = 1.5 * style.size * has_shares
         labels = [*names.values()]
         is_wide = sum(map(len, labels)) * style.size > style.width
-        axis: dict[str, Any] = {"title": None, "labelAngle": -40 if is_wide else 0}
+        axis = {"title": None, "labelAngle": -40 if is_wide else 0}
         axis["values"] = labels[:: -(-len(labels) // _MAX_LABELS)]
-        x = word_channel("entry", sort=labels, axis=axis, scale={"type": "band"})
-        scale = {"zero": False, "range": [{"expr": f"height - {1.5 * strip_height:g}"}, 0]}
-        title = axis_title(result.results[0]) if result.results else as_typed(result.measure)
-        y = number_channel("mean", title=title, scale=scale)
         rows: list[dict[str, Any]] = []
         for point in points:
-            kind = point["verdict"] or _KINDS[1 if point["previous"] is not None else 3]
+            kind = point["verdict"] or list(_MARKS)[1 if point["low"] is not None else 3]
             stretch = len(rows) if point["break_kind"] or not rows else rows[-1]["stretch"]
             row = {**point, "entry": names[point["entry"]], "kind": kind, "stretch": stretch}
-            row |= {"shade": tint(0.6 * (point["judged"] or 0.0), A)}
-            rows.append({**row, "share": format_number(point["judged"], 2)})
+            rows.append({**row, "shade": tint(0.6 * (point["judged"] or 0.0), A)})
+        has_shares = any(point["judged"] is not None for point in points)
+        strip_height = 1.5 * style.size * has_shares
+        scale = {"zero": False, "range": [{"expr": f"height - {1.5 * strip_height:g}"}, 0]}
+        x = word_channel("entry", sort=labels, axis=axis, scale={"type": "band"})
+        y = number_channel("mean", title=title, scale=scale)
         base = make_chart(rows, x=x, y=y)
-        steps = make_chart([row for row in rows if row["previous"] is not None], x=x, y=y)
+        steps = make_chart([row for row in rows if row["low"] is not None], x=x, y=y)
         breaks = make_chart([row for row in rows if row["break_kind"]], x=x, y=y)
-        places = [i for i, kind in enumerate(_KINDS) if any(row["kind"] == kind for row in rows)]
+        kinds = [kind for kind in _MARKS if any(row["kind"] == kind for row in rows)]
         colour, shape = (
-            series_channel("kind", [_KINDS[i] for i in places], [marks[i] for i in places], style)
-            for marks in (_COLOURS, _SHAPES)
+            series_channel("kind", kinds, [_MARKS[kind][i] for kind in kinds], style)
+            for i in (0, 1)
         )
-        lines = base.mark_line(color=INK, strokeWidth=style.line, aria=False)
         ends = steps.mark_rule(strokeWidth=3 * style.line, opacity=0.5, aria=False)
         tick_width = min(style.size, 0.6 * style.width / len(rows))
         ticks = steps.mark_tick(color=INK, thickness=style.line, size=tick_width, aria=False)
         heads = base.mark_point(filled=True, opacity=1, size=1.3 * style.point)
         words = breaks.mark_text(dy=-style.size, aria=False)
+        lines = base.mark_line(color=INK, strokeWidth=style.line, aria=False)
         layers = [
             lines.encode(detail=word_channel("stretch")),
             ends.encode(y={**y, "field": "low"}, y2={"field": "high"}, color=colour),
-            ticks.encode(y={**y, "field": "previous"}),
+            ticks.encode(y={**y, "field": "other_mean"}),
             heads.encode(color=colour, shape=shape),
             words.encode(text=word_channel("break_kind")),
         ]
         if not has_shares:
             return Drawing(layers, style.height)
-        top, middle = (
-            {"value": {"expr": f"height - {part * strip_height:g}"}} for part in (1, 0.5)
-        )
-        strip = make_chart(rows, x=x, y=top, y2={"value": {"expr": "height"}})
-        layers.append(strip.mark_bar(aria=False).encode(color=word_channel("shade", scale=None)))
-        if style.numbers and len(rows) <= _MAX_SHARES:
-            shares = make_chart(rows, x=x, y=middle).mark_text(aria=False)
-            layers.append(shares.encode(text=word_channel("share")))
+        top, foot = ({"value": {"expr": f"height - {h:g}"}} for h in (strip_height, 0))
+        strip = make_chart(rows, x=x, y=top, y2=foot).mark_bar(aria=False)
+        layers.append(strip.encode(color=word_channel("shade", scale=None)))
         sentence = "Below, the share of the documents that is judged: the darker, the more"
         return Drawing(layers, style.height, [sentence])
 
