@@ -201,17 +201,14 @@ def score_job(job: Job) -> JobScores:
 def _add_fingerprints(
     systems: Systems, qrels: Qrels | QrelsReader, runs: Mapping[str, Run], digest: str | None
 ) -> Systems:
-    """Add to the recipes the hash of the judgments, sketches of the runs, and judged shares.
-
-    `digest` is the hash if it is known. Shares need judgments that are in memory.
-    """
+    """Add to the recipes the judgments' hash, or `digest`, sketches of runs, and judged shares."""
     from cranfield.data.fingerprint import hash_judgments, sketch_documents
 
-    judging = Judging.of(next(iter(systems.values())).recipe)
     share_of_measure, shares = {}, systems
-    if isinstance(qrels, Qrels):
+    if isinstance(qrels, Qrels):  # else there are too many to be in memory
         digest = digest or hash_judgments(qrels)
         if has_judged_shares(qrels):
+            judging = Judging.of(next(iter(systems.values())).recipe)
             share_of_measure = {str(m): judged_share_measure(m) for m in systems.measures}
             shares = score_runs(qrels, runs, {*share_of_measure.values()}, judging)
     return Systems(

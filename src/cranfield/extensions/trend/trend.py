@@ -11,15 +11,10 @@ from typing import Any, Never, Unpack, cast
 import numpy as np
 
 from cranfield.arrays.ranked import Floats, mean
-from cranfield.comparison.alignment import align, align_given, find_sides
+from cranfield.comparison.alignment import align, align_given
 from cranfield.comparison.compare import compare_scores
 from cranfield.comparison.margins import aggregate_scores
-from cranfield.comparison.origin import (
-    OTHER_JUDGMENTS,
-    Origin,
-    compare_origins,
-    list_differences,
-)
+from cranfield.comparison.origin import OTHER_JUDGMENTS, Origin, compare_origins, list_differences
 from cranfield.comparison.result import Pair, Result
 from cranfield.comparison.score_columns import (
     GivenScores,
@@ -47,8 +42,8 @@ from cranfield.scoring.evaluate import MeasuresLike, judged_share_measure
 from cranfield.scoring.scores import Systems
 
 # Options of a comparison, its alignment and judging without a meaning from entry to entry.
-OMITTED_OPTIONS = ("baseline", "all_pairs", "test", "correction", "family", "rope", "bounds")
-OMITTED_OPTIONS += ("missing", "differing", "queries")
+_OMITTED_SETTINGS = ("baseline", "all_pairs", "test", "correction", "family", "rope", "bounds")
+OMITTED_OPTIONS = (*_OMITTED_SETTINGS, "missing", "differing", "queries")
 _FEWEST_SHARED = 10  # queries, of those that changed, for a step
 _LARGE_MOVE = 0.05  # of judged shares: a larger move may make a step
 _MANY_STEPS = 10  # of which some are marked by chance
@@ -103,20 +98,24 @@ def trend(
     """
     refuse_unknown_options(trend, options, _more)
     settings = replace(Settings.of(options), correction="none")
-    alignment, reading, judging = (f.of(options) for f in (Alignment, Reading, Judging))
+    alignment, judging, reading = Alignment.of(options), Judging.of(options), Reading.of(options)
     names = None if measures is None else canonical_names(measures)
-    if runs is not None or find_sides(qrels, reading) is not None:
+    parts = name_entries(qrels if runs is None else runs)
+    if isinstance(parts, Mapping):  # of which the baseline may be a file
+        name_of_path = {_find_path(part): name for name, part in parts.items()}
+        baseline = name_of_path.get(str(baseline), baseline)
+    if runs is not None:
         if system is not None:
             raise OptionError(f"system={system!r:.80}: applies to saved scores, not to runs")
-        scores = align(qrels, name_entries(runs), measures, alignment, judging, reading)
+        scores = align(qrels, parts, measures, alignment, judging, reading)
         assert scores.evaluated_runs is not None  # noqa: S101 - as there are runs
         entries, _ = read_entries(scores.evaluated_runs.systems, None, alignment)
-        names, notes = scores.measures, [*scores.notes]
+        names, notes = [*scores.measures], [*scores.notes]
     else:
         if run_options := {**judging.changed_options(), **reading.changed_options()}:
             raise OptionError(f"{', '.join(run_options)}: applies to judgments and runs")
         check_scores(qrels)
-        entries, notes = read_entries(name_entries(qrels), system, alignment)
+        entries, notes = read_entries(parts, system, alignment)
         origins = [replace(entry.origin, path=entry.name) for entry in entries if entry.origin]
         origin_notes = compare_origins(origins, replace(alignment, differing="allow"))
         notes += [note for note in origin_notes if note.code != "made-otherwise"]  # said at breaks
@@ -130,9 +129,9 @@ def trend(
             raise MeasureError(f"there are no scores of {name}; there are {scored_text}")
         results.append(_Follower(entries, name, settings, alignment, baseline).follow())
     named_notes = ((result.measure, note) for result in results for note in result.notes)
-    measure_notes = merge_notes(named_notes, len(results))
-    notes += _note_order([entry.name for entry in entries])
-    result = Trend(results, replace(settings, baseline=baseline), measure_notes, notes)
+    order_notes = _note_order([entry.name for entry in entries])
+    all_notes = [*merge_notes(named_notes, len(results)), *notes, *order_notes]
+    result = Trend(results, replace(settings, baseline=baseline), all_notes)
     warn_about(result.notes)
     return result
 
@@ -152,7 +151,6 @@ class Entry:
     """The scores of one system: `columns` is {measure: (query ids, scores (n_queries,))}."""
 
     name: str
-    path: str  # of its file; empty in memory
     columns: Mapping[str, tuple[Sequence[str], Floats]]
     judged_shares: Mapping[str, float]  # {measure: share of its documents that is judged}
     origin: Origin | None  # None: the scores do not say how they were made
@@ -172,21 +170,21 @@ def name_entries(parts: Any) -> Any:
     """
     if not isinstance(parts, list | tuple):
         return parts
-    paths = list(map(_find_path, parts))
-    for path in filter(None, paths):
-        if sum(os.path.realpath(path) == os.path.realpath(other) for other in paths if other) > 1:
+    paths = [*map(_find_path, parts)]
+    real_paths = [os.path.realpath(path) for path in paths if path]
+    for path in real_paths:
+        if real_paths.count(path) > 1:
             hint = "Name it once; of several systems in it, --columns system=NAME takes one."
             raise DuplicateError("gives two entries", source=path, hint=hint)
     stems = [
         system_name_of_file(path) if path else getattr(part, "name", "run")
         for part, path in zip(parts, paths, strict=True)
     ]
-    make_unique, part_of_name = make_unique_namer(), {}
-    for part, path, stem in zip(parts, paths, stems, strict=True):
-        has_folder = path and stems.count(stem) > 1
-        name = f"{Path(path).absolute().parent.name}/{stem}" if has_folder else stem
-        part_of_name[make_unique(name)] = part
-    return part_of_name
+    names = [
+        f"{Path(path).absolute().parent.name}/{stem}" if path and stems.count(stem) > 1 else stem
+        for path, stem in zip(paths, stems, strict=True)
+    ]
+    return dict(zip(map(make_unique_namer(), names), parts, strict=True))
 
 
 def _find_path(part: Any) -> str:
@@ -216,13 +214,11 @@ def read_entries(
                 source=_find_path(part) or name,
                 hint="--system NAME says which to follow; every entry must have it (system=).",
             )
-        columns = {
-            m: column for (m, owner), column in scores.columns.items() if owner == system_name
-        }
-        shares = [origin.judged_shares.get(system_name, {}) for origin in scores.origins]
-        origin = next(iter(scores.origins), None)
-        judged_shares = dict(chain.from_iterable(share.items() for share in shares))
-        entries.append(Entry(name, _find_path(part), columns, judged_shares, origin))
+        columns = {key[0]: scores.columns[key] for key in scores.columns if key[1] == system_name}
+        shares: dict[str, float] = {}
+        for origin in scores.origins:
+            shares |= origin.judged_shares.get(system_name, {})
+        entries.append(Entry(name, columns, shares, next(iter(scores.origins), None)))
         notes += [(name, replace(note, source=None)) for note in scores.notes]
     return entries, merge_notes(notes, n_sources=len(entries))
 
@@ -235,7 +231,7 @@ class _Follower:
     measure: str
     settings: Settings
     alignment: Alignment
-    baseline: str | None  # a name or a path
+    baseline: str | None
     stretch: list[Entry] = field(default_factory=list)  # the entries since the last break
     break_of: dict[Entry, BreakKind] = field(default_factory=dict)
     notes: list[Note] = field(default_factory=list)
@@ -265,8 +261,8 @@ class _Follower:
         n, alpha = len(pair_of_name), self.settings.alpha
         if n >= _MANY_STEPS:
             share = f"{n * alpha / 2:.1f}"
-            text = f"{n:,} steps at alpha {alpha:g}: about {share} falls and {share} rises are "
-            text += "marked though nothing changed."
+            text = f"about {share} falls and {share} rises are marked though nothing changed."
+            text = f"{n:,} steps at alpha {alpha:g}: {text}"
             self.notes.append(Note("many-steps", "info", text, n))
         against = self._compare_last()
         notes = dict.fromkeys(  # without what another note, or the hint below the table, says
@@ -282,13 +278,13 @@ class _Follower:
         for entry in (entry for entry in self.entries if self.measure in entry.columns):
             scores, step = entry.columns[self.measure][1], pair_of_name.get(entry.name)
             share, has_moved = entry.find_share(self.measure), False
-            if step is not None and share is not None and last_share is not None:
+            if step and share is not None and last_share is not None:
                 has_moved = abs(share - last_share) > _LARGE_MOVE
             if has_moved:
                 text = f"{share:.2f} judged, {last_share:.2f} before; the step may come from that."
                 self._note("judged-moved", entry, text)
-            mean, kind = aggregate_scores(parsed_measure, scores), self.break_of.get(entry)
-            yield TrendEntry(entry.name, len(scores), mean, share, has_moved, step, kind)
+            entry_mean, kind = aggregate_scores(parsed_measure, scores), self.break_of.get(entry)
+            yield TrendEntry(entry.name, len(scores), entry_mean, share, has_moved, step, kind)
             last_share = share
 
     def _break_before(self, entry: Entry) -> None:
@@ -313,9 +309,7 @@ class _Follower:
         id_sets = [frozenset(entry.columns[self.measure][0]) for entry in entries]
         shared_ids, n_largest = frozenset.intersection(*id_sets), max(map(len, id_sets))
         n = len(shared_ids)
-        counts = (
-            f"{n:,} of {n_largest:,} queries" if any(ids != shared_ids for ids in id_sets) else ""
-        )
+        counts = f"{n:,} of {n_largest:,} queries" * (n < n_largest)
         return shared_ids, counts, n < n_largest and (n < _FEWEST_SHARED or 2 * n < n_largest)
 
     def _compare(
@@ -324,41 +318,38 @@ class _Follower:
         """Return the comparison of pairs of entries on their shared queries."""
         entries = [*dict.fromkeys(chain.from_iterable(pairs))]
         columns = {(self.measure, entry.name): entry.columns[self.measure] for entry in entries}
-        paths = {entry.name: entry.path for entry in entries}
-        given_scores = GivenScores(columns, [], {}, paths)
-        scores = align_given(given_scores, [self.measure], self.alignment, "drop")
+        given_scores = GivenScores(columns, [], {}, {})
+        scores = align_given(given_scores, None, self.alignment, "drop")
         for note in scores.notes:
             if note.code == "unit":
                 raise InputError(note.text, hint="Bring the scores of all to one unit.")
         self.notes += [note for note in scores.notes if note.code == "direction"]
         positions = np.array([[entries.index(entry) for entry in pair] for pair in pairs])
         settings = replace(self.settings, correction=correction)
-        comparison = compare_scores(
-            scores, settings, pairs=SystemPairs(*positions.T), with_slow_columns=False
-        )
-        return comparison.results[0]
+        system_pairs = SystemPairs(*positions.T)
+        return compare_scores(
+            scores, settings, pairs=system_pairs, with_slow_columns=False
+        ).results[0]
 
     def _compare_last(self) -> Pair | None:
-        """Return the last entry compared with the baseline, or with the best since the break.
+        """Return the last entry compared with the baseline, or the best since the break; None: few.
 
-        Of entries of the same mean, the best is the latest. None if there are fewer than two. The
-        first note says it in a sentence.
+        Of entries of the same mean, the best is the latest. The first note says it in a sentence.
         """
         *candidates, last = self.stretch
         correction: Correction = "none" if self.baseline else "maxt"
-        if self.baseline:
+        if self.baseline is not None:
             names = format_names([entry.name for entry in candidates], 10) or "no entry"
-            candidates = [e for e in candidates if self.baseline in (e.name, e.path)]
+            candidates = [e for e in candidates if e.name == self.baseline]
             if not candidates:
                 text = f"baseline {self.baseline!r:.80}: {last.name} can be compared with {names}"
-                break_texts = [str(note) for note in self.notes if note.code == "break"]
-                raise InputError(text, hint="\n".join(break_texts[-1:]) or None)
+                hints = [None, *(str(note) for note in self.notes if note.code == "break")]
+                raise InputError(text, hint=hints[-1])
         elif len(candidates) < 2:
             return None
         _, counts, are_few = self._share_queries([*candidates, last])
         if are_few:
-            text = f"not compared with the entries before it: only {counts} are in all."
-            self._note("no-best", last, text)
+            self._note("no-best", last, f"compared with no other: only {counts} are in all.")
             return None
         result = self._compare([(last, entry) for entry in candidates], correction)
         direction = 1 if result.higher_is_better else -1
@@ -368,10 +359,9 @@ class _Follower:
         columns = test_columns([result], replace(self.settings, correction=correction))
         difference, interval, p = select_shown(columns)
         numbers = f"{difference.cell(pair)[:-2]} {interval.cell(pair)}, {p.heading} {p.cell(pair)}"
-        role = "" if self.baseline else ", the best before it"
-        if role and self.break_of:
-            role += f" with these {[*self.break_of.values()][-1]}"
-        outcome = pair.verdict or "not shown to differ"
-        text = f"{last.name} against {pair.other}{role}: {numbers}: {outcome}."
+        phrases = [f"{last.name} against {pair.other}", ", the best before it"]
+        phrases += [f" with these {kind}" for kind in [*self.break_of.values()][-1:]]
+        subject = phrases[0] if self.baseline else "".join(phrases)
+        text = f"{subject}: {numbers}: {pair.verdict or 'not shown to differ'}."
         self.notes.insert(0, Note("last", "info", text))
         return pair

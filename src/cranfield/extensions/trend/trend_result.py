@@ -43,9 +43,8 @@ class TrendEntry:
 class MeasureTrend:
     """The entries under one measure, and the last of them against the best before it.
 
-    The `p_adjusted` and the verdict of `against` are corrected by maxT over all entries since the
-    last break; it is None where fewer than two come before the last. With a stated baseline, it
-    compares with that, uncorrected.
+    `against` has p_adjusted and a verdict by maxT over all entries since the last break; it is None
+    where fewer than two come before the last. With a stated baseline, it is against that.
     """
 
     measure: str
@@ -70,20 +69,15 @@ class MeasureTrend:
             Column("mean", lambda entry: format_number(entry.mean)),
             *(_show_step(column, is_first=i == 0) for i, column in enumerate(step_columns)),
             Column(
-                "Judged", _format_judged, _JUDGED, any(e.judged is not None for e in self.entries)
+                "Judged",
+                lambda e: f"{format_number(e.judged, 2)} {'!' if e.judged_moved else ' '}",
+                "Judged: share of its documents that is judged; ! moved by over 0.05.",
+                any(entry.judged is not None for entry in self.entries),
             ),
         ]
         marks = f"^ better, v worse (p at most {settings.alpha:g}). No mark: not shown to differ."
         sentences = [marks] * bool(self.results)
         return make_table(self.entries, columns, sentences=sentences, title=title, n_labels=2)
-
-
-_JUDGED = "Judged: share of its documents, to the cutoff, that is judged; ! moved by over 0.05."
-
-
-def _format_judged(entry: TrendEntry) -> str:
-    """Return the judged share of an entry, marked where it moved."""
-    return f"{format_number(entry.judged, 2)} {'!' if entry.judged_moved else ' '}"
 
 
 def _show_step(column: Column, *, is_first: bool) -> Column:
@@ -118,8 +112,7 @@ class Trend(Shown):
 
     results: Sequence[MeasureTrend]
     settings: Settings  # the baseline is the entry that the last one is compared with, if stated
-    measure_notes: Sequence[Note]
-    data_notes: Sequence[Note]
+    notes: Sequence[Note]  # on the measures, the last entry's comparison first, and on the data
 
     def __getitem__(self, measure: str | Measure) -> MeasureTrend:
         """Return the trend of one measure; KeyError, with the measures that there are."""
@@ -134,24 +127,18 @@ class Trend(Shown):
         """The names of the measures."""
         return [result.measure for result in self.results]
 
-    @property
-    def notes(self) -> Sequence[Note]:
-        """The notes on the measures, the last entry's comparison first, and on the data."""
-        return [*self.measure_notes, *self.data_notes]
-
     def tables(self) -> list[Table]:
         """Return a table for each measure; the lines that explain all are below the last."""
         tables = [result.make_table(self.settings) for result in self.results]
-        lines = [str(note) for note in self.measure_notes if not note.is_grave]
+        lines = [str(note) for note in self.notes if not note.is_grave]
         hints = [
             compare_hint(result.measure, [result.against.other, result.against.system])
             for result in self.results
             if result.against is not None
         ]
-        lines += hints[:1]
-        lines += dict.fromkeys(line for table in tables for line in table.notes)
-        grave_notes = [note for note in self.measure_notes if note.is_grave]
-        return put_lines_last(tables, lines_below_table(lines, [*grave_notes, *self.data_notes]))
+        legend = dict.fromkeys(line for table in tables for line in table.notes)
+        grave_notes = [note for note in self.notes if note.is_grave]
+        return put_lines_last(tables, lines_below_table([*lines, *hints[:1], *legend], grave_notes))
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a row for each measure and entry, with the values of its step; None without."""
@@ -167,16 +154,9 @@ class Trend(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values, as for JSON."""
-        results = [
-            {
-                "measure": result.measure,
-                "entries": [
-                    {**vars(entry), "step": entry.step and entry.step.to_dict()}
-                    for entry in result.entries
-                ],
-                "against": result.against and result.against.to_dict(),
-            }
-            for result in self.results
-        ]
-        notes = [note.to_dict() for note in self.notes]
-        return {"settings": self.settings.to_dict(), "results": results, "notes": notes}
+        return {
+            "settings": self.settings.to_dict(),
+            "entries": self.rows(),
+            "against": {r.measure: r.against and r.against.to_dict() for r in self.results},
+            "notes": [note.to_dict() for note in self.notes],
+        }

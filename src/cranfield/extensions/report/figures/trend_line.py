@@ -90,8 +90,8 @@ def _find_bar_end(row: Mapping[str, Any], end: str) -> float | None:
     """Return the low, or high, end of a step's interval, from the mean before; None without."""
     if row[end] is None:
         return None
-    before: float = row["other_mean"]
-    return before * row[f"ratio_{end}"] if row["scale"] == "ratio" else before + row[end]
+    before, by_ratio = row["other_mean"], row["scale"] == "ratio"
+    return float(before * row[f"ratio_{end}"] if by_ratio else before + row[end])
 
 
 def _draw_trend(points: Points, title: str) -> Draw:
@@ -99,7 +99,7 @@ def _draw_trend(points: Points, title: str) -> Draw:
         names = shorten_names([point["entry"] for point in points], style)
         labels = [*names.values()]
         is_wide = sum(map(len, labels)) * style.size > style.width
-        axis = {"title": None, "labelAngle": -40 if is_wide else 0}
+        axis: dict[str, Any] = {"title": None, "labelAngle": -40 if is_wide else 0}
         axis["values"] = labels[:: -(-len(labels) // _MAX_LABELS)]
         rows: list[dict[str, Any]] = []
         for point in points:
