@@ -137,7 +137,7 @@ def trend(
 
 
 def _note_order(names: Sequence[str]) -> Iterator[Note]:
-    """Yield a note on the first two names, alike but for numbers, of which the numbers fall."""
+    """Yield a note on the first two neighbours whose names are alike, and whose numbers fall."""
     for name, next_name in pairwise(names):
         numbers, next_numbers = ([*map(int, re.findall(r"\d+", n))] for n in (name, next_name))
         if next_numbers < numbers and re.sub(r"\d+", "", name) == re.sub(r"\d+", "", next_name):
