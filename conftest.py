@@ -15,9 +15,10 @@ from hypothesis import HealthCheck, settings
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--profile",
-        choices=("quick", "thorough"),
-        help="how much is tried: `quick`, the default, runs every test with a share of its "
-        "generated collections, examples, repetitions and cases; `thorough` with all of them",
+        choices=("quick", "thorough", "full"),
+        help="how much is tried: `quick`, the default, runs every test with a quarter of its "
+        "generated collections, examples, repetitions and cases; `thorough` with half of them; "
+        "`full` with all",
     )
     parser.addoption(
         "--core-alone",
@@ -38,7 +39,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
     chosen_profile = config.getoption("--profile") or os.environ.get(profile.VARIABLE, "quick")
     if chosen_profile not in profile.PROFILES:
-        raise pytest.UsageError(f"{profile.VARIABLE}={chosen_profile}: quick or thorough")
+        raise pytest.UsageError(f"{profile.VARIABLE}={chosen_profile}: quick, thorough or full")
     os.environ[profile.VARIABLE] = chosen_profile
     if config.getoption("--core-alone"):
         core_alone.refuse_extensions()
@@ -80,7 +81,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 def pytest_report_header(config: pytest.Config) -> str:
     from helpers import profile
 
-    return f"tests tried: {os.environ[profile.VARIABLE]} (--profile quick or thorough)"
+    return f"tests tried: {os.environ[profile.VARIABLE]} (--profile quick, thorough or full)"
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -114,11 +115,11 @@ def parameter_values(case: pytest.Item) -> list[Any]:
 
 
 def deselect_cases(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out some cases of tests with two or more lists of parameters, in the quick profile."""
+    """Leave out some cases of tests with two or more lists of parameters; none if all is tried."""
     from helpers import profile
 
     tests: dict[tuple[str, str], dict[pytest.Item, list[Any]]] = {}
-    for case in items if not profile.is_thorough() else []:
+    for case in items:
         values = parameter_values(case)
         if len(values) > 1 and isinstance(case, pytest.Function):
             tests.setdefault((str(case.path), case.originalname), {})[case] = values

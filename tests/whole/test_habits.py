@@ -182,7 +182,8 @@ def test_the_quick_profile_tries_every_value_of_each_list_of_parameters() -> Non
 @pytest.mark.parametrize(
     ("name", "expected_cases"),
     [
-        ("thorough", ([*range(9)], [*range(6)], [0, 1, 2, 3, 4], 300, 2_000)),
+        ("full", ([*range(9)], [*range(6)], [0, 1, 2, 3, 4], 300, 2_000)),
+        ("thorough", ([0, 2, 4, 6, 8], [0, 2, 4, 5], [0, 2, 4], 150, 1_000)),
         ("quick", ([0, 4, 8], [0, 4, 5], [0, 4], 75, 400)),
     ],
 )

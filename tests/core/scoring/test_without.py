@@ -19,9 +19,7 @@ from cranfield import (
     Qrels,
     Run,
     Scores,
-    agreement,
     check,
-    collect,
     compare,
     evaluate,
     explain,
@@ -137,11 +135,8 @@ def test_exclusions_that_are_read_once_reach_all_runs() -> None:
 
 
 def test_without_runs_they_are_refused(tmp_path: Path) -> None:
-    for call in (check, lambda qrels, **options: agreement(qrels, qrels, **options)):
-        with pytest.raises(OptionError, match="leaves documents out of runs, and no run"):
-            call(QRELS, without=EXCLUSIONS)
-    with pytest.raises(TypeError, match="unexpected keyword argument 'without'"):
-        collect([("q1", "d1", 1)], without=EXCLUSIONS)  # type: ignore[call-arg]
+    with pytest.raises(OptionError, match="leaves documents out of runs, and no run"):
+        check(QRELS, without=EXCLUSIONS)
     qrels = write_json(tmp_path, "qrels.json", QRELS)
     invocation = invoke("check", qrels, "--without", write_json(tmp_path, "w.json", EXCLUSIONS))
     assert invocation.exit_code == 2

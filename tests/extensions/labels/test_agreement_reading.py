@@ -9,7 +9,7 @@ import pytest
 from helpers.commands import invoke
 from helpers.notes import codes
 
-from cranfield import Agreement, InputError, Qrels, Run, agreement
+from cranfield import Agreement, InputError, OptionError, Qrels, Run, agreement, collect
 from cranfield.errors import DuplicateError
 
 A = [("q1", "a", 1), ("q1", "b", 0), ("q1", "b", 1), ("q2", "a", 1), ("q2", "b", 0)]
@@ -101,3 +101,11 @@ def test_what_is_left_out_is_said_without_runs_too(tmp_path: Path) -> None:
     output = invoke(*arguments, "--duplicates", "best", "--errors", "skip").stdout
     assert "errors='skip'" in output
     assert "duplicates='best'" in output
+
+
+def test_exclusions_are_refused_where_no_run_is_read() -> None:
+    qrels = {"q1": {"d1": 1, "d2": 0}}
+    with pytest.raises(OptionError, match="leaves documents out of runs, and no run"):
+        agreement(qrels, qrels, without=["d1"])
+    with pytest.raises(TypeError, match="unexpected keyword argument 'without'"):
+        collect([("q1", "d1", 1)], without=["d1"])  # type: ignore[call-arg]
