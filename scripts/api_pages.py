@@ -37,7 +37,7 @@ PAGES: dict[str, tuple[str, str, str]] = {
     "compare": (
         "Compare",
         "Compare systems, with intervals and tests.",
-        "compare Comparison compare_collections CollectionComparison detectable power "
+        "compare Comparison compare_collections CollectionComparison trend Trend detectable power "
         "queries_needed seeds_needed",
     ),
     "gate": ("Gate", "Decide whether a new system may be used.", "gate Gate Verdict GateFailed"),
@@ -97,7 +97,7 @@ PAGES: dict[str, tuple[str, str, str]] = {
         "Draw systems and measures.",
         "figures.leaderboard figures.differences figures.scatter figures.spread figures.by_cutoff "
         "figures.precision_recall figures.by_slice figures.by_collection "
-        "figures.by_relevant figures.pair_matrix "
+        "figures.by_relevant figures.over_time figures.pair_matrix "
         "figures.judged_by_rank figures.rank_weights figures.reciprocal_rank figures.Figure",
     ),
     "reports": (

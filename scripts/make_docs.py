@@ -26,7 +26,7 @@ from command_pages import make_command_pages
 from keyword_types import make_keyword_types
 from measure_pages import make_measure_pages, make_weight_pictures
 
-from cranfield import CranfieldWarning, compare, demo, evaluate, figures, parse
+from cranfield import CranfieldWarning, compare, demo, evaluate, figures, parse, trend
 from cranfield.compat.names import columns_of, measure_names
 from cranfield.extensions.tools.conventions import CONVENTIONS
 from cranfield.extensions.tools.rule import Convention
@@ -308,6 +308,7 @@ def make_gallery() -> dict[Path, figures.Figure]:
         query: "short (up to 6 words)" if len(text.split()) <= 6 else "long"
         for query, text in text_of_query.items()
     }
+    stages = [demo.HERE / f"{name}.run" for name in ("tfidf", "bm25", "fusion", "dense")]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CranfieldWarning)  # the pictures have these notes
         comparison = compare(demo.QRELS, list(demo.RUNS), "nDCG@10", slices={"length": labels})
@@ -322,6 +323,7 @@ def make_gallery() -> dict[Path, figures.Figure]:
         "judged-by-rank": figures.judged_by_rank(comparison),
         "by-relevant": figures.by_relevant(comparison),
         "by-slice": figures.by_slice(comparison),
+        "over-time": figures.over_time(trend(demo.QRELS, stages, "nDCG@10")),
         "paper": figures.leaderboard(comparison, style="paper"),
     }
     return {

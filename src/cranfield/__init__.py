@@ -68,6 +68,8 @@ _NAMES = {
     "scoring.scores": "Scores Systems",
     "extensions.tools.side_by_side": "SideBySide conventions",
     "extensions.scale.tally": "Tally Totals",
+    "extensions.trend.trend_result": "Trend",
+    "extensions.trend.trend": "trend",
 }
 # Measures by the names that others give them, of which `import *` takes these.
 _USUAL_NAMES = "MAP MRR NDCG F1 HitRate Precision Recall precision recall"
@@ -162,6 +164,8 @@ if TYPE_CHECKING:  # "as" says to type checkers that a name is public
     from cranfield.extensions.scale.tally import Totals as Totals
     from cranfield.extensions.tools.side_by_side import SideBySide as SideBySide
     from cranfield.extensions.tools.side_by_side import conventions as conventions
+    from cranfield.extensions.trend.trend import trend as trend
+    from cranfield.extensions.trend.trend_result import Trend as Trend
     from cranfield.extensions.whatif.joint_bounds import JointBounds as JointBounds
     from cranfield.extensions.whatif.joint_bounds import joint_bounds as joint_bounds
     from cranfield.measures import Measure as Measure

@@ -28,6 +28,7 @@ from cranfield import (
     rbo,
     reproduce,
     swap_rate,
+    trend,
     tune,
     with_texts,
 )
@@ -115,6 +116,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     ),
     "no difference": lambda: explain(QRELS, {"a": FIRST_RUN, "b": FIRST_RUN}, "P@2", QUERIES[0]),
     "correlation": lambda: correlate(SCORES, discrimination=True, splits=10, resamples=50),
+    "trend": lambda: trend(SCORES),
     "reproduction": lambda: reproduce(
         QRELS,
         TWO_RUNS,

@@ -206,7 +206,7 @@ def test_how_runs_are_judged_is_said_once() -> None:
     assert {name: recipe[name] for name in names} == Judging(depth=3).to_dict()
 
 
-VERBS = (*FAMILIES, "check", "correlate", "tune", "pool", "agreement")
+VERBS = (*FAMILIES, "check", "correlate", "trend", "tune", "pool", "agreement")
 
 
 @pytest.mark.parametrize("verb", VERBS)

@@ -43,12 +43,18 @@ def folder(demo_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         "dl19/a.run",
         "dl20/a.run",
         "marco/a.run",
+        "runs/2026-W45.run",
+        "runs/2026-W46.run",
     ):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         run.write(tmp_path / name)
     for name in ("bm25.run", "dense.run", "new.run", "dl19/b.run", "dl20/b.run", "marco/b.run"):
         run_name = "bm25" if name.startswith("bm25") else "dense"
         (tmp_path / name).write_bytes((demo / f"{run_name}.run").read_bytes())
+    (tmp_path / "results").mkdir()
+    scores = evaluate(qrels, run, "nDCG@10 R@20", fingerprints=True).to_json(per_query=True)
+    for name in ("results/2026-W45.json", "results/accepted.json"):
+        (tmp_path / name).write_text(scores)
     grades_of_query, scores_of_query = qrels.to_dict(), run.to_dict()
     rows = [
         (query, doc, grade)

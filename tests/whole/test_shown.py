@@ -267,6 +267,7 @@ COMMANDS = {
     "gate": "qrels.json r0.json r1.json --baseline r0.json --margin 0.5 -m AP --flips 20",
     "explain": "qrels.json r0.json -m AP",
     "correlate": "qrels.json r0.json r1.json r2.json -m AP -m P@2 --flips 20 --resamples 10",
+    "trend": "qrels.json r0.json r1.json r2.json -m AP --flips 20",
     "reproduce": "qrels.json r0.json r1.json r1.json r2.json -m AP",
     "agreement": "qrels.json others.json",
     "power": "--effect 0.3",

@@ -354,7 +354,7 @@ def typed_options(command: click.Command) -> list[str]:
         if getattr(parameter, "group", "Output") != "Output"
     }
     # The limit of `gate` is another option.
-    shared_names -= {"names", "query", "query_texts", "doc_texts", "limit"}
+    shared_names -= {"names", "query", "query_texts", "doc_texts", "limit", "baseline"}
     typed_parts: list[str] = []
     for parameter in context.command.params:
         source = context.get_parameter_source(str(parameter.name))

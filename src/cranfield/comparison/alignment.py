@@ -19,6 +19,7 @@ from cranfield.comparison.comparing import ComparingOptions
 from cranfield.comparison.scale import possible_range
 from cranfield.comparison.score_columns import (
     Columns,
+    GivenScores,
     canonical_names,
     drop_query_counts,
     find_measure,
@@ -39,13 +40,18 @@ from cranfield.errors import (
 )
 from cranfield.formats.header import WIDE
 from cranfield.formats.small.score_files import GREATEST_SCORE, not_a_score_error
-from cranfield.measures import Measure
-from cranfield.measures.parameters import Depth
 from cranfield.notes import Note
 from cranfield.render.numbers import format_names
 from cranfield.scoring.arguments import Reading, arrange_arguments, check_scores
 from cranfield.scoring.assembly import option_notes
-from cranfield.scoring.evaluate import MeasuresLike, list_measures, refuse_mapping, score_runs
+from cranfield.scoring.evaluate import (
+    MeasuresLike,
+    has_judged_shares,
+    judged_share_measure,
+    list_measures,
+    refuse_mapping,
+    score_runs,
+)
 from cranfield.scoring.sides import are_same_two_sided_table, find_two_sided_tables
 from cranfield.version import __version__
 
@@ -129,21 +135,32 @@ def _align_scores(
         names = ", ".join(data_options)
         raise OptionError(f"{names}: applies to judgments and runs, not to scores")
     try:
-        columns, notes, recipe, files = read_columns(qrels, alignment)
+        given_scores = read_columns(qrels, alignment)
     except InputError as error:
         if error.line is None:
             raise
         raise error.add_reason("Scores are expected, since no runs are given.") from None
     measure_names = None if measures is None else canonical_names(measures)
-    scored_names = {measure for measure, _ in columns}
+    scored_names = {measure for measure, _ in given_scores.columns}
     for name in alignment.less_is_better:
         if find_measure(name) or name not in scored_names:
             raise OptionError(
                 f"less_is_better={name!r:.80}: expected a name in the scores that is no measure of "
                 "cranfield"
             )
-    recipe |= alignment.changed_options()
-    aligned_scores = _align_columns(columns, measure_names, missing or "error", notes, recipe)
+    return align_given(given_scores, measure_names, alignment, missing or "error")
+
+
+def align_given(
+    given_scores: GivenScores,
+    measures: Sequence[str] | None,
+    alignment: Alignment,
+    missing: Missing,
+) -> AlignedScores:
+    """Return scores on the same queries; InputError for one out of the range of its measure."""
+    columns, notes, recipe, files, _ = given_scores
+    recipe = recipe | alignment.changed_options()
+    aligned_scores = align_columns(columns, measures, missing, notes, recipe)
     for measure in aligned_scores.measures if files is not None else ():
         score_range = possible_range(find_measure(measure))
         is_share = score_range[1] == 1 and not alignment.percent
@@ -206,9 +223,7 @@ def _evaluate_runs(
     numeric_measures = [measure for measure in all_measures if not measure.definition.is_text]
     if not numeric_measures:
         raise MeasureError("there is no measure of numbers to compare")
-    # The judged share is unknown for judgments in groups, and for lists of relevant documents:
-    # where no grade is 0 or less, the share that is judged is a precision.
-    has_shares = not judgments.has_groups and bool((judgments.grade <= 0).any())
+    has_shares = has_judged_shares(judgments)
     share_measures = list(map(judged_share_measure, numeric_measures)) if has_shares else []
     scored_measures = list(dict.fromkeys([*numeric_measures, *share_measures]))
     systems = score_runs(judgments, named_runs, scored_measures, set_judging)
@@ -227,7 +242,7 @@ def _evaluate_runs(
     if text_measures:
         message = f"Not compared, since they are texts: {', '.join(text_measures)}."
         notes.append(Note("texts", "info", message))
-    all_scores = _align_columns(
+    all_scores = align_columns(
         system_columns(systems), list(map(str, scored_measures)), missing, notes, recipe
     )
     shares = [all_scores.measure_scores(str(share)) for share in share_measures]
@@ -248,7 +263,7 @@ _MISSING_HINT = (
 )
 
 
-def _align_columns(
+def align_columns(
     columns: Columns,
     requested_measures: Sequence[str] | None,
     missing: Missing,
@@ -346,11 +361,3 @@ def _choose_queries(
             text = f"{n:,} of {len(all_ids):,} queries without a score: counted as 0."
             notes.append(Note("without-score", "info", text, n, name))
     return tuple(sorted(all_ids, key=encode)), notes
-
-
-def judged_share_measure(measure: Measure) -> Measure:
-    """Return the measure of the judged share of the documents that a measure looks at.
-
-    It is Judged@10 for nDCG@10, and Judged for a measure whose cutoff is no rank.
-    """
-    return Measure("Judged", measure.cutoff if isinstance(measure.cutoff, Depth) else None)

@@ -11,9 +11,11 @@ from cranfield.errors import InputError
 from cranfield.formats.small.score_files import ScoreRows
 from cranfield.notes import Note
 from cranfield.render.numbers import format_names, format_percent
+from cranfield.scoring.scores import RUN_KEYS, Scores
 
 _HASH = "judgments_sha256"  # in a recipe: of the judgments
 _NO_OPTIONS = {_HASH, "cranfield", "qrels", "bounds"}  # in a recipe; `qrels` is a format
+OTHER_JUDGMENTS = "other judgments"  # a difference of two files
 _HARDLY = 0.02  # two runs with a smaller share of documents in common have hardly any in common
 
 
@@ -26,11 +28,19 @@ class Origin:
     doc_sketches: Mapping[str | None, str]  # {system: sketch of the documents that it retrieved}
     # {system: what these documents were made of}, if mapped.
     doc_conversions: Mapping[str | None, str]
+    # {system: {measure: share of the documents that it looks at that is judged}}
+    judged_shares: Mapping[str | None, Mapping[str, float]]
 
     @classmethod
     def of(cls, path: str, rows: ScoreRows) -> "Origin":
         """Return the origin of the scores of a file."""
-        return cls(path, rows.recipe, rows.retrieved_sketches, rows.conversions)
+        return cls(path, rows.recipe, rows.retrieved_sketches, rows.conversions, rows.judged_shares)
+
+    @classmethod
+    def of_scores(cls, scores: Scores) -> "Origin":
+        """Return the origin of the scores of a run."""
+        recipe = {name: scores.recipe[name] for name in scores.recipe if name not in RUN_KEYS}
+        return cls(scores.name, recipe, {}, {}, {scores.name: scores.recipe.get("judged", {})})
 
     def share_in_common(self, other: "Origin") -> float | None:
         """Return the greatest share of documents that a run of each have in common.
@@ -53,7 +63,7 @@ def compare_origins(origins: Sequence[Origin], alignment: Alignment) -> Iterator
         return
     first = next((origin for origin in origins if origin.recipe), origins[0])
     for origin in origins:
-        differences = _list_differences(first, origin)
+        differences = list_differences(first, origin)
         if differences and alignment.differing == "error":
             raise InputError(
                 f"made differently from {first.path}: {'; '.join(differences)}",
@@ -80,7 +90,7 @@ def compare_origins(origins: Sequence[Origin], alignment: Alignment) -> Iterator
         yield Note("judgments-unknown", "info", message, source=format_names(unknown_paths))
 
 
-def _list_differences(first: Origin, other: Origin) -> list[str]:
+def list_differences(first: Origin, other: Origin) -> list[str]:
     """Return texts on what differs in how two files were made, as far as both files say."""
     shared_options = [name for name in first.recipe if name in other.recipe]
     # A recipe that does not name it had no convention.
@@ -96,7 +106,7 @@ def _list_differences(first: Origin, other: Origin) -> list[str]:
             f"{_describe_docs(other.doc_conversions)}, not {_describe_docs(first.doc_conversions)}"
         )
     if _HASH in shared_options and other.recipe[_HASH] != first.recipe[_HASH]:
-        differences.append("other judgments")
+        differences.append(OTHER_JUDGMENTS)
     return differences
 
 

@@ -229,7 +229,7 @@ def _note_doubts(
             )
             yield Note(doubt, "warning", text, n_units, count=len(doubtful_pairs))
     rarely_changed_pairs = pairs_of_doubt.get("few-changes", [])
-    if len(rarely_changed_pairs) > _MAX_LISTED:
+    if len(rarely_changed_pairs) > (1 if settings.baseline is None else _MAX_LISTED):
         descriptions = [
             f"{_pair_name(pair, settings)} ({_n_changed_units(pair)})"
             for pair in rarely_changed_pairs

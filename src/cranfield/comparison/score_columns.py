@@ -35,12 +35,16 @@ Columns = dict[tuple[str, str], tuple[Sequence[str], Floats]]
 
 
 class GivenScores(NamedTuple):
-    """Columns of scores, notes on them, recipe, {system: file}: None for Scores, {} for dicts."""
+    """Columns of scores, notes on them, recipe, {system: file}: None for Scores, {} for dicts.
+
+    `origins` say how the scores of each file, or each of the Scores, were made.
+    """
 
     columns: Columns
     notes: list[Note]
     recipe: dict[str, Any]
     file_of_system: Mapping[str, str] | None
+    origins: Sequence[Origin] = ()
 
 
 def canonical_name(measure: str | Measure, names: Collection[str]) -> str:
@@ -97,11 +101,13 @@ def _columns_of_results(results: Iterable[Any]) -> GivenScores:
         runs = scores.values() if isinstance(scores, Systems) else [scores]
         all_scores += [replace(run, name=unique_name(run.name)) for run in runs]
     form_of_run = {scores.name: scores.recipe["run"] for scores in all_scores}
+    origins = [*map(Origin.of_scores, all_scores)]
     recipe = {**all_scores[0].recipe, "run": form_of_run}
-    recipe.pop("retrieved", None)  # of one run
+    for key in ("retrieved", "judged"):  # of one run
+        recipe.pop(key, None)
     systems = Systems(all_scores)
     notes = drop_query_counts(systems.notes)
-    return GivenScores(system_columns(systems), notes, recipe, None)
+    return GivenScores(system_columns(systems), notes, recipe, None, origins)
 
 
 def system_columns(systems: Systems) -> Columns:
@@ -135,15 +141,14 @@ def _read_files(
         for name, file in zip(chosen_names, files, strict=True):
             rows = read_scores(file, is_known_measure, alignment.layout)
             is_path = isinstance(file, str | os.PathLike)
-            if is_path:
-                origins.append(Origin.of(str(file), rows))
             file_name = system_name_of_file(file) if is_path else "scores"
+            origins.append(Origin.of(str(file) if is_path else file_name, rows))
             yield name or file_name, name is not None, rows
 
     columns, notes, sources = _collect_columns(read_rows(), alignment.percent)
     notes += compare_origins(origins, alignment)
     recipe = {"scores": [str(file) for file in files if not is_table(file)]}
-    return GivenScores(columns, notes, recipe, sources)
+    return GivenScores(columns, notes, recipe, sources, origins)
 
 
 def _read_dicts(scores_of_system: Mapping[Any, Any], alignment: Alignment) -> GivenScores:

@@ -164,13 +164,13 @@ def _pair_columns(results: Sequence[Result], settings: Settings, baseline: str) 
     def show_in_row(show: Callable[[Pair], str]) -> Callable[[_SystemRow], str]:
         return lambda row: show(row.pairs[baseline]) if baseline in row.pairs else ""
 
-    for column in (*_test_columns(results, settings), *_effect_columns(results, settings)):
+    for column in (*test_columns(results, settings), *_effect_columns(results, settings)):
         if is_alone or column.heading in short_columns:
             group = "" if is_alone else f"vs {_shorten_name(baseline)}"
             yield replace(column, cell=show_in_row(column.cell), group=group)
 
 
-def _test_columns(results: Sequence[Result], settings: Settings) -> Iterator[Column]:
+def test_columns(results: Sequence[Result], settings: Settings) -> Iterator[Column]:
     """Yield the columns of a pair's difference, its interval, its p and its probabilities."""
     has_p, p_name = settings.test != "bayes", deciding_p_name(results[0], settings)
     heading = "ratio" if results[0].by_ratio else "diff"
@@ -214,16 +214,21 @@ def _effect_columns(results: Sequence[Result], settings: Settings) -> Iterator[C
         # Else W/T/L says it: their number is W + L, unless ties are wider than usual.
         any(pair.changed < FEW_UNITS or pair.changed != pair.wins + pair.losses for pair in pairs),
     )
-    yield Column(
-        "W/T/L",
-        lambda pair: f"{pair.wins}/{pair.ties}/{pair.losses}",
-        f"W/T/L: queries on which it is better, the same, worse than {settings.baseline}.",
-    )
+    yield count_column(str(settings.baseline))
     yield Column(
         "unjudged",
         lambda pair: format_interval(pair.unjudged_low, pair.unjudged_high),
         unjudged_legend(first),
         settings.bounds,
+    )
+
+
+def count_column(baseline: str) -> Column:
+    """Return the column of a pair's wins, ties and losses."""
+    return Column(
+        "W/T/L",
+        lambda pair: f"{pair.wins}/{pair.ties}/{pair.losses}",
+        f"W/T/L: queries on which it is better, the same, worse than {baseline}.",
     )
 
 

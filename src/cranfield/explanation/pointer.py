@@ -18,8 +18,8 @@ class CommandLine:
     files: Mapping[str, str]  # {system: file}, of those read from one
     options: Sequence[str]
 
-    def write_command(self, systems: Sequence[str]) -> str | None:
-        """Return the command with the files of some systems, None if it cannot be pasted.
+    def write_command(self, systems: Sequence[str], verb: str = "explain") -> str | None:
+        """Return a command with the files of some systems, None if it cannot be pasted.
 
         That is so without systems, if the file of one is unknown, or if a word is not printable.
         """
@@ -28,7 +28,7 @@ class CommandLine:
             return None
         qrels_files = [] if self.qrels is None else [self.qrels]
         paths = [f"./{path}" if path.startswith("-") else path for path in (*qrels_files, *files)]
-        words = ["cranfield", "explain", *paths, *self.options]
+        words = ["cranfield", verb, *paths, *self.options]
         return shlex.join(words) if all(map(str.isprintable, words)) else None
 
 
@@ -72,3 +72,11 @@ def explain_hint(measure: Measure | str, query: str, systems: Sequence[str] = ()
     if command is not None:
         return f"Why: {command} {words}"
     return f"Why: cranfield explain ... {words}, or explain(..., {arguments}) in Python."
+
+
+def compare_hint(measure: str, systems: Sequence[str]) -> str:
+    """Return a sentence on how to see on which queries two systems differ, the baseline first."""
+    command_line = _COMMAND_LINE.get()
+    command = command_line and command_line.write_command(systems, "compare")
+    text = f"Which queries: {command or 'cranfield compare ...'} -m {shlex.quote(measure)}"
+    return f"{text} --changes 10{'' if command else ', or compare(...).changes() in Python.'}"

@@ -25,6 +25,7 @@ COMMANDS = {
         "demo.demo": "Evaluate a small collection that comes with the package.",
     },
     "Compare": {
+        "trend.trend": "Follow quality over time: each run against the one before it.",
         "power.power": "Tell how many queries an experiment needs, or what it can show.",
         "orderings.correlate": "Show how alike measures, or judgments, order the same systems.",
         "orderings.reproduce": "Show how near a second experiment came to the first.",
@@ -93,7 +94,7 @@ USES = {
     "demo": ("report",),
     "labels": ("fusion", "orderings", "whatif"),
     "orderings": ("whatif",),
-    "report": ("collections",),
+    "report": ("collections", "trend"),
 }
 
 

@@ -139,6 +139,13 @@ class SwapRate(Alignment, Reading, Judging, Watching, total=False):
     bins: Sequence[float]
 
 
+class Trend(Alignment, Reading, Judging, Watching, total=False):
+    alpha: float
+    flips: int
+    seed: int
+    tie: float
+
+
 class Tune(Fusing, Reading, Watching, total=False):
     over: TuningTarget | None
     steps: int | None

@@ -17,6 +17,7 @@ from cranfield.formats.block import Errors, check_errors
 from cranfield.formats.frames import is_table
 from cranfield.lazy import MAX_CACHED_ROWS
 from cranfield.measures import Measure, find_plan, parse_all
+from cranfield.measures.parameters import Depth
 from cranfield.notes import warn_about
 from cranfield.options import check_flag, check_option, keywords, refuse_unknown_options, takes
 from cranfield.progress import Watching, add_progress
@@ -102,9 +103,10 @@ def evaluate(
         slices: labels of queries, to average over those of each label, too: a dict
             `{query_id: label}` or `{name: {query_id: label}}`, or a file or table with a column of
             query ids and one or more of labels. `scores.slice("how to")` has those of one.
-        fingerprints: also keep, in the recipe, a hash of the judgments and a sketch of the ids that
-            were retrieved, for scores that will be saved: by them, `compare` and `gate` see
-            whether two files have the same judgments. It reads runs once more.
+        fingerprints: also keep, in the recipe, a hash of the judgments, a sketch of the ids that
+            were retrieved, and the share judged of the documents that each measure looks at, for
+            scores that will be saved: by them, `compare`, `gate` and `trend` see whether two files
+            have the same judgments, and how much was judged. It reads runs once more.
         errors: "strict" refuses the first row that cannot be used; "skip" leaves such rows out,
             and says how many under the result. For what is not yet a Qrels or a Run.
         **judging: each option of `Reading`, `Judging`, `Threads` and `Watching`, and of extensions.
@@ -171,7 +173,7 @@ def evaluate(
         )
         (systems,), digest = score(job)
         if wants_digest:
-            systems = _add_fingerprints(systems, digest or judgments, run_of_name)
+            systems = _add_fingerprints(systems, judgments, run_of_name, digest)
         scores = systems[run.name] if isinstance(run, Run) else systems
     warn_about(scores.notes)
     return scores
@@ -196,18 +198,47 @@ def score_job(job: Job) -> JobScores:
     return JobScores(systems)
 
 
-def _add_fingerprints(systems: Systems, qrels: Any, runs: Mapping[str, Run]) -> Systems:
-    """Add the fingerprints to the recipes; `qrels` are the judgments, or their hash."""
+def _add_fingerprints(
+    systems: Systems, qrels: Qrels | QrelsReader, runs: Mapping[str, Run], digest: str | None
+) -> Systems:
+    """Add to the recipes the judgments' hash, or `digest`, sketches of runs, and judged shares."""
     from cranfield.data.fingerprint import hash_judgments, sketch_documents
 
-    fingerprint = {"judgments_sha256": qrels if isinstance(qrels, str) else hash_judgments(qrels)}
+    share_of_measure, shares = {}, systems
+    if isinstance(qrels, Qrels):  # else there are too many to be in memory
+        digest = digest or hash_judgments(qrels)
+        if has_judged_shares(qrels):
+            judging = Judging.of(next(iter(systems.values())).recipe)
+            share_of_measure = {str(m): judged_share_measure(m) for m in systems.measures}
+            shares = score_runs(qrels, runs, {*share_of_measure.values()}, judging)
     return Systems(
         replace(
             scores,
-            recipe={**scores.recipe, **fingerprint, "retrieved": sketch_documents(runs[name])},
+            recipe={
+                **scores.recipe,
+                "judgments_sha256": digest,
+                "retrieved": sketch_documents(runs[name]),
+                "judged": {m: shares[name][share] for m, share in share_of_measure.items()},
+            },
         )
         for name, scores in systems.items()
     )
+
+
+def has_judged_shares(qrels: Qrels) -> bool:
+    """Tell whether judged shares are known: not for groups, nor for lists of relevant documents.
+
+    Where no grade is 0 or less, the share that is judged is a precision.
+    """
+    return not qrels.has_groups and bool((qrels.grade <= 0).any())
+
+
+def judged_share_measure(measure: Measure) -> Measure:
+    """Return the measure of the judged share of the documents that a measure looks at.
+
+    It is Judged@10 for nDCG@10, and Judged for a measure whose cutoff is no rank.
+    """
+    return Measure("Judged", measure.cutoff if isinstance(measure.cutoff, Depth) else None)
 
 
 def choose_default_measures(qrels: Qrels | QrelsReader) -> str:

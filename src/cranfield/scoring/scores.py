@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 
 TIE = 1e-9  # two values of a query that are no farther apart are the same
+RUN_KEYS = ("run", "made_of", "retrieved", "judged")  # of a recipe: each run has its own
 Direction = Literal["worse", "better", "same"]  # what a query became
 
 
@@ -143,8 +144,7 @@ class _ScoresTable(Shown):
                 "notes": [note.to_dict() for note in scores.notes],
                 "all": scores.round_counts(scores.means()),
             }
-            own_keys = [key for key in ("made_of", "retrieved") if key in scores.recipe]
-            run |= {key: scores.recipe[key] for key in own_keys}
+            run |= {key: scores.recipe[key] for key in RUN_KEYS[1:] if key in scores.recipe}
             run |= scores.ends.to_dict(scores.measures)
             if scores.slices:
                 run["slices"] = [
@@ -166,7 +166,7 @@ class _ScoresTable(Shown):
                 }
             runs.append(run)
         recipe = dict(self._runs[0].recipe)
-        for key in ("run", "made_of", "retrieved"):  # each run has its own
+        for key in RUN_KEYS:
             recipe.pop(key, None)
         return {"recipe": recipe, "runs": runs}
 

@@ -32,12 +32,12 @@ from cranfield import (
     read_run,
 )
 from cranfield.arrays.ranked import Floats, ratio
-from cranfield.comparison.alignment import judged_share_measure
 from cranfield.data.judged import Judged
 from cranfield.errors import NothingSharedError
 from cranfield.extensions.whatif.extremes import RatioExtremes
 from cranfield.extensions.whatif.joint_bounds import PairBounds, pair_bounds
 from cranfield.measures import measure as register
+from cranfield.scoring.evaluate import judged_share_measure
 
 OF_USERS = (
     "CWL('P')@3 CWL('SDCG')@2 CWL('INSQ') CWL('TBG(h=2)', depth=6) CWL('U(L=4)', depth=6) "

@@ -21,6 +21,8 @@ from cranfield.extensions.report.figures.figure import SUFFIXES, check_installed
 from cranfield.extensions.report.figures.matrix import DEPTH as RANKS
 from cranfield.extensions.report.figures.style import STYLES, StyleName
 from cranfield.extensions.report.figures.weights import DEFAULT_MEASURES, DEPTH
+from cranfield.extensions.trend.trend_command import trend_option
+from cranfield.extensions.trend.trend_result import Trend
 from cranfield.options import list_options, whole_check
 
 
@@ -352,6 +354,20 @@ def _draw_collections(
     """  # noqa: D301 - click's mark for lines to keep
     comparison = compare_collection_files(path, comparing)
     canvas.write(figures.by_collection(comparison, systems=chosen or None, style=canvas.style))
+
+
+@flags.command("over-time", command)
+def _draw_trend(canvas: Canvas = _canvas_options, file_trend: Trend = trend_option) -> None:
+    """Draw means over time, and which steps are significant.
+
+    Files are as `cranfield trend` takes them, the oldest first.
+
+    \b
+    cranfield figure over-time demo/qrels.txt demo/*.run -o t.svg
+    """  # noqa: D301 - click's mark for lines to keep
+    if len(file_trend.measures) > 1:
+        print_note(f"{file_trend.measures[0]} is drawn; -m names another measure")
+    canvas.write(figures.over_time(file_trend, style=canvas.style))
 
 
 @flags.command("rank-weights", command)

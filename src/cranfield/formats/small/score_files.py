@@ -68,7 +68,8 @@ class ScoreRows:
     id; `text_counts` counts the values that are not numbers, by measure; `n_missing` counts the
     empty cells. `recipe` is how `cranfield evaluate` computed the scores; `retrieved_sketches` are,
     by system, sketches of the documents that were retrieved, and `conversions` say what the
-    documents were made of, such as chunks. `warnings` were given when the scores were computed, as
+    documents were made of, such as chunks; `judged_shares` are, by system and measure, shares of
+    documents that are judged. `warnings` were given when the scores were computed, as
     (system, note). `source` is the name of the file, or of the data, in errors.
     """
 
@@ -80,6 +81,7 @@ class ScoreRows:
     recipe: Mapping[str, Any] = field(default_factory=dict)
     retrieved_sketches: Mapping[System, str] = field(default_factory=dict)
     conversions: Mapping[System, str] = field(default_factory=dict)
+    judged_shares: Mapping[System, Mapping[str, float]] = field(default_factory=dict)
     warnings: Sequence[tuple[str, Note]] = ()
 
     def notes(self) -> list[Note]:
@@ -127,8 +129,8 @@ def read_scores(
             return scores
         runs = {source.read_id(None, run.get("run")): run for run in members["runs"]}
 
-        def texts(key: str) -> dict[System, str]:
-            return {name: run[key] for name, run in runs.items() if isinstance(run.get(key), str)}
+        def find_values(key: str, kind: type) -> dict[System, Any]:
+            return {name: run[key] for name, run in runs.items() if isinstance(run.get(key), kind)}
 
         notes = [
             (name, read_note(note))
@@ -138,8 +140,9 @@ def read_scores(
         return replace(
             scores,
             recipe=recipe,
-            retrieved_sketches=texts("retrieved"),
-            conversions=texts("made_of"),
+            retrieved_sketches=find_values("retrieved", str),
+            conversions=find_values("made_of", str),
+            judged_shares=find_values("judged", dict),
             warnings=[(name, note) for name, note in notes if note is not None and note.is_grave],
         )
     ids, columns = members.get("query_ids"), members.get("scores")

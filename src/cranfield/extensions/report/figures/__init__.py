@@ -13,9 +13,10 @@ from cranfield.extensions.report.figures.figure import Figure
 from cranfield.extensions.report.figures.forest import by_slice, leaderboard
 from cranfield.extensions.report.figures.matrix import judged_by_rank, pair_matrix
 from cranfield.extensions.report.figures.relevant_counts import by_relevant
+from cranfield.extensions.report.figures.trend_line import over_time
 from cranfield.extensions.report.figures.two_systems import differences, scatter
 from cranfield.extensions.report.figures.weights import rank_weights, reciprocal_rank
 
 __all__ = ["Figure", "by_collection", "by_cutoff", "by_relevant", "by_slice", "differences"]
-__all__ += ["judged_by_rank", "leaderboard", "pair_matrix", "precision_recall", "rank_weights"]
-__all__ += ["reciprocal_rank", "scatter", "spread"]
+__all__ += ["judged_by_rank", "leaderboard", "over_time", "pair_matrix", "precision_recall"]
+__all__ += ["rank_weights", "reciprocal_rank", "scatter", "spread"]

@@ -1,0 +1,1 @@
+"""Quality over time: runs, or saved scores, in an order, each compared with the one before it."""

@@ -1,0 +1,162 @@
+"""Trend: the result of `trend`, as tables, rows and plain values."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from cranfield.comparison.method import describe_test
+from cranfield.comparison.result import Pair, Result
+from cranfield.comparison.score_columns import canonical_name
+from cranfield.comparison.settings import Settings
+from cranfield.comparison.tables import count_column, test_columns
+from cranfield.explanation.pointer import compare_hint
+from cranfield.measures import Measure
+from cranfield.notes import Note, lines_below_table
+from cranfield.render.numbers import format_number, format_query_count
+from cranfield.render.shown import Shown
+from cranfield.render.table import Column, Table, make_table, put_lines_last, select_shown
+
+BreakKind = Literal["judgments", "options", "queries"]
+# The columns of rows: of an entry, and of its step.
+_ENTRY_FIELDS = ("name", "queries", "mean", "judged", "judged_moved", "break_kind")
+_STEP_FIELDS = [name for name in Pair.names() if name not in ("system", "mean", "changes")]
+
+
+@dataclass(frozen=True)
+class TrendEntry:
+    """An entry of a trend under one measure.
+
+    `step` compares it with the entry before it, on the queries that both have; None of the first
+    entry, and behind a break: `break_kind` says what is another than before.
+    """
+
+    name: str
+    queries: int
+    mean: float
+    judged: float | None  # share of the documents that the measure looks at; None: not known
+    judged_moved: bool  # by more than 0.05 since the entry before
+    step: Pair | None
+    break_kind: BreakKind | None
+
+
+@dataclass(frozen=True, eq=False)
+class MeasureTrend:
+    """The entries under one measure, and the last of them against the best before it.
+
+    `against` has p_adjusted and a verdict by maxT over all entries since the last break; it is None
+    where fewer than two come before the last. With a stated baseline, it is against that.
+    """
+
+    measure: str
+    entries: Sequence[TrendEntry]
+    against: Pair | None
+    results: Sequence[Result]  # of the steps: one for each set of shared queries
+    notes: tuple[Note, ...]
+
+    def make_table(self, settings: Settings) -> Table:
+        """Return the table of the entries, with the legend of its columns below."""
+        counts = sorted({entry.queries for entry in self.entries})
+        range_words = f"{counts[0]:,} to " if len(counts) > 1 else ""
+        heading = f"{self.measure} of {range_words}{format_query_count(counts[-1])}"
+        title = [f"{heading}, each entry against the one before it"]
+        step_columns = [Column("step", str)]
+        if self.results:
+            title.append(f"{describe_test(self.results, settings)}; alpha {settings.alpha:g}")
+            step_columns = select_shown(test_columns(self.results, settings))
+            step_columns.append(count_column("before"))
+        columns = [
+            Column("entry", lambda entry: entry.name),
+            Column("mean", lambda entry: format_number(entry.mean)),
+            *(_show_step(column, is_first=i == 0) for i, column in enumerate(step_columns)),
+            Column(
+                "Judged",
+                lambda e: f"{format_number(e.judged, 2)} {'!' if e.judged_moved else ' '}",
+                "Judged: share of its documents that is judged; ! moved by over 0.05.",
+                any(entry.judged is not None for entry in self.entries),
+            ),
+        ]
+        marks = f"^ better, v worse (p at most {settings.alpha:g}). No mark: not shown to differ."
+        sentences = [marks] * bool(self.results)
+        return make_table(self.entries, columns, sentences=sentences, title=title, n_labels=2)
+
+
+def _show_step(column: Column, *, is_first: bool) -> Column:
+    """Return a column of pairs as one of entries; the first one also says what a break is of."""
+
+    def show(entry: TrendEntry) -> str:
+        if entry.step is None:
+            return (entry.break_kind or "") * is_first
+        return column.cell(entry.step)
+
+    meaning = column.meaning.replace("diff: ", "step: ")
+    return replace(
+        column, heading=column.heading.replace("diff", "step"), cell=show, meaning=meaning
+    )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Trend(Shown):
+    """Runs, or saved scores, in an order, each against the one before it: see `trend`.
+
+    `history["nDCG@10"]` is the MeasureTrend: its `entries`, and `against`, the last entry against
+    the best before it.
+
+    >>> from cranfield import trend
+    >>> week = {f"q{i}": 0.1 * i for i in range(10)}
+    >>> history = trend({"w1": week, "w2": week})
+    >>> [(row["entry"], row["difference"]) for row in history.rows()], history["score"].against
+    ([('w1', None), ('w2', 0.0)], None)
+    """
+
+    header = ("measure", "entry", *_ENTRY_FIELDS[1:], *_STEP_FIELDS)
+
+    results: Sequence[MeasureTrend]
+    settings: Settings  # the baseline is the entry that the last one is compared with, if stated
+    notes: Sequence[Note]  # on the measures, the last entry's comparison first, and on the data
+
+    def __getitem__(self, measure: str | Measure) -> MeasureTrend:
+        """Return the trend of one measure; KeyError, with the measures that there are."""
+        result_of_measure = {result.measure: result for result in self.results}
+        name = canonical_name(measure, result_of_measure)
+        if name not in result_of_measure:
+            raise KeyError(f"{measure}: there are {', '.join(result_of_measure)}")
+        return result_of_measure[name]
+
+    @property
+    def measures(self) -> list[str]:
+        """The names of the measures."""
+        return [result.measure for result in self.results]
+
+    def tables(self) -> list[Table]:
+        """Return a table for each measure; the lines that explain all are below the last."""
+        tables = [result.make_table(self.settings) for result in self.results]
+        lines = [str(note) for note in self.notes if not note.is_grave]
+        hints = [
+            compare_hint(result.measure, [result.against.other, result.against.system])
+            for result in self.results
+            if result.against is not None
+        ]
+        legend = dict.fromkeys(line for table in tables for line in table.notes)
+        grave_notes = [note for note in self.notes if note.is_grave]
+        return put_lines_last(tables, lines_below_table([*lines, *hints[:1], *legend], grave_notes))
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row for each measure and entry, with the values of its step; None without."""
+        return self._rows_as_dicts(
+            (
+                result.measure,
+                *(getattr(entry, name) for name in _ENTRY_FIELDS),
+                *(entry.step and getattr(entry.step, name) for name in _STEP_FIELDS),
+            )
+            for result in self.results
+            for entry in result.entries
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain values, as for JSON."""
+        return {
+            "settings": self.settings.to_dict(),
+            "entries": self.rows(),
+            "against": {r.measure: r.against and r.against.to_dict() for r in self.results},
+            "notes": [note.to_dict() for note in self.notes],
+        }
