@@ -148,10 +148,10 @@ def _align_scores(
                 f"less_is_better={name!r:.80}: expected a name in the scores that is no measure of "
                 "cranfield"
             )
-    return align_given(given_scores, measure_names, alignment, missing or "error")
+    return align_saved_scores(given_scores, measure_names, alignment, missing or "error")
 
 
-def align_given(
+def align_saved_scores(
     given_scores: GivenScores,
     measures: Sequence[str] | None,
     alignment: Alignment,

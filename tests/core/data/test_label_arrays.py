@@ -76,7 +76,7 @@ def test_matrices_take_few_bytes_a_pair(label_type: type) -> None:
     n_queries, n_docs = 600, 1000
     chance = np.random.default_rng(1)
     is_relevant = chance.random((n_queries, n_docs)) < 0.01
-    labels = (is_relevant * chance.integers(1, 4, is_relevant.shape)).astype(label_type)
+    labels: Any = (is_relevant * chance.integers(1, 4, is_relevant.shape)).astype(label_type)
     scores = chance.random(labels.shape)
     evaluate(labels[:2], scores[:2], "nDCG@10")  # what is imported, or kept, is not counted
     tracemalloc.start()

@@ -180,8 +180,9 @@ def takes(measure: Measure, ties: str) -> bool:
 def test_the_largest_grades_are_ranked_in_tables(ties: Any, rank_of_d2: int) -> None:
     """Whose ranks are held in 32 bits: a rank times the span of grades takes more."""
     qrels = [("q", "d1", 0), ("q", "d2", LARGEST_GRADE), ("q", "d3", -LARGEST_GRADE)]
-    run = [("q", "d1", 2.0), ("q", "d2", 1.0), ("q", "d3", 1.0), ("q", "d4", 1.0)]
-    assert evaluate(qrels, run, "RR", ties=ties)["RR"] == 1 / rank_of_d2
+    run: Any = [("q", "d1", 2.0), ("q", "d2", 1.0), ("q", "d3", 1.0), ("q", "d4", 1.0)]
+    scores: Scores = evaluate(qrels, run, "RR", ties=ties)
+    assert scores["RR"] == 1 / rank_of_d2
 
 
 @pytest.mark.no_cover  # others run the same lines

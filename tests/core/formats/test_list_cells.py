@@ -246,15 +246,15 @@ def test_minus_1_fills_up_lists_in_tables_as_it_does_in_memory(
 ) -> None:
     monkeypatch.setattr(SIZES, "lists", 1)
     rows, join = FILLED_ROWS, lambda cells: ";".join(map(str, cells))
-    make = FORMS.get(form, lambda rows, folder: _csv(rows, folder, join))
+    make: Callable[[Any, Path], Any] = FORMS.get(form, lambda rows, path: _csv(rows, path, join))
     scores = evaluate(make(rows, tmp_path), "AP NumRet NumRel")
     assert scores.to_dict() == evaluate([_strip(row) for row in rows], "AP NumRet NumRel").to_dict()
-    in_memory = [
+    qrels, run = (
         {row["query_id"]: row[name] for row in rows} for name in ("expected_ids", "retrieved_ids")
-    ]
+    )
     notes = [
         sorted((note.text, note.count) for note in result.notes if note.code == "padding")
-        for result in (scores, evaluate(*in_memory, "AP"))
+        for result in (scores, evaluate(qrels, run, "AP"))
     ]
     assert notes[0] == notes[1]
     assert [count for _, count in notes[0]] == [3, 4]

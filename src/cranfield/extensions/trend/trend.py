@@ -11,7 +11,7 @@ from typing import Any, Never, Unpack, cast
 import numpy as np
 
 from cranfield.arrays.ranked import Floats, mean
-from cranfield.comparison.alignment import align, align_given
+from cranfield.comparison.alignment import align, align_saved_scores
 from cranfield.comparison.compare import compare_scores
 from cranfield.comparison.margins import aggregate_scores
 from cranfield.comparison.origin import OTHER_JUDGMENTS, Origin, compare_origins, list_differences
@@ -55,7 +55,7 @@ def trend(
     qrels: Any,
     runs: Any = None,
     measures: MeasuresLike | None = None,
-    *_more: Never,
+    *_arguments: Never,
     system: str | None = None,
     baseline: str | None = None,
     **options: "Unpack[keywords.Trend]",
@@ -96,7 +96,7 @@ def trend(
     [('w1', None), ('w2', 'better'), ('w3', None)]
 
     """
-    refuse_unknown_options(trend, options, _more)
+    refuse_unknown_options(trend, options, _arguments)
     settings = replace(Settings.of(options), correction="none")
     alignment, judging, reading = Alignment.of(options), Judging.of(options), Reading.of(options)
     names = None if measures is None else canonical_names(measures)
@@ -297,8 +297,8 @@ class _Follower:
                 kind = "judgments" if OTHER_JUDGMENTS in differences else "options"
                 link = "than" if kind == "judgments" else "as"
                 text = f"{'; '.join(differences)} {link} {earlier.name}"
-        _, counts, are_few = self._share_queries([*self.stretch[-1:], entry])
-        if kind is None and are_few:
+        _, counts, has_few_queries = self._share_queries([*self.stretch[-1:], entry])
+        if kind is None and has_few_queries:
             kind, text = "queries", f"only {counts} are in {self.stretch[-1].name}, too"
         if kind is not None:
             self._note("break", entry, f"{text}. Their means cannot be compared.")
@@ -319,7 +319,7 @@ class _Follower:
         entries = [*dict.fromkeys(chain.from_iterable(pairs))]
         columns = {(self.measure, entry.name): entry.columns[self.measure] for entry in entries}
         given_scores = GivenScores(columns, [], {}, {})
-        scores = align_given(given_scores, None, self.alignment, "drop")
+        scores = align_saved_scores(given_scores, None, self.alignment, "drop")
         for note in scores.notes:
             if note.code == "unit":
                 raise InputError(note.text, hint="Bring the scores of all to one unit.")
@@ -347,8 +347,8 @@ class _Follower:
                 raise InputError(text, hint=hints[-1])
         elif len(candidates) < 2:
             return None
-        _, counts, are_few = self._share_queries([*candidates, last])
-        if are_few:
+        _, counts, has_few_queries = self._share_queries([*candidates, last])
+        if has_few_queries:
             self._note("no-best", last, f"compared with no other: only {counts} are in all.")
             return None
         result = self._compare([(last, entry) for entry in candidates], correction)
