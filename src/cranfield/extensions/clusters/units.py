@@ -49,8 +49,8 @@ class Clusters(Units):
         if settings.test == "t" and np.ptp(sizes):
             raise OptionError(
                 f"test='t': the clusters have {sizes.min():,} to {sizes.max():,} queries; if they "
-                "are unequal, t gives false alarms in 12 to 44% of cases instead of 5%. Leave it "
-                "out: the default, flips of whole clusters, holds"
+                "are unequal, the usual t gives false alarms in 12 to 44% of cases instead of 5%. "
+                "Leave it out: the default, flips of whole clusters, holds"
             )
         if settings.test not in _CLUSTER_TESTS:
             raise OptionError(

@@ -127,7 +127,7 @@ class Design(Conditions, Goal):
     def design_effect(self) -> float:
         """The variance of a mean, divided by the variance that independent queries would give.
 
-        1 + (m - 1) icc for clusters of m queries (Kish, Survey Conditions, 1965).
+        1 + (m - 1) icc for clusters of m queries (Kish, Survey Sampling, 1965).
         """
         return 1 + (self.queries_per_cluster - 1) * (self.icc or 0.0)
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 from cranfield.comparison.comparison import Comparison
@@ -78,18 +77,18 @@ class Evidence:
         """Return {system: its rank by all pairs}; empty where there are none."""
         return self.pair_comparison[measure].ranks or {}
 
-    @cache  # noqa: B019 - an Evidence lives as long as its page is made
     def unplaced_pairs(self, measure: str) -> set[frozenset[str]]:
         """Return the pairs of systems whose verdict does not hold: one of them is little judged.
 
         It holds where bounds say so, those of all pairs or those with the baseline.
         """
-        placed, unplaced = set[frozenset[str]](), set[frozenset[str]]()
+        placed_pairs, unplaced_pairs = set[frozenset[str]](), set[frozenset[str]]()
         for result in (self.pair_comparison[measure], self.comparison[measure]):
             for pair in result.pairs:
                 names = frozenset((pair.system, pair.other))
-                (placed if is_placed(pair, result.systems) else unplaced).add(names)
-        return unplaced - placed
+                pairs = placed_pairs if is_placed(pair, result.systems) else unplaced_pairs
+                pairs.add(names)
+        return unplaced_pairs - placed_pairs
 
     def unplaced_systems(self, measure: str) -> list[System]:
         """Return the systems that cannot be placed beside the best: they, or it, little judged."""

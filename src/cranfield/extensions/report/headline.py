@@ -164,13 +164,14 @@ def _significance_sentence(evidence: Evidence, measure: str, n_rivals: int) -> M
     """Return from how many of the systems that can be placed the first does not differ."""
     n_alike = len(evidence.indistinct_systems(measure))
     queries_text = format_query_count(len(evidence.query_ids))
-    rivals_text = "the other system" if n_rivals == 1 else f"the other {n_rivals:,}"
+    owner = "that can be placed" if evidence.unplaced_systems(measure) else ""
+    rivals_text = f"the other {'system' if n_rivals == 1 else f'{n_rivals:,}'} {owner}".rstrip()
     if not n_alike:
         each_text = "" if n_rivals == 1 else "each of "
         return escape(f"It differs significantly from {each_text}{rivals_text}.")
     if n_alike == n_rivals:
         none_text = (
-            "The other system does not differ"
+            f"{rivals_text.capitalize()} does not differ"
             if n_rivals == 1
             else f"None of {rivals_text} differs"
         )

@@ -12,6 +12,8 @@ from cranfield.extensions.report.paper_result import Paper
 from cranfield.extensions.report.paper_table import paper_table
 from cranfield.render.shown import ROW_FORMS
 
+_CODES_BELOW = {"texts", "percent", "little-judged"}  # of notes that are not grave
+
 
 @flags.command("table")
 def command(
@@ -87,9 +89,7 @@ def command(
         table = paper_table(comparing.compare_files(qrels, runs), **paper.changed_options())
     show(table, form)
     if form.name not in (*ROW_FORMS, "json"):  # there is nothing below the table
-        print_notes(
-            note for note in table.notes if note.is_grave or note.code in ("texts", "percent")
-        )
+        print_notes(note for note in table.notes if note.is_grave or note.code in _CODES_BELOW)
 
 
 def _parse_collection(text: str) -> tuple[str, str]:

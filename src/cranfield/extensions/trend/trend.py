@@ -45,7 +45,7 @@ from cranfield.scoring.scores import Systems
 _OMITTED_SETTINGS = ("baseline", "all_pairs", "test", "correction", "family", "rope", "bounds")
 OMITTED_OPTIONS = (*_OMITTED_SETTINGS, "missing", "differing", "queries")
 _FEWEST_SHARED = 10  # queries, of those that changed, for a step
-_LARGE_MOVE = 0.05  # of judged shares: a larger move may make a step
+_LARGE_MOVE, _ROUNDING = 0.05, 1e-12  # of judged shares: a larger move may make a step
 _MANY_STEPS = 10  # of which some are marked by chance
 
 
@@ -248,10 +248,10 @@ class _Follower:
                 continue
             self._break_before(entry)
             for previous in self.stretch[-1:]:
-                shared_ids, counts, _ = self._share_queries([entry, previous])
+                shared_ids, count_text, _ = self._share_queries([entry, previous])
                 pairs_of_queries.setdefault(shared_ids, []).append((entry, previous))
-                if counts:
-                    text = f"{counts} are in {previous.name}, too: the step is theirs."
+                if count_text:
+                    text = f"{count_text} are in {previous.name}, too: the step is theirs."
                     self._note("shared-queries", entry, text)
             self.stretch.append(entry)
         results = [self._compare(pairs) for pairs in pairs_of_queries.values()]
@@ -279,7 +279,7 @@ class _Follower:
             scores, step = entry.columns[self.measure][1], pair_of_name.get(entry.name)
             share, has_moved = entry.find_share(self.measure), False
             if step and share is not None and last_share is not None:
-                has_moved = abs(share - last_share) > _LARGE_MOVE
+                has_moved = abs(share - last_share) > _LARGE_MOVE + _ROUNDING
             if has_moved:
                 text = f"{share:.2f} judged, {last_share:.2f} before; the step may come from that."
                 self._note("judged-moved", entry, text)
@@ -297,9 +297,9 @@ class _Follower:
                 kind = "judgments" if OTHER_JUDGMENTS in differences else "options"
                 link = "than" if kind == "judgments" else "as"
                 text = f"{'; '.join(differences)} {link} {earlier.name}"
-        _, counts, has_few_queries = self._share_queries([*self.stretch[-1:], entry])
+        _, count_text, has_few_queries = self._share_queries([*self.stretch[-1:], entry])
         if kind is None and has_few_queries:
-            kind, text = "queries", f"only {counts} are in {self.stretch[-1].name}, too"
+            kind, text = "queries", f"only {count_text} are in {self.stretch[-1].name}, too"
         if kind is not None:
             self._note("break", entry, f"{text}. Their means cannot be compared.")
             self.break_of[entry], self.stretch = kind, []
@@ -309,8 +309,8 @@ class _Follower:
         id_sets = [frozenset(entry.columns[self.measure][0]) for entry in entries]
         shared_ids, n_largest = frozenset.intersection(*id_sets), max(map(len, id_sets))
         n = len(shared_ids)
-        counts = f"{n:,} of {n_largest:,} queries" * (n < n_largest)
-        return shared_ids, counts, n < n_largest and (n < _FEWEST_SHARED or 2 * n < n_largest)
+        count_text = f"{n:,} of {n_largest:,} queries" * (n < n_largest)
+        return shared_ids, count_text, n < n_largest and (n < _FEWEST_SHARED or 2 * n < n_largest)
 
     def _compare(
         self, pairs: Sequence[tuple[Entry, Entry]], correction: Correction = "none"
@@ -347,9 +347,9 @@ class _Follower:
                 raise InputError(text, hint=hints[-1])
         elif len(candidates) < 2:
             return None
-        _, counts, has_few_queries = self._share_queries([*candidates, last])
+        _, count_text, has_few_queries = self._share_queries([*candidates, last])
         if has_few_queries:
-            self._note("no-best", last, f"compared with no other: only {counts} are in all.")
+            self._note("no-best", last, f"compared with no other: only {count_text} are in all.")
             return None
         result = self._compare([(last, entry) for entry in candidates], correction)
         direction = 1 if result.higher_is_better else -1

@@ -35,8 +35,8 @@ def over_time(
     """Draw the mean of each entry of a trend, and whether it differs from the entry before it.
 
     A line joins the means; it is broken where judgments, options or queries changed. A bar is the
-    interval of the step, beginning at the mean before, which a tick marks: a bar that misses its
-    tick is a significant step. Below is the share of the documents that is judged.
+    interval of the step, beginning at the mean before, which a tick marks; the sign of an entry
+    says whether its step is significant. Below is the share of the documents that is judged.
 
     Args:
         trend: what `trend` returns.
@@ -79,7 +79,7 @@ def over_time(
         points,
         f"{as_typed(name)} of {format_count(len(points), 'entry', 'entries')}",
         f"Each bar is the {format_percent(1 - trend.settings.alpha)} interval of the step from the "
-        "mean before, which the tick marks: a bar that misses its tick is a significant step",
+        "mean before, which the tick marks",
         _draw_trend(points, as_typed(name)),
         style,
         tuple(note for note in trend.notes if note.is_grave),
