@@ -92,6 +92,7 @@ def verbs() -> Mapping[str, Verb]:
             "AP",
             **options,
         ),
+        "trend": lambda runs, **options: cranfield.trend(QRELS, runs, "AP", **options),
         "prediction_powered": lambda runs, **options: cranfield.prediction_powered(
             QRELS, runs, "AP", human=SECOND_QRELS, **options
         ),
@@ -160,6 +161,7 @@ LINES = [
     "correlate qrels.json {runs} -m AP -m RR --format csv",
     "reproduce qrels.json {run} {run} -m AP --format csv",
     "table qrels.json {runs} -m AP --format csv",
+    "trend qrels.json {runs} -m AP --format csv",
     "convert {run} out.run --run",
 ]
 
