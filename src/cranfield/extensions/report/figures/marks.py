@@ -119,7 +119,7 @@ def contrasting_ink(colour: str) -> str:
 
 
 def rank_axis(title: str, depth: int, max_ticks: int = 20) -> Channel:
-    """Return the axis of `depth` ranks, marked at each rank or at every fifth or tenth."""
+    """Return the axis of `depth` ranks, with a mark at each rank, or at each fifth or tenth."""
     step = next(step for step in (1, 5, 10) if depth <= max_ticks * step)
     ticks = sorted({1, *range(step, depth + 1, step)})
     scale = {"domain": [0.5, depth + 0.5], "nice": False, "zero": False}
