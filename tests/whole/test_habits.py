@@ -170,13 +170,17 @@ def test_what_only_some_systems_have_is_not_named_where_a_file_is_imported(tmp_p
     assert find_marks(path, "test_other") == set()
 
 
-def test_the_quick_profile_tries_every_value_of_each_list_of_parameters() -> None:
+@pytest.mark.parametrize(("name", "share"), [("quick", 1 / 4), ("thorough", 1 / 2), ("full", 1)])
+def test_a_profile_tries_every_value_of_each_list_of_parameters(
+    name: str, share: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(profile.VARIABLE, name)
     for lengths in ([3, 51], [6, 4], [2, 2, 3], [4, 4], [5, 7, 4], [1, 9]):
         cases = [*product(*map(range, lengths))]
         tried_cases = [*compress(cases, profile.choose_cases(cases))]
         for values, length in zip(zip(*tried_cases, strict=True), lengths, strict=True):
             assert {*values} == {*range(length)}
-        assert len(tried_cases) <= max(len(cases) / 4 + 1, *lengths) + len(lengths)
+        assert len(tried_cases) <= max(len(cases) * share + 1, *lengths) + len(lengths)
 
 
 @pytest.mark.parametrize(
