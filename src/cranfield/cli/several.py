@@ -203,9 +203,15 @@ class ComparisonOptions:
             **system_files.extension_options(self.families),
         }
         if self.baselines:
-            options["baseline"] = [
+            names = [
                 system_files.find_baseline(name, files, opened_runs) for name in self.baselines
             ]
+            if opened_runs is None and len({*names}) < len({*self.baselines}):
+                raise OptionError(
+                    f"--baseline: of {', '.join(self.baselines)}, two have one name: state a "
+                    "system once, or give a file another name"
+                )
+            options["baseline"] = names
         return compare(judgments, opened_runs, measures, slices=self.slices, **options)
 
     def choose_files(self, qrels: str, runs: tuple[str, ...]) -> SystemFiles:

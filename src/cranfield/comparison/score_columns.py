@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import compress
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -28,6 +28,14 @@ from cranfield.notes import Note
 from cranfield.render.numbers import format_names
 from cranfield.scoring.evaluate import MeasuresLike
 from cranfield.scoring.scores import Scores, Systems
+
+
+class _HasMeasure(Protocol):
+    @property
+    def measure(self) -> str: ...
+
+
+OfMeasure = TypeVar("OfMeasure", bound=_HasMeasure)
 
 # {(measure, system): (query ids, values (n_queries,))}. A measure is its canonical text, or, if it
 # is not known, the name that a file has for it ("score" where it has none).
@@ -54,6 +62,15 @@ def canonical_name(measure: str | Measure, names: Collection[str]) -> str:
     """
     text = str(measure)
     return text if text in names or isinstance(measure, Measure) else str(parse(text))
+
+
+def find_result(measure: str | Measure, results: Iterable[OfMeasure]) -> OfMeasure:
+    """Return the result of one measure; KeyError, with the measures that there are."""
+    result_of_measure = {result.measure: result for result in results}
+    name = canonical_name(measure, result_of_measure)
+    if name not in result_of_measure:
+        raise KeyError(f"{measure}: there are {', '.join(result_of_measure)}")
+    return result_of_measure[name]
 
 
 def canonical_names(measures: MeasuresLike) -> list[str]:

@@ -164,13 +164,13 @@ def _pair_columns(results: Sequence[Result], settings: Settings, baseline: str) 
     def show_in_row(show: Callable[[Pair], str]) -> Callable[[_SystemRow], str]:
         return lambda row: show(row.pairs[baseline]) if baseline in row.pairs else ""
 
-    for column in (*test_columns(results, settings), *_effect_columns(results, settings)):
+    for column in (*list_test_columns(results, settings), *_effect_columns(results, settings)):
         if is_alone or column.heading in short_columns:
             group = "" if is_alone else f"vs {_shorten_name(baseline)}"
             yield replace(column, cell=show_in_row(column.cell), group=group)
 
 
-def test_columns(results: Sequence[Result], settings: Settings) -> Iterator[Column]:
+def list_test_columns(results: Sequence[Result], settings: Settings) -> Iterator[Column]:
     """Yield the columns of a pair's difference, its interval, its p and its probabilities."""
     has_p, p_name = settings.test != "bayes", deciding_p_name(results[0], settings)
     heading = "ratio" if results[0].by_ratio else "diff"

@@ -250,3 +250,14 @@ def test_saved_scores_are_named_by_their_files(tmp_path: Path) -> None:
     rows_of_csv = list(csv.DictReader(process.stdout.splitlines()))
     pairs = {(row["system"], row["other"]) for row in rows_of_csv}
     assert pairs == {("new", "old"), ("new", "older"), ("older", "old")}
+
+
+def test_two_saved_baselines_of_one_name_are_no_single_baseline(tmp_path: Path) -> None:
+    files = [str(tmp_path / name) for name in ("a/prod.csv", "b/prod.csv", "new.csv")]
+    for path, shift in zip(map(Path, files), (0.0, 0.1, 0.2), strict=True):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("query_id,AP\n" + "".join(f"q{i},{i / 20 + shift}\n" for i in range(12)))
+    baselines = ["--baseline", files[0], "--baseline", files[1]]
+    process = run_command("compare", "--saved", *files, *baselines)
+    assert process.returncode == 2
+    assert f"of {files[0]}, {files[1]}, two have one name" in process.stderr

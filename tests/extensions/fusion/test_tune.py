@@ -92,19 +92,21 @@ def test_the_choice_of_each_fold_is_that_of_a_loop(seed: int) -> None:
     assert (tuning.pair.low, tuning.pair.high) == pytest.approx((expected.low, expected.high))
     best_alone = max(runs, key=lambda name: float(evaluate(qrels, runs[name], "AP")["AP"]))
     alone = evaluate(qrels, runs[best_alone], "AP").per_query("AP")
-    over_best = compare({"alone": {"AP": alone}, "tuned": {"AP": held_out}}, seed=seed)["AP"][
+    against_best = compare({"alone": {"AP": alone}, "tuned": {"AP": held_out}}, seed=seed)["AP"][
         "tuned"
     ]
-    pair_over_best = tuning.over_best["AP"]["tuned"]
+    pair_against_best = tuning.against_best["AP"]["tuned"]
     assert (
-        pair_over_best.difference,
-        pair_over_best.p,
-        pair_over_best.low,
-        pair_over_best.high,
-    ) == pytest.approx((over_best.difference, over_best.p, over_best.low, over_best.high))
+        pair_against_best.difference,
+        pair_against_best.p,
+        pair_against_best.low,
+        pair_against_best.high,
+    ) == pytest.approx(
+        (against_best.difference, against_best.p, against_best.low, against_best.high)
+    )
     (row,) = [line for line in str(tuning).splitlines() if "alone, the best run" in line]
     assert row.split()[0] == best_alone
-    assert row.split()[-1] == format_p(over_best.p)
+    assert row.split()[-1] == format_p(against_best.p)
     mean_of_weights = {w: sum(scores.values()) / 30 for w, scores in scores_of_weights.items()}
     assert tuning.means == pytest.approx([*mean_of_weights.values()])
     assert mean_of_weights[

@@ -52,7 +52,7 @@ def test_another_system_that_is_little_judged_cannot_be_placed() -> None:
     comparison = compare(QRELS, runs, "RR@10", baseline="old")
     page = make_page(comparison)
     text = headlines(page)[0].text
-    assert "It differs significantly from the other system." in text  # old
+    assert "It differs significantly from the other system that can be placed." in text  # old
     assert text.endswith(" ltr and new cannot be placed: 10% to 20% of their first 10 are judged.")
     assert page.archive["alike"] == [[]]
     names = page.archive["systems"]
@@ -66,8 +66,20 @@ def test_another_system_that_is_little_judged_cannot_be_placed() -> None:
     verdict_of_pair = {(names[row[0]], names[row[1]]): row[6] for row in page.archive["pairs"][0]}
     assert verdict_of_pair.pop(("cur", "old")) == 1
     assert set(verdict_of_pair.values()) == {None}
+    assert not any("ranks" in row for row in page.archive["board"][0]), "of ltr and new unknown"
     note = "Little judged, cannot be placed: ltr 10%, new 20%; cur 100%."
     assert note in [table_note.text for table_note in paper_table(comparison).notes]
+
+
+def test_a_slice_has_no_verdict_on_a_system_that_is_little_judged() -> None:
+    runs = make_runs(cur=(1, 100), old=(2, 100), ltr=(3, 10))
+    slices = {"half": {query: "ab"[i % 2] for i, query in enumerate(QRELS)}}
+    page = make_page(compare(QRELS, runs, "RR@10", baseline="old", slices=slices))
+    names = page.archive["systems"]
+    for slice_row in page.archive["slices"]:
+        verdict_of_row = {names[row["s"]]: row["verdict"] for row in slice_row["rows"]}
+        assert verdict_of_row["ltr"] is None
+        assert verdict_of_row["cur"] is not None
 
 
 def test_the_only_system_that_cannot_be_placed() -> None:

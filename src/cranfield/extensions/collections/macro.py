@@ -20,7 +20,7 @@ from cranfield.comparison.comparison import Comparison
 from cranfield.comparison.corrections import correct_p_values
 from cranfield.comparison.flips import Flips
 from cranfield.comparison.scale import is_geometric
-from cranfield.comparison.score_columns import canonical_name
+from cranfield.comparison.score_columns import find_result
 from cranfield.comparison.settings import Alignment, Settings
 from cranfield.data.judging import Judging
 from cranfield.errors import InputError, MeasureError, escape_unprintable
@@ -69,11 +69,7 @@ class CollectionComparison(Shown):
 
     def __getitem__(self, measure: str | Measure) -> MacroResult:
         """Return the result of one measure."""
-        averages_of_measure = {averages.measure: averages for averages in self.results}
-        measure_name = canonical_name(measure, averages_of_measure)
-        if measure_name not in averages_of_measure:
-            raise KeyError(f"{measure}: there are {', '.join(averages_of_measure)}")
-        return averages_of_measure[measure_name]
+        return find_result(measure, self.results)
 
     @property
     def n_queries(self) -> int:

@@ -92,7 +92,8 @@ class Tuned(Shown):
 
     `best` is the setting with the best mean on all queries, {run: weight} or {parameter: value};
     `held_out` compares the settings that were chosen on the other folds with the untuned one, as
-    `compare` does, `over_best` with the best run alone. `means` are those of `settings`, all tried.
+    `compare` does, `against_best` with the best run alone. `means` are those of `settings`, all
+    that were tried.
 
     >>> import random
     >>> from cranfield import tune
@@ -117,7 +118,7 @@ class Tuned(Shown):
     chosen: Mapping[str, int]  # {fold: the position in `settings` that was chosen for it}
     place: int  # of the best, in `settings`
     held_out: Comparison
-    over_best: Comparison
+    against_best: Comparison
     alone: Mapping[str, float]  # the mean of each run without the others
     run: Run  # fused with the best setting
     notes: tuple[Note, ...]
@@ -170,7 +171,7 @@ class Tuned(Shown):
             "best": dict(self.best),
             "close": self.close,
             "held_out": self.held_out.to_dict(),
-            "over_best": self.over_best.to_dict(),
+            "against_best": self.against_best.to_dict(),
             "alone": dict(self.alone),
             "chosen": {fold: dict(self.settings[i]) for fold, i in self.chosen.items()},
             "settings": self.rows(),
@@ -183,14 +184,14 @@ class Tuned(Shown):
 
     def _held_out_table(self) -> Table:
         """Return the means of the best run alone and of the untuned and the tuned fusion."""
-        result, best_alone = self.held_out[self.measure], str(self.over_best.settings.baseline)
+        result, best_alone = self.held_out[self.measure], str(self.against_best.settings.baseline)
         level = format_percent(1 - self.recipe["alpha"])
         untuned_label = "equal weights"
         if self.over == "parameter":
             untuned_label = _describe_setting(self.recipe["untuned"])
         tuned_label = f"chosen on the other {format_count(self.folds - 1, 'fold')}"
         phrases = {None: "not significantly other than", "better": "significantly better than"}
-        best_pair = self.over_best[self.measure][_TUNED_NAME]
+        best_pair = self.against_best[self.measure][_TUNED_NAME]
         rows, verdicts = [], []
         for label, pair in (f"{best_alone}, the best run", best_pair), (untuned_label, self.pair):
             change = format_signed(pair.difference), format_pair_interval(pair)
@@ -356,7 +357,7 @@ def _choose_settings(
     held_out = _compare_with_tuned(
         _UNTUNED_NAME, untuned_score, tuned_score, trials.measure, tuning
     )
-    over_best = _compare_with_tuned(
+    against_best = _compare_with_tuned(
         f"{best} alone", scores_of_best, tuned_score, trials.measure, tuning
     )
     steps = {"steps": count_parts(tuning.steps, len(runs))} if trials.over == "weights" else {}
@@ -372,14 +373,14 @@ def _choose_settings(
         chosen=setting_of_fold,
         place=place,
         held_out=held_out,
-        over_best=over_best,
+        against_best=against_best,
         alone=alone,
         run=best_run,
         notes=(
             *list_warnings(trials.qrels, runs.values()),
             *untuned_run.rows.notes,
-            *dict.fromkeys([*held_out.notes, *over_best.notes]),
-            *_gain_warnings(best, over_best[str(trials.measure)][_TUNED_NAME], trials),
+            *dict.fromkeys([*held_out.notes, *against_best.notes]),
+            *_gain_warnings(best, against_best[str(trials.measure)][_TUNED_NAME], trials),
         ),
         recipe={
             **{key: fusion_recipe[key] for key in fusion_recipe if key not in ("runs", "weights")},

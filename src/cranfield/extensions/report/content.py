@@ -65,7 +65,7 @@ def make_content(evidence: Evidence, scores: ScoresBlock) -> dict[str, Any]:
         "cutoffs": evidence.cutoffs,
         "recall": evidence.recall,
         "judged": evidence.judged,
-        "slices": _slice_rows(comparison, index_of_system),
+        "slices": _slice_rows(evidence, index_of_system),
         "grades": _grade_range(comparison),
         "depth": evidence.depth,
         "lists": {"n": rankings.n_queries, "of": rankings.n_total}
@@ -127,8 +127,7 @@ def _board_rows(
     ]
     return [
         {
-            **_system_row(point, index_of_system),
-            **({"verdict": None} if {point["system"], evidence.baseline} in unplaced_pairs else {}),
+            **_system_row(point, index_of_system, evidence.baseline, unplaced_pairs),
             "judged": point["judged"],
             "less": point["less_judged"],
             **({} if letters is None else {"letters": letters[index_of_system[point["system"]]]}),
@@ -154,7 +153,12 @@ def _board_rows(
     ]
 
 
-def _system_row(point: Point, index_of_system: Mapping[str, int]) -> dict[str, Any]:
+def _system_row(
+    point: Point,
+    index_of_system: Mapping[str, int],
+    baseline: str | None,
+    unplaced_pairs: set[frozenset[str]],
+) -> dict[str, Any]:
     """Return a system's mean and interval, and how it compares with the baseline."""
     return {
         "s": index_of_system[point["system"]],
@@ -162,7 +166,11 @@ def _system_row(point: Point, index_of_system: Mapping[str, int]) -> dict[str, A
         **_change_numbers(point, "difference_low", "difference_high"),
         **{name: point[name] for name in ("p_adjusted", "wins", "ties", "losses")},
         **dict(zip(_PROBABILITIES, _probabilities(point), strict=False)),
-        "verdict": None if point["difference"] is None else _VERDICTS[point["verdict"]],
+        "verdict": (
+            None
+            if point["difference"] is None
+            else _find_verdict(point["system"], str(baseline), point["verdict"], unplaced_pairs)
+        ),
     }
 
 
@@ -214,17 +222,21 @@ def _pair_rows(
     ]
 
 
-def _slice_rows(comparison: Comparison, index_of_system: Mapping[str, int]) -> list[dict[str, Any]]:
+def _slice_rows(evidence: Evidence, index_of_system: Mapping[str, int]) -> list[dict[str, Any]]:
     """Return the leaderboard of the first measure on each slice of the queries."""
+    comparison = evidence.comparison
     if all(result.slice is None for result in comparison.results):
         return []
+    unplaced_pairs = evidence.unplaced_pairs(evidence.measures[0])
     slice_of_name: dict[tuple[str, str], dict[str, Any]] = {}
     for point in by_slice(comparison).points:
         fields = {name: point[name] for name in ("label", "slice", "queries")}
         slice_row = slice_of_name.setdefault(
             (point["label"], point["slice"]), {**fields, "rows": []}
         )
-        slice_row["rows"].append(_system_row(point, index_of_system))
+        slice_row["rows"].append(
+            _system_row(point, index_of_system, evidence.baseline, unplaced_pairs)
+        )
     return list(slice_of_name.values())
 
 

@@ -74,8 +74,8 @@ class Evidence:
         return {pair.system: pair for pair in pairs if pair.other == baseline}
 
     def ranks(self, measure: str) -> Mapping[str, Rank]:
-        """Return {system: its rank by all pairs}; empty where there are none."""
-        return self.pair_comparison[measure].ranks or {}
+        """Return {system: its rank by all pairs}; empty without, or if a pair cannot be placed."""
+        return {} if self.unplaced_pairs(measure) else self.pair_comparison[measure].ranks or {}
 
     def unplaced_pairs(self, measure: str) -> set[frozenset[str]]:
         """Return the pairs of systems whose verdict does not hold: one of them is little judged.

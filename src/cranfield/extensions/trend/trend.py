@@ -24,7 +24,7 @@ from cranfield.comparison.score_columns import (
 )
 from cranfield.comparison.settings import Alignment, Correction, Settings
 from cranfield.comparison.system_pairs import SystemPairs
-from cranfield.comparison.tables import test_columns
+from cranfield.comparison.tables import list_test_columns
 from cranfield.data.judging import Judging
 from cranfield.data.run import Run
 from cranfield.data.run_names import make_unique_namer
@@ -356,7 +356,7 @@ class _Follower:
         pair = max(reversed(result.pairs), key=lambda pair: direction * pair.other_mean)
         if pair.other != self.stretch[-2].name:  # else the steps have notes
             self.notes += result.notes
-        columns = test_columns([result], replace(self.settings, correction=correction))
+        columns = list_test_columns([result], replace(self.settings, correction=correction))
         difference, interval, p = select_shown(columns)
         numbers = f"{difference.cell(pair)[:-2]} {interval.cell(pair)}, {p.heading} {p.cell(pair)}"
         phrases = [f"{last.name} against {pair.other}", ", the best before it"]

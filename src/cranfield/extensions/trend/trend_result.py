@@ -6,9 +6,9 @@ from typing import Any, Literal
 
 from cranfield.comparison.method import describe_test
 from cranfield.comparison.result import Pair, Result
-from cranfield.comparison.score_columns import canonical_name
+from cranfield.comparison.score_columns import find_result
 from cranfield.comparison.settings import Settings
-from cranfield.comparison.tables import count_column, test_columns
+from cranfield.comparison.tables import count_column, list_test_columns
 from cranfield.explanation.pointer import compare_hint
 from cranfield.measures import Measure
 from cranfield.notes import Note, lines_below_table
@@ -62,7 +62,7 @@ class MeasureTrend:
         step_columns = [Column("step", str)]
         if self.results:
             title.append(f"{describe_test(self.results, settings)}; alpha {settings.alpha:g}")
-            step_columns = select_shown(test_columns(self.results, settings))
+            step_columns = select_shown(list_test_columns(self.results, settings))
             step_columns.append(count_column("before"))
         columns = [
             Column("entry", lambda entry: entry.name),
@@ -116,11 +116,7 @@ class Trend(Shown):
 
     def __getitem__(self, measure: str | Measure) -> MeasureTrend:
         """Return the trend of one measure; KeyError, with the measures that there are."""
-        result_of_measure = {result.measure: result for result in self.results}
-        name = canonical_name(measure, result_of_measure)
-        if name not in result_of_measure:
-            raise KeyError(f"{measure}: there are {', '.join(result_of_measure)}")
-        return result_of_measure[name]
+        return find_result(measure, self.results)
 
     @property
     def measures(self) -> list[str]:
