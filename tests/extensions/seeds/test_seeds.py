@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers.commands import invoke
-from helpers.profile import is_thorough, repetitions
+from helpers.profile import repetitions
 from scipy import stats
 
 from cranfield import (
@@ -272,7 +272,7 @@ def test_intervals_of_training_again_hold_in_93_to_97_of_100_cases(
     at_least = stats.binom.ppf(0.0005, times, 0.93)
     at_most = stats.binom.ppf(0.9995, times, 0.97)
     assert at_least <= retrained_coverage <= at_most
-    assert fixed_coverage < (at_least if is_thorough() else 0.93 * times)
+    assert fixed_coverage < 0.93 * times
 
 
 @pytest.mark.parametrize(
