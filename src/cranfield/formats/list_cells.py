@@ -25,6 +25,7 @@ from cranfield.formats.block import Block, Cells, DistanceRows, Errors, FaultLog
 from cranfield.formats.columns import COLUMNS, FRACTIONS, ColumnsLike, Side, select_extra_roles
 from cranfield.formats.header import TEXT_LISTS, is_name_if_lists, list_aliases
 from cranfield.formats.identifiers import (
+    EXACT_DOUBLES,
     are_ids,
     encode_id,
     is_whole_decimal,
@@ -399,7 +400,10 @@ class _SplitRows(NamedTuple):
 def _to_ids(cells: Any) -> Ids | None:
     """Return the ids in a list or an Arrow array, (cells,); None if a cell may not be an id."""
     if not isinstance(cells, list) and str(cells.type) == "double":
-        cells = cells.to_pylist()
+        numbers = cells.to_numpy(zero_copy_only=False)  # NaN for null
+        if not ((np.abs(numbers) < EXACT_DOUBLES) & (numbers == np.rint(numbers))).all():
+            return None
+        cells = cells.cast("int64")
     if not isinstance(cells, list):
         texts = cells.dictionary if hasattr(cells, "dictionary") else cells
         if not ID_TYPE.fullmatch(str(texts.type)) or cells.null_count:
