@@ -74,7 +74,7 @@ def _dict_bar(what: str, at_most: float, **data: Any) -> Bar:
 def _evaluator_bar(n_queries: int, depth: int, at_most: float) -> Bar:
     n_calls = max(1, 1_000_000 // (n_queries * depth))
     return Bar(
-        title=f"`RelevanceEvaluator.evaluate`, 30 values, {n_queries:,} x {depth:,}",
+        title=f"{n_calls:,} x `RelevanceEvaluator.evaluate`, 30 values, {n_queries:,} x {depth:,}",
         beside="pytrec_eval",
         ours=("call_evaluator", {"module": "cranfield.pytrec_eval", "n_calls": n_calls}),
         other=("call_evaluator", {"module": "pytrec_eval", "n_calls": n_calls}),
