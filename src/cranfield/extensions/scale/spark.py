@@ -65,7 +65,7 @@ if TYPE_CHECKING:
 __all__ = ["compare", "evaluate", "summarize"]
 
 _SPARK_MEASURES = DEFAULT_MEASURES.removesuffix(" Judged@10")
-_SAMPLE_JUDGMENTS = 1_000  # are looked for in a run before all are
+_SAMPLE_JUDGMENTS = 100  # are looked for in a run before all are
 _SAMPLE_ROWS = 10_000  # of each side, for the reason why nothing is shared
 
 
@@ -374,8 +374,12 @@ def _join_shared(qrels_side: SideFrame, run_side: SideFrame) -> "Sequence[DataFr
     from pyspark.sql import functions
 
     judgments, run_docs = map(_list_documents, (qrels_side, run_side))
-    samples = functions.broadcast(judgments.limit(_SAMPLE_JUDGMENTS)), judgments
-    return [run_docs.join(sample, ["query", "doc"], "left_semi") for sample in samples]
+    sample = judgments.dropna(subset=["query", "doc"]).limit(_SAMPLE_JUDGMENTS).collect()
+    pair = functions.concat_ws("\0", "query", "doc")
+    return [
+        run_docs.where(pair.isin([f"{row['query']}\0{row['doc']}" for row in sample])),
+        run_docs.join(judgments, ["query", "doc"], "left_semi"),
+    ]
 
 
 def _refuse_unjudged_systems(
