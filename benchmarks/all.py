@@ -88,7 +88,7 @@ def measure_bar(bar: Bar, folder: str, arguments: argparse.Namespace) -> dict[st
     if len(digests) > 1:
         raise SideError("the values of two turns, or of the version before, differ")
     seconds_of = "cpu" if bar.quantity == "memory" else bar.quantity
-    row: dict[str, Any] = {"title": bar.title, "beside": bar.beside}
+    row: dict[str, Any] = {"title": bar.title, "peer": bar.peer}
     for name, side_turns in turns.items():
         factor = bar.other_factor if name == "other" else 1.0
         row[name] = {
@@ -120,7 +120,7 @@ def describe_machine(n_turns: int) -> str:
 def merge_rows(
     bars: list[Bar], saved_rows: list[dict[str, Any]], new_rows: list[dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Return the rows in the order of the bars: new ones in the place of saved ones."""
+    """Return the rows in the order of the bars: a new row in the place of a saved row."""
     row_of_title = {row["title"]: row for row in (*saved_rows, *new_rows)}
     return [row_of_title[bar.title] for bar in bars if bar.title in row_of_title]
 
@@ -148,18 +148,18 @@ def main() -> None:
         left_out.append("trec_eval: no program is named (--trec-eval, or $TREC_EVAL)")
     with tempfile.TemporaryDirectory(prefix="cranfield-benchmarks-") as folder:
         for bar in bars:
-            if not any(word in f"{bar.title} {bar.beside}".lower() for word in words):
+            if not any(word in f"{bar.title} {bar.peer}".lower() for word in words):
                 continue
-            print(f"{bar.title}, beside {bar.beside}", file=sys.stderr, flush=True)
+            print(f"{bar.title}, beside {bar.peer}", file=sys.stderr, flush=True)
             try:
                 rows.append(measure_bar(bar, arguments.temp or folder, arguments))
             except SideError as error:
-                left_out.append(f"{bar.title}, beside {bar.beside}: {error}")
+                left_out.append(f"{bar.title}, beside {bar.peer}: {error}")
     print(make_speed_table(rows))
     for row in rows:
         if "before_ratio" in row:
-            least, most = row["before_least"], row["before_most"]
-            spread = f"{row['before_ratio']:.2f} ({least:.2f} to {most:.2f})"
+            ratios = [f"{row[f'before_{name}']:.2f}" for name in ("ratio", "least", "most")]
+            spread = "{} ({} to {})".format(*ratios)
             print(f"beside the version before: {row['title']}: {spread}")
     print(*(f"left out: {text}" for text in left_out), sep="\n")
     if not arguments.quick:

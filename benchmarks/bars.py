@@ -20,7 +20,7 @@ class Bar:
     """Two sides, and the ratio of the first, which is cranfield, to the second."""
 
     title: str
-    beside: str
+    peer: str
     ours: SideCall
     other: SideCall
     data: dict[str, Any]  # of `sides.Data`, for both sides
@@ -38,7 +38,7 @@ def _evaluate_form(form: str) -> SideCall:
 def _text_bar(title: str, form: str, at_most: float | None = None, **data: Any) -> Bar:
     return Bar(
         title=f"6,980,000 rows from {title}",
-        beside="the same as TREC text",
+        peer="the same as TREC text",
         ours=_evaluate_form(form),
         other=EVALUATE,
         data={**MS_MARCO, **data},
@@ -51,7 +51,7 @@ def _text_bar(title: str, form: str, at_most: float | None = None, **data: Any) 
 def _object_bar(form: str, at_most: float | None) -> Bar:
     return Bar(
         title=f"6,980,000 rows in memory: {form}",
-        beside="pytrec_eval, dicts",
+        peer="pytrec_eval, dicts",
         ours=("evaluate_objects", {"form": form}),
         other=("pytrec_eval_dicts", {}),
         data=MS_MARCO,
@@ -60,10 +60,10 @@ def _object_bar(form: str, at_most: float | None) -> Bar:
     )
 
 
-def _dict_bar(what: str, at_most: float, **data: Any) -> Bar:
+def _dict_bar(judged_share: str, at_most: float, **data: Any) -> Bar:
     return Bar(
-        title=f"dicts, 1,000 queries of 1,000, {what}",
-        beside="pytrec_eval",
+        title=f"dicts, 1,000 queries of 1,000, {judged_share}",
+        peer="pytrec_eval",
         ours=("evaluate_objects", {"form": "dict"}),
         other=("pytrec_eval_dicts", {}),
         data={**DICTS, **data},
@@ -75,7 +75,7 @@ def _evaluator_bar(n_queries: int, depth: int, at_most: float) -> Bar:
     n_calls = max(1, 1_000_000 // (n_queries * depth))
     return Bar(
         title=f"{n_calls:,} x `RelevanceEvaluator.evaluate`, 30 values, {n_queries:,} x {depth:,}",
-        beside="pytrec_eval",
+        peer="pytrec_eval",
         ours=("call_evaluator", {"module": "cranfield.pytrec_eval", "n_calls": n_calls}),
         other=("call_evaluator", {"module": "pytrec_eval", "n_calls": n_calls}),
         data={"n_queries": n_queries, "depth": depth, "n_judged": 3 * depth // 10},
@@ -86,7 +86,7 @@ def _evaluator_bar(n_queries: int, depth: int, at_most: float) -> Bar:
 def _spark_bar(source: str, *, has_arrays: bool, at_most: float) -> Bar:
     return Bar(
         title=f"`cranfield.spark` from {source}, 10,000 users x 100, two measures",
-        beside="Spark's RankingEvaluator",
+        peer="Spark's RankingEvaluator",
         ours=("spark_evaluate", {"has_arrays": has_arrays}),
         other=("spark_ranking_evaluator", {"has_arrays": has_arrays}),
         data={"n_queries": 10_000, **USERS},
@@ -99,7 +99,7 @@ def list_bars(trec_eval: str | None) -> list[Bar]:
     command_bars = [
         Bar(
             title="43,000 lines, a whole command",
-            beside="the ir_measures command",
+            peer="the ir_measures command",
             ours=("run_command", {"command": ["cranfield", *COMMAND]}),
             other=("run_command", {"command": ["ir_measures", "AP", "nDCG@10", "RR"]}),
             data={"n_queries": 43, "depth": 1000, "n_judged": 215},
@@ -112,23 +112,23 @@ def list_bars(trec_eval: str | None) -> list[Bar]:
         command_bars.append(
             Bar(
                 title="6,980,000 lines, a whole command",
-                beside="trec_eval",
+                peer="trec_eval",
                 ours=("run_command", {"command": ["cranfield", *COMMAND]}),
                 other=("run_command", {"command": [trec_eval, *measures]}),
                 data=MS_MARCO,
                 quantity="wall",
             )
         )
-    many_queries = {"n_queries": 200_000, "n_runs": 2, **USERS}
-    many_runs = {**TRACK, "n_runs": 300}
+    users = {"n_queries": 200_000, "n_runs": 2, **USERS}
+    track = {**TRACK, "n_runs": 300}
     compare_quantities: list[tuple[Quantity, float]] = [("cpu", 1.5), ("memory", 1.3)]
     compare_bars = [
         Bar(
             title=f"compare, 200,000 queries x 100, 2 runs: {quantity}",
-            beside="evaluate",
+            peer="evaluate",
             ours=COMPARE,
             other=("call_verb", {**COMPARE[1], "verb": "evaluate"}),
-            data=many_queries,
+            data=users,
             quantity=quantity,
             at_most=at_most,
         )
@@ -137,7 +137,7 @@ def list_bars(trec_eval: str | None) -> list[Bar]:
     doubled_bars = [
         Bar(
             title=f"{verb}, {n_queries:,} queries x 100",
-            beside="half of the queries",
+            peer="half of the queries",
             ours=("call_verb", {"verb": verb, **options}),
             other=("call_verb", {"verb": verb, **options}),
             data={"n_queries": n_queries, "n_runs": n_runs, **USERS},
@@ -152,7 +152,7 @@ def list_bars(trec_eval: str | None) -> list[Bar]:
     return [
         Bar(
             title="6,980,000 lines, file to scores",
-            beside="pytrec_eval and its reader",
+            peer="pytrec_eval and its reader",
             ours=EVALUATE,
             other=("pytrec_eval_files", {}),
             data=MS_MARCO,
@@ -162,7 +162,7 @@ def list_bars(trec_eval: str | None) -> list[Bar]:
         ),
         Bar(
             title="13,960,000 lines, file to scores",
-            beside="half of the lines",
+            peer="half of the lines",
             ours=EVALUATE,
             other=EVALUATE,
             data={**MS_MARCO, "n_queries": 13_960},
@@ -174,14 +174,14 @@ def list_bars(trec_eval: str | None) -> list[Bar]:
         *(
             Bar(
                 title=f"6,980,000 lines, file to scores ({word})",
-                beside=beside,
+                peer=peer,
                 ours=EVALUATE,
                 other=(side, {}),
                 data=MS_MARCO,
                 quantity="wall",
                 at_most=at_most,
             )
-            for word, beside, side, at_most in (
+            for word, peer, side, at_most in (
                 ("csv", "pyarrow.csv alone, which only reads", "read_csv_alone", 2.2),
                 ("ir_measures", "ir_measures", "ir_measures_files", None),
                 ("ranx", "ranx", "ranx_files", None),
@@ -207,14 +207,14 @@ def list_bars(trec_eval: str | None) -> list[Bar]:
         ),
         Bar(
             title="two arrays, 10,000 queries x 100, nDCG",
-            beside="scikit-learn, which takes no ties",
+            peer="scikit-learn, which takes no ties",
             ours=("evaluate_matrix", {}),
             other=("scikit_learn_matrix", {}),
             data={"n_queries": 10_000, "depth": 100},
         ),
         Bar(
             title="100,000 sign flips of a pair, 6,980 queries",
-            beside="scipy's permutation_test, 100 x 1,000 flips",
+            peer="scipy's permutation_test, 100 x 1,000 flips",
             ours=("test_flips", {}),
             other=("scipy_flips", {}),
             data=MS_MARCO,
@@ -222,31 +222,31 @@ def list_bars(trec_eval: str | None) -> list[Bar]:
         ),
         Bar(
             title="nDCG@1..100, 300 runs of a track",
-            beside="nDCG@10",
+            peer="nDCG@10",
             ours=("call_verb", {"verb": "evaluate", "measures": "nDCG@1..100"}),
             other=("call_verb", {"verb": "evaluate", "measures": "nDCG@10"}),
-            data=many_runs,
+            data=track,
         ),
         *compare_bars,
         Bar(
             title="compare --all-pairs, 300 runs of a track",
-            beside="compare",
+            peer="compare",
             ours=("call_verb", {**COMPARE[1], "all_pairs": True}),
             other=COMPARE,
-            data=many_runs,
+            data=track,
             at_most=4.0,
         ),
         Bar(
             title="holes, 300 runs of a track",
-            beside="reading the runs",
+            peer="reading the runs",
             ours=("call_verb", {"verb": "holes"}),
             other=("read_runs", {}),
-            data=many_runs,
+            data=track,
             at_most=3.0,
         ),
         Bar(
             title="pool, 7,000 queries x 5 runs x 100, depth 100",
-            beside="reading the runs",
+            peer="reading the runs",
             ours=("call_verb", {"verb": "pool", "k": 100}),
             other=("read_runs", {}),
             data={"n_queries": 7_000, "n_runs": 5, **USERS},
@@ -255,7 +255,7 @@ def list_bars(trec_eval: str | None) -> list[Bar]:
         ),
         Bar(
             title="every measure, 40,000 queries x 100: memory",
-            beside="10,000 queries",
+            peer="10,000 queries",
             ours=("evaluate_all_measures", {}),
             other=("evaluate_all_measures", {}),
             data={"n_queries": 40_000, **USERS},
@@ -266,14 +266,14 @@ def list_bars(trec_eval: str | None) -> list[Bar]:
         *doubled_bars,
         Bar(
             title="20,000,000 rows in 64 buckets",
-            beside="in memory",
+            peer="in memory",
             ours=("call_verb", {**EVALUATE[1], "buckets": 64}),
             other=("call_verb", {**EVALUATE[1], "buckets": 1}),
             data={"n_queries": 200_000, **USERS},
         ),
         Bar(
             title="fuse, 12 runs of 1,000 queries x 1,000, written",
-            beside="reading the runs and writing one",
+            peer="reading the runs and writing one",
             ours=("call_verb", {"verb": "fuse"}),
             other=("read_runs", {"copies": True}),
             data={"n_queries": 1000, "depth": 1000, "n_runs": 12},

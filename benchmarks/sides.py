@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 SEED = 20_260_601
 MEASURES = "nDCG@10 AP RR"
 PYTREC_EVAL_NAMES = ("ndcg_cut.10", "map", "recip_rank")
-MARK = "measured: "  # stands before the result, in the last line
+MARK = "measured: "  # is written before the result, in the last line
 _QUERIES_IN_BLOCK = 1000  # made and written at a time
 TINY = {"n_queries": 5, "depth": 20, "n_judged": 4}
 
@@ -85,11 +85,14 @@ def _write_tables(data: Data, path: Path) -> None:
         shape = len(query), data.depth
         first_docs = random.integers(0, data.n_documents, (len(query), 1))
         n_retrieved = min(data.depth, data.n_judged - data.n_judged // 2)
-        # Each query's documents are as far apart: none is there twice. Runs share most of them.
+        # Each query's documents are as far apart: a document is there once. Runs share most.
         docs = (first_docs + np.arange(data.depth) * 1999) % data.n_documents
-        retrieved = np.argsort(random.random(shape), axis=1)[:, :n_retrieved]
-        unretrieved = first_docs + 1 + np.arange(data.n_judged - n_retrieved) * 1999
-        judged = [np.take_along_axis(docs, retrieved, 1), unretrieved % data.n_documents]
+        retrieved_column = np.argsort(random.random(shape), axis=1)[:, :n_retrieved]
+        unretrieved_docs = first_docs + 1 + np.arange(data.n_judged - n_retrieved) * 1999
+        judged = [
+            np.take_along_axis(docs, retrieved_column, 1),
+            unretrieved_docs % data.n_documents,
+        ]
         judged_docs = np.column_stack(judged)
         is_first = np.arange(judged_docs.shape[1]) == 0  # and relevant
         grades = np.where(is_first, 1, random.integers(0, 4, judged_docs.shape))
@@ -225,11 +228,11 @@ def call_evaluator(data: Data, *, module: str, n_calls: int = 1) -> Call:
     )
     evaluator = importlib.import_module(module).RelevanceEvaluator(qrels, names)
 
-    def evaluate_again() -> None:
+    def evaluate_calls() -> None:
         for _ in range(n_calls):
             evaluator.evaluate(run)
 
-    return evaluate_again
+    return evaluate_calls
 
 
 def run_command(data: Data, *, command: list[str]) -> Call:
@@ -252,13 +255,12 @@ def run_command(data: Data, *, command: list[str]) -> Call:
 
 def test_flips(data: Data) -> Call:
     """Return a call of two-sided randomization tests: 2 systems, 100,000 flips."""
+    import numpy as np
+
     from cranfield.comparison.flips import Flips, PairedScores
     from cranfield.comparison.randomization import sign_flip_p_values
 
-    scores, (left, right) = _make_scores(data.n_queries), ([0], [1])
-    import numpy as np
-
-    paired_scores = PairedScores(scores, np.array(left), np.array(right))
+    paired_scores = PairedScores(_make_scores(data.n_queries), np.array([0]), np.array([1]))
     return lambda: sign_flip_p_values(paired_scores, Flips(data.n_queries, 100_000))
 
 
@@ -377,7 +379,7 @@ def spark_evaluate(data: Data, *, has_arrays: bool) -> Call:
     arguments = [_make_arrays(qrels, run).cache()] if has_arrays else [qrels, run]
 
     def evaluate() -> None:
-        scores = spark.evaluate(*arguments, "nDCG@10 AP")
+        scores = spark.evaluate(*arguments, measures="nDCG@10 AP")  # type: ignore[misc] # of one or two
         spark.summarize(scores).collect()
 
     return evaluate
@@ -472,11 +474,9 @@ def measure_family() -> FamilyCosts:
             parent_of_pid[pid] = int(fields[1])
             cpu_of_pid[pid] = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
             memory_of_pid[pid] = int(status.split()[0]) / 1024 if status else 0.0
-    own, children = (
-        resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
-    )
-    cpu = sum(usage.ru_utime + usage.ru_stime for usage in (own, children))
-    memory = memory_of_pid.get(os.getpid(), own.ru_maxrss / 1024)
+    usages = [*map(resource.getrusage, (resource.RUSAGE_CHILDREN, resource.RUSAGE_SELF))]
+    cpu = sum(usage.ru_utime + usage.ru_stime for usage in usages)
+    memory = memory_of_pid.get(os.getpid(), usages[1].ru_maxrss / 1024)
     family = {os.getpid()}
     while (
         descendants := {pid for pid, parent in parent_of_pid.items() if parent in family} - family

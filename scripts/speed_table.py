@@ -17,7 +17,7 @@ def read_rows(path: Path = RESULTS) -> list[dict[str, Any]]:
 def make_speed_table(rows: Iterable[Mapping[str, Any]]) -> str:
     """Return the rows as a table in Markdown.
 
-    A row has `title`, `beside`, the median costs of both sides (`ours` and `other`, of which
+    A row has `title`, `peer`, the median costs of both sides (`ours` and `other`, of which
     `seconds` and `memory`, in MB, may be missing), `ratio` and its `least` and `most`, the bar
     `at_most` and `max_memory`, and the `date`.
     """
@@ -32,7 +32,7 @@ def make_speed_table(rows: Iterable[Mapping[str, Any]]) -> str:
         cells = [
             row["title"],
             format_costs(row["ours"]),
-            row["beside"],
+            row["peer"],
             format_costs(row["other"]),
             ratio,
             format_bar(row),
@@ -61,11 +61,11 @@ def format_costs(costs: Mapping[str, float]) -> str:
 def format_bar(row: Mapping[str, Any]) -> str:
     """Return what a row's bar is and whether it is met; "-" for none."""
     at_most, max_memory = row.get("at_most"), row.get("max_memory")
-    texts, is_met = [], True
+    texts, passes = [], True
     if at_most is not None:
         texts.append(format_ratio(at_most))
-        is_met = row["ratio"] <= at_most
+        passes = row["ratio"] <= at_most
     if max_memory is not None:
         texts.append(f"{max_memory:,.0f} MB")
-        is_met = is_met and row["ours"]["memory"] <= max_memory
-    return f"{', '.join(texts)}: {'met' if is_met else '**not met**'}" if texts else "-"
+        passes = passes and row["ours"]["memory"] <= max_memory
+    return f"{', '.join(texts)}: {'met' if passes else '**not met**'}" if texts else "-"

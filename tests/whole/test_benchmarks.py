@@ -19,7 +19,7 @@ from speed_table import format_bar, format_costs, format_ratio, make_speed_table
 BARS = list_bars("trec_eval")
 BAR = Bar(
     title="a run",
-    beside="another tool",
+    peer="another tool",
     ours=("ours", {}),
     other=("other", {}),
     data={"n_queries": 1000, "n_runs": 300},
@@ -56,8 +56,8 @@ def test_every_bar_calls_sides_that_exist() -> None:
 def test_titles_tell_bars_apart() -> None:
     titles = [bar.title for bar in BARS]
     assert len({*titles}) == len(titles)
-    assert [bar for bar in BARS if bar.beside == "trec_eval"]
-    assert not [bar for bar in list_bars(None) if bar.beside == "trec_eval"]
+    assert [bar for bar in BARS if bar.peer == "trec_eval"]
+    assert not [bar for bar in list_bars(None) if bar.peer == "trec_eval"]
 
 
 def test_a_ratio_is_that_of_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,7 +107,11 @@ def test_a_tool_that_is_not_there_is_told(
 
 def test_rows_that_are_not_measured_stay() -> None:
     first, second, third = (Bar(**{**vars(BAR), "title": title}) for title in "abc")
-    saved_rows = [{"title": "c", "ratio": 3}, {"title": "a", "ratio": 1}, {"title": "gone"}]
+    saved_rows: list[dict[str, Any]] = [
+        {"title": "c", "ratio": 3},
+        {"title": "a", "ratio": 1},
+        {"title": "gone"},
+    ]
     rows = merge_rows([first, second, third], saved_rows, [{"title": "c", "ratio": 4}])
     assert rows == [{"title": "a", "ratio": 1}, {"title": "c", "ratio": 4}]
 
@@ -124,7 +128,7 @@ def test_the_page_has_the_saved_rows() -> None:
     for row in read_rows():
         bar = bar_of_title[row["title"]]
         assert (row["at_most"], row["max_memory"]) == (bar.at_most, bar.max_memory), bar.title
-        assert f"| {row['title']} | {format_costs(row['ours'])} | {row['beside']} |" in page
+        assert f"| {row['title']} | {format_costs(row['ours'])} | {row['peer']} |" in page
 
 
 def test_figures_have_digits_that_count() -> None:

@@ -181,7 +181,7 @@ def _gather_queries(table: "pa.Table", query_column: str) -> "pa.Table":
 def _split_by_system(run_table: "pa.Table", task: Task) -> "Iterator[tuple[str, pa.Table]]":
     """Yield the rows of each system; InputError for rows of none, or of one that is not listed.
 
-    With errors="skip", such rows are left out. Without `task.by`, all rows are of one system.
+    With errors="skip", such rows are left out. Without `task.by`, there is one system.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
