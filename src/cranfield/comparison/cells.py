@@ -21,7 +21,7 @@ from cranfield.comparison.effects import (
 )
 from cranfield.comparison.extra_columns import ValueColumns
 from cranfield.comparison.flips import Flips, PairedScores
-from cranfield.comparison.judged_share import judged_shares, note_little_judged
+from cranfield.comparison.judged_share import find_judged_shares, note_little_judged
 from cranfield.comparison.letters import assign_letters
 from cranfield.comparison.mean_interval import have_wilson, mean_intervals, note_intervals
 from cranfield.comparison.needed import Goal, estimate_mean, find_least_effect
@@ -391,7 +391,7 @@ def _find_doubts(cell: Cell) -> list[Doubt | None]:
 
 def _build_systems(cell: Cell) -> list[System]:
     """Return each system's mean, its own interval, its judged share, and what extensions add."""
-    shares = judged_shares(cell.aligned_scores, cell.measure, cell.queries.is_included)
+    shares = find_judged_shares(cell.aligned_scores, cell.measure, cell.queries.is_included)
     means = mean_intervals(cell.parsed_measure, cell.scores, cell.settings.alpha, cell.units)
     rows = [
         System(name, *mean_interval[:3], *share, interval=mean_interval.interval)

@@ -1,6 +1,7 @@
 """Judged share: how much of each system's ranking is judged, and the legends on that."""
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from cranfield.arrays.ranked import Bools, mean
 from cranfield.comparison.aligned_scores import AlignedScores
@@ -15,22 +16,25 @@ _APART, _ROUNDING = 0.05, 1e-12  # of shares: how far below another is less, and
 _LITTLE = 0.8  # of the largest share: a system with less of it cannot be placed
 
 
-def judged_shares(
-    aligned_scores: AlignedScores, measure: str, is_included: Bools
-) -> list[tuple[float | None, bool, bool]]:
-    """Return the judged share of each system's ranking on some queries, None if it is not known.
+class JudgedShare(NamedTuple):
+    """How much of a system's ranking is judged, alone and beside the other systems."""
 
-    `is_included` (n_queries,) selects the queries. The flags beside the share say whether it is
-    less, 0.05 or more below the share of another system, and whether it is little, below 0.8 times
-    the share of another.
-    """
+    share: float | None = None  # None: not known
+    lags: bool = False  # 0.05 or more below another system's
+    is_little: bool = False  # below 0.8 times another system's
+
+
+def find_judged_shares(
+    aligned_scores: AlignedScores, measure: str, is_included: Bools
+) -> list[JudgedShare]:
+    """Return the judged share of each system on the queries that `is_included` (n_queries,)."""
     if aligned_scores.judged_share is None:
-        return [(None, False, False)] * len(aligned_scores.system_names)
+        return [JudgedShare()] * len(aligned_scores.system_names)
     judged_share = aligned_scores.judged_share[aligned_scores.measures.index(measure)]
     shares = [mean(column) for column in judged_share[is_included].T]
     top = max(shares)
     return [
-        (share, share - top <= _ROUNDING - _APART, share < _LITTLE * top - _ROUNDING)
+        JudgedShare(share, share - top <= _ROUNDING - _APART, share < _LITTLE * top - _ROUNDING)
         for share in shares
     ]
 
@@ -89,7 +93,7 @@ def judged_legend(results: Sequence[Result]) -> list[str]:
         for words in other_documents
     ]
     subject = f"{first_documents} ({'; '.join(phrases)})" if phrases else f"its {first_documents}"
-    has_marks = any(system.less_judged for result in results for system in result.systems)
+    has_marks = any(system.judged_lags for result in results for system in result.systems)
     mark_phrase = "; ! 0.05 or more below another's" * has_marks
     return [f"Judged: share of {subject} that is judged{mark_phrase}."]
 

@@ -40,7 +40,8 @@ class Origin:
     def of_scores(cls, scores: Scores) -> "Origin":
         """Return the origin of the scores of a run."""
         recipe = {name: scores.recipe[name] for name in scores.recipe if name not in RUN_KEYS}
-        return cls(scores.name, recipe, {}, {}, {scores.name: scores.recipe.get("judged", {})})
+        shares = {scores.name: scores.recipe["judged"]} if "judged" in scores.recipe else {}
+        return cls(scores.name, recipe, {}, {}, shares)
 
     def share_in_common(self, other: "Origin") -> float | None:
         """Return the greatest share of documents that a run of each have in common.

@@ -236,9 +236,10 @@ def _note_doubts(
         ]
         text = (
             f"Fewer than {FEW_UNITS} of {n_units:,} {unit_words} differ: "
-            f"{format_names(descriptions)}. {_SO_FEW}. --changes {FEW_UNITS} "
-            "lists these queries, as `changes` does."
+            f"{format_names(descriptions)}. {_SO_FEW}."
         )
+        if settings.baselines or settings.all_pairs:  # else a trend points to `compare`
+            text += f" --changes {FEW_UNITS} lists these queries, as `changes` does."
         yield Note("few-changes", "warning", text, count=len(rarely_changed_pairs))
         rarely_changed_pairs = []
     for pair in rarely_changed_pairs:

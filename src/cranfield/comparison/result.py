@@ -48,7 +48,7 @@ class System:
     high: float | None
     # Share of judged documents among those that the measure looks at; None: not known.
     judged: float | None
-    less_judged: bool  # 0.05 or more below another system's
+    judged_lags: bool  # 0.05 or more below another system's
     little_judged: bool = False  # below 0.8 times another system's, too little to place the system
     # Of a system that is the mean of several runs: {run: its mean}.
     runs: Mapping[str, float] | None = None

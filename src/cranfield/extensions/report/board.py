@@ -249,7 +249,7 @@ class Board:
         if system.judged is None:
             return [element("td", class_="n share")]
         share_text, title = format_share(system.judged), "less judged than another system"
-        is_less = system.less_judged
+        is_less = system.judged_lags
         mark = element(
             "span",
             share_text,

@@ -129,7 +129,7 @@ def _board_rows(
         {
             **_system_row(point, index_of_system, evidence.baseline, unplaced_pairs),
             "judged": point["judged"],
-            "less": point["less_judged"],
+            "less": point["judged_lags"],
             **({} if letters is None else {"letters": letters[index_of_system[point["system"]]]}),
             **{
                 f"vs{i}{name}": value

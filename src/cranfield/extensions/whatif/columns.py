@@ -9,7 +9,7 @@ from cranfield.arrays.ranked import Ints
 from cranfield.comparison.aligned_scores import AlignedScores
 from cranfield.comparison.cells import Cell
 from cranfield.comparison.extra_columns import ExtraColumns, ValueColumns
-from cranfield.comparison.judged_share import judged_shares
+from cranfield.comparison.judged_share import find_judged_shares
 from cranfield.comparison.settings import Settings
 from cranfield.extensions.whatif.joint_bounds import PairBounds, pair_bounds
 from cranfield.measures.parameters import Depth
@@ -20,10 +20,10 @@ class UnjudgedColumns(ExtraColumns):
     """The bounds of each pair's difference, for each measure, if they are known."""
 
     def __init__(
-        self, bounds: Sequence[PairBounds | None] = (), bounded_pairs: Sequence[int] = ()
+        self, bounds: Sequence[PairBounds | None] = (), positions: Sequence[Sequence[int]] = ()
     ) -> None:
         self.bounds = bounds
-        self._bounded_pairs = bounded_pairs  # the numbers of the pairs that have them
+        self._positions = positions  # of each measure's pairs in the bounds; -1: has none
 
     def prepare(
         self,
@@ -40,9 +40,9 @@ class UnjudgedColumns(ExtraColumns):
         all_rows = np.ones(len(aligned_scores.query_ids), np.bool_)
         is_little = np.array(
             [
-                [flag and _has_cutoff(aligned_scores, measure) for _, _, flag in shares]
+                [share.is_little and _has_cutoff(aligned_scores, measure) for share in shares]
                 for measure in aligned_scores.measures
-                for shares in [judged_shares(aligned_scores, measure, all_rows)]
+                for shares in [find_judged_shares(aligned_scores, measure, all_rows)]
             ]
         )
         is_bounded = is_little[:, left_column] | is_little[:, right_column] | settings.bounds
@@ -54,29 +54,30 @@ class UnjudgedColumns(ExtraColumns):
             right_column[bounded_pairs],
             separate=settings.bounds,
         )
-        return UnjudgedColumns(bounds, bounded_pairs.tolist())
+        position = np.where(is_bounded, np.cumsum(is_bounded.any(axis=0)) - 1, -1)
+        return UnjudgedColumns(bounds, position.tolist())
 
     def pair_columns(self, cells: Sequence[Cell], settings: Settings) -> list[ValueColumns]:
         """Return bounds of the differences over all grades of the unjudged documents."""
         return [
-            {} if bounds is None else self._list_columns(cell, bounds)
-            for cell, bounds in zip(cells, self.bounds, strict=True)
+            {}
+            if bounds is None
+            else _list_columns(bounds.select_queries(cell.queries.is_included), positions)
+            for cell, bounds, positions in zip(cells, self.bounds, self._positions, strict=True)
         ]
 
-    def _list_columns(self, cell: Cell, all_bounds: PairBounds) -> ValueColumns:
-        """Return the columns of all pairs of a cell, with None for those that have no bounds."""
-        bounds = all_bounds.select_queries(cell.queries.is_included)
-        columns = {
-            "unjudged_low": bounds.low.tolist(),  # some may be infinite
-            "unjudged_high": bounds.high.tolist(),
-            "unjudged_method": [bounds.method] * len(self._bounded_pairs),
-            "unjudged_robust": bounds.robust.tolist(),
-        }
-        return {
-            name: [value_of_pair.get(pair) for pair in range(len(cell.moments.mean))]
-            for name, column in columns.items()
-            for value_of_pair in [dict(zip(self._bounded_pairs, column, strict=True))]
-        }
+
+def _list_columns(bounds: PairBounds, positions: Sequence[int]) -> ValueColumns:
+    """Return the columns of all pairs, None for those that have no position in the bounds."""
+    columns = {
+        "unjudged_low": bounds.low.tolist(),  # some may be infinite
+        "unjudged_high": bounds.high.tolist(),
+        "unjudged_method": [bounds.method] * len(bounds.low),
+        "unjudged_robust": bounds.robust.tolist(),
+    }
+    return {
+        name: [None if i < 0 else column[i] for i in positions] for name, column in columns.items()
+    }
 
 
 def _has_cutoff(aligned_scores: AlignedScores, measure: str) -> bool:
