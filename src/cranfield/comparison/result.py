@@ -331,14 +331,12 @@ class Result(Pairs[Pair]):
         """
         if self.best_test is None:
             return None
-        better_and_worse = (
-            (pair.system, pair.other) if pair.verdict == "better" else (pair.other, pair.system)
-            for pair in self.pairs
-            if pair.verdict is not None
-        )
-        return self.best_test.rank_systems(
-            [system.name for system in self.systems], better_and_worse
-        )
+        names, ranks = [system.name for system in self.systems], {}
+        for name, p in zip(names, self.best_test.best_p_values().tolist(), strict=True):
+            verdicts = [self.between(name, other)[1] for other in names if other != name]
+            low, high = 1 + verdicts.count("worse"), len(names) - verdicts.count("better")
+            ranks[name] = Rank(low, high, p, may_be_best=p > self.best_test.alpha)
+        return ranks
 
     @property
     def n_clusters(self) -> int | None:

@@ -50,7 +50,7 @@ def best_p_by_loop(scores: Floats, all_signs: list[Floats]) -> list[float]:
 
 def make_best_test(scores: Floats, *, higher_is_better: bool = True) -> BestTest:
     """Return the test of the best system, all pairs of the columns compared."""
-    pairs = PairedScores(scores, *SystemPairs.all_pairs(scores.shape[1]))
+    pairs = PairedScores(scores, *SystemPairs.choose(scores.shape[1]))
     return BestTest(pairs, Flips(len(scores)), 0.05, higher_is_better)
 
 

@@ -56,7 +56,7 @@ def count_right(shape: Shape, pattern: str, n_queries: int, n_repetitions: int) 
     """Return what happened when samples of queries were drawn as often as that."""
     source = np.random.default_rng([SEEDS[shape], len(pattern), n_queries])
     leads = LEADS[pattern]
-    pairs = SystemPairs.all_pairs(N_SYSTEMS)
+    pairs = SystemPairs.choose(N_SYSTEMS)
     names = [str(i) for i in range(N_SYSTEMS)]
     n_right = n_in_subset = n_systems = 0
     for repetition in range(n_repetitions):

@@ -354,11 +354,10 @@ def _choose_settings(
         for column in (untuned_scores, held_out_scores)
     )
     scores_of_best = scores_alone[best].per_query(trials.measure)
-    held_out = _compare_with_tuned(
-        _UNTUNED_NAME, untuned_score, tuned_score, trials.measure, tuning
-    )
-    against_best = _compare_with_tuned(
-        f"{best} alone", scores_of_best, tuned_score, trials.measure, tuning
+    rivals = {_UNTUNED_NAME: untuned_score, f"{best} alone": scores_of_best}
+    held_out, against_best = (
+        _compare_with_tuned(name, rival_scores, tuned_score, trials.measure, tuning)
+        for name, rival_scores in rivals.items()
     )
     steps = {"steps": count_parts(tuning.steps, len(runs))} if trials.over == "weights" else {}
     return Tuned(
@@ -367,9 +366,7 @@ def _choose_settings(
         over=trials.over,
         settings=trials.settings,
         means=means.tolist(),
-        errors=[
-            finite_or_none(error) or None for error in _standard_errors(scores - scores[place])
-        ],
+        errors=[*map(_standard_error, scores - scores[place])],
         chosen=setting_of_fold,
         place=place,
         held_out=held_out,
@@ -418,10 +415,9 @@ def _gain_warnings(best_run: str, pair: Pair, trials: Trials) -> Iterator[Note]:
         yield Note("no-gain", "warning", text, source=best_run)
 
 
-def _standard_errors(gaps: Floats) -> list[float]:
-    """Return the standard error of each row's mean; `gaps` is (n_settings, n_queries)."""
-    errors: list[float] = (gaps.std(axis=1, ddof=1) / math.sqrt(gaps.shape[1])).tolist()
-    return errors
+def _standard_error(gaps: Floats) -> float | None:
+    """Return the standard error of the mean of queries' gaps, (n_queries,); None for 0."""
+    return finite_or_none(float(gaps.std(ddof=1)) / math.sqrt(len(gaps))) or None
 
 
 def _divide_queries(tuning: Tuning, query_ids: Sequence[str]) -> tuple[Ints, list[str]]:

@@ -1,7 +1,7 @@
 """Columns of the table of a paper: the numbers of one measure on one collection, or averages."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from cranfield.comparison.comparison import Comparison
 from cranfield.comparison.result import Outcome, Result, System
@@ -22,6 +22,7 @@ class MeasureColumn:
     result: Result
     digits: int | None  # after the decimal point; None: 3, or 1 for percent
     percent: bool  # measures between 0 and 1 in percent
+    pair_result: Result | None = None  # of all pairs, if the ranks are shown
 
     @cached_property
     def systems(self) -> Mapping[str, System]:
@@ -58,6 +59,11 @@ class MeasureColumn:
             return format_number(100 * mean, 1 if digits is None else digits)
         return format_number(mean, 3 if digits is None else digits)
 
+    def format_ranks(self, system: str) -> str:
+        """Return the ranks that a system may have by all pairs; empty without."""
+        ranks = (self.pair_result and self.pair_result.ranks) or {}
+        return str(ranks.get(system, "")).strip().replace("-", "\N{EN DASH}")
+
     @cached_property
     def place_of_system(self) -> Mapping[str, int]:
         """{system: its place by the printed digits}, the best 1; equal numbers share a place."""
@@ -79,8 +85,8 @@ class MeasureColumn:
 class AverageColumn(MeasureColumn):
     """A column of averages over all collections; `comparison` and `result` are the first one's."""
 
-    averages: MacroResult
-    averaged_columns: Sequence[MeasureColumn]  # what is averaged
+    averages: MacroResult = field(kw_only=True)
+    averaged_columns: Sequence[MeasureColumn] = field(kw_only=True)  # what is averaged
 
     @property
     def n_queries(self) -> int:
