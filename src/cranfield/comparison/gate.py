@@ -39,9 +39,9 @@ from cranfield.comparison.settings import Alignment, GateSettings
 from cranfield.comparison.significance import TIE
 from cranfield.comparison.thresholds import (
     N_WORST,
+    build_requirement,
     judge_thresholds,
     resolve_at_least,
-    run_threshold_tests,
 )
 from cranfield.comparison.verdict import Change, Gate, Verdict
 from cranfield.data.judging import Judging
@@ -141,42 +141,40 @@ def gate(
     compared_measures = _choose_compared(stated_margin, measures, runs, goals)
     names = None if compared_measures is None else [*dict.fromkeys([*compared_measures, *goals])]
     alignment, judging, reading = Alignment.of(options), Judging.of(options), Reading.of(options)
-    aligned_scores = align(qrels, runs, names, alignment, judging, reading, families)
+    scores = align(qrels, runs, names, alignment, judging, reading, families)
     for family in families:
         has_limits = stated_margin is not None or settings.limit
-        aligned_scores = family.prepare_gate(aligned_scores, has_limits=has_limits)
-    aligned_scores.units.check(GateSettings.of(options))
+        scores = family.prepare_gate(scores, has_limits=has_limits)
+    scores.units.check(GateSettings.of(options))
     if baseline is not None:
-        baseline = aligned_scores.find_baseline(baseline)
-    judged_systems = [name for name in aligned_scores.system_names if name != baseline]
-    if not judged_systems:
+        baseline = scores.find_baseline(baseline)
+    systems = [name for name in scores.system_names if name != baseline]
+    if not systems:
         raise InputError(f"the baseline {baseline} is the only system: add one to judge")
     contrasts = [
-        build_contrast(aligned_scores, measure, baseline, stated_margin, settings)
-        for measure in aligned_scores.measures
+        build_contrast(scores, measure, baseline, stated_margin, settings)
+        for measure in scores.measures
         if baseline is not None and stated_margin is not None
         if compared_measures is None or measure in compared_measures
     ]
-    requirements = run_threshold_tests(aligned_scores, goals, judged_systems, settings)
+    needs = [build_requirement(scores, m, goal, systems, settings) for m, goal in goals.items()]
     gain_tests = [run_gain_tests(contrast, settings) for contrast in contrasts]
     p_values = [tests.p_of_failing(settings) for tests in gain_tests]
-    p_values += [tests.p_below[0] for _, tests in requirements if tests is not None]
+    p_values += [need.tests.p_below[0] for need in needs if need.tests is not None]
     greatest_p = find_greatest_p(p_values, settings.alpha)
-    n_rows, query_ids = sum(map(len, p_values)), aligned_scores.query_ids
+    n_rows, query_ids = sum(map(len, p_values)), scores.query_ids
     verdicts = [
         _judge_system(tests, contrast, i, name, settings, query_ids, greatest_p, n_rows)
-        for i, name in enumerate(judged_systems)
+        for i, name in enumerate(systems)
         for contrast, tests in zip(contrasts, gain_tests, strict=True)
     ]
     notes = [] if baseline is None else [*note_verdicts(verdicts, baseline, contrasts, settings)]
-    thresholds, threshold_notes = judge_thresholds(
-        requirements, judged_systems, settings, query_ids, greatest_p
-    )
+    thresholds, threshold_notes = judge_thresholds(needs, systems, settings, query_ids, greatest_p)
     notes += [note for note in threshold_notes if note not in notes]
-    notes += [*note_student(verdicts, thresholds), *aligned_scores.notes]
+    notes += [*note_student(verdicts, thresholds), *scores.notes]
     warn_about(notes)
     recipe = {"margin": margin, "at_least": goals}
-    recipe |= _recipe(aligned_scores, stated_settings, families, contrasts)
+    recipe |= _recipe(scores, stated_settings, families, contrasts)
     return Gate(tuple(verdicts), baseline, settings, tuple(notes), recipe, tuple(thresholds))
 
 

@@ -101,7 +101,8 @@ def judged_legend(results: Sequence[Result]) -> list[str]:
 def unjudged_legend(result: Result) -> str:
     """Return the legend of the bounds over all grades of unjudged documents, or why none exist."""
     if all(pair.unjudged_low is None for pair in result.pairs):
-        if _bounds_kind(result.measure) in (None, "none", "refused"):
+        parsed_measure = find_measure(result.measure)
+        if parsed_measure is None or parsed_measure.bounds in ("none", "refused"):
             return f"unjudged: {result.measure} has no bounds of diff."
         return (
             f"unjudged: {result.measure} has no bounds of diff: it also depends on documents that "
@@ -110,9 +111,3 @@ def unjudged_legend(result: Result) -> str:
     text = "unjudged: bounds of diff over all grades of unjudged documents."
     ideal_line = "\nNew grades change the ideal ranking, and with it both means."
     return text + ideal_line * (parse(result.measure).linear == "ratio")
-
-
-def _bounds_kind(measure: str) -> str | None:
-    """Return the kind of bounds that a measure declares; None if the measure is unknown."""
-    parsed_measure = find_measure(measure)
-    return None if parsed_measure is None else parsed_measure.bounds

@@ -113,8 +113,7 @@ def trend(
         aligned_scores = align(qrels, parts, measures, alignment, judging, reading)
         assert aligned_scores.evaluated_runs is not None  # noqa: S101 - as there are runs
         scores = read_entries(aligned_scores.evaluated_runs.systems, None, alignment)
-        scores = scores._replace(notes=[*aligned_scores.notes])
-        names = [*aligned_scores.measures]
+        scores, names = scores._replace(notes=[*aligned_scores.notes]), [*aligned_scores.measures]
     else:
         if run_options := {**judging.changed_options(), **reading.changed_options()}:
             raise OptionError(f"{', '.join(run_options)}: applies to judgments and runs")
@@ -132,8 +131,9 @@ def trend(
         results.append(_Follower(scores, name, settings, alignment, baseline).follow())
     named_notes = [(result.measure, note) for result in results for note in result.notes]
     notes = [*merge_notes(named_notes, len(results)), *scores.notes, *_note_order(entry_names)]
-    shares = [entry.judged for result in results for entry in result.entries]
-    if runs is None and shares.count(None) == len(shares) and any(map(find_measure, scored_names)):
+    known_results = [result for result in results if find_measure(result.measure)]
+    shares = [entry.judged for result in known_results for entry in result.entries]
+    if runs is None and shares and shares.count(None) == len(shares):
         text = "How much is judged is not known: `cranfield evaluate -q -o scores.json` saves it."
         notes.append(Note("judged-unknown", "info", text))
     warn_about(notes)
@@ -166,12 +166,11 @@ def name_entries(parts: Any) -> Any:
         system_name_of_file(path) if path else getattr(part, "name", "run")
         for part, path in zip(parts, paths, strict=True)
     ]
-    folders = [f"{Path(path).absolute().parent.name}/" if path else "" for path in paths]
-    unique_name = make_unique_namer()
-    return {
-        unique_name(f"{folder * (stems.count(stem) > 1)}{stem}"): part
-        for part, folder, stem in zip(parts, folders, stems, strict=True)
-    }
+    names = [
+        f"{Path(path).absolute().parent.name}/{stem}" if path and stems.count(stem) > 1 else stem
+        for path, stem in zip(paths, stems, strict=True)
+    ]
+    return dict(zip(map(make_unique_namer(), names), parts, strict=True))
 
 
 def _find_path(part: Any) -> str:
@@ -201,9 +200,10 @@ def read_entries(parts: Any, system: str | None, alignment: Alignment) -> GivenS
                 source=_find_path(part) or name,
                 hint="--system NAME says which to follow; every entry must have it (system=).",
             )
-        for (measure, owner), column in scores.columns.items():
-            if owner == system_name:
-                columns[measure, name] = column
+        own_columns = (key for key in scores.columns if key[1] == system_name)
+        columns |= {
+            (measure, name): scores.columns[measure, owner] for measure, owner in own_columns
+        }
         all_shares = chain.from_iterable(o.judged_shares.items() for o in scores.origins)
         shares = {owner: shares for owner, shares in all_shares if owner == system_name}
         origins += [replace(o, path=name, judged_shares=shares) for o in scores.origins[:1]]
@@ -357,8 +357,8 @@ class _Follower:
             self._note("no-best", last, text)
             return None
         result = self._compare([(last, entry) for entry in candidates], settings)
-        direction = 1 if result.higher_is_better else -1
-        pair = max(reversed(result.pairs), key=lambda pair: direction * pair.other_mean)
+        find_best = max if result.higher_is_better else min
+        pair = find_best(reversed(result.pairs), key=lambda pair: pair.other_mean)
         if pair.other != self.stretch[-2]:  # else the steps have notes
             self.notes += result.notes
         numbers = f"{format_difference(pair)} {format_pair_interval(pair)}"
