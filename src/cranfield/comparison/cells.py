@@ -195,8 +195,7 @@ def build_result(
         () if pairs else note_intervals(cell.parsed_measure, cell.scores, names, cell.units)
     )
     systems = _build_systems(cell)
-    judged_pairs = pairs if cell.queries.slice is None else []
-    judged_notes = note_little_judged(systems, judged_pairs)
+    judged_notes = note_little_judged(systems, pairs if cell.queries.slice is None else [])
     return Result(
         cell.measure,
         cell.queries.label,

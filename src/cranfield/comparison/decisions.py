@@ -143,9 +143,8 @@ def find_n_to_decide(
     if n_needed is None or least_n_units == math.inf:
         return None
     n_needed = max(n_needed, int(least_n_units))
-    if (
-        n_changed < FEW_UNITS and tests.method[i] not in SCORE_METHODS
-    ):  # with fewer queries, fewer than FEW_UNITS would differ
+    # With fewer queries, fewer than FEW_UNITS would differ.
+    if n_changed < FEW_UNITS and tests.method[i] not in SCORE_METHODS:
         n_needed = max(n_needed, math.ceil(FEW_UNITS * n_units / n_changed))
     return math.ceil(n_needed * tests.moments.n_units / n_units)
 

@@ -331,12 +331,17 @@ class Result(Pairs[Pair]):
         """
         if self.best_test is None:
             return None
-        names, ranks = [system.name for system in self.systems], {}
-        for name, p in zip(names, self.best_test.best_p_values().tolist(), strict=True):
-            verdicts = [self.between(name, other)[1] for other in names if other != name]
-            low, high = 1 + verdicts.count("worse"), len(names) - verdicts.count("better")
-            ranks[name] = Rank(low, high, p, may_be_best=p > self.best_test.alpha)
+        ranks, p_values = {}, self.best_test.best_p_values().tolist()
+        for system, p in zip(self.systems, p_values, strict=True):
+            verdicts = self.list_verdicts(system.name)
+            low, high = 1 + verdicts.count("worse"), 1 + len(verdicts) - verdicts.count("better")
+            ranks[system.name] = Rank(low, high, p, may_be_best=p > self.best_test.alpha)
         return ranks
+
+    def list_verdicts(self, system: str) -> list[Outcome | None]:
+        """Return the verdict on a system beside each other, all of them compared with it."""
+        others = (other.name for other in self.systems if other.name != system)
+        return [self.between(system, other)[1] for other in others]
 
     @property
     def n_clusters(self) -> int | None:

@@ -1,15 +1,16 @@
 """Tables of a comparison: rows of texts, columns with their legend, and titles, for `render`."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 from cranfield.comparison.effects import FEW_UNITS
 from cranfield.comparison.judged_share import unjudged_legend
 from cranfield.comparison.mean_interval import describe_error
 from cranfield.comparison.method import deciding_p_name, describe_method, mark_condition
-from cranfield.comparison.result import Change, Outcome, Pair, Result, System
+from cranfield.comparison.result import Change, Pair, Result, System
 from cranfield.comparison.sequential import CLEAR
 from cranfield.comparison.settings import Settings
 from cranfield.explanation.pointer import explain_hint
@@ -40,12 +41,11 @@ _INTERVALS = {
 
 
 class _SystemRow(NamedTuple):
-    """A row of the table: a system, and its pairs with baselines, if any."""
+    """A row of the table: a system of a result."""
 
     result: Result
     number: int  # from 1, among the rows of the result
     system: System
-    pairs: Mapping[str, Pair]  # by baseline
 
 
 def comparison_table(results: Sequence[Result], settings: Settings) -> Table:
@@ -78,13 +78,10 @@ def comparison_table(results: Sequence[Result], settings: Settings) -> Table:
 
 def _list_rows(result: Result, settings: Settings) -> Iterator[_SystemRow]:
     """Yield the rows of a result, the best system first; but baselines come before all others."""
-    pairs: dict[str, dict[str, Pair]] = {system.name: {} for system in result.systems}
-    for pair in result.pairs:
-        pairs[pair.system][pair.other] = pair
     places = {name: place for place, name in enumerate(settings.baselines)}
     systems = sorted(result.ranked_systems, key=lambda system: places.get(system.name, len(places)))
     for number, system in enumerate(systems, 1):
-        yield _SystemRow(result, number, system, pairs[system.name])
+        yield _SystemRow(result, number, system)
 
 
 def _columns(results: Sequence[Result], settings: Settings) -> Iterator[Column]:
@@ -121,14 +118,14 @@ def _columns(results: Sequence[Result], settings: Settings) -> Iterator[Column]:
     )
     yield Column(
         "better than",
-        lambda row: _count_verdicts(row, "better"),
+        lambda row: f"{row.result.list_verdicts(row.system.name).count('better')}",
         "better than, worse than: how many systems it differs from "
         f"({mark_condition(first, settings)}).",
         all_pairs,
     )
     yield Column(
         "worse than",
-        lambda row: _count_verdicts(row, "worse"),
+        lambda row: f"{row.result.list_verdicts(row.system.name).count('worse')}",
         "Intervals, p-values and bounds of the pairs: --format csv or json.",
         all_pairs,
     )
@@ -148,13 +145,6 @@ def _columns(results: Sequence[Result], settings: Settings) -> Iterator[Column]:
 _AS_LARGE = {"wilcoxon": "a sum of signed ranks", "sign": "a surplus of wins or losses"}
 
 
-def _count_verdicts(row: _SystemRow, outcome: Outcome) -> str:
-    """Return the number, as text, of systems that the row's system is better, or worse, than."""
-    result, system_name = row.result, row.system.name
-    other_names = [system.name for system in result.systems if system.name != system_name]
-    return str(sum(result.between(system_name, other)[1] == outcome for other in other_names))
-
-
 def _pair_columns(results: Sequence[Result], settings: Settings, baseline: str) -> Iterator[Column]:
     """Yield the columns on systems' pairs with a baseline, without a pair empty.
 
@@ -169,13 +159,14 @@ def _pair_columns(results: Sequence[Result], settings: Settings, baseline: str) 
         "unjudged",
     )
 
-    def show_in_row(show: Callable[[Pair], str]) -> Callable[[_SystemRow], str]:
-        return lambda row: show(row.pairs[baseline]) if baseline in row.pairs else ""
+    def show_in_row(show: Callable[[Pair], str], row: _SystemRow) -> str:
+        pair = row.result.pair_of_names.get((row.system.name, baseline))
+        return "" if pair is None else show(pair)
 
     for column in (*list_test_columns(results, settings), *_effect_columns(results, settings)):
         if is_alone or column.heading in short_columns:
             group = "" if is_alone else f"vs {_shorten_name(baseline)}"
-            yield replace(column, cell=show_in_row(column.cell), group=group)
+            yield replace(column, cell=partial(show_in_row, column.cell), group=group)
 
 
 def list_test_columns(

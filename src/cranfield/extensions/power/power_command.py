@@ -76,11 +76,8 @@ def command(
         if comparisons > 1:
             row["comparisons"] = comparisons
         if design.cluster_size is not None:
-            n_clusters = (
-                None
-                if row["queries"] is None
-                else int(row["queries"]) // design.queries_per_cluster
-            )
+            n = row["queries"]
+            n_clusters = None if n is None else int(n) // design.queries_per_cluster
             row |= {"clusters": n_clusters, "deff": design.design_effect}
     if comparisons > 1:
         meaning += f" Each of the {comparisons:,} comparisons has the level {design.alpha:.4g}."
@@ -113,10 +110,8 @@ def _plan_seeds(
     power_of_goal: Row = {} if goal == "width" else {"power": design.power}
     meaning = "seeds: how many runs of each system"
     if n_queries is not None:
-        planning_options = {
-            key: setting for key, setting in design.changed_options().items() if key != "seeds"
-        }
-        numbers = {"seeds": seeds_needed(n_queries, **planning_options), "queries": n_queries}
+        numbers = {"seeds": seeds_needed(n_queries, **design.changed_options())}
+        numbers["queries"] = n_queries
         return [{**inputs, **numbers, **power_of_goal}], f"{meaning} so many queries need."
     rows = []
     for n_seeds in _SEED_COUNTS:

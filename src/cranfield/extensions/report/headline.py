@@ -15,9 +15,7 @@ from cranfield.render.typed_names import as_typed
 
 _MAX_NAME_LETTERS = 120  # characters of a name in these sentences
 _UP, _DOWN, _NEITHER = "▲▼○"  # the marks of a pair's verdict
-_NEARLY_ALL = (
-    0.95  # of the largest judged share: a first system with less of it has its share beside it
-)
+_NEARLY_ALL = 0.95  # of the largest judged share: with less of it, a first system has its beside it
 _MAX_NAMED_SYSTEMS = 3  # systems named of those that share the first place
 
 

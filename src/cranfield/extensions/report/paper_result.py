@@ -119,10 +119,8 @@ class PaperTable(Shown):
             pairs = compare_all_pairs(comparison) if self.style.ranks else None
             for measure in comparison.aligned.measures:
                 pair_result = None if pairs is None else pairs[measure]
-                look = self.style.digits, self.style.percent
-                columns.append(
-                    MeasureColumn(name, comparison, comparison[measure], *look, pair_result)
-                )
+                result = comparison[measure]
+                columns.append(MeasureColumn(name, comparison, result, self.style, pair_result))
         return columns
 
     @cached_property
@@ -130,16 +128,12 @@ class PaperTable(Shown):
         """The columns of averages: of all collections' first measures, second measures, ..."""
         if self.over is None:
             return ()
-        n_measures, style, average_columns = len(self.over.results), self.style, []
+        n_measures, average_columns = len(self.over.results), []
         for i, averages in enumerate(self.over.results):
             columns = self._measure_columns[i::n_measures]
             comparison, result = columns[0].comparison, columns[0].result
             average_columns.append(
-                AverageColumn(
-                    *("average", comparison, result, style.digits, style.percent),
-                    averages=averages,
-                    averaged_columns=columns,
-                )
+                AverageColumn("average", comparison, result, self.style, None, averages, columns)
             )
         return average_columns
 
