@@ -64,13 +64,10 @@ def note_little_judged(systems: Sequence[System], pairs: Sequence[Pair]) -> Iter
     little_judged = [s for s in systems if s.little_judged and s.name in compared_names]
     if little_judged:
         top = max(systems, key=lambda system: system.judged or 0.0)
-        shares = format_names(
-            [f"{system.name} {format_share(system.judged or 0.0)}" for system in little_judged]
+        *shares, top_share = (
+            f"{s.name} {format_share(s.judged or 0.0)}" for s in (*little_judged, top)
         )
-        text = (
-            f"Little judged, cannot be placed: {shares}; "
-            f"{top.name} {format_share(top.judged or 0.0)}."
-        )
+        text = f"Little judged, cannot be placed: {format_names(shares)}; {top_share}."
         yield Note("little-judged", "info", text, count=len(little_judged))
 
 

@@ -8,7 +8,6 @@ from typing import Any
 from cranfield.comparison.settings import Alignment
 from cranfield.data.fingerprint import estimate_overlap
 from cranfield.errors import InputError
-from cranfield.formats.small.score_files import ScoreRows
 from cranfield.notes import Note
 from cranfield.render.numbers import format_names, format_percent
 from cranfield.scoring.scores import RUN_KEYS, Scores
@@ -30,11 +29,6 @@ class Origin:
     doc_conversions: Mapping[str | None, str]
     # {system: {measure: share of the documents that it looks at that is judged}}
     judged_shares: Mapping[str | None, Mapping[str, float]]
-
-    @classmethod
-    def of(cls, path: str, rows: ScoreRows) -> "Origin":
-        """Return the origin of the scores of a file."""
-        return cls(path, rows.recipe, rows.retrieved_sketches, rows.conversions, rows.judged_shares)
 
     @classmethod
     def of_scores(cls, scores: Scores) -> "Origin":

@@ -37,25 +37,39 @@ class UnjudgedColumns(ExtraColumns):
         A measure has None without bounds, runs or pairs; without `bounds` also where it has no
         cutoff, no system is little judged, or bounds take long.
         """
+        source, measures = aligned_scores.evaluated_runs, aligned_scores.measures
         all_rows = np.ones(len(aligned_scores.query_ids), np.bool_)
         is_little = np.array(
             [
                 [share.is_little and _has_cutoff(aligned_scores, measure) for share in shares]
-                for measure in aligned_scores.measures
+                for measure in measures
                 for shares in [find_judged_shares(aligned_scores, measure, all_rows)]
             ]
         )
         is_bounded = is_little[:, left_column] | is_little[:, right_column] | settings.bounds
-        bounded_pairs = np.flatnonzero(is_bounded.any(axis=0))
-        bounds = _bound_pairs(
-            aligned_scores,
-            np.flatnonzero(is_bounded.any(axis=1)).tolist(),
-            left_column[bounded_pairs],
-            right_column[bounded_pairs],
-            separate=settings.bounds,
-        )
+        pairs, rows = (np.flatnonzero(is_bounded.any(axis=axis)) for axis in (0, 1))
+        bounds_of_row: dict[int, PairBounds | None] = {}
+        if source is not None and len(pairs):
+            systems = Systems(
+                replace(
+                    scores,
+                    measures=tuple(scores.measures[row] for row in rows),
+                    values=scores.values[:, rows],
+                )
+                for scores in source.systems.values()
+            )
+            bounds = pair_bounds(
+                source.qrels,
+                source.runs,
+                systems,
+                left_column[pairs],
+                right_column[pairs],
+                aligned_scores.query_ids,
+                separate=settings.bounds,
+            )
+            bounds_of_row = dict(zip(rows.tolist(), bounds, strict=True))
         position = np.where(is_bounded, np.cumsum(is_bounded.any(axis=0)) - 1, -1)
-        return UnjudgedColumns(bounds, position.tolist())
+        return UnjudgedColumns([*map(bounds_of_row.get, range(len(measures)))], position.tolist())
 
     def pair_columns(self, cells: Sequence[Cell], settings: Settings) -> list[ValueColumns]:
         """Return bounds of the differences over all grades of the unjudged documents."""
@@ -82,39 +96,3 @@ def _list_columns(bounds: PairBounds, positions: Sequence[int]) -> ValueColumns:
 
 def _has_cutoff(aligned_scores: AlignedScores, measure: str) -> bool:
     return isinstance(getattr(aligned_scores.find_measure(measure), "cutoff", None), Depth)
-
-
-def _bound_pairs(
-    aligned_scores: AlignedScores,
-    measure_indices: Sequence[int],
-    left_system: Ints,
-    right_system: Ints,
-    *,
-    separate: bool,
-) -> list[PairBounds | None]:
-    """Return the bounds of each pair's difference, for each measure; None without them.
-
-    Only measures of `measure_indices` have bounds; unless `separate`, none that takes long.
-    """
-    source = aligned_scores.evaluated_runs
-    if source is None or not measure_indices or not len(left_system):
-        return [None] * len(aligned_scores.measures)
-    systems = Systems(
-        replace(
-            scores,
-            measures=tuple(scores.measures[i] for i in measure_indices),
-            values=scores.values[:, measure_indices],
-        )
-        for scores in source.systems.values()
-    )
-    bounds = pair_bounds(
-        source.qrels,
-        source.runs,
-        systems,
-        left_system,
-        right_system,
-        aligned_scores.query_ids,
-        separate=separate,
-    )
-    bounds_of_index = dict(zip(measure_indices, bounds, strict=True))
-    return [bounds_of_index.get(i) for i in range(len(aligned_scores.measures))]
