@@ -186,7 +186,16 @@ def build_requirement(
     parsed_measure = aligned_scores.find_measure(measure)
     scores = aligned_scores.measure_scores(measure)[:, system_columns]
     low, high = find_score_range(aligned_scores, measure, settings) or (-math.inf, math.inf)
-    _refuse_impossible(aligned_scores, measure, goal, low, high)
+    option = f"at_least={measure}={goal:g}"
+    if not aligned_scores.is_higher_better(measure):
+        raise OptionError(
+            f"{option}: at_least does not apply to {measure}, of which less is better"
+        )
+    if goal > high:
+        hint = f" Did you mean {goal / 100:g}?" if high == 1 and 1 < goal <= 100 else ""
+        raise OptionError(f"{option}: {measure} is at most {high:g}: no system can reach it.{hint}")
+    if goal <= low:
+        raise OptionError(f"{option}: {measure} is at least {low:g}: every system reaches it")
     compared_goal = float(to_compared_unit(parsed_measure, np.array([goal]))[0])
     low_end, high_end = compared_range(parsed_measure, low, high)
     sample = GainSample(
@@ -202,22 +211,6 @@ def build_requirement(
         sample = replace(sample, is_binary=are_binary(scores))
     tests = run_gain_tests(sample, settings) if settings.limit else None
     return Requirement(measure, parsed_measure, goal, scores, (low, high), sample, tests)
-
-
-def _refuse_impossible(
-    aligned_scores: AlignedScores, measure: str, goal: float, low: float, high: float
-) -> None:
-    """Raise OptionError for a number that all systems reach, or none can; or if less is better."""
-    option = f"at_least={measure}={goal:g}"
-    if not aligned_scores.is_higher_better(measure):
-        raise OptionError(
-            f"{option}: at_least does not apply to {measure}, of which less is better"
-        )
-    if goal > high:
-        hint = f" Did you mean {goal / 100:g}?" if high == 1 and 1 < goal <= 100 else ""
-        raise OptionError(f"{option}: {measure} is at most {high:g}: no system can reach it.{hint}")
-    if goal <= low:
-        raise OptionError(f"{option}: {measure} is at least {low:g}: every system reaches it")
 
 
 def _judge_threshold(

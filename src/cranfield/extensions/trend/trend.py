@@ -251,7 +251,17 @@ class _Follower:
         pairs_of_queries: dict[frozenset[str], list[tuple[str, str]]] = {}
         for entry in self.columns:
             shared = self._share_queries([*self.stretch[-1:], entry])
-            self._break_before(entry, shared)
+            kind: BreakKind | None = "queries" if shared.are_few else None
+            text = f"only {shared.count_text} are in {''.join(self.stretch[-1:])}, too"
+            for earlier in self.stretch:
+                origins = [self.origins[name] for name in (earlier, entry) if name in self.origins]
+                if differences := list_differences(origins[0], origins[-1]) if origins else []:
+                    kind = "judgments" if OTHER_JUDGMENTS in differences else "options"
+                    link = "than" if kind == "judgments" else "as"
+                    text = f"{'; '.join(differences)} {link} {earlier}"
+            if kind is not None:
+                self._note("break", entry, f"{text}. Their means cannot be compared.")
+                self.break_of[entry], self.stretch = kind, []
             for previous in self.stretch[-1:]:
                 pairs_of_queries.setdefault(shared.ids, []).append((entry, previous))
                 if shared.count_text:
@@ -274,8 +284,16 @@ class _Follower:
     def _list_entries(self, step_of_entry: Mapping[str, Pair]) -> Iterator[TrendEntry]:
         """Yield the entries, each with its step."""
         parsed_measure, last_share = find_measure(self.measure), None
+        share_name = str(parsed_measure and judged_share_measure(parsed_measure))
         for entry, (_, scores) in self.columns.items():
-            step, share, has_moved = step_of_entry.get(entry), self._find_share(entry), False
+            origin, share_column = (
+                self.origins.get(entry),
+                self.scores.columns.get((share_name, entry)),
+            )
+            share = None if share_column is None else mean(share_column[1])
+            if origin is not None and origin.judged_shares:  # of one system
+                share = next(iter(origin.judged_shares.values())).get(self.measure)
+            step, has_moved = step_of_entry.get(entry), False
             if step and share is not None and last_share is not None:
                 has_moved = abs(share - last_share) > _LARGE_MOVE + _ROUNDING
             if has_moved:
@@ -284,34 +302,6 @@ class _Follower:
             entry_mean, kind = aggregate_scores(parsed_measure, scores), self.break_of.get(entry)
             yield TrendEntry(entry, len(scores), entry_mean, share, has_moved, step, kind)
             last_share = share
-
-    def _find_share(self, entry: str) -> float | None:
-        """Return the judged share beside the measure, else that of a Judged; None if unknown."""
-        origin = self.origins.get(entry)
-        for shares in () if origin is None else origin.judged_shares.values():  # of one system
-            return shares.get(self.measure)
-        parsed_measure = find_measure(self.measure)
-        share_name = str(parsed_measure and judged_share_measure(parsed_measure))
-        column = self.scores.columns.get((share_name, entry))
-        return column and mean(column[1])
-
-    def _break_before(self, entry: str, shared: SharedQueries) -> None:
-        """Begin a new stretch if the entry cannot be compared with those since the last break.
-
-        `shared` are the queries that it shares with the last of these.
-        """
-        kind: BreakKind | None = None
-        if shared.are_few:
-            kind, text = "queries", f"only {shared.count_text} are in {self.stretch[-1]}, too"
-        for earlier in self.stretch if entry in self.origins else ():
-            origin = self.origins.get(earlier)
-            if origin and (differences := list_differences(origin, self.origins[entry])):
-                kind = "judgments" if OTHER_JUDGMENTS in differences else "options"
-                link = "than" if kind == "judgments" else "as"
-                text = f"{'; '.join(differences)} {link} {earlier}"
-        if kind is not None:
-            self._note("break", entry, f"{text}. Their means cannot be compared.")
-            self.break_of[entry], self.stretch = kind, []
 
     def _share_queries(self, entries: Sequence[str]) -> SharedQueries:
         """Return the queries that all of some entries have."""

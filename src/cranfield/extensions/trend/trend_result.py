@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 from cranfield.comparison.method import describe_test
@@ -65,10 +66,16 @@ class MeasureTrend:
             step_columns.append(count_column("before"))
             marks = f"^ better, v worse (p at most {settings.alpha:g})."
             sentences = [f"{marks} No mark: not shown to differ."]
+
+        def show_step(column: Column, entry: TrendEntry) -> str:
+            if entry.step is None:  # the first column says what a break is of
+                return entry.break_kind or "" if column is step_columns[0] else ""
+            return column.cell(entry.step)
+
         columns = [
             Column("entry", lambda entry: entry.name),
             Column("mean", lambda entry: format_number(entry.mean)),
-            *(_show_step(column, is_first=i == 0) for i, column in enumerate(step_columns)),
+            *(replace(column, cell=partial(show_step, column)) for column in step_columns),
             Column(
                 "Judged",
                 lambda e: f"{format_number(e.judged, 2)} {'!' if e.judged_moved else ' '}",
@@ -77,17 +84,6 @@ class MeasureTrend:
             ),
         ]
         return make_table(self.entries, columns, sentences=sentences, title=title, n_labels=2)
-
-
-def _show_step(column: Column, *, is_first: bool) -> Column:
-    """Return a column of pairs as one of entries; the first one also says what a break is of."""
-
-    def show(entry: TrendEntry) -> str:
-        return (
-            (entry.break_kind or "") * is_first if entry.step is None else column.cell(entry.step)
-        )
-
-    return replace(column, cell=show)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

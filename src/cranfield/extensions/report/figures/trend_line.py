@@ -1,6 +1,5 @@
 """The picture of a trend: the mean of each entry, and its step from the entry before it."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from cranfield.errors import InputError, MeasureError
@@ -63,12 +62,16 @@ def over_time(
         name = trend[trend.measures[0] if measure is None else measure].measure
     except KeyError as error:
         raise MeasureError(f"not in the trend: {error.args[0]}") from None
-    points = [
-        {field: row[field] for field in _POINT_FIELDS}
-        | {end: _find_bar_end(row, end) for end in ("low", "high")}
-        for row in trend.rows()
-        if row["measure"] == name
-    ]
+    points = []
+    for row in [row for row in trend.rows() if row["measure"] == name]:
+        before, by_ratio = row["other_mean"], row["scale"] == "ratio"
+        ends = {
+            end: before * row[f"ratio_{end}"] if by_ratio else before + row[end]
+            for end in ("low", "high")
+            if row[end] is not None
+        }
+        point = {field: row[field] for field in _POINT_FIELDS}
+        points.append({**point, "low": None, "high": None, **ends})
     return Figure(
         points,
         f"{as_typed(name)} of {format_count(len(points), 'entry', 'entries')}",
@@ -78,14 +81,6 @@ def over_time(
         style,
         tuple(note for note in trend.notes if note.is_grave),
     )
-
-
-def _find_bar_end(row: Mapping[str, Any], end: str) -> float | None:
-    """Return the low, or high, end of a step's interval, from the mean before; None without."""
-    if row[end] is None:
-        return None
-    before, by_ratio = row["other_mean"], row["scale"] == "ratio"
-    return float(before * row[f"ratio_{end}"] if by_ratio else before + row[end])
 
 
 def _draw_trend(points: Points, title: str) -> Draw:
