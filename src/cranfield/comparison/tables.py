@@ -30,7 +30,7 @@ MARKS = {"better": "^", "worse": "v", None: " "}
 _WIDEST_MATRIX = 12  # systems
 _MAX_NAMED = 3  # systems in a sentence
 _LONGEST_NAME = 14  # characters of a baseline's name above its columns
-_SKEWED_BEST = "\nDifferences are skewed: * misses the best more often, at alpha 0.05 in up to 9%."
+_SKEWED_BEST = "\nSkewed differences: * misses the best more often, at alpha 0.05 in up to 9%."
 # {how an interval was made: words for the legend}
 _INTERVALS = {
     "randomization": "the values that the test does not reject",

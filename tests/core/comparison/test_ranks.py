@@ -171,6 +171,16 @@ def test_a_column_and_a_sentence_show_them() -> None:
     assert len(line) <= 80
 
 
+def test_skewed_differences_make_the_star_less_sure() -> None:
+    flat = {f"q{i:02}": 0.5 for i in range(40)}
+    lucky = {query: 0.51 if i < 39 else 0.0 for i, query in enumerate(flat)}
+    comparison = compare({"flat": flat, "lucky": lucky}, all_pairs=True)
+    assert [note.code for note in comparison.notes].count("skewed") == 1
+    assert "* misses the best more often, at alpha 0.05 in up to 9%." in str(comparison)
+    even = {query: 0.45 + 0.1 * (i % 2) for i, query in enumerate(flat)}
+    assert "misses the best" not in str(compare({"flat": flat, "even": even}, all_pairs=True))
+
+
 @pytest.mark.parametrize(
     "options", [{"correction": "bh"}, {"correction": "none"}, {"test": "bayes"}]
 )
