@@ -34,8 +34,8 @@ class Origin:
     def of_scores(cls, scores: Scores) -> "Origin":
         """Return the origin of the scores of a run."""
         recipe = {name: scores.recipe[name] for name in scores.recipe if name not in RUN_KEYS}
-        shares = {scores.name: scores.recipe["judged"]} if "judged" in scores.recipe else {}
-        return cls(scores.name, recipe, {}, {}, shares)
+        shares: dict[str | None, Any] = {scores.name: scores.recipe.get("judged")}
+        return cls(scores.name, recipe, {}, {}, shares if "judged" in scores.recipe else {})
 
     def share_in_common(self, other: "Origin") -> float | None:
         """Return the greatest share of documents that a run of each have in common.

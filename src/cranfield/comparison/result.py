@@ -340,8 +340,8 @@ class Result(Pairs[Pair]):
 
     def list_verdicts(self, system: str) -> list[Outcome | None]:
         """Return the verdict on a system beside each other, all of them compared with it."""
-        others = (other.name for other in self.systems if other.name != system)
-        return [self.between(system, other)[1] for other in others]
+        rivals = (rival.name for rival in self.systems if rival.name != system)
+        return [self.between(system, rival)[1] for rival in rivals]
 
     @property
     def n_clusters(self) -> int | None:

@@ -331,7 +331,7 @@ def thresholds_table(
 
 
 def describe_score_methods(decisions: "Sequence[Verdict | Threshold]") -> Iterator[str]:
-    """Yield a sentence on the measures whose limits are those of zeros and ones."""
+    """Yield a sentence on the measures that have score limits, of zeros and ones."""
     for method in SCORE_METHODS:
         if measures := dict.fromkeys(row.measure for row in decisions if row.method == method):
             names = ", ".join(measures)

@@ -370,7 +370,7 @@ def test_without_shares_there_is_no_column() -> None:
 
 
 def test_saved_scores_may_say_that_there_is_no_share(tmp_path: Path) -> None:
-    """Without a grade of 0 a Judged@10 is a precision, and stands beside no measure."""
+    """Without a grade of 0 a Judged@10 is a precision, and no share of what another looks at."""
     qrels = {f"q{i:02}": {"a": 1, "b": 1} for i in range(10)}
     paths = [tmp_path / name for name in ("w1.json", "w2.json")]
     for path, docs in zip(paths, (["a", "c"], ["a", "b"]), strict=True):

@@ -82,15 +82,15 @@ class Evidence:
     def unplaced_pairs(self) -> Mapping[str, set[frozenset[str]]]:
         """{measure: pairs of systems whose verdict does not hold: one of them is little judged}.
 
-        It holds where bounds say so, those of all pairs or those with the baseline.
+        A verdict holds where bounds say so: of all pairs, or of those with the baseline.
         """
         pairs_of_measure = {}
         for measure in self.measures:
             results = self.pair_comparison[measure], self.comparison[measure]
             pairs = [(pair, result.systems) for result in results for pair in result.pairs]
-            placed = [is_placed(pair, systems) for pair, systems in pairs]
+            has_verdict = [is_placed(pair, systems) for pair, systems in pairs]
             names = [frozenset((pair.system, pair.other)) for pair, _ in pairs]
-            pairs_of_measure[measure] = {*names} - {*compress(names, placed)}
+            pairs_of_measure[measure] = {*names} - {*compress(names, has_verdict)}
         return pairs_of_measure
 
     def unplaced_systems(self, measure: str) -> list[System]:

@@ -131,8 +131,8 @@ def trend(
         results.append(_Follower(scores, name, settings, alignment, baseline).follow())
     named_notes = [(result.measure, note) for result in results for note in result.notes]
     notes = [*merge_notes(named_notes, len(results)), *scores.notes, *_note_order(entry_names)]
-    known_results = [result for result in results if find_measure(result.measure)]
-    shares = [entry.judged for result in known_results for entry in result.entries]
+    measure_results = [result for result in results if find_measure(result.measure)]
+    shares = [entry.judged for result in measure_results for entry in result.entries]
     if runs is None and shares and shares.count(None) == len(shares):
         text = "How much is judged is not known: `cranfield evaluate -q -o scores.json` saves it."
         notes.append(Note("judged-unknown", "info", text))
@@ -205,8 +205,8 @@ def read_entries(parts: Any, system: str | None, alignment: Alignment) -> GivenS
             (measure, name): scores.columns[measure, owner] for measure, owner in own_columns
         }
         all_shares = chain.from_iterable(o.judged_shares.items() for o in scores.origins)
-        shares = {owner: shares for owner, shares in all_shares if owner == system_name}
-        origins += [replace(o, path=name, judged_shares=shares) for o in scores.origins[:1]]
+        own_shares = dict(pair for pair in all_shares if pair[0] == system_name)
+        origins += [replace(o, path=name, judged_shares=own_shares) for o in scores.origins[:1]]
         named_notes += [(name, replace(note, source=None)) for note in scores.notes]
     notes = merge_notes(named_notes, len(part_of_name))
     origin_notes = compare_origins(origins, replace(alignment, differing="allow"))
@@ -219,7 +219,7 @@ class SharedQueries(NamedTuple):
 
     ids: frozenset[str]
     count_text: str  # "35 of 40 queries"
-    are_few: bool  # too few of an entry's to compare it
+    is_small: bool  # too few of an entry's to compare it
 
 
 @dataclass
@@ -251,7 +251,7 @@ class _Follower:
         pairs_of_queries: dict[frozenset[str], list[tuple[str, str]]] = {}
         for entry in self.columns:
             shared = self._share_queries([*self.stretch[-1:], entry])
-            kind: BreakKind | None = "queries" if shared.are_few else None
+            kind: BreakKind | None = "queries" if shared.is_small else None
             text = f"only {shared.count_text} are in {''.join(self.stretch[-1:])}, too"
             for earlier in self.stretch:
                 origins = [self.origins[name] for name in (earlier, entry) if name in self.origins]
@@ -308,9 +308,9 @@ class _Follower:
         id_sets = [frozenset(self.columns[entry][0]) for entry in entries]
         shared_ids, n_largest = frozenset.intersection(*id_sets), max(map(len, id_sets))
         n = len(shared_ids)
-        are_few = n < n_largest and (n < _FEWEST_SHARED or 2 * n < n_largest)
+        is_small = n < n_largest and (n < _FEWEST_SHARED or 2 * n < n_largest)
         count_text = f"{n:,} of {n_largest:,} queries" * (n < n_largest)
-        return SharedQueries(shared_ids, count_text, are_few)
+        return SharedQueries(shared_ids, count_text, is_small)
 
     def _compare(self, pairs: Sequence[tuple[str, str]], settings: Settings) -> Result:
         """Return the comparison of pairs of entries on their shared queries."""
@@ -342,7 +342,7 @@ class _Follower:
             hints = [None, *(str(note) for note in self.notes if note.code == "break")]
             raise InputError(text, hint=hints[-1])
         shared = self._share_queries([*candidates, last])
-        if shared.are_few:
+        if shared.is_small:
             text = f"compared with no other: only {shared.count_text} are in all."
             self._note("no-best", last, text)
             return None

@@ -145,8 +145,8 @@ def series_channel(
 
 def mark_kinds(rows: Rows, style: Style, **legend: Any) -> tuple[Channel, Channel]:
     """Return the channels of colour and shape that say how the means of rows compare."""
-    kinds = dict.fromkeys([*_MARK_OF_KIND, *(row["kind"] for row in rows)])
-    kinds = [kind for kind in kinds if any(row["kind"] == kind for row in rows)]
+    row_kinds = [row["kind"] for row in rows]
+    kinds = [kind for kind in dict.fromkeys([*_MARK_OF_KIND, *row_kinds]) if kind in row_kinds]
     marks = zip(*(_MARK_OF_KIND.get(kind, _OTHER_MARK) for kind in kinds), strict=True)
     colour, shape = (series_channel("kind", kinds, [*mark], style) | legend for mark in marks)
     return colour, shape
