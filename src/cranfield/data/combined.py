@@ -19,11 +19,12 @@ from cranfield.notes import Note
 from cranfield.render.numbers import format_count, format_shortest
 
 #: Which grade counts for a document with different grades in several judgments.
-DifferingGrades = Literal["refuse", "latest", "highest", "majority"]
+DifferingGrades = Literal["refuse", "latest", "highest", "majority", "mean"]
 COUNTED_GRADE = {
     "latest": "the grade of the last",
     "highest": "the highest grade",
     "majority": "the most frequent grade, the higher of two as frequent",
+    "mean": "the mean of the grades",
 }
 
 
@@ -63,7 +64,11 @@ def merge_judgments(
         row = int(first[differing_pairs].min())
         query, doc = decode(queries[int(group[row])]), decode(all_docs[row])
         raise _differing_error(query, doc, grade[pair == pair[row]], len(differing_pairs))
-    choose_grades = {"latest": _latest_grades, "majority": _majority_grades}.get(differing)
+    choose_grades = {
+        "latest": _latest_grades,
+        "majority": _majority_grades,
+        "mean": _mean_grades,
+    }.get(differing)
     chosen_grade = highest if choose_grades is None else choose_grades(pair, grade, n_pairs)
     order = np.lexsort((first, group[first]))
     rows = first[order]
@@ -132,6 +137,11 @@ def _latest_grades(pair: Ints, grade: Floats, n: int) -> Floats:
     last_row = np.zeros(n, np.int64)
     np.maximum.at(last_row, pair, np.arange(len(pair)))
     return grade[last_row]
+
+
+def _mean_grades(pair: Ints, grade: Floats, n: int) -> Floats:
+    """Return the mean of each pair's grades: (n,)."""
+    return np.bincount(pair, grade, n) / np.bincount(pair, minlength=n)
 
 
 def _majority_grades(pair: Ints, grade: Floats, n: int) -> Floats:

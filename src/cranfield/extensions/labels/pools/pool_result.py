@@ -2,12 +2,16 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, ClassVar
 
 import numpy as np
 
+from cranfield.errors import OptionError, check_choice
 from cranfield.extensions.labels.label_files import argilla_records, label_studio_tasks
-from cranfield.extensions.labels.pools.options import IN_ORDER, PoolSettings
+from cranfield.extensions.labels.pools.options import IN_ORDER, PoolSettings, RequestSettings
+from cranfield.extensions.labels.pools.prompts import read_prompt
+from cranfield.extensions.labels.pools.requests import REQUEST_FORMS, Question, Requests
 from cranfield.formats.block import Role
 from cranfield.formats.columns import COLUMNS
 from cranfield.formats.small.texts import DOC_TEXT, QUERY_TEXT
@@ -94,6 +98,37 @@ class Pool(Shown):
         """Return the documents to label as records that Argilla reads (`records.from_json`)."""
         return as_json(argilla_records(self._rows_to_label()), indent=2) + "\n"
 
+    def requests(self, form: str, **options: Any) -> Requests:
+        """Return requests that ask a model for the grades of the documents to label.
+
+        `form` is "openai" or "anthropic", `options` are those of `RequestSettings`. Documents, and
+        queries, without a text are not asked about. Raises OptionError without a model or texts,
+        InputError if nothing is to be asked, or for a prompt or answers that cannot be read.
+
+        >>> from cranfield import pool
+        >>> texts = {"query_texts": {"q1": "Why?"}, "doc_texts": {"d1": "Because."}}
+        >>> requests = pool(None, [{"q1": ["d1"]}], **texts).requests("openai", model="model-a")
+        >>> [line[:60] for line in requests.lines()]
+        ['{"custom_id": "8c6d1bde8a4c8ce4a4a2bd8a-e66336a1-5a9c1a-1"']
+        """
+        from cranfield.extensions.labels.pools.answers import list_answered_ids
+
+        check_choice("form", form, tuple(REQUEST_FORMS))
+        settings = RequestSettings(**options)
+        if settings.model is None:
+            raise OptionError("requests need the name of a model: --model NAME (model=...)")
+        if not {QUERY_TEXT, DOC_TEXT} <= self.texts.keys():
+            raise OptionError("a model needs texts: --topics and --doc-texts")
+        prompt = read_prompt(settings.prompt, settings.grades)
+        questions: dict[str, list[Question]] = {}
+        for row in self._rows_to_label():
+            question = Question(*(row[name] for name in Question._fields))
+            if question.query_text and question.document_text:
+                questions.setdefault(question.query_id, []).append(question)
+        answered_ids = list_answered_ids(settings.answered, prompt)
+        all_questions = [*chain.from_iterable(questions.values())]
+        return Requests(form, settings, prompt, all_questions, answered_ids)
+
     def tables(self) -> list[Table]:
         """Return a table of how many queries and documents are pooled, and are to be labelled."""
         rows_to_label = self._rows_to_label()
@@ -109,8 +144,10 @@ class Pool(Shown):
             "rbp": " by RBP",
             "move-to-front": " by move-to-front",
         }.get(self.settings.by, "")
-        n_runs = format_count(len(self.recipe["runs"]), "run")
-        title = [f"Pool of {n_runs}{method_phrase}, {self.settings.depth} deep"]
+        title = [f"The pool of {self.recipe.get('pool')}"]
+        if "runs" in self.recipe:
+            n_runs = format_count(len(self.recipe["runs"]), "run")
+            title = [f"Pool of {n_runs}{method_phrase}, {self.settings.depth} deep"]
         if self.settings.by == "decide":
             title = ["What decides between two runs: unjudged documents, the weightiest first"]
         pooled_heading = "unjudged" if self.settings.by in IN_ORDER else "pooled"
