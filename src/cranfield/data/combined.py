@@ -10,6 +10,7 @@ from cranfield.arrays.ids import IdIndex, IdList, Ids, decode, encode_ids
 from cranfield.arrays.ranked import Floats, Ints
 from cranfield.arrays.rows import mark_changes
 from cranfield.arrays.slots import number_pairs
+from cranfield.data.judges import join_judges, merge_judges
 from cranfield.data.relevance import Judgments
 from cranfield.errors import InputError, OptionError, escape_unprintable
 from cranfield.formats.block import FaultyRows
@@ -75,6 +76,9 @@ def merge_judgments(
     counts = np.bincount(group[rows], minlength=len(queries))
     grade_column = unify_grades(chosen_grade[order])
     assert grade_column is not None  # noqa: S101 - the grades of judgments
+    judges = join_judges((judgments.judges, len(judgments.grade)) for judgments in judgments_list)
+    if judges is not None:
+        judges = merge_judges(judges, pair, grade == chosen_grade[pair]).take(order)
     n_merged, n_judgments = len(judgments_list), format_count(n_pairs, "judgment")
     text = f"{format_count(n_merged, 'qrels', 'qrels')} merged: {n_judgments}"
     if len(differing_pairs):
@@ -93,6 +97,7 @@ def merge_judgments(
         repeats=sum((judgments.repeats for judgments in judgments_list), FaultyRows()),
         notes=(*(note for judgments in judgments_list for note in judgments.notes), note),
         graded=any(judgments.graded for judgments in judgments_list),
+        judges=judges,
     )
 
 
@@ -178,6 +183,7 @@ def select_judgments(
         documents=docs.take(rows).compact(),
         grade=judgments.grade[rows],
         columns={role: column[rows] for role, column in judgments.columns.items()},
+        judges=judgments.judges and judgments.judges.take(rows),
     )
 
 

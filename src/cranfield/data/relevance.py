@@ -14,6 +14,7 @@ from cranfield.arrays.ids import IdList, Ids, encode, select_texts
 from cranfield.arrays.memory import release_free_memory
 from cranfield.arrays.ranked import Ints, Numbers
 from cranfield.arrays.rows import consecutive_numbers
+from cranfield.data.judges import PERSON, Judge, Judges
 from cranfield.data.judging import Judging
 from cranfield.data.order import GroupedBlock, group_rows, leave_out_rows, repeats_error
 from cranfield.data.preferences import Levels
@@ -70,6 +71,7 @@ class Judgments:
     notes: Sequence[Note] = ()  # what every result of them says
     is_listed: bool = False  # each query's relevant documents came as one list
     graded: bool = True  # False: documents came without grades, and all have grade 1
+    judges: Judges | None = None  # who gave the grades; None: people, as far as is known
     exclusions: Rows | None = None  # beside them in a table, and applied by nothing
 
     def select_codes(self, codes: Ints, top_grade: float) -> "Judgments":
@@ -97,6 +99,7 @@ class Judgments:
             documents=docs.take(rows) if isinstance(docs, Ids) else [docs[i] for i in codes],
             grade=self.grade[rows],
             columns={role: column[rows] for role, column in self.columns.items()},
+            judges=self.judges and self.judges.take(rows),
             stated_top_grade=top_grade,
         )
 
@@ -231,9 +234,10 @@ def _read_blocks(rows: Rows, errors: Errors, duplicates: Duplicates) -> Judgment
     has_grades = "grade" in rows.extra_roles
     read_queries = partial(_read_whole_queries, rows, errors, duplicates)
     try:
-        parts, left_out, repeats, empty_queries = read_queries(apart=False)
+        judges = {PERSON: 0}  # {judge: its code}
+        parts, left_out, repeats, empty_queries = read_queries(judges, apart=False)
     except _SplitQueryError:
-        parts, left_out, repeats, empty_queries = read_queries(apart=True)
+        parts, left_out, repeats, empty_queries = read_queries(judges, apart=True)
     if not parts:
         raise no_judgment_error(describe_sources(rows.sources), left_out)
     if repeats.count and duplicates not in ("first", "best"):
@@ -260,7 +264,8 @@ def _read_blocks(rows: Rows, errors: Errors, duplicates: Duplicates) -> Judgment
         np.append(0, np.cumsum(counts)),
         docs,
         narrow_grades(columns.pop("grade")),
-        columns,
+        judges=Judges(columns.pop("judge"), [*judges]) if "judge" in columns else None,
+        columns=columns,
         description=rows.description,
         list_kind=rows.list_kind,
         sources=rows.sources,
@@ -289,12 +294,12 @@ class _SplitQueryError(Exception):
 
 
 def _read_whole_queries(
-    rows: Rows, errors: Errors, duplicates: Duplicates, *, apart: bool
+    rows: Rows, errors: Errors, duplicates: Duplicates, judges: dict[Judge, int], *, apart: bool
 ) -> tuple[list[_QueryJudgments], FaultyRows, FaultyRows, list[bytes]]:
     """Return judgments by query, counts of rows left out and of repeats, and queries without rows.
 
     Raises _SplitQueryError if the rows of a query are in several places; if `apart`, rows are
-    regrouped first.
+    regrouped first. Judges that `judges` lacks are added to it.
     """
     judging = Judging(duplicates="best" if duplicates == "best" else "first")
     loads = rows.blocks(sort_roles(rows.extra_roles), errors)
@@ -321,7 +326,7 @@ def _read_whole_queries(
         hashes.append(grouped_block.queries.hash())
         if not apart and _has_duplicates(hashes[-1:]):
             raise _SplitQueryError
-        parts.append(_pack_judgments(grouped_block))
+        parts.append(_pack_judgments(grouped_block, judges))
     if not apart and _has_duplicates(hashes):
         raise _SplitQueryError
     return parts, left_out, repeats, empty_queries
@@ -352,13 +357,18 @@ def _has_duplicates(hashes: Sequence[Words]) -> bool:
     return bool((sorted_hashes[1:] == sorted_hashes[:-1]).any())
 
 
-def _pack_judgments(grouped_block: GroupedBlock) -> _QueryJudgments:
+def _pack_judgments(grouped_block: GroupedBlock, judges: dict[Judge, int]) -> _QueryJudgments:
     block = grouped_block.block
     columns = dict(block.columns)
     default_grade = np.ones(len(block), np.int8)
     grade = unify_grades(columns["grade"]) if "grade" in columns else default_grade
     assert grade is not None  # noqa: S101 - each was checked as it was read
     columns["grade"] = narrow_grades(grade)
+    judge_cells = [columns.pop(role, None) for role in ("judge_model", "judge_prompt")]
+    if any(cells is not None for cells in judge_cells):
+        texts = ([""] * len(block) if cells is None else cells.to_texts() for cells in judge_cells)
+        codes = [judges.setdefault(Judge(*pair), len(judges)) for pair in zip(*texts, strict=True)]
+        columns["judge"] = np.array(codes, np.min_scalar_type(len(judges)))
     counts = np.diff(grouped_block.starts)
     return _QueryJudgments(grouped_block.queries.compact(), counts, block.doc.compact(), columns)
 

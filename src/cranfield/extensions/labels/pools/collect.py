@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from cranfield.arrays.ids import encode
 from cranfield.data.combined import COUNTED_GRADE, DifferingGrades
+from cranfield.data.judges import PERSON, Judge
 from cranfield.data.qrels import Qrels
 from cranfield.errors import DuplicateError, InputError, OptionError, escape_unprintable
 from cranfield.extensions import keywords
@@ -79,6 +80,8 @@ class Labels(Shown):
     grades: Sequence[float]  # of each pair; NOT_DRAWN if it was not drawn
     by: Sequence[Sequence[str]]  # who labelled each document
     drawing: Mapping[Role, Sequence[Any]]
+    # Of each pair: who gave its grade, and why, where some are a model's; else empty.
+    judges: Sequence[tuple[Judge, str]]
     assessors: Sequence[Assessor]
     missing: Sequence[QueryDoc]  # asked for and not labelled
     settings: CollectSettings
@@ -89,19 +92,21 @@ class Labels(Shown):
     def header(self) -> tuple[str, ...]:
         """The columns of the labels."""
         roles: list[Role] = ["query", "doc", "grade", *self.drawing]
-        return (*(COLUMNS[role].public for role in roles), "assessor")
+        provenance = ("judge_model", "judge_prompt", "reason") if self.judges else ()
+        return (*(COLUMNS[role].public for role in roles), "assessor", *provenance)
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a row for each document that has a label, or that was not drawn."""
         queries, docs = zip(*self.pairs, strict=True)
         assessor_names = ["; ".join(names) for names in self.by]
-        return self._rows_as_dicts(
-            zip(queries, docs, self.grades, *self.drawing.values(), assessor_names, strict=True)
-        )
+        columns = [queries, docs, self.grades, *self.drawing.values(), assessor_names]
+        if self.judges:
+            columns += zip(*((*judge, reason) for judge, reason in self.judges), strict=True)
+        return self._rows_as_dicts(zip(*columns, strict=True))
 
     def qrels(self) -> Qrels:
         """Return the labels as judgments."""
-        names = self.header[:-1]
+        names = [name for name in self.header if name not in ("assessor", "reason")]
         return Qrels([{name: row[name] for name in names} for row in self.rows()])
 
     def tables(self) -> list[Table]:
@@ -229,12 +234,24 @@ def collect(
         [simplify_grade(grade_of_document[pair]) for pair in pairs],
         [list(assessors) for assessors in assessors_of_pairs],
         collect_drawing(pairs, requests),
+        [_find_judge(labels_of_document.get(pair, ()), grade_of_document[pair]) for pair in pairs]
+        if paths
+        else [],
         list(_count_assessors(labels_of_document, assessors_to_list)),
         missing,
         settings,
         {"cranfield": __version__, "labels": [*sources], "pool": _pool_name(pool)},
         tuple(notes),
     )
+
+
+def _find_judge(graded_labels: Sequence[GradedLabel], grade: float) -> tuple[Judge, str]:
+    """Return who gave the grade that counts, and why: a model, if no person gave it."""
+    labels = [label for label, given_grade in graded_labels if given_grade == grade]
+    labels = labels or [label for label, _ in graded_labels]  # of a mean, which nobody gave
+    if not labels or any(label.judge is None for label in labels):
+        return PERSON, ""
+    return labels[0].judge or PERSON, labels[0].reason
 
 
 def _list_sources(labels: Any) -> Iterator[tuple[str, Any]]:
