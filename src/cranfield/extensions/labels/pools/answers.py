@@ -248,17 +248,13 @@ def _no_grade_notes(
     if not answers:
         return
     n_unlabelled = len({answer.custom_id[:24] for answer in answers} - graded_pairs)
-    their = (
-        "their documents have"
-        if n_unlabelled == len(answers)
-        else (f"{count_of(n_unlabelled, 'document has', 'documents have')}")
-    )
-    verb = "is" if len(answers) == 1 else "are"
+    their = count_of(n_unlabelled, "document has", "documents have")
+    their = "their documents have" if n_unlabelled == len(answers) else their
     answered = " ".join(f"--answered {escape_unprintable(path)}" for path in paths)
     text = (
-        f"{len(answers):,} of {n_requests:,} answers {verb} no grade, and {their} no label: "
-        f"{_count_kinds(answers)}. Which ones is not chance: ask again (cranfield pool ... "
-        f"{answered}), or have people label them."
+        f"{len(answers):,} of {n_requests:,} answers {'is' if len(answers) == 1 else 'are'} no "
+        f"grade{f', and {their} no label' * bool(n_unlabelled)}: {_count_kinds(answers)}. Which "
+        f"ones is not chance: ask again (cranfield pool ... {answered}), or have people label them."
     )
     yield Note("no-grade", "warning", text, count=len(answers))
 
