@@ -40,28 +40,21 @@ class Judges(NamedTuple):
 
     def columns(self) -> dict[str, Ids]:
         """Return {role: cells (rows,)} of the columns that tables have."""
-        texts = zip(*self.judges, strict=True)
-        roles = (f"judge_{name}" for name in PERSON._fields)
-        return {
-            role: Ids.of_texts(names).take(self.code.astype(np.int64))
-            for role, names in zip(roles, texts, strict=True)
-        }
+        rows, names = self.code.astype(np.int64), zip(*self.judges, strict=True)
+        roles = ("judge_model", "judge_prompt")
+        return {role: Ids.of_texts(next(names)).take(rows) for role in roles}
 
     def notes(self) -> list[Note]:
         """Return the remark on judgments of models that nobody checked, if there are any."""
         if not (counts := self.count_models()):
             return []
-        n, models = sum(count["judgments"] for count in counts), map(describe_judge, counts)
+        n = sum(count["judgments"] for count in counts)
+        models = (", prompt ".join(filter(None, [c["model"], c["prompt"]])) for c in counts)
         text = (
             f"{n:,} of {len(self.code):,} judgments are a model's ({'; '.join(models)}), and no "
             "person checked them here: cranfield trust says how far they go, --human corrects them."
         )
         return [Note("model-labels", "info", text, count=n)]
-
-
-def describe_judge(judge: Any) -> str:
-    """Return a model of a recipe, and its prompt, in words."""
-    return f"{judge['model']}, prompt {judge['prompt']}" if judge["prompt"] else str(judge["model"])
 
 
 def join_judges(parts: Iterable[tuple[Judges | None, int]]) -> Judges | None:

@@ -341,7 +341,7 @@ def test_samples_are_assessors_whose_mean_may_count(tmp_path: Path) -> None:
     assert mean.qrels().to_dict() == {"q1": {"d1": 2 / 3, "d2": 4 / 3}, "q2": {"d3": 3}}
     assert "the mean of the grades counts" in sentence(mean.notes, "differing")
     assert sentence(mean.notes, "no-grade").startswith("1 of 9 answers is no grade: 1 not a grade")
-    assert sentence(mean.notes, "fewer-samples").startswith("1 document with fewer grades")
+    assert sentence(mean.notes, "fewer-samples").startswith("1 document with fewer than 3 grades")
     assert mean.rows()[0]["judge_model"] == "model-a-1"
     majority = collect_lines(tmp_path, *lines, differing="majority")
     assert majority.qrels().to_dict() == {"q1": {"d1": 1, "d2": 2}, "q2": {"d3": 3}}

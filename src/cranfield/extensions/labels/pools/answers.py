@@ -3,10 +3,10 @@
 Read are results of batches of OpenAI (chat completions, responses), servers like it, and Anthropic.
 """
 
+import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 from cranfield.data.judges import Judge
@@ -25,9 +25,11 @@ from cranfield.render.numbers import format_count as count_of
 
 _CUSTOM_ID = re.compile(r"([0-9a-f]{24})-([0-9a-f]{8})-[0-9a-f]{6}-([1-9]|1[0-9]|20)")
 _FENCE = re.compile(r"```\w*\s(.*)```", re.S)
-_REFUSED = ("content_filter", "refusal")
-_TRUNCATED = ("length", "max_tokens", "model_context_window_exceeded", "max_output_tokens")
-_KINDS = ("failed", "refused", "truncated", "not a grade")
+_KIND_OF_ENDING = {
+    **dict.fromkeys(("content_filter", "refusal"), "refused"),
+    **dict.fromkeys(("length", "max_tokens", "max_output_tokens"), "truncated"),
+    "model_context_window_exceeded": "truncated",
+}
 
 
 class Answer(NamedTuple):
@@ -35,31 +37,34 @@ class Answer(NamedTuple):
 
     origin: Origin
     line: int
-    custom_id: Any
+    custom_id: str
     sample: int  # from 1
-    model: str
-    kind: str  # one of _KINDS; empty: a grade
-    grade: Any = None  # as it was written
-    detail: str = ""  # the code of a failure, the text that is no grade, or the reason of a grade
+    model: str = "model"
+    kind: str = "grade"  # or "failed", "refused", "truncated", "not a grade"
+    text: str = ""  # that was answered; of a failure its code, of a grade the reason
     message: str = ""  # of a failure
+    grade: Any = None  # as it was written
+
+    @property
+    def pair_digits(self) -> str:
+        """The hash of the query and the document."""
+        return self.custom_id[:24]
 
 
 def holds_answers(source: Any) -> bool:
     """Tell whether a source is a file of answers, by its first line."""
-    if not isinstance(source, str) or source == "-":
+    if not isinstance(source, str | os.PathLike) or source == "-":
         return False
     lines = (line for _, line in read_file_lines(Source(source)) if line.strip())
-    first_line = next(lines, "")
-    return '"custom_id"' in first_line and bool(re.search('"(response|result)"', first_line))
+    return re.match(r'\s*\{(?=.*"custom_id").*"(response|result)"', next(lines, "")) is not None
 
 
 def read_answers(path: str, settings: CollectSettings) -> Iterator[Answer | InputError]:
-    """Yield the answers of a file, and an error for each line that is none of a known request."""
+    """Yield the answers of a file, and an error for each line that is none to a request."""
     source = Source(path)
-    find_line = partial(_find_line, source)
+    origin = Origin(path, lambda row: next(ln for ln in read_file_lines(source) if ln[0] == row))
     words = {label_word(word) for word in read_grades(settings.grades_of or {"0": 0})}
     for number, line in read_file_lines(source):
-        origin = Origin(source.name, find_line)
         if not line.strip():
             continue
         try:
@@ -74,87 +79,62 @@ def read_answers(path: str, settings: CollectSettings) -> Iterator[Answer | Inpu
             yield origin.row_error(number, problem)
             continue
         grades = settings.grades or PROMPT_OF_DIGITS.get(match[2], Prompt("", GRADES)).grades
-        outcomes = [*_read_record(record)]
-        for place, outcome in enumerate(outcomes, 1):
-            sample = (int(match[3]) - 1) * len(outcomes) + place
-            answer = Answer(origin, number, custom_id, sample, *outcome)
-            yield answer if answer.kind else _read_grade(answer, grades, words)
-
-
-def _find_line(source: Source, number: int) -> tuple[int, str]:
-    return next(line for line in read_file_lines(source) if line[0] == number)
+        answers = [*_read_record(Answer(origin, number, match[0], 1), record)]
+        for place, answer in enumerate(answers, 1):
+            sample = (int(match[3]) - 1) * len(answers) + place
+            yield _read_grade(answer._replace(sample=sample), grades, words)
 
 
 def list_answered_ids(paths: Iterable[str], prompt: Prompt) -> frozenset[str]:
     """Return the custom_ids of the requests with this prompt that have a grade in some file."""
     settings = CollectSettings(grades=prompt.grades)
+    paths = [paths] if isinstance(paths, str) else paths
     answers = (answer for path in paths for answer in read_answers(path, settings))
-    return frozenset(
-        answer.custom_id for answer in answers if isinstance(answer, Answer) and not answer.kind
-    )
+    graded = (a for a in answers if isinstance(a, Answer) and a.kind == "grade")
+    return frozenset(answer.custom_id for answer in graded)
 
 
-class _Outcome(NamedTuple):
-    """The last fields of an `Answer`: `detail` is the text until its grade is read."""
-
-    model: str
-    kind: str
-    grade: Any
-    detail: str
-    message: str = ""
-
-
-def _read_record(record: Any) -> Iterator[_Outcome]:
-    """Yield what a line says: a failure, or each of the choices."""
+def _read_record(answer: Answer, record: Any) -> Iterator[Answer]:
+    """Yield what a line says, each in the place of `answer`: a failure, or the choices."""
     result, error = _look_up(record, "result"), _look_up(record, "error")
     status, body = (_look_up(record, "response", name) for name in ("status_code", "body"))
     kind = _look_up(result, "type")
     if result is not None:
         error, body = _look_up(result, "error"), _look_up(result, "message")
-    model = _to_text(_look_up(body, "model"), 100) or "model"
-    errors = (error, _look_up(body, "error"), _look_up(error, "error"))
+    answer = answer._replace(model=_to_text(_look_up(body, "model"), 100) or answer.model)
+    errors = [error, _look_up(body, "error"), _look_up(error, "error")]
     if any(errors) or status not in (None, 200) or kind not in (None, "succeeded") or not body:
-        wrong_status = f"status {status}" if status not in (None, 200) else None
-        codes = [*(_look_up(place, "code") for place in errors), wrong_status]
-        codes += [_look_up(errors[2] or errors[0] or errors[1], "type"), kind, "no body"]
-        code = next(code for code in codes if isinstance(code, str) and code)
-        messages = (_look_up(place, "message") for place in errors)
-        message = next((text for text in messages if isinstance(text, str)), code)
-        yield _Outcome(model, "failed", None, _to_text(code, 40), _to_text(message, 300))
+        codes = [*(_look_up(part, "code") for part in errors)]
+        codes += [f"status {status}"] if status not in (None, 200) else []
+        codes += [*(_look_up(part, "type") for part in reversed(errors)), kind, "no body"]
+        code = next(filter(None, (_to_text(code, 40) for code in codes)))
+        messages = (_to_text(_look_up(part, "message"), 300) for part in errors)
+        yield answer._replace(kind="failed", text=code, message=next(filter(None, messages), code))
         return
     choices = _look_up(body, "choices")
     for choice in choices if isinstance(choices, list) and choices else [body]:
         message = _look_up(choice, "message") or body
         parts = _list_parts(message)
-        ending = _look_up(choice, "finish_reason") or _look_up(body, "stop_reason")
-        ending = ending or _look_up(body, "incomplete_details", "reason")
-        is_refused = bool(_look_up(message, "refusal")) or ending in _REFUSED
-        if is_refused or any(_look_up(part, "type") == "refusal" for part in parts):
-            yield _Outcome(model, "refused", None, "")
-        elif ending in _TRUNCATED:
-            yield _Outcome(model, "truncated", None, "")
-        else:
-            texts = [
-                _look_up(part, "text")
-                for part in parts
-                if _look_up(part, "type") in ("text", "output_text")
-            ]
-            text = "".join(part_text for part_text in texts if isinstance(part_text, str))
-            yield _Outcome(model, "", None, text)
+        texts = [
+            _look_up(part, "text")
+            for part in parts
+            if _look_up(part, "type") in ("text", "output_text")
+        ]
+        endings = [_look_up(choice, "finish_reason"), _look_up(body, "stop_reason")]
+        endings += [_look_up(body, "incomplete_details", "reason")]
+        endings += ["refusal"] if _look_up(message, "refusal") else []
+        endings += [_look_up(part, "type") for part in parts]
+        kinds = {_KIND_OF_ENDING.get(ending) for ending in endings if isinstance(ending, str)}
+        kind = next((kind for kind in ("refused", "truncated") if kind in kinds), "grade")
+        yield answer._replace(kind=kind, text="".join(t for t in texts if isinstance(t, str)))
 
 
 def _list_parts(message: Any) -> list[Any]:
     """Return the parts of a message: its content, or that of the messages of a response."""
-    output = _look_up(message, "output")
+    output, content = _look_up(message, "output"), _look_up(message, "content")
     if isinstance(output, list):
         return [part for member in output for part in _list_parts(member)]
-    content = _look_up(message, "content")
     return content if isinstance(content, list) else [{"type": "text", "text": content}]
-
-
-def _to_text(cell: Any, n_characters: int) -> str:
-    """Return the beginning of a text in one line; an empty text for any other cell."""
-    return clean_text(cell)[:n_characters] if isinstance(cell, str) else ""
 
 
 def _look_up(document: Any, *names: str) -> Any:
@@ -164,21 +144,26 @@ def _look_up(document: Any, *names: str) -> Any:
     return document
 
 
+def _to_text(cell: Any, n_characters: int) -> str:
+    """Return the beginning of a text in one line; an empty text for any other cell."""
+    return clean_text(cell)[:n_characters] if isinstance(cell, str) else ""
+
+
 def _read_grade(answer: Answer, grades: Sequence[float], words: set[str]) -> Answer:
-    """Return an answer with the grade in its text, which is one JSON value; or as not a grade."""
-    text = answer.detail.rpartition("</think>")[2].strip()
+    """Return an answer with the grade in its text, one JSON value; or as "not a grade"."""
+    text = answer.text.rpartition("</think>")[2].strip()
     fence = _FENCE.fullmatch(text)
     try:
         document = decode_json(text if fence is None else fence[1].strip())
     except (ValueError, RecursionError):
         document = None
-    is_object = isinstance(document, Mapping)
-    grade = document.get("grade") if is_object else document
+    grade = document.get("grade") if isinstance(document, Mapping) else document
     is_word = isinstance(grade, str | int | float) and label_word(grade) in words
+    if answer.kind != "grade":
+        return answer
     if not (is_word or parse_number(grade) in grades):
-        return answer._replace(kind="not a grade")
-    reason = _to_text(document.get("reason"), 300) if is_object else ""
-    return answer._replace(grade=grade, detail=reason)
+        return answer._replace(kind="not a grade", text=_to_text(answer.text, 40))
+    return answer._replace(grade=grade, text=_to_text(_look_up(document, "reason"), 300))
 
 
 def read_answer_labels(
@@ -191,85 +176,76 @@ def read_answer_labels(
     """
     pair_of_digits = {hash_pair(*pair): pair for pair in pairs}
     answers_of_request: dict[tuple[str, int], list[Answer]] = {}
-    refusals: list[InputError] = []
+    refusals: list[str] = []
     for answer in (answer for path in paths for answer in read_answers(path, settings)):
-        if isinstance(answer, Answer) and answer.custom_id[:24] not in pair_of_digits:
-            problem = f"custom_id {answer.custom_id!r} is of a document that is not in the pool"
-            answer = answer.origin.row_error(answer.line, problem)
-        if isinstance(answer, Answer):
+        if isinstance(answer, Answer) and answer.pair_digits in pair_of_digits:
             answers_of_request.setdefault((answer.custom_id, answer.sample), []).append(answer)
-        elif settings.errors == "strict":
-            hint = "errors='skip' (--errors skip) leaves such lines out and counts them."
-            raise answer.replace(hint=hint)
-        else:
-            refusals.append(answer)
+            continue
+        error = answer
+        if isinstance(answer, Answer):
+            problem = f"custom_id {answer.custom_id!r} is of a document that is not in the pool"
+            error = answer.origin.row_error(answer.line, problem)
+        assert isinstance(error, InputError)  # noqa: S101 - as no answer is
+        if settings.errors == "strict":
+            raise error.add_reason("errors='skip' (--errors skip) leaves out and counts such lines")
+        refusals.append(error.problem[:60])
     graded: list[Answer] = []
     others: list[Answer] = []
     for answers in answers_of_request.values():
-        grades = [answer for answer in answers if not answer.kind]
+        grades = [answer for answer in answers if answer.kind == "grade"]
         graded += grades
-        others += answers[-1:] if not grades else []
+        others += [] if grades else answers[-1:]
     if others and not graded:
         says = next((f"; the first says: {a.message}" for a in others if a.message), "")
         raise InputError(f"no answer is a grade: {_count_kinds(others)}{says}")
-    samples = Counter(custom_id[:24] for custom_id, _ in {(a.custom_id, a.sample) for a in graded})
-    notes = [*_no_grade_notes(others, len(answers_of_request), {*samples}, paths)]
-    if n := sum(count < max(samples.values()) for count in samples.values()):
-        text = f"{count_of(n, 'document')} with fewer grades than others, of which some have "
-        notes.append(Note("fewer-samples", "warning", f"{text}{max(samples.values())}.", count=n))
-    if refusals:
-        examples = list_examples(error.problem[:60] for error in refusals)
-        text = f"{count_of(len(refusals), 'answer')} left out{examples}."
-        notes.append(Note("left-out", "warning", text, count=len(refusals)))
-    labels = []
     has_samples = any(answer.sample > 1 for answer in graded)
+    labels = []
     for answer in graded:
-        digits = answer.custom_id[25:33]
-        prompt = PROMPT_OF_DIGITS.get(digits, Prompt("", ()))
-        assessor = f"{answer.model} {digits}" + (f" #{answer.sample}" if has_samples else "")
-        labels.append(
-            Label(
-                answer.origin,
-                answer.line,
-                *pair_of_digits[answer.custom_id[:24]],
-                answer.grade,
-                assessor,
-                judge=Judge(answer.model, f"{prompt.name} {digits}".strip()),
-                reason=answer.detail,
-            )
-        )
+        digits, suffix = answer.custom_id[25:33], f" #{answer.sample}" * has_samples
+        prompt = f"{PROMPT_OF_DIGITS.get(digits, Prompt('', ())).name} {digits}".strip()
+        pair, assessor = pair_of_digits[answer.pair_digits], f"{answer.model} {digits}{suffix}"
+        label = Label(answer.origin, answer.line, *pair, answer.grade, assessor, reason=answer.text)
+        labels.append(label._replace(judge=Judge(answer.model, prompt)))
+    notes = [*_list_notes(others, len(answers_of_request), graded, paths)]
+    if refusals:
+        text = f"{count_of(len(refusals), 'answer')} left out{list_examples(refusals)}."
+        notes.append(Note("left-out", "warning", text, count=len(refusals)))
     return labels, notes
 
 
-def _no_grade_notes(
-    answers: Sequence[Answer], n_requests: int, graded_pairs: set[str], paths: Sequence[str]
+def _list_notes(
+    others: Sequence[Answer], n_requests: int, graded: Sequence[Answer], paths: Sequence[str]
 ) -> Iterator[Note]:
-    """Yield a warning of the answers that are no grade, if there are any."""
-    if not answers:
-        return
-    n_unlabelled = len({answer.custom_id[:24] for answer in answers} - graded_pairs)
-    their = count_of(n_unlabelled, "document has", "documents have")
-    their = "their documents have" if n_unlabelled == len(answers) else their
-    answered = " ".join(f"--answered {escape_unprintable(path)}" for path in paths)
-    text = (
-        f"{len(answers):,} of {n_requests:,} answers {'is' if len(answers) == 1 else 'are'} no "
-        f"grade{f', and {their} no label' * bool(n_unlabelled)}: {_count_kinds(answers)}. Which "
-        f"ones is not chance: ask again (cranfield pool ... {answered}), or have people label them."
-    )
-    yield Note("no-grade", "warning", text, count=len(answers))
+    """Yield warnings of the requests that have no grade, and of documents with fewer than most."""
+    samples = Counter(digits for digits, _ in {(a.pair_digits, a.sample) for a in graded})
+    if others:
+        n_unlabelled = len({answer.pair_digits for answer in others} - samples.keys())
+        their = count_of(n_unlabelled, "document has", "documents have")
+        their = "their documents have" if n_unlabelled == len(others) else their
+        answered = " ".join(f"--answered {escape_unprintable(path)}" for path in paths)
+        text = (
+            f"{len(others):,} of {n_requests:,} answers {'is' if len(others) == 1 else 'are'} no "
+            f"grade{f', and {their} no label' * bool(n_unlabelled)}: {_count_kinds(others)}. Which "
+            f"ones is not chance: ask again (cranfield pool ... {answered}), or have people label "
+            "them."
+        )
+        yield Note("no-grade", "warning", text, count=len(others))
+    most = max(samples.values(), default=0)
+    if n := sum(count < most for count in samples.values()):
+        text = f"{count_of(n, 'document')} with fewer than {most} grades, which others have."
+        yield Note("fewer-samples", "warning", text, count=n)
 
 
 def _count_kinds(answers: Sequence[Answer]) -> str:
     """Return how many answers are of each kind, with the codes of failures, and an example."""
     parts = []
-    for kind in _KINDS:
-        details = [answer.detail for answer in answers if answer.kind == kind]
-        extra = ""
+    for kind in ("failed", "refused", "truncated", "not a grade"):
+        texts = [answer.text for answer in answers if answer.kind == kind]
+        details = ""
         if kind == "failed":
-            counts = sorted(Counter(details).items(), key=lambda pair: (-pair[1], pair[0]))
-            extra = f" ({', '.join(f'{code} {n:,}' for code, n in counts[:5])})"
-        elif kind == "not a grade" and details:
-            ellipsis = ", ..." if len(details) > 1 else ""
-            extra = f" ({escape_unprintable(repr(_to_text(details[0], 40)))}{ellipsis})"
-        parts += [f"{len(details):,} {kind}{extra}"] if details else []
+            counts = sorted(Counter(texts).items(), key=lambda pair: (-pair[1], pair[0]))
+            details = f" ({', '.join(f'{code} {n:,}' for code, n in counts[:5])})"
+        elif kind == "not a grade" and texts:
+            details = f" ({escape_unprintable(repr(texts[0]))}{', ...' * (len(texts) > 1)})"
+        parts += [f"{len(texts):,} {kind}{details}"] if texts else []
     return ", ".join(parts)

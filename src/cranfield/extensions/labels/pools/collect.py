@@ -183,8 +183,8 @@ def collect(
     refuse_unknown_options(collect, options)
     settings, columns = CollectSettings.of(options), Reading.of(options).columns
     label_columns, sources = select_columns(columns, Side.QRELS), dict(_list_sources(labels))
-    paths = [source for source in sources.values() if holds_answers(source)]
-    people = {name: source for name, source in sources.items() if source not in paths}
+    people = {name: source for name, source in sources.items() if not holds_answers(source)}
+    paths = [os.fspath(source) for name, source in sources.items() if name not in people]
     all_labels, named_assessors = _read_sources(people, label_columns)
     requests = list_requests(all_labels, pool, label_columns)
     answer_notes: list[Note] = []

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import Any, ClassVar
 
 import numpy as np
@@ -120,14 +119,12 @@ class Pool(Shown):
         if not {QUERY_TEXT, DOC_TEXT} <= self.texts.keys():
             raise OptionError("a model needs texts: --topics and --doc-texts")
         prompt = read_prompt(settings.prompt, settings.grades)
-        questions: dict[str, list[Question]] = {}
-        for row in self._rows_to_label():
-            question = Question(*(row[name] for name in Question._fields))
-            if question.query_text and question.document_text:
-                questions.setdefault(question.query_id, []).append(question)
+        rows = [row for row in self._rows_to_label() if row[QUERY_TEXT] and row[DOC_TEXT]]
+        place_of_query: dict[str, int] = {}
+        rows.sort(key=lambda row: place_of_query.setdefault(row["query_id"], len(place_of_query)))
+        questions = [Question(*(row[name] for name in Question._fields)) for row in rows]
         answered_ids = list_answered_ids(settings.answered, prompt)
-        all_questions = [*chain.from_iterable(questions.values())]
-        return Requests(form, settings, prompt, all_questions, answered_ids)
+        return Requests(form, settings, prompt, questions, answered_ids)
 
     def tables(self) -> list[Table]:
         """Return a table of how many queries and documents are pooled, and are to be labelled."""

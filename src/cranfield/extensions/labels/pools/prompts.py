@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from cranfield.errors import InputError
@@ -15,11 +16,7 @@ GRADES = (0, 1, 2, 3)  # of a prompt that states none
 
 
 def hash_json(document: Any, n_digits: int) -> str:
-    """Return the first hexadecimal digits of the hash of a document as JSON.
-
-    >>> hash_json(["a", [0, 1]], 8)
-    '4ab56aec'
-    """
+    """Return the first hexadecimal digits of the hash of a document as JSON."""
     text = json.dumps(document, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:n_digits]
 
@@ -41,9 +38,9 @@ class Prompt(NamedTuple):
         """Whether the text has places for the query and the document."""
         return _VARIABLE.search(self.text) is not None
 
-    def fill(self, value_of_variable: dict[str, str]) -> str:
+    def fill(self, text_of_variable: Mapping[str, str]) -> str:
         """Return the text with each variable replaced, in one pass: values are not searched."""
-        return _VARIABLE.sub(lambda match: value_of_variable[match[1]], self.text)
+        return _VARIABLE.sub(lambda match: text_of_variable[match[1]], self.text)
 
 
 _BEGINNING = (

@@ -59,27 +59,49 @@ class Requests:
     def __post_init__(self) -> None:
         if not self.questions:
             raise InputError("no document to label has a text, and a model needs texts")
-        if not any(self._list_ids()):
+        if not self.asked:
             raise InputError("every request has a grade in the answers: nothing is left to ask")
+
+    @cached_property
+    def asked(self) -> Sequence[tuple[Question, str]]:
+        """The question and the custom_id of each request that is not answered."""
+        settings = self.settings
+        call = hash_json([self.form, settings.model, settings.doc_chars, settings.body or {}], 6)
+        ids = (
+            (question, f"{hash_pair(*question[:2])}-{self.prompt.digits}-{call}-{sample}")
+            for question in self.questions
+            for sample in range(1, settings.samples + 1)
+        )
+        return [(question, name) for question, name in ids if name not in self.answered_ids]
 
     def lines(self) -> Iterator[str]:
         """Yield each request as a line of JSON, with its end."""
-        return (line for _, line in self._write_lines())
+        for question, custom_id in self.asked:
+            body = _patch(self._make_body(self._make_message(question)), self.settings.body or {})
+            call: dict[str, Any] = {"params": body}
+            if self.form == "openai":
+                call = {"method": "POST", "url": "/v1/chat/completions", "body": body}
+            line = json.dumps({"custom_id": custom_id, **call}, ensure_ascii=False)
+            yield _LINE_ENDS.sub(_escape, line) + "\n"
 
     @cached_property
     def notes(self) -> tuple[Note, ...]:
         """Notes on how large the requests are, and on texts that are cut."""
         system = "" if self.prompt.is_template else self.prompt.text
-        questions = [question for question, _ in self._list_ids()]
+        questions = [question for question, _ in self.asked]
         n, n_all = len(questions), len(self.questions) * self.settings.samples
-        texts = [system * n, *map(self._make_message, questions)]
+        messages = [self._make_message(question) for question in questions]
+        n_characters = n * len(system) + sum(map(len, messages))
+        system_bytes = n * len(system.encode())
+        n_bytes = system_bytes + sum(len(message.encode()) for message in messages)
         text = (
-            f"{format_count(n, 'request')} to {self.settings.model}, "
-            f"{sum(map(len, texts)):,} characters, about {_count_tokens(texts)} input tokens "
-            "(bytes / 4, give or take a third)"
+            f"{format_count(n, 'request')} to {self.settings.model}, {n_characters:,} characters, "
+            f"about {_count_tokens(n_bytes)} input tokens (bytes / 4, give or take a third)"
         )
         if system:
-            text += f", {_count_tokens(texts[:1])} of them instructions that are the same in each"
+            text += (
+                f", {_count_tokens(system_bytes)} of them instructions that are the same in each"
+            )
         notes = [Note("requests", "info", f"{text}; a short answer to each.", count=n)]
         if self.answered_ids:
             text = f"{n_all - n:,} of {n_all:,} requests have a grade in the answers: left out."
@@ -106,14 +128,15 @@ class Requests:
         folder, name = os.path.split(os.fspath(path))
         stem, suffix, compression = name.rpartition(REQUEST_FORMS[self.form])
         if not suffix:
-            wanted = REQUEST_FORMS[self.form]
-            raise OptionError(f"{escape_unprintable(name)}: the name is to end in {wanted}")
+            ending = REQUEST_FORMS[self.form]
+            raise OptionError(f"{escape_unprintable(name)}: the name is to end in {ending}")
         paths: list[str] = []
         with ExitStack() as files:
             for part in self._split_lines():
-                paths.append(os.path.join(folder, f"{stem}-{len(paths) + 1}{suffix}{compression}"))
-                if len(paths) == 1 and len(part) == len(self._list_ids()):
-                    paths = [os.path.join(folder, name)]
+                numbered_name = f"{stem}-{len(paths) + 1}{suffix}{compression}"
+                paths.append(
+                    os.path.join(folder, name if len(part) == len(self.asked) else numbered_name)
+                )
                 files.enter_context(open_to_write(paths[-1])).writelines(part)
             pattern = os.path.join(glob.escape(folder), f"{glob.escape(stem)}-[0-9]*{suffix}*")
             for old_path in sorted({*glob.glob(pattern)} - {*paths}):
@@ -125,14 +148,12 @@ class Requests:
         most_lines, most_bytes = LIMITS[self.form]
         part: list[bytes] = []
         n_bytes = 0
-        for question, text in self._write_lines():
+        for (question, _), text in zip(self.asked, self.lines(), strict=True):
             line = text.encode()
             if len(line) > most_bytes:
                 ids = f"query {question.query_id!r:.80}, document {question.doc_id!r:.80}"
-                raise InputError(
-                    f"{ids}: its request has {len(line):,} bytes, and a file {most_bytes:,}",
-                    hint="--doc-chars N (doc_chars=N) cuts texts.",
-                )
+                problem = f"{ids}: its request has {len(line):,} bytes, and a file {most_bytes:,}"
+                raise InputError(problem, hint="--doc-chars N (doc_chars=N) cuts texts.")
             if len(part) == most_lines or n_bytes + len(line) > most_bytes:
                 yield part
                 part, n_bytes = [], 0
@@ -140,38 +161,14 @@ class Requests:
             n_bytes += len(line)
         yield part
 
-    def _write_lines(self) -> Iterator[tuple[Question, str]]:
-        """Yield the question of each request, and its line."""
-        for question, custom_id in self._list_ids():
-            record: dict[str, Any] = {"custom_id": custom_id}
-            body = _patch(self._make_body(self._make_message(question)), self.settings.body or {})
-            if self.form == "openai":
-                record |= {"method": "POST", "url": "/v1/chat/completions", "body": body}
-            else:
-                record["params"] = body
-            line = json.dumps(record, ensure_ascii=False)
-            yield question, _LINE_ENDS.sub(_escape, line) + "\n"
-
-    def _list_ids(self) -> list[tuple[Question, str]]:
-        """Return the question and the custom_id of each request that is not answered."""
-        settings = self.settings
-        call = hash_json([self.form, settings.model, settings.doc_chars, settings.body or {}], 6)
-        ids = (
-            (question, f"{hash_pair(*question[:2])}-{self.prompt.digits}-{call}-{sample}")
-            for question in self.questions
-            for sample in range(1, settings.samples + 1)
-        )
-        return [(question, name) for question, name in ids if name not in self.answered_ids]
-
     def _make_message(self, question: Question) -> str:
         """Return the message of the user: the texts, cut, as JSON."""
         query, doc = (_cut(text, self.settings.doc_chars) for text in question[2:])
         if self.prompt.is_template:
             return self.prompt.fill({"query": _quote(query), "document": _quote(doc)})
         n_cut = len(question.document_text) - len(doc)
-        return _quote(
-            {"query": query, "document": doc, **({"characters_cut": n_cut} if n_cut else {})}
-        )
+        cut = {"characters_cut": n_cut} if n_cut else {}
+        return _quote({"query": query, "document": doc, **cut})
 
     def _make_body(self, message: str) -> dict[str, Any]:
         """Return the body of a call, before the changes that the user states."""
@@ -184,26 +181,23 @@ class Requests:
             "required": ["reason", "grade"],
             "additionalProperties": False,
         }
-        model, form = {"model": self.settings.model}, {"type": "json_schema"}
+        body: dict[str, Any] = {"model": self.settings.model}
         system = {} if self.prompt.is_template else {"system": self.prompt.text}
         messages = [{"role": "user", "content": message}]
         if self.form == "anthropic":
-            output_config = {"format": {**form, "schema": schema}}
-            ending = {"messages": messages, "output_config": output_config}
-            return {**model, "max_tokens": 1024, **system, **ending}
-        messages = [{"role": role, "content": text} for role, text in system.items()] + messages
+            body |= {"max_tokens": 1024, **system, "messages": messages}
+            form = {"type": "json_schema", "schema": schema}
+            return {**body, "output_config": {"format": form}}
+        body["messages"] = [{"role": role, "content": text} for role, text in system.items()]
+        body["messages"] += messages
         json_schema = {"name": "judgment", "strict": True, "schema": schema}
-        return {
-            **model,
-            "messages": messages,
-            "response_format": {**form, "json_schema": json_schema},
-        }
+        form = {"type": "json_schema", "json_schema": json_schema}
+        return {**body, "response_format": form}
 
 
-def _count_tokens(texts: Sequence[str]) -> str:
-    """Return about how many tokens texts have, with two digits that are not 0."""
-    n_tokens = sum(len(text.encode()) for text in texts) / 4
-    return f"{int(float(f'{n_tokens:.2g}')):,}"
+def _count_tokens(n_bytes: int) -> str:
+    """Return about how many tokens so many bytes are, with two digits that are not 0."""
+    return f"{int(float(f'{n_bytes / 4:.2g}')):,}"
 
 
 def _cut(text: str, n_characters: int) -> str:
