@@ -103,10 +103,10 @@ def write_answers(folder: Path) -> None:
     texts = {doc: f"All about {doc}." for _, doc in pairs}
     lines = [json.dumps({"_id": doc, "text": text}) for doc, text in texts.items()]
     (folder / "corpus.jsonl").write_text("\n".join(lines))
-    asked = pool(None, runs, query_texts="demo/queries.tsv", doc_texts=texts)
+    label_pool = pool(None, runs, query_texts="demo/queries.tsv", doc_texts=texts)
     files: dict[str, list[str]] = {"output.jsonl": [], "errors.jsonl": []}
-    for i, line in enumerate(asked.requests("openai", model="gpt-x").lines()):
-        query, doc = asked.query_ids[i], asked.doc_ids[i]
+    for i, line in enumerate(label_pool.requests("openai", model="gpt-x").lines()):
+        query, doc = label_pool.query_ids[i], label_pool.doc_ids[i]
         answer = {"content": json.dumps({"reason": "", "grade": grades[query].get(doc, 0)})}
         body = {"model": "gpt-x", "choices": [{"message": answer, "finish_reason": "stop"}]}
         record = {"custom_id": json.loads(line)["custom_id"], "response": None, "error": None}
@@ -116,7 +116,7 @@ def write_answers(folder: Path) -> None:
         files[name].append(json.dumps({**record, **content, **error}))
     for name, records in files.items():
         (folder / name).write_text("\n".join(records))
-    (folder / "pool.csv").write_text(asked.to_csv())
+    (folder / "pool.csv").write_text(label_pool.to_csv())
     paths = [str(folder / name) for name in files]
     model = collect(paths, pool=folder / "pool.csv").qrels()
     sample = pool(model, runs, by="chance", strata="3=50%,10=15%").rows()

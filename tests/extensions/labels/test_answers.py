@@ -13,7 +13,7 @@ from cranfield.errors import DuplicateError
 
 PAIRS = [("q1", "d1"), ("q1", "d2"), ("q2", "d3")]
 RUNS = {"a": {"q1": ["d1", "d2"], "q2": ["d3"]}}
-TEXTS = {
+TEXTS: Any = {
     "query_texts": {"q1": "how to plane", "q2": "what is oak"},
     "doc_texts": {"d1": "Planes cut wood.", "d2": "Saws", "d3": "Oak"},
 }
@@ -26,10 +26,10 @@ def make_pool() -> Any:
 
 def list_ids(form: str = "openai", **options: Any) -> dict[tuple[str, str], list[str]]:
     """Return {(query, document): the custom_ids of its requests}."""
-    asked = make_pool().requests(form, model="model-a", **options)
-    ids = [json.loads(line)["custom_id"] for line in asked.lines()]
+    label_requests = make_pool().requests(form, model="model-a", **options)
+    ids = [json.loads(line)["custom_id"] for line in label_requests.lines()]
     n_samples = options.get("samples", 1)
-    pairs = [question[:2] for question in asked.questions]
+    pairs = [question[:2] for question in label_requests.questions]
     return {pair: ids[i * n_samples : (i + 1) * n_samples] for i, pair in enumerate(pairs)}
 
 
@@ -329,7 +329,11 @@ def test_without_a_grade_the_first_failure_is_quoted(tmp_path: Path) -> None:
 
 def test_samples_are_assessors_whose_mean_may_count(tmp_path: Path) -> None:
     ids = list_ids(samples=3)
-    grades = {("q1", "d1"): [1, 1, 0], ("q1", "d2"): [0, 2, 2], ("q2", "d3"): [3, "none", 3]}
+    grades: dict[tuple[str, str], list[Any]] = {
+        ("q1", "d1"): [1, 1, 0],
+        ("q1", "d2"): [0, 2, 2],
+        ("q2", "d3"): [3, "none", 3],
+    }
     lines = [
         chat(custom_id, f'{{"grade": {grade}}}')
         for pair, grades_of_pair in grades.items()
@@ -447,5 +451,5 @@ def test_samples_are_those_of_the_vectors(data: Path, monkeypatch: pytest.Monkey
     judgments = [expected["majority"], expected["mean"], *expected["assessors"].values()]
     for option, rows in zip(options, judgments, strict=True):
         labels = collect(expected["files"], pool="pool.csv", **option)  # type: ignore[arg-type]
-        found_rows = zip(labels.pairs, labels.grades, strict=True)
-        assert [[*pair, grade] for pair, grade in found_rows] == rows
+        rows_of_labels = zip(labels.pairs, labels.grades, strict=True)
+        assert [[*pair, grade] for pair, grade in rows_of_labels] == rows

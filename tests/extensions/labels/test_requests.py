@@ -10,9 +10,9 @@ from helpers.commands import invoke
 from helpers.notes import codes, sentence
 
 from cranfield import InputError, OptionError, pool
-from cranfield.extensions.labels.pools import requests
 from cranfield.extensions.labels.pools.label_checks import read_pool
 from cranfield.extensions.labels.pools.pool import add_texts
+from cranfield.extensions.labels.pools.requests import LIMITS
 
 PAIRS = [("q1", "d1"), ("q1", "d2"), ("q2", "d3")]
 RUNS = {"a": {"q1": ["d1", "d2"], "q2": ["d3"]}, "b": {"q1": ["d2"]}}
@@ -32,14 +32,14 @@ def ask(form: str = "openai", doc_texts: Any = DOC_TEXTS, **options: Any) -> Any
     return make_pool(doc_texts).requests(form, model="model-a", **options)
 
 
-def read_lines(asked: Any) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in asked.lines()]
+def read_lines(requests: Any) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in requests.lines()]
 
 
-def user_texts(asked: Any) -> dict[str, dict[str, Any]]:
+def user_texts(requests: Any) -> dict[str, dict[str, Any]]:
     """Return {document's hash: what the user's message says}."""
     texts = {}
-    for line in read_lines(asked):
+    for line in read_lines(requests):
         call = line.get("body") or line["params"]
         (message,) = [m for m in call["messages"] if m["role"] == "user"]
         texts[line["custom_id"][:24]] = json.loads(message["content"])
@@ -88,8 +88,10 @@ def test_texts_are_title_and_text_or_the_title_alone() -> None:
 def test_documents_of_a_query_are_together_in_the_order_of_the_pool(tmp_path: Path) -> None:
     path = tmp_path / "pool.csv"
     path.write_text("query_id,doc_id,relevance\nq2,d3,\nq1,d2,\nq2,d1,\nq1,d1,\n")
-    asked = add_texts(read_pool(path), QUERY_TEXTS, DOC_TEXTS).requests("openai", model="m")
-    ids = [line["custom_id"][:24] for line in read_lines(asked)]
+    label_requests = add_texts(read_pool(path), QUERY_TEXTS, DOC_TEXTS).requests(
+        "openai", model="m"
+    )
+    ids = [line["custom_id"][:24] for line in read_lines(label_requests)]
     order = [("q2", "d3"), ("q2", "d1"), ("q1", "d2"), ("q1", "d1")]
     assert ids == [hash_texts(*pair)[:24] for pair in order]
 
@@ -98,14 +100,14 @@ def test_what_is_not_drawn_or_has_no_text_is_not_asked(tmp_path: Path) -> None:
     path = tmp_path / "pool.csv"
     rows = "q1,d1,,1,0.5\nq1,d9,,1,0.5\nq2,d3,-1,1,0.5\n"
     path.write_text(f"query_id,doc_id,relevance,stratum,probability\n{rows}")
-    asked = add_texts(read_pool(path), QUERY_TEXTS, DOC_TEXTS)
-    assert sentence(asked.notes, "no-text") == "1 of 3 documents have no text."
-    assert asked.to_csv().splitlines()[1:] == [
+    label_pool = add_texts(read_pool(path), QUERY_TEXTS, DOC_TEXTS)
+    assert sentence(label_pool.notes, "no-text") == "1 of 3 documents have no text."
+    assert label_pool.to_csv().splitlines()[1:] == [
         "q1,how to plane,d1,Planes cut wood.,,1,0.5",
         "q1,how to plane,d9,,,1,0.5",
         "q2,what is oak,d3,Oak: A tree.,-1,1,0.5",
     ]
-    assert len(read_lines(asked.requests("openai", model="m"))) == 1
+    assert len(read_lines(label_pool.requests("openai", model="m"))) == 1
     none = add_texts(read_pool(path), QUERY_TEXTS, {"d3": "x"})
     with pytest.raises(InputError, match="no document to label has a text"):
         none.requests("openai", model="m")
@@ -113,28 +115,30 @@ def test_what_is_not_drawn_or_has_no_text_is_not_asked(tmp_path: Path) -> None:
 
 def test_a_long_text_ends_at_the_last_blank_of_its_second_half() -> None:
     docs = {"d1": "word " * 20 + "end", "d2": "x" * 300, "d3": "a " + "y" * 300}
-    asked = ask(doc_texts=docs, doc_chars=17)
-    texts = user_texts(asked)
-    kept = "word word word"  # 14 characters: the next blank of the first 17 is behind "wo"
-    left = 5 * 20 + 3 - len(kept)
+    label_requests = ask(doc_texts=docs, doc_chars=17)
+    texts = user_texts(label_requests)
+    beginning = "word word word"  # 14 characters: the next blank of the first 17 is behind "wo"
+    n_cut = 5 * 20 + 3 - len(beginning)
     assert texts[hash_texts("q1", "d1")[:24]] == {
         "query": "how to plane",
-        "document": kept,
-        "characters_cut": left,
+        "document": beginning,
+        "characters_cut": n_cut,
     }
     assert texts[hash_texts("q1", "d2")[:24]]["document"] == "x" * 17
     assert texts[hash_texts("q2", "d3")[:24]]["document"] == "a " + "y" * 15  # a blank too early
-    assert sentence(asked.notes, "cut") == (
+    assert sentence(label_requests.notes, "cut") == (
         "3 of 3 documents are longer than 17 characters and cut; the longest has 302."
     )
     assert codes(ask(doc_chars=11)).count("cut") == 2  # of queries, too
 
 
 def test_the_note_counts_characters_and_tokens() -> None:
-    asked = ask(prompt="binary")
-    contents = [m["content"] for line in read_lines(asked) for m in line["body"]["messages"]]
+    label_requests = ask(prompt="binary")
+    contents = [
+        m["content"] for line in read_lines(label_requests) for m in line["body"]["messages"]
+    ]
     n_characters, n_bytes = sum(map(len, contents)), sum(len(text.encode()) for text in contents)
-    note = sentence(asked.notes, "requests")
+    note = sentence(label_requests.notes, "requests")
     assert note.startswith(f"3 requests to model-a, {n_characters:,} characters, about ")
     assert f"about {round(n_bytes / 4, -1):.0f} input tokens" in note
     assert note.endswith("instructions that are the same in each; a short answer to each.")
@@ -148,10 +152,10 @@ def test_no_sampling_parameter_is_written_unless_asked_for() -> None:
     expected = {"model", "max_tokens", "system", "messages", "output_config"}
     assert {*read_lines(ask("anthropic"))[0]["params"]} == expected
     body = {"temperature": 0, "response_format": {"json_schema": {"strict": None}}, "seed": None}
-    patched = read_lines(ask(body=json.dumps(body)))[0]["body"]
-    assert patched["temperature"] == 0
-    assert "seed" not in patched
-    assert {*patched["response_format"]["json_schema"]} == {"name", "schema"}
+    new_body = read_lines(ask(body=json.dumps(body)))[0]["body"]
+    assert new_body["temperature"] == 0
+    assert "seed" not in new_body
+    assert {*new_body["response_format"]["json_schema"]} == {"name", "schema"}
 
 
 @pytest.mark.parametrize(
@@ -172,14 +176,14 @@ def test_a_scale_has_two_whole_grades_or_more(grades: Any) -> None:
 def test_a_template_is_the_message_and_texts_are_not_searched_for_variables(tmp_path: Path) -> None:
     path = tmp_path / "prompt.txt"
     path.write_text('Q: {{query}}\nD: {{ document }}\nSay {"grade": {{"x"}}}.\n')
-    asked = ask(doc_texts={"d1": 'see "{{query}}"'}, prompt=str(path), grades="0,5")
-    (line,) = read_lines(asked)
+    label_requests = ask(doc_texts={"d1": 'see "{{query}}"'}, prompt=str(path), grades="0,5")
+    (line,) = read_lines(label_requests)
     document = json.dumps('see "{{query}}"')
     content = f'Q: "how to plane"\nD: {document}\nSay {{"grade": {{{{"x"}}}}}}.'
     assert line["body"]["messages"] == [{"role": "user", "content": content}]
     schema = line["body"]["response_format"]["json_schema"]["schema"]
     assert schema["properties"]["grade"]["enum"] == [0, 5]
-    assert "instructions" not in sentence(asked.notes, "requests")
+    assert "instructions" not in sentence(label_requests.notes, "requests")
 
 
 @pytest.mark.parametrize(
@@ -217,12 +221,12 @@ def test_a_hostile_document_changes_no_other_request_and_no_form(form: str, name
     honest_lines = [*ask(form).lines()]
     hostile_lines = [*ask(form, {**DOC_TEXTS, "d1": HOSTILE[name]}).lines()]
     assert [*map(len, (honest_lines, hostile_lines))] == [3, 3]
-    own = hash_texts("q1", "d1")[:24]
+    own_digits = hash_texts("q1", "d1")[:24]
     for honest_line, hostile_line in zip(honest_lines, hostile_lines, strict=True):
         hostile_line.encode()  # whole UTF-8
         assert len(hostile_line.splitlines()) == 1  # also for readers that break at U+2028
         honest, hostile = json.loads(honest_line), json.loads(hostile_line)
-        if own not in hostile_line:
+        if own_digits not in hostile_line:
             assert hostile_line == honest_line
             continue
         call, honest_call = (line.get("body") or line["params"] for line in (hostile, honest))
@@ -237,11 +241,11 @@ def test_a_hostile_document_changes_no_other_request_and_no_form(form: str, name
 def test_the_text_comes_back_but_for_what_no_line_can_hold() -> None:
     for name, text in {**HOSTILE, "long": "word " * 3_000}.items():
         texts = user_texts(ask(doc_texts={"d1": text}, doc_chars=20_000))
-        (given,) = texts.values()
+        (user_text,) = texts.values()
         for character in ("\x00", "\x07", "\x1b", "\x85"):
             text = text.replace(character, " ")
         text = text.replace("\ud800", "\ufffd").replace("\udfff", "\ufffd")
-        assert given == {"query": "how to plane", "document": " ".join(text.split())}, name
+        assert user_text == {"query": "how to plane", "document": " ".join(text.split())}, name
 
 
 # ---- files --------------------------------------------------------------------------------------
@@ -250,27 +254,27 @@ def test_the_text_comes_back_but_for_what_no_line_can_hold() -> None:
 def test_files_are_split_by_the_limits_all_or_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = ask(samples=2)
-    lines = [*asked.lines()]
+    label_requests = ask(samples=2)
+    lines = [*label_requests.lines()]
     path = tmp_path / "r.openai.jsonl"
-    assert asked.write(path) == [str(path)]
+    assert label_requests.write(path) == [str(path)]
     assert path.read_text("utf-8") == "".join(lines)
     n_bytes = max(len(line.encode()) for line in lines)
     for limits in ((4, 10**9), (10**9, 4 * n_bytes)):
-        monkeypatch.setitem(requests.LIMITS, "openai", limits)
+        monkeypatch.setitem(LIMITS, "openai", limits)
         for old_path in tmp_path.iterdir():
             old_path.unlink()
-        paths = asked.write(path)
+        paths = label_requests.write(path)
         assert [Path(name).name for name in paths] == ["r-1.openai.jsonl", "r-2.openai.jsonl"]
         assert [Path(name).read_text("utf-8") for name in paths] == [
             "".join(lines[:4]),
             "".join(lines[4:]),
         ]
         assert {*map(str, tmp_path.iterdir())} == {*paths}
-    monkeypatch.setitem(requests.LIMITS, "openai", (10**9, n_bytes - 1))
+    monkeypatch.setitem(LIMITS, "openai", (10**9, n_bytes - 1))
     before = {old_path: old_path.read_bytes() for old_path in tmp_path.iterdir()}
     with pytest.raises(InputError, match=r"query 'q\d', document 'd\d': its request has"):
-        asked.write(path)
+        label_requests.write(path)
     assert {old_path: old_path.read_bytes() for old_path in tmp_path.iterdir()} == before
 
 
@@ -312,8 +316,10 @@ def test_requests_can_be_made_again_byte_for_byte(files: list[str]) -> None:
     )
     assert outcome.exit_code == 0, outcome.output
     assert "note: r.openai.jsonl: 6 requests to model-a" in outcome.stderr
-    again = invoke("pool", "--from", "pool.csv", *asking, "-o", "s.openai.jsonl", "-o", "s.csv")
-    assert again.exit_code == 0, again.output
+    second_outcome = invoke(
+        "pool", "--from", "pool.csv", *asking, "-o", "s.openai.jsonl", "-o", "s.csv"
+    )
+    assert second_outcome.exit_code == 0, second_outcome.output
     assert Path("r.openai.jsonl").read_bytes() == Path("s.openai.jsonl").read_bytes()
     assert Path("pool.csv").read_bytes() == Path("s.csv").read_bytes()
 
@@ -358,27 +364,32 @@ def test_requests_are_the_vectors_to_the_byte(
     data: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.chdir(data / "labels")
-    asked = add_texts(read_pool("pool.csv"), "topics.jsonl", "texts.jsonl")
-    made = asked.requests(name.split(".")[1], model="model-a", doc_chars=120, **VECTORS[name])
-    assert "".join(made.lines()).encode() == Path(name).read_bytes()
+    label_pool = add_texts(read_pool("pool.csv"), "topics.jsonl", "texts.jsonl")
+    label_requests = label_pool.requests(
+        name.split(".")[1], model="model-a", doc_chars=120, **VECTORS[name]
+    )
+    assert "".join(label_requests.lines()).encode() == Path(name).read_bytes()
     cost = json.loads(Path("expected.json").read_text("utf-8"))["cost"][name]
-    note = sentence(made.notes, "requests")
+    note = sentence(label_requests.notes, "requests")
     assert note.startswith(f"{cost['requests']} requests to model-a, {cost['characters']:,} char")
     n_tokens = float(f"{cost['bytes'] / 4:.2g}")
     assert f"about {n_tokens:,.0f} input tokens" in note
-    cut = "1 of 17 documents is longer than 120 characters and cut; the longest has 324."
-    assert sentence(made.notes, "cut") == cut
+    note_text = "1 of 17 documents is longer than 120 characters and cut; the longest has 324."
+    assert sentence(label_requests.notes, "cut") == note_text
     assert (
-        sentence(asked.notes, "no-text") == f"{cost['without_text']} of 19 documents have no text."
+        sentence(label_pool.notes, "no-text")
+        == f"{cost['without_text']} of 19 documents have no text."
     )
 
 
 def test_what_has_a_grade_is_not_asked_again(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(data / "labels")
     expected = json.loads(Path("expected.json").read_text("utf-8"))
-    asked = add_texts(read_pool("pool.csv"), "topics.jsonl", "texts.jsonl")
+    label_pool = add_texts(read_pool("pool.csv"), "topics.jsonl", "texts.jsonl")
     options: Any = {"model": "model-a", "doc_chars": 120, "answered": ["results.openai.jsonl"]}
-    ids = [line["custom_id"] for line in read_lines(asked.requests("openai", **options))]
+    ids = [line["custom_id"] for line in read_lines(label_pool.requests("openai", **options))]
     assert sorted(ids) == expected["answered results.openai.jsonl"]
-    other = asked.requests("openai", **options, prompt="binary")  # other requests: none has a grade
+    other = label_pool.requests(
+        "openai", **options, prompt="binary"
+    )  # other requests: none has a grade
     assert sentence(other.notes, "answered").startswith("0 of 17 requests have a grade")

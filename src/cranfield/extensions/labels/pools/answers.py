@@ -60,7 +60,7 @@ def holds_answers(source: Any) -> bool:
 
 
 def read_answers(path: str, settings: CollectSettings) -> Iterator[Answer | InputError]:
-    """Yield the answers of a file, and an error for each line that is none to a request."""
+    """Yield the answers of a file, and an error for each line that answers no request."""
     source = Source(path)
     origin = Origin(path, lambda row: next(ln for ln in read_file_lines(source) if ln[0] == row))
     words = {label_word(word) for word in read_grades(settings.grades_of or {"0": 0})}
@@ -90,8 +90,8 @@ def list_answered_ids(paths: Iterable[str], prompt: Prompt) -> frozenset[str]:
     settings = CollectSettings(grades=prompt.grades)
     paths = [paths] if isinstance(paths, str) else paths
     answers = (answer for path in paths for answer in read_answers(path, settings))
-    graded = (a for a in answers if isinstance(a, Answer) and a.kind == "grade")
-    return frozenset(answer.custom_id for answer in graded)
+    grade_answers = (a for a in answers if isinstance(a, Answer) and a.kind == "grade")
+    return frozenset(answer.custom_id for answer in grade_answers)
 
 
 def _read_record(answer: Answer, record: Any) -> Iterator[Answer]:
@@ -189,24 +189,24 @@ def read_answer_labels(
         if settings.errors == "strict":
             raise error.add_reason("errors='skip' (--errors skip) leaves out and counts such lines")
         refusals.append(error.problem[:60])
-    graded: list[Answer] = []
-    others: list[Answer] = []
+    grade_answers: list[Answer] = []
+    misses: list[Answer] = []
     for answers in answers_of_request.values():
         grades = [answer for answer in answers if answer.kind == "grade"]
-        graded += grades
-        others += [] if grades else answers[-1:]
-    if others and not graded:
-        says = next((f"; the first says: {a.message}" for a in others if a.message), "")
-        raise InputError(f"no answer is a grade: {_count_kinds(others)}{says}")
-    has_samples = any(answer.sample > 1 for answer in graded)
+        grade_answers += grades
+        misses += [] if grades else answers[-1:]
+    if misses and not grade_answers:
+        says = next((f"; the first says: {a.message}" for a in misses if a.message), "")
+        raise InputError(f"no answer is a grade: {_count_kinds(misses)}{says}")
+    has_samples = any(answer.sample > 1 for answer in grade_answers)
     labels = []
-    for answer in graded:
+    for answer in grade_answers:
         digits, suffix = answer.custom_id[25:33], f" #{answer.sample}" * has_samples
         prompt = f"{PROMPT_OF_DIGITS.get(digits, Prompt('', ())).name} {digits}".strip()
         pair, assessor = pair_of_digits[answer.pair_digits], f"{answer.model} {digits}{suffix}"
         label = Label(answer.origin, answer.line, *pair, answer.grade, assessor, reason=answer.text)
         labels.append(label._replace(judge=Judge(answer.model, prompt)))
-    notes = [*_list_notes(others, len(answers_of_request), graded, paths)]
+    notes = [*_list_notes(misses, len(answers_of_request), grade_answers, paths)]
     if refusals:
         text = f"{count_of(len(refusals), 'answer')} left out{list_examples(refusals)}."
         notes.append(Note("left-out", "warning", text, count=len(refusals)))
@@ -214,30 +214,33 @@ def read_answer_labels(
 
 
 def _list_notes(
-    others: Sequence[Answer], n_requests: int, graded: Sequence[Answer], paths: Sequence[str]
+    misses: Sequence[Answer],
+    n_requests: int,
+    grade_answers: Sequence[Answer],
+    paths: Sequence[str],
 ) -> Iterator[Note]:
     """Yield warnings of the requests that have no grade, and of documents with fewer than most."""
-    samples = Counter(digits for digits, _ in {(a.pair_digits, a.sample) for a in graded})
-    if others:
-        n_unlabelled = len({answer.pair_digits for answer in others} - samples.keys())
+    samples = Counter(digits for digits, _ in {(a.pair_digits, a.sample) for a in grade_answers})
+    if misses:
+        n_unlabelled = len({answer.pair_digits for answer in misses} - samples.keys())
         their = count_of(n_unlabelled, "document has", "documents have")
-        their = "their documents have" if n_unlabelled == len(others) else their
-        answered = " ".join(f"--answered {escape_unprintable(path)}" for path in paths)
+        their = "their documents have" if n_unlabelled == len(misses) else their
+        options = " ".join(f"--answered {escape_unprintable(path)}" for path in paths)
         text = (
-            f"{len(others):,} of {n_requests:,} answers {'is' if len(others) == 1 else 'are'} no "
-            f"grade{f', and {their} no label' * bool(n_unlabelled)}: {_count_kinds(others)}. Which "
-            f"ones is not chance: ask again (cranfield pool ... {answered}), or have people label "
+            f"{len(misses):,} of {n_requests:,} answers {'is' if len(misses) == 1 else 'are'} no "
+            f"grade{f', and {their} no label' * bool(n_unlabelled)}: {_count_kinds(misses)}. Which "
+            f"ones is not chance: ask again (cranfield pool ... {options}), or have people label "
             "them."
         )
-        yield Note("no-grade", "warning", text, count=len(others))
-    most = max(samples.values(), default=0)
-    if n := sum(count < most for count in samples.values()):
-        text = f"{count_of(n, 'document')} with fewer than {most} grades, which others have."
+        yield Note("no-grade", "warning", text, count=len(misses))
+    n_samples = max(samples.values(), default=0)
+    if n := sum(count < n_samples for count in samples.values()):
+        text = f"{count_of(n, 'document')} with fewer than {n_samples} grades, which others have."
         yield Note("fewer-samples", "warning", text, count=n)
 
 
 def _count_kinds(answers: Sequence[Answer]) -> str:
-    """Return how many answers are of each kind, with the codes of failures, and an example."""
+    """Return how many answers are of each kind, with the codes of misses, and an example."""
     parts = []
     for kind in ("failed", "refused", "truncated", "not a grade"):
         texts = [answer.text for answer in answers if answer.kind == kind]

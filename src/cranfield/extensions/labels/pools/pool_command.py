@@ -98,20 +98,20 @@ def command(
         flags.refuse_options(names, "does not go with --from")
         if files or no_qrels:
             raise OptionError("--from takes the pool of its file: leave QRELS and RUN out")
-        asked = add_texts(read_pool(pool_file), **texts)
+        label_pool = add_texts(read_pool(pool_file), **texts)
     else:
         qrels, runs = (None, files) if no_qrels else (files[0] if files else None, files[1:])
         if not runs:
             raise click.UsageError("Missing argument 'RUN...'.")
         refuse_two_stdin(*files)
         judgments = None if qrels is None else data.read_qrels(qrels, judging.duplicates)
-        asked = pool(judgments, data.read_runs(runs, says_order=True), **options)
+        label_pool = pool(judgments, data.read_runs(runs, says_order=True), **options)
     options = asking.changed_options()
     requests_of_path = {
-        path: asked.requests(form_of_path[path], **options) for path in request_paths
+        path: label_pool.requests(form_of_path[path], **options) for path in request_paths
     }
     other_paths = tuple(path for path in form.outputs if path not in request_paths)
-    show(asked, replace(form, outputs=other_paths))
+    show(label_pool, replace(form, outputs=other_paths))
     for path, requests in requests_of_path.items():
         name = format_names(requests.write(path))
         print_notes(note.add_source(name) for note in requests.notes)

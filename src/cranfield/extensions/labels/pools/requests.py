@@ -59,11 +59,11 @@ class Requests:
     def __post_init__(self) -> None:
         if not self.questions:
             raise InputError("no document to label has a text, and a model needs texts")
-        if not self.asked:
+        if not self.request_ids:
             raise InputError("every request has a grade in the answers: nothing is left to ask")
 
     @cached_property
-    def asked(self) -> Sequence[tuple[Question, str]]:
+    def request_ids(self) -> Sequence[tuple[Question, str]]:
         """The question and the custom_id of each request that is not answered."""
         settings = self.settings
         call = hash_json([self.form, settings.model, settings.doc_chars, settings.body or {}], 6)
@@ -76,7 +76,7 @@ class Requests:
 
     def lines(self) -> Iterator[str]:
         """Yield each request as a line of JSON, with its end."""
-        for question, custom_id in self.asked:
+        for question, custom_id in self.request_ids:
             body = _patch(self._make_body(self._make_message(question)), self.settings.body or {})
             call: dict[str, Any] = {"params": body}
             if self.form == "openai":
@@ -88,7 +88,7 @@ class Requests:
     def notes(self) -> tuple[Note, ...]:
         """Notes on how large the requests are, and on texts that are cut."""
         system = "" if self.prompt.is_template else self.prompt.text
-        questions = [question for question, _ in self.asked]
+        questions = [question for question, _ in self.request_ids]
         n, n_all = len(questions), len(self.questions) * self.settings.samples
         messages = [self._make_message(question) for question in questions]
         n_characters = n * len(system) + sum(map(len, messages))
@@ -122,8 +122,8 @@ class Requests:
         """Write the requests to a file, or to numbered ones where the provider's limits ask for it.
 
         Returns the paths. All files are written, or none. Raises OptionError for a name without the
-        suffix of the form, and if a numbered file is there from before that is not written anew;
-        InputError for a request that is larger than a file may be.
+        suffix of the form, and if a numbered file would stay from before; InputError for a request
+        that is larger than a file may be.
         """
         folder, name = os.path.split(os.fspath(path))
         stem, suffix, compression = name.rpartition(REQUEST_FORMS[self.form])
@@ -135,7 +135,9 @@ class Requests:
             for part in self._split_lines():
                 numbered_name = f"{stem}-{len(paths) + 1}{suffix}{compression}"
                 paths.append(
-                    os.path.join(folder, name if len(part) == len(self.asked) else numbered_name)
+                    os.path.join(
+                        folder, name if len(part) == len(self.request_ids) else numbered_name
+                    )
                 )
                 files.enter_context(open_to_write(paths[-1])).writelines(part)
             pattern = os.path.join(glob.escape(folder), f"{glob.escape(stem)}-[0-9]*{suffix}*")
@@ -148,7 +150,7 @@ class Requests:
         most_lines, most_bytes = LIMITS[self.form]
         part: list[bytes] = []
         n_bytes = 0
-        for (question, _), text in zip(self.asked, self.lines(), strict=True):
+        for (question, _), text in zip(self.request_ids, self.lines(), strict=True):
             line = text.encode()
             if len(line) > most_bytes:
                 ids = f"query {question.query_id!r:.80}, document {question.doc_id!r:.80}"
@@ -163,12 +165,12 @@ class Requests:
 
     def _make_message(self, question: Question) -> str:
         """Return the message of the user: the texts, cut, as JSON."""
-        query, doc = (_cut(text, self.settings.doc_chars) for text in question[2:])
+        query, doc = (_shorten_text(text, self.settings.doc_chars) for text in question[2:])
         if self.prompt.is_template:
             return self.prompt.fill({"query": _quote(query), "document": _quote(doc)})
         n_cut = len(question.document_text) - len(doc)
-        cut = {"characters_cut": n_cut} if n_cut else {}
-        return _quote({"query": query, "document": doc, **cut})
+        cut_field = {"characters_cut": n_cut} if n_cut else {}
+        return _quote({"query": query, "document": doc, **cut_field})
 
     def _make_body(self, message: str) -> dict[str, Any]:
         """Return the body of a call, before the changes that the user states."""
@@ -200,7 +202,7 @@ def _count_tokens(n_bytes: int) -> str:
     return f"{int(float(f'{n_bytes / 4:.2g}')):,}"
 
 
-def _cut(text: str, n_characters: int) -> str:
+def _shorten_text(text: str, n_characters: int) -> str:
     """Return the beginning of a long text, to the last blank in its second half if there is one."""
     if len(text) <= n_characters:
         return text
