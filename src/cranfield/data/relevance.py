@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import accumulate, chain
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -264,7 +265,9 @@ def _read_blocks(rows: Rows, errors: Errors, duplicates: Duplicates) -> Judgment
         np.append(0, np.cumsum(counts)),
         docs,
         narrow_grades(columns.pop("grade")),
-        judges=Judges(columns.pop("judge"), [*judges]) if "judge" in columns else None,
+        judges=Judges(columns.pop("judge").astype(np.uint16), [*judges])
+        if "judge" in columns
+        else None,
         columns=columns,
         description=rows.description,
         list_kind=rows.list_kind,
@@ -289,6 +292,9 @@ class _QueryJudgments(NamedTuple):
     columns: dict[Role, Numbers]
 
 
+_JUDGES_LOCK = Lock()  # blocks are read in several threads
+
+
 class _SplitQueryError(Exception):
     """A query came back after others."""
 
@@ -299,11 +305,13 @@ def _read_whole_queries(
     """Return judgments by query, counts of rows left out and of repeats, and queries without rows.
 
     Raises _SplitQueryError if the rows of a query are in several places; if `apart`, rows are
-    regrouped first. Judges that `judges` lacks are added to it.
+    regrouped first. `judges` are as in `_read_named_block`.
     """
     judging = Judging(duplicates="best" if duplicates == "best" else "first")
     loads = rows.blocks(sort_roles(rows.extra_roles), errors)
-    valid_loads: Iterator[Load] = (partial(_read_named_block, load, errors) for load in loads)
+    valid_loads: Iterator[Load] = (
+        partial(_read_named_block, load, errors, judges) for load in loads
+    )
     if apart:
         from cranfield.data.regroup import regroup_queries
 
@@ -326,7 +334,7 @@ def _read_whole_queries(
         hashes.append(grouped_block.queries.hash())
         if not apart and _has_duplicates(hashes[-1:]):
             raise _SplitQueryError
-        parts.append(_pack_judgments(grouped_block, judges))
+        parts.append(_pack_judgments(grouped_block))
     if not apart and _has_duplicates(hashes):
         raise _SplitQueryError
     return parts, left_out, repeats, empty_queries
@@ -342,9 +350,21 @@ def read_valid_block(load: Load, errors: Errors) -> Block:
     return block
 
 
-def _read_named_block(load: Load, errors: Errors) -> Block:
-    """Return a block of valid rows, in which the name of a span is its document."""
+def _read_named_block(load: Load, errors: Errors, judges: dict[Judge, int]) -> Block:
+    """Return a block of valid rows: the name of a span is its document, a judge is a number.
+
+    `judges` are these numbers; those that it lacks are added to it.
+    """
     block = read_valid_block(load, errors)
+    columns = dict(block.columns)
+    cells = [columns.pop(role, None) for role in ("judge_model", "judge_prompt")]
+    if any(column is not None for column in cells):
+        texts = ([""] * len(block) if column is None else column.to_texts() for column in cells)
+        with _JUDGES_LOCK:
+            codes = [
+                judges.setdefault(Judge(*pair), len(judges)) for pair in zip(*texts, strict=True)
+            ]
+        block = replace(block, columns={**columns, "judge": np.array(codes, np.int64)})
     if {"start", "end"} <= block.columns.keys():
         from cranfield.data.spans import name_spans
 
@@ -357,18 +377,13 @@ def _has_duplicates(hashes: Sequence[Words]) -> bool:
     return bool((sorted_hashes[1:] == sorted_hashes[:-1]).any())
 
 
-def _pack_judgments(grouped_block: GroupedBlock, judges: dict[Judge, int]) -> _QueryJudgments:
+def _pack_judgments(grouped_block: GroupedBlock) -> _QueryJudgments:
     block = grouped_block.block
     columns = dict(block.columns)
     default_grade = np.ones(len(block), np.int8)
     grade = unify_grades(columns["grade"]) if "grade" in columns else default_grade
     assert grade is not None  # noqa: S101 - each was checked as it was read
     columns["grade"] = narrow_grades(grade)
-    judge_cells = [columns.pop(role, None) for role in ("judge_model", "judge_prompt")]
-    if any(cells is not None for cells in judge_cells):
-        texts = ([""] * len(block) if cells is None else cells.to_texts() for cells in judge_cells)
-        codes = [judges.setdefault(Judge(*pair), len(judges)) for pair in zip(*texts, strict=True)]
-        columns["judge"] = np.array(codes, np.min_scalar_type(len(judges)))
     counts = np.diff(grouped_block.starts)
     return _QueryJudgments(grouped_block.queries.compact(), counts, block.doc.compact(), columns)
 

@@ -101,8 +101,9 @@ def pool(
         judgments, run_or_runs, _ = arrange_arguments(
             qrels, runs, None, None, reading=reading, duplicates=judging.duplicates, verb=pool
         )
-        is_single = isinstance(run_or_runs, Run)
-        run_of_name = {run_or_runs.name: run_or_runs} if is_single else run_or_runs
+        run_of_name = (
+            {run_or_runs.name: run_or_runs} if isinstance(run_or_runs, Run) else run_or_runs
+        )
     warn_about(list_order_notes(run_of_name.values()))
     make_pool = _order_unjudged if settings.by in IN_ORDER else _draw_pool
     return add_texts(make_pool(judgments, run_of_name, settings, judging), query_texts, doc_texts)

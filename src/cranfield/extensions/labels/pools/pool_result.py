@@ -107,8 +107,8 @@ class Pool(Shown):
         >>> from cranfield import pool
         >>> texts = {"query_texts": {"q1": "Why?"}, "doc_texts": {"d1": "Because."}}
         >>> requests = pool(None, [{"q1": ["d1"]}], **texts).requests("openai", model="model-a")
-        >>> [line[:60] for line in requests.lines()]
-        ['{"custom_id": "8c6d1bde8a4c8ce4a4a2bd8a-e66336a1-5a9c1a-1"']
+        >>> len([*requests.lines()])
+        1
         """
         from cranfield.extensions.labels.pools.answers import list_answered_ids
 
