@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 from cranfield.data.judges import Judge
 from cranfield.errors import InputError, escape_unprintable
 from cranfield.extensions.labels.label_files import Label
-from cranfield.extensions.labels.pools.label_checks import QueryDoc, label_word, list_examples
-from cranfield.extensions.labels.pools.options import CollectSettings, read_grades
+from cranfield.extensions.labels.pools.options import CollectSettings, label_word, read_grades
 from cranfield.extensions.labels.pools.prompts import GRADES, PROMPT_OF_DIGITS, Prompt
 from cranfield.extensions.labels.pools.requests import hash_pair
 from cranfield.formats.small.read import Origin, decode_json, parse_number
@@ -167,7 +166,7 @@ def _read_grade(answer: Answer, grades: Sequence[float], words: set[str]) -> Ans
 
 
 def read_answer_labels(
-    paths: Sequence[str], pairs: Iterable[QueryDoc], settings: CollectSettings
+    paths: Sequence[str], pairs: Iterable[tuple[str, str]], settings: CollectSettings
 ) -> tuple[list[Label], list[Note]]:
     """Return the labels in files of answers to requests for these documents, and notes.
 
@@ -188,7 +187,7 @@ def read_answer_labels(
         assert isinstance(error, InputError)  # noqa: S101 - as no answer is
         if settings.errors == "strict":
             raise error.add_reason("errors='skip' (--errors skip) leaves out and counts such lines")
-        refusals.append(error.problem[:60])
+        refusals.append(f"{error.problem:.80}")
     grade_answers: list[Answer] = []
     misses: list[Answer] = []
     for answers in answers_of_request.values():
@@ -208,7 +207,7 @@ def read_answer_labels(
         labels.append(label._replace(judge=Judge(answer.model, prompt)))
     notes = [*_list_notes(misses, len(answers_of_request), grade_answers, paths)]
     if refusals:
-        text = f"{count_of(len(refusals), 'answer')} left out{list_examples(refusals)}."
+        text = f"{count_of(len(refusals), 'answer')} left out: {refusals[0]}."
         notes.append(Note("left-out", "warning", text, count=len(refusals)))
     return labels, notes
 

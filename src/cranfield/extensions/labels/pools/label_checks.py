@@ -7,7 +7,12 @@ from typing import Any, NamedTuple
 
 from cranfield.errors import InputError, OptionError, escape_unprintable
 from cranfield.extensions.labels.label_files import DRAWING, Label, read_labels
-from cranfield.extensions.labels.pools.options import CollectSettings, PoolSettings, read_grades
+from cranfield.extensions.labels.pools.options import (
+    CollectSettings,
+    PoolSettings,
+    label_word,
+    read_grades,
+)
 from cranfield.extensions.labels.pools.pool_result import NOT_DRAWN, Pool
 from cranfield.formats.block import Role
 from cranfield.formats.columns import COLUMNS, ColumnsLike
@@ -184,7 +189,7 @@ def grade_labels(
             "left-out",
             "warning",
             f"{count_of(n, 'label')} left out, "
-            f"{reason}{list_examples(examples_of_reason.get(reason, []))}.",
+            f"{reason}{_list_examples(examples_of_reason.get(reason, []))}.",
             count=n,
         )
         for reason, n in left_out.items()
@@ -203,13 +208,7 @@ def _describe_label(label: Label) -> str:
     return f": query {label.query!r:.80}, document {label.doc!r:.80}{assessor}"
 
 
-def list_examples(label_texts: Iterable[str]) -> str:
+def _list_examples(label_texts: Sequence[str]) -> str:
     """Return a phrase with the first of some labels that were left out."""
     distinct_texts = dict.fromkeys(map(escape_unprintable, label_texts))
     return f": {', '.join([*distinct_texts][:N_SHOWN])}" if distinct_texts else ""
-
-
-def label_word(label: Any) -> str:
-    """Return a label as a word: 1, 1.0 and "1.0" give one word, and so do Yes and yes."""
-    number = parse_number(label)
-    return str(label).strip().casefold() if number is None else f"{number:g}"

@@ -207,6 +207,12 @@ def read_grades(grades: Any) -> dict[str, float]:
     return {word: grade for word, grade in number_of_word.items() if grade is not None}
 
 
+def label_word(label: Any) -> str:
+    """Return a label as a word: 1, 1.0 and "1.0" give one word, and so do Yes and yes."""
+    number = parse_number(label)
+    return str(label).strip().casefold() if number is None else f"{number:g}"
+
+
 @dataclass(frozen=True, kw_only=True)
 class CollectSettings(Options):
     """The options of `collect`: which labels count, and as which grade."""

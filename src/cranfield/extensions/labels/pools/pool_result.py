@@ -8,6 +8,7 @@ import numpy as np
 
 from cranfield.errors import OptionError, check_choice
 from cranfield.extensions.labels.label_files import argilla_records, label_studio_tasks
+from cranfield.extensions.labels.pools.answers import list_answered_ids
 from cranfield.extensions.labels.pools.options import IN_ORDER, PoolSettings, RequestSettings
 from cranfield.extensions.labels.pools.prompts import read_prompt
 from cranfield.extensions.labels.pools.requests import REQUEST_FORMS, Question, Requests
@@ -110,8 +111,6 @@ class Pool(Shown):
         >>> len([*requests.lines()])
         1
         """
-        from cranfield.extensions.labels.pools.answers import list_answered_ids
-
         check_choice("form", form, tuple(REQUEST_FORMS))
         settings = RequestSettings(**options)
         if settings.model is None:
