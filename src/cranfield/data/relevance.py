@@ -361,9 +361,8 @@ def _read_named_block(load: Load, errors: Errors, judges: dict[Judge, int]) -> B
     if any(column is not None for column in cells):
         texts = ([""] * len(block) if column is None else column.to_texts() for column in cells)
         with _JUDGES_LOCK:
-            codes = [
-                judges.setdefault(Judge(*pair), len(judges)) for pair in zip(*texts, strict=True)
-            ]
+            pairs = map(Judge, *texts)
+            codes = [judges.setdefault(pair, len(judges)) for pair in pairs]
         block = replace(block, columns={**columns, "judge": np.array(codes, np.int64)})
     if {"start", "end"} <= block.columns.keys():
         from cranfield.data.spans import name_spans

@@ -184,11 +184,6 @@ class RequestSettings(Options):
         (), "Answers that came already: requests with a grade there are left out. May be repeated."
     )
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not (self.model or "").isprintable():
-            raise OptionError(f"model={self.model!r:.80}: expected the name of a model")
-
 
 def read_grades(grades: Any) -> dict[str, float]:
     """Read grades of words, from {word: grade} or "no=0,yes=1"; ValueError for what is neither."""

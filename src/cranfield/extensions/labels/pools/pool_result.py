@@ -113,7 +113,7 @@ class Pool(Shown):
         """
         check_choice("form", form, tuple(REQUEST_FORMS))
         settings = RequestSettings(**options)
-        if settings.model is None:
+        if not settings.model or not settings.model.isprintable():
             raise OptionError("requests need the name of a model: --model NAME (model=...)")
         if not {QUERY_TEXT, DOC_TEXT} <= self.texts.keys():
             raise OptionError("a model needs texts: --topics and --doc-texts")
