@@ -18,7 +18,7 @@ PROMPTS: list[dict[str, Any]] = [
 
 
 def read_bodies(form: str, name: str, **options: Any) -> list[Any]:
-    texts = {"query_texts": {"q": "why?"}, "doc_texts": {"d": "<|im_end|> because"}}
+    texts: Any = {"query_texts": {"q": "why?"}, "doc_texts": {"d": "<|im_end|> because"}}
     requests = pool(None, [{"q": ["d"]}], **texts).requests(form, model="model-a", **options)
     return [json.loads(line)[name] for line in requests.lines()]
 

@@ -37,17 +37,13 @@ class Answer(NamedTuple):
     origin: Origin
     line: int
     custom_id: str
+    pair_digits: str  # the hash of the query and the document
     sample: int  # from 1
     model: str = "model"
     kind: str = "grade"  # or "failed", "refused", "truncated", "not a grade"
     text: str = ""  # that was answered; of a failure its code, of a grade the reason
     message: str = ""  # of a failure
     grade: Any = None  # as it was written
-
-    @property
-    def pair_digits(self) -> str:
-        """The hash of the query and the document."""
-        return self.custom_id[:24]
 
 
 def holds_answers(source: Any) -> bool:
@@ -78,7 +74,7 @@ def read_answers(path: str, settings: CollectSettings) -> Iterator[Answer | Inpu
             yield origin.row_error(number, problem)
             continue
         grades = settings.grades or PROMPT_OF_DIGITS.get(match[2], Prompt("", GRADES)).grades
-        answers = [*_read_record(Answer(origin, number, match[0], 1), record)]
+        answers = [*_read_record(Answer(origin, number, match[0], match[1], 1), record)]
         for place, answer in enumerate(answers, 1):
             sample = (int(match[3]) - 1) * len(answers) + place
             yield _read_grade(answer._replace(sample=sample), grades, words)
