@@ -8,7 +8,7 @@ import pytest
 from helpers.commands import invoke
 from helpers.notes import codes, sentence
 
-from cranfield import InputError, OptionError, collect, pool, read_qrels
+from cranfield import InputError, OptionError, Qrels, collect, pool, read_qrels
 from cranfield.errors import DuplicateError
 
 PAIRS = [("q1", "d1"), ("q1", "d2"), ("q2", "d3")]
@@ -453,3 +453,14 @@ def test_samples_are_those_of_the_vectors(data: Path, monkeypatch: pytest.Monkey
         labels = collect(expected["files"], pool="pool.csv", **option)  # type: ignore[arg-type]
         rows_of_labels = zip(labels.pairs, labels.grades, strict=True)
         assert [[*pair, grade] for pair, grade in rows_of_labels] == rows
+
+
+def test_labels_in_columns_are_no_answers(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "ann.parquet"
+    rows = [{"query_id": "q1", "doc_id": "d1", "relevance": 2}]
+    Qrels(rows).write(path)
+    assert collect(path).qrels().to_dict() == {"q1": {"d1": 2}}
+    answers = tmp_path / "out.jsonl"
+    write_lines(answers, chat(IDS["q1", "d1"], GRADE_1))
+    assert collect(answers, pool=make_pool()).qrels().to_dict() == {"q1": {"d1": 1}}

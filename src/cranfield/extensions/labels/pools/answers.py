@@ -7,6 +7,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from cranfield.data.judges import Judge
@@ -48,10 +49,12 @@ class Answer(NamedTuple):
 
 def holds_answers(source: Any) -> bool:
     """Tell whether a source is a file of answers, by its first line."""
-    if not isinstance(source, str | os.PathLike) or source == "-":
+    if not isinstance(source, str | os.PathLike) or not os.path.isfile(source):
         return False
-    lines = (line for _, line in read_file_lines(Source(source)) if line.strip())
-    return re.match(r'\s*\{(?=.*"custom_id").*"(response|result)"', next(lines, "")) is not None
+    with suppress(InputError):  # no text: labels in columns
+        lines = (line for _, line in read_file_lines(Source(source)) if line.strip())
+        return bool(re.match(r'\s*\{(?=.*"custom_id").*"(response|result)"', next(lines, "")))
+    return False
 
 
 def read_answers(path: str, settings: CollectSettings) -> Iterator[Answer | InputError]:

@@ -151,10 +151,11 @@ def collect(
 ) -> Labels:
     """Return the labels that people gave as judgments, checked against what was asked.
 
-    Labels come from the file of `pool` filled in, or from what Label Studio or Argilla exports as
-    JSON. Several labels of a document, by one person or by several, are counted; which one counts
-    is an option. With the pool, what is missing is named, a label of a document that nobody asked
-    for is refused, and how each document was drawn goes with its label.
+    Labels come from the file of `pool` filled in, from what Label Studio or Argilla exports as
+    JSON, or from files of a model's answers to `Pool.requests`, which need the pool: an answer
+    without a grade is no label. Several labels of a document, by one assessor or by several, are
+    counted; which one counts is an option. With the pool, what is missing is named, a label of a
+    document that nobody asked for is refused, and how each document was drawn goes with its label.
 
     Args:
         labels: a file, a table or rows with the columns `query_id`, `doc_id`, `relevance`, and
