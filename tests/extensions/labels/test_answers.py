@@ -138,6 +138,7 @@ def test_what_is_no_grade_is_no_label(tmp_path: Path, text: Any) -> None:
 def test_grades_are_those_of_the_prompt_or_as_stated(tmp_path: Path) -> None:
     assert grade_of(tmp_path, "3", grades="0,1,2") is None
     assert grade_of(tmp_path, "9", grades=[0, 1, 9]) == 9
+    assert grade_of(tmp_path, "0", grades=[1, 2]) is None
     binary = {pair: ids[0] for pair, ids in list_ids(prompt="binary").items()}
     lines = [chat(binary["q1", "d1"], "2"), chat(binary["q1", "d2"], "1")]
     assert collect_lines(tmp_path, *lines).qrels().to_dict() == {"q1": {"d2": 1}}

@@ -278,12 +278,18 @@ def test_files_are_split_by_the_limits_all_or_none(
     assert {old_path: old_path.read_bytes() for old_path in tmp_path.iterdir()} == before
 
 
-def test_a_numbered_file_from_before_is_refused(tmp_path: Path) -> None:
+def test_a_file_from_before_that_would_stay_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     old_path = tmp_path / "r-4.openai.jsonl"
     old_path.write_text("old")
     with pytest.raises(OptionError, match=r"r-4\.openai\.jsonl is there from before: remove it"):
         ask().write(tmp_path / "r.openai.jsonl")
     assert [*tmp_path.iterdir()] == [old_path]
+    old_path.rename(tmp_path / "r.openai.jsonl")
+    monkeypatch.setitem(LIMITS, "openai", (2, 10**9))
+    with pytest.raises(OptionError, match=r"r\.openai\.jsonl is there from before: remove it"):
+        ask().write(tmp_path / "r.openai.jsonl")
     with pytest.raises(OptionError, match="the name is to end in"):
         ask().write(tmp_path / "r.jsonl")
 

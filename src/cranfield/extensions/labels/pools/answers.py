@@ -61,7 +61,7 @@ def read_answers(path: str, settings: CollectSettings) -> Iterator[Answer | Inpu
     """Yield the answers of a file, and an error for each line that answers no request."""
     source = Source(path)
     origin = Origin(path, lambda row: next(ln for ln in read_file_lines(source) if ln[0] == row))
-    words = {label_word(word) for word in read_grades(settings.grades_of or {"0": 0})}
+    words = {*map(label_word, read_grades(settings.grades_of) if settings.grades_of else ())}
     for number, line in read_file_lines(source):
         if not line.strip():
             continue
@@ -113,18 +113,15 @@ def _read_record(answer: Answer, record: Any) -> Iterator[Answer]:
     for choice in choices if isinstance(choices, list) and choices else [body]:
         message = _look_up(choice, "message") or body
         parts = _list_parts(message)
-        texts = [
-            _look_up(part, "text")
-            for part in parts
-            if _look_up(part, "type") in ("text", "output_text")
-        ]
+        text_parts = (part for part in parts if _look_up(part, "type") in ("text", "output_text"))
+        texts = [text for text in (_look_up(p, "text") for p in text_parts) if type(text) is str]
         endings = [_look_up(choice, "finish_reason"), _look_up(body, "stop_reason")]
         endings += [_look_up(body, "incomplete_details", "reason")]
         endings += ["refusal"] if _look_up(message, "refusal") else []
         endings += [_look_up(part, "type") for part in parts]
         kinds = {_KIND_OF_ENDING.get(ending) for ending in endings if isinstance(ending, str)}
         kind = next((kind for kind in ("refused", "truncated") if kind in kinds), "grade")
-        yield answer._replace(kind=kind, text="".join(t for t in texts if isinstance(t, str)))
+        yield answer._replace(kind=kind, text="".join(texts))
 
 
 def _list_parts(message: Any) -> list[Any]:
@@ -149,6 +146,8 @@ def _to_text(cell: Any, n_characters: int) -> str:
 
 def _read_grade(answer: Answer, grades: Sequence[float], words: set[str]) -> Answer:
     """Return an answer with the grade in its text, one JSON value; or as "not a grade"."""
+    if answer.kind != "grade":
+        return answer
     text = answer.text.rpartition("</think>")[2].strip()
     fence = _FENCE.fullmatch(text)
     try:
@@ -157,11 +156,9 @@ def _read_grade(answer: Answer, grades: Sequence[float], words: set[str]) -> Ans
         document = None
     grade = document.get("grade") if isinstance(document, Mapping) else document
     is_word = isinstance(grade, str | int | float) and label_word(grade) in words
-    if answer.kind != "grade":
-        return answer
-    if not (is_word or parse_number(grade) in grades):
-        return answer._replace(kind="not a grade", text=_to_text(answer.text, 40))
-    return answer._replace(grade=grade, text=_to_text(_look_up(document, "reason"), 300))
+    if is_word or parse_number(grade) in grades:
+        return answer._replace(grade=grade, text=_to_text(_look_up(document, "reason"), 300))
+    return answer._replace(kind="not a grade", text=_to_text(answer.text, 40))
 
 
 def read_answer_labels(
@@ -238,7 +235,7 @@ def _list_notes(
 
 
 def _count_kinds(answers: Sequence[Answer]) -> str:
-    """Return how many answers are of each kind, with the codes of misses, and an example."""
+    """Return how many answers are of each kind, with the codes of failures, and an example."""
     parts = []
     for kind in ("failed", "refused", "truncated", "not a grade"):
         texts = [answer.text for answer in answers if answer.kind == kind]

@@ -133,15 +133,12 @@ class Requests:
         paths: list[str] = []
         with ExitStack() as files:
             for part in self._split_lines():
-                numbered_name = f"{stem}-{len(paths) + 1}{suffix}{compression}"
-                paths.append(
-                    os.path.join(
-                        folder, name if len(part) == len(self.request_ids) else numbered_name
-                    )
-                )
+                number = "" if len(part) == len(self.request_ids) else f"-{len(paths) + 1}"
+                paths.append(os.path.join(folder, f"{stem}{number}{suffix}{compression}"))
                 files.enter_context(open_to_write(paths[-1])).writelines(part)
-            pattern = os.path.join(glob.escape(folder), f"{glob.escape(stem)}-[0-9]*{suffix}*")
-            for old_path in sorted({*glob.glob(pattern)} - {*paths}):
+            start = os.path.join(glob.escape(folder), glob.escape(stem))
+            old_paths = [*glob.glob(f"{start}{suffix}*"), *glob.glob(f"{start}-[0-9]*{suffix}*")]
+            for old_path in sorted({*old_paths} - {*paths}):
                 raise OptionError(f"{escape_unprintable(old_path)} is there from before: remove it")
         return paths
 
