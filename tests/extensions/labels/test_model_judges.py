@@ -65,9 +65,9 @@ def test_the_page_says_it_in_its_first_sentence_and_its_recipe() -> None:
         assert " by a model&#x27;s labels that no person checked." in headline
         terms = page.partition("<dt>Judge</dt>")[2]
         assert terms.startswith("<dd>3 of 4 judgments are a model&#x27;s (gpt-x, prompt graded ")
-        plain = cranfield.report(compare({"q1": {"d1": 1}, "q2": {"d1": 1}}, runs, "P@1")).html
-        assert "no person checked" not in plain
-        assert "<dt>Judge</dt>" not in plain
+    plain = cranfield.report(compare({"q1": {"d1": 1}, "q2": {"d1": 1}}, RUNS, "P@1")).html
+    assert "no person checked" not in plain
+    assert "<dt>Judge</dt>" not in plain
 
 
 def test_people_are_not_models(tmp_path: Path) -> None:
