@@ -66,17 +66,21 @@ def write_headline(evidence: Evidence, measure: str) -> Markup:
     result = evidence.comparison[measure]
     first, *rivals = result.ranked_systems
     judged_sentence = _qualify_first(measure, result.ranked_systems)
+    is_by_model = any(note.code == "model-labels" for note in evidence.notes)
+    ending = " by a model's labels that no person checked." if is_by_model else "."
     if not rivals:
         mean_parts = _mean_with_interval(measure, first)
-        return join_markup([_name_systems([first]), ": ", *mean_parts, ".", judged_sentence])
+        return join_markup([_name_systems([first]), ": ", *mean_parts, ending, judged_sentence])
     extreme = "highest" if result.higher_is_better else "lowest"
     unplaced_systems = evidence.unplaced_systems(measure)
     if first.little_judged and unplaced_systems:
-        return _withhold_headline(measure, result.ranked_systems, extreme)
+        return _withhold_headline(measure, result.ranked_systems, extreme, ending)
     tied_systems = [system for system in rivals if system.mean == first.mean]
     if len(tied_systems) == len(rivals):
         subject = "Both systems have" if len(rivals) == 1 else f"All {len(rivals) + 1} systems have"
-        return join_markup([f"{subject} the same {as_typed(measure)}, ", _mean_element(first), "."])
+        return join_markup(
+            [f"{subject} the same {as_typed(measure)}, ", _mean_element(first), ending]
+        )
     verb = f"score {extreme}" if tied_systems else f"scores {extreme}"
     direction_note = "" if result.higher_is_better else " (less is better)"
     lead = [
@@ -86,7 +90,7 @@ def write_headline(evidence: Evidence, measure: str) -> Markup:
         direction_note,
     ]
     n_placed = len(rivals) - len(unplaced_systems)
-    parts = [*lead, *_baseline_clause(evidence, measure, first), "."]
+    parts = [*lead, *_baseline_clause(evidence, measure, first), ending]
     parts += [" ", _significance_sentence(evidence, measure, n_placed)] if n_placed else []
     parts.append(judged_sentence)
     if unplaced_systems:
@@ -110,11 +114,13 @@ def _qualify_first(measure: str, systems: Sequence[System]) -> str:
     return f"{lead}." if first.judged < 1 / 2 else ""
 
 
-def _withhold_headline(measure: str, systems: Sequence[System], extreme: str) -> Markup:
+def _withhold_headline(
+    measure: str, systems: Sequence[System], extreme: str, ending: str
+) -> Markup:
     """Return why no system can be called best: the first one is little judged."""
     first, top = systems[0], max(systems, key=lambda system: system.judged or 0.0)
     first_name, top_name = (name_element(s.name, _MAX_NAME_LETTERS) for s in (first, top))
-    parts = [element("b", "No system can be called best."), " ", first_name]
+    parts = [element("b", f"No system can be called best{ending}"), " ", first_name]
     parts += [f" has the {extreme} {as_typed(measure)}, ", _mean_element(first)]
     parts += [f", but {describe_judged([first], measure)}; of ", top_name]
     parts += [f"'s, {format_share(top.judged or 0.0)}. Judge more: "]

@@ -148,7 +148,11 @@ def read_scores(
                 for name, run in runs.items()
                 if "judged" in run
             },
-            warnings=[(name, note) for name, note in notes if note is not None and note.is_grave],
+            warnings=[
+                (name, note)
+                for name, note in notes
+                if note is not None and (note.is_grave or note.code == "model-labels")
+            ],
         )
     ids, columns = members.get("query_ids"), members.get("scores")
     if isinstance(ids, list) and isinstance(columns, Mapping):  # `cranfield compare --format json`
