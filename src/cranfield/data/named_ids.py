@@ -19,9 +19,8 @@ from cranfield.errors import OptionError
 from cranfield.formats import read_rows
 from cranfield.formats.block import Block
 from cranfield.formats.columns import ColumnsLike, Side
-from cranfield.formats.frames import is_table
 from cranfield.formats.identifiers import normalize_text, to_id_text
-from cranfield.formats.shapes import kind_of, kinds_in
+from cranfield.formats.shapes import is_table, kind_of, kinds_in
 from cranfield.options import is_whole_number
 
 RunMaker = Callable[[Any], Any]  # makes a run of data of any kind

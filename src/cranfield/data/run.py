@@ -34,7 +34,7 @@ from cranfield.formats.block import (
 )
 from cranfield.formats.columns import ColumnsLike, Side, describe_names, may_be_distance, sort_roles
 from cranfield.formats.dict_rows import NestedRows
-from cranfield.formats.frames import ArrowTable, LazyTable, Sparse
+from cranfield.formats.shapes import ArrowTable, LazyTable, Sparse
 from cranfield.formats.source import File, Path, Source, describe_sources
 from cranfield.formats.trec import TREC_RUN, run_tag
 from cranfield.notes import Note

@@ -20,7 +20,6 @@ from cranfield.formats.columns import (
     plain_name,
 )
 from cranfield.formats.dict_rows import ListDictRows, NestedRows
-from cranfield.formats.envelopes import NumberedResponses, begin_rows, holds_objects
 from cranfield.formats.fields import query_row
 from cranfield.formats.frames import TableRows, array_rows, arrow_table, refuse_sets, sparse_rows
 from cranfield.formats.groups import read_group_dict
@@ -30,7 +29,8 @@ from cranfield.formats.list_cells import to_document_rows
 from cranfield.formats.matrices import strip_padding
 from cranfield.formats.object_rows import list_rows
 from cranfield.formats.objects import LIST_DESCRIPTIONS, to_nested
-from cranfield.formats.shapes import first_of, kind_of, plain
+from cranfield.formats.plain import NumberedResponses, begin_rows, plain
+from cranfield.formats.shapes import first_of, holds_objects, kind_of
 from cranfield.formats.source import describe_sources
 from cranfield.formats.stated_columns import (
     SideColumns,

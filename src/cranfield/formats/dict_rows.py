@@ -154,7 +154,5 @@ def _check_numbers(numbers: list[Any], side: Side) -> Any:
     good_numbers = to_numbers(side.role, numbers)
     if good_numbers is None:
         bad_number = next(number for number in numbers if to_numbers(side.role, [number]) is None)
-        raise InputError(
-            f"expected a {side.expected_number}, got {bad_number!r:.80}", source=side.name_in_errors
-        )
+        raise side.error(f"expected a {side.expected_number}, got {bad_number!r:.80}")
     return good_numbers

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 from cranfield.errors import InputError
 from cranfield.formats.block import Role
 from cranfield.formats.columns import COLUMNS, NAMES, ColumnsLike, Side, plain_name
-from cranfield.formats.envelopes import RESPONSES, holds_objects, is_object, read_path
+from cranfield.formats.plain import RESPONSES
+from cranfield.formats.shapes import holds_objects, is_object, read_path
 from cranfield.formats.stated_columns import (
     SideColumns,
     find_doc_field,

@@ -16,7 +16,6 @@ from cranfield.arrays.ranked import Floats, Ints
 from cranfield.errors import InputError
 from cranfield.formats.block import SIZES, Block, Errors, FaultLog, Load, Role, Rows
 from cranfield.formats.columns import Side
-from cranfield.formats.envelopes import HEADS, NumberedResponses, begin_rows
 from cranfield.formats.format import Capacity, Format, InputFile, OutputFile
 from cranfield.formats.identifiers import are_ids, encode_id
 from cranfield.formats.json_text import DuplicatePairs, NumberText, Window
@@ -27,7 +26,7 @@ from cranfield.formats.objects import (
     may_be_columns,
     refuse_columns,
 )
-from cranfield.formats.shapes import plain
+from cranfield.formats.plain import HEADS, NumberedResponses, begin_rows, plain
 from cranfield.formats.source import Source
 from cranfield.formats.text import BYTE_ORDER_MARK
 from cranfield.formats.values import to_numbers

@@ -13,10 +13,10 @@ from cranfield.errors import InputError
 from cranfield.formats import read_both_sides, split_systems
 from cranfield.formats.block import Duplicates, Errors, Role, Rows
 from cranfield.formats.columns import INDEX_PREFIX, ColumnsOfBoth
-from cranfield.formats.frames import hold_stream, is_stream
+from cranfield.formats.frames import hold_stream
 from cranfield.formats.header import NO_IDS, find_columns
 from cranfield.formats.objects import refuse_columns
-from cranfield.formats.shapes import has_columns, kind_of, list_tables
+from cranfield.formats.shapes import has_columns, is_stream, kind_of, list_tables
 from cranfield.formats.source import Source, is_pipe
 from cranfield.formats.stated_columns import (
     SIDES,

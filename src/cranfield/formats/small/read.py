@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING, Any
 from cranfield.errors import DuplicateError, InputError
 from cranfield.formats.columnar import detect_columnar_format, read_columnar_file
 from cranfield.formats.columns import plain_name
-from cranfield.formats.frames import arrow_table, is_table
+from cranfield.formats.frames import arrow_table
 from cranfield.formats.identifiers import to_id_text
+from cranfield.formats.shapes import is_table
 from cranfield.formats.small.text_lines import read_utf8_lines
 from cranfield.formats.source import Source
 
