@@ -19,7 +19,7 @@ from cranfield.formats.columns import Side
 from cranfield.formats.format import Capacity, Format, InputFile, OutputFile
 from cranfield.formats.identifiers import are_ids, encode_id
 from cranfield.formats.json_text import DuplicatePairs, NumberText, Window
-from cranfield.formats.jsonl import JsonLines, JsonList, JsonOfObjects, looks_like_lines
+from cranfield.formats.jsonl import JsonLines, JsonList, looks_like_lines
 from cranfield.formats.objects import (
     LIST_DESCRIPTIONS,
     MOST_COLUMNS,
@@ -67,6 +67,8 @@ class DocumentLists(NamedTuple):
 class JsonDictRows(Rows):
     """The rows of a JSON object, {query: {document: number}}, or {query: [document, ...]}."""
 
+    brackets = "{}"  # around the members
+
     def __init__(self, source: Source, side: Side, sample: bytes) -> None:
         self.source = source
         self.side = side
@@ -102,12 +104,16 @@ class JsonDictRows(Rows):
         """Yield (number of the line, query, documents) of each member of the object."""
         with self.source.open(reports_progress=True) as stream:
             text = Window(stream, self.source)
-            for line in text.read_members("{}"):
-                query = text.read_value()
-                if not isinstance(query, str) or isinstance(query, NumberText):
-                    raise text.syntax_error("expected a query's id in quotation marks")
-                text.skip(":")
-                yield line, query, text.read_value()
+            for number, line in enumerate(text.read_members(self.brackets), 1):
+                yield line, self.read_query(text, number), text.read_value()
+
+    def read_query(self, text: Window, number: int) -> str:
+        """Return the query that is next in a text, of the member of this number, from 1."""
+        query = text.read_value()
+        if not isinstance(query, str) or isinstance(query, NumberText):
+            raise text.syntax_error("expected a query's id in quotation marks")
+        text.skip(":")
+        return query
 
     def _build_block(self, members: list[Member], role: Role | None, errors: Errors) -> Block:
         """Return the block of the documents of some queries."""
@@ -220,10 +226,9 @@ class JsonDictRows(Rows):
         """
         with self.source.open() as stream:
             text = Window(stream, self.source)
-            for member_line in text.read_members("{}"):
+            for number, member_line in enumerate(text.read_members(self.brackets), 1):
                 excerpt = text.text_around()
-                name = text.read_value()
-                text.skip(":")
+                name = self.read_query(text, number)
                 text.read_value()
                 if (member_line, name) == (line, query):
                     location = None if doc is None else text.find_name(doc, n_above)
@@ -234,17 +239,17 @@ class JsonDictRows(Rows):
 class JsonIdLists(JsonDictRows):
     """The rows of a JSON list, [[document, ...], ...]: a list for each query, numbered from 1."""
 
+    brackets = "[]"
+
     def __init__(self, source: Source, side: Side, sample: bytes) -> None:
         super().__init__(source, side, sample)
         self.is_ranking = side is Side.RUN
         self.extra_roles = frozenset([] if self.is_ranking else [side.role])
         self.list_kind, self.description = "ids", LIST_DESCRIPTIONS["ids"]
 
-    def _read_members(self) -> Iterator[Member]:
-        with self.source.open(reports_progress=True) as stream:
-            text = Window(stream, self.source)
-            for number, line in enumerate(text.read_members("[]"), 1):
-                yield line, str(number), text.read_value()
+    def read_query(self, text: Window, number: int) -> str:
+        """Return the number of the list: it is the query."""
+        return str(number)
 
     def _check_pairs(
         self, line: int, query: str, query_docs: Any, role: Role | None, faults: FaultLog
@@ -266,18 +271,6 @@ class JsonIdLists(JsonDictRows):
 
         faults.add("columns", make_error)
         return []
-
-    def _locate_document(
-        self, line: int, query: str, doc: str | None, n_above: int = 0
-    ) -> tuple[int, str]:
-        with self.source.open() as stream:
-            text = Window(stream, self.source)
-            for number, member_line in enumerate(text.read_members("[]"), 1):
-                excerpt = text.text_around()
-                text.read_value()
-                if (member_line, str(number)) == (line, query):
-                    return line, excerpt
-        raise self.source.changed_error()
 
 
 def _write(stream: IO[bytes], blocks: Iterable[Block], target: OutputFile) -> None:
@@ -362,11 +355,9 @@ def _read_plain(file: InputFile) -> Rows:
     if looks_like_lines(file.sample):  # some tools write JSON lines to a .json file
         file.refuse_long_line()
         return JsonLines(file.source, file.side, file.sample, file.user_columns)
-    if _OBJECTS_IN_LIST.match(text):
-        return JsonOfObjects(file.source, file.side, file.sample, file.user_columns)
     if _LIST_IN_LIST.match(text):
         return JsonIdLists(file.source, file.side, file.sample)
-    if text.startswith(b"["):
+    if text.startswith(b"[") or _OBJECTS_IN_LIST.match(text):
         return JsonList(file.source, file.side, file.sample, file.user_columns)
     return JsonDictRows(file.source, file.side, file.sample)
 

@@ -196,10 +196,21 @@ class JsonLines(Lines):
 
 
 class JsonList(JsonLines):
-    """A JSON list of objects, whose names are the columns."""
+    """A JSON list of objects, whose names are the columns; or {query: [document, ...]}, of objects.
 
-    kind = "JSON list with objects"
+    Such an object of lists is no table, which might hold both sides.
+    """
+
     is_text = False  # how its lines end does not matter
+
+    def __init__(
+        self, source: Source, side: Side, sample: bytes, user_columns: ColumnsLike | None
+    ) -> None:
+        self.side = side  # to read the first row
+        self._has_queries = sample.removeprefix(BYTE_ORDER_MARK).lstrip().startswith(b"{")
+        self.kind = "JSON object of lists" if self._has_queries else "JSON list with objects"
+        super().__init__(source, side, sample, user_columns)
+        self.column_names = () if self._has_queries else self.column_names
 
     def read_first_row(self, source: Source, sample: bytes) -> tuple[int, str, dict[str, Any]]:
         """Return the number of the first row's line, its text, and the row."""
@@ -226,11 +237,15 @@ class JsonList(JsonLines):
     def _read_elements(
         self, source: Source, *, reports_progress: bool = True
     ) -> Iterator[tuple[int, Any]]:
-        """Yield (number of the line, row) for the elements of the list."""
+        """Yield (number of the line, row) for the elements of the list, or the members."""
         with source.open(reports_progress=reports_progress) as stream:
             text = Window(stream, source, RECORD_DECODER)
-            for line in text.read_members("[]"):
-                yield line, text.read_value()
+            for line in text.read_members("{}" if self._has_queries else "[]"):
+                row = text.read_value()
+                if self._has_queries:
+                    text.skip(":")
+                    row = query_row(row, text.read_value(), self.side)
+                yield line, row
 
     def cells(self) -> Iterator[Cells]:
         """Yield the cells of `list_columns`, some rows at a time."""
@@ -265,29 +280,6 @@ class JsonList(JsonLines):
                 lines = []
             lines.append(line)
         yield partial(self.build_block_of_lines, lines, roles, _make_line_finder(lines), errors)
-
-
-class JsonOfObjects(JsonList):
-    """A JSON object of lists, with documents as objects: {query: [{"doc_id": ...}, ...]}."""
-
-    kind = "JSON object of lists"
-
-    def __init__(
-        self, source: Source, side: Side, sample: bytes, user_columns: ColumnsLike | None
-    ) -> None:
-        self.side = side  # to read the first row
-        super().__init__(source, side, sample, user_columns)
-        self.column_names = ()  # a table might hold both sides; this is none
-
-    def _read_elements(
-        self, source: Source, *, reports_progress: bool = True
-    ) -> Iterator[tuple[int, Any]]:
-        with source.open(reports_progress=reports_progress) as stream:
-            text = Window(stream, source, RECORD_DECODER)
-            for line in text.read_members("{}"):
-                query = text.read_value()
-                text.skip(":")
-                yield line, query_row(query, text.read_value(), self.side)
 
 
 def _make_line_finder(lines: list[DataLine]) -> Callable[..., tuple[int | None, str | None]]:
