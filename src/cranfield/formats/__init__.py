@@ -6,7 +6,7 @@ reads or writes data; small tables, read whole, have a folder of their own.
 """
 
 import contextlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from typing import Any
 
 from cranfield.errors import DuplicateError, InputError
@@ -21,7 +21,7 @@ from cranfield.formats.columns import (
 )
 from cranfield.formats.dict_rows import ListDictRows, NestedRows
 from cranfield.formats.fields import query_row
-from cranfield.formats.frames import TableRows, array_rows, arrow_table, refuse_sets, sparse_rows
+from cranfield.formats.frames import TableRows, array_rows, arrow_table, sparse_rows
 from cranfield.formats.groups import read_group_dict
 from cranfield.formats.header import NO_IDS
 from cranfield.formats.json_text import DuplicatePairs
@@ -104,7 +104,7 @@ def split_systems(*tables: Rows) -> tuple[dict[str | None, list[Rows]], tuple[No
     {None: the same rows} where the table is not split.
     """
     names = find_systems(tables[-1])
-    if names is None or not names.is_split:
+    if names is None or not (names.is_stated or names.are_mixed):
         return {None: [*tables]}, () if names is None else names.notes
     rows_of_system: dict[str | None, list[Rows]] = {}
     for system in names.systems:
@@ -125,8 +125,10 @@ def _table_rows(data: Any, side: Side, user_columns: ColumnsLike | None, errors:
         table = arrow_table(data, side.name_in_errors)
         rows = TableRows(table, side, user_columns, f"{library} table")
         # Arrow turns sets into lists.
-        if rows.list_columns and side is Side.RUN and library == "pandas":
-            refuse_sets(data, rows.list_columns["doc"], side)
+        name: Any = rows.list_columns.get("doc")
+        is_pandas_run = side is Side.RUN and library == "pandas" and name in data
+        if is_pandas_run and any(isinstance(cell, Set) for cell in data[name]):
+            raise side.error(f"column {name!r} holds a set, which has no order: give lists")
         return rows
     if kind == "records":
         return array_rows(data, side, user_columns, errors)

@@ -202,7 +202,10 @@ class Block:
         return Block(
             self.query.take(rows) if len(self.query) else self.query,
             self.doc.take(rows),
-            {role: _take_rows(column, rows) for role, column in self.columns.items()},
+            {
+                role: column.take(rows) if isinstance(column, Ids) else column[rows]
+                for role, column in self.columns.items()
+            },
             self.source
             if not callable(self.source)
             else lambda row: self._source_name(to_own_row(row)),
@@ -240,10 +243,6 @@ class Block:
         """Return an error with the file and the line of a row, as far as known, and its query."""
         query = decode(self.query[row])
         return kind(problem, hint=hint, query_id=query).locate(*self.locate_row(row))
-
-
-def _take_rows(column: Any, rows: Ints | slice) -> Any:
-    return column.take(rows) if isinstance(column, Ids) else column[rows]
 
 
 def join_blocks(blocks: Sequence[Block]) -> Block:

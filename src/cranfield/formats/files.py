@@ -320,13 +320,6 @@ def _sniff_rows(file: InputFile, formats: Iterable[Format]) -> Rows | None:
     return next((rows for rows in candidates if rows is not None), None)
 
 
-def _is_binary(sample: bytes) -> bool:
-    """Tell whether a file's first bytes are those of a format that is not text."""
-    return any(
-        sample.startswith(magic) for file_format in FORMATS.values() for magic in file_format.magic
-    )
-
-
 def _refuse_non_text(file: InputFile) -> None:
     """Raise InputError if a file's first bytes are not text, or hold no line of data."""
     source, sample = file.source, file.sample
@@ -388,7 +381,8 @@ def _read_sample(source: Source) -> bytes:
         if find_data(lines) is not None:
             return lines
         begin = find_data(sample)
-        if _is_binary(sample) or size >= _LONGEST_PREFACE:
+        magic = [prefix for file_format in FORMATS.values() for prefix in file_format.magic]
+        if sample.startswith(tuple(magic)) or size >= _LONGEST_PREFACE:
             return sample
         if begin is not None and size - begin >= LONGEST_LINE:
             return sample

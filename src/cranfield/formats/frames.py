@@ -1,6 +1,6 @@
 """Tables in memory as rows: objects that export Arrow data, and numpy and scipy arrays."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -91,13 +91,6 @@ def hold_stream(data: Any, name: str) -> Any:
     if is_stream(data):
         return arrow_table(data, name)
     return Source(data) if is_pipe(data) else data
-
-
-def refuse_sets(frame: Any, name: str, side: Side) -> None:
-    """Raise InputError for a set where a ranking is expected."""
-    if name in frame and any(isinstance(cell, Set) for cell in frame[name]):
-        problem = f"column {name!r} holds a set, which has no order"
-        raise side.error(problem, hint="Give lists, best first.")
 
 
 def make_table_rows(

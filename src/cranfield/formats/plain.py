@@ -5,7 +5,7 @@ from itertools import chain
 from typing import Any
 
 from cranfield.formats.columns import COLUMNS, NAMES, ColumnsLike, Side, plain_name, roles_of
-from cranfield.formats.json_text import DuplicatePairs
+from cranfield.formats.json_text import unite_pairs
 from cranfield.formats.shapes import (
     READ_ONCE_HINT,
     ROW_METHODS,
@@ -281,7 +281,7 @@ def _spell_pairs(pairs_of_query: Mapping[Any, Any], side: Side) -> Mapping[Any, 
         if (kinds[0] == {id_kind}) != (kinds[1] == {id_kind}):
             doc = 0 if kinds[0] == {id_kind} else 1
             return {
-                query: _to_unique([(pair[doc], pair[1 - doc]) for pair in query_pairs])
+                query: unite_pairs([(pair[doc], pair[1 - doc]) for pair in query_pairs])
                 for query, query_pairs in pairs_of_query.items()
             }
     if is_object(first_pair[0]) and kinds[1] <= {"whole number", "fraction"}:
@@ -294,12 +294,6 @@ def _spell_pairs(pairs_of_query: Mapping[Any, Any], side: Side) -> Mapping[Any, 
             hint=f"Write {{query: {{document: {side.role}}}}}.",
         )
     return pairs_of_query
-
-
-def _to_unique(pairs: list[tuple[Any, Any]]) -> dict[Any, Any] | DuplicatePairs:
-    """Return pairs as a dict, or as they are if a document occurs twice."""
-    number_of_doc = dict(pairs)
-    return number_of_doc if len(number_of_doc) == len(pairs) else DuplicatePairs(pairs)
 
 
 def _refuse_pairs_of_lists(pairs: Sequence[Any], side: Side) -> Sequence[Any]:

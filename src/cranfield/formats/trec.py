@@ -81,18 +81,11 @@ def read_run(source: Source, sample: bytes) -> WhiteSpaceLines:
     raise fault.locate(source.name, number, text.decode("utf-8", "replace")) from None
 
 
-def _read_marco(file: InputFile) -> WhiteSpaceLines:
-    """Return a run's rows in MS MARCO's form; judgments, or stated columns, as `read_trec`."""
-    if take_statements(file.user_columns, ()) or file.side is Side.QRELS:
-        return read_trec(file)
-    return WhiteSpaceLines(file.source, Side.RUN, *_MARCO_FORM)
-
-
-def _read_line_format(names: str, title: str, file: InputFile) -> WhiteSpaceLines:
-    """Return the rows of judgments in lines of the columns `names`, or as stated by the user."""
+def _read_line_format(names: str, title: str, side: Side, file: InputFile) -> WhiteSpaceLines:
+    """Return the rows of a side in lines of the columns `names`, or as stated by the user."""
     if take_statements(file.user_columns, ()):
         return _read_numbered(file)
-    return WhiteSpaceLines(file.source, Side.QRELS, names, title)
+    return WhiteSpaceLines(file.source, side, names, title)
 
 
 def _read_numbered(file: InputFile) -> WhiteSpaceLines:
@@ -303,7 +296,7 @@ def _make_format(
         name,
         title,
         partial(_write_line_format, names),
-        read=partial(_read_line_format, names, read_title),
+        read=partial(_read_line_format, names, read_title, Side.QRELS),
         qrels=Capacity(f"`{names}`{remark}", sort_roles(roles)),
         aliases=aliases,
     )
@@ -331,7 +324,11 @@ FORMATS = (
         "msmarco",
         "MS MARCO",
         _write_marco,
-        read=_read_marco,
+        read=lambda file: (
+            read_trec(file)
+            if file.side is Side.QRELS
+            else _read_line_format(*_MARCO_FORM, Side.RUN, file)
+        ),
         qrels=Capacity("`query_id 0 doc_id grade`", ("grade",)),
         runs=Capacity(
             "`query_id doc_id rank`; detected if the ranks of each query are 1, 2, 3, ...",

@@ -1,7 +1,7 @@
 """Sides: reads tables that hold both judgments and a run, which are given instead of the two."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -291,7 +291,7 @@ def _refuse_other_judgments(
     queries = [*grades, *other_grades]
     query = next(query for query in queries if grades.get(query) != other_grades.get(query))
     descriptions = [
-        f"{_format_judgments(docs[query])} in {table}" if query in docs else f"none in {table}"
+        f"{docs[query]!r:.80} in {table}" if query in docs else f"none in {table}"
         for table, docs in ((name, grades), (other_name, other_grades))
     ]
     raise InputError(
@@ -301,9 +301,3 @@ def _refuse_other_judgments(
         "take those of one alone, give Qrels(rows) or read_qrels(path) first, and then the runs; "
         "on the command line, say --columns qrels.query_id=...,qrels.doc_id=... of the first file.",
     )
-
-
-def _format_judgments(grade_of_doc: Mapping[str, Any]) -> str:
-    """Return the first judgments of a query, as a dict is written."""
-    grade_list = ", ".join(f"{doc!r}: {grade}" for doc, grade in [*grade_of_doc.items()][:3])
-    return f"{{{grade_list}{', ...' if len(grade_of_doc) > 3 else ''}}}"
