@@ -62,7 +62,12 @@ def merge_judgments(
     if len(differing_pairs) and differing == "refuse":
         row = int(first[differing_pairs].min())
         query, doc = decode(queries[int(group[row])]), decode(all_docs[row])
-        raise _differing_error(query, doc, grade[pair == pair[row]], len(differing_pairs))
+        grades_text = ", ".join(map(format_shortest, grade[pair == pair[row]].tolist()))
+        raise InputError(
+            f"query {query!r:.80}, document {doc!r:.80}: has the grades {grades_text}, and so "
+            f"differ the grades of {format_count(len(differing_pairs), 'document')}",
+            hint="differing= says which counts: 'latest', 'highest' or 'majority' (--differing).",
+        )
     choose_grades = {"latest": _latest_grades, "majority": _majority_grades}.get(differing)
     chosen_grade = highest if choose_grades is None else choose_grades(pair, grade, n_pairs)
     order = np.lexsort((first, group[first]))
@@ -75,13 +80,16 @@ def merge_judgments(
     if len(differing_pairs):
         text += f", of which {len(differing_pairs):,} had different grades: "
         text += f"{COUNTED_GRADE[differing]} counts"
+    top_grades = [judgments.stated_top_grade for judgments in judgments_list]
+    stated_grades = [top_grade for top_grade in top_grades if top_grade is not None]
+    highest_grades = [float(np.max(judgments.grade, initial=0)) for judgments in judgments_list]
     note = Note("merged", "info", f"{text}.", count=len(differing_pairs))
     return Judgments(
         IdList(queries),
         np.append(0, np.cumsum(counts)),
         all_docs.take(rows).compact(),
         grade_column,
-        stated_top_grade=_stated_top_grade(judgments_list),
+        stated_top_grade=max([*stated_grades, *highest_grades]) if stated_grades else None,
         description=text,
         sources=[source for judgments in judgments_list for source in judgments.sources],
         left_out=sum((judgments.left_out for judgments in judgments_list), FaultyRows()),
@@ -107,24 +115,6 @@ def _unite_queries(
     return queries, np.concatenate(
         [query_index.find_rows(own_ids)[query] for own_ids, query in columns]
     )
-
-
-def _differing_error(query: str, doc: str, grade: Floats, n_differing: int) -> InputError:
-    """Return the error for a document with several grades, one of `n_differing` documents."""
-    grades_text = ", ".join(map(format_shortest, grade.tolist()))
-    return InputError(
-        f"query {query!r:.80}, document {doc!r:.80}: has the grades {grades_text}, and so differ "
-        f"the grades of {format_count(n_differing, 'document')}",
-        hint="differing= says which counts: 'latest', 'highest' or 'majority' (--differing).",
-    )
-
-
-def _stated_top_grade(judgments_list: Sequence[Judgments]) -> float | None:
-    """Return the highest grade, if any judgments state their scale; else None."""
-    top_grades = [judgments.stated_top_grade for judgments in judgments_list]
-    stated_grades = [grade for grade in top_grades if grade is not None]
-    highest_grades = [float(np.max(judgments.grade, initial=0)) for judgments in judgments_list]
-    return max([*stated_grades, *highest_grades]) if stated_grades else None
 
 
 def _latest_grades(pair: Ints, grade: Floats, n: int) -> Floats:

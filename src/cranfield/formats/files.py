@@ -4,6 +4,7 @@ import glob
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 from cranfield.arrays.ids import decode
@@ -27,7 +28,6 @@ from cranfield.formats.text import (
 from cranfield.formats.url import local_path
 from cranfield.formats.values import INTEGER
 from cranfield.formats.write import NotTextError
-from cranfield.notes import Note
 
 _SAMPLE_BYTES = 1 << 16
 _LONGEST_PREFACE = 1 << 24  # bytes of blank lines and comments, before the first line of data
@@ -144,6 +144,9 @@ class FileRows(Rows):
     holds_texts = _combine_files("holds_texts", all)
     is_text = _combine_files("is_text", any)
     is_ranking = _combine_files("is_ranking", all)
+    # The roles of the columns that all files have, and what is odd about the rows of each.
+    extra_roles = _combine_files("extra_roles", lambda roles: frozenset.intersection(*roles))
+    notes = _combine_files("notes", lambda notes: tuple(dict.fromkeys(chain.from_iterable(notes))))
 
     def _refuse_mixture(self, rows_of_files: Sequence[Rows]) -> None:
         """Raise InputError for files of one table of which only some have a column with a `plural`.
@@ -179,16 +182,6 @@ class FileRows(Rows):
         """As which formats and columns the files were understood, in words."""
         descriptions = "; ".join(dict.fromkeys(rows.description for rows in self.rows))
         return descriptions if len(self.rows) == 1 else f"{len(self.rows):,} files, {descriptions}"
-
-    @property
-    def extra_roles(self) -> frozenset[Role]:  # type: ignore[override] # known once they are opened
-        """The roles of the columns that all files have, besides the ids of query and document."""
-        return frozenset.intersection(*(rows.extra_roles for rows in self.rows))
-
-    @property
-    def notes(self) -> tuple[Note, ...]:  # type: ignore[override] # known once they were read
-        """What is odd about the rows of each file."""
-        return tuple(dict.fromkeys(note for rows in self.rows for note in rows.notes))
 
     def blocks(self, roles: Iterable[Role], errors: Errors) -> Iterator[Load]:
         """Yield the rows in blocks, file after file."""

@@ -74,7 +74,9 @@ def join_columns(columns: Sequence[Any], separator: bytes) -> memoryview:
     fields = [
         pa.scalar(column, pa.large_binary())
         if isinstance(column, bytes)
-        else _to_arrow_texts(column)
+        else column.to_arrow()
+        if isinstance(column, Ids)
+        else number_column(column).cast(pa.large_string()).view(pa.large_binary())
         for column in columns
     ]
     bare_lines = pc.binary_join_element_wise(*fields, pa.scalar(separator, pa.large_binary()))
@@ -83,14 +85,6 @@ def join_columns(columns: Sequence[Any], separator: bytes) -> memoryview:
     _, offsets, data = lines.buffers()
     bounds = np.frombuffer(offsets, np.int64)[lines.offset : lines.offset + len(lines) + 1]
     return memoryview(data)[int(bounds[0]) : int(bounds[-1])]
-
-
-def _to_arrow_texts(column: Any) -> Any:
-    import pyarrow as pa
-
-    if isinstance(column, Ids):
-        return column.to_arrow()
-    return number_column(column).cast(pa.large_string()).view(pa.large_binary())
 
 
 def number_column(numbers: Any) -> "pa.Array":

@@ -201,7 +201,11 @@ def read_table(data: Any, form: TableForm) -> Table | NestedObject:
     form's `header_names`, where there are any. The caller interprets other objects.
     """
     if isinstance(data, str | os.PathLike):
-        return _read_file(Source(data), form)
+        source = Source(data)
+        columnar_format = detect_columnar_format(source, source.read_start(4096))
+        if columnar_format is None:
+            return read_text_rows(source.name, partial(read_utf8_lines, source), form)
+        return _from_arrow_table(read_columnar_file(source, columnar_format), source.name)
     if isinstance(data, Mapping):
         return _read_object(form.title, data, form)
     if getattr(data, "ndim", 0) == 1 and hasattr(data, "index") and hasattr(data, "items"):
@@ -233,14 +237,6 @@ def parse_number(cell: Any) -> float | None:
         return None
     except OverflowError:  # a whole number with hundreds of digits
         return math.inf
-
-
-def _read_file(source: Source, form: TableForm) -> Table | NestedObject:
-    """Return the table, or the nested object, in a file of any format."""
-    columnar_format = detect_columnar_format(source, source.read_start(4096))
-    if columnar_format is not None:
-        return _from_arrow_table(read_columnar_file(source, columnar_format), source.name)
-    return read_text_rows(source.name, partial(read_utf8_lines, source), form)
 
 
 def read_text_rows(name: str, read_lines: ReadLines, form: TableForm) -> Table | NestedObject:

@@ -135,7 +135,7 @@ def read_scores(
         notes = [
             (name, read_note(note))
             for name, run in runs.items()
-            for note in _list_or_empty(run.get("notes"))
+            for note in (run["notes"] if isinstance(run.get("notes"), list) else ())
         ]
         return replace(
             scores,
@@ -249,10 +249,6 @@ def not_a_score_error(owner: str, measure: Measure, query: str, value: object) -
         f"{owner}: {measure or 'score'} of query {query!r} is {value!r:.40}: expected a number of "
         f"at most {GREATEST_SCORE:g}"
     )
-
-
-def _list_or_empty(member: Any) -> list[Any]:
-    return member if isinstance(member, list) else []
 
 
 def _is_empty(cell: Any) -> bool:
