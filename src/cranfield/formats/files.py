@@ -9,7 +9,7 @@ from typing import Any
 
 from cranfield.arrays.ids import decode
 from cranfield.errors import InputError, OptionError, check_choice
-from cranfield.formats import columnar, delimited, json, jsonl, svmlight, trec
+from cranfield.formats import columnar, delimited, json, svmlight, trec
 from cranfield.formats.block import Block, Errors, Load, Role, Rows
 from cranfield.formats.columns import COLUMNS, ColumnsLike, ColumnsOfBoth, Side, roles_of
 from cranfield.formats.format import Format, InputFile, OutputFile
@@ -40,7 +40,6 @@ FORMATS: Mapping[str, Format] = {
         trec.FORMATS,
         svmlight.FORMATS,
         delimited.FORMATS,
-        jsonl.FORMATS,
         json.FORMATS,
         columnar.FORMATS,
         trec.GROUP_FORMATS,
@@ -77,9 +76,6 @@ def stem_of(source: Source) -> str:
         return "stdin" if source.path else "run"
     root, suffix = source.name_parts
     return root if suffix.lower() in FORMAT_OF_SUFFIX and root else root + suffix
-
-
-# ---- reading --------------------------------------------------------------------------------
 
 
 def _combine_files(name: str, combine: Callable[[Iterator[Any]], Any]) -> Any:
@@ -380,9 +376,6 @@ def _read_sample(source: Source) -> bytes:
         if begin is not None and size - begin >= LONGEST_LINE:
             return sample
         size *= 16
-
-
-# ---- writing --------------------------------------------------------------------------------
 
 
 def choose_format(path: Path, format_name: str | None) -> Format:

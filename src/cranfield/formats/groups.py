@@ -105,9 +105,6 @@ class GroupRows(Rows):
         return Block(Ids.of_texts(queries), Ids.of_texts(docs), columns)
 
 
-# ---- from dicts -----------------------------------------------------------------------------
-
-
 def read_group_dict(data: Mapping[Any, Any]) -> GroupRows | None:
     """Return judgments in groups with text ids; None if the data are plain judgments."""
     if not any(map(_has_groups, data.values())):
@@ -147,9 +144,6 @@ def _check_levels(subgroup: object, location: str) -> dict[str, float]:
         if not is_number(level) or abs(float(level)) > LARGEST_GRADE:
             raise InputError(f"{location}, document {doc!r}: expected a level, got {level!r:.80}")
     return levels
-
-
-# ---- from rows ------------------------------------------------------------------------------
 
 
 def read_group_rows(rows: Rows, errors: Errors, duplicates: Duplicates = "refuse") -> GroupRows:

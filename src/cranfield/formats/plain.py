@@ -162,9 +162,6 @@ def _read_members(members: Any, path: str, side: Side) -> Mapping[Any, Any] | No
     return documents
 
 
-# ---- shapes of all kinds ------------------------------------------------------------------------
-
-
 def plain(data: Any, side: Side) -> Any:
     """Return the data in a shape that is read: rewritten until no rewriting changes it.
 

@@ -224,9 +224,6 @@ def _find_last_data_line(lines: list[bytes]) -> bytes:
     return next((line for line in reversed(lines) if is_data_line(line)), b"")
 
 
-# ---- writing --------------------------------------------------------------------------------
-
-
 def _write_trec(stream: IO[bytes], blocks: Iterable[Block], target: OutputFile) -> None:
     tag = b"_".join(encode(target.tag).split()) or b"run"
 

@@ -22,9 +22,6 @@ class NotTextError(Exception):
 WHITE_SPACE = (b" ", b"\t", b"\n", b"\r", b"\v", b"\f")
 
 
-# ---- columns of text ------------------------------------------------------------------------
-
-
 def find_special_ids(ids: Ids, special_bytes: Sequence[bytes]) -> Iterable[bytes]:
     """Return the distinct ids if one of them may hold a special byte; else no id."""
     text = bytes(ids.to_arrow().buffers()[2] or b"")
@@ -94,9 +91,6 @@ def number_column(numbers: Any) -> "pa.Array":
     kind = pa.float64() if numbers.dtype.kind == "f" else pa.int64()
     contiguous = np.ascontiguousarray(numbers, np.float64 if kind == pa.float64() else np.int64)
     return pa.Array.from_buffers(kind, len(contiguous), [None, pa.py_buffer(contiguous)])
-
-
-# ---- columns with names ---------------------------------------------------------------------
 
 
 def columns_by_name(block: Block) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from cranfield.data.qrels import Qrels, QrelsLike, make_qrels
 from cranfield.data.run import Run, RunLike, SeveralRuns
 from cranfield.errors import InputError, escape_unprintable
 from cranfield.formats.columns import Side
+from cranfield.formats.frames import hold_stream
 from cranfield.formats.source import Source
 from cranfield.formats.stated_columns import select_columns
 from cranfield.measures import parse
@@ -218,7 +219,7 @@ def _read_judgments_and_runs(
 ) -> tuple[Qrels, Run | Mapping[str, Run]]:
     """Return the judgments, and the run or {name: run}, which may be empty."""
     if runs is None:
-        sides = None
+        sides, qrels = None, hold_stream(qrels, "the judgments")
         with contextlib.suppress(InputError):  # then they are judgments alone
             sides = find_two_sided_tables(qrels, reading.columns, "skip")
         if sides is not None:

@@ -251,9 +251,6 @@ def first_character(read_lines: ReadLines) -> str:
     return next((line.strip()[0] for _, line in read_lines() if line.strip()), "")
 
 
-# ---- rows, objects and Arrow data ---------------------------------------------------------------
-
-
 def _to_mapping(row: Any, number: int, form: TableForm) -> Mapping[Any, Any]:
     """Return a row in memory as {name: cell}; InputError, with its `number`, for other objects."""
     if isinstance(row, Mapping):
@@ -301,9 +298,6 @@ def _from_arrow_table(table: "pa.Table", name: str) -> Table:
 def _find_repeated(names: Iterable[str]) -> str | None:
     """Return a name that occurs more than once, None without one."""
     return next((name for name, n in Counter(names).items() if n > 1), None)
-
-
-# ---- text ---------------------------------------------------------------------------------------
 
 
 def read_text_table(name: str, text: str, form: TableForm) -> Table:
@@ -386,9 +380,6 @@ class _TextReader(Origin):
 
 
 _split_fields = re.compile(r"[^ \t\n\r\f\v]+").findall
-
-
-# ---- JSON ---------------------------------------------------------------------------------------
 
 
 def _read_json(name: str, read_lines: ReadLines, form: TableForm) -> Table | NestedObject:
