@@ -62,12 +62,7 @@ def merge_judgments(
     if len(differing_pairs) and differing == "refuse":
         row = int(first[differing_pairs].min())
         query, doc = decode(queries[int(group[row])]), decode(all_docs[row])
-        grades_text = ", ".join(map(format_shortest, grade[pair == pair[row]].tolist()))
-        raise InputError(
-            f"query {query!r:.80}, document {doc!r:.80}: has the grades {grades_text}, and so "
-            f"differ the grades of {format_count(len(differing_pairs), 'document')}",
-            hint="differing= says which counts: 'latest', 'highest' or 'majority' (--differing).",
-        )
+        raise _differing_error(query, doc, grade[pair == pair[row]], len(differing_pairs))
     choose_grades = {"latest": _latest_grades, "majority": _majority_grades}.get(differing)
     chosen_grade = highest if choose_grades is None else choose_grades(pair, grade, n_pairs)
     order = np.lexsort((first, group[first]))
@@ -114,6 +109,16 @@ def _unite_queries(
     columns = zip(ids, query_columns, strict=True)
     return queries, np.concatenate(
         [query_index.find_rows(own_ids)[query] for own_ids, query in columns]
+    )
+
+
+def _differing_error(query: str, doc: str, grade: Floats, n_differing: int) -> InputError:
+    """Return the error for a document with several grades, one of `n_differing` documents."""
+    grades_text = ", ".join(map(format_shortest, grade.tolist()))
+    return InputError(
+        f"query {query!r:.80}, document {doc!r:.80}: has the grades {grades_text}, and so differ "
+        f"the grades of {format_count(n_differing, 'document')}",
+        hint="differing= says which counts: 'latest', 'highest' or 'majority' (--differing).",
     )
 
 
