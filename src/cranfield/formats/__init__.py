@@ -211,10 +211,8 @@ def read_both_sides(
     qrels_rows, run_rows = map(rows_of_side.get, _BOTH_SIDES)
     if qrels_rows and run_rows and qrels_rows.name_of_role and run_rows.name_of_role:
         qrels_columns, run_columns = qrels_rows.name_of_role, run_rows.name_of_role
-        numbers = [
-            run_columns[role] for role in ("score", "distance", "rank") if role in run_columns
-        ]
-        has_number = numbers and qrels_columns.get("grade", numbers[0]) != numbers[0]
+        number = next(filter(None, map(run_columns.get, ("score", "distance", "rank"))), None)
+        has_number = number is not None and qrels_columns.get("grade", number) != number
         if qrels_columns["doc"] != run_columns["doc"] or has_number:
             return qrels_rows, run_rows
     rows = qrels_rows or run_rows

@@ -47,9 +47,7 @@ def begin_rows(owner: Any, side: Side, user_columns: ColumnsLike | None) -> Any:
     if rows is None:
         keys = ", ".join(map(repr, owner)) if isinstance(owner, Mapping) else "none"
         hint = f"If only the other side has it: --columns {side.other_side.word}.rows={begin}."
-        raise side.error(
-            f"has nothing at {begin!r}; its keys are {keys:.200}", hint, kind="columns"
-        )
+        raise side.error(f"has nothing at {begin!r}; its keys are {keys:.200}", hint, "columns")
     return rows
 
 
@@ -90,9 +88,7 @@ def open_envelope(owner: Any, side: Side) -> Any:
     are_queries = all(isinstance(docs, list) for docs in owner.values())
     if path is not None and read_path(owner, path) and not are_queries:
         hint = "One query: {query: response}; several: {query: response, ...}."
-        raise side.error(
-            f"one response, its documents in {path}, without a query", hint, kind="columns"
-        )
+        raise side.error(f"one response, its documents in {path}, without a query", hint, "columns")
     path = _find_path(owner.values())
     return owner if path is None else _read_members(owner, path, side) or owner
 
