@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from cranfield.errors import InputError
 from cranfield.formats.block import Role
 from cranfield.formats.columns import COLUMNS, NAMES, ColumnsLike, Side, plain_name
-from cranfield.formats.plain import RESPONSES
+from cranfield.formats.rewrite import RESPONSES
 from cranfield.formats.shapes import holds_objects, is_object, read_path
 from cranfield.formats.stated_columns import (
     SideColumns,

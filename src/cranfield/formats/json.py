@@ -26,7 +26,7 @@ from cranfield.formats.objects import (
     may_be_columns,
     refuse_columns,
 )
-from cranfield.formats.plain import HEADS, NumberedResponses, begin_rows, open_envelope, plain
+from cranfield.formats.rewrite import HEADS, NumberedResponses, begin_rows, open_envelope, plain
 from cranfield.formats.source import Source
 from cranfield.formats.text import BYTE_ORDER_MARK
 from cranfield.formats.values import to_numbers
