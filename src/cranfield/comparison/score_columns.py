@@ -15,8 +15,8 @@ from cranfield.comparison.scale import SLACK, possible_range
 from cranfield.comparison.settings import Alignment
 from cranfield.data.run_names import make_unique_namer
 from cranfield.errors import DuplicateError, InputError, MeasureError, escape_unprintable
-from cranfield.formats.frames import is_table
 from cranfield.formats.identifiers import to_id_text
+from cranfield.formats.shapes import is_table
 from cranfield.formats.small.score_files import (
     ScoreRows,
     read_scores,

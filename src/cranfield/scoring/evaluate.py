@@ -14,7 +14,7 @@ from cranfield.data.run import Run, RunLike, SeveralRuns
 from cranfield.errors import MeasureError
 from cranfield.extensions import load_families
 from cranfield.formats.block import Errors, check_errors
-from cranfield.formats.frames import is_table
+from cranfield.formats.shapes import is_table
 from cranfield.lazy import MAX_CACHED_ROWS
 from cranfield.measures import Measure, find_plan, parse_all
 from cranfield.measures.parameters import Depth
