@@ -1,6 +1,6 @@
 """The unjudged documents of runs; a query's document has one number in all runs that have it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
@@ -53,10 +53,7 @@ def find_unjudged_with_ids(
 ) -> tuple[list[UnjudgedDocuments], Ids]:
     """Return each run's unjudged documents, of rank <= depth, and the id of every number."""
     runs = [run.resolve_spans(qrels.spans, judging.overlap) for run in runs]
-    documents_of_run = [_rank_run(qrels, run, depth, judging) for run in runs]
-    query = np.concatenate([qrels.query, *(documents.query for documents in documents_of_run)])
-    ids = Ids.concatenate([qrels.docs, *(documents.docs for documents in documents_of_run)])
-    number = _number_documents(query, ids)
+    documents_of_run, number, ids = rank_runs(qrels, runs, depth, judging)
     is_judged = np.zeros(len(number), np.bool_)
     is_judged[number[: len(qrels)]] = True
     unjudged, first_row = [], len(qrels)
@@ -71,6 +68,20 @@ def find_unjudged_with_ids(
         )
         first_row += len(documents.rank)
     return unjudged, ids.take(np.unique(number, return_index=True)[1])
+
+
+def rank_runs(
+    qrels: Qrels, runs: Iterable[Run], depth: int, judging: Judging
+) -> "tuple[list[RankedDocuments], Ints, Ids]":
+    """Return each run's documents of rank <= depth, and numbers and ids of all rows.
+
+    The rows are those of the judgments, then of each run: a document of a query has one number,
+    query after query.
+    """
+    documents_of_run = [_rank_run(qrels, run, depth, judging) for run in runs]
+    query = np.concatenate([qrels.query, *(documents.query for documents in documents_of_run)])
+    ids = Ids.concatenate([qrels.docs, *(documents.docs for documents in documents_of_run)])
+    return documents_of_run, _number_documents(query, ids), ids
 
 
 def _number_documents(query: Ints, docs: Ids) -> Ints:
@@ -93,7 +104,7 @@ def _number_documents(query: Ints, docs: Ids) -> Ints:
     return number
 
 
-class _RankedDocuments(NamedTuple):
+class RankedDocuments(NamedTuple):
     """The documents of a block, or of a run, down to a depth, in no order."""
 
     block_queries: list[bytes]  # in the order of the block; of a run, none
@@ -103,7 +114,7 @@ class _RankedDocuments(NamedTuple):
     n_retrieved: Ints  # (n_queries,) below `depth`, too
 
 
-def _rank_run(qrels: Qrels, run: Run, depth: int, judging: Judging) -> _RankedDocuments:
+def _rank_run(qrels: Qrels, run: Run, depth: int, judging: Judging) -> RankedDocuments:
     """Return a run's documents of rank <= depth on judged queries."""
     rank_block = partial(_rank_block, qrels, run, depth, judging)
     blocks, seen_queries = [], set[bytes]()
@@ -116,7 +127,7 @@ def _rank_run(qrels: Qrels, run: Run, depth: int, judging: Judging) -> _RankedDo
     n_retrieved = sum(
         (documents.n_retrieved for documents in blocks), np.zeros(len(qrels.query_ids), np.int64)
     )
-    return _RankedDocuments(
+    return RankedDocuments(
         [],
         np.concatenate([no_rows, *(documents.query for documents in blocks)]),
         np.concatenate([no_rows, *(documents.rank for documents in blocks)]),
@@ -127,7 +138,7 @@ def _rank_run(qrels: Qrels, run: Run, depth: int, judging: Judging) -> _RankedDo
 
 def _rank_block(
     qrels: Qrels, run: Run, depth: int, judging: Judging, load: Load
-) -> _RankedDocuments:
+) -> RankedDocuments:
     """Return a block's documents of rank <= depth on judged queries. Runs in its own thread."""
     rankings = run.group_block(load(), judging)
     code = qrels.find_codes(rankings.queries)
@@ -137,7 +148,7 @@ def _rank_block(
     counts = np.diff(rankings.starts)[code >= 0]
     n_retrieved = np.bincount(code[code >= 0], counts, len(qrels.query_ids))
     docs = rankings.block.doc.take(rows).compact()
-    return _RankedDocuments(
+    return RankedDocuments(
         rankings.queries.to_list(),
         code[rankings.group[rows]],
         rank,

@@ -96,11 +96,12 @@ class Pool(Shown):
 
     def tables(self) -> list[Table]:
         """Return a table of how many queries and documents are pooled, and are to be labelled."""
-        rows_to_label = self._rows_to_label()
-        n_queries = len({row["query_id"] for row in rows_to_label})
+        grades = self.grades or [None] * len(self.doc_ids)
+        n_to_label = grades.count(None)
+        queries = {query for query, grade in zip(self.query_ids, grades, strict=True) if grade is None}
         rows = [
-            ["queries", f"{self.n_queries:,}", f"{n_queries:,}"],
-            ["documents", f"{self.n_pooled:,}", f"{len(rows_to_label):,}"],
+            ["queries", f"{self.n_queries:,}", f"{len(queries):,}"],
+            ["documents", f"{self.n_pooled:,}", f"{n_to_label:,}"],
             *self._stratum_rows(),
         ]
         note_lines = [str(note) for note in self.notes]
