@@ -1,6 +1,6 @@
 """The unjudged documents of runs; a query's document has one number in all runs that have it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
@@ -53,7 +53,10 @@ def find_unjudged_with_ids(
 ) -> tuple[list[UnjudgedDocuments], Ids]:
     """Return each run's unjudged documents, of rank <= depth, and the id of every number."""
     runs = [run.resolve_spans(qrels.spans, judging.overlap) for run in runs]
-    documents_of_run, number, ids = rank_runs(qrels, runs, depth, judging)
+    documents_of_run = [rank_run(qrels, run, depth, judging) for run in runs]
+    query = np.concatenate([qrels.query, *(documents.query for documents in documents_of_run)])
+    ids = Ids.concatenate([qrels.docs, *(documents.docs for documents in documents_of_run)])
+    number = number_documents(query, ids)
     is_judged = np.zeros(len(number), np.bool_)
     is_judged[number[: len(qrels)]] = True
     unjudged, first_row = [], len(qrels)
@@ -70,21 +73,7 @@ def find_unjudged_with_ids(
     return unjudged, ids.take(np.unique(number, return_index=True)[1])
 
 
-def rank_runs(
-    qrels: Qrels, runs: Iterable[Run], depth: int, judging: Judging
-) -> "tuple[list[RankedDocuments], Ints, Ids]":
-    """Return each run's documents of rank <= depth, and numbers and ids of all rows.
-
-    The rows are those of the judgments, then of each run: a document of a query has one number,
-    query after query.
-    """
-    documents_of_run = [_rank_run(qrels, run, depth, judging) for run in runs]
-    query = np.concatenate([qrels.query, *(documents.query for documents in documents_of_run)])
-    ids = Ids.concatenate([qrels.docs, *(documents.docs for documents in documents_of_run)])
-    return documents_of_run, _number_documents(query, ids), ids
-
-
-def _number_documents(query: Ints, docs: Ids) -> Ints:
+def number_documents(query: Ints, docs: Ids) -> Ints:
     """Return each row's number, (rows,): one for each document of a query, query after query."""
     hash_key = pair_keys(docs.hash(), query)
     order = hash_key.argsort(kind="stable")
@@ -114,7 +103,7 @@ class RankedDocuments(NamedTuple):
     n_retrieved: Ints  # (n_queries,) below `depth`, too
 
 
-def _rank_run(qrels: Qrels, run: Run, depth: int, judging: Judging) -> RankedDocuments:
+def rank_run(qrels: Qrels, run: Run, depth: int, judging: Judging) -> RankedDocuments:
     """Return a run's documents of rank <= depth on judged queries."""
     rank_block = partial(_rank_block, qrels, run, depth, judging)
     blocks, seen_queries = [], set[bytes]()

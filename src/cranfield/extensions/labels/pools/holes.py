@@ -15,8 +15,8 @@ from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
 from cranfield.errors import InputError, MeasureError, OptionError
 from cranfield.extensions import keywords
-from cranfield.extensions.orderings.coefficients import kendall
 from cranfield.extensions.labels.pools.removals import Removals
+from cranfield.extensions.orderings.coefficients import kendall
 from cranfield.measures import Measure, parse
 from cranfield.notes import Note, warn_about
 from cranfield.options import Options, option, refuse_unknown_options, takes, whole_check

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Unpack
 import numpy as np
 
 from cranfield.arrays.ids import IdList, Ids, encode, encode_ids
+from cranfield.arrays.products import block_slices
 from cranfield.arrays.ranked import Ints
 from cranfield.data.judging import Judging
 from cranfield.data.meeting import list_order_notes
@@ -22,7 +23,7 @@ from cranfield.extensions.labels.pools.draw import draw_from_strata, draw_sample
 from cranfield.extensions.labels.pools.move_to_front import next_documents
 from cranfield.extensions.labels.pools.options import IN_ORDER, PoolMethod, PoolSettings
 from cranfield.extensions.labels.pools.pool_result import NOT_DRAWN, Pool
-from cranfield.extensions.whatif.unjudged import rank_runs
+from cranfield.extensions.whatif.unjudged import RankedDocuments, number_documents, rank_run
 from cranfield.formats.block import Role
 from cranfield.formats.small.texts import DOC_TEXT, QUERY_TEXT, TextsLike, read_texts
 from cranfield.measures import parse
@@ -223,24 +224,60 @@ def _find_documents(
 
     With `unjudged`, documents that are judged are left out.
     """
-    watched_runs = watch_steps(runs.values(), "pooling")
-    documents_of_run, number, ids = rank_runs(judgments, watched_runs, settings.depth, judging)
+    documents_of_run = [
+        rank_run(judgments, run, settings.depth, judging)
+        for run in watch_steps(runs.values(), "pooling")
+    ]
     for run, documents in zip(runs.values(), documents_of_run, strict=True):
         if not len(documents.rank):
             raise _no_document_error(judgments, run, judging)
-    n_judged, last_rank = len(judgments), settings.depth + 1
+    n_queries = len(judgments.query_ids)
+    rows_per_query = sum(len(documents.rank) for documents in documents_of_run) // n_queries
+    parts = [
+        _find_documents_of(codes, judgments, documents_of_run, settings)
+        for codes in block_slices(n_queries, _COLUMNS * rows_per_query)
+    ]
+    query, rank = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
+    return _PooledDocuments(query, rank, Ids.concatenate([part.docs for part in parts]))
+
+
+_COLUMNS = 4  # about, of the rows that are looked at together
+
+
+def _find_documents_of(
+    codes: slice,
+    judgments: Qrels,
+    documents_of_run: Sequence[RankedDocuments],
+    settings: PoolSettings,
+) -> _PooledDocuments:
+    """Return the documents of some queries, the positions `codes` in the judgments."""
+    judged_rows = slice(*judgments.starts[[codes.start, codes.stop]].tolist())
+    rows_of_run = [
+        np.flatnonzero((documents.query >= codes.start) & (documents.query < codes.stop))
+        for documents in documents_of_run
+    ]
+    run_rows = [*zip(documents_of_run, rows_of_run, strict=True)]
+    query = np.concatenate(
+        [judgments.query[judged_rows], *(documents.query[rows] for documents, rows in run_rows)]
+    )
+    ids = Ids.concatenate(
+        [
+            judgments.docs.take(judged_rows),
+            *(documents.docs.take(rows) for documents, rows in run_rows),
+        ]
+    )
+    number, n_judged = number_documents(query, ids), judged_rows.stop - judged_rows.start
     first_row = np.unique(number, return_index=True)[1]
-    best_rank = np.full(len(first_row), last_rank)
-    ranks = np.concatenate([documents.rank for documents in documents_of_run])
+    best_rank = np.full(len(first_row), settings.depth + 1)
+    ranks = np.concatenate([documents.rank[rows] for documents, rows in run_rows])
     np.minimum.at(best_rank, number[n_judged:], ranks)
     if settings.unjudged:
-        best_rank[number[:n_judged]] = last_rank
-    query = np.concatenate([judgments.query, *(documents.query for documents in documents_of_run)])
-    numbers = np.flatnonzero(best_rank < last_rank)
+        best_rank[number[:n_judged]] = settings.depth + 1
+    numbers = np.flatnonzero(best_rank <= settings.depth)
     rows = first_row[numbers]
     order = np.lexsort((ids.take(rows).sort_keys(), query[rows]))
-    rows = rows[order]
-    return _PooledDocuments(query[rows], best_rank[numbers[order]], ids.take(rows).compact())
+    docs = ids.take(rows[order]).compact()
+    return _PooledDocuments(query[rows[order]], best_rank[numbers[order]], docs)
 
 
 def _list_top_documents(

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from cranfield.arrays.ids import encode_ids
 from cranfield.extensions.labels.label_files import argilla_records, label_studio_tasks
 from cranfield.extensions.labels.pools.options import IN_ORDER, PoolSettings
 from cranfield.formats.block import Role
@@ -97,11 +98,12 @@ class Pool(Shown):
     def tables(self) -> list[Table]:
         """Return a table of how many queries and documents are pooled, and are to be labelled."""
         grades = self.grades or [None] * len(self.doc_ids)
-        n_to_label = grades.count(None)
-        queries = {query for query, grade in zip(self.query_ids, grades, strict=True) if grade is None}
+        rows_to_label = np.flatnonzero([grade is None for grade in grades])
+        queries = encode_ids(self.query_ids).take(rows_to_label)
+        n_queries = len({*queries.take(queries.find_changes()).to_list()})
         rows = [
-            ["queries", f"{self.n_queries:,}", f"{len(queries):,}"],
-            ["documents", f"{self.n_pooled:,}", f"{n_to_label:,}"],
+            ["queries", f"{self.n_queries:,}", f"{n_queries:,}"],
+            ["documents", f"{self.n_pooled:,}", f"{len(rows_to_label):,}"],
             *self._stratum_rows(),
         ]
         note_lines = [str(note) for note in self.notes]
