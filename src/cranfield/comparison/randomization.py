@@ -8,7 +8,6 @@ Smucker, Allan & Carterette, CIKM 2007).
 
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import chain
 
 import numpy as np
 
@@ -160,11 +159,7 @@ def _invert_pairs(
         low, high = (0.0 if abs(end) <= near_zero else end for end in (low, high))
         return _count_large(sums, abs(total) - slack), low, high
 
-    def invert_part(part: slice) -> list[tuple[int, float, float]]:
-        return [*map(invert_pair, range(part.start, part.stop))]
-
-    parts = block_slices(len(pairs.left_column), flips.n_flips)
-    return chain.from_iterable(map_in_threads(invert_part, parts))
+    return map_in_threads(invert_pair, range(len(pairs.left_column)))
 
 
 def _sum_all_flips(pairs: PairedScores, flips: Flips) -> tuple[Floats, Floats]:

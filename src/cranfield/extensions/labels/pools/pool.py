@@ -224,60 +224,42 @@ def _find_documents(
 
     With `unjudged`, documents that are judged are left out.
     """
-    documents_of_run = [
-        rank_run(judgments, run, settings.depth, judging)
-        for run in watch_steps(runs.values(), "pooling")
+    depth, n_queries, no_rank = settings.depth, len(judgments.query_ids), settings.depth + 1
+    no_ranks = np.full(len(judgments), no_rank)
+    sides = [
+        RankedDocuments([], judgments.query, no_ranks, judgments.docs, np.diff(judgments.starts))
     ]
-    for run, documents in zip(runs.values(), documents_of_run, strict=True):
-        if not len(documents.rank):
+    for run in watch_steps(runs.values(), "pooling"):
+        sides.append(rank_run(judgments, run, depth, judging))
+        if not len(sides[-1].rank):
             raise _no_document_error(judgments, run, judging)
-    n_queries = len(judgments.query_ids)
-    rows_per_query = sum(len(documents.rank) for documents in documents_of_run) // n_queries
-    parts = [
-        _find_documents_of(codes, judgments, documents_of_run, settings)
-        for codes in block_slices(n_queries, _COLUMNS * rows_per_query)
-    ]
-    query, rank = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
-    return _PooledDocuments(query, rank, Ids.concatenate([part.docs for part in parts]))
+    rows_per_query, parts = sum(len(side.rank) for side in sides) // n_queries, []
+    for codes in block_slices(n_queries, _COLUMNS * rows_per_query):
+        rows_of_side = [
+            np.flatnonzero((side.query >= codes.start) & (side.query < codes.stop))
+            for side in sides
+        ]
+        side_rows = [*zip(sides, rows_of_side, strict=True)]
+        query = np.concatenate([side.query[rows] for side, rows in side_rows])
+        ids = Ids.concatenate([side.docs.take(rows) for side, rows in side_rows])
+        number = number_documents(query, ids)
+        first_row = np.unique(number, return_index=True)[1]
+        best_rank = np.full(len(first_row), no_rank)
+        np.minimum.at(
+            best_rank, number, np.concatenate([side.rank[rows] for side, rows in side_rows])
+        )
+        if settings.unjudged:
+            best_rank[number[: len(rows_of_side[0])]] = no_rank
+        numbers = np.flatnonzero(best_rank <= depth)
+        rows = first_row[numbers]
+        order = np.lexsort((ids.take(rows).sort_keys(), query[rows]))
+        rows = rows[order]
+        parts.append((query[rows], best_rank[numbers[order]], ids.take(rows).compact()))
+    queries, ranks, docs = zip(*parts, strict=True)
+    return _PooledDocuments(np.concatenate(queries), np.concatenate(ranks), Ids.concatenate(docs))
 
 
 _COLUMNS = 4  # about, of the rows that are looked at together
-
-
-def _find_documents_of(
-    codes: slice,
-    judgments: Qrels,
-    documents_of_run: Sequence[RankedDocuments],
-    settings: PoolSettings,
-) -> _PooledDocuments:
-    """Return the documents of some queries, the positions `codes` in the judgments."""
-    judged_rows = slice(*judgments.starts[[codes.start, codes.stop]].tolist())
-    rows_of_run = [
-        np.flatnonzero((documents.query >= codes.start) & (documents.query < codes.stop))
-        for documents in documents_of_run
-    ]
-    run_rows = [*zip(documents_of_run, rows_of_run, strict=True)]
-    query = np.concatenate(
-        [judgments.query[judged_rows], *(documents.query[rows] for documents, rows in run_rows)]
-    )
-    ids = Ids.concatenate(
-        [
-            judgments.docs.take(judged_rows),
-            *(documents.docs.take(rows) for documents, rows in run_rows),
-        ]
-    )
-    number, n_judged = number_documents(query, ids), judged_rows.stop - judged_rows.start
-    first_row = np.unique(number, return_index=True)[1]
-    best_rank = np.full(len(first_row), settings.depth + 1)
-    ranks = np.concatenate([documents.rank[rows] for documents, rows in run_rows])
-    np.minimum.at(best_rank, number[n_judged:], ranks)
-    if settings.unjudged:
-        best_rank[number[:n_judged]] = settings.depth + 1
-    numbers = np.flatnonzero(best_rank <= settings.depth)
-    rows = first_row[numbers]
-    order = np.lexsort((ids.take(rows).sort_keys(), query[rows]))
-    docs = ids.take(rows[order]).compact()
-    return _PooledDocuments(query[rows[order]], best_rank[numbers[order]], docs)
 
 
 def _list_top_documents(

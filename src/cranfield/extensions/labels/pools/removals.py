@@ -1,8 +1,4 @@
-"""Removals: what each run's scores would be without the judgments that one of the runs brought.
-
-The runs are read once. What they retrieved is then scored against some queries many times over,
-each time without other judgments.
-"""
+"""Removals: what each run's scores would be without the judgments that one of the runs brought."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -134,6 +130,7 @@ def _cut_match(run: MatchedRun, measure: Measure) -> Match:
     match, cutoff = run.match, measure.cutoff
     hits = np.argsort(run.qrels.query[match.row], kind="stable")
     moves_ties = run.judging.ties in ("best", "worst", "expected")  # to ranks by other documents
-    if isinstance(cutoff, Depth) and not (cutoff.at_relevant or moves_ties):
+    adds_up = measure.linear in ("exact", "ratio")  # documents, each at its rank
+    if isinstance(cutoff, Depth) and adds_up and not (cutoff.at_relevant or moves_ties):
         hits = hits[match.placement.rank[hits] <= cutoff.n_ranks]
     return _select_hits(match, hits)
