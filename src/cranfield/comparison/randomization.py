@@ -146,14 +146,14 @@ def _invert_pairs(
             distances += sums
             distances *= inverse_size
             np.abs(distances, out=distances)[is_unchanged] = np.inf
-            bound = _estimate_greatest(distances, 2 * n_needed)
-            rows, mean = np.flatnonzero(distances >= bound), total / pairs.n_queries
+            reach = _estimate_greatest(distances, 2 * n_needed)
+            rows, mean = np.flatnonzero(distances >= reach), total / pairs.n_queries
             low = high = mean
             if len(rows) >= n_needed and pairs.unit_size is None:
                 low, high = find_ends(sums, total, rows)
-            if not low + bound + slack < mean < high - bound - slack:  # a mean may be missing
+            if not low + reach + slack < mean < high - reach - slack:  # a mean may be missing
                 low, high = find_ends(sums, total, slice(None))
-            elif bound + slack < abs(mean):  # each flip with a sum as large is that far away
+            elif reach + slack < abs(mean):  # each flip with a sum as large is that far away
                 sums = sums[rows]
         near_zero = slack / (2 * pairs.n_queries)  # below this, only rounding
         low, high = (0.0 if abs(end) <= near_zero else end for end in (low, high))

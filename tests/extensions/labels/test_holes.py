@@ -88,9 +88,9 @@ def test_equal_scores_and_grades_that_are_left_out(ties: Any, measure: str) -> N
         for name, run in runs.items()
     }
     for name, top in tops.items():
-        others = set().union(*(other for key, other in tops.items() if key != name))
+        other_docs = set().union(*(other for key, other in tops.items() if key != name))
         grades_left = {
-            q: {doc: grade for doc, grade in grades.items() if (q, doc) not in top - others}
+            q: {doc: grade for doc, grade in grades.items() if (q, doc) not in top - other_docs}
             for q, grades in qrels.items()
         }
         means = {

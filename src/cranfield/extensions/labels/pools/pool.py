@@ -178,7 +178,7 @@ def _draw_pool(
         {"cranfield": __version__, "runs": list(runs), **judging.changed_options()},
         tuple(_list_notes(settings, len(rank), len(codes), len(judgments.query_ids))),
         {role: column[rows].tolist() for role, column in drawing.items()},
-        np.where(is_drawn[rows], None, NOT_DRAWN).tolist(),
+        [None if drawn else NOT_DRAWN for drawn in is_drawn[rows].tolist()],
     )
 
 

@@ -52,16 +52,16 @@ class Removals:
             for i, run in enumerate(matched_runs):
                 values[part.numbers, i] = part.score(run, matches[i], measure)
         for i, run in enumerate(watch_steps(matched_runs, "leaving out")):
-            is_met = np.isin(numbers, self.of_judgment[matches[i].row])
-            kinds, first_unmet = np.unique(self.kind[~is_met], True)
+            is_retrieved = np.isin(numbers, self.of_judgment[matches[i].row])
+            kinds, first_unmet = np.unique(self.kind[~is_retrieved], True)
             substitute = np.zeros(len(first_of_kind), np.int64)
-            substitute[kinds] = numbers[~is_met][first_unmet]
+            substitute[kinds] = numbers[~is_retrieved][first_unmet]
             other_numbers = np.setdiff1d(
-                np.append(numbers[is_met], substitute[kinds]), first_of_kind
+                np.append(numbers[is_retrieved], substitute[kinds]), first_of_kind
             )
             for part in self._split(other_numbers):
                 values[part.numbers, i] = part.score(run, matches[i], measure)
-            values[:, i] = values[np.where(is_met, numbers, substitute[self.kind]), i]
+            values[:, i] = values[np.where(is_retrieved, numbers, substitute[self.kind]), i]
         return values
 
     def _split(self, numbers: Ints) -> "Iterator[_ReducedQueries]":
