@@ -18,9 +18,9 @@ from cranfield.progress import watch_steps
 
 
 class Removals:
-    """The judgments to remove for each run: (n_removals,) columns; a removal is of a run and query.
+    """The judgments to remove for each run: columns (n_removals,), with a run and a query each.
 
-    No judgment is removed twice. Removals of the same grades from the same query are of one kind: a
+    No judgment is removed twice. Removals of the same grades from the same query have one kind: a
     run that retrieved nothing of what they remove has the same value after each.
     """
 
@@ -39,7 +39,7 @@ class Removals:
         kind_of_key: dict[object, int] = {}
         self.kind = np.zeros(len(codes), np.int64)
         for i, query in enumerate(self.query.tolist()):
-            # What was sampled stands for other documents, too: each removal is of its own kind.
+            # What was sampled stands for other documents, too: each removal has its own kind.
             key = i if judgments.sampling else (query, *grades[i].tolist())
             self.kind[i] = kind_of_key.setdefault(key, len(kind_of_key))
 
