@@ -17,9 +17,9 @@ from cranfield.errors import InputError
 from cranfield.formats.block import LARGEST_GRADE, Errors, Role
 from cranfield.formats.columns import COLUMNS, Side
 from cranfield.formats.frames import make_table_rows
-from cranfield.formats.identifiers import to_id_text, with_text_ids
+from cranfield.formats.identifiers import is_whole_float, to_id_text, with_text_ids
 from cranfield.formats.matrices import Cells, read_cells
-from cranfield.formats.shapes import is_sequence, kinds_in, to_list
+from cranfield.formats.shapes import as_array, is_sequence, kinds_in, to_list
 from cranfield.formats.values import unify_grades
 from cranfield.formats.write import number_column
 from cranfield.notes import Note, join_names
@@ -65,7 +65,8 @@ def read_label_arrays(
         raise InputError("scores: hold no system")
 
     def read(data: Any, name: str) -> Cells:
-        return read_cells(data if row_names is None else _list_rows(data, name, row_names), name)
+        cells = read_cells(data if row_names is None else _list_rows(data, name, row_names), name)
+        return cells if groups is None else cells.flatten_column()
 
     label_cells = read(labels, "labels")
     cells_of_system = {
@@ -74,6 +75,11 @@ def read_label_arrays(
     }
     all_cells = [label_cells, *cells_of_system.values()]
     is_used = np.ones(len(label_cells.values), bool)
+    if isinstance(mask, bool | np.bool_):  # a list that was compared with a number
+        raise InputError(
+            f"mask: expected truth values of each cell, got {mask}",
+            hint="Of lists: mask=numpy.array(labels) != -1.",
+        )
     if mask is not None:
         mask_cells = read(mask, "mask")
         all_cells.append(mask_cells)
@@ -127,8 +133,9 @@ def _refuse_nan(cells: Cells, is_used: Bools) -> None:
         raise InputError(
             f"{cells.locate(int(bad_cells[0]))}: the score is nan, as "
             f"{format_count(len(bad_cells), 'score')} of {len(cells.values):,}",
-            hint="Where there is no document, say so: grades(..., mask=~numpy.isnan(scores)). A "
-            "document without a score ranks last with -inf.",
+            hint="Where there is no document, say so: grades(..., mask=~numpy.isnan(numpy.array("
+            "scores, float))); of lists of several lengths, mask=[[s is not None and s == s for s "
+            "in row] for row in scores]. A document without a score ranks last with -inf.",
         )
 
 
@@ -150,14 +157,21 @@ def _refuse_padding(labels: Cells) -> None:
     row_count = format_count(int(np.count_nonzero(is_filler & is_last)), "row")
     raise InputError(
         f"{labels.name}: {row_count} with {filler:g} at the end: does it fill up?",
-        hint=f"If so: grades(labels, scores=scores, mask=labels != {filler:g}), of arrays; if it "
-        "is a grade: mask=numpy.ones(shape, bool).",
+        hint=f"If so: grades(labels, scores=scores, mask=numpy.array(labels) != {filler:g}); if it "
+        "is a grade: mask=numpy.ones(numpy.shape(labels), bool).",
     )
 
 
 def _find_places(cells: Cells, groups: Any, row_names: list[str] | None) -> _Places:
     """Return where each cell belongs, by the rows of the labels, or by `groups`."""
     if groups is None:
+        if row_names is None and len(cells.values) > 1 and {*cells.lengths} == {1}:
+            raise InputError(
+                f"{cells.name}: each of {len(cells.lengths):,} queries has one document, whose "
+                "rank says nothing",
+                hint="A column of several queries: groups=, sizes or ids of queries; of one query: "
+                "grades(numpy.ravel(labels), scores=numpy.ravel(scores)).",
+            )
         queries = row_names or [str(i) for i in range(1, len(cells.lengths) + 1)]
         return _place_rows(queries, cells.lengths)
     if not cells.is_flat or row_names is not None:
@@ -167,7 +181,11 @@ def _find_places(cells: Cells, groups: Any, row_names: list[str] | None) -> _Pla
         )
     if not is_sequence(groups):
         raise InputError(f"groups: expected sizes or ids of queries, got {groups!r:.80}")
-    n_cells, group_cells = len(cells.values), to_list(groups)
+    array = as_array(groups)
+    n_cells = len(cells.values)
+    group_cells = to_list(groups if array is None else array.ravel())
+    if len(group_cells) < n_cells and all(map(is_whole_float, group_cells)):
+        group_cells = [*map(int, group_cells)]  # sizes, as of a column with gaps
     are_whole_numbers = kinds_in(group_cells) <= {"whole number"}
     total = sum(group_cells) if are_whole_numbers else None
     if are_whole_numbers and len(group_cells) == n_cells and {*group_cells} == {1}:

@@ -417,6 +417,11 @@ def no_common_query_error(
     for kind in find_lookalikes([QuerySketch("", source_queries, [], run_queries)])[:1]:
         query, run_query, _ = kind.pairs[0]
         hint = SPELLING if kind.code == "spelling" else f"{kind.difference}: write them alike."
+    if run_name in source_queries:
+        hint = (
+            f"{run_name!r:.80} is a query there: is this its response? Give the list of documents "
+            "in it: {query: response[KEY] for query, response in run.items()}."
+        )
     return NothingSharedError(
         f"the run {run_name!r} and {source_name} share no query: the run has for instance "
         f"{run_query!r}, {source_name} {query!r}",

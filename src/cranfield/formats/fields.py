@@ -11,7 +11,15 @@ from typing import Any, NamedTuple
 
 from cranfield.errors import InputError
 from cranfield.formats.block import Role
-from cranfield.formats.columns import COLUMNS, NAMES, ColumnsLike, Side, plain_name
+from cranfield.formats.columns import (
+    COLUMNS,
+    NAMES,
+    NO_COLUMN,
+    ColumnsLike,
+    Side,
+    plain_name,
+)
+from cranfield.formats.json_text import NumberText
 from cranfield.formats.plain import RESPONSES
 from cranfield.formats.shapes import holds_objects, is_object, read_path
 from cranfield.formats.stated_columns import (
@@ -21,6 +29,7 @@ from cranfield.formats.stated_columns import (
     resolve_roles,
     take_statements,
 )
+from cranfield.formats.values import is_number
 from cranfield.notes import Note
 
 _SCORES = (
@@ -155,11 +164,6 @@ def _strip_column(path: str, column: str) -> str:
     return path.removeprefix(f"{column}.").removeprefix("*.")
 
 
-def query_row(query: Any, documents: Any, side: Side) -> dict[str, Any]:
-    """Return a query and its list of objects as a row of a table."""
-    return {"query_id": query, "retrieved" if side is Side.RUN else "expected": documents}
-
-
 def choose_fields(
     column_names: Sequence[str],
     fields_of_column: Mapping[str, list[str]],
@@ -212,6 +216,11 @@ def choose_fields(
             field_of_name[field.public], column_of_name[COLUMNS[role].public] = field, field.public
     if COLUMNS["doc"].public not in column_of_name:
         return {}, user_columns
+    grade_names = {*column_of_role, *column_of_name, *map(plain_name, column_names)}
+    if side is Side.QRELS and grade_names.isdisjoint(("grade", *COLUMNS["grade"].names)):
+        doc_field = field_of_name[column_of_name[COLUMNS["doc"].public]]
+        _refuse_numbers(column, [name for name in fields if name != doc_field.name], read_rows)
+        column_of_name[COLUMNS["grade"].public] = NO_COLUMN  # all are relevant
     stated_columns = {COLUMNS[role].public: column for role, column in column_of_role.items()}
     return field_of_name, SideColumns({**stated_columns, **column_of_name}, user_columns)
 
@@ -241,6 +250,21 @@ def _choose_column(
     plain_names = {plain_name(name) for name in names}
     candidates = list(fields_of_column)
     return candidates[0] if len(candidates) == 1 and plain_names.isdisjoint(NAMES["doc"]) else None
+
+
+def _refuse_numbers(column: str, fields: Sequence[str], read_rows: ReadRows) -> None:
+    """Raise InputError if objects of judgments have a field of numbers, which may be the grade."""
+    for row in islice(read_rows(), _N_SAMPLE_ROWS):
+        for document in read_path(row, column) or ():
+            for field in fields:
+                value = read_path(document, field)
+                if isinstance(value, NumberText) or is_number(value):
+                    raise InputError(
+                        f"the field {field!r} of {column!r} has numbers, and none is a grade by its "
+                        "name: which one is it?",
+                        hint=f"--columns relevance={field}; or relevance=-: all are relevant.",
+                        kind="columns",
+                    )
 
 
 def _find_usual_field(

@@ -5,7 +5,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import chain, pairwise
 from typing import IO, Any, NamedTuple
 
@@ -20,6 +20,8 @@ from cranfield.formats.format import Capacity, Format, InputFile, OutputFile
 from cranfield.formats.identifiers import are_ids, encode_id
 from cranfield.formats.json_text import DuplicatePairs, NumberText, Window
 from cranfield.formats.jsonl import JsonLines, JsonList, looks_like_lines
+from cranfield.formats.list_elements import are_padded_ids
+from cranfield.formats.matrices import padding_note, strip_fillers
 from cranfield.formats.objects import (
     LIST_DESCRIPTIONS,
     MOST_COLUMNS,
@@ -85,8 +87,13 @@ class JsonDictRows(Rows):
         members: list[Member] = []
         n_rows, is_empty = 0, True
         names: list[str] = []  # of the first queries: are they columns?
+        n_fillers = 0
         for line, query, docs in self._read_members():
             is_empty = False
+            if type(docs) is list and -1 in docs and self._may_be_filled_up:
+                n_fillers += len(docs)
+                docs = strip_fillers(docs, self.source.name)
+                n_fillers -= len(docs)
             if len(names) <= MOST_COLUMNS:
                 names.append(query)
             members.append((line, query, docs))
@@ -99,6 +106,12 @@ class JsonDictRows(Rows):
             if is_empty:
                 raise InputError("holds no query", source=self.source.name)
             yield partial(self._build_block, members, role, errors)
+        self.notes = (padding_note(self.side, n_fillers),) if n_fillers else ()
+
+    @cached_property
+    def _may_be_filled_up(self) -> bool:
+        """Whether -1 at the end of a list fills it up: all documents are whole numbers from -1."""
+        return all(type(docs) is list and are_padded_ids(docs) for *_, docs in self._read_members())
 
     def _read_members(self) -> Iterator[Member]:
         """Yield (number of the line, query, documents) of each member of the object."""

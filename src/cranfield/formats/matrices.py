@@ -42,6 +42,13 @@ class Cells(NamedTuple):
         """Whether it is one column without rows."""
         return self.shape is not None and len(self.shape) == 1
 
+    def flatten_column(self) -> "Cells":
+        """Return a column of shape (n, 1), as `reshape(-1, 1)` makes it, as a flat one."""
+        n_cells = len(self.values)
+        if self.shape != (n_cells, 1):
+            return self
+        return self._replace(shape=(n_cells,), lengths=np.array([n_cells]))
+
     @property
     def size(self) -> str:
         """The shape in words."""
@@ -176,9 +183,11 @@ def match_sparse(qrels: Any, runs: Any) -> tuple[Any, Any]:
 def _follow_sparse(data: Any, matrix: Any, side: Side) -> Any:
     """Return the data of one side as those of a sparse matrix on the other: see `match_sparse`."""
     array = as_array(data)
-    array = np.array(data) if array is None and find_form(data) is not None else array
+    if array is None and find_form(data) is not None and len({*map(np.size, data)}) == 1:
+        array = np.array(data)
     if array is None or array.ndim != 2:
         return data
+    array = np.asarray(array)  # numpy's own matrices never become flat
     if array.dtype.kind not in "f":
         if side is Side.QRELS and array.shape == matrix.shape:
             raise InputError(
@@ -227,8 +236,8 @@ def strip_padding(
 ) -> tuple[Mapping[Any, Any], tuple[Note, ...]]:
     """Return {query: ids} without the -1 that fills up lists, and a note on it if there was any.
 
-    -1 fills up where a list ends with it and all ids are whole numbers from -1 on. Raises
-    InputError where an id follows it.
+    -1 fills up where all ids are whole numbers from -1 on. Raises InputError where an id follows
+    it.
     """
     lists = [
         # A set has no order: what fills it up is moved to its end.
@@ -239,8 +248,10 @@ def strip_padding(
         else ids
         for ids in lists_of_query.values()
     ]
-    ends_with_filler = any(isinstance(ids, list) and ids[-1:] == [-1] for ids in lists)
-    if not ends_with_filler or not all(
+    has_filler = any(
+        isinstance(ids, list) and ids and is_whole_number(ids[0]) and -1 in ids for ids in lists
+    )
+    if not has_filler or not all(
         isinstance(ids, list) and all(is_whole_number(doc) and doc >= -1 for doc in ids)
         for ids in lists
     ):

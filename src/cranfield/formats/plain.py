@@ -1,6 +1,6 @@
 """Plain shapes: rewrites a shape that no reader takes into one that is read: `plain`."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, ItemsView, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -18,6 +18,7 @@ from cranfield.formats.shapes import (
     kinds_in,
     read_path,
     to_list,
+    to_number,
 )
 
 #: The paths to the list of documents in the response to one query; `ids` is beside `distances`.
@@ -44,7 +45,7 @@ def begin_rows(owner: Any, side: Side, user_columns: ColumnsLike | None) -> Any:
     """Return what is at the path that is stated as `rows`; without one, the object itself."""
     begin = (user_columns or {}).get("rows")
     rows = owner if begin is None else read_path(owner, str(begin))
-    if rows is None:
+    if rows is None and begin is not None:
         keys = ", ".join(map(repr, owner)) if isinstance(owner, Mapping) else "none"
         hint = f"If only the other side has it: --columns {side.other_side.word}.rows={begin}."
         raise side.error(
@@ -79,7 +80,7 @@ def open_envelope(owner: Any, side: Side) -> Any:
     if _MODEL in owner:
         return _choose_subset(owner, side)
     path = _find_path([owner])
-    documents = owner.get("ids") if path == "ids" else None
+    documents = _read_docs(owner, path) if path == "ids" else None
     if documents and isinstance(documents[0], list):
         return NumberedResponses(enumerate(documents, 1))
     for batch_path in _BATCHES.get(side, ()):
@@ -88,7 +89,7 @@ def open_envelope(owner: Any, side: Side) -> Any:
         if documents is not None:
             return documents
     are_queries = all(isinstance(docs, list) for docs in owner.values())
-    if path is not None and read_path(owner, path) and not are_queries:
+    if path is not None and _read_docs(owner, path) and not are_queries:
         hint = "One query: {query: response}; several: {query: response, ...}."
         raise side.error(
             f"one response, its documents in {path}, without a query", hint, kind="columns"
@@ -101,13 +102,20 @@ def _find_path(responses: Iterable[Any]) -> str | None:
     """Return the path at which the first response that is not null has its documents, or None."""
     for response in responses:
         for path in RESPONSES:
-            docs = read_path(response, path)
+            docs = _read_docs(response, path)
             is_chroma = path == "ids" and docs and read_path(response, "distances") is not None
             if isinstance(docs, list | tuple) and (not docs or is_chroma or is_object(docs[0])):
                 return path
         if not any(_is_null(response, path) for path in RESPONSES):
             break
     return None
+
+
+def _read_docs(response: Any, path: str) -> Any:
+    """Return the documents at a path in a response, an array of them as a list."""
+    docs = read_path(response, path)
+    array = as_array(docs)
+    return docs if array is None else array.tolist()
 
 
 def _is_null(response: Any, path: str) -> bool:
@@ -143,7 +151,7 @@ def _read_members(members: Any, path: str, side: Side) -> Mapping[Any, Any] | No
     if path == "ratings":
         responses = {read_path(request, "id"): request for request in responses.values()}
     documents = type(responses)(
-        (query, read_path(response, path) if path else response)
+        (query, _read_docs(response, path) if path else response)
         for query, response in responses.items()
     )
     if side is Side.RUN:  # which retrieved nothing for such a query
@@ -182,6 +190,8 @@ def plain(data: Any, side: Side) -> Any:
         data_above, data = data, next(shapes, data)
         if data is data_above:
             break
+        if isinstance(data_above, NumberedResponses) and type(data) is dict:
+            data = NumberedResponses(data)
     return data
 
 
@@ -229,10 +239,13 @@ def _hold_iterator(iterator: Iterator[Any], side: Side) -> list[Any]:
 def _spell_docs_of_queries(docs_of_query: Mapping[Any, Any], side: Side) -> Mapping[Any, Any]:
     """Return {query: documents} with {index: number} for Series of numbers, lists for iterators.
 
-    Raises InputError if no document is left of iterators.
+    Arrays without dimensions become numbers. Raises InputError if no document is left of iterators.
     """
     kinds = kinds_in(docs_of_query.values())
-    if kinds.isdisjoint(("series", "iterator")):
+    first_docs = first_of(docs_of_query)
+    if kind_of(first_docs) in ("dict", "list"):
+        kinds |= kinds_in([first_of(first_docs)])
+    if kinds.isdisjoint(("series", "iterator", "number", "array")):
         return docs_of_query
     new_docs = {query: _spell_docs(docs, side) for query, docs in docs_of_query.items()}
     if "iterator" in kinds and first_of(new_docs) is None:
@@ -246,7 +259,11 @@ def _spell_docs(docs: Any, side: Side) -> Any:
     The index of the Series has to say the documents. Raises InputError where its cells may, too.
     """
     if kind_of(docs) != "series":
-        return list(docs) if kind_of(docs) == "iterator" else docs
+        docs = list(docs) if kind_of(docs) == "iterator" else docs
+        docs = docs.compressed() if hasattr(docs, "compressed") else docs  # of a masked array
+        if kind_of(docs) == "dict" and "number" in kinds_in(docs.values()):
+            return {doc: to_number(number) for doc, number in docs.items()}
+        return [*map(to_number, docs)] if "number" in kinds_in(docs) else docs
     cells, index = to_list(docs), to_list(getattr(docs, "index", ()))
     kinds = kinds_in(cells)
     if not kinds <= {"whole number", "fraction"} or index in ([], [*range(len(cells))]):
@@ -261,22 +278,48 @@ def _spell_docs(docs: Any, side: Side) -> Any:
     return dict(zip(index, cells, strict=True))
 
 
-def _spell_pairs(pairs_of_query: Mapping[Any, Any], side: Side) -> Mapping[Any, Any]:
+def query_row(query: Any, documents: Any, side: Side) -> dict[str, Any]:
+    """Return a query and its list of objects as a row of a table."""
+    return {"query_id": query, "retrieved" if side is Side.RUN else "expected": documents}
+
+
+def _spell_pairs(pairs_of_query: Mapping[Any, Any], side: Side) -> Any:
     """Return {query: {document: number}} of {query: [(document, number), ...]}, in either order.
 
-    Of (object, number), as vector stores return them, the objects are kept, in their order. Lists
-    of two whole numbers, which may be ids, and other dicts are returned unchanged. Raises
-    InputError for tuples of two whole numbers.
+    Of (object, number), as vector stores return them, a table with a column of each. Lists of two
+    whole numbers, which may be ids, and other dicts are returned unchanged. Raises InputError for
+    tuples of two whole numbers.
     """
     lists, first_list = pairs_of_query.values(), first_of(pairs_of_query)
     list_kinds = {"list", "tuple", "set"}
     first_pair = next(iter(first_list)) if kind_of(first_list) in list_kinds else None
-    if not isinstance(first_pair, list | tuple) or not kinds_in(lists) <= list_kinds:
+    if kind_of(first_pair) not in ("list", "tuple") or not kinds_in(lists) <= list_kinds:
         return pairs_of_query
     pairs = [*chain.from_iterable(lists)]
-    if not all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in pairs):
+    if not kinds_in(pairs) <= {"list", "tuple"} or len({*map(len, pairs)}) > 1:
+        return pairs_of_query
+    if len(first_pair) == 3 and all(
+        str(row[0]) == str(query) for query, rows in pairs_of_query.items() for row in rows
+    ):  # rows, in groups by their queries
+        return {query: [row[1:] for row in rows] for query, rows in pairs_of_query.items()}
+    if len(first_pair) != 2:
         return pairs_of_query
     kinds = [*map(kinds_in, zip(*pairs, strict=True))]
+    if "number" in kinds[0]:  # ids that are arrays without dimensions
+        return {
+            query: [tuple(map(to_number, pair)) for pair in query_pairs]
+            for query, query_pairs in pairs_of_query.items()
+        }
+    for doc in (0, 1):
+        if is_object(first_pair[doc]) and kinds[1 - doc] <= {"whole number", "fraction", "number"}:
+            name = {Side.RUN: "scores", Side.QRELS: "grades"}[side]
+            return [
+                {
+                    **query_row(query, [pair[doc] for pair in pairs], side),
+                    name: [pair[1 - doc] for pair in pairs],
+                }
+                for query, pairs in pairs_of_query.items()
+            ]
     for id_kind in ("text", "whole number"):
         if (kinds[0] == {id_kind}) != (kinds[1] == {id_kind}):
             doc = 0 if kinds[0] == {id_kind} else 1
@@ -284,9 +327,6 @@ def _spell_pairs(pairs_of_query: Mapping[Any, Any], side: Side) -> Mapping[Any, 
                 query: unite_pairs([(pair[doc], pair[1 - doc]) for pair in query_pairs])
                 for query, query_pairs in pairs_of_query.items()
             }
-    if is_object(first_pair[0]) and kinds[1] <= {"whole number", "fraction"}:
-        # As stores of vectors return them, where the number may be a distance: the order counts.
-        return {query: [pair[0] for pair in pairs] for query, pairs in pairs_of_query.items()}
     if isinstance(first_pair, tuple) and kinds[0] == {"whole number"}:
         raise side.error(
             f"pairs of whole numbers, as {first_pair}: which is the document, which the "
@@ -294,6 +334,22 @@ def _spell_pairs(pairs_of_query: Mapping[Any, Any], side: Side) -> Mapping[Any, 
             hint=f"Write {{query: {{document: {side.role}}}}}.",
         )
     return pairs_of_query
+
+
+def _spell_queries(pairs: Collection[Any], side: Side) -> Any:
+    """Return a list of (query, documents), as `items()` of a dict yields them, as that dict."""
+    first = next(iter(pairs), None)
+    if kind_of(first) not in ("list", "tuple") or not isinstance(pairs, list | ItemsView):
+        return pairs
+    docs_kinds = {"list", "tuple", "set", "dict", "array", "series", "tensor", "table"}
+    if len(first) != 2 or not kinds_in(first[:1]) <= {"text", "whole number"}:
+        return pairs
+    if not kinds_in(first[1:]) <= docs_kinds or any(len(pair) != 2 for pair in pairs):
+        return pairs
+    docs_of_query = dict(pairs)
+    if len(docs_of_query) < len(pairs):
+        raise side.error(f"a query occurs twice in pairs (query, documents), as {first!r:.60}")
+    return docs_of_query
 
 
 def _refuse_pairs_of_lists(pairs: Sequence[Any], side: Side) -> Sequence[Any]:
@@ -318,6 +374,7 @@ _REWRITINGS: Mapping[Kind, Sequence[Callable[[Any, Side], Any]]] = {
     "collection": [lambda data, side: getattr(data, ROW_METHODS.get(side, ""), lambda: data)()],
     "iterator": [_hold_iterator],
     "dict": [_spell_docs_of_queries, open_envelope, _spell_pairs],
-    "list": [open_envelope, _refuse_pairs_of_lists],
+    "set": [_spell_queries],
+    "list": [_spell_queries, open_envelope, _refuse_pairs_of_lists],
 }
 _MOST_ROUNDS = 4

@@ -82,12 +82,18 @@ def _is_tensor(candidate: Any) -> bool:
     return exports_numbers and not hasattr(candidate, "iloc") and getattr(candidate, "ndim", 0) > 0
 
 
+def _is_other_number(candidate: Any) -> bool:
+    """Tell whether an object is a Decimal, or an array or tensor without dimensions."""
+    return hasattr(candidate, "__float__") and getattr(candidate, "ndim", 0) == 0
+
+
 ROW_METHODS = {Side.QRELS: "qrels_iter", Side.RUN: "scoreddocs_iter"}  # of data sets of ir_datasets
 _KINDS: Sequence[tuple[Kind, Callable[[Any], bool]]] = (  # the first that is true
     ("text", lambda candidate: isinstance(candidate, str | bytes)),
     ("whole number", is_whole_number),
     ("fraction", lambda candidate: isinstance(candidate, float | np.floating)),
     ("flag", lambda candidate: isinstance(candidate, bool | np.bool_)),
+    ("number", _is_other_number),
     ("null", lambda candidate: candidate is None),
     ("path", lambda candidate: isinstance(candidate, os.PathLike)),
     ("sparse", is_sparse),  # some are dicts
@@ -109,7 +115,10 @@ _KINDS: Sequence[tuple[Kind, Callable[[Any], bool]]] = (  # the first that is tr
     ("iterator", lambda candidate: isinstance(candidate, Iterator)),
     (
         "object",
-        lambda candidate: hasattr(candidate, "__dict__") and not isinstance(candidate, Collection),
+        lambda candidate: (
+            (hasattr(candidate, "__dict__") or len(list_fields(candidate)) > 0)
+            and not isinstance(candidate, Collection)
+        ),
     ),
     ("other", lambda candidate: True),
 )
@@ -149,7 +158,8 @@ def first_of(container: Any) -> Any:
     for member in container.values() if kind_of(container) == "dict" else container:
         if type(member) is dict and member:
             return member  # as most often
-        if is_sparse(member) or getattr(member, "__len__", lambda: 1)():
+        has_length = not is_sparse(member) and getattr(member, "ndim", 1)
+        if not has_length or getattr(member, "__len__", lambda: 1)():
             return member
     return None
 
@@ -173,6 +183,19 @@ def to_list(column: Any) -> list[Any]:
     read = next((getattr(column, name) for name in names if hasattr(column, name)), None)
     elements: list[Any] = list(column) if read is None else read()
     return elements
+
+
+def to_number(value: Any) -> Any:
+    """Return an array or a tensor without dimensions as a number; any other value unchanged."""
+    is_number = kind_of(value) == "number" and hasattr(value, "item")
+    return value.item() if is_number else value
+
+
+def list_fields(row: Any) -> list[str]:
+    """Return the names of the fields of an object: keys, or attributes of its own."""
+    attributes = getattr(row, "_fields", None) or getattr(row, "__dict__", None)
+    names = row if isinstance(row, Mapping) else attributes or getattr(row, "__slots__", ())
+    return [name for name in map(str, names) if not name.startswith("_")]
 
 
 def as_array(data: Any) -> NDArray[Any] | None:
@@ -253,6 +276,7 @@ def is_row(candidate: Any) -> bool:
     if kind not in ("list", "tuple"):
         return kind == "row"
     kinds = kinds_in(candidate)
+    kinds = {"fraction" if kind == "number" else kind for kind in kinds}
     are_cells = kinds <= {"text", "whole number", "fraction", "flag"} and kinds != {"fraction"}
     return len(candidate) in (2, 3) and are_cells
 
@@ -270,11 +294,10 @@ def hold_queries(rows: Any, names: Iterable[Any], columns: ColumnsLike | None) -
         queries = {str(row[0]) for row in rows}
         is_query_of_name = len(queries) == 1 and not queries.isdisjoint(map(str, names))
         return are_ids and number in ("whole number", "fraction") and not is_query_of_name
-    if kind_of(row) != "dict":
-        return hasattr(row, "query_id")
     query_names = {*NAMES["query"], (columns or {}).get("query_id")}
-    field = next((name for name in row if {name, plain_name(str(name))} & query_names), None)
-    queries = {str(row.get(field)) for row in rows if field is not None}
+    names_of_row = [*list_fields(row), *(["query_id"] if hasattr(row, "query_id") else [])]
+    field = next((name for name in names_of_row if {name, plain_name(name)} & query_names), None)
+    queries = {str(read_path(row, field)) for row in rows if field is not None}
     return len(queries) > 1 or (str(field).endswith("id") and queries.isdisjoint(map(str, names)))
 
 

@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
-from cranfield.arrays.ids import Ids
+from cranfield.arrays.ids import Ids, decode
 from cranfield.errors import InputError, OptionError
 from cranfield.formats.block import Block, Errors, Load, MemoryRows, Role, Rows, join_blocks
 from cranfield.formats.columns import Side
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 _ROW = re.compile(
     rb"(?m)^[ \t]*([^\s#]+)[ \t]+qid:(\S+)[^#\n]*(?:#[ \t]*(?:docid[ \t]*=[ \t]*)?(\S*).*)?"
 )
+
+
+_NULLS = (b"nan", b"none", b"null", b"na")
 
 
 def _cut_features(text: bytes) -> bytes:
@@ -74,11 +77,12 @@ class SvmLines(WhiteSpaceLines):
 def follow_rows(rows: Rows, sources: Sequence[Source], errors: Errors) -> Rows:
     """Return a run's rows; of a number on each line, as scores of the rows of SVMlight judgments.
 
-    `sources` are the judgments' files. Raises InputError for more or fewer numbers than rows, and
-    for RankLib's numbers of rows.
+    `sources` are the judgments' files. Blank lines, lines that begin with #, and a first line that
+    is a name do not count. Raises InputError for what is no number, for more or fewer numbers than
+    rows, and for RankLib's numbers of rows.
     """
     start = rows.sources[0].read_start(4096) if len(rows.sources) == 1 else b""
-    lines = [*map(bytes.split, start.splitlines()[:9])]
+    lines = [fields for _, fields in _list_fields(start)[:9]]
     if not lines:
         return rows
     (source,), places = rows.sources, count_rows(line[0] for line in lines)
@@ -88,11 +92,18 @@ def follow_rows(rows: Rows, sources: Sequence[Source], errors: Errors) -> Rows:
             source=source.name,
             hint="Keep the scores: cut -f3 FILE > scores.txt; each is that of a row.",
         )
-    if not all(len(line) == 1 and NUMBER.fullmatch(line[0]) for line in lines):
+    are_numbers = [NUMBER.fullmatch(line[0]) is not None for line in lines]
+    if not any(are_numbers) or not all(len(line) == 1 for line in lines):
         return rows
     block = join_blocks([load() for file in sources for load in SvmLines(file).blocks((), errors)])
     with source.open() as stream:
-        scores = [float(text) for text in stream.read().split() if NUMBER.fullmatch(text)]
+        numbered_lines = _list_fields(stream.read())
+    scores, has_header = [], not are_numbers[0] and lines[0][0].lower() not in _NULLS
+    for number, (text, *_) in numbered_lines[has_header:]:
+        if not NUMBER.fullmatch(text):
+            problem = f"expected a number as the score, got {decode(text)!r:.80}"
+            raise InputError(problem, source=source.name, line=number)
+        scores.append(float(text))
     if len(scores) != len(block):
         raise InputError(
             f"holds {len(scores):,} numbers, and {describe_sources(sources)} {len(block):,} rows",
@@ -101,6 +112,12 @@ def follow_rows(rows: Rows, sources: Sequence[Source], errors: Errors) -> Rows:
         )
     block = replace(block, columns={"score": np.array(scores)})
     return MemoryRows(block, rows, "a number on each line", {"score"})
+
+
+def _list_fields(text: bytes) -> list[tuple[int, list[bytes]]]:
+    """Return the number and the fields of each line, without blank lines and comments."""
+    numbered_lines = enumerate(map(bytes.split, text.splitlines()), 1)
+    return [(i, fields) for i, fields in numbered_lines if fields and fields[0][:1] != b"#"]
 
 
 def _sniff(file: InputFile) -> SvmLines | None:

@@ -19,7 +19,7 @@ from cranfield.formats import read_id_lists
 from cranfield.formats.block import Duplicates, Errors
 from cranfield.formats.columns import COLUMNS, ColumnsOfBoth, Side, TextMatching
 from cranfield.formats.matrices import hold_labels_and_scores, match_sparse, note_unstored_zeros
-from cranfield.formats.plain import plain
+from cranfield.formats.plain import NumberedResponses, plain
 from cranfield.formats.shapes import are_files, first_of, holds_objects, kind_of, kinds_in, list_ids
 from cranfield.formats.stated_columns import (
     ContainedTexts,
@@ -281,7 +281,8 @@ def convert_id_lists(qrels: Any, runs: Any, duplicates: Duplicates = "refuse") -
         runs = Run(runs)
         runs.rows.notes = notes
     # Lists of objects are responses, numbered by their places.
-    is_numbered = kind_of(runs) == "dict" and holds_objects(first_of(runs))
+    is_numbered = isinstance(runs, NumberedResponses)
+    is_numbered |= kind_of(runs) == "dict" and holds_objects(first_of(runs))
     is_numbered = is_numbered and [*runs] == [*range(1, len(runs) + 1)]
     rankings = [*runs.values()] if is_numbered else list_ids(runs)
     relevant_lists = list_ids(qrels)

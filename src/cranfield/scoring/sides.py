@@ -205,8 +205,9 @@ def _read_both_sides(
         try:
             named_rows = _name_rows(table, columns)
             rows_of_sides = read_both_sides(named_rows, columns=columns, errors=errors)
-        except (InputError, TypeError):  # cells are lists
-            raise error from None
+        except (InputError, TypeError) as named_error:  # cells are lists
+            is_clear = getattr(named_error, "kind", "columns") not in (NO_IDS, "columns")
+            raise (named_error if is_clear else error) from None
     for rows in rows_of_sides:
         rows.sources = (Source(table),) if is_path else ()
     text = "No column of documents: each row is one."
@@ -217,7 +218,8 @@ def _read_both_sides(
 def _name_rows(data: Any, columns: ColumnsOfBoth | None) -> list[dict[str, Any]]:
     """Return the rows of a table with documents, which are called by their places in the query.
 
-    Raises InputError where a column without a role may hold documents: it has no fractions.
+    Raises InputError without a query, a grade or a score; and where a column without a role may
+    hold documents: it has no fractions.
     """
     from cranfield.formats.small.read import TableForm, parse_number, read_table
     from cranfield.formats.text import count_rows
@@ -226,15 +228,24 @@ def _name_rows(data: Any, columns: ColumnsOfBoth | None) -> list[dict[str, Any]]
     position_of_role: dict[Role, int] = {}
     for side in SIDES.values():
         position_of_role |= find_columns(table.names, side, select_side_columns(columns, side))
-    query = position_of_role.get("query", 0)
+    if position_of_role.keys() < {"query", "grade", "score"}:
+        raise InputError("has no labels and scores", kind="columns")
+    query, free_names = position_of_role["query"], []
     names, columns_of_cells = [*table.names, "doc_id"], [*table.columns]
     for i, name in enumerate(table.names):
         if i != query:
             columns_of_cells[i] = [*map(parse_number, table.columns[i])]
             are_fractions = any((number or 0) % 1 for number in columns_of_cells[i])
             is_used = i in position_of_role.values() or name.startswith(INDEX_PREFIX)
-            if not are_fractions and not is_used:
-                raise InputError(f"column {name!r} may hold documents")
+            free_names += [] if are_fractions or is_used else [name]
+    if free_names:
+        raise InputError(
+            f"the table: has no column 'doc_id': is it {' or '.join(free_names)}, or is each row a "
+            "document?",
+            hint=f"It is: --columns doc_id={free_names[0]}. Each row is one: give the table without "
+            f"the other columns, as frame.drop(columns={free_names}).",
+            kind="documents",
+        )
     docs = [f"#{i}" for i in count_rows(table.columns[query])]
     rows = zip(*columns_of_cells, docs, strict=True)
     return [dict(zip(names, row, strict=True)) for row in rows]
