@@ -20,7 +20,7 @@ from cranfield.formats import read_rows
 from cranfield.formats.block import Block
 from cranfield.formats.columns import ColumnsLike, Side
 from cranfield.formats.identifiers import normalize_text, to_id_text
-from cranfield.formats.shapes import is_table, kind_of, kinds_in
+from cranfield.formats.shapes import is_sparse, is_table, kind_of, kinds_in, to_list
 from cranfield.options import is_whole_number
 
 RunMaker = Callable[[Any], Any]  # makes a run of data of any kind
@@ -146,7 +146,10 @@ def _open_collection(
     if is_path or is_handle:
         text = "-" if is_handle else os.fspath(selection)
         if not (os.path.exists(text) or text == "-" or any(sign in text for sign in "*?[:")):
-            raise OptionError(f"{text!r:.80}: no such file; ids go into a list, [{text!r:.80}]")
+            raise OptionError(
+                f"{text!r:.80}: no such file; ids are the lines of a file below the line "
+                f"{_ROLES[selection_name]}, or in Python a list, {text.split()!r:.80}"
+            )
         can_be_read_twice = selection.seekable() if is_handle else text != "-"
         role_and_ids = read_id_list(selection) if can_be_read_twice else None
         if role_and_ids is not None:
@@ -169,7 +172,13 @@ def _open_collection(
 def _read_ids(selection: Any, selection_name: str) -> list[str]:
     """Return ids as texts; raise OptionError for anything but ids."""
     is_list = isinstance(selection, Iterable) and not isinstance(selection, str | bytes)
-    ids = [*selection] if is_list else [None]
+    ids = to_list(selection) if is_list and not is_sparse(selection) else [None]
+    if is_sparse(selection) or (ids and kinds_in(ids) <= {"list", "tuple", "set", "array"}):
+        raise OptionError(
+            f"{selection_name} (without=): rows without queries, {selection!r:.60}: state these, "
+            "dict(enumerate(matrix.tolil().rows)) if they are those of a sparse matrix, from 0; "
+            "dict(enumerate(lists, 1)) if those of lists, from 1"
+        )
     if not all(is_whole_number(identifier) or isinstance(identifier, str) for identifier in ids):
         raise OptionError(
             f"{selection_name}={selection!r:.80}: expected ids, as ['d1', 'd2']; or judgments, a "

@@ -23,6 +23,7 @@ from cranfield.formats.json_text import NumberText
 from cranfield.formats.plain import RESPONSES
 from cranfield.formats.shapes import holds_objects, is_object, read_path
 from cranfield.formats.stated_columns import (
+    TEXTS_HINT,
     SideColumns,
     find_doc_field,
     list_pairs,
@@ -215,6 +216,8 @@ def choose_fields(
             field = Field(column, str(name))
             field_of_name[field.public], column_of_name[COLUMNS[role].public] = field, field.public
     if COLUMNS["doc"].public not in column_of_name:
+        if doc_column is None and plain_name(column) in COLUMNS["doc"].text_names[side]:
+            raise InputError(f"column {column!r} holds objects", hint=TEXTS_HINT, kind="columns")
         return {}, user_columns
     grade_names = {*column_of_role, *column_of_name, *map(plain_name, column_names)}
     if side is Side.QRELS and grade_names.isdisjoint(("grade", *COLUMNS["grade"].names)):
