@@ -140,7 +140,7 @@ class DataOptions(Reading):
 
     def open_qrels(self, path: str, duplicates: Duplicates = "refuse") -> Qrels | QrelsReader:
         """Open judgments."""
-        _refuse_measures(path)
+        _refuse_measures(os.fspath(path))
         columns = select_columns(self.columns, Side.QRELS)
         judgments = open_qrels(path, self.errors, columns, duplicates, self.qrels_format)
         return self._map_judgments(judgments)

@@ -78,9 +78,6 @@ def _concatenate(column_list: Iterable[Ints]) -> Ints:
     return np.concatenate(column_list or [np.zeros(0, np.int64)])
 
 
-# ---- runs in blocks -------------------------------------------------------------------------
-
-
 def match_runs(qrels: Qrels, runs: Sequence[Run], judging: Judging, costs: bool) -> Iterator[Match]:
     """Yield the match of each run. The blocks of all runs go through the same threads, in order."""
     # No threads: Python does not let go of them.
@@ -325,9 +322,6 @@ def _find_hits(grouped_block: GroupedBlock, code: Ints, qrels: Qrels) -> tuple[I
     slots = PairIndex(groups, qrels.docs.take(judgments))
     rows, position = slots.find(group, docs, grouped_block.keys)
     return rows, judgments[position]
-
-
-# ---- dicts ----------------------------------------------------------------------------------
 
 
 def _match_dicts(qrels: Qrels, run: Run, judging: Judging) -> Match:

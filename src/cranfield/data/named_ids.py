@@ -20,7 +20,7 @@ from cranfield.formats import read_rows
 from cranfield.formats.block import Block
 from cranfield.formats.columns import ColumnsLike, Side
 from cranfield.formats.identifiers import normalize_text, to_id_text
-from cranfield.formats.shapes import is_sparse, is_table, kind_of, kinds_in, to_list
+from cranfield.formats.shapes import kind_of, kinds_in, to_list
 from cranfield.options import is_whole_number
 
 RunMaker = Callable[[Any], Any]  # makes a run of data of any kind
@@ -142,7 +142,6 @@ def _open_collection(
         selection = [*selection]
     is_path = isinstance(selection, str | os.PathLike)
     is_handle = kind_of(selection) == "file"
-    are_rows = isinstance(selection, list) and kinds_in(selection) & {"dict", "tuple", "row"}
     if is_path or is_handle:
         text = "-" if is_handle else os.fspath(selection)
         if not (os.path.exists(text) or text == "-" or any(sign in text for sign in "*?[:")):
@@ -157,7 +156,9 @@ def _open_collection(
                 ids_word = f"ids below {role_and_ids[0]}, not below {_ROLES[selection_name]}"
                 raise OptionError(f"{text!r:.80}: the file lists {ids_word}")
             return role_and_ids[1]
-    elif isinstance(selection, Qrels | Documents) or not (are_rows or is_table(selection)):
+    elif isinstance(selection, Qrels | Documents) or not (
+        kind_of(selection) == "table" or kinds_in(selection) & {"dict", "tuple", "row"}
+    ):
         if "excluded_ids" in (exclusion_columns or {}):
             raise OptionError("columns= is for a table: what was given has no columns")
         return selection
@@ -172,8 +173,8 @@ def _open_collection(
 def _read_ids(selection: Any, selection_name: str) -> list[str]:
     """Return ids as texts; raise OptionError for anything but ids."""
     is_list = isinstance(selection, Iterable) and not isinstance(selection, str | bytes)
-    ids = to_list(selection) if is_list and not is_sparse(selection) else [None]
-    if is_sparse(selection) or (ids and kinds_in(ids) <= {"list", "tuple", "set", "array"}):
+    ids = to_list(selection) if is_list and kind_of(selection) != "sparse" else [None]
+    if kind_of(selection) == "sparse" or (ids and kinds_in(ids) <= {"list", "tuple", "set", "array"}):
         raise OptionError(
             f"{selection_name} (without=): rows without queries, {selection!r:.60}: state these, "
             "dict(enumerate(matrix.tolil().rows)) if they are those of a sparse matrix, from 0; "

@@ -15,7 +15,7 @@ from cranfield.arrays.memory import release_free_memory
 from cranfield.arrays.ranked import Ints, Numbers
 from cranfield.arrays.rows import consecutive_numbers
 from cranfield.data.judging import Judging
-from cranfield.data.order import GroupedBlock, group_rows, leave_out_rows, repeats_error
+from cranfield.data.order import group_rows, leave_out_rows, repeats_error
 from cranfield.data.preferences import Levels
 from cranfield.errors import InputError
 from cranfield.formats import open_exclusions
@@ -324,7 +324,12 @@ def _read_whole_queries(
         hashes.append(grouped_block.queries.hash())
         if not apart and _has_duplicates(hashes[-1:]):
             raise _SplitQueryError
-        parts.append(_pack_judgments(grouped_block))
+        block, columns = grouped_block.block, dict(grouped_block.block.columns)
+        grade = unify_grades(columns.get("grade", np.ones(len(block), np.int8)))
+        assert grade is not None  # noqa: S101 - each was checked as it was read
+        columns["grade"], docs = narrow_grades(grade), block.doc.compact()
+        counts = np.diff(grouped_block.starts)
+        parts.append(_QueryJudgments(grouped_block.queries.compact(), counts, docs, columns))
     if not apart and _has_duplicates(hashes):
         raise _SplitQueryError
     return parts, left_out, repeats, empty_queries
@@ -353,17 +358,6 @@ def _read_named_block(load: Load, errors: Errors) -> Block:
 def _has_duplicates(hashes: Sequence[Words]) -> bool:
     sorted_hashes = np.sort(np.concatenate([np.zeros(0, np.uint64), *hashes]))
     return bool((sorted_hashes[1:] == sorted_hashes[:-1]).any())
-
-
-def _pack_judgments(grouped_block: GroupedBlock) -> _QueryJudgments:
-    block = grouped_block.block
-    columns = dict(block.columns)
-    default_grade = np.ones(len(block), np.int8)
-    grade = unify_grades(columns["grade"]) if "grade" in columns else default_grade
-    assert grade is not None  # noqa: S101 - each was checked as it was read
-    columns["grade"] = narrow_grades(grade)
-    counts = np.diff(grouped_block.starts)
-    return _QueryJudgments(grouped_block.queries.compact(), counts, block.doc.compact(), columns)
 
 
 def repeated_judgments_error(repeats: FaultyRows, rows: Rows, duplicates: Duplicates) -> InputError:

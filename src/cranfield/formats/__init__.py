@@ -216,8 +216,12 @@ def read_both_sides(
                 raise
             error_of_side[side] = error
     qrels_rows, run_rows = map(rows_of_side.get, _BOTH_SIDES)
-    if qrels_rows and run_rows and _have_own_columns(qrels_rows, run_rows):
-        return qrels_rows, run_rows
+    if qrels_rows and run_rows and qrels_rows.name_of_role and run_rows.name_of_role:
+        qrels_columns, run_columns = qrels_rows.name_of_role, run_rows.name_of_role
+        number = next(filter(None, map(run_columns.get, ("score", "distance", "rank"))), None)
+        has_number = number is not None and qrels_columns.get("grade", number) != number
+        if qrels_columns["doc"] != run_columns["doc"] or has_number:
+            return qrels_rows, run_rows
     rows = qrels_rows or run_rows
     if rows is None:
         raise error_of_side[Side.QRELS].replace(hint=_BOTH_SIDES_HINT)
@@ -236,13 +240,3 @@ def read_both_sides(
             f"columns={{'relevance': {number!r}}}. If the score, give judgments, too."
         )
     raise InputError(f"{problem}; {describe_names(rows.column_names)}", source=source, hint=hint)
-
-
-def _have_own_columns(qrels_rows: Rows, run_rows: Rows) -> bool:
-    """Tell whether judgments and a run have different columns of documents, or of numbers."""
-    qrels_columns, run_columns = qrels_rows.name_of_role, run_rows.name_of_role
-    if not qrels_columns or not run_columns:
-        return False
-    numbers = [run_columns[role] for role in ("score", "distance", "rank") if role in run_columns]
-    has_number = numbers and qrels_columns.get("grade", numbers[0]) != numbers[0]
-    return qrels_columns["doc"] != run_columns["doc"] or bool(has_number)

@@ -344,9 +344,6 @@ def _read_names(line: bytes, separator: bytes) -> list[str]:
     return [field.decode("utf-8", "replace") for field in split_line(line, separator, n_columns)]
 
 
-# ---- writing --------------------------------------------------------------------------------
-
-
 def _write(
     separator: bytes,
     header: Sequence[str] | None,
@@ -393,9 +390,6 @@ def _quote_ids(ids: Ids, separator: bytes, block: Block) -> Ids:
             for field in fields
         ]
     )
-
-
-# ---- the formats ----------------------------------------------------------------------------
 
 
 _ROW = "a header, columns found by name"

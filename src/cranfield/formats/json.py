@@ -3,7 +3,7 @@
 import io
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import chain, pairwise
@@ -19,7 +19,7 @@ from cranfield.formats.columns import Side
 from cranfield.formats.format import Capacity, Format, InputFile, OutputFile
 from cranfield.formats.identifiers import are_ids, encode_id
 from cranfield.formats.json_text import DuplicatePairs, NumberText, Window
-from cranfield.formats.jsonl import JsonLines, JsonList, looks_like_lines
+from cranfield.formats.jsonl import JsonList, looks_like_lines, read_lines, write_lines
 from cranfield.formats.list_elements import are_padded_ids
 from cranfield.formats.matrices import padding_note, strip_fillers
 from cranfield.formats.objects import (
@@ -28,7 +28,7 @@ from cranfield.formats.objects import (
     may_be_columns,
     refuse_columns,
 )
-from cranfield.formats.plain import HEADS, NumberedResponses, begin_rows, plain
+from cranfield.formats.plain import HEADS, NumberedResponses, begin_rows, open_envelope, plain
 from cranfield.formats.source import Source
 from cranfield.formats.text import BYTE_ORDER_MARK
 from cranfield.formats.values import to_numbers
@@ -331,21 +331,31 @@ def _dump(docs: Any) -> str:
     return f"{{{', '.join(members)}}}"
 
 
-def _read_foreign(file: InputFile) -> Rows:
-    """Return the rows of a file which may have another shape; then it is loaded whole."""
+def _read(read_plain: Callable[[InputFile], Rows], file: InputFile) -> Rows:
+    """Return the rows of a file; one that may have another shape is loaded whole.
+
+    JSON lines are, where the first is a response without a query: then all are numbered.
+    """
+    if "rows" not in (file.user_columns or {}) and not _FOREIGN.search(file.sample):
+        return read_plain(file)
     try:
         with file.source.open() as stream:
             text = Window(stream, file.source)
             value = text.read_value()
-            is_json = not text.next_character()  # else lines
+            if text.next_character():  # these are lines
+                value = [value]
+                if open_envelope(value, file.side) is value:
+                    return read_plain(file)
+                while text.next_character():
+                    value.append(text.read_value())
     except InputError:
-        return _read_plain(file)  # which says what is wrong
+        return read_plain(file)  # which says what is wrong
     try:
         rows = plain(begin_rows(value, file.side, file.user_columns), file.side)
     except InputError as error:
         raise error.replace(source=file.source.name) from None
-    if rows is value or not is_json:
-        return _read_plain(file)
+    if rows is value:
+        return read_plain(file)
     content = json.dumps(rows)
     if isinstance(rows, dict):
         members = (f"{json.dumps(str(query))}: {_dump(docs)}" for query, docs in rows.items())
@@ -358,16 +368,10 @@ def _read_foreign(file: InputFile) -> Rows:
     return plain_rows
 
 
-def _read(file: InputFile) -> Rows:
-    may_be_foreign = "rows" in (file.user_columns or {}) or _FOREIGN.search(file.sample)
-    return _read_foreign(file) if may_be_foreign else _read_plain(file)
-
-
 def _read_plain(file: InputFile) -> Rows:
     text = file.sample.removeprefix(BYTE_ORDER_MARK).lstrip()
     if looks_like_lines(file.sample):  # some tools write JSON lines to a .json file
-        file.refuse_long_line()
-        return JsonLines(file.source, file.side, file.sample, file.user_columns)
+        return read_lines(file)
     if _LIST_IN_LIST.match(text):
         return JsonIdLists(file.source, file.side, file.sample)
     if text.startswith(b"[") or _OBJECTS_IN_LIST.match(text):
@@ -377,15 +381,24 @@ def _read_plain(file: InputFile) -> Rows:
 
 def _sniff(file: InputFile) -> Rows | None:
     text = file.sample.removeprefix(BYTE_ORDER_MARK).lstrip()
-    return _read(file) if _BEGINNING.match(text) else None
+    return _read(_read_plain, file) if _BEGINNING.match(text) else None
 
 
 FORMATS = (
     Format(
+        "jsonl",
+        "JSON lines",
+        write_lines,
+        read=partial(_read, read_lines),
+        suffixes=(".jsonl", ".ndjson"),
+        qrels=Capacity("an object for each row"),
+        runs=Capacity("an object for each row"),
+    ),
+    Format(
         "json",
         "JSON",
         _write,
-        read=_read,
+        read=partial(_read, _read_plain),
         sniff=_sniff,
         suffixes=(".json",),
         qrels=Capacity(

@@ -13,7 +13,7 @@ from cranfield.errors import InputError
 from cranfield.formats.block import SIZES, Block, Cells, Errors, Load, Role
 from cranfield.formats.columns import FRACTIONS, IDS, ColumnsLike, Side, describe_columns
 from cranfield.formats.fields import choose_row_fields, read_cells
-from cranfield.formats.format import Capacity, Format, InputFile, OutputFile
+from cranfield.formats.format import InputFile, OutputFile
 from cranfield.formats.header import list_columns, take_columns
 from cranfield.formats.identifiers import STATE_LISTS_HINT, encode_id
 from cranfield.formats.json_text import RECORD_DECODER, DuplicatePairs, NumberText, Window
@@ -354,7 +354,8 @@ def looks_like_lines(sample: bytes) -> bool:
     return any(not isinstance(value, dict | list) for value in first_object.values())
 
 
-def _write(stream: IO[bytes], blocks: Iterable[Block], target: OutputFile) -> None:
+def write_lines(stream: IO[bytes], blocks: Iterable[Block], target: OutputFile) -> None:
+    """Write each row as an object on a line."""
     for block in blocks:
         column_of_name = columns_by_name(block)
         names = list(map(json.dumps, column_of_name))
@@ -371,19 +372,7 @@ def _write(stream: IO[bytes], blocks: Iterable[Block], target: OutputFile) -> No
         stream.write("".join([f"{{{line}}}\n" for line in lines]).encode())
 
 
-def _read(file: InputFile) -> JsonLines:
+def read_lines(file: InputFile) -> JsonLines:
+    """Return the rows of a file in which each line is an object."""
     file.refuse_long_line()
     return JsonLines(file.source, file.side, file.sample, file.user_columns)
-
-
-FORMATS = (
-    Format(
-        "jsonl",
-        "JSON lines",
-        _write,
-        read=_read,
-        suffixes=(".jsonl", ".ndjson"),
-        qrels=Capacity("an object for each row"),
-        runs=Capacity("an object for each row"),
-    ),
-)

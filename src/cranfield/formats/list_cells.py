@@ -198,9 +198,8 @@ class ListRows(Rows):
                     if isinstance(cell, str) and ";" not in cell and not is_list_cell(cell):
                         continue
                     docs = self._list_elements(cell, name, is_ranked=False) or ()
-                    if docs and (
-                        name == doc_name or any(len(str(doc).split()) > 1 for doc in docs)
-                    ):
+                    has_blank = any(len(str(doc).split()) > 1 for doc in docs)
+                    if has_blank or (docs and name == doc_name):
                         return True
         return False
 
@@ -249,10 +248,8 @@ class ListRows(Rows):
                 return None  # an id follows
             self._n_fillers += int(np.count_nonzero(is_filler))
             good_docs = np.flatnonzero(~is_filler)
-            docs, columns = (
-                docs.take(good_docs),
-                {role: column[good_docs] for role, column in columns.items()},
-            )
+            docs = docs.take(good_docs)
+            columns = {role: column[good_docs] for role, column in columns.items()}
             n_docs = np.bincount(row_of_doc[good_docs], minlength=len(queries))
         return _SplitRows(np.arange(len(queries)), queries, n_docs, docs, columns)
 

@@ -119,9 +119,6 @@ def _check_numbers(cells: Cells) -> Cells:
     return cells._replace(values=numbers)
 
 
-# ---- labels and scores of the same documents ----------------------------------------------------
-
-
 def hold_labels_and_scores(labels: Any, scores: Any) -> bool:
     """Tell whether two arguments are the labels and the scores of the same documents.
 
@@ -159,9 +156,6 @@ def hold_labels_and_scores(labels: Any, scores: Any) -> bool:
             "tuples: (query_id, doc_id, score).",
         )
     return True
-
-
-# ---- a sparse matrix on one side ----------------------------------------------------------------
 
 
 def match_sparse(qrels: Any, runs: Any) -> tuple[Any, Any]:
@@ -226,9 +220,6 @@ def note_unstored_zeros(qrels: Any, run: Any) -> tuple[Note, ...]:
         "stored is not retrieved."
     )
     return (Note("sparse-zeros", "warning", text, count=n_rows),)
-
-
-# ---- numbers that fill up lists -----------------------------------------------------------------
 
 
 def strip_padding(

@@ -6,7 +6,7 @@ from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any
 
 from cranfield.errors import InputError
-from cranfield.formats.block import SIZES, Cells, Errors, Load, Role, Rows
+from cranfield.formats.block import SIZES, Cells, Errors, Role, Rows
 from cranfield.formats.columns import COLUMNS, ColumnsLike, Side, roles_of
 from cranfield.formats.fields import Fields, choose_row_fields, read_cells
 from cranfield.formats.frames import list_to_arrow, make_table_rows, read_each_row
@@ -98,10 +98,6 @@ class ObjectRows(Rows):
     def read_side(self, side: Side, user_columns: ColumnsLike) -> Rows:
         """Return the rows of the same objects as judgments, or as a run, with stated columns."""
         return list_rows(self._objects, side, user_columns, "skip")
-
-    def blocks(self, roles: Iterable[Role], errors: Errors) -> Iterator[Load]:
-        """Raise an error: these rows are read as cells."""
-        raise NotImplementedError
 
 
 def _find_fields(

@@ -203,9 +203,8 @@ def read_grade_list(grades: Any, location: str) -> tuple[dict[str, float], list[
         )
     grade_list = to_list(grades)
     ranking = [f"#{i}" for i in range(1, len(grade_list) + 1)]
-    grade_of_doc = dict(zip(ranking, grade_list, strict=True))
-    if set(map(type, grade_list)) - {int}:
-        grade_of_doc = {doc: grade for doc, grade in grade_of_doc.items() if not is_null(grade)}
+    pairs = zip(ranking, grade_list, strict=True)
+    grade_of_doc = {doc: grade for doc, grade in pairs if not is_null(grade)}
     good_grades = to_grades(grade_of_doc.values())
     if good_grades is not None:
         return dict(zip(grade_of_doc, good_grades.tolist(), strict=True)), ranking

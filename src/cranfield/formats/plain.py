@@ -48,9 +48,7 @@ def begin_rows(owner: Any, side: Side, user_columns: ColumnsLike | None) -> Any:
     if rows is None and begin is not None:
         keys = ", ".join(map(repr, owner)) if isinstance(owner, Mapping) else "none"
         hint = f"If only the other side has it: --columns {side.other_side.word}.rows={begin}."
-        raise side.error(
-            f"has nothing at {begin!r}; its keys are {keys:.200}", hint, kind="columns"
-        )
+        raise side.error(f"has nothing at {begin!r}; its keys are {keys:.200}", hint, "columns")
     return rows
 
 
@@ -91,9 +89,7 @@ def open_envelope(owner: Any, side: Side) -> Any:
     are_queries = all(isinstance(docs, list) for docs in owner.values())
     if path is not None and _read_docs(owner, path) and not are_queries:
         hint = "One query: {query: response}; several: {query: response, ...}."
-        raise side.error(
-            f"one response, its documents in {path}, without a query", hint, kind="columns"
-        )
+        raise side.error(f"one response, its documents in {path}, without a query", hint, "columns")
     path = _find_path(owner.values())
     return owner if path is None else _read_members(owner, path, side) or owner
 
@@ -168,9 +164,6 @@ def _read_members(members: Any, path: str, side: Side) -> Mapping[Any, Any] | No
         elif path == "hits" and side is Side.QRELS:  # some of them were not judged
             documents[query] = [hit for hit in docs if read_path(hit, "rating") is not None]
     return documents
-
-
-# ---- shapes of all kinds ------------------------------------------------------------------------
 
 
 def plain(data: Any, side: Side) -> Any:

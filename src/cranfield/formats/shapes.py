@@ -256,9 +256,6 @@ def read_path(owner: Any, path: str) -> Any:
     return read_path(value, inner_path) if inner_path else value
 
 
-# ---- rows, tables and lists of ids ---------------------------------------------------------------
-
-
 def is_row(candidate: Any) -> bool:
     """Tell whether the object is a row: two or three ids and numbers, or cells with names."""
     kind = kind_of(candidate)

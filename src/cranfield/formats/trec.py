@@ -224,19 +224,18 @@ def _find_last_data_line(lines: list[bytes]) -> bytes:
     return next((line for line in reversed(lines) if is_data_line(line)), b"")
 
 
-# ---- writing --------------------------------------------------------------------------------
-
-
 def _write_trec(stream: IO[bytes], blocks: Iterable[Block], target: OutputFile) -> None:
     tag = b"_".join(encode(target.tag).split()) or b"run"
 
     def list_columns(block: Block) -> list[Any]:
         if target.side is Side.QRELS:
             return [block.query, b"0", block.doc, block.score_or_grade]
-        score = block.score_or_grade
-        if score is None:
-            score = _make_falling_scores(block)
-        return [block.query, b"Q0", block.doc, block.rank, score, tag]
+        score, rank = block.score_or_grade, block.columns["rank"]
+        if score is None:  # it falls with the rank, to 1
+            first_row = block.query.find_changes()
+            last_rank = np.maximum.reduceat(rank, first_row)
+            score = np.repeat(last_rank, np.diff(np.append(first_row, len(block)))) + 1 - rank
+        return [block.query, b"Q0", block.doc, rank, score, tag]
 
     write_blank_separated(stream, blocks, list_columns, b" ")
 
@@ -252,13 +251,6 @@ def _write_marco(stream: IO[bytes], blocks: Iterable[Block], target: OutputFile)
         return [block.query.take(order), block.doc.take(order), rank[order]]
 
     write_blank_separated(stream, blocks, list_columns, b"\t")
-
-
-def _make_falling_scores(block: Block) -> Any:
-    """Return scores, (rows,), that fall with the rank; the highest rank of a query has 1."""
-    rank, first_row = block.columns["rank"], block.query.find_changes()
-    last_rank = np.maximum.reduceat(rank, first_row)
-    return np.repeat(last_rank, np.diff(np.append(first_row, len(block)))) + 1 - rank
 
 
 def _write_line_format(

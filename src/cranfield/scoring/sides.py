@@ -90,7 +90,14 @@ class TwoSidedTables:
         for other_name in other_names:
             # Of a table with a row for each document, a system has the judgments of its own alone.
             if first_table.run_rows.system and first_table.has_shared_docs:
-                qrels = _merge_judgments(qrels, judgments[other_name])
+                try:
+                    merged_qrels = qrels.merge(judgments[other_name])
+                except InputError as error:
+                    hint = "The judgments are the same for all systems of a table: which grade is "
+                    raise error.replace(hint=f"{hint}right?") from None
+                qrels = merged_qrels.replace_fields(
+                    notes=qrels.notes, description=qrels.description
+                )
             else:
                 _refuse_other_judgments(first, qrels, other_name, judgments[other_name])
         return qrels, runs
@@ -280,16 +287,6 @@ def _list_notes(table: TwoSidedTable) -> Iterator[Note]:
     if table.has_shared_docs:
         text = "Judged: the documents of the table alone, all of which were retrieved."
         yield Note("judged-retrieved", "info", text)
-
-
-def _merge_judgments(qrels: Qrels, other_qrels: Qrels) -> Qrels:
-    """Return the judgments of the rows of two systems; InputError for a document of two grades."""
-    try:
-        all_qrels = qrels.merge(other_qrels)
-    except InputError as error:
-        hint = "The judgments are the same for all systems of a table: which grade is right?"
-        raise error.replace(hint=hint) from None
-    return all_qrels.replace_fields(notes=qrels.notes, description=qrels.description)
 
 
 def _refuse_other_judgments(

@@ -135,7 +135,7 @@ def read_scores(
         notes = [
             (name, read_note(note))
             for name, run in runs.items()
-            for note in _list_or_empty(run.get("notes"))
+            for note in (run["notes"] if isinstance(run.get("notes"), list) else ())
         ]
         return replace(
             scores,
@@ -251,15 +251,8 @@ def not_a_score_error(owner: str, measure: Measure, query: str, value: object) -
     )
 
 
-def _list_or_empty(member: Any) -> list[Any]:
-    return member if isinstance(member, list) else []
-
-
 def _is_empty(cell: Any) -> bool:
     return cell is None or (type(cell) is str and not cell)
-
-
-# ---- rows with names --------------------------------------------------------------------------
 
 
 def _read_named_rows(table: Table, layout: Layout) -> Iterator[_ScoreCell]:
@@ -304,9 +297,6 @@ def _missing_cell_error(table: Table, row: int, role: str, query: Any) -> InputE
     return table.row_error(row, f"has no {role} for query {query!r:.80}", hint)
 
 
-# ---- lines without names ----------------------------------------------------------------------
-
-
 def _read_lines_without_names(
     table: Table, is_measure: Callable[[str], bool]
 ) -> Iterator[_ScoreCell]:
@@ -341,9 +331,6 @@ def _are_measures_first(
         return shares[0] > shares[1]
     has_summary = [not SUMMARIES.isdisjoint(names) for names in (first, second)]
     return has_summary[1] if has_summary[0] != has_summary[1] else None
-
-
-# ---- nested dicts -----------------------------------------------------------------------------
 
 
 def _read_runs(runs: Iterable[Any], origin: Origin) -> Iterator[_ScoreCell]:

@@ -156,9 +156,6 @@ def _to_one_line(cell: Any) -> str:
     return escape_surrogates(" ".join(str(cell).split()))
 
 
-# ---- TREC topics --------------------------------------------------------------------------------
-
-
 _LONG_REFERENCE = re.compile(r"&(?=#[0-9]{100})")  # no character's: read as the text that it is
 
 
@@ -185,9 +182,6 @@ def _read_topics(text: str, name: str) -> Iterator[tuple[str, str]]:
         yield match[1].strip(), _to_one_line(title)
     if not n_topics:
         raise InputError("holds no topic with a number", source=name, hint=_HINT)
-
-
-# ---- only the lines of some ids -----------------------------------------------------------------
 
 
 def _choose_lines(
