@@ -1,6 +1,7 @@
 """Labels and scores of the same documents, in arrays, as judgments and runs: for `grades`."""
 
 from collections.abc import Mapping
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ from cranfield.formats.columns import COLUMNS, Side
 from cranfield.formats.frames import make_table_rows
 from cranfield.formats.identifiers import is_whole_float, to_id_text, with_text_ids
 from cranfield.formats.matrices import Cells, read_cells
-from cranfield.formats.shapes import as_array, is_sequence, kinds_in, to_list
+from cranfield.formats.shapes import is_sequence, kinds_in, to_list
 from cranfield.formats.values import unify_grades
 from cranfield.formats.write import number_column
 from cranfield.notes import Note, join_names
@@ -75,11 +76,6 @@ def read_label_arrays(
     }
     all_cells = [label_cells, *cells_of_system.values()]
     is_used = np.ones(len(label_cells.values), bool)
-    if isinstance(mask, bool | np.bool_):  # a list that was compared with a number
-        raise InputError(
-            f"mask: expected truth values of each cell, got {mask}",
-            hint="Of lists: mask=numpy.array(labels) != -1.",
-        )
     if mask is not None:
         mask_cells = read(mask, "mask")
         all_cells.append(mask_cells)
@@ -162,10 +158,9 @@ def _find_places(cells: Cells, groups: Any, row_names: list[str] | None) -> _Pla
     if groups is None:
         if row_names is None and len(cells.values) > 1 and {*cells.lengths} == {1}:
             raise InputError(
-                f"{cells.name}: each of {len(cells.lengths):,} queries has one document, whose "
-                "rank says nothing",
-                hint="A column of several queries: groups=, sizes or ids of queries; of one query: "
-                "grades(numpy.ravel(labels), scores=numpy.ravel(scores)).",
+                f"{cells.name}: each query has one document, whose rank says nothing",
+                hint="A column of several queries: groups=, sizes or ids of queries; of one: "
+                "numpy.ravel(labels), numpy.ravel(scores).",
             )
         queries = row_names or [str(i) for i in range(1, len(cells.lengths) + 1)]
         return _place_rows(queries, cells.lengths)
@@ -176,9 +171,9 @@ def _find_places(cells: Cells, groups: Any, row_names: list[str] | None) -> _Pla
         )
     if not is_sequence(groups):
         raise InputError(f"groups: expected sizes or ids of queries, got {groups!r:.80}")
-    array = as_array(groups)
-    n_cells = len(cells.values)
-    group_cells = to_list(groups if array is None else array.ravel())
+    n_cells, group_cells = len(cells.values), to_list(groups)
+    if kinds_in(group_cells) == {"list"}:  # of an array (n, 1)
+        group_cells = [*chain.from_iterable(group_cells)]
     if len(group_cells) < n_cells and all(map(is_whole_float, group_cells)):
         group_cells = [*map(int, group_cells)]  # sizes, as of a column with gaps
     are_whole_numbers = kinds_in(group_cells) <= {"whole number"}

@@ -145,10 +145,8 @@ def _open_collection(
     if is_path or is_handle:
         text = "-" if is_handle else os.fspath(selection)
         if not (os.path.exists(text) or text == "-" or any(sign in text for sign in "*?[:")):
-            raise OptionError(
-                f"{text!r:.80}: no such file; ids are the lines of a file below the line "
-                f"{_ROLES[selection_name]}, or in Python a list, {text.split()!r:.80}"
-            )
+            places = f"below {_ROLES[selection_name]} in a file, or a list, {text.split()!r:.80}"
+            raise OptionError(f"{text!r:.80}: no such file; ids are {places}")
         can_be_read_twice = selection.seekable() if is_handle else text != "-"
         role_and_ids = read_id_list(selection) if can_be_read_twice else None
         if role_and_ids is not None:
@@ -173,12 +171,11 @@ def _open_collection(
 def _read_ids(selection: Any, selection_name: str) -> list[str]:
     """Return ids as texts; raise OptionError for anything but ids."""
     is_list = isinstance(selection, Iterable) and not isinstance(selection, str | bytes)
-    ids = to_list(selection) if is_list and kind_of(selection) != "sparse" else [None]
-    if kind_of(selection) == "sparse" or (ids and kinds_in(ids) <= {"list", "tuple", "set", "array"}):
+    ids = ([[]] if kind_of(selection) == "sparse" else to_list(selection)) if is_list else [None]
+    if ids and kinds_in(ids) <= {"list", "tuple", "set", "array"}:
         raise OptionError(
-            f"{selection_name} (without=): rows without queries, {selection!r:.60}: state these, "
-            "dict(enumerate(matrix.tolil().rows)) if they are those of a sparse matrix, from 0; "
-            "dict(enumerate(lists, 1)) if those of lists, from 1"
+            f"{selection_name} (without=): no queries: dict(enumerate(lists, 1)) if they "
+            "are 1, 2, ...; from 0, of a sparse matrix, dict(enumerate(matrix.tolil().rows))"
         )
     if not all(is_whole_number(identifier) or isinstance(identifier, str) for identifier in ids):
         raise OptionError(

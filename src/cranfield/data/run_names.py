@@ -151,11 +151,9 @@ def _refuse_groups(run_of_query: Mapping[Any, Run]) -> None:
         for load in run.rows.blocks((), "skip")
     ):
         raise InputError(
-            f"each table has the rows of the query that is its name, as {queries[0]!r:.80}: is it "
-            "one run, or a run of each table?",
-            hint="One run: the table before it was split; pandas.concat(run.values()), "
-            "polars.concat(run.values()), numpy.concatenate([*run.values()]). Several runs: names "
-            "that are no queries.",
+            f"tables with rows of the query that is their name, {queries[0]!r:.80}: is it one run?",
+            hint="One run: pandas.concat(run.values()), polars.concat(run.values()), or the table "
+            "before it was split. Several: names that are no queries.",
         )
 
 

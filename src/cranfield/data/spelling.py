@@ -411,8 +411,8 @@ def no_common_query_error(
     if run_name in source_queries:
         hint = (
             f"{run_name!r:.80} is a query there: is this its response? Give the list of documents "
-            "in it: {query: response[KEY] for query, response in run.items()}."
         )
+        hint += "in it: {query: response[KEY] for query, response in run.items()}."
     return NothingSharedError(
         f"the run {run_name!r} and {source_name} share no query: the run has for instance "
         f"{run_query!r}, {source_name} {query!r}",

@@ -11,14 +11,7 @@ from typing import Any, NamedTuple
 
 from cranfield.errors import InputError
 from cranfield.formats.block import Role
-from cranfield.formats.columns import (
-    COLUMNS,
-    NAMES,
-    NO_COLUMN,
-    ColumnsLike,
-    Side,
-    plain_name,
-)
+from cranfield.formats.columns import COLUMNS, NAMES, NO_COLUMN, ColumnsLike, Side, plain_name
 from cranfield.formats.json_text import NumberText
 from cranfield.formats.plain import RESPONSES
 from cranfield.formats.shapes import holds_objects, is_object, read_path
@@ -262,12 +255,9 @@ def _refuse_numbers(column: str, fields: Sequence[str], read_rows: ReadRows) -> 
             for field in fields:
                 value = read_path(document, field)
                 if isinstance(value, NumberText) or is_number(value):
-                    raise InputError(
-                        f"the field {field!r} of {column!r} has numbers, and none is a grade by its "
-                        "name: which one is it?",
-                        hint=f"--columns relevance={field}; or relevance=-: all are relevant.",
-                        kind="columns",
-                    )
+                    problem = f"no field of {column!r} is a grade by its name: is {field!r}?"
+                    hint = f"--columns relevance={field}; or relevance=-: all are relevant."
+                    raise InputError(problem, hint=hint, kind="columns")
 
 
 def _find_usual_field(

@@ -17,12 +17,6 @@ STATE_LISTS_HINT = (
 )
 
 
-_WHOLE_NUMBERS_HINT = (
-    "Fractions are no ids. Whole numbers: frame[column].astype('Int64') of pandas, "
-    "array.astype(int) of numpy; texts: [*map(str, ids)]."
-)
-
-
 def is_id(key: object) -> bool:
     """Tell whether a key may be an id: a string or a whole number."""
     return isinstance(key, str | int | np.integer) and not isinstance(key, bool)
@@ -71,7 +65,8 @@ def to_id_text(key: object, location: str) -> str:
         problem = f"{location}: an id is a string or a whole number, got {key!r:.80}"
         is_collection = isinstance(key, list | set | np.ndarray)
         hint = STATE_LISTS_HINT if is_collection else None
-        hint = _WHOLE_NUMBERS_HINT if isinstance(key, float | np.floating) else hint
+        if isinstance(key, float | np.floating):
+            hint = "As whole numbers: frame[column].astype('Int64'), array.astype(int)."
         raise InputError(problem, hint=hint, kind="id")
     if encode_id(key) is None:
         if not key or "\0" in key:

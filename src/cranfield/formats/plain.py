@@ -110,8 +110,7 @@ def _find_path(responses: Iterable[Any]) -> str | None:
 def _read_docs(response: Any, path: str) -> Any:
     """Return the documents at a path in a response, an array of them as a list."""
     docs = read_path(response, path)
-    array = as_array(docs)
-    return docs if array is None else array.tolist()
+    return to_list(docs) if kind_of(docs) in ("array", "tensor") else docs
 
 
 def _is_null(response: Any, path: str) -> bool:
@@ -305,12 +304,9 @@ def _spell_pairs(pairs_of_query: Mapping[Any, Any], side: Side) -> Any:
         }
     for doc in (0, 1):
         if is_object(first_pair[doc]) and kinds[1 - doc] <= {"whole number", "fraction", "number"}:
-            name = {Side.RUN: "scores", Side.QRELS: "grades"}[side]
             return [
-                {
-                    **query_row(query, [pair[doc] for pair in pairs], side),
-                    name: [pair[1 - doc] for pair in pairs],
-                }
+                query_row(query, [pair[doc] for pair in pairs], side)
+                | {f"{side.role}s": [pair[1 - doc] for pair in pairs]}
                 for query, pairs in pairs_of_query.items()
             ]
     for id_kind in ("text", "whole number"):
@@ -331,18 +327,15 @@ def _spell_pairs(pairs_of_query: Mapping[Any, Any], side: Side) -> Any:
 
 def _spell_queries(pairs: Collection[Any], side: Side) -> Any:
     """Return a list of (query, documents), as `items()` of a dict yields them, as that dict."""
-    first = next(iter(pairs), None)
-    if kind_of(first) not in ("list", "tuple") or not isinstance(pairs, list | ItemsView):
+    is_list = isinstance(pairs, list | ItemsView) and kinds_in(pairs) <= {"list", "tuple"}
+    if not is_list or {*map(len, pairs)} != {2}:
         return pairs
-    docs_kinds = {"list", "tuple", "set", "dict", "array", "series", "tensor", "table"}
-    if len(first) != 2 or not kinds_in(first[:1]) <= {"text", "whole number"}:
+    queries, docs = zip(*pairs, strict=True)
+    if not kinds_in(queries) <= {"text", "whole number"} or not kinds_in(docs) <= _DOCUMENTS:
         return pairs
-    if not kinds_in(first[1:]) <= docs_kinds or any(len(pair) != 2 for pair in pairs):
-        return pairs
-    docs_of_query = dict(pairs)
-    if len(docs_of_query) < len(pairs):
-        raise side.error(f"a query occurs twice in pairs (query, documents), as {first!r:.60}")
-    return docs_of_query
+    if len({*queries}) < len(pairs):
+        raise side.error("a query occurs twice in pairs (query, documents)")
+    return dict(pairs)
 
 
 def _refuse_pairs_of_lists(pairs: Sequence[Any], side: Side) -> Sequence[Any]:
@@ -370,4 +363,5 @@ _REWRITINGS: Mapping[Kind, Sequence[Callable[[Any, Side], Any]]] = {
     "set": [_spell_queries],
     "list": [_spell_queries, open_envelope, _refuse_pairs_of_lists],
 }
+_DOCUMENTS = {"list", "tuple", "set", "dict", "array", "series", "tensor", "table"}  # of a query
 _MOST_ROUNDS = 4

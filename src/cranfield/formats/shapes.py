@@ -115,10 +115,7 @@ _KINDS: Sequence[tuple[Kind, Callable[[Any], bool]]] = (  # the first that is tr
     ("iterator", lambda candidate: isinstance(candidate, Iterator)),
     (
         "object",
-        lambda candidate: (
-            (hasattr(candidate, "__dict__") or len(list_fields(candidate)) > 0)
-            and not isinstance(candidate, Collection)
-        ),
+        lambda candidate: bool(list_fields(candidate)) and not isinstance(candidate, Collection),
     ),
     ("other", lambda candidate: True),
 )
@@ -158,8 +155,8 @@ def first_of(container: Any) -> Any:
     for member in container.values() if kind_of(container) == "dict" else container:
         if type(member) is dict and member:
             return member  # as most often
-        has_length = not is_sparse(member) and getattr(member, "ndim", 1)
-        if not has_length or getattr(member, "__len__", lambda: 1)():
+        is_whole = is_sparse(member) or getattr(member, "ndim", 1) == 0
+        if is_whole or getattr(member, "__len__", lambda: 1)():
             return member
     return None
 
@@ -187,15 +184,14 @@ def to_list(column: Any) -> list[Any]:
 
 def to_number(value: Any) -> Any:
     """Return an array or a tensor without dimensions as a number; any other value unchanged."""
-    is_number = kind_of(value) == "number" and hasattr(value, "item")
-    return value.item() if is_number else value
+    return value.item() if kind_of(value) == "number" and hasattr(value, "item") else value
 
 
 def list_fields(row: Any) -> list[str]:
     """Return the names of the fields of an object: keys, or attributes of its own."""
     attributes = getattr(row, "_fields", None) or getattr(row, "__dict__", None)
     names = row if isinstance(row, Mapping) else attributes or getattr(row, "__slots__", ())
-    return [name for name in map(str, names) if not name.startswith("_")]
+    return [*map(str, names)]
 
 
 def as_array(data: Any) -> NDArray[Any] | None:
@@ -273,8 +269,8 @@ def is_row(candidate: Any) -> bool:
     if kind not in ("list", "tuple"):
         return kind == "row"
     kinds = kinds_in(candidate)
-    kinds = {"fraction" if kind == "number" else kind for kind in kinds}
-    are_cells = kinds <= {"text", "whole number", "fraction", "flag"} and kinds != {"fraction"}
+    numbers = {"fraction", "number"}
+    are_cells = kinds <= {"text", "whole number", "flag", *numbers} and not kinds <= numbers
     return len(candidate) in (2, 3) and are_cells
 
 

@@ -32,9 +32,6 @@ _ROW = re.compile(
 )
 
 
-_NULLS = (b"nan", b"none", b"null", b"na")
-
-
 def _cut_features(text: bytes) -> bytes:
     """Return lines without features: grade, query, and the document's name behind a #."""
     return _ROW.sub(rb"\1 \2 #\3", text)
@@ -98,12 +95,12 @@ def follow_rows(rows: Rows, sources: Sequence[Source], errors: Errors) -> Rows:
     block = join_blocks([load() for file in sources for load in SvmLines(file).blocks((), errors)])
     with source.open() as stream:
         numbered_lines = _list_fields(stream.read())
-    scores, has_header = [], not are_numbers[0] and lines[0][0].lower() not in _NULLS
+    has_header = not are_numbers[0] and lines[0][0].lower() not in (b"nan", b"none", b"null")
     for number, (text, *_) in numbered_lines[has_header:]:
         if not NUMBER.fullmatch(text):
             problem = f"expected a number as the score, got {decode(text)!r:.80}"
             raise InputError(problem, source=source.name, line=number)
-        scores.append(float(text))
+    scores = [float(text) for _, (text, *_) in numbered_lines[has_header:]]
     if len(scores) != len(block):
         raise InputError(
             f"holds {len(scores):,} numbers, and {describe_sources(sources)} {len(block):,} rows",

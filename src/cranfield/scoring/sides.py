@@ -225,8 +225,7 @@ def _read_both_sides(
 def _name_rows(data: Any, columns: ColumnsOfBoth | None) -> list[dict[str, Any]]:
     """Return the rows of a table with documents, which are called by their places in the query.
 
-    Raises InputError without a query, a grade or a score; and where a column without a role may
-    hold documents: it has no fractions.
+    Raises InputError where a column without a role may hold documents: it has no fractions.
     """
     from cranfield.formats.small.read import TableForm, parse_number, read_table
     from cranfield.formats.text import count_rows
@@ -235,9 +234,7 @@ def _name_rows(data: Any, columns: ColumnsOfBoth | None) -> list[dict[str, Any]]
     position_of_role: dict[Role, int] = {}
     for side in SIDES.values():
         position_of_role |= find_columns(table.names, side, select_side_columns(columns, side))
-    if position_of_role.keys() < {"query", "grade", "score"}:
-        raise InputError("has no labels and scores", kind="columns")
-    query, free_names = position_of_role["query"], []
+    query, free_names = position_of_role.get("query", 0), []
     names, columns_of_cells = [*table.names, "doc_id"], [*table.columns]
     for i, name in enumerate(table.names):
         if i != query:
@@ -247,11 +244,11 @@ def _name_rows(data: Any, columns: ColumnsOfBoth | None) -> list[dict[str, Any]]
             free_names += [] if are_fractions or is_used else [name]
     if free_names:
         raise InputError(
-            f"the table: has no column 'doc_id': is it {' or '.join(free_names)}, or is each row a "
-            "document?",
-            hint=f"It is: --columns doc_id={free_names[0]}. Each row is one: give the table without "
-            f"the other columns, as frame.drop(columns={free_names}).",
-            kind="documents",
+            f"has no column 'doc_id': is it {free_names[0]!r}, or is each row a document?",
+            source="the table",
+            hint=f"It is: --columns doc_id={free_names[0]}. Each row is one: the table without "
+            f"features, frame.drop(columns={free_names}).",
+            kind="documents" if {"query", "grade", "score"} <= position_of_role.keys() else NO_IDS,
         )
     docs = [f"#{i}" for i in count_rows(table.columns[query])]
     rows = zip(*columns_of_cells, docs, strict=True)
