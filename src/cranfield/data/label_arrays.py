@@ -67,7 +67,9 @@ def read_label_arrays(
 
     def read(data: Any, name: str) -> Cells:
         cells = read_cells(data if row_names is None else _list_rows(data, name, row_names), name)
-        return cells if groups is None else cells.flatten_column()
+        if groups is not None and cells.shape == (len(cells.values), 1):  # of reshape(-1, 1)
+            cells = cells._replace(shape=cells.values.shape, lengths=np.array(cells.values.shape))
+        return cells
 
     label_cells = read(labels, "labels")
     cells_of_system = {

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from cranfield.errors import InputError
 from cranfield.formats.block import Role
 from cranfield.formats.columns import COLUMNS, NAMES, NO_COLUMN, ColumnsLike, Side, plain_name
-from cranfield.formats.json_text import NumberText
+from cranfield.formats.header import NON_GRADE_NAMES
 from cranfield.formats.plain import RESPONSES
 from cranfield.formats.shapes import holds_objects, is_object, read_path
 from cranfield.formats.stated_columns import (
@@ -23,7 +23,6 @@ from cranfield.formats.stated_columns import (
     resolve_roles,
     take_statements,
 )
-from cranfield.formats.values import is_number
 from cranfield.notes import Note
 
 _SCORES = (
@@ -214,9 +213,9 @@ def choose_fields(
         return {}, user_columns
     grade_names = {*column_of_role, *column_of_name, *map(plain_name, column_names)}
     if side is Side.QRELS and grade_names.isdisjoint(("grade", *COLUMNS["grade"].names)):
-        doc_field = field_of_name[column_of_name[COLUMNS["doc"].public]]
-        _refuse_numbers(column, [name for name in fields if name != doc_field.name], read_rows)
-        column_of_name[COLUMNS["grade"].public] = NO_COLUMN  # all are relevant
+        known_names = {*NAMES["doc"], *_FIELDS["doc"], *NON_GRADE_NAMES}
+        if known_names.issuperset(map(plain_name, fields)):
+            column_of_name[COLUMNS["grade"].public] = NO_COLUMN  # all are relevant
     stated_columns = {COLUMNS[role].public: column for role, column in column_of_role.items()}
     return field_of_name, SideColumns({**stated_columns, **column_of_name}, user_columns)
 
@@ -246,18 +245,6 @@ def _choose_column(
     plain_names = {plain_name(name) for name in names}
     candidates = list(fields_of_column)
     return candidates[0] if len(candidates) == 1 and plain_names.isdisjoint(NAMES["doc"]) else None
-
-
-def _refuse_numbers(column: str, fields: Sequence[str], read_rows: ReadRows) -> None:
-    """Raise InputError if objects of judgments have a field of numbers, which may be the grade."""
-    for row in islice(read_rows(), _N_SAMPLE_ROWS):
-        for document in read_path(row, column) or ():
-            for field in fields:
-                value = read_path(document, field)
-                if isinstance(value, NumberText) or is_number(value):
-                    problem = f"no field of {column!r} is a grade by its name: is {field!r}?"
-                    hint = f"--columns relevance={field}; or relevance=-: all are relevant."
-                    raise InputError(problem, hint=hint, kind="columns")
 
 
 def _find_usual_field(

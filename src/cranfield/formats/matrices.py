@@ -42,13 +42,6 @@ class Cells(NamedTuple):
         """Whether it is one column without rows."""
         return self.shape is not None and len(self.shape) == 1
 
-    def flatten_column(self) -> "Cells":
-        """Return a column of shape (n, 1), as `reshape(-1, 1)` makes it, as a flat one."""
-        n_cells = len(self.values)
-        if self.shape != (n_cells, 1):
-            return self
-        return self._replace(shape=(n_cells,), lengths=np.array([n_cells]))
-
     @property
     def size(self) -> str:
         """The shape in words."""

@@ -1,6 +1,6 @@
 """Plain shapes: rewrites a shape that no reader takes into one that is read: `plain`."""
 
-from collections.abc import Callable, Collection, ItemsView, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -18,7 +18,7 @@ from cranfield.formats.shapes import (
     kinds_in,
     read_path,
     to_list,
-    to_number,
+    to_python,
 )
 
 #: The paths to the list of documents in the response to one query; `ids` is beside `distances`.
@@ -78,7 +78,7 @@ def open_envelope(owner: Any, side: Side) -> Any:
     if _MODEL in owner:
         return _choose_subset(owner, side)
     path = _find_path([owner])
-    documents = _read_docs(owner, path) if path == "ids" else None
+    documents = owner.get("ids") if path == "ids" else None
     if documents and isinstance(documents[0], list):
         return NumberedResponses(enumerate(documents, 1))
     for batch_path in _BATCHES.get(side, ()):
@@ -87,7 +87,7 @@ def open_envelope(owner: Any, side: Side) -> Any:
         if documents is not None:
             return documents
     are_queries = all(isinstance(docs, list) for docs in owner.values())
-    if path is not None and _read_docs(owner, path) and not are_queries:
+    if path is not None and read_path(owner, path) and not are_queries:
         hint = "One query: {query: response}; several: {query: response, ...}."
         raise side.error(f"one response, its documents in {path}, without a query", hint, "columns")
     path = _find_path(owner.values())
@@ -98,19 +98,13 @@ def _find_path(responses: Iterable[Any]) -> str | None:
     """Return the path at which the first response that is not null has its documents, or None."""
     for response in responses:
         for path in RESPONSES:
-            docs = _read_docs(response, path)
+            docs = read_path(response, path)
             is_chroma = path == "ids" and docs and read_path(response, "distances") is not None
             if isinstance(docs, list | tuple) and (not docs or is_chroma or is_object(docs[0])):
                 return path
         if not any(_is_null(response, path) for path in RESPONSES):
             break
     return None
-
-
-def _read_docs(response: Any, path: str) -> Any:
-    """Return the documents at a path in a response, an array of them as a list."""
-    docs = read_path(response, path)
-    return to_list(docs) if kind_of(docs) in ("array", "tensor") else docs
 
 
 def _is_null(response: Any, path: str) -> bool:
@@ -146,7 +140,7 @@ def _read_members(members: Any, path: str, side: Side) -> Mapping[Any, Any] | No
     if path == "ratings":
         responses = {read_path(request, "id"): request for request in responses.values()}
     documents = type(responses)(
-        (query, _read_docs(response, path) if path else response)
+        (query, read_path(response, path) if path else response)
         for query, response in responses.items()
     )
     if side is Side.RUN:  # which retrieved nothing for such a query
@@ -231,13 +225,12 @@ def _hold_iterator(iterator: Iterator[Any], side: Side) -> list[Any]:
 def _spell_docs_of_queries(docs_of_query: Mapping[Any, Any], side: Side) -> Mapping[Any, Any]:
     """Return {query: documents} with {index: number} for Series of numbers, lists for iterators.
 
-    Arrays without dimensions become numbers. Raises InputError if no document is left of iterators.
+    Arrays become lists and numbers. Raises InputError if no document is left of iterators.
     """
-    kinds = kinds_in(docs_of_query.values())
-    first_docs = first_of(docs_of_query)
+    kinds, first_docs = kinds_in(docs_of_query.values()), first_of(docs_of_query)
     if kind_of(first_docs) in ("dict", "list"):
         kinds |= kinds_in([first_of(first_docs)])
-    if kinds.isdisjoint(("series", "iterator", "number", "array")):
+    if kinds.isdisjoint(("series", "iterator", *_ARRAYS)):
         return docs_of_query
     new_docs = {query: _spell_docs(docs, side) for query, docs in docs_of_query.items()}
     if "iterator" in kinds and first_of(new_docs) is None:
@@ -246,16 +239,16 @@ def _spell_docs_of_queries(docs_of_query: Mapping[Any, Any], side: Side) -> Mapp
 
 
 def _spell_docs(docs: Any, side: Side) -> Any:
-    """Return the documents of a query, an iterator as a list, and a Series of numbers as a dict.
+    """Return the documents of a query, iterators and arrays as lists, Series of numbers as dicts.
 
     The index of the Series has to say the documents. Raises InputError where its cells may, too.
     """
+    if kind_of(docs) == "dict":
+        return {doc: _spell_docs(number, side) for doc, number in docs.items()}
+    if kind_of(docs) == "list" and "scalar" in kinds_in(docs):
+        return [*map(to_python, docs)]
     if kind_of(docs) != "series":
-        docs = list(docs) if kind_of(docs) == "iterator" else docs
-        docs = docs.compressed() if hasattr(docs, "compressed") else docs  # of a masked array
-        if kind_of(docs) == "dict" and "number" in kinds_in(docs.values()):
-            return {doc: to_number(number) for doc, number in docs.items()}
-        return [*map(to_number, docs)] if "number" in kinds_in(docs) else docs
+        return list(docs) if kind_of(docs) == "iterator" else to_python(docs)
     cells, index = to_list(docs), to_list(getattr(docs, "index", ()))
     kinds = kinds_in(cells)
     if not kinds <= {"whole number", "fraction"} or index in ([], [*range(len(cells))]):
@@ -297,13 +290,13 @@ def _spell_pairs(pairs_of_query: Mapping[Any, Any], side: Side) -> Any:
     if len(first_pair) != 2:
         return pairs_of_query
     kinds = [*map(kinds_in, zip(*pairs, strict=True))]
-    if "number" in kinds[0]:  # ids that are arrays without dimensions
+    if "scalar" in kinds[0]:
         return {
-            query: [tuple(map(to_number, pair)) for pair in query_pairs]
+            query: [tuple(map(to_python, pair)) for pair in query_pairs]
             for query, query_pairs in pairs_of_query.items()
         }
     for doc in (0, 1):
-        if is_object(first_pair[doc]) and kinds[1 - doc] <= {"whole number", "fraction", "number"}:
+        if is_object(first_pair[doc]) and kinds[1 - doc] <= _NUMBERS:
             return [
                 query_row(query, [pair[doc] for pair in pairs], side)
                 | {f"{side.role}s": [pair[1 - doc] for pair in pairs]}
@@ -325,10 +318,9 @@ def _spell_pairs(pairs_of_query: Mapping[Any, Any], side: Side) -> Any:
     return pairs_of_query
 
 
-def _spell_queries(pairs: Collection[Any], side: Side) -> Any:
+def _spell_queries(pairs: list[Any], side: Side) -> Any:
     """Return a list of (query, documents), as `items()` of a dict yields them, as that dict."""
-    is_list = isinstance(pairs, list | ItemsView) and kinds_in(pairs) <= {"list", "tuple"}
-    if not is_list or {*map(len, pairs)} != {2}:
+    if not kinds_in(pairs) <= {"list", "tuple"} or {*map(len, pairs)} != {2}:
         return pairs
     queries, docs = zip(*pairs, strict=True)
     if not kinds_in(queries) <= {"text", "whole number"} or not kinds_in(docs) <= _DOCUMENTS:
@@ -360,8 +352,10 @@ _REWRITINGS: Mapping[Kind, Sequence[Callable[[Any, Side], Any]]] = {
     "collection": [lambda data, side: getattr(data, ROW_METHODS.get(side, ""), lambda: data)()],
     "iterator": [_hold_iterator],
     "dict": [_spell_docs_of_queries, open_envelope, _spell_pairs],
-    "set": [_spell_queries],
+    "set": [lambda data, side: [*data] if isinstance(data, ItemsView) else data],
     "list": [_spell_queries, open_envelope, _refuse_pairs_of_lists],
 }
 _DOCUMENTS = {"list", "tuple", "set", "dict", "array", "series", "tensor", "table"}  # of a query
+_ARRAYS = {"array", "tensor", "scalar"}
+_NUMBERS = {"whole number", "fraction", "number", "scalar"}
 _MOST_ROUNDS = 4

@@ -82,18 +82,17 @@ def _is_tensor(candidate: Any) -> bool:
     return exports_numbers and not hasattr(candidate, "iloc") and getattr(candidate, "ndim", 0) > 0
 
 
-def _is_other_number(candidate: Any) -> bool:
-    """Tell whether an object is a Decimal, or an array or tensor without dimensions."""
-    return hasattr(candidate, "__float__") and getattr(candidate, "ndim", 0) == 0
-
-
 ROW_METHODS = {Side.QRELS: "qrels_iter", Side.RUN: "scoreddocs_iter"}  # of data sets of ir_datasets
 _KINDS: Sequence[tuple[Kind, Callable[[Any], bool]]] = (  # the first that is true
     ("text", lambda candidate: isinstance(candidate, str | bytes)),
     ("whole number", is_whole_number),
     ("fraction", lambda candidate: isinstance(candidate, float | np.floating)),
     ("flag", lambda candidate: isinstance(candidate, bool | np.bool_)),
-    ("number", _is_other_number),
+    (
+        "number",
+        lambda candidate: hasattr(candidate, "__float__") and not hasattr(candidate, "ndim"),
+    ),
+    ("scalar", lambda candidate: hasattr(candidate, "__float__") and candidate.ndim == 0),
     ("null", lambda candidate: candidate is None),
     ("path", lambda candidate: isinstance(candidate, os.PathLike)),
     ("sparse", is_sparse),  # some are dicts
@@ -182,9 +181,16 @@ def to_list(column: Any) -> list[Any]:
     return elements
 
 
-def to_number(value: Any) -> Any:
-    """Return an array or a tensor without dimensions as a number; any other value unchanged."""
-    return value.item() if kind_of(value) == "number" and hasattr(value, "item") else value
+def to_python(value: Any) -> Any:
+    """Return an array or a tensor as a list, or as a number; any other value unchanged.
+
+    A masked array loses the cells that do not count.
+    """
+    if kind_of(value) not in ("array", "tensor", "scalar"):
+        return value
+    array = value if kind_of(value) == "scalar" else as_array(value)
+    is_masked = getattr(array, "ndim", 0) == 1 and hasattr(array, "compressed")
+    return array.compressed().tolist() if is_masked else array.tolist()
 
 
 def list_fields(row: Any) -> list[str]:
@@ -269,7 +275,7 @@ def is_row(candidate: Any) -> bool:
     if kind not in ("list", "tuple"):
         return kind == "row"
     kinds = kinds_in(candidate)
-    numbers = {"fraction", "number"}
+    numbers = {"fraction", "number", "scalar"}
     are_cells = kinds <= {"text", "whole number", "flag", *numbers} and not kinds <= numbers
     return len(candidate) in (2, 3) and are_cells
 
