@@ -36,6 +36,7 @@ _FIELDS: Mapping[Role, Sequence[str]] = {
     ),
     "score": _SCORES.split(),
 }
+_NO_GRADES = {*NAMES["doc"], *_FIELDS["doc"], *NON_GRADE_NAMES, "metadata", "page_content"}
 _KNOWN_FIELDS = [
     path
     for role in ("doc", "score", "rank", "grade")
@@ -211,11 +212,10 @@ def choose_fields(
         if doc_column is None and plain_name(column) in COLUMNS["doc"].text_names[side]:
             raise InputError(f"column {column!r} holds objects", hint=TEXTS_HINT, kind="columns")
         return {}, user_columns
-    grade_names = {*column_of_role, *column_of_name, *map(plain_name, column_names)}
-    if side is Side.QRELS and grade_names.isdisjoint(("grade", *COLUMNS["grade"].names)):
-        known_names = {*NAMES["doc"], *_FIELDS["doc"], *NON_GRADE_NAMES}
-        if known_names.issuperset(map(plain_name, fields)):
-            column_of_name[COLUMNS["grade"].public] = NO_COLUMN  # all are relevant
+    names = {*column_of_role, *column_of_name, *map(plain_name, column_names)}
+    has_grade = not names.isdisjoint(("grade", *COLUMNS["grade"].names))
+    if side is Side.QRELS and not has_grade and _NO_GRADES.issuperset(map(plain_name, fields)):
+        column_of_name[COLUMNS["grade"].public] = NO_COLUMN  # all are relevant
     stated_columns = {COLUMNS[role].public: column for role, column in column_of_role.items()}
     return field_of_name, SideColumns({**stated_columns, **column_of_name}, user_columns)
 

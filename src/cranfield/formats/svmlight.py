@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 _ROW = re.compile(
     rb"(?m)^[ \t]*([^\s#]+)[ \t]+qid:(\S+)[^#\n]*(?:#[ \t]*(?:docid[ \t]*=[ \t]*)?(\S*).*)?"
 )
+_NO_DATA = re.compile(rb"(?m)^[ \t]*(?:#.*)?(?:\r?\n|\Z)")  # blank lines and comments
 
 
 def _cut_features(text: bytes) -> bytes:
@@ -79,7 +80,7 @@ def follow_rows(rows: Rows, sources: Sequence[Source], errors: Errors) -> Rows:
     rows, and for RankLib's numbers of rows.
     """
     start = rows.sources[0].read_start(4096) if len(rows.sources) == 1 else b""
-    lines = [fields for _, fields in _list_fields(start)[:9]]
+    lines = [*map(bytes.split, _NO_DATA.sub(b"", start).splitlines()[:9])]
     if not lines:
         return rows
     (source,), places = rows.sources, count_rows(line[0] for line in lines)
@@ -89,18 +90,17 @@ def follow_rows(rows: Rows, sources: Sequence[Source], errors: Errors) -> Rows:
             source=source.name,
             hint="Keep the scores: cut -f3 FILE > scores.txt; each is that of a row.",
         )
-    are_numbers = [NUMBER.fullmatch(line[0]) is not None for line in lines]
-    if not any(are_numbers) or not all(len(line) == 1 for line in lines):
+    if {*map(len, lines)} != {1} or not any(NUMBER.fullmatch(line[0]) for line in lines):
         return rows
     block = join_blocks([load() for file in sources for load in SvmLines(file).blocks((), errors)])
     with source.open() as stream:
-        numbered_lines = _list_fields(stream.read())
-    has_header = not are_numbers[0] and lines[0][0].lower() not in (b"nan", b"none", b"null")
-    for number, (text, *_) in numbered_lines[has_header:]:
+        texts = _NO_DATA.sub(b"", stream.read()).split()
+    is_header = not NUMBER.fullmatch(texts[0]) and texts[0].lower() not in (b"nan", b"none")
+    for row, text in enumerate(texts[is_header:], 1):
         if not NUMBER.fullmatch(text):
-            problem = f"expected a number as the score, got {decode(text)!r:.80}"
-            raise InputError(problem, source=source.name, line=number)
-    scores = [float(text) for _, (text, *_) in numbered_lines[has_header:]]
+            problem = f"expected a number as the score of row {row}, got {decode(text)!r:.80}"
+            raise InputError(problem, source=source.name)
+    scores = [*map(float, texts[is_header:])]
     if len(scores) != len(block):
         raise InputError(
             f"holds {len(scores):,} numbers, and {describe_sources(sources)} {len(block):,} rows",
@@ -109,12 +109,6 @@ def follow_rows(rows: Rows, sources: Sequence[Source], errors: Errors) -> Rows:
         )
     block = replace(block, columns={"score": np.array(scores)})
     return MemoryRows(block, rows, "a number on each line", {"score"})
-
-
-def _list_fields(text: bytes) -> list[tuple[int, list[bytes]]]:
-    """Return the number and the fields of each line, without blank lines and comments."""
-    numbered_lines = enumerate(map(bytes.split, text.splitlines()), 1)
-    return [(i, fields) for i, fields in numbered_lines if fields and fields[0][:1] != b"#"]
 
 
 def _sniff(file: InputFile) -> SvmLines | None:
