@@ -145,8 +145,8 @@ def _open_collection(
     if is_path or is_handle:
         text = "-" if is_handle else os.fspath(selection)
         if not (os.path.exists(text) or text == "-" or any(sign in text for sign in "*?[:")):
-            places = f"below {_ROLES[selection_name]} in a file, or a list, {text.split()!r:.80}"
-            raise OptionError(f"{text!r:.80}: no such file; ids are {places}")
+            places = f"a list, {text.split()!r:.80}, or below {_ROLES[selection_name]} in a file"
+            raise OptionError(f"{text!r:.80}: no such file; ids go into {places}")
         can_be_read_twice = selection.seekable() if is_handle else text != "-"
         role_and_ids = read_id_list(selection) if can_be_read_twice else None
         if role_and_ids is not None:

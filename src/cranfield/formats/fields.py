@@ -213,7 +213,7 @@ def choose_fields(
             raise InputError(f"column {column!r} holds objects", hint=TEXTS_HINT, kind="columns")
         return {}, user_columns
     names = {*column_of_role, *column_of_name, *map(plain_name, column_names)}
-    has_grade = not names.isdisjoint(("grade", *COLUMNS["grade"].names))
+    has_grade = not names.isdisjoint(("grade", *COLUMNS["grade"].names_for(side)))
     if side is Side.QRELS and not has_grade and _NO_GRADES.issuperset(map(plain_name, fields)):
         column_of_name[COLUMNS["grade"].public] = NO_COLUMN  # all are relevant
     stated_columns = {COLUMNS[role].public: column for role, column in column_of_role.items()}

@@ -277,17 +277,15 @@ def _spell_pairs(pairs_of_query: Mapping[Any, Any], side: Side) -> Any:
     """
     lists, first_list = pairs_of_query.values(), first_of(pairs_of_query)
     list_kinds = {"list", "tuple", "set"}
-    first_pair = next(iter(first_list)) if kind_of(first_list) in list_kinds else None
+    first_pair: Any = next(iter(first_list)) if kind_of(first_list) in list_kinds else None
     if kind_of(first_pair) not in ("list", "tuple") or not kinds_in(lists) <= list_kinds:
         return pairs_of_query
     pairs = [*chain.from_iterable(lists)]
-    if not kinds_in(pairs) <= {"list", "tuple"} or len({*map(len, pairs)}) > 1:
-        return pairs_of_query
-    if len(first_pair) == 3 and all(
-        str(row[0]) == str(query) for query, rows in pairs_of_query.items() for row in rows
-    ):  # rows, in groups by their queries
+    lengths = {*map(len, pairs)} if kinds_in(pairs) <= {"list", "tuple"} else set()
+    queries = ((query, row[0]) for query, rows in pairs_of_query.items() for row in rows)
+    if lengths == {3} and all(str(query) == str(query_id) for query, query_id in queries):
         return {query: [row[1:] for row in rows] for query, rows in pairs_of_query.items()}
-    if len(first_pair) != 2:
+    if lengths != {2}:
         return pairs_of_query
     kinds = [*map(kinds_in, zip(*pairs, strict=True))]
     if "scalar" in kinds[0]:

@@ -186,17 +186,17 @@ def to_python(value: Any) -> Any:
 
     A masked array loses the cells that do not count.
     """
-    if kind_of(value) not in ("array", "tensor", "scalar"):
-        return value
-    array = value if kind_of(value) == "scalar" else as_array(value)
-    is_masked = getattr(array, "ndim", 0) == 1 and hasattr(array, "compressed")
+    array: Any = as_array(value) if kind_of(value) in ("array", "tensor") else None
+    if array is None:
+        return value.item() if kind_of(value) == "scalar" else value
+    is_masked = array.ndim == 1 and hasattr(array, "compressed")
     return array.compressed().tolist() if is_masked else array.tolist()
 
 
 def list_fields(row: Any) -> list[str]:
     """Return the names of the fields of an object: keys, or attributes of its own."""
     attributes = getattr(row, "_fields", None) or getattr(row, "__dict__", None)
-    names = row if isinstance(row, Mapping) else attributes or getattr(row, "__slots__", ())
+    names: Any = row if isinstance(row, Mapping) else attributes or getattr(row, "__slots__", ())
     return [*map(str, names)]
 
 
@@ -293,6 +293,8 @@ def hold_queries(rows: Any, names: Iterable[Any], columns: ColumnsLike | None) -
         queries = {str(row[0]) for row in rows}
         is_query_of_name = len(queries) == 1 and not queries.isdisjoint(map(str, names))
         return are_ids and number in ("whole number", "fraction") and not is_query_of_name
+    if row is None:
+        return False
     query_names = {*NAMES["query"], (columns or {}).get("query_id")}
     names_of_row = [*list_fields(row), *(["query_id"] if hasattr(row, "query_id") else [])]
     field = next((name for name in names_of_row if {name, plain_name(name)} & query_names), None)

@@ -26,8 +26,8 @@ from cranfield.options import is_whole_number
 
 _MOST_COLUMNS = 10_000  # the highest number that a column may have
 TEXTS_HINT = (
-    "Texts need one table with lists of texts on both sides, of objects [doc['text'] for doc in "
-    "docs]: --columns reference_contexts=...,retrieved_contexts=..."
+    "Texts need one table of both, in lists (of objects, [doc['text'] for doc in docs]): --columns "
+    "reference_contexts=...,retrieved_contexts=..."
 )
 SIDES = {side.word: side for side in (Side.QRELS, Side.RUN)}
 _ALL_SIDES = (*SIDES.values(), Side.EXCLUDED)

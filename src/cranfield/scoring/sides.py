@@ -12,7 +12,7 @@ from cranfield.data.run_names import make_unique_namer
 from cranfield.errors import InputError
 from cranfield.formats import read_both_sides, split_systems
 from cranfield.formats.block import Duplicates, Errors, Role, Rows
-from cranfield.formats.columns import INDEX_PREFIX, ColumnsOfBoth
+from cranfield.formats.columns import INDEX_PREFIX, ColumnsOfBoth, describe_names
 from cranfield.formats.frames import hold_stream
 from cranfield.formats.header import NO_IDS, find_columns
 from cranfield.formats.objects import refuse_columns
@@ -213,7 +213,7 @@ def _read_both_sides(
             named_rows = _name_rows(table, columns)
             rows_of_sides = read_both_sides(named_rows, columns=columns, errors=errors)
         except (InputError, TypeError) as named_error:  # cells are lists
-            is_clear = getattr(named_error, "kind", "columns") not in (NO_IDS, "columns")
+            is_clear = getattr(named_error, "kind", None) in ("id", "documents")
             raise (named_error if is_clear else error) from None
     for rows in rows_of_sides:
         rows.sources = (Source(table),) if is_path else ()
@@ -244,10 +244,9 @@ def _name_rows(data: Any, columns: ColumnsOfBoth | None) -> list[dict[str, Any]]
             free_names += [] if are_fractions or is_used else [name]
     if free_names:
         raise InputError(
-            f"has no column 'doc_id': is it {free_names[0]!r}, or is each row a document?",
-            source="the table",
-            hint=f"It is: --columns doc_id={free_names[0]}. Each row is one: the table without "
-            f"features, frame.drop(columns={free_names}).",
+            f"the table: has no column 'doc_id'; {describe_names(table.names)}",
+            hint=f"Is it {free_names[0]}? --columns doc_id={free_names[0]}. Each row is a document? "
+            f"The table without features: frame.drop(columns={free_names}).",
             kind="documents" if {"query", "grade", "score"} <= position_of_role.keys() else NO_IDS,
         )
     docs = [f"#{i}" for i in count_rows(table.columns[query])]
