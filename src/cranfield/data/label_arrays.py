@@ -18,7 +18,7 @@ from cranfield.errors import InputError
 from cranfield.formats.block import LARGEST_GRADE, Errors, Role
 from cranfield.formats.columns import COLUMNS, Side
 from cranfield.formats.frames import make_table_rows
-from cranfield.formats.identifiers import is_whole_float, to_id_text, with_text_ids
+from cranfield.formats.identifiers import to_id_text, with_text_ids
 from cranfield.formats.matrices import Cells, read_cells
 from cranfield.formats.shapes import is_sequence, kinds_in, to_list
 from cranfield.formats.values import unify_grades
@@ -176,8 +176,6 @@ def _find_places(cells: Cells, groups: Any, row_names: list[str] | None) -> _Pla
     n_cells, group_cells = len(cells.values), to_list(groups)
     if kinds_in(group_cells) == {"list"}:  # of an array (n, 1)
         group_cells = [*chain.from_iterable(group_cells)]
-    if len(group_cells) < n_cells and all(map(is_whole_float, group_cells)):
-        group_cells = [*map(int, group_cells)]  # sizes, as of a column with gaps
     are_whole_numbers = kinds_in(group_cells) <= {"whole number"}
     total = sum(group_cells) if are_whole_numbers else None
     if are_whole_numbers and len(group_cells) == n_cells and {*group_cells} == {1}:
@@ -193,7 +191,7 @@ def _find_places(cells: Cells, groups: Any, row_names: list[str] | None) -> _Pla
         sum_phrase = f" that add up to {total:,}" if are_whole_numbers else ""
         raise InputError(
             f"groups: {len(group_cells):,} of them{sum_phrase}, and {n_cells:,} labels",
-            hint="Sizes of groups add up to the number of labels; ids of queries are as many.",
+            hint="Sizes are whole numbers that add up to the labels; ids of queries are as many.",
         )
     names = [to_id_text(group, "groups") for group in group_cells]
     number_of_query = {query: i for i, query in enumerate(dict.fromkeys(names))}

@@ -410,9 +410,8 @@ def no_common_query_error(
         hint = SPELLING if kind.code == "spelling" else f"{kind.difference}: write them alike."
     if run_name in source_queries:
         hint = (
-            f"{run_name!r:.80} is a query there: is this its response? Give the list of documents "
+            f"{run_name!r:.60} is a query there: {{query: response[KEY] ...}} takes the documents."
         )
-        hint += "in it: {query: response[KEY] for query, response in run.items()}."
     return NothingSharedError(
         f"the run {run_name!r} and {source_name} share no query: the run has for instance "
         f"{run_query!r}, {source_name} {query!r}",

@@ -138,11 +138,9 @@ def _table_rows(data: Any, side: Side, user_columns: ColumnsLike | None, errors:
     is_path = kind in ("text", "path")
     hint = f"A file is read by read_{side.word}({str(data)!r:.80})." if is_path else None
     if kind in ("array", "fraction"):
-        hint = (
-            "Labels and scores: evaluate(*grades(labels, scores=scores), ...), of several runs "
-            "scores={name: scores}. Ids of queries 0, 1, ...: dict(enumerate(ids)). Scores beside "
-            "an SVMlight file: numpy.savetxt('scores.txt', scores)."
-        )
+        hint = "Labels and scores: evaluate(*grades(labels, scores=scores), ...), of several runs "
+        hint += "scores={name: scores}. Ids of queries 0, 1, ...: dict(enumerate(ids)). Scores "
+        hint += "beside an SVMlight file: numpy.savetxt('scores.txt', scores)."
     raise InputError(
         f"expected {side.name_in_errors} as a dict of dicts, a table, a list of rows, a structured "
         f"array or a sparse matrix, got {type(data).__name__}",

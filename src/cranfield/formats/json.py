@@ -91,8 +91,8 @@ class JsonDictRows(Rows):
         for line, query, docs in self._read_members():
             is_empty = False
             if type(docs) is list and -1 in docs and self._may_be_filled_up:
-                docs, all_docs = strip_fillers(docs, self.source.name), docs
-                n_fillers += len(all_docs) - len(docs)
+                n_fillers += docs.count(-1)
+                docs = strip_fillers(docs, self.source.name)
             if len(names) <= MOST_COLUMNS:
                 names.append(query)
             members.append((line, query, docs))

@@ -73,10 +73,8 @@ def read_cells(data: Any, name: str) -> Cells:
         flat_values = np.asarray(array).ravel()
         return _check_numbers(Cells(name, array.shape, flat_values, lengths, is_masked))
     if not is_sequence(data):
-        hint = "Of lists: numpy.array(labels) != -1." if kind_of(data) == "flag" else None
-        raise InputError(
-            f"{name}: expected an array or lists of numbers, got {data!r:.80}", hint=hint
-        )
+        problem = f"{name}: expected an array or lists of numbers, got {data!r:.80}"
+        raise InputError(problem, hint="A mask of lists: numpy.array(labels) != -1.")
     members = to_list(data if array is None else array)
     if not any(map(is_sequence, members)):
         rows = [_read_row(members, name)]

@@ -230,7 +230,7 @@ def _spell_docs_of_queries(docs_of_query: Mapping[Any, Any], side: Side) -> Mapp
     kinds, first_docs = kinds_in(docs_of_query.values()), first_of(docs_of_query)
     if kind_of(first_docs) in ("dict", "list"):
         kinds |= kinds_in([first_of(first_docs)])
-    if kinds.isdisjoint(("series", "iterator", *_ARRAYS)):
+    if kinds.isdisjoint(("series", "iterator", "array", "tensor", "scalar")):
         return docs_of_query
     new_docs = {query: _spell_docs(docs, side) for query, docs in docs_of_query.items()}
     if "iterator" in kinds and first_of(new_docs) is None:
@@ -282,23 +282,22 @@ def _spell_pairs(pairs_of_query: Mapping[Any, Any], side: Side) -> Any:
         return pairs_of_query
     pairs = [*chain.from_iterable(lists)]
     lengths = {*map(len, pairs)} if kinds_in(pairs) <= {"list", "tuple"} else set()
-    queries = ((query, row[0]) for query, rows in pairs_of_query.items() for row in rows)
+    items = pairs_of_query.items()
+    queries = ((query, row[0]) for query, rows in items for row in rows)
     if lengths == {3} and all(str(query) == str(query_id) for query, query_id in queries):
-        return {query: [row[1:] for row in rows] for query, rows in pairs_of_query.items()}
+        return {query: [row[1:] for row in rows] for query, rows in items}
     if lengths != {2}:
         return pairs_of_query
     kinds = [*map(kinds_in, zip(*pairs, strict=True))]
     if "scalar" in kinds[0]:
-        return {
-            query: [tuple(map(to_python, pair)) for pair in query_pairs]
-            for query, query_pairs in pairs_of_query.items()
-        }
+        numbers = {query: [map(to_python, row) for row in rows] for query, rows in items}
+        return {query: [*map(tuple, rows)] for query, rows in numbers.items()}
     for doc in (0, 1):
         if is_object(first_pair[doc]) and kinds[1 - doc] <= _NUMBERS:
             return [
                 query_row(query, [pair[doc] for pair in pairs], side)
                 | {f"{side.role}s": [pair[1 - doc] for pair in pairs]}
-                for query, pairs in pairs_of_query.items()
+                for query, pairs in items
             ]
     for id_kind in ("text", "whole number"):
         if (kinds[0] == {id_kind}) != (kinds[1] == {id_kind}):
@@ -318,10 +317,11 @@ def _spell_pairs(pairs_of_query: Mapping[Any, Any], side: Side) -> Any:
 
 def _spell_queries(pairs: list[Any], side: Side) -> Any:
     """Return a list of (query, documents), as `items()` of a dict yields them, as that dict."""
-    if not kinds_in(pairs) <= {"list", "tuple"} or {*map(len, pairs)} != {2}:
+    first = pairs[0] if pairs else None
+    if kind_of(first) not in ("list", "tuple") or not kinds_in(pairs) <= {"list", "tuple"}:
         return pairs
-    queries, docs = zip(*pairs, strict=True)
-    if not kinds_in(queries) <= {"text", "whole number"} or not kinds_in(docs) <= _DOCUMENTS:
+    queries, docs = zip(*pairs, strict=True) if {*map(len, pairs)} == {2} else ([None], [])
+    if kinds_in(queries) - {"text", "whole number"} or kinds_in(docs) & {"text", *_NUMBERS}:
         return pairs
     if len({*queries}) < len(pairs):
         raise side.error("a query occurs twice in pairs (query, documents)")
@@ -353,7 +353,5 @@ _REWRITINGS: Mapping[Kind, Sequence[Callable[[Any, Side], Any]]] = {
     "set": [lambda data, side: [*data] if isinstance(data, ItemsView) else data],
     "list": [_spell_queries, open_envelope, _refuse_pairs_of_lists],
 }
-_DOCUMENTS = {"list", "tuple", "set", "dict", "array", "series", "tensor", "table"}  # of a query
-_ARRAYS = {"array", "tensor", "scalar"}
 _NUMBERS = {"whole number", "fraction", "number", "scalar"}
 _MOST_ROUNDS = 4

@@ -154,8 +154,7 @@ def first_of(container: Any) -> Any:
     for member in container.values() if kind_of(container) == "dict" else container:
         if type(member) is dict and member:
             return member  # as most often
-        is_whole = is_sparse(member) or getattr(member, "ndim", 1) == 0
-        if is_whole or getattr(member, "__len__", lambda: 1)():
+        if kind_of(member) in ("sparse", "scalar") or getattr(member, "__len__", lambda: 1)():
             return member
     return None
 
@@ -182,15 +181,10 @@ def to_list(column: Any) -> list[Any]:
 
 
 def to_python(value: Any) -> Any:
-    """Return an array or a tensor as a list, or as a number; any other value unchanged.
-
-    A masked array loses the cells that do not count.
-    """
-    array: Any = as_array(value) if kind_of(value) in ("array", "tensor") else None
-    if array is None:
-        return value.item() if kind_of(value) == "scalar" else value
-    is_masked = array.ndim == 1 and hasattr(array, "compressed")
-    return array.compressed().tolist() if is_masked else array.tolist()
+    """Return an array or a tensor as a list, or as a number; any other value unchanged."""
+    if kind_of(value) == "scalar":
+        return value.item()
+    return to_list(as_array(value)) if kind_of(value) in ("array", "tensor") else value
 
 
 def list_fields(row: Any) -> list[str]:

@@ -75,9 +75,8 @@ class SvmLines(WhiteSpaceLines):
 def follow_rows(rows: Rows, sources: Sequence[Source], errors: Errors) -> Rows:
     """Return a run's rows; of a number on each line, as scores of the rows of SVMlight judgments.
 
-    `sources` are the judgments' files. Blank lines, lines that begin with #, and a first line that
-    is a name do not count. Raises InputError for what is no number, for more or fewer numbers than
-    rows, and for RankLib's numbers of rows.
+    `sources` are the judgments' files; a name in the first line, and comments do not count. Raises
+    InputError for what is no number, more or fewer numbers than rows, and RankLib's row numbers.
     """
     start = rows.sources[0].read_start(4096) if len(rows.sources) == 1 else b""
     lines = [*map(bytes.split, _NO_DATA.sub(b"", start).splitlines()[:9])]

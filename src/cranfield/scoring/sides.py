@@ -245,8 +245,8 @@ def _name_rows(data: Any, columns: ColumnsOfBoth | None) -> list[dict[str, Any]]
     if free_names:
         raise InputError(
             f"the table: has no column 'doc_id'; {describe_names(table.names)}",
-            hint=f"Is it {free_names[0]}? --columns doc_id={free_names[0]}. Each row is a document? "
-            f"The table without features: frame.drop(columns={free_names}).",
+            hint=f"If it is {free_names[0]}: --columns doc_id={free_names[0]}; if each row is one, "
+            f"without features: frame.drop(columns={free_names}).",
             kind="documents" if {"query", "grade", "score"} <= position_of_role.keys() else NO_IDS,
         )
     docs = [f"#{i}" for i in count_rows(table.columns[query])]

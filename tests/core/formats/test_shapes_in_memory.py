@@ -124,7 +124,7 @@ def test_tables_in_groups_by_their_queries_are_asked_about() -> None:
 # ---- columns and numbers ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("groups", [[2, 2], [2.0, 2.0], np.array([[2], [2]]), list("aabb")])
+@pytest.mark.parametrize("groups", [[2, 2], np.array([[2], [2]]), list("aabb")])
 def test_columns_of_one_column_have_groups(groups: Any) -> None:
     labels, scores = np.array([[0], [1], [1], [0]]), np.array([[0.1], [0.2], [0.3], [0.4]])
     expected = (1 / 1 + 1 / 2) / 2
@@ -174,7 +174,6 @@ def test_numbers_of_other_types_are_scores_and_grades(to_number: Callable[[Any],
         [np.array(3), np.array(7)],
         [Tensor(3), Tensor(7)],
         [(np.array(3), np.array(0.9)), (np.array(7), np.array(0.5))],
-        np.ma.array([9, 3, 7], mask=[True, False, False]),
         np.array([3, 7, -1]),
     ],
 )
@@ -291,11 +290,11 @@ FLOAT_QUERIES = pd.DataFrame({"qid": [1.0, 1.0], "label": [0, 1], "score": [0.1,
         (lambda: evaluate(FLOAT_QUERIES, "RR"), r"'qid'.*got 1\.0\nAs whole numbers: .*astype"),
         (
             lambda: evaluate(FLOAT_QUERIES.astype({"qid": int}).assign(feature=[1, 2]), "RR"),
-            r"--columns doc_id=feature\. .* frame\.drop\(columns=\['feature'\]\)",
+            r"--columns doc_id=feature; .* frame\.drop\(columns=\['feature'\]\)",
         ),
         (
             lambda: evaluate({"a": {"x": 1}}, {"a": {"documents": [{"id": "x"}], "n": 1}}, "RR"),
-            r"'a' is a query there: .*response\[KEY\]",
+            r"'a' is a query there: \{query: response\[KEY\]",
         ),
         (lambda: evaluate(GRADES, {"a": ["x"]}, "RR", without=[["x"]]), r"enumerate\(lists, 1\)"),
         (
@@ -305,7 +304,7 @@ FLOAT_QUERIES = pd.DataFrame({"qid": [1.0, 1.0], "label": [0, 1], "score": [0.1,
         (lambda: evaluate(GRADES, {"a": ["x"]}, "RR", without="x y"), "below doc_id in a file"),
         (
             lambda: grades([[1, 0]], scores=[[0.1, 0.2]], mask=[[1, 0]] != -1),
-            r"mask=numpy\.array|numpy\.array\(labels\) != -1",
+            r"numpy\.array\(labels\) != -1",
         ),
         (lambda: grades([[1]], scores=[[None]]), r"numpy\.isnan\(numpy\.array\(scores, float\)\)"),
         (
