@@ -341,7 +341,7 @@ def _read(read_plain: Callable[[InputFile], Rows], file: InputFile) -> Rows:
         with file.source.open() as stream:
             text = Window(stream, file.source)
             value = text.read_value()
-            if text.next_character():  # these are lines
+            if text.next_character() or read_plain is read_lines:
                 value = [value]
                 if open_envelope(value, file.side) is value:
                     return read_plain(file)

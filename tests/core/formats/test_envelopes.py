@@ -485,6 +485,8 @@ def test_responses_without_queries_are_numbered_and_said_to_be(tmp_path: Path) -
         assert "Responses without queries: numbered from 1." in str(scores)
         with pytest.raises(InputError, match="the judgments have no query '2'"):
             evaluate({"0": {"a": 1}, "1": {"b": 1}}, run, "RR")
+    lines_path.write_text(json.dumps({"query_id": "q1", **responses[0]}))
+    assert evaluate({"q1": {"a": 1}}, lines_path, "RR")["RR"] == 1, "one line, with its query"
 
 
 @pytest.mark.parametrize("bad_score", ["x", None])
