@@ -161,8 +161,7 @@ def _find_places(cells: Cells, groups: Any, row_names: list[str] | None) -> _Pla
         if row_names is None and len(cells.values) > 1 and {*cells.lengths} == {1}:
             raise InputError(
                 f"{cells.name}: each query has one document, whose rank says nothing",
-                hint="A column of several queries: groups=, sizes or ids of queries; of one: "
-                "numpy.ravel(labels), numpy.ravel(scores).",
+                hint="Several queries: groups=, sizes or ids. One: numpy.ravel of both.",
             )
         queries = row_names or [str(i) for i in range(1, len(cells.lengths) + 1)]
         return _place_rows(queries, cells.lengths)

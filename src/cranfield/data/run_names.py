@@ -152,8 +152,7 @@ def _refuse_groups(run_of_query: Mapping[Any, Run]) -> None:
     ):
         raise InputError(
             f"tables with rows of the query that is their name, {queries[0]!r:.80}: is it one run?",
-            hint="One run: pandas.concat(run.values()), polars.concat(run.values()), or the table "
-            "before it was split. Several: names that are no queries.",
+            hint="One: pandas.concat(run.values()), polars.concat(run.values()). Several: rename.",
         )
 
 

@@ -171,11 +171,11 @@ def match_sparse(qrels: Any, runs: Any) -> tuple[Any, Any]:
 def _follow_sparse(data: Any, matrix: Any, side: Side) -> Any:
     """Return the data of one side as those of a sparse matrix on the other: see `match_sparse`."""
     array = as_array(data)
-    if array is None and find_form(data) is not None and len({*map(np.size, data)}) == 1:
-        array = np.array(data)
-    if array is None or array.ndim != 2:
+    if array is None and (find_form(data) is None or len({*map(np.size, data)}) > 1):
         return data
-    array = np.asarray(array)  # numpy's own matrices never become flat
+    array = np.asarray(data if array is None else array)  # numpy's matrices never become flat
+    if array.ndim != 2:
+        return data
     if array.dtype.kind not in "f":
         if side is Side.QRELS and array.shape == matrix.shape:
             raise InputError(

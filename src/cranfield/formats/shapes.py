@@ -287,12 +287,10 @@ def hold_queries(rows: Any, names: Iterable[Any], columns: ColumnsLike | None) -
         queries = {str(row[0]) for row in rows}
         is_query_of_name = len(queries) == 1 and not queries.isdisjoint(map(str, names))
         return are_ids and number in ("whole number", "fraction") and not is_query_of_name
-    if row is None:
-        return False
     query_names = {*NAMES["query"], (columns or {}).get("query_id")}
     names_of_row = [*list_fields(row), *(["query_id"] if hasattr(row, "query_id") else [])]
     field = next((name for name in names_of_row if {name, plain_name(name)} & query_names), None)
-    queries = {str(read_path(row, field)) for row in rows if field is not None}
+    queries = set() if field is None else {str(read_path(row, field)) for row in rows}
     return len(queries) > 1 or (str(field).endswith("id") and queries.isdisjoint(map(str, names)))
 
 

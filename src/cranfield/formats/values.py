@@ -77,20 +77,15 @@ def to_scores(query: str, ranking: Mapping[str, Any]) -> tuple[Floats, Floats]:
 _SORT_DIRECTLY = 200  # sorting so few is as fast as checking their order
 
 
-def to_grades(numbers: Iterable[Any]) -> Numbers | None:
+def to_grades(grades: Iterable[Any]) -> Numbers | None:
     """Return grades as `unify_grades` does, (n,); None if a value is not a grade."""
-    grade_list = list(numbers)
+    grade_list = list(grades)
     try:  # fast, for whole numbers only
         packed_integers = struct.pack(f"{len(grade_list)}q", *grade_list)
         return unify_grades(np.frombuffer(packed_integers, np.int64))
     except (struct.error, TypeError, OverflowError):
-        try:
-            grades = np.array(grade_list)
-            if grades.dtype == object:  # of Decimals, or of numbers and what is none
-                grades = np.array(pack_doubles(grade_list, len(grade_list)))
-            return unify_grades(grades)
-        except (ValueError, OverflowError):
-            return None
+        doubles = pack_doubles(grade_list, len(grade_list))
+        return None if doubles is None else unify_grades(doubles)
 
 
 def to_numbers(role: str, numbers: list[Any]) -> Numbers | None:

@@ -112,7 +112,7 @@ def test_tables_in_groups_by_their_queries_are_asked_about() -> None:
     polars_tables = pl.from_pandas(frame).partition_by("query", as_dict=True)
     records = {query: table.to_records(index=False) for query, table in tables.items()}
     for groups in (tables, polars_tables, records):
-        with pytest.raises(InputError, match=r"is it one run\?\nOne run: pandas.concat\(run"):
+        with pytest.raises(InputError, match=r"is it one run\?\nOne: pandas.concat\(run"):
             evaluate(GRADES, groups, "RR")
     assert mean_rr(GRADES, pd.concat(tables.values())) == EXPECTED_RR
     assert mean_rr(GRADES, pl.concat(polars_tables.values())) == EXPECTED_RR
