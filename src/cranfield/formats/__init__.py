@@ -133,11 +133,11 @@ def _table_rows(data: Any, side: Side, user_columns: ColumnsLike | None, errors:
         return array_rows(data, side, user_columns, errors)
     if kind == "sparse":
         return sparse_rows(data, side)
-    if isinstance(data, Iterable) and kind not in ("text", "array"):
+    if isinstance(data, Iterable) and kind not in ("text", "array", "scalar"):
         return list_rows(data, side, user_columns, errors)
     is_path = kind in ("text", "path")
     hint = f"A file is read by read_{side.word}({str(data)!r:.80})." if is_path else None
-    if kind in ("array", "fraction"):
+    if kind in ("array", "fraction", "scalar"):
         hint = "Labels and scores: evaluate(*grades(labels, scores=scores), ...), of several runs "
         hint += "scores={name: scores}. Ids of queries 0, 1, ...: dict(enumerate(ids)). Scores "
         hint += "beside an SVMlight file: numpy.savetxt('scores.txt', scores)."

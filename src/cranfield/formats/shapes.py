@@ -132,7 +132,7 @@ def kind_of(candidate: object) -> Kind:
 
 def kinds_in(elements: Any) -> set[Kind]:
     """Return the kinds of all elements, one of each type is looked at; {"other"} if it has none."""
-    whole_kinds = ("text", "dict", "set", "table", "file", "sparse")
+    whole_kinds = ("text", "dict", "set", "table", "file", "sparse", "scalar")
     if kind_of(elements) in whole_kinds or not isinstance(elements, Iterable):
         return {"other"}
     example_of_type = {type(element): element for element in elements}
