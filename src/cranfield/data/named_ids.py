@@ -170,7 +170,7 @@ def _open_collection(
 
 def _read_ids(selection: Any, selection_name: str) -> list[str]:
     """Return ids as texts; raise OptionError for anything but ids."""
-    is_list = isinstance(selection, Iterable) and not isinstance(selection, str | bytes)
+    is_list = isinstance(selection, Iterable) and kind_of(selection) not in ("text", "scalar")
     ids = ([[]] if kind_of(selection) == "sparse" else to_list(selection)) if is_list else [None]
     if ids and kinds_in(ids) <= {"list", "tuple", "set", "array"}:
         raise OptionError(
