@@ -221,8 +221,7 @@ def strip_padding(
 ) -> tuple[Mapping[Any, Any], tuple[Note, ...]]:
     """Return {query: ids} without the -1 that fills up lists, and a note on it if there was any.
 
-    -1 fills up where all ids are whole numbers from -1 on. Raises InputError where an id follows
-    it.
+    -1 fills up where all ids are whole numbers from -1 on; InputError where an id follows it.
     """
     lists = [
         # A set has no order: what fills it up is moved to its end.

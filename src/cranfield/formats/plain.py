@@ -294,6 +294,8 @@ def _spell_pairs(pairs_of_query: Mapping[Any, Any], side: Side) -> Any:
         return {query: [*map(tuple, rows)] for query, rows in numbers.items()}
     for doc in (0, 1):
         if is_object(first_pair[doc]) and kinds[1 - doc] <= _NUMBERS:
+            if read_path(first_pair[doc], side.role) not in (None, first_pair[1 - doc]):
+                raise side.error(f"objects with a {side.role} in pairs with another: which counts?")
             return [
                 query_row(query, [pair[doc] for pair in pairs], side)
                 | {f"{side.role}s": [pair[1 - doc] for pair in pairs]}

@@ -182,9 +182,7 @@ def to_list(column: Any) -> list[Any]:
 
 def to_python(value: Any) -> Any:
     """Return an array or a tensor as a list, or as a number; any other value unchanged."""
-    if kind_of(value) == "scalar":
-        return value.item()
-    return to_list(as_array(value)) if kind_of(value) in ("array", "tensor") else value
+    return to_list(as_array(value)) if kind_of(value) in ("array", "tensor", "scalar") else value
 
 
 def list_fields(row: Any) -> list[str]:
@@ -199,7 +197,7 @@ def as_array(data: Any) -> NDArray[Any] | None:
 
     Gradients stay behind; bfloat16, which numpy lacks, becomes float32, exactly.
     """
-    if kind_of(data) != "tensor":
+    if kind_of(data) not in ("tensor", "scalar"):
         return data if isinstance(data, np.ndarray) else None
     for step in ("detach", "cpu"):
         data = getattr(data, step, lambda tensor=data: tensor)()

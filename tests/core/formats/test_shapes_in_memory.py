@@ -217,6 +217,8 @@ def test_objects_with_scores_are_ranked_by_these(is_reversed: bool) -> None:
     run = {"a": [pair[::-1] if is_reversed else pair for pair in pairs]}
     assert mean_rr({"a": {"x": 1}}, run) == 1
     assert mean_rr({"a": {"x": 1}}, run, columns={"distance": "scores"}) == 1 / 3
+    with pytest.raises(InputError, match="objects with a score in pairs with another"):
+        evaluate({"a": {"x": 1}}, {"a": [({"id": "x", "score": 0.9}, 0.2)]}, "RR")
     judged = {"a": [(document("y"), 2), (document("x"), 1)]}
     assert evaluate(judged, {"a": {"y": 1.0}}, "DCG")["DCG"] == 2
 
