@@ -11,7 +11,7 @@ from cranfield.formats.block import Errors
 from cranfield.formats.columns import ColumnsLike, Side
 from cranfield.formats.frames import hold_stream
 from cranfield.formats.header import NO_IDS
-from cranfield.formats.plain import open_envelope, plain
+from cranfield.formats.rewrite import open_envelope, plain
 from cranfield.formats.shapes import (
     first_of,
     hold_queries,

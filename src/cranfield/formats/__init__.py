@@ -28,7 +28,7 @@ from cranfield.formats.list_cells import to_document_rows
 from cranfield.formats.matrices import strip_padding
 from cranfield.formats.object_rows import list_rows
 from cranfield.formats.objects import LIST_DESCRIPTIONS, to_nested
-from cranfield.formats.plain import NumberedResponses, begin_rows, plain, query_row
+from cranfield.formats.rewrite import NumberedResponses, begin_rows, plain, query_row
 from cranfield.formats.shapes import first_of, holds_objects, kind_of
 from cranfield.formats.source import describe_sources
 from cranfield.formats.stated_columns import (

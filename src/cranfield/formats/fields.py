@@ -13,7 +13,7 @@ from cranfield.errors import InputError
 from cranfield.formats.block import Role
 from cranfield.formats.columns import COLUMNS, NAMES, NO_COLUMN, ColumnsLike, Side, plain_name
 from cranfield.formats.header import NON_GRADE_NAMES
-from cranfield.formats.plain import RESPONSES
+from cranfield.formats.rewrite import RESPONSES
 from cranfield.formats.shapes import holds_objects, is_object, read_path
 from cranfield.formats.stated_columns import (
     TEXTS_HINT,

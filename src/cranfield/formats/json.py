@@ -5,7 +5,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from itertools import chain, pairwise
 from typing import IO, Any, NamedTuple
 
@@ -28,10 +28,11 @@ from cranfield.formats.objects import (
     may_be_columns,
     refuse_columns,
 )
-from cranfield.formats.plain import HEADS, NumberedResponses, begin_rows, open_envelope, plain
+from cranfield.formats.rewrite import HEADS, NumberedResponses, begin_rows, open_envelope, plain
 from cranfield.formats.source import Source
 from cranfield.formats.text import BYTE_ORDER_MARK
 from cranfield.formats.values import to_numbers
+from cranfield.lazy import cached_property
 
 _TABLE_HINT = "CSV, JSON lines, Parquet, Arrow; or pandas' to_json(path, orient='records')"
 # An object with a name, or a list of objects or lists; or an empty object or list, and nothing

@@ -11,14 +11,14 @@ from typing import IO, TYPE_CHECKING, Any
 from cranfield.arrays.ids import Ids, decode
 from cranfield.errors import InputError
 from cranfield.formats.block import SIZES, Block, Cells, Errors, Load, Role
-from cranfield.formats.columns import FRACTIONS, IDS, ColumnsLike, Side, describe_columns
+from cranfield.formats.columns import FRACTIONS, IDS, TEXTS, ColumnsLike, Side, describe_columns
 from cranfield.formats.fields import choose_row_fields, read_cells
 from cranfield.formats.format import InputFile, OutputFile
 from cranfield.formats.header import list_columns, take_columns
 from cranfield.formats.identifiers import STATE_LISTS_HINT, encode_id
 from cranfield.formats.json_text import RECORD_DECODER, DuplicatePairs, NumberText, Window
 from cranfield.formats.lines import DataLine, Lines
-from cranfield.formats.plain import query_row
+from cranfield.formats.rewrite import query_row
 from cranfield.formats.shapes import read_path
 from cranfield.formats.source import Source
 from cranfield.formats.text import BYTE_ORDER_MARK, Bytes
@@ -119,7 +119,8 @@ class JsonLines(Lines):
                     count = "no" if not values else "more than one"
                     raise InputError(f"has {count} {column_name!r}", kind="columns")
                 read_field = _parse_id if role in IDS else _number_text
-                fields.append(read_field(values[0], column_name))
+                is_empty = role in TEXTS and values[0] in (None, "")
+                fields.append(b"" if is_empty else read_field(values[0], column_name))
         except InputError as error:
             return DataLine(line_number, text, (), error)
         return DataLine(line_number, text, fields)

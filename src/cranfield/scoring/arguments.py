@@ -19,7 +19,7 @@ from cranfield.formats import read_id_lists
 from cranfield.formats.block import Duplicates, Errors
 from cranfield.formats.columns import COLUMNS, ColumnsOfBoth, Side, TextMatching
 from cranfield.formats.matrices import hold_labels_and_scores, match_sparse, note_unstored_zeros
-from cranfield.formats.plain import NumberedResponses, plain
+from cranfield.formats.rewrite import NumberedResponses, plain
 from cranfield.formats.shapes import are_files, kind_of, kinds_in, list_ids
 from cranfield.formats.stated_columns import (
     ContainedTexts,

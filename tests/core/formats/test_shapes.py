@@ -15,7 +15,7 @@ import pytest
 from cranfield import InputError, Qrels, Run, compare, evaluate, grades, read_qrels, read_run
 from cranfield.errors import DuplicateError
 from cranfield.formats.columns import Side
-from cranfield.formats.plain import plain
+from cranfield.formats.rewrite import plain
 from cranfield.formats.shapes import kind_of
 
 GRADES = {"q1": {"d1": 2, "d9": 1}, "q2": {"d2": 1}}
