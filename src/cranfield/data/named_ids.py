@@ -138,6 +138,8 @@ def _open_collection(
     from cranfield.formats.files import guess_side
     from cranfield.formats.small.listed_ids import read_id_list
 
+    if kind_of(selection) == "series" and kinds_in(selection) == {"list"}:
+        selection = dict(selection.items())
     if kind_of(selection) in ("iterator", "set", "tuple"):
         selection = [*selection]
     is_path = isinstance(selection, str | os.PathLike)

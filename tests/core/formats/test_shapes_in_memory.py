@@ -333,6 +333,11 @@ def test_the_form_that_works_is_named(call: Callable[[], Any], hint: str) -> Non
         call()
 
 
+def test_series_of_lists_are_exclusions_of_queries() -> None:
+    excluded = pd.Series({"a": ["y"]})
+    assert mean_rr({"a": {"x": 1}}, {"a": ["y", "x"]}, without=excluded) == 1
+
+
 def test_gold_documents_are_no_system() -> None:
     row = {"question": "q", "contexts": ["b", "a"], "ground_truths": ["a"]}
     with pytest.raises(InputError) as caught:
