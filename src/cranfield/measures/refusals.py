@@ -40,6 +40,12 @@ def of_lists_error(measure: "Measure") -> MeasureError:
     )
 
 
+def no_user_error(measure: "Measure") -> MeasureError:
+    """Return the error for a measure of a run, where values of users are compared."""
+    text = "has no value for a user, so that no test applies: `describe --intervals`"
+    return MeasureError(f"{measure} {text}")
+
+
 def check_fractions(measure: "Measure", depths: Iterable[Depth], judged: Judged) -> None:
     """Raise MeasureError unless the measure, cut at `depths`, takes grades that are not whole."""
     reason, parameters, top_grade = measure.fractions, measure.parameters, judged.top_grade

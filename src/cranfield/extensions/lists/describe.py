@@ -1,28 +1,24 @@
 """describe: what the lists of runs are like, beyond accuracy."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Unpack
 
 import numpy as np
 
-from cranfield.arrays.ids import Ids
-from cranfield.arrays.ranked import Bools, Floats, Ints
+from cranfield.arrays.ids import encode
+from cranfield.arrays.ranked import Floats
 from cranfield.data.counts import Counts
 from cranfield.data.judging import Judging
-from cranfield.data.named_ids import read_named_queries
-from cranfield.data.qrels import Qrels, make_qrels
-from cranfield.data.run import Run, make_run
+from cranfield.data.run import Run
 from cranfield.data.run_names import open_runs
 from cranfield.errors import MeasureError, OptionError
 from cranfield.extensions import keywords
-from cranfield.extensions.lists.described import ListScores
+from cranfield.extensions.lists.described import ListScores, values_of_run
 from cranfield.extensions.lists.explained import explain_list
-from cranfield.extensions.lists.inputs import Codes, read_catalogue, read_categories, read_vectors
+from cranfield.extensions.lists.inputs import Inputs
 from cranfield.extensions.lists.list_intervals import find_intervals
-from cranfield.extensions.lists.lists import Facts, Lists, Pairs
-from cranfield.extensions.lists.run_measures import RunValue
+from cranfield.extensions.lists.lists import Lists
 from cranfield.formats.block import Errors, check_errors
 from cranfield.formats.columns import Side
 from cranfield.formats.shapes import plain
@@ -34,27 +30,26 @@ from cranfield.measures.plan import CutoffGroup
 from cranfield.notes import Note, warn_about
 from cranfield.options import refuse_unknown_options, takes
 from cranfield.progress import Watching, add_progress
+from cranfield.render.numbers import format_count
 from cranfield.scoring.arguments import Reading
 from cranfield.scoring.evaluate import MeasuresLike, list_measures, score_runs
 from cranfield.scoring.scores import Scores, Systems
 from cranfield.scoring.slices import find_slices
 from cranfield.version import __version__
 
-# {input: the measures that need it, by name and, if only then, a value of a parameter; why}
+# {input: (why a measure needs it, the measures, some with a value of a parameter alone)}
 _NEEDS = {
     "train": (
-        "ARP APLT Novelty PopLift Seen Calibration Serendipity Coverage:train",
         "counts what users had before",
+        "ARP APLT Novelty PopLift Seen Calibration Serendipity Coverage:train",
     ),
-    "items": (
-        "Categories Calibration ILD:jaccard ILD:hamming",
-        "looks at categories of items",
-    ),
-    "embeddings": ("ILD:cosine Serendipity:features", "looks at vectors of items"),
-    "base": ("Unexpectedness", "looks at the lists of another run"),
-    "qrels": ("Serendipity", "counts relevant items"),
-    "catalogue": ("Coverage:catalogue Gini Serendipity:popularity", "looks at all items there are"),
+    "items": ("counts categories of items", "Categories Calibration ILD:jaccard ILD:hamming"),
+    "embeddings": ("compares vectors of items", "ILD:cosine Serendipity:features"),
+    "base": ("compares with another run", "Unexpectedness"),
+    "qrels": ("counts relevant items", "Serendipity"),
+    "catalogue": ("counts all items there are", "Coverage:catalogue Gini Serendipity:popularity"),
 }
+# {inputs: the measures that they allow, by default}, in the order of the table.
 _DEFAULTS = {
     "qrels": "nDCG R",
     "": "Entropy Personalization Filled",
@@ -64,333 +59,164 @@ _DEFAULTS = {
     "embeddings": "ILD",
     "train items": "Calibration",
 }
-_OMITTED = ("queries", "depth", "judged_only", "identical_ids", "scores_above", "unretrieved")
+OMITTED = (
+    *("queries", "depth", "judged_only", "identical_ids", "scores_above", "unretrieved"),
+    *("overlap", "texts"),
+)
 
 
-@dataclass(frozen=True)
-class Inputs:
-    """What is given beside the runs; None: not given."""
-
-    train: Any = None
-    items: Any = None
-    embeddings: Any = None
-    catalogue: Any = None
-    users: Any = None
-    base: Any = None
-    qrels: Any = None
-
-    @property
-    def names(self) -> set[str]:
-        """The names of those that are given; items, else train, are the catalogue, too."""
-        names = {name for name, data in vars(self).items() if data is not None}
-        return names | ({"catalogue"} if names & {"items", "train"} else set())
-
-    def default_measures(self) -> str:
-        """Return the measures that these allow."""
-        names = [
-            measures for needs, measures in _DEFAULTS.items() if {*needs.split()} <= self.names
-        ]
-        return " ".join(f"{name}@10" for name in " ".join(names).split())
-
-    def check(self, measures: Sequence[Measure]) -> None:
-        """Raise MeasureError for a measure that needs an input that is not given."""
-        for measure in measures:
-            texts = {measure.name, *(f"{measure.name}:{v}" for v in measure.parameters.values())}
-            if measure.definition.of == "queries":
-                texts = {"Serendipity"}
-            for name, (needing, reason) in _NEEDS.items():
-                if texts & {*needing.split()} and name not in self.names:
-                    raise MeasureError(
-                        f"{measure} {reason}: {name}=, --{name} "
-                        f"{'NUMBER or FILE' if name == 'catalogue' else 'FILE'}"
-                    )
+def check_inputs(measures: Sequence[Measure], names: set[str]) -> None:
+    """Raise MeasureError for a measure that needs an input whose name is not among `names`."""
+    for measure in measures:
+        keys = {measure.name, *(f"{measure.name}:{v}" for v in measure.parameters.values())}
+        is_judged = measure.definition.of == "queries"
+        for name, (reason, needing) in _NEEDS.items():
+            if name not in names and (keys & {*needing.split()} or (is_judged and name == "qrels")):
+                argument = "NUMBER or FILE" if name == "catalogue" else "FILE"
+                raise MeasureError(f"{measure} {reason}: {name}=, --{name} {argument}")
 
 
-@dataclass(eq=False)
 class RunLists:
-    """Runs with their lists, and what all of them share."""
+    """Runs with their lists, and what they share."""
 
-    runs: Mapping[str, Run]
-    lists: Mapping[str, Lists]
-    codes: Codes
-    facts: Facts
-    qrels: Qrels | None
-    judging: Judging
-    notes: Sequence[Note]
+    def __init__(
+        self, runs: Mapping[str, Run], inputs: Inputs, judging: Judging, depth: int | None
+    ) -> None:
+        """Read runs, of each list the first `depth` items, None: all."""
+        self.runs, self.inputs, self.judging = runs, inputs, judging
+        coded_runs = [inputs.codes.read_lists(run, judging, depth) for run in runs.values()]
+        self.facts = facts = inputs.make_facts(coded_runs)
+        self.user_ids, self.lists = inputs.codes.users.ids, dict[str, Lists]()
+        for name, (users, starts, items) in zip(runs, coded_runs, strict=True):
+            missing = np.setdiff1d(np.flatnonzero(facts.is_expected), users)
+            ends = np.full(len(missing), starts[-1])
+            all_users, all_starts = np.append(users, missing), np.append(starts, ends)
+            order = self.user_ids.take(all_users).sort_keys().argsort()
+            self.lists[name] = Lists(all_users, all_starts, items, facts).take_users(order)
 
-    @classmethod
-    def read(
-        cls,
-        runs: Mapping[str, Run],
-        inputs: Inputs,
-        columns: Mapping[str, Any],
-        judging: Judging,
-        depth: int | None,
-    ) -> "RunLists":
-        """Read all inputs, those beside the runs first, and number users and items alike."""
-        codes = Codes()
-        read = partial(codes.read_pairs, name="train", columns=columns.get("train"))
-        train = None if inputs.train is None else read(inputs.train)
-        qrels = None if inputs.qrels is None else _read_qrels(inputs.qrels, columns, judging)
-        relevant = None if qrels is None else codes.read_pairs(qrels, "qrels")
-        item_rows = vectors = base = None
-        if inputs.items is not None:
-            *item_rows, notes = read_categories(inputs.items, columns.get("items", {}))
-            codes.notes += notes
-            item_code = codes.number_texts(item_rows[0])
-        if inputs.embeddings is not None:
-            vector_ids, vectors = read_vectors(inputs.embeddings, columns.get("embeddings", {}))
-            vector_code = codes.number_texts(vector_ids)
-        catalogue = None
-        if inputs.catalogue is not None:
-            catalogue = read_catalogue(inputs.catalogue, columns.get("catalogue", {}))
-            catalogue_code = None if isinstance(catalogue, int) else codes.number_texts(catalogue)
-        coded = {name: codes.read_lists(run, judging, depth) for name, run in runs.items()}
-        if inputs.base is not None:
-            base = codes.read_lists(make_run(inputs.base, columns=columns.get("base")), judging, depth)
-        expected = None
-        if inputs.users is not None:
-            expected = codes.users.number(read_named_queries(inputs.users, make_run).ids)
-        elif relevant is not None or train is not None:
-            expected = np.unique((relevant or train or ())[0])
-        n_users, n_items = codes.users.n_ids, codes.items.n_ids
-        is_expected = np.zeros(n_users, np.bool_)
-        listed = [user for user, _, _ in coded.values()]
-        is_expected[expected if expected is not None else np.concatenate(listed)] = True
-        id_order = codes.items.ids.sort_keys().argsort()
-        facts = Facts(id_order, is_expected=is_expected)
-        if train is not None:
-            facts = replace(facts, train=codes.make_pairs(*train))
-        if relevant is not None and qrels is not None:
-            facts = replace(facts, relevant=codes.make_pairs(*relevant, qrels.grade))
-        if base is not None:
-            user, starts, item = base
-            lengths = np.diff(starts)
-            rank = np.arange(len(item)) - np.repeat(starts[:-1], lengths) + 1
-            facts = replace(facts, base=codes.make_pairs(np.repeat(user, lengths), item, rank))
-        if item_rows is not None:
-            facts = replace(facts, categories=_make_categories(item_code, item_rows[1], n_items))
-        if vectors is not None:
-            matrix = np.zeros((n_items, vectors.shape[1]), vectors.dtype)
-            matrix[vector_code] = vectors
-            facts = replace(facts, vectors=matrix)
-        if isinstance(catalogue, int):
-            facts = replace(facts, n_catalogue=catalogue)
-        elif catalogue is not None or item_rows is not None or facts.train is not None:
-            in_catalogue = np.zeros(n_items, np.bool_)
-            if catalogue is not None:
-                in_catalogue[catalogue_code] = True
-            elif item_rows is not None:
-                in_catalogue[item_code] = True
-            elif facts.train is not None:
-                in_catalogue = facts.train.users > 0
-            n = int(np.count_nonzero(in_catalogue))
-            facts = replace(facts, in_catalogue=in_catalogue, n_catalogue=n)
-        lists = {name: _add_users(Lists(*parts, facts)) for name, parts in coded.items()}
-        run_lists = cls(runs, lists, codes, facts, qrels, judging, codes.notes)
-        run_lists._check_catalogue()
-        return run_lists
-
-    def _check_catalogue(self) -> None:
-        """Raise OptionError for a catalogue that is a number smaller than the items seen."""
-        facts, n = self.facts, self.facts.n_catalogue
-        if facts.in_catalogue is not None or n is None:
-            return
-        is_seen = np.zeros(len(facts.id_order), np.bool_)
-        if facts.train is not None:
-            is_seen[facts.train.item] = True
-        for lists in self.lists.values():
-            is_seen[lists.item] = True
-        n_seen = int(np.count_nonzero(is_seen))
-        if n < n_seen:
-            seen_text = "runs and train have" if facts.train is not None else "runs have"
-            raise OptionError(f"the catalogue has {n:,} items, {seen_text} {n_seen:,}")
-
-    def score(
-        self, measures: Sequence[Measure], labels: LabelRows | None, inputs: Inputs
-    ) -> list[ListScores]:
+    def score(self, measures: Sequence[Measure], labels: LabelRows | None) -> list[ListScores]:
         """Return the scores of each run; judged measures are those of `evaluate`."""
         judged_measures = [m for m in measures if m.definition.of == "queries"]
         systems: Mapping[str, Scores] = {}
-        if judged_measures and self.qrels is not None:
-            judging = self.judging
-            systems = score_runs(self.qrels, self.runs, judged_measures, judging, slices=labels)
-        user_ids = self.codes.users.ids
-        scored = []
-        for name, lists in self.lists.items():
-            order = user_ids.take(lists.user).sort_keys().argsort()
-            scores = self._score_lists(name, lists, order, measures, systems.get(name))
-            query_ids = user_ids.take(lists.user[order]).to_texts()
-            slices, slice_notes = find_slices(labels, query_ids)
-            slice_scores = []
-            for label in slices:
-                has_label = np.zeros(len(order), np.bool_)
-                has_label[order] = label.has_label
-                part = lists.select_users(has_label)
-                part_order = user_ids.take(part.user).sort_keys().argsort()
-                judged = None
-                if name in systems:
-                    judged = systems[name].slice(str(label.name), label.label)
-                part_scores = self._score_lists(name, part, part_order, measures, judged)
-                slice_scores.append((str(label.label), str(label.name), part_scores))
-            notes = (*scores.notes, *slice_notes)
-            scored.append(replace(scores, slices=tuple(slice_scores), notes=notes))
-        return scored
+        if judged_measures and self.inputs.qrels is not None:
+            systems = score_runs(self.inputs.qrels, self.runs, judged_measures, self.judging)
+        return [self._score_run(name, measures, labels, systems.get(name)) for name in self.runs]
 
-    def _score_lists(
+    def _score_run(
         self,
         name: str,
-        lists: Lists,
-        order: Ints,
         measures: Sequence[Measure],
+        labels: LabelRows | None,
         judged_scores: Scores | None,
     ) -> ListScores:
-        """Return the scores of some lists of a run; `order` sorts their users by id."""
-        values = np.full((len(order), len(measures)), np.nan)
-        run_values: dict[str, RunValue] = {}
-        groups = [
-            (i, measure, CutoffGroup([measure], of_lists=True))
+        lists = self.lists[name]
+        values = np.full((len(lists.user), len(measures)), np.nan)
+        groups = {
+            i: CutoffGroup([measure], of_lists=True)
             for i, measure in enumerate(measures)
-            if measure.definition.of != "queries"
-        ]
+            if measure.definition.of == "lists"
+        }
         for users, piece in lists.split_users():
-            for i, measure, group in groups:
-                if measure.definition.of == "lists":
-                    values[users, i] = group.values(piece)[:, 0]
-        for _, measure, group in groups:
-            if measure.definition.of == "run":
-                run_values[str(measure)] = value_of_run(group, lists)
-        values = values[order]
-        query_ids = self.codes.users.ids.take(lists.user[order]).to_texts()
+            for i, group in groups.items():
+                values[users, i] = group.values(piece)[:, 0]  # type: ignore[arg-type] # Lists
+        query_ids = self.user_ids.take(lists.user).to_texts()
+        notes = self._list_notes(lists, measures, values)
         if judged_scores is not None:
             query_ids, values = _join_judged(query_ids, values, measures, judged_scores)
-        has_list = np.diff(lists.starts) > 0
-        n_lists = int(np.count_nonzero(has_list))
-        is_kept = ~np.isnan(values).all(axis=1)
-        if len(run_values) == len(measures):
-            is_kept[: len(order)] = has_list[order]
-        recipe = {"cranfield": __version__, **self.judging.to_dict(), "qrels": None}
-        recipe |= {"run": self.runs[name].description, "lists": True}
-        notes = self._list_notes(lists, measures, values[is_kept], n_lists)
-        notes += [] if judged_scores is None else judged_scores.notes
-        return ListScores(
+            notes += judged_scores.notes
+        n_lists = int(np.count_nonzero(lists.lengths))
+        recipe = {"cranfield": __version__, **self.judging.to_dict(), "lists": True}
+        scores = ListScores(
             name,
             tuple(measures),
-            [query for query, keep in zip(query_ids, is_kept, strict=True) if keep],
-            values[is_kept],
+            query_ids,
+            values,
             Counts(n_lists, 0, 0, 0),
-            recipe,
+            {**recipe, "run": self.runs[name].description},
             tuple(notes),
             decimals=(None,) * len(measures),
-            run_values=run_values,
+            run_values=values_of_run(measures, lists),
         )
+        slices, slice_notes = find_slices(labels, query_ids)
+        parts = []
+        for label in slices:
+            label_ids = {
+                query for query, has in zip(query_ids, label.has_label, strict=True) if has
+            }
+            user_ids = self.user_ids.take(lists.user).to_texts()
+            part_lists = lists.take_users(np.array([query in label_ids for query in user_ids]))
+            n_part = int(np.count_nonzero(part_lists.lengths))
+            part = scores.select_queries(label.has_label, Counts(n_part, 0, 0, 0))
+            part = replace(part, run_values=values_of_run(measures, part_lists))
+            parts.append((str(label.label), str(label.name), part))
+        return replace(scores, notes=(*notes, *slice_notes), slices=tuple(parts))
 
-    def _list_notes(
-        self, lists: Lists, measures: Sequence[Measure], values: Floats, n_lists: int
-    ) -> list[Note]:
+    def _list_notes(self, lists: Lists, measures: Sequence[Measure], values: Floats) -> list[Note]:
         """Return notes on the users and items that count, and on those that do not."""
-        facts, notes = self.facts, []
-        text = f"{n_lists:,} user{'s' * (n_lists != 1)} with a list averaged."
+        facts, has_list, notes = self.facts, lists.lengths > 0, list[Note]()
+
+        def add(code: str, text: str, count: int | None = None) -> None:
+            notes.append(Note(code, "info", text, count))
+
+        n_lists, n_without = int(has_list.sum()), int((~has_list).sum())
         catalogue = f" Catalogue: {facts.n_catalogue:,} items." if facts.n_catalogue else ""
-        notes.append(Note("queries", "info", text + catalogue, n_lists))
-        n_without = int(np.count_nonzero((np.diff(lists.starts) == 0) & lists.is_expected[:, 0]))
+        users = format_count(n_lists, "user")
+        add("queries", f"{users} with a list averaged.{catalogue}", n_lists)
         if n_without:
-            users = f"{n_without:,} user{'s' * (n_without != 1)} without a list left out"
-            text = f"{users}{': in UserCoverage alone' * any(m.name == 'UserCoverage' for m in measures)}."
-            notes.append(Note("without-list", "info", text, n_without))
-        for i, measure in enumerate(measures):
-            if measure.definition.of == "lists" and measure.name != "UserCoverage":
-                n = n_lists - int(np.count_nonzero(~np.isnan(values[:, i])))
-                if n:
-                    text = f"{measure}: no value for {n:,} user{'s' * (n != 1)}, left out."
-                    notes.append(Note("no-value", "info", text, n))
-            if measure.name == "APLT":
-                parameters = measure.parameters
-                if facts.tail(parameters["by"], parameters["tail"])[1]:
-                    text = f"{measure}: the tail begins among items of equal counts, by their ids."
-                    notes.append(Note("tail", "info", text))
-        if facts.in_catalogue is not None:
+            add("without-list", f"{format_count(n_without, 'user')} without a list left out.")
+        for measure, column in zip(measures, values.T, strict=True):
+            n = int(np.isnan(column[has_list]).sum())
+            if measure.definition.of == "lists" and measure.name != "UserCoverage" and n:
+                add(
+                    "no-value", f"{measure}: {format_count(n, 'user')} without a value left out.", n
+                )
+            options = measure.parameters
+            if (
+                measure.name == "APLT"
+                and (facts.table("tail", options["by"], options["tail"]) > 1).any()
+            ):
+                add("tail", f"{measure}: items of equal counts are on both sides of its border.")
+        if facts.in_catalogue is not None and facts.n_catalogue:
             n = len(np.unique(lists.item[~facts.in_catalogue[lists.item]]))
-            names = [name for name in ("Coverage", "Gini") if name in {m.name for m in measures}]
-            if n and names:
-                text = f"{n:,} listed items are not in the catalogue: left out of {', '.join(names)}."
-                notes.append(Note("catalogue", "info", text, count=n))
-        return [*notes, *self.notes, *self._note_strangers(lists)]
+            if n and {"Coverage", "Gini"} & {measure.name for measure in measures}:
+                items = format_count(n, "listed item")
+                add("outside", f"{items} outside the catalogue left out of Coverage and Gini.", n)
+        return [*notes, *self.inputs.notes, *self._note_strangers(lists)]
 
-    def _note_strangers(self, lists: Lists) -> list[Note]:
-        """Return a warning for each input that has no item of the lists, with an id of each."""
-        facts, item_ids, notes = self.facts, self.codes.items.ids, []
-        has_vector = None if facts.vectors is None else facts.vectors.any(axis=1)
-        tables = {
-            "train": None if facts.train is None else facts.train.users > 0,
-            "items": None if facts.categories is None else np.diff(facts.categories.indptr) > 0,
-            "embeddings": has_vector,
-            "base": None if facts.base is None else facts.base.users > 0,
+    def _note_strangers(self, lists: Lists) -> Iterator[Note]:
+        """Yield a warning for each input without any listed item, with an id of each side."""
+        facts = self.facts
+        items_of_input = {
+            name: pairs.item for name, pairs in facts.pairs.items() if name != "qrels"
         }
-        for name, is_known in tables.items():
-            if is_known is not None and len(lists.item) and not is_known[lists.item].any():
-                known = np.flatnonzero(is_known)[:1]
-                ids = item_ids.take(np.append(lists.item[:1], known)).to_texts()
-                text = f"no listed item is in {name}: the run has {', there '.join(map(repr, ids))}"
-                notes.append(Note("strangers", "warning", f"{text}."))
-        return notes
-
-
-def value_of_run(group: CutoffGroup, lists: Lists) -> RunValue:
-    """Return the value of a measure of runs."""
-    value: Any = group.values(lists)  # type: ignore[arg-type] # in the place of a Judged
-    return value if isinstance(value, RunValue) else RunValue(float(value), "")
-
-
-def _add_users(lists: Lists) -> Lists:
-    """Return the lists with an empty one of each expected user who has none."""
-    assert lists.facts.is_expected is not None  # noqa: S101
-    is_missing = lists.facts.is_expected.copy()
-    is_missing[lists.user] = False
-    missing = np.flatnonzero(is_missing)
-    starts = np.append(lists.starts, np.full(len(missing), lists.starts[-1]))
-    return replace(lists, user=np.append(lists.user, missing), starts=starts)
-
-
-def _make_categories(item: Ints, categories: Sequence[Sequence[str]], n_items: int) -> Any:
-    """Return a sparse matrix of ones: (n_items, n_categories)."""
-    from scipy.sparse import csr_array
-
-    number_of_name: dict[str, int] = {}
-    for names in categories:
-        for name in names:
-            number_of_name.setdefault(name, len(number_of_name))
-    lengths = np.fromiter(map(len, categories), np.int64, len(categories))
-    column = [number_of_name[name] for names in categories for name in names]
-    parts = (np.ones(len(column)), (np.repeat(item, lengths), np.array(column, np.int64)))
-    matrix = csr_array(parts, shape=(n_items, max(len(number_of_name), 1)))
-    matrix.data[:] = 1  # of an item that has a category in two rows
-    return matrix
+        if facts.categories is not None:
+            items_of_input["items"] = np.flatnonzero(facts.table("n_categories"))
+        if facts.vectors is not None:
+            items_of_input["embeddings"] = np.flatnonzero(facts.table("has_vector"))
+        for name, items in items_of_input.items():
+            if len(items) and len(lists.item) and not np.isin(lists.item, items).any():
+                ids = facts.items.take(np.append(lists.item[:1], items[:1])).to_texts()
+                text = f"No listed item is in {name}: lists have {ids[0]!r:.80}, it has {ids[1]!r:.80}."
+                yield Note("strangers", "warning", text)
 
 
 def _join_judged(
     query_ids: list[str], values: Floats, measures: Sequence[Measure], scores: Scores
 ) -> tuple[list[str], Floats]:
     """Return users and values with the columns of judged measures, whose users may be others."""
-    row_of_user = {user: row for row, user in enumerate(query_ids)}
-    more_ids = [query for query in scores.query_ids if query not in row_of_user]
-    row_of_user |= {user: len(query_ids) + i for i, user in enumerate(more_ids)}
-    values = np.vstack([values, np.full((len(more_ids), values.shape[1]), np.nan)])
-    rows = [row_of_user[query] for query in scores.query_ids]
+    all_ids = sorted({*query_ids, *scores.query_ids}, key=encode)
+    row_of_user = {user: row for row, user in enumerate(all_ids)}
+    all_values = np.full((len(all_ids), len(measures)), np.nan)
+    all_values[[row_of_user[user] for user in query_ids]] = values
+    rows = [row_of_user[user] for user in scores.query_ids]
     for i, measure in enumerate(measures):
         if measure in scores.measures:
-            values[rows, i] = scores.columns[str(measure)][1]
-    all_ids = [*query_ids, *more_ids]
-    order = Ids.of_texts(all_ids).sort_keys().argsort() if more_ids else np.arange(len(all_ids))
-    return [all_ids[row] for row in order.tolist()], values[order]
-
-
-def _read_qrels(qrels: Any, columns: Mapping[str, Any], judging: Judging) -> Qrels:
-    return make_qrels(qrels, "strict", columns.get("qrels"), judging.duplicates)
+            all_values[rows, i] = scores.columns[str(measure)][1]
+    return all_ids, all_values
 
 
 @add_progress
-@takes(Reading, Judging, Watching, omit=(*_OMITTED, "overlap", "texts"))
+@takes(Reading, Judging, Watching, omit=OMITTED)
 def describe(
     runs: Any,
     measures: MeasuresLike | None = None,
@@ -416,20 +242,19 @@ def describe(
     Args:
         runs: a run, or several, as `evaluate` takes them.
         measures: names or Measure values. [default: what the other inputs allow, @10]
-        train: what users had before: any data with a user and an item in a row.
+        train: what users had before: data with a user and an item in a row, as `evaluate` takes.
         items: the categories of items: a table of an item and a category column, or a dict {item:
             category or [category, ...]}.
         embeddings: a vector of each item: a table with a column of lists, a dict {item: vector}, or
             (ids, matrix).
-        catalogue: all items there are: their ids, or their number. [default: those of `items`, else
-            of `train`]
+        catalogue: all items there are, ids or their number. [default: those of `items`, else train]
         users: all users there are, for UserCoverage. [default: those of `qrels`, else of `train`]
         base: another run, for Unexpectedness.
         qrels: judgments, for Serendipity and for measures of judged documents.
         slices: labels of users, as `evaluate` takes them.
         intervals: return intervals of the values, and of differences from the baseline.
         baseline: the run that others are compared with. [default: the first]
-        query: a user: return how the values of the user's list came about.
+        query: a user: return how the values of the user's list in the first run came about.
         errors: as in `evaluate`.
         **options: each option of `Reading`, `Judging` and `Watching`.
 
@@ -449,26 +274,41 @@ def describe(
     """
     refuse_unknown_options(describe, options)
     check_errors(errors)
-    inputs = Inputs(train, items, embeddings, catalogue, users, base, qrels)
-    columns: dict[str, Any] = dict(options.get("columns") or {})
-    own_columns = {name: columns.pop(name) for name in vars(inputs) if name in columns}
-    reading = Reading.of({**options, "columns": columns or None})
-    judging = Judging.of(options)
-    measure_list = list_measures(inputs.default_measures() if measures is None else measures)
-    inputs.check(measure_list)
-    run_or_runs = open_runs(plain(runs, Side.RUN), errors, select_columns(reading.columns, Side.RUN))
-    opened = reading.leave_out(run_or_runs)
-    named_runs = {opened.name: opened} if isinstance(opened, Run) else opened
+    named_inputs = {
+        "train": train,
+        "items": items,
+        "embeddings": embeddings,
+        "catalogue": catalogue,
+        "users": users,
+        "base": base,
+        "qrels": qrels,
+    }
+    named_inputs = {name: data for name, data in named_inputs.items() if data is not None}
+    names = {*named_inputs, *(["catalogue"] if {*named_inputs} & {"items", "train"} else [])}
+    columns: dict[str, Any] = dict(options.pop("columns", None) or {})
+    own_columns = {name: columns.pop(name) for name in named_inputs if name in columns}
+    reading, judging = Reading.of({**options, "columns": columns or None}), Judging.of(options)
+    if not judging.has_one_tie_order:
+        raise OptionError(f"ties={judging.ties!r}: expected an order that needs no grades")
+    if measures is None:
+        defaults = [_DEFAULTS[needs] for needs in _DEFAULTS if {*needs.split()} <= names]
+        measures = [f"{name}@10" for name in " ".join(defaults).split()]
+    measure_list = list_measures(measures)
+    check_inputs(measure_list, names)
+    run_columns = select_columns(reading.columns, Side.RUN)
+    opened_runs = reading.leave_out(open_runs(plain(runs, Side.RUN), errors, run_columns))
     cutoffs = [measure.cutoff for measure in measure_list if measure.definition.of != "queries"]
     depths = [cutoff.n_ranks if isinstance(cutoff, Depth) else None for cutoff in cutoffs]
     depth = None if None in depths else max(filter(None, depths), default=1)
-    run_lists = RunLists.read(named_runs, inputs, own_columns, judging, depth)
+    is_single = isinstance(opened_runs, Run)
+    run_of_name = {opened_runs.name: opened_runs} if is_single else opened_runs
+    inputs = Inputs(named_inputs, own_columns, judging)
+    run_lists = RunLists(run_of_name, inputs, judging, depth)
     if query is not None:
         return explain_list(run_lists, measure_list, str(query))
-    labels = None if slices is None else read_labels(slices)
-    scores = run_lists.score(measure_list, labels, inputs)
-    result = scores[0] if isinstance(opened, Run) else Systems(scores)
+    scores = run_lists.score(measure_list, None if slices is None else read_labels(slices))
+    result = scores[0] if is_single else Systems(scores)
     warn_about(result.notes)
     if intervals:
-        return find_intervals(run_lists, scores, baseline)
+        return find_intervals(scores, run_lists.lists, run_lists.user_ids, baseline)
     return result

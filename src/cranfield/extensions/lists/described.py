@@ -1,13 +1,14 @@
 """ListScores: what `describe` returns of a run: a number for each user, and those of the run."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from cranfield.arrays.ranked import Floats
-from cranfield.errors import MeasureError
+from cranfield.extensions.lists.lists import Lists
 from cranfield.extensions.lists.run_measures import RunValue
 from cranfield.measures import Measure, parse
+from cranfield.measures.plan import CutoffGroup
+from cranfield.measures.refusals import no_user_error
 from cranfield.scoring.scores import Scores
 
 
@@ -21,10 +22,14 @@ class Means(dict[str, float]):
         return self[name]
 
 
-def no_user_error(measure: Measure | str) -> MeasureError:
-    """Return the error for a measure of a run where values of users are needed."""
-    text = "has no value for a user, so that no test applies: `describe --intervals`"
-    return MeasureError(f"{measure} {text}")
+def values_of_run(measures: Iterable[Measure], lists: Lists) -> dict[str, RunValue]:
+    """Return {measure: value} of the measures of a run, among some."""
+    plans: dict[str, Any] = {
+        str(measure): CutoffGroup([measure], of_lists=True)
+        for measure in measures
+        if measure.definition.of == "run"
+    }
+    return {name: plan.values(lists) for name, plan in plans.items()}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -53,7 +58,7 @@ class ListScores(Scores):
     def per_query(self, measure: Measure | str) -> dict[str, Any]:
         """Return {user: value} of the users who have a value; MeasureError of the run's."""
         if self._find_column(measure) in self.run_values:
-            raise no_user_error(measure)
+            raise no_user_error(measure if isinstance(measure, Measure) else parse(measure))
         return super().per_query(measure)
 
     def to_dict(self) -> dict[str, dict[str, Any]]:

@@ -1,9 +1,7 @@
-"""Inputs of `describe` beside the runs: interactions, items, vectors, ids; all numbered alike."""
+"""Inputs of `describe`: runs, interactions, items, vectors; users and items are numbered alike."""
 
-import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -11,15 +9,16 @@ import numpy as np
 
 from cranfield.arrays.byte_strings import pair_keys
 from cranfield.arrays.ids import Ids, encode_ids
-from cranfield.arrays.ranked import Floats, Ints, Numbers
+from cranfield.arrays.ranked import Floats, Ints
+from cranfield.arrays.rows import consecutive_numbers
 from cranfield.arrays.slots import PairIndex, number_pairs
 from cranfield.data.judging import Judging
 from cranfield.data.named_ids import read_named_queries
-from cranfield.data.order import rank_documents
-from cranfield.data.qrels import Qrels
+from cranfield.data.order import GroupedBlock, rank_documents
+from cranfield.data.qrels import Qrels, make_qrels
 from cranfield.data.run import Run, make_run
 from cranfield.errors import InputError, OptionError
-from cranfield.extensions.lists.lists import Facts, Lists, Pairs
+from cranfield.extensions.lists.lists import Facts, Pairs
 from cranfield.formats import read_rows
 from cranfield.formats.columnar import detect_columnar_format, read_columnar_file
 from cranfield.formats.columns import NAMES, Side
@@ -27,7 +26,7 @@ from cranfield.formats.frames import arrow_table, is_table
 from cranfield.formats.identifiers import to_id_text
 from cranfield.formats.shapes import kind_of, to_list
 from cranfield.formats.small.listed_ids import read_id_list
-from cranfield.formats.small.read import NestedObject, Table, TableForm, read_table
+from cranfield.formats.small.read import Table, TableForm, read_table
 from cranfield.formats.source import Source
 from cranfield.notes import Note
 from cranfield.options import is_whole_number
@@ -42,26 +41,24 @@ class Numbering:
 
     def number(self, ids: Ids) -> Ints:
         """Return the number of each id, a new one for an id that is new: (ids,)."""
-        number, hashes = np.full(len(ids), -1), ids.hash()
-        rows, no_groups = np.arange(len(ids)), np.zeros(len(ids), np.int64)
+        number, hashes, rows = np.full(len(ids), -1), ids.hash(), np.arange(len(ids))
         for first, index in self._indices:
             row_ids = ids if len(rows) == len(ids) else ids.take(rows)
-            groups = no_groups[: len(rows)]
+            groups = np.zeros(len(rows), np.int64)
             positions, own_rows = index.find(groups, row_ids, pair_keys(hashes[rows], groups))
             number[rows[positions]] = first + own_rows
             rows = rows[number[rows] < 0]
             if not len(rows):
                 return number
         new_ids = ids.take(rows)
-        first_rows, position = number_pairs(no_groups[: len(rows)], new_ids)
+        first_rows, position = number_pairs(np.zeros(len(rows), np.int64), new_ids)
         number[rows] = self.n_ids + position
         self._add(new_ids.take(first_rows).compact())
         return number
 
     def _add(self, ids: Ids) -> None:
         """Add new ids; an index that is not much larger takes them, so that there are few."""
-        first = self.n_ids
-        self.n_ids += len(ids)
+        first, self.n_ids = self.n_ids, self.n_ids + len(ids)
         while self._indices and len(self._indices[-1][1].ids) < 2 * len(ids):
             first, index = self._indices.pop()
             ids = Ids.concatenate([index.ids, ids])
@@ -71,199 +68,257 @@ class Numbering:
     @property
     def ids(self) -> Ids:
         """The ids, in the order of their numbers."""
-        return Ids.concatenate([index.ids for _, index in self._indices] or [Ids.of([])])
+        return Ids.concatenate([index.ids for _, index in self._indices])
 
 
-@dataclass(eq=False)
 class Codes:
-    """The numbers of users and items, and what inputs say of these."""
+    """The numbers of users and items, and how data are read as these."""
 
-    users: Numbering = field(default_factory=Numbering)
-    items: Numbering = field(default_factory=Numbering)
-    notes: list[Note] = field(default_factory=list)
+    def __init__(self) -> None:
+        self.users, self.items = Numbering(), Numbering()
 
-    def read_pairs(self, data: Any, name: str, columns: Any = None) -> tuple[Ints, Ints]:
+    def read_pairs(self, data: Any, name: str, columns: Any) -> tuple[Ints, Ints]:
         """Return the users and the items of the rows of interactions: (rows,), (rows,)."""
         if isinstance(data, Qrels):
             users = self.users.number(encode_ids(data.query_ids))[data.query]
             return users, self.items.number(data.docs)
-        rows, is_path = None, isinstance(data, str | os.PathLike)
         try:
-            rows = data.rows if isinstance(data, Run) else None
-            rows = rows or read_rows(data, Side.EXCLUDED, columns=columns, is_path=is_path)
+            is_path = isinstance(data, str | os.PathLike)
+            is_run = isinstance(data, Run)
+            rows = read_rows(data, Side.EXCLUDED, columns=columns, is_path=is_path)
         except InputError as error:
-            hint = f"columns={{{name!r}: {{'query_id': ..., 'doc_id': ...}}}}."
+            hint = f"columns={{{name!r}: {{'query_id': ..., 'doc_id': ...}}}} says which they are."
             raise error.replace(hint=hint) if error.kind == "columns" else error from None
-        codes = [
-            (self.users.number(block.query), self.items.number(block.doc))
-            for block in (load() for load in rows.blocks((), "strict"))
-        ]
-        user, item = zip(*codes, strict=True) if codes else ((), ())
-        return _join(user), _join(item)
+        blocks = (load() for load in (data.rows if is_run else rows).blocks((), "strict"))
+        codes = [(self.users.number(block.query), self.items.number(block.doc)) for block in blocks]
+        users, items = (np.concatenate(column) for column in zip(*codes, strict=True))
+        return users, items
 
     def read_lists(self, run: Run, judging: Judging, depth: int | None) -> tuple[Ints, Ints, Ints]:
-        """Return the users, where their lists begin, (users + 1,), and the items: a run's lists.
+        """Return the users of a run, where their lists begin, (users + 1,), and the items.
 
         `depth`: the deepest rank that is kept; None: all are.
         """
 
-        def code_blocks(grouped_blocks: Any) -> list[tuple[Ints, Ints, Ints]]:
-            parts = []
-            for grouped_block in grouped_blocks():
-                rank, block = rank_documents(grouped_block, judging).rank, grouped_block.block
-                rows = np.arange(len(rank)) if depth is None else np.flatnonzero(rank <= depth)
-                lengths = np.bincount(grouped_block.group[rows], minlength=len(grouped_block.queries))
-                starts = np.cumsum(lengths) - lengths
-                item = np.empty(len(rows), np.int32)
-                docs = block.doc if len(rows) == len(rank) else block.doc.take(rows)
-                item[starts[grouped_block.group[rows]] + rank[rows] - 1] = self.items.number(docs)
-                empty = self.users.number(Ids.of([*block.empty_queries]))
-                user = np.append(self.users.number(grouped_block.queries), empty)
-                parts.append((user, np.append(lengths, np.zeros(len(empty), np.int64)), item))
-            return parts
+        def code_blocks(
+            grouped_blocks: Callable[[], Iterator[GroupedBlock]],
+        ) -> list[tuple[Ints, Ints, Ints]]:
+            return [self._code_block(block, judging, depth) for block in grouped_blocks()]
 
         order = run.resolve_order(judging.order)
-        roles = () if order == "given" else (order,)
-        parts = run.read_whole_queries(roles, judging, code_blocks)
-        user, lengths, item = (_join(column) for column in zip(*parts, strict=True)) if parts else (
-            np.zeros((3, 0), np.int64)
+        parts = run.read_whole_queries(() if order == "given" else (order,), judging, code_blocks)
+        users, lengths, items = (np.concatenate(column) for column in zip(*parts, strict=True))
+        return users, np.append(0, np.cumsum(lengths)), items
+
+    def _code_block(
+        self, grouped_block: GroupedBlock, judging: Judging, depth: int | None
+    ) -> tuple[Ints, Ints, Ints]:
+        """Return the users of a block, the lengths of their lists, and the items, best first."""
+        rank, docs = rank_documents(grouped_block, judging).rank, grouped_block.block.doc
+        group, queries = grouped_block.group, grouped_block.queries
+        if depth is not None:
+            rows = np.flatnonzero(rank <= depth)
+            rank, docs, group = rank[rows], docs.take(rows), group[rows]
+        lengths = np.bincount(group, minlength=len(queries))
+        items = np.empty(len(rank), np.int32)
+        items[(np.cumsum(lengths) - lengths)[group] + rank - 1] = self.items.number(docs)
+        empty_queries = Ids.of([*grouped_block.block.empty_queries])
+        users = self.users.number(Ids.concatenate([queries, empty_queries]))
+        return users, np.append(lengths, np.zeros(len(empty_queries), np.int64)), items
+
+
+class Inputs:
+    """What is given beside the runs, by name, read before these; `make_facts` comes after."""
+
+    def __init__(
+        self, inputs: Mapping[str, Any], columns: Mapping[str, Any], judging: Judging
+    ) -> None:
+        self.codes, self.notes, self.catalogue = Codes(), list[Note](), 0
+        self.qrels: Qrels | None = None
+        self._pairs: dict[str, tuple[Ints, Ints, Ints | None]] = {}  # users, items, numbers
+        self._items: dict[str, Ints] = {}  # {input: the items that it has}
+        own = {name: columns.get(name) or {} for name in inputs}
+        if "train" in inputs:
+            pairs = self.codes.read_pairs(inputs["train"], "train", columns.get("train"))
+            self._pairs["train"] = (*pairs, None)
+        if "qrels" in inputs:
+            duplicates = judging.duplicates
+            self.qrels = make_qrels(inputs["qrels"], "strict", columns.get("qrels"), duplicates)
+            pairs = self.codes.read_pairs(self.qrels, "qrels", None)
+            self._pairs["qrels"] = (*pairs, self.qrels.grade)
+        if "items" in inputs:
+            ids, cells, column = read_items(inputs["items"], "items", "category", own["items"])
+            self._categories, is_split = split_categories(cells)
+            self.notes += [Note("categories", "info", f"{column}: split at |.")] * is_split
+            self._number_items("items", ids)
+        if "embeddings" in inputs:
+            ids, self._vectors = read_vectors(inputs["embeddings"], own["embeddings"])
+            self._number_items("embeddings", ids)
+        if "catalogue" in inputs:
+            catalogue = read_catalogue(inputs["catalogue"], own["catalogue"])
+            if isinstance(catalogue, int):
+                self.catalogue = catalogue
+            else:
+                self._number_items("catalogue", catalogue)
+        if "base" in inputs:
+            run = make_run(inputs["base"], columns=columns.get("base"))
+            users, starts, items = self.codes.read_lists(run, judging, None)
+            lengths = np.diff(starts)
+            ranks = consecutive_numbers(1, lengths)
+            self._pairs["base"] = np.repeat(users, lengths), items, ranks
+        self._users: Ints | None = None
+        if "users" in inputs:
+            ids = read_named_queries(inputs["users"], make_run).ids
+            self._users = self.codes.users.number(ids)
+
+    def _number_items(self, name: str, ids: Sequence[str]) -> None:
+        self._items[name] = self.codes.items.number(Ids.of_texts(ids))
+
+    def make_facts(self, runs: Collection[tuple[Ints, Ints, Ints]]) -> Facts:
+        """Return what is known beside the lists of runs, which `Codes.read_lists` returned.
+
+        Raises OptionError for a catalogue that is a number smaller than the items seen.
+        """
+        ids, is_expected = self.codes.items.ids, np.zeros(self.codes.users.n_ids, np.bool_)
+        pairs = {
+            name: Pairs.of(users, items, len(ids), numbers)
+            for name, (users, items, numbers) in self._pairs.items()
+        }
+        all_users = np.concatenate([users for users, _, _ in runs])
+        default = self._pairs.get("qrels", self._pairs.get("train", (all_users,)))[0]
+        is_expected[default if self._users is None else self._users] = True
+        train_items = self._pairs["train"][1] if "train" in pairs else np.zeros(0, np.int64)
+        in_catalogue, is_seen = np.zeros((2, len(ids)), np.bool_)
+        in_catalogue[self._items.get("catalogue", self._items.get("items", train_items))] = True
+        for items in (train_items, *(items for _, _, items in runs)):
+            is_seen[items] = True
+        n_items, n_seen = int(np.count_nonzero(in_catalogue)), int(np.count_nonzero(is_seen))
+        if 0 < self.catalogue < n_seen:
+            seen_text = "runs and train have" if "train" in pairs else "runs have"
+            text = f"the catalogue has {self.catalogue:,} items, {seen_text} {n_seen:,}"
+            raise OptionError(text)
+        return Facts(
+            ids,
+            pairs,
+            is_expected,
+            None if self.catalogue else in_catalogue,
+            self.catalogue or n_items,
+            self._stack_categories(len(ids)) if "items" in self._items else None,
+            self._stack_vectors(len(ids)) if "embeddings" in self._items else None,
         )
-        return user, np.append(0, np.cumsum(lengths)), item
 
-    def make_pairs(self, user: Ints, item: Ints, number: Numbers | None = None) -> Pairs:
-        """Return distinct pairs; without a number of each, how often it occurs."""
-        n_items = self.items.n_ids
-        keys, first, counts = np.unique(
-            user * np.int64(n_items) + item, return_index=True, return_counts=True
-        )
-        number = counts if number is None else number[first]
-        return Pairs(keys // max(n_items, 1), keys % max(n_items, 1), number, n_items)
+    def _stack_categories(self, n_items: int) -> Any:
+        """Return the categories as a sparse matrix of ones: (n_items, n_categories)."""
+        from scipy.sparse import csr_array
 
-    def number_texts(self, texts: Sequence[str]) -> Ints:
-        """Return the numbers of items that are texts: (texts,)."""
-        return self.items.number(Ids.of_texts(texts))
+        names = [*chain.from_iterable(self._categories)]
+        number_of_name = {name: number for number, name in enumerate(dict.fromkeys(names))}
+        item = np.repeat(self._items["items"], [*map(len, self._categories)])
+        cells = item, np.fromiter(map(number_of_name.__getitem__, names), np.int64, len(names))
+        matrix = csr_array((np.ones(len(names)), cells), shape=(n_items, len(number_of_name)))
+        matrix.sum_duplicates()
+        matrix.data[:] = 1  # of an item that has a category in two rows
+        return matrix
+
+    def _stack_vectors(self, n_items: int) -> Floats:
+        """Return the vectors of all items, zeros of an item without: (n_items, n)."""
+        vectors = np.zeros((n_items, self._vectors.shape[1]), self._vectors.dtype)
+        vectors[self._items["embeddings"]] = self._vectors
+        return vectors
 
 
-def _join(columns: Sequence[Ints]) -> Ints:
-    return np.concatenate(columns) if columns else np.zeros(0, np.int64)
-
+# ---- small tables: a row for each item ----------------------------------------------------------
 
 _ITEM = (*NAMES["doc"], "id", "_id")
-_HINT = "columns={{'{0}': {{'doc_id': ..., '{1}': ...}}}}"
 
 
-def _read_item_table(data: Any, title: str, columns: Mapping[str, Any]) -> tuple[Table, int]:
-    """Return a table that has a column of items, and its position."""
-    form = TableForm(title, ("doc_id", "value"), _ITEM, bare_description="an item and its value,")
-    table = read_table(data, form)
-    if isinstance(table, NestedObject):
-        names = ["doc_id", "value"]
-        return Table(table.name, names, [[*table.members], [*table.members.values()]]), 0
+def read_items(
+    data: Any, name: str, role: str, columns: Mapping[str, Any]
+) -> tuple[list[str], Sequence[Any], str]:
+    """Return the items of a table, the cells of its one other column, and the column's name.
+
+    `name` is that of the input, `role` of the column in `columns`; with an empty role there are no
+    cells. Raises InputError where it is unclear which column is meant.
+    """
+    form = TableForm(
+        f"the {name}", ("doc_id", role), _ITEM, bare_description=f"an item and {role},"
+    )
+    table: Any = read_table(data, form)
+    if not isinstance(table, Table):  # {item: cell}
+        cells = [[*table.members], [*table.members.values()]]
+        table = Table(table.name, ("doc_id", role), cells)
     stated = columns.get("doc_id")
     position = table.names.index(stated) if stated in table.names else table.find_column(_ITEM)
-    if position is None:
-        problem = f"has no column of items; it has {', '.join(table.names):.200}"
-        raise table.row_error(None, problem, f"{_HINT.format('items', 'category')}.")
-    return table, position
-
-
-def read_categories(
-    data: Any, columns: Mapping[str, Any]
-) -> tuple[list[str], list[list[str]], list[Note]]:
-    """Return the items, the categories of each, and a note if texts were split at |."""
-    table, position = _read_item_table(data, "the items", columns)
-    names = dict(table.other_columns([position]))
-    stated = columns.get("category")
-    chosen = [i for i, name in names.items() if stated in (None, name)]
-    if len(chosen) != 1:
+    other_columns = table.other_columns([] if position is None else [position])
+    chosen = [i for i, column in other_columns if columns.get(role, column) == column]
+    if position is None or (role and len(chosen) != 1):
+        option = " (--category NAME)" if role == "category" else ""
         raise table.row_error(
             None,
-            f"which column holds categories: {', '.join(names.values()) or 'there is none'}",
-            "Name it: --category NAME, columns={'items': {'category': NAME}}.",
+            f"which column is which: {', '.join(table.names):.200}",
+            f"columns={{{name!r}: {{'doc_id': ..., {role!r}: ...}}}} says it{option}.",
         )
     items = [table.read_id(row, cell) for row, cell in enumerate(table.columns[position])]
-    cells, is_split, categories = table.columns[chosen[0]], False, []
+    return items, table.columns[chosen[0]] if role else (), table.names[chosen[0] if role else 0]
+
+
+def split_categories(cells: Sequence[Any]) -> tuple[list[list[str]], bool]:
+    """Return the categories of each cell, a list or a text, and whether a text was split at |."""
+    categories, is_split = [], False
     for cell in cells:
-        if isinstance(cell, str) and "|" in cell:
-            cell, is_split = cell.split("|"), True
-        parts = [cell] if isinstance(cell, str) or not hasattr(cell, "__iter__") else [*cell]
-        texts = ("" if part is None or part != part else str(part).strip() for part in parts)
+        is_split |= isinstance(cell, str) and "|" in cell
+        parts = cell.split("|") if isinstance(cell, str) else cell
+        parts = parts if hasattr(parts, "__iter__") else [parts]
+        texts = (str(part).strip() for part in parts if part is not None and part == part)
         categories.append([*dict.fromkeys(filter(None, texts))])
-    text = f"Categories are split at |: {names[chosen[0]]}."
-    return items, categories, [Note("categories", "info", text)] * is_split
+    return categories, is_split
 
 
 def read_vectors(data: Any, columns: Mapping[str, Any]) -> tuple[list[str], Floats]:
     """Return items and their vectors, (items, n), scaled to length 1 in the type given."""
     if kind_of(data) == "tuple" and len(data) == 2:
-        ids, matrix = data
-        items, matrix = [to_id_text(key, "embeddings") for key in to_list(ids)], np.asarray(matrix)
+        items, cells = [to_id_text(key, "embeddings") for key in to_list(data[0])], data[1]
     else:
-        items, matrix = _read_vector_table(data, columns)
-    if matrix.ndim != 2 or len(matrix) != len(items):
-        raise InputError(f"embeddings: {len(items):,} items, and a matrix {matrix.shape}")
+        source = Source(data) if isinstance(data, str | os.PathLike) else None
+        form = source and detect_columnar_format(source, source.read_start(4096))
+        data = read_columnar_file(source, form) if source and form else data
+        items, cells, _ = read_items(_split_lists(data), "embeddings", "vector", columns)
+    for row, (item, cell) in enumerate(zip(items, cells, strict=True)):
+        if np.shape(cell) != np.shape(cells[0]) or not np.isfinite(cell).all():
+            problem = f"embeddings: row {row}, {item!r:.80}: expected a vector of finite numbers"
+            raise InputError(f"{problem}, as long as that of {items[0]!r:.80}, got {cell!r:.80}")
+    matrix = np.array(cells) if isinstance(cells, np.ndarray) else np.stack([*map(np.array, cells)])
     matrix = matrix if matrix.dtype.kind == "f" else matrix.astype(np.float64)
-    is_finite = np.isfinite(matrix).all(axis=1)
-    if not is_finite.all():
-        row = int(np.argmin(is_finite))
-        raise InputError(f"embeddings: row {row}: {items[row]!r:.80} has NaN or infinity")
     length = np.sqrt(np.einsum("ij,ij->i", matrix, matrix, dtype=np.float64))
     return items, matrix / np.where(length > 0, length, 1)[:, None].astype(matrix.dtype)
 
 
-def _read_vector_table(data: Any, columns: Mapping[str, Any]) -> tuple[list[str], Floats]:
-    """Return the items and the vectors of a table, a file or a dict, with rows of Arrow at once."""
-    source = Source(data) if isinstance(data, str | os.PathLike) else None
-    form = source and detect_columnar_format(source, source.read_start(4096))
-    if source is not None and form is not None:
-        data = read_columnar_file(source, form)
-    if is_table(data):
-        import pyarrow as pa
+def _split_lists(data: Any) -> Any:
+    """Return a table of Arrow as {column: cells}, lists as arrays; any other data unchanged."""
+    if not is_table(data):
+        return data
+    import pyarrow as pa
 
-        table = arrow_table(data, "the embeddings")
-        lists = [name for name in table.column_names if pa.types.is_nested(table[name].type)]
-        name = columns.get("vector") or (lists[0] if len(lists) == 1 else None)
-        rest = table if name is None else table.drop_columns([name])
-        ids, position = _read_item_table(rest, "the embeddings", columns)
-        if name is not None:
-            column = table[name].combine_chunks()
-            lengths = {*column.value_lengths().to_pylist()}
-            items = [ids.read_id(row, cell) for row, cell in enumerate(ids.columns[position])]
-            if len(lengths) == 1 and None not in lengths:
-                vectors = column.flatten().to_numpy(zero_copy_only=False)
-                return items, vectors.reshape(len(items), -1)
-            cells: Sequence[Any] = column.to_pylist()
-            return items, _stack_vectors(items, cells)
-    ids, position = _read_item_table(data, "the embeddings", columns)
-    others = [i for i, name in ids.other_columns([position]) if columns.get("vector", name) == name]
-    cells = ids.columns[others[0]] if len(others) == 1 else []
-    if not cells:
-        raise ids.row_error(None, "has no column of lists", f"{_HINT.format('embeddings', 'vector')}.")
-    items = [ids.read_id(row, cell) for row, cell in enumerate(ids.columns[position])]
-    return items, _stack_vectors(items, cells)
-
-
-def _stack_vectors(items: Sequence[str], cells: Sequence[Any]) -> Floats:
-    """Return vectors as a matrix; InputError for the first of another length."""
-    vectors = [np.asarray(() if cell is None else cell) for cell in cells]
-    for row, vector in enumerate(vectors):
-        if vector.shape != vectors[0].shape or vector.dtype.kind not in "biuf":
-            text = f"embeddings: row {row}: {items[row]!r:.80} has {vector.size} numbers, the first"
-            raise InputError(f"{text} row has {vectors[0].size}")
-    return np.stack(vectors)
+    table, columns = arrow_table(data, "the embeddings"), {}
+    for name in table.column_names:
+        column = table[name].combine_chunks()
+        columns[name] = (
+            column.to_pylist()
+            if not pa.types.is_nested(column.type)
+            else np.split(
+                column.flatten().to_numpy(zero_copy_only=False),
+                np.cumsum(column.value_lengths().to_numpy(zero_copy_only=False))[:-1],
+            )
+        )
+    return [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
 
 
 def read_catalogue(data: Any, columns: Mapping[str, Any]) -> int | list[str]:
     """Return the number of items, or their ids."""
     if is_whole_number(data) or (isinstance(data, str) and data.isdecimal()):
         return int(data)
-    if isinstance(data, str | os.PathLike):
-        role_and_ids = read_id_list(data)
-        if role_and_ids is not None:
-            if role_and_ids[0] != "doc_id":
-                raise OptionError(f"catalogue={data!r:.80}: the file lists ids below query_id")
-            return role_and_ids[1]
-    elif not is_table(data) and not isinstance(data, Mapping):
+    is_path = isinstance(data, str | os.PathLike)
+    if not (is_path or is_table(data) or kind_of(data) == "dict"):
         return [to_id_text(key, "catalogue") for key in dict.fromkeys(data)]
-    table, position = _read_item_table(data, "the catalogue", columns)
-    return [table.read_id(row, cell) for row, cell in enumerate(table.columns[position])]
+    role_and_ids = read_id_list(data) if is_path else None
+    return role_and_ids[1] if role_and_ids else read_items(data, "catalogue", "", columns)[0]
