@@ -3,10 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
-import click
-
 from cranfield.cli import flags
-from cranfield.cli.data import DataOptions, data_options, is_file, refuse_two_stdin
+from cranfield.cli.data import DataOptions, data_options, refuse_two_stdin
 from cranfield.cli.terminal import Format, format_option, show
 from cranfield.data.judging import Judging
 from cranfield.extensions.lists.describe import OMITTED, describe

@@ -1,9 +1,8 @@
 """Inputs of `describe`: runs, interactions, items, vectors; users and items are numbered alike."""
 
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from itertools import chain
-from typing import Any
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -147,19 +146,18 @@ class Inputs:
             pairs = self.codes.read_pairs(self.qrels, "qrels", None)
             self._pairs["qrels"] = (*pairs, self.qrels.grade)
         if "items" in inputs:
-            ids, cells, column = read_items(inputs["items"], "items", "category", own["items"])
-            self._categories, is_split = split_categories(cells)
-            self.notes += [Note("categories", "info", f"{column}: split at |.")] * is_split
-            self._number_items("items", ids)
+            ids, self._categories, is_split = read_categories(inputs["items"], own["items"])
+            self._items["items"] = self.codes.items.number(ids)
+            self.notes += [Note("categories", "info", "Categories are split at |.")] * is_split
         if "embeddings" in inputs:
             ids, self._vectors = read_vectors(inputs["embeddings"], own["embeddings"])
-            self._number_items("embeddings", ids)
+            self._items["embeddings"] = self.codes.items.number(ids)
         if "catalogue" in inputs:
             catalogue = read_catalogue(inputs["catalogue"], own["catalogue"])
             if isinstance(catalogue, int):
                 self.catalogue = catalogue
             else:
-                self._number_items("catalogue", catalogue)
+                self._items["catalogue"] = self.codes.items.number(catalogue)
         if "base" in inputs:
             run = make_run(inputs["base"], columns=columns.get("base"))
             users, starts, items = self.codes.read_lists(run, judging, None)
@@ -171,14 +169,13 @@ class Inputs:
             ids = read_named_queries(inputs["users"], make_run).ids
             self._users = self.codes.users.number(ids)
 
-    def _number_items(self, name: str, ids: Sequence[str]) -> None:
-        self._items[name] = self.codes.items.number(Ids.of_texts(ids))
-
     def make_facts(self, runs: Collection[tuple[Ints, Ints, Ints]]) -> Facts:
         """Return what is known beside the lists of runs, which `Codes.read_lists` returned.
 
         Raises OptionError for a catalogue that is a number smaller than the items seen.
         """
+        from scipy.sparse import csr_array
+
         ids, is_expected = self.codes.items.ids, np.zeros(self.codes.users.n_ids, np.bool_)
         pairs = {
             name: Pairs.of(users, items, len(ids), numbers)
@@ -197,34 +194,21 @@ class Inputs:
             seen_text = "runs and train have" if "train" in pairs else "runs have"
             text = f"the catalogue has {self.catalogue:,} items, {seen_text} {n_seen:,}"
             raise OptionError(text)
-        return Facts(
-            ids,
-            pairs,
-            is_expected,
-            None if self.catalogue else in_catalogue,
-            self.catalogue or n_items,
-            self._stack_categories(len(ids)) if "items" in self._items else None,
-            self._stack_vectors(len(ids)) if "embeddings" in self._items else None,
-        )
-
-    def _stack_categories(self, n_items: int) -> Any:
-        """Return the categories as a sparse matrix of ones: (n_items, n_categories)."""
-        from scipy.sparse import csr_array
-
-        names = [*chain.from_iterable(self._categories)]
-        number_of_name = {name: number for number, name in enumerate(dict.fromkeys(names))}
-        item = np.repeat(self._items["items"], [*map(len, self._categories)])
-        cells = item, np.fromiter(map(number_of_name.__getitem__, names), np.int64, len(names))
-        matrix = csr_array((np.ones(len(names)), cells), shape=(n_items, len(number_of_name)))
-        matrix.sum_duplicates()
-        matrix.data[:] = 1  # of an item that has a category in two rows
-        return matrix
-
-    def _stack_vectors(self, n_items: int) -> Floats:
-        """Return the vectors of all items, zeros of an item without: (n_items, n)."""
-        vectors = np.zeros((n_items, self._vectors.shape[1]), self._vectors.dtype)
-        vectors[self._items["embeddings"]] = self._vectors
-        return vectors
+        categories = vectors = None
+        if "items" in self._items:
+            rows = self._items["items"]
+            shape = len(ids), len(rows)
+            categories = csr_array((np.ones(len(rows)), (rows, np.arange(len(rows)))), shape=shape)
+            categories = categories @ self._categories
+            categories.data[:] = 1  # of an item that has two rows
+        if "embeddings" in self._items:
+            vectors = np.zeros((len(ids), self._vectors.shape[1]), self._vectors.dtype)
+            vectors[self._items["embeddings"]] = self._vectors
+            del self._vectors  # they may be large
+            lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64))
+            vectors /= np.where(lengths > 0, lengths, 1)[:, None].astype(vectors.dtype)
+        numbers = None if self.catalogue else in_catalogue, self.catalogue or n_items
+        return Facts(ids, pairs, is_expected, *numbers, categories, vectors)
 
 
 # ---- small tables: a row for each item ----------------------------------------------------------
@@ -232,93 +216,135 @@ class Inputs:
 _ITEM = (*NAMES["doc"], "id", "_id")
 
 
-def read_items(
-    data: Any, name: str, role: str, columns: Mapping[str, Any]
-) -> tuple[list[str], Sequence[Any], str]:
-    """Return the items of a table, the cells of its one other column, and the column's name.
+class ItemColumn(NamedTuple):
+    """The items of a table, and the cells of another column as an array of Arrow."""
 
-    `name` is that of the input, `role` of the column in `columns`; with an empty role there are no
-    cells. Raises InputError where it is unclear which column is meant.
+    ids: Ids
+    cells: Any  # pa.Array
+    name: str
+
+    @property
+    def lengths(self) -> Ints:
+        """The lengths of the lists in the cells, 0 of a missing list: (items,)."""
+        lengths = self.cells.value_lengths().to_numpy(zero_copy_only=False)
+        return np.nan_to_num(lengths).astype(np.int64)
+
+
+def read_items(data: Any, name: str, role: str, columns: Mapping[str, Any]) -> ItemColumn:
+    """Return the items of a table, and the column of a role; an empty role: the items alone.
+
+    `name` is that of the input, in `columns` and in errors. Raises InputError where it is unclear
+    which column is meant.
     """
+    import pyarrow as pa
+
+    source = Source(data) if isinstance(data, str | os.PathLike) else None
+    format_name = source and detect_columnar_format(source, source.read_start(4096))
+    data = read_columnar_file(source, format_name) if source and format_name else data
     form = TableForm(
         f"the {name}", ("doc_id", role), _ITEM, bare_description=f"an item and {role},"
     )
+    if is_table(data):
+        arrow = arrow_table(data, form.title)
+        head = Table(form.title, arrow.column_names, [])
+        position, chosen = _choose_columns(head, name, role, columns)
+        ids, cells = arrow.column(position), arrow.column(chosen).combine_chunks()
+        if pa.types.is_integer(ids.type) or not (pa.types.is_primitive(ids.type) or ids.null_count):
+            texts = ids.cast(pa.large_string()).combine_chunks()
+            return ItemColumn(
+                Ids.of_arrow(texts.view(pa.large_binary())), cells, head.names[chosen]
+            )
     table: Any = read_table(data, form)
     if not isinstance(table, Table):  # {item: cell}
-        cells = [[*table.members], [*table.members.values()]]
-        table = Table(table.name, ("doc_id", role), cells)
+        members = [[*table.members], [*table.members.values()]]
+        table = Table(table.name, ("doc_id", role), members)
+    position, chosen = _choose_columns(table, name, role, columns)
+    texts = [table.read_id(row, cell) for row, cell in enumerate(table.columns[position])]
+    lists = [_to_list(cell) if role == "category" else cell for cell in table.columns[chosen]]
+    try:
+        cells = pa.array(lists) if role else pa.nulls(len(lists))
+    except (pa.ArrowException, TypeError) as error:
+        raise table.row_error(None, f"{table.names[chosen]}: {error!s:.200}") from None
+    return ItemColumn(Ids.of_texts(texts), cells, table.names[chosen])
+
+
+def _choose_columns(
+    table: Table, name: str, role: str, columns: Mapping[str, Any]
+) -> tuple[int, int]:
+    """Return the positions of the column of items, and of that of a role, if it is not empty."""
     stated = columns.get("doc_id")
     position = table.names.index(stated) if stated in table.names else table.find_column(_ITEM)
-    other_columns = table.other_columns([] if position is None else [position])
-    chosen = [i for i, column in other_columns if columns.get(role, column) == column]
+    others = table.other_columns([] if position is None else [position])
+    chosen = [i for i, column in others if columns.get(role, column) == column]
     if position is None or (role and len(chosen) != 1):
-        option = " (--category NAME)" if role == "category" else ""
-        raise table.row_error(
-            None,
-            f"which column is which: {', '.join(table.names):.200}",
-            f"columns={{{name!r}: {{'doc_id': ..., {role!r}: ...}}}} says it{option}.",
-        )
-    items = [table.read_id(row, cell) for row, cell in enumerate(table.columns[position])]
-    return items, table.columns[chosen[0]] if role else (), table.names[chosen[0] if role else 0]
+        option = ", --category NAME" * (role == "category")
+        problem = f"which column is which: {', '.join(table.names):.200}"
+        hint = f"columns={{{name!r}: {{'doc_id': ..., {role!r}: ...}}}}{option}."
+        raise table.row_error(None, problem, hint)
+    return position, chosen[0] if role else position
 
 
-def split_categories(cells: Sequence[Any]) -> tuple[list[list[str]], bool]:
-    """Return the categories of each cell, a list or a text, and whether a text was split at |."""
-    categories, is_split = [], False
-    for cell in cells:
-        is_split |= isinstance(cell, str) and "|" in cell
-        parts = cell.split("|") if isinstance(cell, str) else cell
-        parts = parts if hasattr(parts, "__iter__") else [parts]
-        texts = (str(part).strip() for part in parts if part is not None and part == part)
-        categories.append([*dict.fromkeys(filter(None, texts))])
-    return categories, is_split
+def _to_list(cell: Any) -> list[str]:
+    """Return the categories of a cell, a list or a text, as texts."""
+    parts = [cell] if isinstance(cell, str) or not hasattr(cell, "__iter__") else cell
+    return ["" if part is None or part != part else str(part) for part in parts]
 
 
-def read_vectors(data: Any, columns: Mapping[str, Any]) -> tuple[list[str], Floats]:
-    """Return items and their vectors, (items, n), scaled to length 1 in the type given."""
-    if kind_of(data) == "tuple" and len(data) == 2:
-        items, cells = [to_id_text(key, "embeddings") for key in to_list(data[0])], data[1]
-    else:
-        source = Source(data) if isinstance(data, str | os.PathLike) else None
-        form = source and detect_columnar_format(source, source.read_start(4096))
-        data = read_columnar_file(source, form) if source and form else data
-        items, cells, _ = read_items(_split_lists(data), "embeddings", "vector", columns)
-    for row, (item, cell) in enumerate(zip(items, cells, strict=True)):
-        if np.shape(cell) != np.shape(cells[0]) or not np.isfinite(cell).all():
-            problem = f"embeddings: row {row}, {item!r:.80}: expected a vector of finite numbers"
-            raise InputError(f"{problem}, as long as that of {items[0]!r:.80}, got {cell!r:.80}")
-    matrix = np.array(cells) if isinstance(cells, np.ndarray) else np.stack([*map(np.array, cells)])
-    matrix = matrix if matrix.dtype.kind == "f" else matrix.astype(np.float64)
-    length = np.sqrt(np.einsum("ij,ij->i", matrix, matrix, dtype=np.float64))
-    return items, matrix / np.where(length > 0, length, 1)[:, None].astype(matrix.dtype)
-
-
-def _split_lists(data: Any) -> Any:
-    """Return a table of Arrow as {column: cells}, lists as arrays; any other data unchanged."""
-    if not is_table(data):
-        return data
+def read_categories(data: Any, columns: Mapping[str, Any]) -> tuple[Ids, Any, bool]:
+    """Return items, a sparse matrix of their categories, of ones, and whether | parted texts."""
     import pyarrow as pa
+    import pyarrow.compute as pc
+    from scipy.sparse import csr_array
 
-    table, columns = arrow_table(data, "the embeddings"), {}
-    for name in table.column_names:
-        column = table[name].combine_chunks()
-        columns[name] = (
-            column.to_pylist()
-            if not pa.types.is_nested(column.type)
-            else np.split(
-                column.flatten().to_numpy(zero_copy_only=False),
-                np.cumsum(column.value_lengths().to_numpy(zero_copy_only=False))[:-1],
+    column = read_items(data, "items", "category", columns)
+    if not pa.types.is_nested(column.cells.type):
+        lists = pc.split_pattern(pc.cast(column.cells, pa.large_string()), "\0")
+        column = column._replace(cells=lists)
+    texts = column.cells.flatten().cast(pa.large_string())
+    parts = pc.split_pattern(texts.fill_null(""), "|")
+    n_parts = parts.value_lengths().to_numpy(zero_copy_only=False)
+    names = pc.utf8_trim_whitespace(parts.flatten()).dictionary_encode()
+    item = np.repeat(np.repeat(np.arange(len(column.ids)), column.lengths), n_parts)
+    code, labels = names.indices.to_numpy(zero_copy_only=False), names.dictionary.to_pylist()
+    shape = len(column.ids), len(labels)
+    matrix = csr_array((np.ones(len(item)), (item, code)), shape=shape)
+    matrix = matrix[:, [i for i, label in enumerate(labels) if label]]
+    matrix.data[:] = 1  # of a category that a cell has twice
+    return column.ids, matrix, bool((n_parts > 1).any())
+
+
+def read_vectors(data: Any, columns: Mapping[str, Any]) -> tuple[Ids, Floats]:
+    """Return items and their vectors, (items, n), in the type given; others in doubles."""
+    if kind_of(data) == "tuple" and len(data) == 2:
+        ids = Ids.of_texts([to_id_text(key, "embeddings") for key in to_list(data[0])])
+        matrix = np.asarray(data[1])
+    else:
+        ids, cells, name = column = read_items(data, "embeddings", "vector", columns)
+        lengths = column.lengths
+        if len(wrong := np.flatnonzero(lengths != lengths[0])):
+            row = int(wrong[0])
+            problem = (
+                f"row {row}: expected {lengths[0]} numbers as in the first, got {lengths[row]}"
             )
-        )
-    return [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
+            raise InputError(f"embeddings: {name}: {problem}")
+        matrix = cells.flatten().to_numpy(zero_copy_only=False).reshape(len(ids), -1)
+    matrix = matrix if matrix.dtype.kind == "f" else matrix.astype(np.float64)
+    is_finite = np.isfinite(matrix.sum(axis=1))
+    if not is_finite.all():
+        row = int(np.argmin(is_finite))
+        text = ids.take(slice(row, row + 1)).to_texts()[0]
+        raise InputError(f"embeddings: row {row}: the vector of {text!r:.80} has NaN or infinity")
+    return ids, matrix
 
 
-def read_catalogue(data: Any, columns: Mapping[str, Any]) -> int | list[str]:
+def read_catalogue(data: Any, columns: Mapping[str, Any]) -> int | Ids:
     """Return the number of items, or their ids."""
     if is_whole_number(data) or (isinstance(data, str) and data.isdecimal()):
         return int(data)
     is_path = isinstance(data, str | os.PathLike)
     if not (is_path or is_table(data) or kind_of(data) == "dict"):
-        return [to_id_text(key, "catalogue") for key in dict.fromkeys(data)]
+        return Ids.of_texts([to_id_text(key, "catalogue") for key in to_list(data)])
     role_and_ids = read_id_list(data) if is_path else None
-    return role_and_ids[1] if role_and_ids else read_items(data, "catalogue", "", columns)[0]
+    if role_and_ids is not None:
+        return Ids.of_texts(role_and_ids[1])
+    return read_items(data, "catalogue", "", columns).ids

@@ -89,11 +89,14 @@ def assign_groups(lists: Sequence[Lists], user_ids: Ids) -> Ints:
     return group
 
 
-def leave_groups_out(measure: Measure, lists: Lists, group_of_user: Ints) -> Floats:
-    """Return the value of a run without the lists of each group of users: (n_groups,)."""
-    group = group_of_user[lists.user]
-    parts = (lists.take_users(group != i) for i in range(int(group_of_user.max(initial=-1)) + 1))
-    return np.array([values_of_run([measure], part)[str(measure)].value for part in parts])
+def leave_groups_out(
+    measures: Sequence[Measure], lists: Lists, group_of_user: Ints
+) -> dict[str, Floats]:
+    """Return {measure: values without the lists of each group, (n_groups,)}, of a run's measures."""
+    group, n_groups = group_of_user[lists.user], int(group_of_user.max(initial=-1)) + 1
+    values = [values_of_run(measures, lists.take_users(group != i)) for i in range(n_groups)]
+    names = values[0] if values else ()
+    return {name: np.array([part[name].value for part in values]) for name in names}
 
 
 def jackknife(value: float, values: Floats) -> Estimate:
@@ -138,25 +141,28 @@ def find_intervals(
     group_of_user = assign_groups([*lists.values()], user_ids)
     n_users = int(np.count_nonzero(group_of_user >= 0))
     notes = merge_notes(((run.name, note) for run in scores for note in run.notes), len(scores))
+    values = {}
+    if n_users >= FEWEST_USERS:
+        for name, part in lists.items():
+            values[name] = leave_groups_out(scores[0].measures, part, group_of_user)
     names, estimates = [str(measure) for measure in scores[0].measures], {}
     for measure in scores[0].measures:
         if measure.definition.of == "run":
-            parts = {name: leave_groups_out(measure, lists[name], group_of_user) for name in lists}
-            is_known = n_users >= FEWEST_USERS
-            for name, run in score_of_run.items():
-                value, base_value = run[measure], score_of_run[base][measure]
+            for name, run_scores in score_of_run.items():
+                value, base_value = run_scores[measure], score_of_run[base][measure]
                 estimate, difference = Estimate(value), Estimate(value - base_value)
-                if is_known:
-                    _, *ends = jackknife(value, parts[name])
+                if n_users >= FEWEST_USERS:
+                    own, others = (values[run][str(measure)] for run in (name, base))
+                    _, *ends = jackknife(value, own)
                     low, high = clip_ends(*map(np.array, ends), *possible_range(measure))
                     estimate = Estimate(value, float(low), float(high))
-                    difference = jackknife(value - base_value, parts[name] - parts[base])
+                    difference = jackknife(value - base_value, own - others)
                 estimates[name, str(measure)] = estimate, difference
             continue
         for name, run in score_of_run.items():
-            values = run.per_query(measure)
-            difference = estimate_difference(values, score_of_run[base].per_query(measure))
-            estimates[name, str(measure)] = estimate_mean(values, measure), difference
+            value_of_user = run.per_query(measure)
+            difference = estimate_difference(value_of_user, score_of_run[base].per_query(measure))
+            estimates[name, str(measure)] = estimate_mean(value_of_user, measure), difference
     if n_users < FEWEST_USERS:
         text = f"No intervals of the runs' measures: {n_users} users, fewer than {FEWEST_USERS}."
         notes.append(Note("few-users", "info", text, n_users))

@@ -68,18 +68,8 @@ class Facts:
     vectors: Floats | None = None  # (n_items, n), of length 1, or zeros
     cache: dict[Any, Any] = field(default_factory=dict)
 
-    @cached_property
-    def sizes(self) -> dict[str, int]:
-        """How many there are of what kernels divide by."""
-        return {
-            "users of train": int(np.count_nonzero(np.diff(self.pairs["train"].user, prepend=-1))),
-            "rows of train": int(self.pairs["train"].number.sum()),
-            "catalogue": self.n_catalogue,
-            "categories": self.categories.shape[1],
-        }
-
     def table(self, name: str, *arguments: Any) -> Numbers:
-        """Return the table of a name, which is computed once: (n_items,)."""
+        """Return the table of a name, (n_items,), or a number: it is computed once."""
         if (name, arguments) not in self.cache:
             self.cache[name, arguments] = TABLES[name](self, *arguments)
         table: Numbers = self.cache[name, arguments]
@@ -139,6 +129,10 @@ TABLES: Mapping[str, Callable[..., Numbers]] = {
     "popularity": _rank_popularity,
     "tail": _find_tail,
     "n_categories": lambda facts: np.diff(facts.categories.indptr),
+    "users of train": lambda facts: (np.diff(facts.pairs["train"].user, prepend=-1) > 0).sum(),
+    "rows of train": lambda facts: facts.pairs["train"].number.sum(),
+    "catalogue": lambda facts: np.array(facts.n_catalogue),
+    "categories": lambda facts: np.array(facts.categories.shape[1]),
     "has_vector": lambda facts: facts.vectors.any(axis=1),  # type: ignore[union-attr]
 }
 
@@ -165,6 +159,7 @@ class Lists(Recordable):
     starts: Ints  # (n_users + 1,)
     item: Ints
     facts: Facts
+    _counts: dict[Any, Numbers] = field(default_factory=dict, repr=False)
     ties = "document"  # these three as of a Judged
     has_groups = False
     has_whole_grades = True
@@ -190,7 +185,7 @@ class Lists(Recordable):
         """Return the lists of some users, by their rows or in a mask."""
         lengths = self.lengths[rows]
         item = self.item[consecutive_numbers(self.starts[:-1][rows], lengths)]
-        return replace(self, user=self.user[rows], starts=count_up(lengths), item=item)
+        return replace(self, user=self.user[rows], starts=count_up(lengths), item=item, _counts={})
 
     def cut(self, k: Ints | None) -> "Lists":
         """Return the first k items of each list; k is (1, 1), or None: all."""
@@ -198,7 +193,7 @@ class Lists(Recordable):
             return self
         lengths = np.minimum(self.lengths, k[0, 0])
         item = self.item[consecutive_numbers(self.starts[:-1], lengths)]
-        return replace(self, starts=count_up(lengths), item=item)
+        return replace(self, starts=count_up(lengths), item=item, _counts={})
 
     def split_users(self) -> "Iterator[tuple[slice, Lists]]":
         """Yield (slice, lists) of some users at a time, whose columns then take little memory."""
@@ -214,12 +209,18 @@ class Lists(Recordable):
 
         Items are counted rank by rank, so that the order of users changes no bit.
         """
-        lists, n_items = self.cut(k), len(self.facts.items)
+        key = (None if k is None else int(k[0, 0])), exposure, p
+        if key not in self._counts:
+            self._counts[key] = self.cut(k)._count_items(exposure, p)
+        return self._counts[key]
+
+    def _count_items(self, exposure: str, p: float) -> Numbers:
+        n_items = len(self.facts.items)
         if exposure == "none":
-            return np.bincount(lists.item, minlength=n_items)
-        counts, ranks = np.zeros(n_items), np.arange(lists.lengths.max(initial=0))
+            return np.bincount(self.item, minlength=n_items)
+        counts, ranks = np.zeros(n_items), np.arange(self.lengths.max(initial=0))
         for rank, weight in enumerate(weigh_ranks(ranks + 1, exposure, p).tolist()):
-            item = lists.item[lists.starts[:-1][lists.lengths > rank] + rank]
+            item = self.item[self.starts[:-1][self.lengths > rank] + rank]
             counts += np.bincount(item, minlength=n_items) * weight
         return counts
 
@@ -239,7 +240,7 @@ class Lists(Recordable):
     @words("{1}", "same")
     def size(self, name: str) -> Ints:
         """Return how many there are of something, for each list: (n_users, 1)."""
-        return np.full((len(self.user), 1), self.facts.sizes[name])
+        return np.full((len(self.user), 1), self.facts.table(name))
 
     @words("whether {1} has the user", "same")
     def has_user(self, name: str) -> Bools:
@@ -328,7 +329,7 @@ class Lists(Recordable):
             vectors, rows = self.facts.vectors[item].astype(np.float64), np.arange(len(item))
             shape = items.n_queries, len(item)
             sums = csr_array((np.ones(len(item)), rows, items.starts), shape=shape) @ vectors
-            squares = np.bincount(user, (vectors**2).sum(axis=1), items.n_queries)
+            squares = np.bincount(user, np.einsum("ij,ij->i", vectors, vectors), items.n_queries)
             total = n_pairs - ((sums**2).sum(axis=1) - squares) / 2
         elif distance == "hamming":
             n_with = self._by_category(items, np.ones(len(item)))
