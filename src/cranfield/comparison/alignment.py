@@ -43,12 +43,7 @@ from cranfield.formats.small.score_files import GREATEST_SCORE, not_a_score_erro
 from cranfield.measures.refusals import no_user_error
 from cranfield.notes import Note
 from cranfield.render.numbers import format_names
-from cranfield.scoring.arguments import (
-    Reading,
-    arrange_arguments,
-    check_scores,
-    could_be_measures,
-)
+from cranfield.scoring.arguments import Reading, arrange_arguments, check_scores, could_be_measures
 from cranfield.scoring.assembly import option_notes
 from cranfield.scoring.evaluate import (
     MeasuresLike,

@@ -19,12 +19,7 @@ from cranfield.errors import MeasureError
 from cranfield.measures.aggregation import AGGREGATIONS, aggregate_exact_sum, to_summands
 from cranfield.measures.call import CUTOFF_SYNONYMS, Call, unknown_parameter_text, usage_text
 from cranfield.measures.parameters import NUMBER, Depth, Gains, write_parameters
-from cranfield.measures.refusals import (
-    check_fractions,
-    check_ties,
-    groups_error,
-    of_lists_error,
-)
+from cranfield.measures.refusals import check_fractions, check_ties, groups_error, of_lists_error
 from cranfield.measures.registry import DEFINITIONS, USER_DEFINITIONS, Definition, is_declared
 from cranfield.measures.traits import BoundsMethod, Linearity
 from cranfield.options import finite_number

@@ -10,6 +10,7 @@ from cranfield.arrays.ids import encode
 from cranfield.arrays.ranked import Floats
 from cranfield.data.counts import Counts
 from cranfield.data.judging import Judging
+from cranfield.data.meeting import find_order_notes
 from cranfield.data.run import Run
 from cranfield.data.run_names import open_runs
 from cranfield.errors import MeasureError, OptionError
@@ -23,7 +24,7 @@ from cranfield.formats.block import Errors, check_errors
 from cranfield.formats.columns import Side
 from cranfield.formats.shapes import plain
 from cranfield.formats.small.labels import LabelRows, read_labels
-from cranfield.formats.stated_columns import select_columns
+from cranfield.formats.stated_columns import refuse_unread, select_columns
 from cranfield.measures import Measure
 from cranfield.measures.parameters import Depth
 from cranfield.measures.plan import CutoffGroup
@@ -120,7 +121,9 @@ class RunLists:
             for i, group in groups.items():
                 values[users, i] = group.values(piece)[:, 0]  # type: ignore[arg-type] # Lists
         query_ids = self.user_ids.take(lists.user).to_texts()
-        notes = self._list_notes(lists, measures, values)
+        run = self.runs[name]
+        notes = self._list_notes(lists, measures, values) + [*run.notes, *run.rows.notes]
+        notes += find_order_notes(None, run) if run.has_scores else ()
         if judged_scores is not None:
             query_ids, values = _join_judged(query_ids, values, measures, judged_scores)
             notes += judged_scores.notes
@@ -132,8 +135,8 @@ class RunLists:
             query_ids,
             values,
             Counts(n_lists, 0, 0, 0),
-            {**recipe, "run": self.runs[name].description},
-            tuple(notes),
+            {**recipe, "run": run.description},
+            (),
             decimals=(None,) * len(measures),
             run_values=values_of_run(measures, lists),
         )
@@ -146,10 +149,11 @@ class RunLists:
             user_ids = self.user_ids.take(lists.user).to_texts()
             part_lists = lists.take_users(np.array([query in label_ids for query in user_ids]))
             n_part = int(np.count_nonzero(part_lists.lengths))
-            part = scores.select_queries(label.has_label, Counts(n_part, 0, 0, 0))
+            part: Any = scores.select_queries(label.has_label, Counts(n_part, 0, 0, 0))
             part = replace(part, run_values=values_of_run(measures, part_lists))
             parts.append((str(label.label), str(label.name), part))
-        return replace(scores, notes=(*notes, *slice_notes), slices=tuple(parts))
+        all_notes = tuple(dict.fromkeys([*notes, *slice_notes]))
+        return replace(scores, notes=all_notes, slices=tuple(parts))
 
     def _list_notes(self, lists: Lists, measures: Sequence[Measure], values: Floats) -> list[Note]:
         """Return notes on the users and items that count, and on those that do not."""
@@ -196,7 +200,8 @@ class RunLists:
         for name, items in items_of_input.items():
             if len(items) and len(lists.item) and not np.isin(lists.item, items).any():
                 ids = facts.items.take(np.append(lists.item[:1], items[:1])).to_texts()
-                text = f"No listed item is in {name}: lists have {ids[0]!r:.80}, it has {ids[1]!r:.80}."
+                first, second = (f"{item:.80}" for item in map(repr, ids))
+                text = f"No listed item is in {name}: lists have {first}, it has {second}."
                 yield Note("strangers", "warning", text)
 
 
@@ -283,11 +288,13 @@ def describe(
         "base": base,
         "qrels": qrels,
     }
-    named_inputs = {name: data for name, data in named_inputs.items() if data is not None}
-    names = {*named_inputs, *(["catalogue"] if {*named_inputs} & {"items", "train"} else [])}
     columns: dict[str, Any] = dict(options.pop("columns", None) or {})
     own_columns = {name: columns.pop(name) for name in named_inputs if name in columns}
+    named_inputs = {name: data for name, data in named_inputs.items() if data is not None}
+    names = {*named_inputs, *(["catalogue"] if {*named_inputs} & {"items", "train"} else [])}
     reading, judging = Reading.of({**options, "columns": columns or None}), Judging.of(options)
+    for name, side in (("train", Side.EXCLUDED), ("qrels", Side.QRELS), ("base", Side.RUN)):
+        own_columns.setdefault(name, select_columns(reading.columns, side))
     if not judging.has_one_tie_order:
         raise OptionError(f"ties={judging.ties!r}: expected an order that needs no grades")
     if measures is None:
@@ -296,13 +303,15 @@ def describe(
     measure_list = list_measures(measures)
     check_inputs(measure_list, names)
     run_columns = select_columns(reading.columns, Side.RUN)
-    opened_runs = reading.leave_out(open_runs(plain(runs, Side.RUN), errors, run_columns))
+    opened_runs = open_runs(plain(runs, Side.RUN), errors, run_columns)
+    opened_runs = reading.leave_out(opened_runs, more_follow=True)
     cutoffs = [measure.cutoff for measure in measure_list if measure.definition.of != "queries"]
     depths = [cutoff.n_ranks if isinstance(cutoff, Depth) else None for cutoff in cutoffs]
     depth = None if None in depths else max(filter(None, depths), default=1)
     is_single = isinstance(opened_runs, Run)
     run_of_name = {opened_runs.name: opened_runs} if is_single else opened_runs
     inputs = Inputs(named_inputs, own_columns, judging)
+    refuse_unread(reading.columns)
     run_lists = RunLists(run_of_name, inputs, judging, depth)
     if query is not None:
         return explain_list(run_lists, measure_list, str(query))

@@ -37,10 +37,10 @@ class InputFiles:
         """Return them as `describe` takes them, with the columns that are stated for each."""
         files = {name: getattr(self, name) for name in _INPUTS}
         refuse_two_stdin(*(path for path in files.values() if path))
-        columns = {name: {**((data.columns or {}).pop(name, {}))} for name in _INPUTS}
+        columns: dict[str, Any] = {**(data.columns or {})}
         if self.category:
-            columns["items"]["category"] = self.category
-        return {**files, "columns": {name: own for name, own in columns.items() if own}}
+            columns["items"] = {"category": self.category}
+        return {**files, "columns": columns}
 
 
 input_options = flags.combined_options(
@@ -85,7 +85,7 @@ def command(
     if not intervals:
         flags.refuse_options({"baseline"}, "applies to intervals: add --intervals")
     options = files.options(data)
-    opened_runs = data.read_runs(runs)
+    opened_runs = data.read_runs(runs, more_follow=True)
     result = describe(
         opened_runs if len(opened_runs) > 1 else opened_runs[0],
         flags.parse_measures(names, "", None) if names else None,
@@ -96,5 +96,8 @@ def command(
         **options,
         **judging.changed_options(),
     )
-    shows_users = {"per_query": per_query} if not (intervals or query) else {}
-    show(result, form, **shows_users)
+    if intervals or query:
+        flags.refuse_options({"per_query"}, "does not go with --intervals or --query")
+        show(result, form)
+    else:
+        show(result, form, per_query=per_query)

@@ -21,6 +21,10 @@ class Means(dict[str, float]):
             raise KeyError(measure)
         return self[name]
 
+    def get(self, measure: Any, default: Any = None) -> Any:
+        """Return the value of a measure, however it is written, else the default."""
+        return self[measure] if str(parse(str(measure))) in self else default
+
 
 def values_of_run(measures: Iterable[Measure], lists: Lists) -> dict[str, RunValue]:
     """Return {measure: value} of the measures of a run, among some."""

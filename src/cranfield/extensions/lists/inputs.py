@@ -81,15 +81,19 @@ class Codes:
         if isinstance(data, Qrels):
             users = self.users.number(encode_ids(data.query_ids))[data.query]
             return users, self.items.number(data.docs)
+        is_path = isinstance(data, str | os.PathLike)
         try:
-            is_path = isinstance(data, str | os.PathLike)
-            is_run = isinstance(data, Run)
-            rows = read_rows(data, Side.EXCLUDED, columns=columns, is_path=is_path)
+            rows = data.rows if isinstance(data, Run) else None
+            rows = rows or read_rows(data, Side.EXCLUDED, columns=columns, is_path=is_path)
+            blocks = (load() for load in rows.blocks((), "strict"))
+            codes = [
+                (self.users.number(part.query), self.items.number(part.doc)) for part in blocks
+            ]
         except InputError as error:
+            if "excluded_ids" not in (error.hint or ""):
+                raise
             hint = f"columns={{{name!r}: {{'query_id': ..., 'doc_id': ...}}}} says which they are."
-            raise error.replace(hint=hint) if error.kind == "columns" else error from None
-        blocks = (load() for load in (data.rows if is_run else rows).blocks((), "strict"))
-        codes = [(self.users.number(block.query), self.items.number(block.doc)) for block in blocks]
+            raise error.replace(hint=hint) from None
         users, items = (np.concatenate(column) for column in zip(*codes, strict=True))
         return users, items
 
@@ -226,7 +230,7 @@ class ItemColumn(NamedTuple):
     @property
     def lengths(self) -> Ints:
         """The lengths of the lists in the cells, 0 of a missing list: (items,)."""
-        lengths = self.cells.value_lengths().to_numpy(zero_copy_only=False)
+        lengths: Ints = self.cells.value_lengths().to_numpy(zero_copy_only=False)
         return np.nan_to_num(lengths).astype(np.int64)
 
 

@@ -90,17 +90,23 @@ def assign_groups(lists: Sequence[Lists], user_ids: Ids) -> Ints:
 
 
 def leave_groups_out(
-    measures: Sequence[Measure], lists: Lists, group_of_user: Ints
+    measures: Sequence[Measure], lists: Lists, group_of_user: Ints, fewest: int = FEWEST_USERS
 ) -> dict[str, Floats]:
-    """Return {measure: values without the lists of each group, (n_groups,)}, of a run's measures."""
+    """Return {measure of a run: values without the lists of each group, (n_groups,)}.
+
+    Of fewer than `fewest` users, there are none.
+    """
     group, n_groups = group_of_user[lists.user], int(group_of_user.max(initial=-1)) + 1
+    if np.count_nonzero(group_of_user >= 0) < fewest:
+        return {}
     values = [values_of_run(measures, lists.take_users(group != i)) for i in range(n_groups)]
-    names = values[0] if values else ()
-    return {name: np.array([part[name].value for part in values]) for name in names}
+    return {name: np.array([part[name].value for part in values]) for name in values[0]}
 
 
-def jackknife(value: float, values: Floats) -> Estimate:
+def jackknife(value: float, values: Floats | None) -> Estimate:
     """Return a value with its interval, by the values without each of some groups: (n_groups,)."""
+    if values is None:
+        return Estimate(value)
     n = len(values)
     error = np.sqrt((n - 1) / n * ((values - values.mean()) ** 2).sum())
     low, high = t_interval_ends(np.array([value]), np.array([error]), n - 1, _ALPHA)
@@ -135,39 +141,41 @@ def find_intervals(
 ) -> ListIntervals:
     """Return the intervals of all values, and of the differences from the baseline."""
     score_of_run = {run.name: run for run in scores}
-    base = next(iter(score_of_run)) if baseline is None else baseline
+    base = scores[0].name if baseline is None else baseline
     if base not in score_of_run:
         raise OptionError(f"baseline={base!r}: the runs are {', '.join(map(repr, score_of_run))}")
-    group_of_user = assign_groups([*lists.values()], user_ids)
-    n_users = int(np.count_nonzero(group_of_user >= 0))
+    measures, own_parts, joint_parts = scores[0].measures, {}, {}
+    joint_groups = assign_groups([*lists.values()], user_ids)
+    for name, part in lists.items():
+        own_groups = assign_groups([part], user_ids)
+        own_parts[name] = joint_parts[name] = leave_groups_out(measures, part, joint_groups)
+        if (own_groups != joint_groups).any():  # of the users of a run alone
+            own_parts[name] = leave_groups_out(measures, part, own_groups)
+    estimates, names_without = {}, list[str]()
+    for run in scores:
+        for measure in measures:
+            name, base_run = str(measure), score_of_run[base]
+            if measure.definition.of == "run":
+                estimate = jackknife(run[name], own_parts[run.name].get(name))
+                ends = clip_ends(*map(np.array, estimate[1:]), *possible_range(measure))
+                estimate = Estimate(run[name], *map(float, ends))
+                parts, base_parts = (
+                    joint_parts[run_name].get(name) for run_name in (run.name, base)
+                )
+                difference = jackknife(
+                    run[name] - base_run[name],
+                    None if parts is None or base_parts is None else parts - base_parts,
+                )
+                names_without += [name] * bool(np.isnan(estimate.low))
+            else:
+                values = run.per_query(measure)
+                difference = estimate_difference(values, base_run.per_query(measure))
+                estimate = estimate_mean(values, measure)
+            difference = Estimate(np.nan) if run is base_run else difference
+            estimates[run.name, name] = estimate, difference
     notes = merge_notes(((run.name, note) for run in scores for note in run.notes), len(scores))
-    values = {}
-    if n_users >= FEWEST_USERS:
-        for name, part in lists.items():
-            values[name] = leave_groups_out(scores[0].measures, part, group_of_user)
-    names, estimates = [str(measure) for measure in scores[0].measures], {}
-    for measure in scores[0].measures:
-        if measure.definition.of == "run":
-            for name, run_scores in score_of_run.items():
-                value, base_value = run_scores[measure], score_of_run[base][measure]
-                estimate, difference = Estimate(value), Estimate(value - base_value)
-                if n_users >= FEWEST_USERS:
-                    own, others = (values[run][str(measure)] for run in (name, base))
-                    _, *ends = jackknife(value, own)
-                    low, high = clip_ends(*map(np.array, ends), *possible_range(measure))
-                    estimate = Estimate(value, float(low), float(high))
-                    difference = jackknife(value - base_value, own - others)
-                estimates[name, str(measure)] = estimate, difference
-            continue
-        for name, run in score_of_run.items():
-            value_of_user = run.per_query(measure)
-            difference = estimate_difference(value_of_user, score_of_run[base].per_query(measure))
-            estimates[name, str(measure)] = estimate_mean(value_of_user, measure), difference
-    if n_users < FEWEST_USERS:
-        text = f"No intervals of the runs' measures: {n_users} users, fewer than {FEWEST_USERS}."
-        notes.append(Note("few-users", "info", text, n_users))
-    for run_and_measure, (estimate, _) in estimates.items():
-        if run_and_measure[0] == base:
-            estimates[run_and_measure] = estimate, Estimate(np.nan)
-    ordered = {(run, name): estimates[run, name] for run in score_of_run for name in names}
-    return ListIntervals(ordered, base, tuple(notes))
+    if names_without:
+        names = ", ".join(dict.fromkeys(names_without))
+        reason = f"fewer than {FEWEST_USERS} users, or a part of them without a value"
+        notes.append(Note("no-interval", "info", f"No interval of {names}: {reason}."))
+    return ListIntervals(estimates, base, tuple(notes))

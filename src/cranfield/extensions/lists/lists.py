@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from cranfield.arrays.rows import consecutive_numbers
 from cranfield.arrays.trace import Recordable, step_method
 from cranfield.lazy import cached_property
 
+_Method = TypeVar("_Method", bound=Callable[..., Any])
 MAX_ROWS = 1 << 17  # listed items that measures of users look at together, on average
 
 
@@ -133,16 +134,16 @@ TABLES: Mapping[str, Callable[..., Numbers]] = {
     "rows of train": lambda facts: facts.pairs["train"].number.sum(),
     "catalogue": lambda facts: np.array(facts.n_catalogue),
     "categories": lambda facts: np.array(facts.categories.shape[1]),
-    "has_vector": lambda facts: facts.vectors.any(axis=1),  # type: ignore[union-attr]
+    "has_vector": lambda facts: facts.vectors.any(axis=1),
 }
 
 
-def words(text: str, rows_of: Any = "other") -> Callable[[Any], Any]:
+def words(text: str, rows_of: Any = "other") -> Callable[[_Method], _Method]:
     """Make a method a step that `text` describes, with {} for its arguments."""
 
-    def mark(method: Any) -> Any:
-        method.words = text
-        return step_method(rows_of)(method)
+    def mark(method: _Method) -> _Method:
+        method.words = text  # type: ignore[attr-defined]
+        return step_method(rows_of)(method)  # type: ignore[no-any-return]
 
     return mark
 
@@ -272,7 +273,8 @@ class Lists(Recordable):
     def distinct_categories(self, items: Ranked) -> Ints:
         """Count the categories of each list: (n_users, 1)."""
         sums = self._by_category(items, np.ones(len(items.query)))
-        return np.count_nonzero(sums, axis=1)[:, None]
+        n_distinct: Ints = np.count_nonzero(sums, axis=1)
+        return n_distinct[:, None]
 
     @words("entropy of the categories of the list", "same")
     def category_entropy(self, items: Ranked) -> Floats:

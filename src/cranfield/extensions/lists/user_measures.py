@@ -267,7 +267,7 @@ def filled_share(
     *,
     full: Annotated[bool, Parameter("only full lists count, 1", check_flag)] = False,
 ) -> Floats:
-    """Filled: the share of the first k places that the list fills.
+    """Share of the first k places that the list fills.
 
     Formula: listed items / k
     Source: RecTools SufficientReco
