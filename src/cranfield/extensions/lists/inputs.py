@@ -346,7 +346,7 @@ def read_catalogue(data: Any, columns: Mapping[str, Any]) -> int | Ids:
     if is_whole_number(data) or (isinstance(data, str) and data.isdecimal()):
         return int(data)
     is_path = isinstance(data, str | os.PathLike)
-    if not (is_path or is_table(data) or kind_of(data) == "dict"):
+    if not is_path and kind_of(data) not in ("table", "dict"):
         return Ids.of_texts([to_id_text(key, "catalogue") for key in to_list(data)])
     role_and_ids = read_id_list(data) if is_path else None
     if role_and_ids is not None:

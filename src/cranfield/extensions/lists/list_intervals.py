@@ -11,7 +11,7 @@ from cranfield.arrays.ranked import Floats, Ints
 from cranfield.comparison.flips import PairedScores
 from cranfield.comparison.level import Level
 from cranfield.comparison.mean_interval import mean_intervals
-from cranfield.comparison.scale import clip_ends, possible_range
+from cranfield.comparison.scale import clip_ends, score_range
 from cranfield.comparison.significance import Moments, t_interval, t_interval_ends
 from cranfield.errors import OptionError
 from cranfield.extensions.lists.described import ListScores, values_of_run
@@ -157,7 +157,7 @@ def find_intervals(
             name, base_run = str(measure), score_of_run[base]
             if measure.definition.of == "run":
                 estimate = jackknife(run[name], own_parts[run.name].get(name))
-                ends = clip_ends(*map(np.array, estimate[1:]), *possible_range(measure))
+                ends = clip_ends(*map(np.array, estimate[1:]), *score_range(measure, np.array(run[name])))
                 estimate = Estimate(run[name], *map(float, ends))
                 parts, base_parts = (
                     joint_parts[run_name].get(name) for run_name in (run.name, base)

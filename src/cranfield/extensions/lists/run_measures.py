@@ -32,7 +32,7 @@ def _select_catalogue(lists: Lists, values: Numbers) -> Numbers:
 _OF = Parameter("what it is a share of, or the number", choice("catalogue", "train", "count"))
 
 
-@_measure("Coverage", names=("CatalogCoverage", "ItemCoverage"), range=(0, None))
+@_measure("Coverage", names=("CatalogCoverage", "ItemCoverage"))
 def coverage(
     lists: Lists, k: Cutoff | None = None, *, of: Annotated[str, _OF] = "catalogue"
 ) -> RunValue:
