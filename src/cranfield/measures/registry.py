@@ -222,7 +222,7 @@ USER_DEFINITIONS: dict[str, Definition] = {}  # which may be declared again
 
 def _find_definition(name: str, module: str) -> Definition:
     """Return a definition that was pickled by name, importing its module; MeasureError if none."""
-    if not is_declared(name):
+    if look_up_definition(name) is None:
         with suppress(ImportError):
             import_module(module)
     if name not in DEFINITIONS:
@@ -232,6 +232,8 @@ def _find_definition(name: str, module: str) -> Definition:
         )
     return DEFINITIONS[name]
 
+
+_ADDED_DEFINITIONS: list[Definition] = []  # of extensions
 
 # Every name as `bare_name` has it -> the canonical name, and the parameters that it implies.
 VARIANTS: dict[str, tuple[str, Mapping[str, Any]]] = {}
@@ -318,21 +320,37 @@ def measure(
             of=of,
         )
         if definition.is_user_defined:
-            load_entries("measures")  # whose names are taken
+            load_measures()  # whose names are taken
             _check_user_definition(definition)
             for name_table in (VARIANTS, EXACT_NAMES, FAMILIES):  # of an earlier declaration
                 for alias in [alias for alias, (owner, _) in name_table.items() if owner == name]:
                     del name_table[alias]
             USER_DEFINITIONS[name] = definition
-        DEFINITIONS[name] = definition
-        for alias, parameters in measure_names.implied(name).items():
-            EXACT_NAMES[alias] = name, parameters
-            VARIANTS.setdefault(bare_name(alias), (name, parameters))
-        for family, cutoffs in measure_names.families.items():
-            FAMILIES[family.lower()] = name, cutoffs
+        if of != "queries":
+            _ADDED_DEFINITIONS.append(definition)
+        _enter_definition(definition)
         return kernel
 
     return register
+
+
+def _enter_definition(definition: Definition) -> None:
+    """Make a measure known by all its names."""
+    name, names = definition.name, definition.names
+    DEFINITIONS[name] = definition
+    for alias, parameters in names.implied(name).items():
+        EXACT_NAMES[alias] = name, parameters
+        VARIANTS.setdefault(bare_name(alias), (name, parameters))
+    for family, cutoffs in names.families.items():
+        FAMILIES[family.lower()] = name, cutoffs
+
+
+def load_measures() -> None:
+    """Make the measures of extensions known, which are not before a name is none of the core's."""
+    load_entries("measures")
+    for definition in _ADDED_DEFINITIONS:
+        if definition.name not in DEFINITIONS:
+            _enter_definition(definition)
 
 
 # How a name may be written, for the grammar to read it: without blanks, brackets, quotes, `@`, `,`,
@@ -452,7 +470,7 @@ def find_variant(name: str) -> tuple[str, Mapping[str, Any]] | None:
     """
     variant = _look_up_name(name)
     if variant is None:
-        load_entries("measures")  # of extensions
+        load_measures()
         variant = _look_up_name(name)
     return variant
 
@@ -462,9 +480,11 @@ def _look_up_name(name: str) -> tuple[str, Mapping[str, Any]] | None:
     return variant or VARIANTS.get(strip_library_words(name))
 
 
-def is_declared(name: str) -> bool:
-    """Tell whether a measure has this very name."""
-    return name in DEFINITIONS or (find_variant(name) is not None and name in DEFINITIONS)
+def look_up_definition(name: str) -> Definition | None:
+    """Return the definition of the measure of this very name; None if there is none."""
+    if name not in DEFINITIONS:
+        load_measures()
+    return DEFINITIONS.get(name)
 
 
 def definitions(of: Subject = "queries") -> list[Definition]:
@@ -476,5 +496,5 @@ def definitions(of: Subject = "queries") -> list[Definition]:
     ['Coverage', 'Gini', 'Entropy', 'Personalization', 'PopLift']
     """
     if of != "queries":
-        load_entries("measures")
+        load_measures()
     return [definition for definition in DEFINITIONS.values() if definition.of == of]

@@ -105,7 +105,7 @@ def test_many_users_are_described_in_parts(monkeypatch: pytest.MonkeyPatch) -> N
     lists, train = draw_lists(2), [(f"u{i}", f"i{i % 7}") for i in range(60)]
     measures = "ARP@5 APLT@5 Novelty@5 Seen@5 Filled@5 UserCoverage@5"
     whole = describe(lists, measures, train=train)
-    monkeypatch.setattr("cranfield.extensions.lists.lists.MAX_ROWS", 20)
+    monkeypatch.setattr("cranfield.extensions.lists.user_lists.MAX_ROWS", 20)
     assert describe(lists, measures, train=train).to_dict() == whole.to_dict()
 
 

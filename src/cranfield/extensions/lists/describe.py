@@ -19,7 +19,7 @@ from cranfield.extensions.lists.described import ListScores, values_of_run
 from cranfield.extensions.lists.explained import explain_list
 from cranfield.extensions.lists.inputs import Inputs
 from cranfield.extensions.lists.list_intervals import find_intervals
-from cranfield.extensions.lists.lists import Lists
+from cranfield.extensions.lists.user_lists import Lists
 from cranfield.formats.block import Errors, check_errors
 from cranfield.formats.columns import Side
 from cranfield.formats.shapes import plain
@@ -122,7 +122,7 @@ class RunLists:
                 values[users, i] = group.values(piece)[:, 0]  # type: ignore[arg-type] # Lists
         query_ids = self.user_ids.take(lists.user).to_texts()
         run = self.runs[name]
-        notes = self._list_notes(lists, measures, values) + [*run.notes, *run.rows.notes]
+        notes = [*self._list_notes(lists, measures, values), *run.notes, *run.rows.notes]
         notes += find_order_notes(None, run) if run.has_scores else ()
         if judged_scores is not None:
             query_ids, values = _join_judged(query_ids, values, measures, judged_scores)

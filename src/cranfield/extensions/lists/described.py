@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from cranfield.extensions.lists.lists import Lists
+from cranfield.extensions.lists.user_lists import Lists
 from cranfield.extensions.lists.run_measures import RunValue
 from cranfield.measures import Measure, parse
 from cranfield.measures.plan import CutoffGroup

@@ -11,7 +11,7 @@ from cranfield.explanation.entries import Line, Worksheet
 from cranfield.explanation.follow import trace_value
 from cranfield.explanation.worksheet import write_worksheet
 from cranfield.extensions.lists.described import values_of_run
-from cranfield.extensions.lists.lists import Lists
+from cranfield.extensions.lists.user_lists import Lists
 from cranfield.measures import Measure
 from cranfield.notes import Note
 from cranfield.render.shown import Shown

@@ -17,7 +17,7 @@ from cranfield.data.order import GroupedBlock, rank_documents
 from cranfield.data.qrels import Qrels, make_qrels
 from cranfield.data.run import Run, make_run
 from cranfield.errors import InputError, OptionError
-from cranfield.extensions.lists.lists import Facts, Pairs
+from cranfield.extensions.lists.user_lists import Facts, Pairs
 from cranfield.formats import read_rows
 from cranfield.formats.columnar import detect_columnar_format, read_columnar_file
 from cranfield.formats.columns import NAMES, Side

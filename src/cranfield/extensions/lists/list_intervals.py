@@ -15,7 +15,7 @@ from cranfield.comparison.scale import clip_ends, score_range
 from cranfield.comparison.significance import Moments, t_interval, t_interval_ends
 from cranfield.errors import OptionError
 from cranfield.extensions.lists.described import ListScores, values_of_run
-from cranfield.extensions.lists.lists import Lists
+from cranfield.extensions.lists.user_lists import Lists
 from cranfield.measures import Measure
 from cranfield.notes import Note, merge_notes
 from cranfield.render.numbers import finite_or_none, format_interval, format_number, format_signed
@@ -157,7 +157,9 @@ def find_intervals(
             name, base_run = str(measure), score_of_run[base]
             if measure.definition.of == "run":
                 estimate = jackknife(run[name], own_parts[run.name].get(name))
-                ends = clip_ends(*map(np.array, estimate[1:]), *score_range(measure, np.array(run[name])))
+                ends = clip_ends(
+                    *map(np.array, estimate[1:]), *score_range(measure, np.array(run[name]))
+                )
                 estimate = Estimate(run[name], *map(float, ends))
                 parts, base_parts = (
                     joint_parts[run_name].get(name) for run_name in (run.name, base)

@@ -7,7 +7,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from cranfield.arrays.ranked import Numbers
-from cranfield.extensions.lists.lists import Lists
+from cranfield.extensions.lists.user_lists import Lists
 from cranfield.extensions.lists.user_measures import Exposure
 from cranfield.measures.parameters import Cutoff, Parameter, Persistence, choice
 from cranfield.measures.registry import Names, measure

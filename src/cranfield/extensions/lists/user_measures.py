@@ -7,7 +7,7 @@ import numpy as np
 
 from cranfield.arrays.elementary import log2
 from cranfield.arrays.ranked import Floats, Ints, Numbers, Ranked, ratio
-from cranfield.extensions.lists.lists import Lists, weigh_ranks
+from cranfield.extensions.lists.user_lists import Lists, weigh_ranks
 from cranfield.measures.parameters import Cutoff, Parameter, Rel, between, choice, optional
 from cranfield.measures.registry import Names, measure
 from cranfield.measures.traits import Traits
