@@ -50,13 +50,13 @@ def draw_lists(seed: int, n_users: int = 60, n_items: int = 90, k: int = 8) -> d
 
 
 def test_the_lists_of_the_page() -> None:
-    found = describe(LISTS, "Coverage@2 Gini@2 Entropy@2 Filled@2", catalogue=10)
+    description = describe(LISTS, "Coverage@2 Gini@2 Entropy@2 Filled@2", catalogue=10)
     counts = [0, 0, 0, 0, 1, 1, 1, 1, 1, 2]  # of the first two of each list: b x, y c, z y, a
     gini = sum((2 * j - 10 - 1) * x for j, x in enumerate(counts, 1)) / (10 * 7)
     entropy = -sum(x / 7 * math.log2(x / 7) for x in counts if x)
     expected = {"Coverage@2": 6 / 10, "Gini@2": gini, "Entropy@2": entropy, "Filled@2": 7 / 8}
-    assert found.means() == pytest.approx(expected)
-    assert found.notes[0].text == "4 users with a list averaged. Catalogue: 10 items."
+    assert description.means() == pytest.approx(expected)
+    assert description.notes[0].text == "4 users with a list averaged. Catalogue: 10 items."
 
 
 def test_pairs_of_items_are_those_of_slow_loops() -> None:
@@ -66,7 +66,7 @@ def test_pairs_of_items_are_those_of_slow_loops() -> None:
     vectors = {item: generator.normal(size=5).tolist() for item in items[::2]}
     names = [f"c{i}" for i in range(150)]  # of more than 64 categories, masks have several words
     categories = {item: random.Random(item).sample(names, 3) for item in items if item[-1] != "7"}
-    found = describe(
+    description = describe(
         lists,
         "ILD@6 ILD(distance='jaccard')@6 ILD(distance='hamming')@6",
         items=categories,
@@ -98,7 +98,7 @@ def test_pairs_of_items_are_those_of_slow_loops() -> None:
                 expected[user] = 0.0
             elif distances:
                 expected[user] = sum(distances) / len(distances)
-        assert found.per_query(name) == pytest.approx(expected)
+        assert description.per_query(name) == pytest.approx(expected)
 
 
 def test_many_users_are_described_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,13 +128,13 @@ def test_a_catalogue_is_a_number_or_ids(tmp_path: Path) -> None:
     forms = [ids, {*ids}, pd.Series(ids), tmp_path / "ids.txt", pd.DataFrame({"item_id": ids})]
     for catalogue in forms:
         assert describe(LISTS, "Coverage@3 Gini@3", catalogue=catalogue).means() == expected
-    found = describe(LISTS, "Coverage@3", catalogue=["a", "b", "p"])
-    assert found["Coverage@3"] == 2 / 3
-    assert any(note.text.startswith("4 listed items outside the cat") for note in found.notes)
+    description = describe(LISTS, "Coverage@3", catalogue=["a", "b", "p"])
+    assert description["Coverage@3"] == 2 / 3
+    assert any(note.text.startswith("4 listed items outside the cat") for note in description.notes)
 
 
 @pytest.mark.parametrize(
-    ("typed", "name"),
+    ("words", "name"),
     [
         ("CatalogCoverage@5", "Coverage@5"),
         ("GiniIndex@5", "Gini@5"),
@@ -148,8 +148,8 @@ def test_a_catalogue_is_a_number_or_ids(tmp_path: Path) -> None:
         ("distributional_coverage@5", "Entropy@5"),
     ],
 )
-def test_names_elsewhere(typed: str, name: str) -> None:
-    assert str(parse(typed)) == f"{parse(name)}" == name
+def test_names_elsewhere(words: str, name: str) -> None:
+    assert str(parse(words)) == f"{parse(name)}" == name
 
 
 @pytest.mark.parametrize(
@@ -216,9 +216,11 @@ def test_refusals_of_inputs() -> None:
     with pytest.raises(InputError, match="which column is which: item, title, genres"):
         describe(LISTS, "Categories@3", items=movies)
     columns = {"items": {"category": "genres"}}
-    found = describe({"1": ["a"]}, "Categories(value='count')@3", items=movies, columns=columns)
-    assert found["Categories(value='count')@3"] == 2
-    assert "Categories are split at |." in [note.text for note in found.notes]
+    description = describe(
+        {"1": ["a"]}, "Categories(value='count')@3", items=movies, columns=columns
+    )
+    assert description["Categories(value='count')@3"] == 2
+    assert "Categories are split at |." in [note.text for note in description.notes]
     with pytest.raises(InputError, match=r"columns=\{'train'"):
         describe(LISTS, "ARP@3", train=pd.DataFrame({"u": ["1"], "i": ["a"]}))
     columns = {"train": {"query_id": "u", "doc_id": "i"}}
@@ -235,16 +237,18 @@ def test_an_input_that_meets_no_list_is_a_warning() -> None:
         "embeddings": {"A": [1.0]},
         "base": {"1": ["A"]},
     }.items():
-        found = describe(LISTS, "Filled@2", **{name: data})
-        (warning,) = [note for note in found.notes if note.is_grave]
+        description = describe(LISTS, "Filled@2", **{name: data})
+        (warning,) = [note for note in description.notes if note.is_grave]
         assert warning.text.startswith(f"No listed item is in {name}: lists have '")
         assert warning.text.endswith("it has 'A'.")
 
 
 def test_users_and_items_that_are_left_out_are_counted() -> None:
-    found = describe(LISTS, "UserCoverage@2 ILD@2", users=["1", "2", "7"], embeddings={"a": [1.0]})
-    assert found["UserCoverage@2"] == 2 / 3
-    texts = [note.text for note in found.notes]
+    description = describe(
+        LISTS, "UserCoverage@2 ILD@2", users=["1", "2", "7"], embeddings={"a": [1.0]}
+    )
+    assert description["UserCoverage@2"] == 2 / 3
+    texts = [note.text for note in description.notes]
     assert "1 user without a list left out." in texts
     assert "ILD@2: 3 users without a value left out." in texts  # but of one item it is 0
     seen_left_out = describe(LISTS, "Seen@2", train=TRAIN, without=TRAIN)
@@ -254,25 +258,25 @@ def test_users_and_items_that_are_left_out_are_counted() -> None:
 
 def test_judged_measures_are_those_of_evaluate() -> None:
     qrels = {"1": {"a": 1}, "2": {"c": 1}, "9": {"a": 1}}
-    found = describe({"one": LISTS, "two": LISTS}, "nDCG@2 Filled@2", qrels=qrels)
+    description = describe({"one": LISTS, "two": LISTS}, "nDCG@2 Filled@2", qrels=qrels)
     scores = evaluate(qrels, LISTS, "nDCG@2")
-    assert found["one"]["nDCG@2"] == scores["nDCG@2"]
-    assert found["two"].per_query("nDCG@2") == scores.per_query("nDCG@2")
-    assert found["one"]["Filled@2"] == 7 / 8
+    assert description["one"]["nDCG@2"] == scores["nDCG@2"]
+    assert description["two"].per_query("nDCG@2") == scores.per_query("nDCG@2")
+    assert description["one"]["Filled@2"] == 7 / 8
     assert {"3 queries averaged.", "4 users with a list averaged."} <= {
-        note.text for note in found.notes
+        note.text for note in description.notes
     }
 
 
 def test_slices_are_the_lists_of_each_label() -> None:
     labels = {"1": "old", "2": "old", "3": "new", "4": "new"}
     measures, qrels = "Coverage@2 Filled@2 nDCG@2", {"1": {"b": 1}, "3": {"q": 1}}
-    found = describe(LISTS, measures, catalogue=10, qrels=qrels, slices=labels)
+    description = describe(LISTS, measures, catalogue=10, qrels=qrels, slices=labels)
     for label in ("old", "new"):
         part = {user: ids for user, ids in LISTS.items() if labels[user] == label}
         own_qrels = {user: docs for user, docs in qrels.items() if labels[user] == label}
         alone = describe(part, measures, catalogue=10, qrels=own_qrels)
-        assert found.slice(label).means() == alone.means()
+        assert description.slice(label).means() == alone.means()
 
 
 # ---- other verbs ---------------------------------------------------------------------------------
@@ -282,33 +286,35 @@ TRAIN_OF_PAIR = [(f"u{i}", f"i{i % 11}") for i in range(60)]
 
 
 def test_compare_takes_the_result_and_its_json(tmp_path: Path) -> None:
-    found = describe(PAIR, "ARP@5 Coverage@5", train=TRAIN_OF_PAIR)
-    (tmp_path / "lists.json").write_text(found.to_json(per_query=True))
+    description = describe(PAIR, "ARP@5 Coverage@5", train=TRAIN_OF_PAIR)
+    (tmp_path / "lists.json").write_text(description.to_json(per_query=True))
     saved = compare(tmp_path / "lists.json", measures="ARP@5")
-    pair = compare(found, "ARP@5")["ARP@5"]["new"]
+    pair = compare(description, "ARP@5")["ARP@5"]["new"]
     assert saved["ARP@5"]["new"] == pair
-    old, new = (found[name].per_query("ARP@5") for name in PAIR)
+    old, new = (description[name].per_query("ARP@5") for name in PAIR)
     assert pair.difference == pytest.approx(np.mean([new[user] - old[user] for user in old]))
 
 
 def test_users_without_a_list_are_dropped_from_a_comparison() -> None:
     lists = {user: ids for user, ids in PAIR["new"].items() if user != "u7"}
-    found = describe({"old": PAIR["old"], "new": lists}, "ARP@5", train=TRAIN_OF_PAIR)
-    assert len(compare(found).aligned.query_ids) == 59
+    description = describe({"old": PAIR["old"], "new": lists}, "ARP@5", train=TRAIN_OF_PAIR)
+    assert len(compare(description).aligned.query_ids) == 59
     with pytest.raises(OptionError, match="a user without a list has no ARP@5"):
-        compare(found, missing="zero")
+        compare(description, missing="zero")
 
 
 def test_what_cannot_be_tested_is_refused() -> None:
-    found = describe(PAIR, "ARP@5 ILD@5 Coverage@5", train=TRAIN_OF_PAIR, embeddings={"i1": [1.0]})
+    description = describe(
+        PAIR, "ARP@5 ILD@5 Coverage@5", train=TRAIN_OF_PAIR, embeddings={"i1": [1.0]}
+    )
     no_test = "Coverage@5 has no value for a user, so that no test applies: `describe --intervals`"
     gate_options: Any = {"baseline": "old", "margin": 0.1}
     calls: list[tuple[Callable[[], Any], str]] = [
-        (lambda: compare(found, "Coverage@5"), no_test),
-        (lambda: gate(found, measures="Coverage@5", **gate_options), no_test),
-        (lambda: found["old"].per_query("Coverage@5"), no_test),
+        (lambda: compare(description, "Coverage@5"), no_test),
+        (lambda: gate(description, measures="Coverage@5", **gate_options), no_test),
+        (lambda: description["old"].per_query("Coverage@5"), no_test),
         (
-            lambda: gate(found, measures="ARP@5", **gate_options),
+            lambda: gate(description, measures="ARP@5", **gate_options),
             "neither more nor less ARP@5 is better",
         ),
     ]
@@ -333,27 +339,27 @@ def test_what_cannot_be_tested_is_refused() -> None:
 
 def test_means_have_the_intervals_of_means() -> None:
     inputs: dict[str, Any] = {"train": TRAIN_OF_PAIR, "catalogue": 90}
-    found = describe(PAIR, "ARP@5 Coverage@5", **inputs)
-    shown = describe(PAIR, "ARP@5 Coverage@5", **inputs, intervals=True)
-    rows = {(row["run"], row["measure"]): row for row in shown.rows()}
+    description = describe(PAIR, "ARP@5 Coverage@5", **inputs)
+    page = describe(PAIR, "ARP@5 Coverage@5", **inputs, intervals=True)
+    rows = {(row["run"], row["measure"]): row for row in page.rows()}
     assert [*rows] == [(run, name) for run in PAIR for name in ("ARP@5", "Coverage@5")]
-    for mean in intervals(found).means:
+    for mean in intervals(description).means:
         row = rows[mean.system, mean.measure]
         assert (row["value"], row["low"], row["high"]) == (mean.mean, mean.low, mean.high)
-    pair = compare(found, "ARP@5", test="t")["ARP@5"]["new"]
+    pair = compare(description, "ARP@5", test="t")["ARP@5"]["new"]
     row = rows["new", "ARP@5"]
     assert row["difference"] == pytest.approx(pair.difference)
     assert (row["difference_low"], row["difference_high"]) == pytest.approx((pair.low, pair.high))
     row = rows["new", "Coverage@5"]
     assert 0 <= row["low"] < row["value"] < row["high"] <= 1
-    assert row["difference"] == found["new"]["Coverage@5"] - found["old"]["Coverage@5"]
+    assert row["difference"] == description["new"]["Coverage@5"] - description["old"]["Coverage@5"]
     assert rows["old", "ARP@5"]["difference"] is None
 
 
 def test_few_users_have_no_interval_of_a_run() -> None:
-    shown = describe(LISTS, "Coverage@2 Filled@2", catalogue=9, intervals=True)
-    assert [row["low"] is None for row in shown.rows()] == [True, False]
-    assert "No interval of Coverage@2: fewer than 20 users" in str(shown)
+    page = describe(LISTS, "Coverage@2 Filled@2", catalogue=9, intervals=True)
+    assert [row["low"] is None for row in page.rows()] == [True, False]
+    assert "No interval of Coverage@2: fewer than 20 users" in str(page)
 
 
 @pytest.mark.slow
@@ -386,7 +392,7 @@ def test_intervals_hold_what_they_say() -> None:
 def test_a_list_is_explained_item_by_item() -> None:
     measures = "ARP@2 Seen@2 Novelty@2 Coverage@2"
     page = describe(LISTS, measures, train=TRAIN, catalogue=10, query="1")
-    found = describe(LISTS, measures, train=TRAIN, catalogue=10)
+    description = describe(LISTS, measures, train=TRAIN, catalogue=10)
     assert [(row["item"], row["rows"], row["known"]) for row in page.rows()] == [
         ("b", 0, False),
         ("x", 2, True),
@@ -394,7 +400,7 @@ def test_a_list_is_explained_item_by_item() -> None:
     for name in ("ARP@2", "Seen@2", "Novelty@2"):
         sheet = page.worksheets[name]
         assert not sheet.is_incomplete, name
-        assert sheet.value_line.value == found.per_query(name)["1"]
+        assert sheet.value_line.value == description.per_query(name)["1"]
     assert "Coverage@2 = 6 distinct / 10 = 0.6 (of all users)" in str(page)
     assert json.loads(page.to_json())["query"] == "1"
     with pytest.raises(InputError, match="the user '8' has no list"):
@@ -409,7 +415,7 @@ def test_the_command_prints_what_python_returns(
     pd.DataFrame(TRAIN, columns=["user", "item"]).to_csv("train.csv", index=False)
     movies = {"item": [*"abx"], "title": [*"ABX"], "genres": ["Drama|War", "Drama", ""]}
     pd.DataFrame(movies).to_csv("movies.csv", index=False)
-    typed = [
+    words = [
         "describe",
         "recs.csv",
         "--train",
@@ -419,18 +425,18 @@ def test_the_command_prints_what_python_returns(
         "--category",
         "genres",
     ]
-    result = invoke(*typed, "--format", "csv")
+    result = invoke(*words, "--format", "csv")
     columns = {"items": {"category": "genres"}}
-    found = describe("recs.csv", train="train.csv", items="movies.csv", columns=columns)
-    assert result.output.startswith(found.to_csv())
-    assert found.measures[0] == parse("Entropy@10")
-    assert "Calibration@10" in [str(measure) for measure in found.measures]
-    assert "its 95% interval" not in invoke(*typed, "--intervals").output  # of one run
-    assert "The list of 1 in recs" in invoke(*typed, "--query", "1").output
-    assert "query_id" in invoke(*typed, "-q", "-m", "ARP@2").output
+    description = describe("recs.csv", train="train.csv", items="movies.csv", columns=columns)
+    assert result.output.startswith(description.to_csv())
+    assert description.measures[0] == parse("Entropy@10")
+    assert "Calibration@10" in [str(measure) for measure in description.measures]
+    assert "its 95% interval" not in invoke(*words, "--intervals").output  # of one run
+    assert "The list of 1 in recs" in invoke(*words, "--query", "1").output
+    assert "query_id" in invoke(*words, "-q", "-m", "ARP@2").output
     for options, text in {
         "--baseline recs": "--baseline applies to intervals: add --intervals",
         "-q --query 1": "does not go with --intervals or --query",
         "-m UserCoverage@2 --users nowhere.csv": "no such file",
     }.items():
-        assert text in invoke(*typed, *options.split()).output
+        assert text in invoke(*words, *options.split()).output

@@ -169,7 +169,7 @@ def test_values_are_those_of_other_libraries(
 
 
 def test_intervals_are_those_of_the_vectors(toys: list[Toy]) -> None:
-    """Those of a run are of its own users, those of a difference of the users of both."""
+    """A run's interval takes the run's users, a difference the users of both runs."""
     for toy in toys[:: choose_step(4)]:
         names = [name for name in toy["intervals"] if not name.startswith(ABSENT)]
         measures = [*map(parse, names)]

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import compress
 from typing import Any, Unpack
 
 import numpy as np
@@ -120,21 +121,21 @@ class RunLists:
         for users, piece in lists.split_users():
             for i, group in groups.items():
                 values[users, i] = group.values(piece)[:, 0]  # type: ignore[arg-type] # Lists
-        query_ids = self.user_ids.take(lists.user).to_texts()
+        query_ids = user_ids = self.user_ids.take(lists.user).to_texts()
         run = self.runs[name]
         notes = [*self._list_notes(lists, measures, values), *run.notes, *run.rows.notes]
         notes += find_order_notes(None, run) if run.has_scores else ()
         if judged_scores is not None:
             query_ids, values = _join_judged(query_ids, values, measures, judged_scores)
             notes += judged_scores.notes
-        n_lists = int(np.count_nonzero(lists.lengths))
         recipe = {"cranfield": __version__, **self.judging.to_dict(), "lists": True}
+        counts = Counts(int(np.count_nonzero(lists.lengths)), 0, 0, 0)
         scores = ListScores(
             name,
             tuple(measures),
             query_ids,
             values,
-            Counts(n_lists, 0, 0, 0),
+            counts,
             {**recipe, "run": run.description},
             (),
             decimals=(None,) * len(measures),
@@ -143,13 +144,10 @@ class RunLists:
         slices, slice_notes = find_slices(labels, query_ids)
         parts = []
         for label in slices:
-            label_ids = {
-                query for query, has in zip(query_ids, label.has_label, strict=True) if has
-            }
-            user_ids = self.user_ids.take(lists.user).to_texts()
-            part_lists = lists.take_users(np.array([query in label_ids for query in user_ids]))
-            n_part = int(np.count_nonzero(part_lists.lengths))
-            part: Any = scores.select_queries(label.has_label, Counts(n_part, 0, 0, 0))
+            label_ids = {*compress(query_ids, label.has_label.tolist())}
+            part_lists = lists.take_users(np.array([user in label_ids for user in user_ids]))
+            counts = Counts(int(np.count_nonzero(part_lists.lengths)), 0, 0, 0)
+            part: Any = scores.select_queries(label.has_label, counts)
             part = replace(part, run_values=values_of_run(measures, part_lists))
             parts.append((str(label.label), str(label.name), part))
         all_notes = tuple(dict.fromkeys([*notes, *slice_notes]))
@@ -174,14 +172,11 @@ class RunLists:
                 add(
                     "no-value", f"{measure}: {format_count(n, 'user')} without a value left out.", n
                 )
-            options = measure.parameters
-            if (
-                measure.name == "APLT"
-                and (facts.table("tail", options["by"], options["tail"]) > 1).any()
-            ):
+            tail_options = [measure.parameters.get(name) for name in ("by", "tail")]
+            if measure.name == "APLT" and (facts.table("tail", *tail_options) > 1).any():
                 add("tail", f"{measure}: items of equal counts are on both sides of its border.")
         if facts.in_catalogue is not None and facts.n_catalogue:
-            n = len(np.unique(lists.item[~facts.in_catalogue[lists.item]]))
+            n = int(np.count_nonzero(lists.counts(None)[~facts.in_catalogue]))
             if n and {"Coverage", "Gini"} & {measure.name for measure in measures}:
                 items = format_count(n, "listed item")
                 add("outside", f"{items} outside the catalogue left out of Coverage and Gini.", n)
@@ -191,16 +186,16 @@ class RunLists:
         """Yield a warning for each input without any listed item, with an id of each side."""
         facts = self.facts
         items_of_input = {
-            name: pairs.item for name, pairs in facts.pairs.items() if name != "qrels"
+            name: pairs.item_code for name, pairs in facts.pairs.items() if name != "qrels"
         }
         if facts.categories is not None:
             items_of_input["items"] = np.flatnonzero(facts.table("n_categories"))
         if facts.vectors is not None:
             items_of_input["embeddings"] = np.flatnonzero(facts.table("has_vector"))
         for name, items in items_of_input.items():
-            if len(items) and len(lists.item) and not np.isin(lists.item, items).any():
-                ids = facts.items.take(np.append(lists.item[:1], items[:1])).to_texts()
-                first, second = (f"{item:.80}" for item in map(repr, ids))
+            if len(items) and len(lists.item_code) and not lists.counts(None)[items].any():
+                ids = facts.items.take(np.append(lists.item_code[:1], items[:1])).to_texts()
+                first, second = (f"{text:.80}" for text in map(repr, ids))
                 text = f"No listed item is in {name}: lists have {first}, it has {second}."
                 yield Note("strangers", "warning", text)
 

@@ -75,7 +75,7 @@ def command(
     """Tell what the lists of runs are like: coverage, popularity, novelty, diversity.
 
     Means are over the users who have a list, judged or not. With --qrels, measures of judged
-    documents stand in the same table.
+    documents are in the same table.
 
     \b
     cranfield describe als.parquet pop.csv

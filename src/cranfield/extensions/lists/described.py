@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from cranfield.extensions.lists.user_lists import Lists
 from cranfield.extensions.lists.run_measures import RunValue
+from cranfield.extensions.lists.user_lists import Lists
 from cranfield.measures import Measure, parse
 from cranfield.measures.plan import CutoffGroup
 from cranfield.measures.refusals import no_user_error

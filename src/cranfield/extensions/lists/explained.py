@@ -47,7 +47,7 @@ class ListExplanation(Shown):
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a row for each item of the list."""
-        return [{"run": self.run, "query_id": self.query, **item} for item in self.items]
+        return [{"run": self.run, "query_id": self.query, **row} for row in self.items]
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values."""
@@ -84,7 +84,7 @@ def explain_list(run_lists: "RunLists", measures: Sequence[Measure], user: str) 
     is_user = np.zeros(len(user_ids), np.bool_)
     is_user[rows[0]] = True
     user_lists = lists.take_users(is_user)
-    docs = run_lists.facts.items.take(user_lists.item).to_texts()
+    docs = run_lists.facts.items.take(user_lists.item_code).to_texts()
     scene: Any = ListScene(user_lists, docs, user)
     worksheets = {
         str(measure): write_worksheet(str(measure), trace_value(measure, scene))
@@ -102,12 +102,12 @@ def _describe_items(lists: Lists, docs: Sequence[str]) -> list[dict[str, Any]]:
     facts, items = lists.facts, lists.items
     columns: dict[str, Sequence[Any]] = {"rank": items.rank.tolist(), "item": docs}
     if "train" in facts.pairs:
-        tables = {name: facts.table(name)[lists.item] for name in ("rows", "users")}
-        tables["tail"] = facts.table("tail", "interactions", 0.2)[lists.item] > 0
+        tables = {name: facts.table(name)[lists.item_code] for name in ("rows", "users")}
+        tables["tail"] = facts.table("tail", "interactions", 0.2)[lists.item_code] > 0
         tables["known"] = lists.of_pair(items, "train") > 0
         columns |= {name: table.tolist() for name, table in tables.items()}
     if facts.categories is not None:
-        columns["categories"] = facts.table("n_categories")[lists.item].tolist()
+        columns["categories"] = facts.table("n_categories")[lists.item_code].tolist()
     if "qrels" in facts.pairs:
         grades = zip(items.grade.tolist(), items.judged.tolist(), strict=True)
         columns["grade"] = [grade if is_judged else None for grade, is_judged in grades]

@@ -308,10 +308,10 @@ def read_categories(data: Any, columns: Mapping[str, Any]) -> tuple[Ids, Any, bo
     parts = pc.split_pattern(texts.fill_null(""), "|")
     n_parts = parts.value_lengths().to_numpy(zero_copy_only=False)
     names = pc.utf8_trim_whitespace(parts.flatten()).dictionary_encode()
-    item = np.repeat(np.repeat(np.arange(len(column.ids)), column.lengths), n_parts)
+    item_code = np.repeat(np.repeat(np.arange(len(column.ids)), column.lengths), n_parts)
     code, labels = names.indices.to_numpy(zero_copy_only=False), names.dictionary.to_pylist()
     shape = len(column.ids), len(labels)
-    matrix = csr_array((np.ones(len(item)), (item, code)), shape=shape)
+    matrix = csr_array((np.ones(len(item_code)), (item_code, code)), shape=shape)
     matrix = matrix[:, [i for i, label in enumerate(labels) if label]]
     matrix.data[:] = 1  # of a category that a cell has twice
     return column.ids, matrix, bool((n_parts > 1).any())

@@ -104,7 +104,7 @@ def personalization(lists: Lists, k: Cutoff | None = None) -> RunValue:
     lists = lists.cut(k)
     n = int(np.count_nonzero(lists.lengths))
     weight = np.repeat(1 / np.sqrt(np.maximum(lists.lengths, 1)), lists.lengths)
-    common = float((np.bincount(lists.item, weight) ** 2).sum()) - n
+    common = float((np.bincount(lists.item_code, weight) ** 2).sum()) - n
     value = 1 - common / (n * (n - 1)) if n > 1 else math.nan
     return RunValue(value, f"1 - {common:,.10g} / ({n:,} * {n - 1:,})")
 
@@ -118,7 +118,7 @@ def popularity_lift(lists: Lists, k: Cutoff | None = None) -> RunValue:
     """
     lists, history = lists.cut(k), lists.facts.history[lists.user]
     users, n_had = lists.facts.table("users"), np.diff(history.indptr)
-    sums = np.diff(np.append(0, np.cumsum(users[lists.item]))[lists.starts])
+    sums = np.diff(np.append(0, np.cumsum(users[lists.item_code]))[lists.starts])
     has_both = (lists.lengths > 0) & (n_had > 0)
     listed = float((sums[has_both] / lists.lengths[has_both]).sum())
     had = float(((history @ users)[has_both] / n_had[has_both]).sum())

@@ -26,16 +26,18 @@ class Pairs:
     n_items: int
 
     @classmethod
-    def of(cls, user: Ints, item: Ints, n_items: int, number: Numbers | None = None) -> "Pairs":
+    def of(
+        cls, user: Ints, item_code: Ints, n_items: int, number: Numbers | None = None
+    ) -> "Pairs":
         """Return the distinct pairs; the number of a pair is how often it occurs, or is given."""
-        key = user * np.int64(n_items) + item
+        key = user * np.int64(n_items) + item_code
         if number is None:
             return cls(*np.unique(key, return_counts=True), n_items)
         key, first_row = np.unique(key, return_index=True)
         return cls(key, number[first_row], n_items)
 
     @cached_property
-    def item(self) -> Ints:
+    def item_code(self) -> Ints:
         """The item of each pair."""
         return self.key % max(self.n_items, 1)
 
@@ -44,9 +46,9 @@ class Pairs:
         """The user of each pair."""
         return self.key // max(self.n_items, 1)
 
-    def look_up(self, user: Ints, item: Ints) -> Floats:
+    def look_up(self, user: Ints, item_code: Ints) -> Floats:
         """Return the number of each pair of a user and an item, NaN of another pair: (rows,)."""
-        key = user * np.int64(self.n_items) + item
+        key = user * np.int64(self.n_items) + item_code
         position = self.key.searchsorted(key)
         is_pair = np.append(self.key, -1)[position] == key
         return np.where(is_pair, np.append(self.number, 0)[position], np.nan)
@@ -83,7 +85,7 @@ class Facts:
 
         train = self.pairs["train"]
         shape = len(self.is_expected), len(self.items)
-        return csr_array((np.ones(len(train.key)), (train.user, train.item)), shape=shape)
+        return csr_array((np.ones(len(train.key)), (train.user, train.item_code)), shape=shape)
 
 
 def _find_tail(facts: Facts, by: str, share: float) -> Numbers:
@@ -120,7 +122,7 @@ def _share_below(facts: Facts) -> Floats:
 def _count_pairs(facts: Facts, weighted: bool) -> Ints:
     train = facts.pairs["train"]
     weight = train.number if weighted else None
-    return np.bincount(train.item, weight, len(facts.items)).astype(np.int64)
+    return np.bincount(train.item_code, weight, len(facts.items)).astype(np.int64)
 
 
 TABLES: Mapping[str, Callable[..., Numbers]] = {
@@ -158,7 +160,7 @@ class Lists(Recordable):
 
     user: Ints
     starts: Ints  # (n_users + 1,)
-    item: Ints
+    item_code: Ints
     facts: Facts
     _counts: dict[Any, Numbers] = field(default_factory=dict, repr=False)
     ties = "document"  # these three as of a Judged
@@ -175,35 +177,37 @@ class Lists(Recordable):
         """The listed items, with their grades."""
         query, rank = np.repeat(np.arange(len(self.user)), self.lengths), np.zeros(0, np.int64)
         rank = consecutive_numbers(1, self.lengths)
-        columns: dict[str, Numbers] = {"item": self.item, "user": self.user[query]}
+        columns: dict[str, Numbers] = {"item": self.item_code, "user": self.user[query]}
         grade = np.full(len(rank), np.nan)
         if "qrels" in self.facts.pairs:
-            grade = self.facts.pairs["qrels"].look_up(columns["user"], self.item)
+            grade = self.facts.pairs["qrels"].look_up(columns["user"], self.item_code)
         columns["known"] = ~np.isnan(grade)
         return Ranked(len(self.user), query, rank, np.nan_to_num(grade), columns=columns)
 
     def take_users(self, rows: Ints | Bools) -> "Lists":
         """Return the lists of some users, by their rows or in a mask."""
         lengths = self.lengths[rows]
-        item = self.item[consecutive_numbers(self.starts[:-1][rows], lengths)]
-        return replace(self, user=self.user[rows], starts=count_up(lengths), item=item, _counts={})
+        item_code = self.item_code[consecutive_numbers(self.starts[:-1][rows], lengths)]
+        return replace(
+            self, user=self.user[rows], starts=count_up(lengths), item_code=item_code, _counts={}
+        )
 
     def cut(self, k: Ints | None) -> "Lists":
         """Return the first k items of each list; k is (1, 1), or None: all."""
         if k is None or int(self.lengths.max(initial=0)) <= k[0, 0]:
             return self
         lengths = np.minimum(self.lengths, k[0, 0])
-        item = self.item[consecutive_numbers(self.starts[:-1], lengths)]
-        return replace(self, starts=count_up(lengths), item=item, _counts={})
+        item_code = self.item_code[consecutive_numbers(self.starts[:-1], lengths)]
+        return replace(self, starts=count_up(lengths), item_code=item_code, _counts={})
 
     def split_users(self) -> "Iterator[tuple[slice, Lists]]":
         """Yield (slice, lists) of some users at a time, whose columns then take little memory."""
-        step = max(1, len(self.user) * MAX_ROWS // max(1, len(self.item)))
+        step = max(1, len(self.user) * MAX_ROWS // max(1, len(self.item_code)))
         for begin in range(0, len(self.user), step):
             users = slice(begin, begin + step)
             starts = self.starts[begin : begin + step + 1]
-            item = self.item[starts[0] : starts[-1]]
-            yield users, Lists(self.user[users], starts - starts[0], item, self.facts)
+            item_code = self.item_code[starts[0] : starts[-1]]
+            yield users, Lists(self.user[users], starts - starts[0], item_code, self.facts)
 
     def counts(self, k: Ints | None, exposure: str = "none", p: float = 0) -> Numbers:
         """Return the sum of each item's weights in the first k of all lists: (n_items,).
@@ -218,11 +222,11 @@ class Lists(Recordable):
     def _count_items(self, exposure: str, p: float) -> Numbers:
         n_items = len(self.facts.items)
         if exposure == "none":
-            return np.bincount(self.item, minlength=n_items)
+            return np.bincount(self.item_code, minlength=n_items)
         counts, ranks = np.zeros(n_items), np.arange(self.lengths.max(initial=0))
         for rank, weight in enumerate(weigh_ranks(ranks + 1, exposure, p).tolist()):
-            item = self.item[self.starts[:-1][self.lengths > rank] + rank]
-            counts += np.bincount(item, minlength=n_items) * weight
+            item_code = self.item_code[self.starts[:-1][self.lengths > rank] + rank]
+            counts += np.bincount(item_code, minlength=n_items) * weight
         return counts
 
     # ---- a value for each item of the lists, or for each list ------------------------------------
@@ -305,14 +309,14 @@ class Lists(Recordable):
 
         history, vectors = self.facts.history[self.user], self.facts.vectors
         assert vectors is not None  # noqa: S101 - `describe` has asked for them
-        has_vector, item = self.facts.table("has_vector"), items.columns["item"]
+        has_vector, item_code = self.facts.table("has_vector"), items.columns["item"]
         had_items, position = np.unique(history.indices, return_inverse=True)
         shape = len(self.user), len(had_items)
         compact_history = csr_array((history.data, position, history.indptr), shape=shape)
         sums = compact_history @ vectors[had_items].astype(np.float64)
         n_had = compact_history @ has_vector[had_items].astype(np.float64)
-        cosines = np.einsum("ij,ij->i", sums[items.query], vectors[item])
-        is_known = has_vector[item] & (n_had[items.query] > 0)
+        cosines = np.einsum("ij,ij->i", sums[items.query], vectors[item_code])
+        is_known = has_vector[item_code] & (n_had[items.query] > 0)
         return np.where(is_known, 1 - cosines / np.maximum(n_had, 1)[items.query], np.nan)
 
     @words("mean distance of its pairs", "same")
@@ -321,20 +325,23 @@ class Lists(Recordable):
 
         NaN without such a pair. The cosines of all pairs are those of sums: |sum v|^2 - sum |v|^2.
         """
-        user, item = items.query, items.columns["item"]
+        user, item_code = items.query, items.columns["item"]
         has_features = self.facts.table("has_vector" if distance == "cosine" else "n_categories")
-        n = np.bincount(user, has_features[item] > 0, items.n_queries)
+        n = np.bincount(user, has_features[item_code] > 0, items.n_queries)
         n_pairs = n * (n - 1) / 2
         if distance == "cosine" and self.facts.vectors is not None:
             from scipy.sparse import csr_array
 
-            vectors, rows = self.facts.vectors[item].astype(np.float64), np.arange(len(item))
-            shape = items.n_queries, len(item)
-            sums = csr_array((np.ones(len(item)), rows, items.starts), shape=shape) @ vectors
+            vectors, rows = (
+                self.facts.vectors[item_code].astype(np.float64),
+                np.arange(len(item_code)),
+            )
+            shape = items.n_queries, len(item_code)
+            sums = csr_array((np.ones(len(item_code)), rows, items.starts), shape=shape) @ vectors
             squares = np.bincount(user, np.einsum("ij,ij->i", vectors, vectors), items.n_queries)
             total = n_pairs - ((sums**2).sum(axis=1) - squares) / 2
         elif distance == "hamming":
-            n_with = self._by_category(items, np.ones(len(item)))
+            n_with = self._by_category(items, np.ones(len(item_code)))
             total = (n_with * (n[:, None] - n_with)).sum(axis=1)
         else:
             total = self._jaccard_distances(items)
