@@ -320,15 +320,15 @@ def measure(
             of=of,
         )
         if definition.is_user_defined:
-            load_measures()  # whose names are taken
             _check_user_definition(definition)
             for name_table in (VARIANTS, EXACT_NAMES, FAMILIES):  # of an earlier declaration
                 for alias in [alias for alias, (owner, _) in name_table.items() if owner == name]:
                     del name_table[alias]
             USER_DEFINITIONS[name] = definition
-        if of != "queries":
+        if of == "queries":
+            _enter_definition(definition)
+        else:
             _ADDED_DEFINITIONS.append(definition)
-        _enter_definition(definition)
         return kernel
 
     return register
@@ -346,7 +346,7 @@ def _enter_definition(definition: Definition) -> None:
 
 
 def load_measures() -> None:
-    """Make the measures of extensions known, which are not before a name is none of the core's."""
+    """Make the measures of extensions known, once a name is none of the core's or the user's."""
     load_entries("measures")
     for definition in _ADDED_DEFINITIONS:
         if definition.name not in DEFINITIONS:

@@ -157,9 +157,8 @@ def find_intervals(
             name, base_run = str(measure), score_of_run[base]
             if measure.definition.of == "run":
                 estimate = jackknife(run[name], own_parts[run.name].get(name))
-                ends = clip_ends(
-                    *map(np.array, estimate[1:]), *score_range(measure, np.array(run[name]))
-                )
+                low, high = map(np.array, estimate[1:])
+                ends = clip_ends(low, high, *score_range(measure, np.array(run[name])))
                 estimate = Estimate(run[name], *map(float, ends))
                 parts, base_parts = (
                     joint_parts[run_name].get(name) for run_name in (run.name, base)

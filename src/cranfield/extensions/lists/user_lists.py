@@ -145,7 +145,7 @@ def words(text: str, rows_of: Any = "other") -> Callable[[_Method], _Method]:
 
     def mark(method: _Method) -> _Method:
         method.words = text  # type: ignore[attr-defined]
-        return step_method(rows_of)(method)  # type: ignore[no-any-return]
+        return step_method(rows_of)(method)
 
     return mark
 
