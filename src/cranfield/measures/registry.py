@@ -490,10 +490,14 @@ def look_up_definition(name: str) -> Definition | None:
 def definitions(of: Subject = "queries") -> list[Definition]:
     """Return every measure of queries, in the order of the catalogue; or of lists, or of a run.
 
+    Args:
+        of: what the measures look at: "queries", the "lists" of users, or a "run" as a whole.
+
     >>> definitions()[0].name, definitions()[0].formula
     ('nDCG', 'DCG@k / DCG@k of the ideal ranking')
     >>> [definition.name for definition in definitions("run")]
     ['Coverage', 'Gini', 'Entropy', 'Personalization', 'PopLift']
+
     """
     if of != "queries":
         load_measures()
