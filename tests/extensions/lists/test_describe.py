@@ -62,10 +62,10 @@ def test_the_lists_of_the_page() -> None:
 def test_pairs_of_items_are_those_of_slow_loops() -> None:
     lists = draw_lists(1)
     generator = np.random.default_rng(1)
-    items = sorted({item for ids in lists.values() for item in ids})
-    vectors = {item: generator.normal(size=5).tolist() for item in items[::2]}
+    items = sorted({doc for ids in lists.values() for doc in ids})
+    vectors = {doc: generator.normal(size=5).tolist() for doc in items[::2]}
     names = [f"c{i}" for i in range(150)]  # of more than 64 categories, masks have several words
-    categories = {item: random.Random(item).sample(names, 3) for item in items if item[-1] != "7"}
+    categories = {doc: random.Random(doc).sample(names, 3) for doc in items if doc[-1] != "7"}
     description = describe(
         lists,
         "ILD@6 ILD(distance='jaccard')@6 ILD(distance='hamming')@6",
@@ -73,16 +73,16 @@ def test_pairs_of_items_are_those_of_slow_loops() -> None:
         embeddings=vectors,
     )
 
-    def cosine(item: str, other: str) -> float:
-        x, y = (np.array(vectors[key]) for key in (item, other))
+    def cosine(doc: str, other: str) -> float:
+        x, y = (np.array(vectors[key]) for key in (doc, other))
         return 1 - float(x @ y / math.sqrt((x @ x) * (y @ y)))
 
-    def jaccard(item: str, other: str) -> float:
-        x, y = set(categories[item]), set(categories[other])
+    def jaccard(doc: str, other: str) -> float:
+        x, y = set(categories[doc]), set(categories[other])
         return 1 - len(x & y) / len(x | y)
 
-    def hamming(item: str, other: str) -> float:
-        return len(set(categories[item]) ^ set(categories[other]))
+    def hamming(doc: str, other: str) -> float:
+        return len(set(categories[doc]) ^ set(categories[other]))
 
     cases: list[tuple[str, dict[str, Any], Callable[[str, str], float]]] = [
         ("ILD@6", vectors, cosine),
@@ -92,7 +92,7 @@ def test_pairs_of_items_are_those_of_slow_loops() -> None:
     for name, features, distance in cases:
         expected = {}
         for user, ids in lists.items():
-            pairs = combinations([item for item in ids[:6] if item in features], 2)
+            pairs = combinations([doc for doc in ids[:6] if doc in features], 2)
             distances = [distance(*pair) for pair in pairs]
             if len(ids[:6]) == 1:
                 expected[user] = 0.0
@@ -104,9 +104,9 @@ def test_pairs_of_items_are_those_of_slow_loops() -> None:
 def test_many_users_are_described_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     lists, train = draw_lists(2), [(f"u{i}", f"i{i % 7}") for i in range(60)]
     measures = "ARP@5 APLT@5 Novelty@5 Seen@5 Filled@5 UserCoverage@5"
-    whole = describe(lists, measures, train=train)
+    joint_scores = describe(lists, measures, train=train)
     monkeypatch.setattr("cranfield.extensions.lists.user_lists.MAX_ROWS", 20)
-    assert describe(lists, measures, train=train).to_dict() == whole.to_dict()
+    assert describe(lists, measures, train=train).to_dict() == joint_scores.to_dict()
 
 
 def test_a_list_alone_and_a_cutoff_beyond_all_lists() -> None:
@@ -114,8 +114,8 @@ def test_a_list_alone_and_a_cutoff_beyond_all_lists() -> None:
     names = ("Coverage", "Gini", "Entropy", "ARP", "Novelty", "Seen")
     for lists in ({"1": ["a"]}, LISTS):
         uncut = describe(lists, " ".join(names), train=train, catalogue=20)
-        cut = describe(lists, [f"{name}@999" for name in names], train=train, catalogue=20)
-        assert [*uncut.means().values()] == [*cut.means().values()]
+        cut_scores = describe(lists, [f"{name}@999" for name in names], train=train, catalogue=20)
+        assert [*uncut.means().values()] == [*cut_scores.means().values()]
     single = describe({"1": ["a"]}, "Personalization@1 Entropy@1 Gini@1", catalogue=["a"])
     assert single.means() == {"Entropy@1": 0, "Gini@1": 0}  # of one list, there is no pair
     assert "-" in str(single)
@@ -230,8 +230,12 @@ def test_refusals_of_inputs() -> None:
 
 
 def test_an_input_that_meets_no_list_is_a_warning() -> None:
-    others: dict[str, Any] = {"train": [("1", "A")], "embeddings": {"A": [1]}, "base": {"1": ["A"]}}
-    for name, data in others.items():
+    foreign_inputs: dict[str, Any] = {
+        "train": [("1", "A")],
+        "embeddings": {"A": [1]},
+        "base": {"1": ["A"]},
+    }
+    for name, data in foreign_inputs.items():
         options: dict[str, Any] = {name: data}
         description = describe(LISTS, "Filled@2", **options)
         (warning,) = [note for note in description.notes if note.is_grave]
@@ -284,9 +288,9 @@ TRAIN_OF_PAIR = [(f"u{i}", f"i{i % 11}") for i in range(60)]
 def test_compare_takes_the_result_and_its_json(tmp_path: Path) -> None:
     description = describe(PAIR, "ARP@5 Coverage@5", train=TRAIN_OF_PAIR)
     (tmp_path / "lists.json").write_text(description.to_json(per_query=True))
-    saved = compare(tmp_path / "lists.json", measures="ARP@5")
+    file_comparison = compare(tmp_path / "lists.json", measures="ARP@5")
     pair = compare(description, "ARP@5")["ARP@5"]["new"]
-    assert saved["ARP@5"]["new"] == pair
+    assert file_comparison["ARP@5"]["new"] == pair
     old, new = (description[name].per_query("ARP@5") for name in PAIR)
     assert pair.difference == pytest.approx(np.mean([new[user] - old[user] for user in old]))
 
@@ -367,7 +371,7 @@ def test_intervals_hold_what_they_say() -> None:
     def draw() -> dict[str, list[str]]:
         keys = generator.gumbel(size=(400, 1000)) + np.log(weights)
         top = np.argpartition(-keys, 10, axis=1)[:, :10]
-        return {f"u{i}": [f"i{item}" for item in row] for i, row in enumerate(top.tolist())}
+        return {f"u{i}": [f"i{doc}" for doc in row] for i, row in enumerate(top.tolist())}
 
     rows = [
         {

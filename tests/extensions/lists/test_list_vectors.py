@@ -46,23 +46,23 @@ def list_rows(toy: Toy, generator: random.Random) -> dict[str, Rows]:
     """Return each input as shuffled rows with names."""
     rows: dict[str, Rows] = {
         name: [
-            {"user_id": int(user), "item_id": item, "score": -float(rank)}
+            {"user_id": int(user), "item_id": doc, "score": -float(rank)}
             for user, items in toy[name].items()
-            for rank, item in enumerate(items)
+            for rank, doc in enumerate(items)
         ]
         for name in ("recs", "full", "base")
     }
-    rows["train"] = [{"user_id": user, "item_id": item} for user, item in toy["train"]]
+    rows["train"] = [{"user_id": user, "item_id": doc} for user, doc in toy["train"]]
     rows["qrels"] = [
-        {"user_id": int(user), "item_id": item}
+        {"user_id": int(user), "item_id": doc}
         for user, items in toy["test"].items()
-        for item in items
+        for doc in items
     ]
     rows["items"] = [
-        {"item_id": int(item), "category": names} for item, names in toy["categories"].items()
+        {"item_id": int(doc), "category": names} for doc, names in toy["categories"].items()
     ]
     rows["embeddings"] = [
-        {"item_id": int(item), "vector": vector} for item, vector in toy["embedding"].items()
+        {"item_id": int(doc), "vector": vector} for doc, vector in toy["embedding"].items()
     ]
     for table in rows.values():
         generator.shuffle(table)
@@ -74,7 +74,7 @@ def make_dicts(rows: dict[str, Rows], toy: Toy, _: Path) -> dict[str, Any]:
     inputs: dict[str, Any] = {name: toy[name] for name in ("recs", "full", "base")}
     inputs |= {"items": toy["categories"], "embeddings": toy["embedding"]}
     inputs["qrels"] = {user: dict.fromkeys(items, 1) for user, items in toy["test"].items()}
-    inputs["train"] = [(str(user), str(item)) for user, item in toy["train"]]
+    inputs["train"] = [(str(user), str(doc)) for user, doc in toy["train"]]
     return inputs
 
 

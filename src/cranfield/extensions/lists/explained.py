@@ -104,7 +104,7 @@ def _describe_items(lists: Lists, docs: Sequence[str]) -> list[dict[str, Any]]:
     if "train" in facts.pairs:
         tables = {name: facts.table(name)[lists.item_code] for name in ("rows", "users")}
         tables["tail"] = facts.table("tail", "interactions", 0.2)[lists.item_code] > 0
-        tables["known"] = lists.of_pair(items, "train") > 0
+        tables["known"] = lists.look_up_pairs(items, "train") > 0
         columns |= {name: table.tolist() for name, table in tables.items()}
     if facts.categories is not None:
         columns["categories"] = facts.table("n_categories")[lists.item_code].tolist()

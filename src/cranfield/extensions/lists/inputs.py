@@ -276,8 +276,10 @@ def _choose_columns(
     table: Table, name: str, role: str, columns: Mapping[str, Any]
 ) -> tuple[int, int]:
     """Return the positions of the column of items, and of that of a role, if it is not empty."""
-    stated = columns.get("doc_id")
-    position = table.names.index(stated) if stated in table.names else table.find_column(_ITEM)
+    doc_column = columns.get("doc_id")
+    position = (
+        table.names.index(doc_column) if doc_column in table.names else table.find_column(_ITEM)
+    )
     others = table.other_columns([] if position is None else [position])
     chosen = [i for i, column in others if columns.get(role, column) == column]
     if position is None or (role and len(chosen) != 1):

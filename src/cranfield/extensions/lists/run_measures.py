@@ -101,7 +101,7 @@ def personalization(lists: Lists, k: Cutoff | None = None) -> RunValue:
     Formula: 1 - mean over pairs of users of common items / sqrt(product of both lengths)
     Source: Zhou et al., PNAS 2010; Evidently PersonalizationMetric
     """
-    lists = lists.cut(k)
+    lists = lists.cut_lists(k)
     n = int(np.count_nonzero(lists.lengths))
     weight = np.repeat(1 / np.sqrt(np.maximum(lists.lengths, 1)), lists.lengths)
     common = float((np.bincount(lists.item_code, weight) ** 2).sum()) - n
@@ -116,11 +116,11 @@ def popularity_lift(lists: Lists, k: Cutoff | None = None) -> RunValue:
     Formula: mean of the list's mean users of an item / mean of the history's - 1; users with both
     Source: Abdollahpouri et al., RecSys 2020
     """
-    lists, history = lists.cut(k), lists.facts.history[lists.user]
+    lists, history = lists.cut_lists(k), lists.facts.history[lists.user]
     users, n_had = lists.facts.table("users"), np.diff(history.indptr)
     sums = np.diff(np.append(0, np.cumsum(users[lists.item_code]))[lists.starts])
-    has_both = (lists.lengths > 0) & (n_had > 0)
-    listed = float((sums[has_both] / lists.lengths[has_both]).sum())
-    had = float(((history @ users)[has_both] / n_had[has_both]).sum())
+    is_compared = (lists.lengths > 0) & (n_had > 0)
+    listed = float((sums[is_compared] / lists.lengths[is_compared]).sum())
+    had = float(((history @ users)[is_compared] / n_had[is_compared]).sum())
     value = listed / had - 1 if had else math.nan
-    return RunValue(value, f"{listed:,.10g} / {had:,.10g} - 1, of {has_both.sum():,} users")
+    return RunValue(value, f"{listed:,.10g} / {had:,.10g} - 1, of {is_compared.sum():,} users")

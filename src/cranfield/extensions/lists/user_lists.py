@@ -119,9 +119,9 @@ def _share_below(facts: Facts) -> Floats:
     return mean_rank[count] / max(int(n_of_count.sum()), 1)
 
 
-def _count_pairs(facts: Facts, weighted: bool) -> Ints:
+def _count_pairs(facts: Facts, with_repeats: bool) -> Ints:
     train = facts.pairs["train"]
-    weight = train.number if weighted else None
+    weight = train.number if with_repeats else None
     return np.bincount(train.item_code, weight, len(facts.items)).astype(np.int64)
 
 
@@ -192,7 +192,7 @@ class Lists(Recordable):
             self, user=self.user[rows], starts=count_up(lengths), item_code=item_code, _counts={}
         )
 
-    def cut(self, k: Ints | None) -> "Lists":
+    def cut_lists(self, k: Ints | None) -> "Lists":
         """Return the first k items of each list; k is (1, 1), or None: all."""
         if k is None or int(self.lengths.max(initial=0)) <= k[0, 0]:
             return self
@@ -216,7 +216,7 @@ class Lists(Recordable):
         """
         key = (None if k is None else int(k[0, 0])), exposure, p
         if key not in self._counts:
-            self._counts[key] = self.cut(k)._count_items(exposure, p)
+            self._counts[key] = self.cut_lists(k)._count_items(exposure, p)
         return self._counts[key]
 
     def _count_items(self, exposure: str, p: float) -> Numbers:
@@ -232,12 +232,12 @@ class Lists(Recordable):
     # ---- a value for each item of the lists, or for each list ------------------------------------
 
     @words("{2} of the item")
-    def of_item(self, items: Ranked, name: str, *arguments: Any) -> Numbers:
+    def look_up_items(self, items: Ranked, name: str, *arguments: Any) -> Numbers:
         """Return what a table of the facts has for each item: (rows,)."""
         return self.facts.table(name, *arguments)[items.columns["item"]]
 
     @words("number in {2}")
-    def of_pair(self, items: Ranked, name: str) -> Numbers:
+    def look_up_pairs(self, items: Ranked, name: str) -> Numbers:
         """Return the number of each pair of user and item, 0 of others: (rows,)."""
         pairs = self.facts.pairs[name]
         return np.nan_to_num(pairs.look_up(items.columns["user"], items.columns["item"]))
@@ -251,13 +251,13 @@ class Lists(Recordable):
     def has_user(self, name: str) -> Bools:
         """Tell whether some pairs, or those who should have a list, have the user: (n_users, 1)."""
         facts = self.facts
-        is_known = facts.is_expected.copy()
+        has_sides = facts.is_expected.copy()
         if name != "users":
-            is_known[:] = False
-            is_known[facts.pairs[name].user] = True
-        return is_known[self.user][:, None]
+            has_sides[:] = False
+            has_sides[facts.pairs[name].user] = True
+        return has_sides[self.user][:, None]
 
-    def _by_category(self, items: Ranked, weight: Floats) -> Floats:
+    def _add_categories(self, items: Ranked, weight: Floats) -> Floats:
         """Add up the weights (rows,) of each list by category: (n_users, n_categories)."""
         from scipy.sparse import csr_array
 
@@ -268,15 +268,15 @@ class Lists(Recordable):
 
     def category_shares(self, items: Ranked, weight: Floats) -> Floats:
         """Return the share of each category, an item split equally over its own; or zeros."""
-        n_own = self.facts.table("n_categories")[items.columns["item"]]
-        sums = self._by_category(items, weight / np.maximum(n_own, 1))
+        n_categories = self.facts.table("n_categories")[items.columns["item"]]
+        sums = self._add_categories(items, weight / np.maximum(n_categories, 1))
         totals = sums.sum(axis=1, keepdims=True)
         return sums / np.where(totals > 0, totals, 1)
 
     @words("distinct categories of the list", "same")
     def distinct_categories(self, items: Ranked) -> Ints:
         """Count the categories of each list: (n_users, 1)."""
-        sums = self._by_category(items, np.ones(len(items.query)))
+        sums = self._add_categories(items, np.ones(len(items.query)))
         n_distinct: Ints = np.count_nonzero(sums, axis=1)
         return n_distinct[:, None]
 
@@ -299,8 +299,8 @@ class Lists(Recordable):
         mixture = (1 - a) * q + a * p
         with np.errstate(divide="ignore"):
             terms = p * np.log2(np.where(p > 0, p, 1) / np.where(p > 0, mixture, 1))
-        is_known = p.any(axis=1) & q.any(axis=1)
-        return np.where(is_known, terms.sum(axis=1), np.nan)[:, None]
+        has_sides = p.any(axis=1) & q.any(axis=1)
+        return np.where(has_sides, terms.sum(axis=1), np.nan)[:, None]
 
     @words("1 - mean cosine to the history")
     def strangeness(self, items: Ranked) -> Floats:
@@ -316,8 +316,8 @@ class Lists(Recordable):
         sums = compact_history @ vectors[had_items].astype(np.float64)
         n_had = compact_history @ has_vector[had_items].astype(np.float64)
         cosines = np.einsum("ij,ij->i", sums[items.query], vectors[item_code])
-        is_known = has_vector[item_code] & (n_had[items.query] > 0)
-        return np.where(is_known, 1 - cosines / np.maximum(n_had, 1)[items.query], np.nan)
+        has_sides = has_vector[item_code] & (n_had[items.query] > 0)
+        return np.where(has_sides, 1 - cosines / np.maximum(n_had, 1)[items.query], np.nan)
 
     @words("mean distance of its pairs", "same")
     def pair_distance(self, items: Ranked, distance: str) -> Floats:
@@ -341,7 +341,7 @@ class Lists(Recordable):
             squares = np.bincount(user, np.einsum("ij,ij->i", vectors, vectors), items.n_queries)
             total = n_pairs - ((sums**2).sum(axis=1) - squares) / 2
         elif distance == "hamming":
-            n_with = self._by_category(items, np.ones(len(item_code)))
+            n_with = self._add_categories(items, np.ones(len(item_code)))
             total = (n_with * (n[:, None] - n_with)).sum(axis=1)
         else:
             total = self._jaccard_distances(items)
@@ -359,10 +359,10 @@ class Lists(Recordable):
         bit = np.left_shift(np.uint64(1), (category % 64).astype(np.uint64))
         np.bitwise_or.at(masks, (row, category // 64), bit)
         longest, total = int(items.count().max(initial=0)), np.zeros(items.n_queries)
-        padded = np.zeros((items.n_queries, longest, masks.shape[1]), np.uint64)
-        padded[items.query, items.rank - 1] = masks[position]
+        item_masks = np.zeros((items.n_queries, longest, masks.shape[1]), np.uint64)
+        item_masks[items.query, items.rank - 1] = masks[position]
         for offset in range(1, longest):
-            above, below = padded[:, :-offset], padded[:, offset:]
+            above, below = item_masks[:, :-offset], item_masks[:, offset:]
             n_shared = np.bitwise_count(above & below).sum(axis=2)
             n_all = np.bitwise_count(above | below).sum(axis=2)
             is_pair = above.any(axis=2) & below.any(axis=2)

@@ -35,7 +35,7 @@ def _length(items: Ranked, k: Ints | None, over: str) -> Ints:
     return items.count() if k is None or over == "returned" else k
 
 
-_AVERAGED = "how often an item was had, by how many, as a share, or its mean rank among all"
+_BY_MEANING = "how often an item was had, by how many, as a share, or its mean rank among all"
 _BY = choice("interactions", "users", "share", "percentile")
 
 
@@ -51,7 +51,7 @@ def average_popularity(
     lists: Lists,
     k: Cutoff | None = None,
     *,
-    by: Annotated[str, Parameter(_AVERAGED, _BY)] = "interactions",
+    by: Annotated[str, Parameter(_BY_MEANING, _BY)] = "interactions",
 ) -> Floats:
     """Average popularity of the list: how often its items were had; 0 of what nobody had.
 
@@ -59,7 +59,7 @@ def average_popularity(
     Source: Yin et al., PVLDB 2012; RecTools AvgRecPopularity, LensKit MeanPopRank (by='percentile')
     """
     items = lists.items.top(k)
-    popularity = lists.of_item(items, by if by in ("users", "percentile") else "rows")
+    popularity = lists.look_up_items(items, by if by in ("users", "percentile") else "rows")
     mean = average(items, popularity)
     return mean / lists.size("rows of train") if by == "share" else mean
 
@@ -86,7 +86,7 @@ def tail_share(
     Source: Abdollahpouri, Burke & Mobasher, FLAIRS 2019; RecBole TailPercentage (by='items')
     """
     items = lists.items.top(k)
-    in_tail = lists.of_item(items, "tail", by, tail) > 0
+    in_tail = lists.look_up_items(items, "tail", by, tail) > 0
     return average(items, in_tail * 1)
 
 
@@ -121,9 +121,9 @@ def novelty(
     """
     items = lists.items.top(k)
     if unseen == "skip":
-        items = items.where(lists.of_item(items, "users") > 0)
+        items = items.where(lists.look_up_items(items, "users") > 0)
     n_all = lists.size("users of train" if of == "users" else "rows of train")
-    n_had = lists.of_item(items, "users" if of == "users" else "rows")
+    n_had = lists.look_up_items(items, "users" if of == "users" else "rows")
     rarity = log2(items.spread(n_all)) - log2(np.maximum(n_had, 1))
     if unseen == "zero":
         rarity = np.where(n_had > 0, rarity, 0)
@@ -157,7 +157,7 @@ def intra_list_diversity(
     return np.where(n_items > 0, value, np.nan)
 
 
-_COUNTED = "distinct / k, distinct, distinct / all categories, or the entropy in bits"
+_VALUE_MEANING = "distinct / k, distinct, distinct / all categories, or the entropy in bits"
 
 
 @_measure("Categories", names=("CategoricalDiversity",), range=(0, None))
@@ -166,7 +166,7 @@ def categories(
     k: Cutoff | None = None,
     *,
     value: Annotated[
-        str, Parameter(_COUNTED, choice("share", "count", "all", "entropy"))
+        str, Parameter(_VALUE_MEANING, choice("share", "count", "all", "entropy"))
     ] = "share",
 ) -> Floats:
     """Categories of the list: how many different ones its items have.
@@ -227,7 +227,7 @@ def serendipity(
         items, surprise = items.where(surprise == surprise), surprise[surprise == surprise]
     else:
         n_all = items.spread(lists.size("catalogue"))
-        popularity = lists.of_item(items, "popularity")
+        popularity = lists.look_up_items(items, "popularity")
         surprise = np.maximum((n_all + 1 - items.rank) / n_all - popularity, 0)
     return average(items, np.where(items.judged & (items.grade >= rel), surprise, 0))
 
@@ -242,7 +242,7 @@ def unexpectedness(lists: Lists, k: Cutoff | None = None, *, over: Over = "retur
     Source: Adamopoulos & Tuzhilin, ACM TIST 2014; RePlay Unexpectedness (over='cutoff')
     """
     items = lists.items.top(k)
-    rank_in_base = lists.of_pair(items, "base")
+    rank_in_base = lists.look_up_pairs(items, "base")
     is_common = (rank_in_base > 0) & (rank_in_base <= (np.inf if k is None else k[0, 0]))
     share = ratio(items.total(is_common * 1), _length(items, k, over))
     return np.where((items.count() > 0) & lists.has_user("base"), 1 - share, np.nan)
@@ -256,8 +256,8 @@ def seen_share(lists: Lists, k: Cutoff | None = None) -> Floats:
     Source: RePlay Novelty, 1 less this
     """
     items = lists.items.top(k)
-    is_known = lists.of_pair(items, "train") > 0
-    return average(items, is_known * 1)
+    has_sides = lists.look_up_pairs(items, "train") > 0
+    return average(items, has_sides * 1)
 
 
 @_measure("Filled", names=Names(variants={"SufficientReco": {"full": True}}))
