@@ -159,7 +159,9 @@ def _read_files(
             rows = read_scores(file, is_known_measure, alignment.layout)
             is_path = isinstance(file, str | os.PathLike)
             file_name = system_name_of_file(file) if is_path else "scores"
-            origins.append(Origin.of(str(file) if is_path else file_name, rows))
+            path, sketches = str(file) if is_path else file_name, rows.retrieved_sketches
+            shares = rows.judged_shares
+            origins.append(Origin(path, rows.recipe, sketches, rows.conversions, shares))
             yield name or file_name, name is not None, rows
 
     columns, notes, sources = _collect_columns(read_rows(), alignment.percent)

@@ -140,7 +140,7 @@ class Inputs:
         self.qrels: Qrels | None = None
         self._pairs: dict[str, tuple[Ints, Ints, Ints | None]] = {}  # users, items, numbers
         self._items: dict[str, Ints] = {}  # {input: the items that it has}
-        own = {name: columns.get(name) or {} for name in inputs}
+        columns_of_input = {name: columns.get(name) or {} for name in inputs}
         if "train" in inputs:
             pairs = self.codes.read_pairs(inputs["train"], "train", columns.get("train"))
             self._pairs["train"] = (*pairs, None)
@@ -150,14 +150,16 @@ class Inputs:
             pairs = self.codes.read_pairs(self.qrels, "qrels", None)
             self._pairs["qrels"] = (*pairs, self.qrels.grade)
         if "items" in inputs:
-            ids, self._categories, is_split = read_categories(inputs["items"], own["items"])
+            ids, self._categories, is_split = read_categories(
+                inputs["items"], columns_of_input["items"]
+            )
             self._items["items"] = self.codes.items.number(ids)
             self.notes += [Note("categories", "info", "Categories are split at |.")] * is_split
         if "embeddings" in inputs:
-            ids, self._vectors = read_vectors(inputs["embeddings"], own["embeddings"])
+            ids, self._vectors = read_vectors(inputs["embeddings"], columns_of_input["embeddings"])
             self._items["embeddings"] = self.codes.items.number(ids)
         if "catalogue" in inputs:
-            catalogue = read_catalogue(inputs["catalogue"], own["catalogue"])
+            catalogue = read_catalogue(inputs["catalogue"], columns_of_input["catalogue"])
             if isinstance(catalogue, int):
                 self.catalogue = catalogue
             else:
@@ -251,25 +253,25 @@ def read_items(data: Any, name: str, role: str, columns: Mapping[str, Any]) -> I
     if is_table(data):
         arrow = arrow_table(data, form.title)
         head = Table(form.title, arrow.column_names, [])
-        position, chosen = _choose_columns(head, name, role, columns)
-        ids, cells = arrow.column(position), arrow.column(chosen).combine_chunks()
+        position, role_column = _choose_columns(head, name, role, columns)
+        ids, cells = arrow.column(position), arrow.column(role_column).combine_chunks()
         if pa.types.is_integer(ids.type) or not (pa.types.is_primitive(ids.type) or ids.null_count):
             texts = ids.cast(pa.large_string()).combine_chunks()
             return ItemColumn(
-                Ids.of_arrow(texts.view(pa.large_binary())), cells, head.names[chosen]
+                Ids.of_arrow(texts.view(pa.large_binary())), cells, head.names[role_column]
             )
     table: Any = read_table(data, form)
     if not isinstance(table, Table):  # {item: cell}
         members = [[*table.members], [*table.members.values()]]
         table = Table(table.name, ("doc_id", role), members)
-    position, chosen = _choose_columns(table, name, role, columns)
+    position, role_column = _choose_columns(table, name, role, columns)
     texts = [table.read_id(row, cell) for row, cell in enumerate(table.columns[position])]
-    lists = [_to_list(cell) if role == "category" else cell for cell in table.columns[chosen]]
+    lists = [_to_list(cell) if role == "category" else cell for cell in table.columns[role_column]]
     try:
         cells = pa.array(lists) if role else pa.nulls(len(lists))
     except (pa.ArrowException, TypeError) as error:
-        raise table.row_error(None, f"{table.names[chosen]}: {error!s:.200}") from None
-    return ItemColumn(Ids.of_texts(texts), cells, table.names[chosen])
+        raise table.row_error(None, f"{table.names[role_column]}: {error!s:.200}") from None
+    return ItemColumn(Ids.of_texts(texts), cells, table.names[role_column])
 
 
 def _choose_columns(
@@ -280,14 +282,14 @@ def _choose_columns(
     position = (
         table.names.index(doc_column) if doc_column in table.names else table.find_column(_ITEM)
     )
-    others = table.other_columns([] if position is None else [position])
-    chosen = [i for i, column in others if columns.get(role, column) == column]
-    if position is None or (role and len(chosen) != 1):
+    column_pairs = table.other_columns([] if position is None else [position])
+    role_column = [i for i, column in column_pairs if columns.get(role, column) == column]
+    if position is None or (role and len(role_column) != 1):
         option = ", --category NAME" * (role == "category")
         problem = f"which column is which: {', '.join(table.names):.200}"
         hint = f"columns={{{name!r}: {{'doc_id': ..., {role!r}: ...}}}}{option}."
         raise table.row_error(None, problem, hint)
-    return position, chosen[0] if role else position
+    return position, role_column[0] if role else position
 
 
 def _to_list(cell: Any) -> list[str]:

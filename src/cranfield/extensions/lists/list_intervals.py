@@ -56,7 +56,7 @@ class ListIntervals(Shown):
 
     def tables(self) -> list[Table]:
         """Return one table, with a row for each run and measure."""
-        has_others = len({run for run, _ in self.estimates}) > 1
+        has_rivals = len({run for run, _ in self.estimates}) > 1
         legend = "Intervals: for as many users of the same kind; more users cover more items."
 
         def show_ends(name: str) -> Any:
@@ -68,9 +68,9 @@ class ListIntervals(Shown):
             Column("value", lambda row: format_number(row["value"])),
             Column("95% interval", show_ends(""), legend),
             Column(
-                f"- {self.baseline}", lambda row: format_signed(row["difference"]), "", has_others
+                f"- {self.baseline}", lambda row: format_signed(row["difference"]), "", has_rivals
             ),
-            Column("its 95% interval", show_ends("difference_"), "", has_others),
+            Column("its 95% interval", show_ends("difference_"), "", has_rivals),
         ]
         return [make_table(self.rows(), columns, notes=self.notes, n_labels=2)]
 

@@ -120,7 +120,7 @@ def popularity_lift(lists: Lists, k: Cutoff | None = None) -> RunValue:
     users, n_had = lists.facts.table("users"), np.diff(history.indptr)
     sums = np.diff(np.append(0, np.cumsum(users[lists.item_code]))[lists.starts])
     is_compared = (lists.lengths > 0) & (n_had > 0)
-    listed = float((sums[is_compared] / lists.lengths[is_compared]).sum())
-    had = float(((history @ users)[is_compared] / n_had[is_compared]).sum())
-    value = listed / had - 1 if had else math.nan
-    return RunValue(value, f"{listed:,.10g} / {had:,.10g} - 1, of {is_compared.sum():,} users")
+    list_mean = float((sums[is_compared] / lists.lengths[is_compared]).sum())
+    history_mean = float(((history @ users)[is_compared] / n_had[is_compared]).sum())
+    value = list_mean / history_mean - 1 if history_mean else math.nan
+    return RunValue(value, f"{list_mean:,.10g} / {history_mean:,.10g} - 1, sums over users")

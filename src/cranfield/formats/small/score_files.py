@@ -11,7 +11,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from cranfield.errors import DuplicateError, InputError
 from cranfield.formats.columns import NAMES as COLUMN_NAMES
@@ -25,6 +25,7 @@ from cranfield.formats.small.read import (
 )
 from cranfield.formats.source import Source
 from cranfield.notes import Note, merge_notes, read_note
+from cranfield.options import finite_number
 
 Layout = Literal["measures", "systems"]
 
@@ -142,14 +143,32 @@ def read_scores(
             recipe=recipe,
             retrieved_sketches=find_values("retrieved", str),
             conversions=find_values("made_of", str),
-            judged_shares=find_values("judged", dict),
-            warnings=[(name, note) for name, note in notes if note is not None and note.is_grave],
+            judged_shares={
+                name: _check_shares(run["judged"], name, source)
+                for name, run in runs.items()
+                if "judged" in run
+            },
+            warnings=[
+                (name, note)
+                for name, note in notes
+                if note is not None and (note.is_grave or note.code == "model-labels")
+            ],
         )
     ids, columns = members.get("query_ids"), members.get("scores")
     if isinstance(ids, list) and isinstance(columns, Mapping):  # `cranfield compare --format json`
         cells = _read_comparison(ids, NestedObject(source.name, columns))
         return _gather(cells, source, frozenset())
     return _gather(_read_nested(source, is_measure, layout), source)
+
+
+def _check_shares(shares: Any, system: System, source: NestedObject) -> Mapping[str, float]:
+    """Return {measure: share judged} of a run; InputError for what is no share from 0 to 1."""
+    for measure, share in shares.items() if isinstance(shares, dict) else [("measure", shares)]:
+        number = finite_number(share)
+        if number is None or not 0 <= number <= 1:
+            problem = f"'judged' of {system}, {measure!r:.80}: expected a share from 0 to 1"
+            raise source.row_error(None, f"{problem}, got {share!r:.80}")
+    return cast("dict[str, float]", shares)
 
 
 def read_system_scores(

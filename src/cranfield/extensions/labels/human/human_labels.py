@@ -111,7 +111,11 @@ def prediction_powered(
         means,
         differences,
         settings,
-        (*scores.notes, *sample.notes, *_list_remarks(sample, settings)),
+        (
+            *(note for note in scores.notes if note.code != "model-labels"),
+            *sample.notes,
+            *_list_remarks(sample, settings),
+        ),
         scores.recipe,
         sample.unit,
         sample.n_queries,
