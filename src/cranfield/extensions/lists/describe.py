@@ -61,7 +61,7 @@ _DEFAULTS = {
     "embeddings": "ILD",
     "train items": "Calibration",
 }
-OMITTED = (
+NO_OPTIONS = (
     *("queries", "depth", "judged_only", "identical_ids", "scores_above", "unretrieved"),
     *("overlap", "texts"),
 )
@@ -216,7 +216,7 @@ def _join_judged(
 
 
 @add_progress
-@takes(Reading, Judging, Watching, omit=OMITTED)
+@takes(Reading, Judging, Watching, omit=NO_OPTIONS)
 def describe(
     runs: Any,
     measures: MeasuresLike | None = None,

@@ -7,7 +7,7 @@ from cranfield.cli import flags
 from cranfield.cli.data import DataOptions, data_options, refuse_two_stdin
 from cranfield.cli.terminal import Format, format_option, show
 from cranfield.data.judging import Judging
-from cranfield.extensions.lists.describe import OMITTED, describe
+from cranfield.extensions.lists.describe import NO_OPTIONS, describe
 
 _INPUTS = {
     "train": "What users had before: a user and an item in a row.",
@@ -68,7 +68,7 @@ def command(
     baseline: str | None = flags.option(
         group="Statistics", metavar="NAME", help="The run to compare with.  [default: the first]"
     ),
-    judging: Judging = flags.family_options(Judging, without=OMITTED, group="Ranking"),
+    judging: Judging = flags.family_options(Judging, without=NO_OPTIONS, group="Ranking"),
     data: DataOptions = data_options,
     form: Format = format_option,
 ) -> None:
