@@ -32,7 +32,7 @@ PAGES: dict[str, tuple[str, str, str]] = {
     "evaluate": (
         "Evaluate",
         "Score runs against judgments.",
-        "evaluate Scores Systems intervals Intervals",
+        "evaluate Scores Systems intervals Intervals describe",
     ),
     "compare": (
         "Compare",

@@ -49,7 +49,9 @@ def find_families() -> dict[str, list[str]]:
 
 def make_measure_pages() -> dict[str, str]:
     """Return the pages: {name of the file: text}."""
-    definition_of_name = {definition.name: definition for definition in definitions()}
+    of_lists = [*definitions("run"), *definitions("lists")]
+    all_definitions = [*definitions(), *of_lists]
+    definition_of_name = {definition.name: definition for definition in all_definitions}
     page_of_name = {name: page for page, names in find_families().items() for name in names}
 
     def fill_sections(match: re.Match[str]) -> str:
@@ -58,7 +60,7 @@ def make_measure_pages() -> dict[str, str]:
 
     def fill_table(match: re.Match[str]) -> str:
         rows = ["| measure | what it is |", "|---|---|"]
-        for definition in definitions():
+        for definition in all_definitions:
             link = f"{page_of_name[definition.name]}.md#{definition.name.lower()}"
             rows.append(f"| [`{definition.name}`]({link}) | {definition.summary} |")
         return match[1] + "\n".join(rows) + "\n" + match[2]
@@ -119,15 +121,19 @@ def list_other_names(definition: Definition) -> list[str]:
 
 def make_section(definition: Definition) -> str:
     """Return the section of a measure."""
-    measure, score = make_example(definition)
-    formula = FORMULAS[definition.name]
-    facts = [
-        f"- Range of a query's value: {definition.range_text}",
-        f"- Over queries: {definition.aggregation_text}",
-        f"- Example: {describe_example(measure, score)}",
-        f"- Source: {definition.source}",
-    ]
-    if not definition.is_text and not definition.traits.takes_groups:
+    if definition.of == "queries":
+        measure, score = make_example(definition)
+        facts = [
+            f"- Range of a query's value: {definition.range_text}",
+            f"- Over queries: {definition.aggregation_text}",
+            f"- Example: {describe_example(measure, score)}",
+        ]
+    else:
+        subject = "the value of a run" if definition.of == "run" else "a user's value"
+        facts = [f"- Range of {subject}: {definition.range_text}"]
+    facts.append(f"- Source: {definition.source}")
+    formula = FORMULAS.get(definition.name, {})
+    if definition.of == "queries" and not definition.is_text and not definition.traits.takes_groups:
         bounds = BOUNDS.get(Measure(definition.name).bounds, "proved")
         facts.append(f"- {LINK} over unjudged documents: {bounds}")
     facts += list_other_names(definition)
@@ -135,7 +141,7 @@ def make_section(definition: Definition) -> str:
         f"## {definition.name}",
         f"`{definition.pattern}`",
         describe_measure(definition),
-        f"$${formula['latex']}$$",
+        *([f"$${formula['latex']}$$"] if formula else []),
         *([f"Here, {formula['where']}."] if "where" in formula else []),
         f"In words: {definition.formula}.",
         "\n".join(facts),

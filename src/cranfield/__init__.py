@@ -65,6 +65,7 @@ _NAMES = {
     "scoring.evaluate": "evaluate",
     "extensions.whatif.joint_bounds": "JointBounds joint_bounds",
     "extensions.labels.nuggets": "NuggetScores nugget_recall",
+    "extensions.lists.describe": "describe",
     "scoring.scores": "Scores Systems",
     "extensions.tools.side_by_side": "SideBySide conventions",
     "extensions.scale.tally": "Tally Totals",
@@ -129,6 +130,7 @@ if TYPE_CHECKING:  # "as" says to type checkers that a name is public
     from cranfield.extensions.labels.pools.holes import holes as holes
     from cranfield.extensions.labels.pools.pool import pool as pool
     from cranfield.extensions.labels.pools.pool_result import Pool as Pool
+    from cranfield.extensions.lists.describe import describe as describe
     from cranfield.extensions.orderings.coefficients import Kendall as Kendall
     from cranfield.extensions.orderings.coefficients import kendall as kendall
     from cranfield.extensions.orderings.coefficients import tau_ap as tau_ap

@@ -93,6 +93,9 @@ def verbs() -> Mapping[str, Verb]:
             **options,
         ),
         "trend": lambda runs, **options: cranfield.trend(QRELS, runs, "AP", **options),
+        "describe": lambda runs, **options: cranfield.describe(
+            runs, "Filled@9 Entropy@5", **options
+        ),
         "prediction_powered": lambda runs, **options: cranfield.prediction_powered(
             QRELS, runs, "AP", human=SECOND_QRELS, **options
         ),
@@ -162,6 +165,7 @@ LINES = [
     "reproduce qrels.json {run} {run} -m AP --format csv",
     "table qrels.json {runs} -m AP --format csv",
     "trend qrels.json {runs} -m AP --format csv",
+    "describe {runs} -m Filled@9,5 -m Entropy@5 --format csv",
     "convert {run} out.run --run",
 ]
 

@@ -6,9 +6,11 @@ import re
 import shlex
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from helpers.commands import invoke
 from helpers.folders import DOCS
+from pyarrow import parquet
 
 from cranfield import collect, evaluate, pool, read_qrels, read_run
 
@@ -85,6 +87,11 @@ def folder(demo_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         (tmp_path / f"{name}.csv").write_text(pool_text.replace(",\n", f",{grade}\n"))
     (tmp_path / "clicks.csv").write_text("user,item\nann,a\nann,b\nbob,c\n")
     (tmp_path / "recs.csv").write_text("user,item,score\nann,a,2\nann,x,1\nbob,y,3\nbob,c,2\n")
+    (tmp_path / "train.csv").write_text("user,item,price\nann,x,2.5\nann,b,1\nbob,c,4\n")
+    for name in ("als.parquet", "pop.parquet"):
+        read_run(tmp_path / "recs.csv").write(tmp_path / name)
+    vectors = {"item": [*"abcxy"], "vector": [[1.0, i] for i in range(5)]}
+    parquet.write_table(pa.table(vectors), tmp_path / "vectors.parquet")
     for system, score in (("old", 0.4), ("new", 0.5)):  # as trec_eval -q writes them
         lines = [f"map\t{query}\t{score + i / 100}\n" for i, query in enumerate(grades_of_query)]
         (tmp_path / f"{system}.txt").write_text("".join(lines))

@@ -273,6 +273,7 @@ COMMANDS = {
     "power": "--effect 0.3",
     "nuggets": "nuggets.jsonl",
     "check": "qrels.json r0.json",
+    "describe": "r0.json r1.json -m Filled@2",
 }
 
 

@@ -30,8 +30,9 @@ def command(
     name is looked for in the measures' documentation: `cranfield measures novelty`.
     """
     formatter = click.HelpFormatter(width=min(100, shutil.get_terminal_size().columns))
-    listed_definitions: list[Definition] = [] if full or names else definitions()
-    explained_definitions: list[Definition] = definitions() if full else []
+    of_lists = [*definitions("run"), *definitions("lists")]
+    listed_definitions: list[Definition] = [] if full or names else [*definitions(), *of_lists]
+    explained_definitions: list[Definition] = [*definitions(), *of_lists] if full else []
     if not full:
         try:
             explained_definitions = [find_definition(name) for name in names]
@@ -48,7 +49,8 @@ def command(
         formatter.write_text(
             "@k cuts the ranking after k documents; k may be R, the query's number of relevant "
             "documents, or min(10,R). In brackets: may be left out. `cranfield measures nDCG` "
-            "says more about one, --full about all."
+            "says more about one, --full about all. The last are measures of lists, by `cranfield "
+            "describe`, from Coverage on."
         )
     for i, definition in enumerate(explained_definitions):
         if i:
@@ -81,7 +83,9 @@ def write_definition(definition: Definition, formatter: click.HelpFormatter) -> 
             formatter.write_text(paragraph.replace("\n", " "))
     formatter.write_paragraph()
     *facts, source, other_names = definition.facts
-    facts = [*facts, ("Example", _example_sentence(definition)), source, other_names]
+    if definition.of == "queries":
+        facts.append(("Example", _example_sentence(definition)))
+    facts += [source, other_names]
     formatter.write_dl([(name, fact) for name, fact in facts if fact])
     if definition.parameters:
         with formatter.section("Parameters"):

@@ -40,9 +40,10 @@ from cranfield.errors import (
 )
 from cranfield.formats.header import WIDE
 from cranfield.formats.small.score_files import GREATEST_SCORE, not_a_score_error
+from cranfield.measures.refusals import no_user_error
 from cranfield.notes import Note
 from cranfield.render.numbers import format_names
-from cranfield.scoring.arguments import Reading, arrange_arguments, check_scores
+from cranfield.scoring.arguments import Reading, arrange_arguments, check_scores, could_be_measures
 from cranfield.scoring.assembly import option_notes
 from cranfield.scoring.evaluate import (
     MeasuresLike,
@@ -52,6 +53,7 @@ from cranfield.scoring.evaluate import (
     refuse_mapping,
     score_runs,
 )
+from cranfield.scoring.scores import Scores, Systems
 from cranfield.scoring.sides import are_same_two_sided_table, find_two_sided_tables
 from cranfield.version import __version__
 
@@ -108,6 +110,8 @@ def _align_scores(
     missing = alignment.missing
     refuse_mapping(measures)
     qrels_and_runs: tuple[Qrels, Run | dict[str, Run]] | None = None
+    if isinstance(qrels, Scores | Systems) and measures is None and could_be_measures(runs):
+        runs, measures = None, runs  # compare(scores, "AP")
     if runs is not None and are_same_two_sided_table(qrels, runs, reading.columns):
         qrels, runs = [qrels, runs], None  # two systems, as a table and its copy are
     if runs is not None:
@@ -148,7 +152,14 @@ def _align_scores(
                 f"less_is_better={name!r:.80}: expected a name in the scores that is no measure of "
                 "cranfield"
             )
-    return align_saved_scores(given_scores, measure_names, alignment, missing or "error")
+    default: Missing = "error"
+    for name in dict.fromkeys(measure_names or (name for name, _ in given_scores.columns)):
+        measure = find_measure(name)
+        if measure is not None and measure.definition.of == "lists":
+            default = "drop"
+            if missing == "zero":
+                raise OptionError(f"missing='zero': a user without a list has no {measure}")
+    return align_saved_scores(given_scores, measure_names, alignment, missing or default)
 
 
 def align_saved_scores(
@@ -278,6 +289,9 @@ def align_columns(
     candidates = scored_measures if requested_measures is None else requested_measures
     measures = tuple(dict.fromkeys(candidates))
     for measure, name in product(measures, names):
+        known_measure = find_measure(measure)
+        if known_measure is not None and known_measure.definition.of == "run":
+            raise no_user_error(known_measure)
         if measure not in scored_measures:
             names_text = ", ".join(scored_measures)
             raise MeasureError(f"there are no scores of {measure}; there are {names_text}")

@@ -34,7 +34,7 @@ from cranfield.comparison.margins import Contrast, StatedMargin, aggregate_score
 from cranfield.comparison.noninferiority import GainTests, run_gain_tests
 from cranfield.comparison.result import column_to_list
 from cranfield.comparison.scale import clip_ends, is_geometric
-from cranfield.comparison.score_columns import canonical_names
+from cranfield.comparison.score_columns import canonical_names, find_measure
 from cranfield.comparison.settings import Alignment, GateSettings
 from cranfield.comparison.significance import TIE
 from cranfield.comparison.thresholds import (
@@ -45,7 +45,7 @@ from cranfield.comparison.thresholds import (
 )
 from cranfield.comparison.verdict import Change, Gate, Verdict
 from cranfield.data.judging import Judging
-from cranfield.errors import InputError, OptionError
+from cranfield.errors import InputError, MeasureError, OptionError
 from cranfield.extensions import load_families
 from cranfield.notes import warn_about
 from cranfield.options import keywords, refuse_unknown_options, takes
@@ -146,6 +146,9 @@ def gate(
         has_limits = stated_margin is not None or settings.limit
         scores = family.prepare_gate(scores, has_limits=has_limits)
     scores.units.check(GateSettings.of(options))
+    for measure in filter(None, map(find_measure, scores.measures)):
+        if measure.definition.of == "lists" and measure.definition.higher_is_better is None:
+            raise MeasureError(f"neither more nor less {measure} is better")
     if baseline is not None:
         baseline = scores.find_baseline(baseline)
     systems = [name for name in scores.system_names if name != baseline]

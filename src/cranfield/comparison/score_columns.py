@@ -132,7 +132,7 @@ def system_columns(systems: Systems) -> Columns:
     columns: Columns = {}
     for name, scores in systems.items():
         for measure in scores.measures:
-            if not measure.definition.is_text:
+            if not measure.definition.is_text and measure.definition.of != "run":
                 column = np.asarray(scores.columns[str(measure)][1], float)
                 has_number = ~np.isnan(column)  # a convention may leave queries out
                 ids = scores.query_ids

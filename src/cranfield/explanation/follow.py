@@ -43,7 +43,7 @@ def trace_value(measure: Measure, scene: Scene) -> TracedArray | np.ndarray[Any,
     numpy's functions, as by np.asarray().
     """
     record = Record(measure.definition.is_user_defined, scene)
-    cutoff_group = CutoffGroup([measure])
+    cutoff_group = CutoffGroup([measure], of_lists=not isinstance(scene.judged, Judged))
     cutoffs = cutoff_group.fixed_cutoffs
     if record.is_strict and cutoffs is not None:  # k + 1 must be known, too
         step = Step(CONSTANT, (cutoffs,))
@@ -123,7 +123,7 @@ def _base_documents(base: Recorder) -> Sequence[str | None]:
     op, ranks = base.step.op, base.original.rank.tolist()
     if op == "ideal":
         return scene.group_ideal_docs if base.grouping is not None else scene.ideal_docs
-    if op in ("hits", Judged.every):
+    if op in ("hits", "items", Judged.every):
         docs = scene.docs
         if base.grouping is not None and len(docs) < max(ranks, default=0):
             docs = scene.ranking.docs  # judged ones alone keep their ranks in subtopics

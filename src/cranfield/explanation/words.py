@@ -61,6 +61,7 @@ class BaseRanking(NamedTuple):
 
 BASES: Mapping[Any, BaseRanking] = {
     "hits": BaseRanking("judged documents retrieved"),
+    "items": BaseRanking("the list"),
     "ideal": BaseRanking("judged documents{}, retrieved or not" + IN_ORDER, is_ideal=True),
     Judged.every: BaseRanking("documents retrieved", cutoff_position=1),
     Judged.fill_ranks: BaseRanking(

@@ -21,6 +21,7 @@ COMMANDS = {
     "Evaluate": {
         "labels.nuggets": "Score answers by the nuggets that they support.",
         "tools.conventions": "Compute a number as other tools do: why does mine say 0.82?",
+        "lists.describe": "Tell what lists are like: coverage, novelty, diversity, popularity.",
         "tools.trec-eval": "Take the place of trec_eval: its options, its output.",
         "demo.demo": "Evaluate a small collection that comes with the package.",
     },
@@ -66,6 +67,8 @@ ENTRIES = {
     "gate test": {"bounded": "bounded.test:BoundedTest"},
     "columns of compare": {"unjudged": "whatif.columns:UnjudgedColumns"},
     "remark of explain": {"whatif": "whatif.sentences:WhatIf"},
+    # What its measures take. The module declares them, where a name is none of the core's.
+    "measures": {"of users": "lists.user_measures:Lists", "of runs": "lists.run_measures:Lists"},
 }
 
 # Value of a pair of systems -> the values that extensions add after it. None where not asked for.

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
 from cranfield.data.combined import DifferingGrades
-from cranfield.data.judging import Ties
+from cranfield.data.judging import Precision, Ties
 from cranfield.extensions.collections.options import CollectionCorrection, CollectionTest
 from cranfield.extensions.fusion.fusing import Absent, Norm
 from cranfield.extensions.fusion.trials import TuningTarget
@@ -91,6 +91,13 @@ class Correlate(SignFlips, Alignment, Reading, Judging, Watching, total=False):
     rbo_p: float
     discrimination: bool
     splits: int
+
+
+class Describe(Reading, Watching, total=False):
+    order: Order
+    scores: Precision
+    ties: Ties
+    duplicates: Duplicates
 
 
 class DiscriminativePower(SignFlips, Alignment, Reading, Judging, Watching): ...

@@ -69,8 +69,7 @@ def unknown_measure_error(name: str, text: str) -> MeasureError:
 
 
 _JUDGED_BY_MODEL = "a language model judges the text of an answer or of what was retrieved"
-_NO_JUDGMENT = "it looks at the lists of all users together, and at no judgment"
-_RELEVANCE_ALONE = "Only judged relevance is measured here"
+_NEAREST = "Nearest, by `cranfield describe`, are"
 
 _ABSENT_MEASURES = (
     Absent(
@@ -122,47 +121,44 @@ _ABSENT_MEASURES = (
         "cranfield scores rankings. Judged nuggets of answers: `cranfield nuggets`.",
     ),
     Absent(
-        "(catalog(ue)?|item|user|prediction|distinct)?(space)?coverage|icov|ucov",
-        f"the share of a catalogue that is recommended to anyone: {_NO_JUDGMENT}",
-        f"{_RELEVANCE_ALONE}: the nearest is StRecall@k, the share of a query's subtopics covered.",
+        "(user|prediction|distinct)(space)?coverage|icov|ucov|space?coverage|mad|aclt|"
+        "historicalitemnovelty|selfinformation|ils|popularity(bias)?|"
+        "(aggregate)?diversity|(intralist|categorical|aggregate)?similarity|shannonentropy|"
+        "intersection",
+        "of lists, without judgments, there are Coverage, UserCoverage, Gini, Entropy, ARP, APLT, "
+        "Novelty, ILD, Categories, Unexpectedness and others",
+        "`cranfield describe` computes them. RecBole's ShannonEntropy is Entropy ln 2 / distinct "
+        "items, Evidently's Diversity ILD (n - 1) / 2, RecTools' Intersection 1 - Unexpectedness.",
     ),
     Absent(
-        "((exposure|list)?gini(index|diversity)?|(shannon)?entropy|popularity(bias)?|"
-        "(average|avg)(rec)?popularity|arp|aplt|aclt|tail(percentage|share)|popreo|poprsp|mad|rsp|"
-        "reo)",
-        f"how evenly items are recommended, or how popular they are: {_NO_JUDGMENT}",
-        f"{_RELEVANCE_ALONE}, and nothing here is near it.",
+        "(pop)?(rsp|reo)",
+        "RSP and REO compare groups of items, popular and not: the spread of the shares that are "
+        "recommended, or of the relevant ones that are (population sd / mean)",
+        f"They are not computed. {_NEAREST} APLT and PopLift.",
     ),
     Absent(
-        "novelty|miuf|meaninvuserfreq|surprisal|selfinformation|serendipity|unexpectedness|epc|efd|"
-        "(historical)?itemcoverage|personali[sz]ation",
-        "how new, rare or surprising items are for a user; it needs what users had before, or how "
-        "popular each item is, and no judgment",
-        f"{_RELEVANCE_ALONE}. Novelty among the documents of one list, by judged subtopics: "
-        "alpha_nDCG@k.",
+        "epc|efd",
+        "the discounted popularity complement, 1 - users / U, or self-information of relevant "
+        "items (Vargas & Castells)",
+        f"They are not computed. {_NEAREST} Novelty, and Serendipity for relevant items.",
     ),
     Absent(
-        "(intralist|categorical|aggregate)?(diversity|similarity)|ild|ils",
-        "how unlike each other the items of a list are, by their features; no judgment is needed",
-        "By judged subtopics: alpha_nDCG@k, StRecall@k, ERR_IA@k.",
-    ),
-    Absent(
-        "(expected)?exposure|ee[dr]?|expectedexposure(disparity|relevance|loss)",
-        "how much of the users' attention each document gets",
-        "EEL is the expected exposure loss, over documents of one relevance; its parts EE-D and "
-        "EE-R are not here.",
+        "(expected)?exposure|ee[dr]|expectedexposure(disparity|relevance)",
+        "EE-D, the disparity, and EE-R, the relevance, are parts of the expected exposure",
+        "They are not computed; EEL, the loss, is EE-D - 2 EE-R + R target^2.",
     ),
     Absent(
         "(un)?fairness.*|biasdisparity.*|disparity|awrf|attentionweightedrankfairness|"
         "demographicparity|equalopportunity",
-        "how a list shares its places among groups of items or users",
-        f"{_RELEVANCE_ALONE}: EEL is the unfairness among relevant documents; of groups of users, "
-        "`compare(..., slices=...)` shows the differences.",
+        "how a list shares its places among groups of items or users; AWRF is 1 - the "
+        "Jensen-Shannon divergence of a target and the list",
+        "It is not computed: EEL is the unfairness among relevant documents; Calibration compares "
+        "categories with the history; of groups of users, `compare(..., slices=...)`.",
     ),
     Absent(
-        "(miscalibration|calibration).*|kl(divergence)?|(jensenshannon|js)d?(divergence)?",
+        "kl(divergence)?|(jensenshannon|js)d?(divergence)?",
         "how far the shares of categories in a list are from those in what the user liked",
-        f"{_RELEVANCE_ALONE}; categories as judged subtopics: alpha_nDCG@k, StRecall@k.",
+        "It is Calibration, or Calibration(distance='js').",
     ),
     Absent(
         "accuracy|acc",
@@ -215,7 +211,7 @@ _ABSENT_MEASURES = (
     Absent(
         "gauc",
         "it is RecBole's mean of the AUC of each user, weighted by how many items the user likes",
-        "AUC is the same for each query, and its mean is not weighted.",
+        "It is not computed: AUC is the same for each query, and its mean is not weighted.",
     ),
     Absent(
         "nauc.*|pmrr|robustness|main",

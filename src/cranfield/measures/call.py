@@ -164,7 +164,7 @@ def usage_text(definition: Definition) -> str:
     """Return how a measure is called with one query's lists; "" if it takes judgments in groups."""
     from textwrap import fill  # which little else needs
 
-    if definition.traits.takes_groups:
+    if definition.traits.takes_groups or definition.of != "queries":
         return ""
     name = definition.name
     cut_text = f"{name}@{0.5 if definition.cutoff_kind == 'recall' else 5}"

@@ -417,6 +417,7 @@ def search_definitions(words: Iterable[str]) -> list[Definition]:
 
     return [
         definition
-        for definition in definitions()
+        for subject in ("queries", "run", "lists")
+        for definition in definitions(subject)
         if all(word in text_of(definition) for word in lower_words)
     ]

@@ -19,8 +19,13 @@ from cranfield.errors import MeasureError
 from cranfield.measures.aggregation import AGGREGATIONS, aggregate_exact_sum, to_summands
 from cranfield.measures.call import CUTOFF_SYNONYMS, Call, unknown_parameter_text, usage_text
 from cranfield.measures.parameters import NUMBER, Depth, Gains, write_parameters
-from cranfield.measures.refusals import check_fractions, check_ties, groups_error
-from cranfield.measures.registry import DEFINITIONS, USER_DEFINITIONS, Definition
+from cranfield.measures.refusals import check_fractions, check_ties, groups_error, of_lists_error
+from cranfield.measures.registry import (
+    DEFINITIONS,
+    USER_DEFINITIONS,
+    Definition,
+    look_up_definition,
+)
 from cranfield.measures.traits import BoundsMethod, Linearity
 from cranfield.options import finite_number
 from cranfield.render.typed_names import TypedName
@@ -71,7 +76,7 @@ class Measure:
     typed_name: TypedName | None = field(default=None, compare=False)  # as typed by the user
 
     def __post_init__(self) -> None:
-        if self.name not in DEFINITIONS:
+        if look_up_definition(self.name) is None:
             from cranfield.measures.absent import unknown_measure_error
 
             raise unknown_measure_error(self.name, self.name)
@@ -95,7 +100,9 @@ class Measure:
     @property
     def definition(self) -> Definition:
         """The declaration of the measure, which knows no values of parameters."""
-        return DEFINITIONS[self.name]
+        definition = look_up_definition(self.name)
+        assert definition is not None  # noqa: S101 - it was there when the measure was made
+        return definition
 
     @property
     def bounds(self) -> BoundsMethod:
@@ -287,11 +294,16 @@ class Measure:
 
 
 class CutoffGroup:
-    """Measures that differ only in their cutoff: one pass for all, or one for each recall point."""
+    """Measures that differ only in their cutoff: one pass for all, or one for each recall point.
 
-    def __init__(self, measures: Sequence[Measure]) -> None:
+    `of_lists`: what they are given are lists, as measures of lists need; else it is a Judged.
+    """
+
+    def __init__(self, measures: Sequence[Measure], *, of_lists: bool = False) -> None:
         self._first_measure = measures[0]
         self._definition = self._first_measure.definition
+        if self._definition.of != "queries" and not of_lists:
+            raise of_lists_error(self._first_measure)
         self._parameters = self._first_measure.parameters
         self.takes_groups = bool(self._definition.traits.takes_groups)
         for measure in measures:

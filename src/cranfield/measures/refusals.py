@@ -32,6 +32,20 @@ def groups_error(measure: "Measure") -> MeasureError:
     )
 
 
+def of_lists_error(measure: "Measure") -> MeasureError:
+    """Return the error for a measure of lists, where there are judgments and runs."""
+    return MeasureError(
+        f"{measure} looks at lists, not at judgments: `cranfield describe RUN... -m {measure}`; "
+        "with --qrels both kinds are in one table"
+    )
+
+
+def no_user_error(measure: "Measure") -> MeasureError:
+    """Return the error for a measure of a run, where values of users are compared."""
+    text = "has no value for a user, so that no test applies: `describe --intervals`"
+    return MeasureError(f"{measure} {text}")
+
+
 def check_fractions(measure: "Measure", depths: Iterable[Depth], judged: Judged) -> None:
     """Raise MeasureError unless the measure, cut at `depths`, takes grades that are not whole."""
     reason, parameters, top_grade = measure.fractions, measure.parameters, judged.top_grade

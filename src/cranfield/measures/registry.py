@@ -18,6 +18,7 @@ from importlib import import_module
 from typing import Any, Literal
 
 from cranfield.errors import MeasureError
+from cranfield.extensions import load_entries
 from cranfield.lazy import cached_property
 from cranfield.measures.aggregation import AGGREGATIONS, Aggregation
 from cranfield.measures.declaration import WITHOUT_DOCSTRINGS, Declaration, is_range
@@ -27,6 +28,9 @@ from cranfield.measures.traits import DEFAULT_TRAITS, Traits
 _PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 Kernel = Callable[..., Any]
 Reason = str | Callable[[Parameters], str]
+# What a measure looks at: the judged documents of each query; the list of each user, judged or
+# not; or the lists of all users together, so that it has one number for a run.
+Subject = Literal["queries", "lists", "run"]
 # A measure's name and parameters as another tool has them -> as they are here.
 Translation = Callable[[str, Parameters], tuple[str, Parameters]]
 
@@ -83,6 +87,7 @@ class Definition(Declaration):
     higher_is_better: bool | None  # of two systems, the one with the higher value; None: neither
     perfect: Reason  # of values up to 1, why a perfect ranking may have less; empty: it has 1
     perfect_cut: Reason  # the same where the measure is cut
+    of: Subject
 
     def __copy__(self) -> "Definition":
         return self
@@ -217,7 +222,7 @@ USER_DEFINITIONS: dict[str, Definition] = {}  # which may be declared again
 
 def _find_definition(name: str, module: str) -> Definition:
     """Return a definition that was pickled by name, importing its module; MeasureError if none."""
-    if name not in DEFINITIONS:
+    if look_up_definition(name) is None:
         with suppress(ImportError):
             import_module(module)
     if name not in DEFINITIONS:
@@ -227,6 +232,8 @@ def _find_definition(name: str, module: str) -> Definition:
         )
     return DEFINITIONS[name]
 
+
+_ADDED_DEFINITIONS: list[Definition] = []  # of extensions
 
 # Every name as `bare_name` has it -> the canonical name, and the parameters that it implies.
 VARIANTS: dict[str, tuple[str, Mapping[str, Any]]] = {}
@@ -246,6 +253,7 @@ def measure(
     higher_is_better: bool | None = True,
     perfect: Reason = "",
     perfect_cut: Reason = "",
+    of: Subject = "queries",
 ) -> Callable[[Kernel], Kernel]:
     """Register a measure: the decorated function is its declaration and its computation.
 
@@ -279,6 +287,7 @@ def measure(
         higher_is_better: which of two systems wins; None: neither.
         perfect: why a perfect ranking may have less than 1.
         perfect_cut: why a perfect ranking that is cut may have less than 1.
+        of: "queries"; measures of "lists" and of a "run" are those of `cranfield describe`.
 
     >>> import numpy as np
     >>> from cranfield import Measure, ratio
@@ -308,6 +317,7 @@ def measure(
             higher_is_better=higher_is_better,
             perfect=perfect,
             perfect_cut=perfect_cut,
+            of=of,
         )
         if definition.is_user_defined:
             _check_user_definition(definition)
@@ -315,15 +325,32 @@ def measure(
                 for alias in [alias for alias, (owner, _) in name_table.items() if owner == name]:
                     del name_table[alias]
             USER_DEFINITIONS[name] = definition
-        DEFINITIONS[name] = definition
-        for alias, parameters in measure_names.implied(name).items():
-            EXACT_NAMES[alias] = name, parameters
-            VARIANTS.setdefault(bare_name(alias), (name, parameters))
-        for family, cutoffs in measure_names.families.items():
-            FAMILIES[family.lower()] = name, cutoffs
+        if of == "queries":
+            _enter_definition(definition)
+        else:
+            _ADDED_DEFINITIONS.append(definition)
         return kernel
 
     return register
+
+
+def _enter_definition(definition: Definition) -> None:
+    """Make a measure known by all its names."""
+    name, names = definition.name, definition.names
+    DEFINITIONS[name] = definition
+    for alias, parameters in names.implied(name).items():
+        EXACT_NAMES[alias] = name, parameters
+        VARIANTS.setdefault(bare_name(alias), (name, parameters))
+    for family, cutoffs in names.families.items():
+        FAMILIES[family.lower()] = name, cutoffs
+
+
+def load_measures() -> None:
+    """Make the measures of extensions known, once a name is none of the core's or the user's."""
+    load_entries("measures")
+    for definition in _ADDED_DEFINITIONS:
+        if definition.name not in DEFINITIONS:
+            _enter_definition(definition)
 
 
 # How a name may be written, for the grammar to read it: without blanks, brackets, quotes, `@`, `,`,
@@ -441,14 +468,37 @@ def find_variant(name: str) -> tuple[str, Mapping[str, Any]] | None:
     A name as it is declared comes first, then one that is the same except for case, `-` and `_`,
     then one with a library's words around it.
     """
+    variant = _look_up_name(name)
+    if variant is None:
+        load_measures()
+        variant = _look_up_name(name)
+    return variant
+
+
+def _look_up_name(name: str) -> tuple[str, Mapping[str, Any]] | None:
     variant = EXACT_NAMES.get(name) or VARIANTS.get(bare_name(name))
     return variant or VARIANTS.get(strip_library_words(name))
 
 
-def definitions() -> list[Definition]:
-    """Return every measure, in the order of the catalogue.
+def look_up_definition(name: str) -> Definition | None:
+    """Return the definition of the measure of this very name; None if there is none."""
+    if name not in DEFINITIONS:
+        load_measures()
+    return DEFINITIONS.get(name)
+
+
+def definitions(of: Subject = "queries") -> list[Definition]:
+    """Return every measure of queries, in the order of the catalogue; or of lists, or of a run.
+
+    Args:
+        of: what the measures look at: "queries", the "lists" of users, or a "run" as a whole.
 
     >>> definitions()[0].name, definitions()[0].formula
     ('nDCG', 'DCG@k / DCG@k of the ideal ranking')
+    >>> [definition.name for definition in definitions("run")]
+    ['Coverage', 'Gini', 'Entropy', 'Personalization', 'PopLift']
+
     """
-    return list(DEFINITIONS.values())
+    if of != "queries":
+        load_measures()
+    return [definition for definition in DEFINITIONS.values() if definition.of == of]

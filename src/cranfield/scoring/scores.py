@@ -74,7 +74,8 @@ class _ScoresTable(Shown):
         labels = ["run", "query_id"] if per_query else ["run"]
         best_cells = frozenset() if per_query else _find_best_cells(self._runs, 0, 1)
         notes = format_notes(self.notes)
-        names = [str(measure) for measure in self.measures if not measure.definition.is_text]
+        definitions = ((str(measure), measure.definition) for measure in self.measures)
+        names = [name for name, it in definitions if it.of == "queries" and not it.is_text]
         if per_query and names and len(self._runs[0].query_ids) > 1:
             from shlex import quote
 

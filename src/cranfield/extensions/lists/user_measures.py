@@ -1,0 +1,287 @@
+"""Measures of the list of each user: popularity, novelty, diversity, serendipity."""
+
+from functools import partial
+from typing import Annotated
+
+import numpy as np
+
+from cranfield.arrays.elementary import log2
+from cranfield.arrays.ranked import Floats, Ints, Numbers, Ranked, ratio
+from cranfield.extensions.lists.user_lists import Lists, weigh_ranks
+from cranfield.measures.parameters import Cutoff, Parameter, Rel, between, choice, optional
+from cranfield.measures.registry import Names, measure
+from cranfield.measures.traits import Traits
+from cranfield.options import check_flag
+
+_measure = partial(measure, traits=Traits(bounds="refused"), of="lists")
+Over = Annotated[str, Parameter("what is divided by", choice("returned", "cutoff"))]
+Exposure = Annotated[
+    str,
+    Parameter(
+        "what a rank is worth: all 1, 1 / log2(rank + 1), 1 / log2(max(rank, 2)), p^(rank - 1)",
+        choice("none", "log2", "jk", "rbp"),
+    ),
+]
+
+
+def average(items: Ranked, values: Numbers) -> Floats:
+    """Return the mean over the items of each list: (n_users, 1); NaN of an empty list."""
+    n_items = items.count()
+    return np.where(n_items > 0, ratio(items.total(values), n_items), np.nan)
+
+
+def _length(items: Ranked, k: Ints | None, over: str) -> Ints:
+    """Return what a sum over a list is divided by: its length, or the cutoff if there is one."""
+    return items.count() if k is None or over == "returned" else k
+
+
+_BY_MEANING = "how often an item was had, by how many, as a share, or its mean rank among all"
+_BY = choice("interactions", "users", "share", "percentile")
+
+
+@_measure(
+    "ARP",
+    names=Names(
+        ("AvgRecPopularity", "AveragePopularity"), variants={"MeanPopRank": {"by": "percentile"}}
+    ),
+    range=(0, None),
+    higher_is_better=None,
+)
+def average_popularity(
+    lists: Lists,
+    k: Cutoff | None = None,
+    *,
+    by: Annotated[str, Parameter(_BY_MEANING, _BY)] = "interactions",
+) -> Floats:
+    """Average popularity of the list: how often its items were had; 0 of what nobody had.
+
+    Formula: mean over the list of the rows of the item in train
+    Source: Yin et al., PVLDB 2012; RecTools AvgRecPopularity, LensKit MeanPopRank (by='percentile')
+    """
+    items = lists.items.top(k)
+    popularity = lists.look_up_items(items, by if by in ("users", "percentile") else "rows")
+    mean = average(items, popularity)
+    return mean / lists.size("rows of train") if by == "share" else mean
+
+
+_TAIL = "the share of interactions, or of items, that is the tail"
+
+
+@_measure("APLT", names=Names(variants={"TailPercentage": {"by": "items", "tail": 0.1}}))
+def tail_share(
+    lists: Lists,
+    k: Cutoff | None = None,
+    *,
+    by: Annotated[
+        str, Parameter("what is shared out", choice("interactions", "items"))
+    ] = "interactions",
+    tail: Annotated[float, Parameter(_TAIL, between(0, 1))] = 0.2,
+) -> Floats:
+    """Share of the list in the long tail: what nobody had, and all but the head.
+
+    The head are the items with the most users, as long as those before have less than 1 - tail of
+    all pairs of user and item. by='items': the tail's share of items, those least often had.
+
+    Formula: listed items in the tail / listed items
+    Source: Abdollahpouri, Burke & Mobasher, FLAIRS 2019; RecBole TailPercentage (by='items')
+    """
+    items = lists.items.top(k)
+    in_tail = lists.look_up_items(items, "tail", by, tail) > 0
+    return average(items, in_tail * 1)
+
+
+_UNSEEN = "an item that nobody had counts as if one user had, adds 0, or is left out"
+
+
+@_measure(
+    "Novelty",
+    names=Names(
+        ("MIUF", "MeanInvUserFreq"), variants={"Surprisal": {"scale": "users", "over": "cutoff"}}
+    ),
+    range=(0, None),
+)
+def novelty(
+    lists: Lists,
+    k: Cutoff | None = None,
+    *,
+    of: Annotated[str, Parameter("what is rare", choice("users", "interactions"))] = "users",
+    unseen: Annotated[str, Parameter(_UNSEEN, choice("one", "zero", "skip"))] = "one",
+    over: Over = "returned",
+    scale: Annotated[
+        str | None, Parameter("'users': divided by log2 of all users", optional(choice("users")))
+    ] = None,
+) -> Floats:
+    """Novelty: how rare the items of the list are among users, in bits.
+
+    RePlay's Novelty is 1 - Seen over the users of train; that of recommenders
+    Novelty(of='interactions', unseen='zero'), weighted by the length of lists.
+
+    Formula: mean over the list of -log2(users of the item / users of train)
+    Source: Zhou et al., PNAS 2010; RecTools MeanInvUserFreq, RePlay Surprisal, Evidently ('skip')
+    """
+    items = lists.items.top(k)
+    if unseen == "skip":
+        items = items.where(lists.look_up_items(items, "users") > 0)
+    n_all = lists.size("users of train" if of == "users" else "rows of train")
+    n_had = lists.look_up_items(items, "users" if of == "users" else "rows")
+    rarity = log2(items.spread(n_all)) - log2(np.maximum(n_had, 1))
+    if unseen == "zero":
+        rarity = np.where(n_had > 0, rarity, 0)
+    mean = ratio(items.total(rarity), _length(items, k, over))
+    value = np.where(items.count() > 0, mean, np.nan)
+    return value if scale is None else ratio(value, log2(n_all))
+
+
+_DISTANCE = "1 - cosine of vectors; of categories, 1 - shared / all, or how many one of both has"
+
+
+@_measure("ILD", names=("IntraListDiversity",), range=(0, None))
+def intra_list_diversity(
+    lists: Lists,
+    k: Cutoff | None = None,
+    *,
+    distance: Annotated[
+        str, Parameter(_DISTANCE, choice("cosine", "jaccard", "hamming"))
+    ] = "cosine",
+) -> Floats:
+    """Intra-list diversity: how unlike each other the items of a list are; 0 of one item.
+
+    Evidently's Diversity is ILD (n - 1) / 2.
+
+    Formula: mean distance of the pairs of listed items that both have features
+    Source: Ziegler et al., WWW 2005; RecTools IntraListDiversity (distance='hamming')
+    """
+    items = lists.items.top(k)
+    n_items = items.count()
+    value = np.where(n_items == 1, 0.0, lists.pair_distance(items, distance))
+    return np.where(n_items > 0, value, np.nan)
+
+
+_VALUE_MEANING = "distinct / k, distinct, distinct / all categories, or the entropy in bits"
+
+
+@_measure("Categories", names=("CategoricalDiversity",), range=(0, None))
+def categories(
+    lists: Lists,
+    k: Cutoff | None = None,
+    *,
+    value: Annotated[
+        str, Parameter(_VALUE_MEANING, choice("share", "count", "all", "entropy"))
+    ] = "share",
+) -> Floats:
+    """Categories of the list: how many different ones its items have.
+
+    For the entropy, an item is split equally over its own.
+
+    Formula: distinct categories / k
+    Source: RePlay CategoricalDiversity; LensKit entropy (value='entropy')
+    """
+    items = lists.items.top(k)
+    if value == "entropy":
+        return lists.category_entropy(items)
+    n_distinct, divisor = lists.distinct_categories(items), items.count() * 0 + 1
+    if value != "count":
+        divisor = lists.size("categories") if value == "all" else _length(items, k, "cutoff")
+    return np.where(items.count() > 0, ratio(n_distinct, divisor), np.nan)
+
+
+@_measure("Calibration", names=("miscalibration",), range=(0, None), higher_is_better=False)
+def calibration(
+    lists: Lists,
+    k: Cutoff | None = None,
+    *,
+    distance: Annotated[str, Parameter("of p and q, in bits", choice("kl", "js"))] = "kl",
+    a: Annotated[float, Parameter("how much of p is put into q", between(0, 1))] = 0.01,
+    exposure: Exposure = "none",
+) -> Floats:
+    """Miscalibration: how far categories in the list, q, are from those in the history, p.
+
+    Of shares, where an item is split equally over its own. js is the Jensen-Shannon divergence.
+
+    Formula: sum over categories of p log2(p / ((1 - a) q + a p))
+    Source: Steck, RecSys 2018
+    """
+    items = lists.items.top(k)
+    return lists.miscalibration(items, weigh_ranks(items.rank, exposure), distance, a)
+
+
+@_measure("Serendipity")
+def serendipity(
+    lists: Lists,
+    k: Cutoff | None = None,
+    *,
+    by: Annotated[str, Parameter("of items", choice("popularity", "features"))] = "popularity",
+    rel: Rel = 1,
+) -> Floats:
+    """Serendipity: relevant items that surprise, by popularity or by vectors.
+
+    P = (N + 1 - r) / N of an item of dense rank r by rows of train, 0 of what nobody had; P_u that
+    of its rank in the list. by='features': 1 - mean cosine to the user's history.
+
+    Formula: mean over the list of max(P_u - P, 0) of relevant items, 0 of others
+    Source: Zhang et al., WSDM 2012; RecTools Serendipity, recommenders (by='features')
+    """
+    items = lists.items.top(k)
+    if by == "features":
+        surprise = lists.strangeness(items)
+        items, surprise = items.where(surprise == surprise), surprise[surprise == surprise]
+    else:
+        n_all = items.spread(lists.size("catalogue"))
+        popularity = lists.look_up_items(items, "popularity")
+        surprise = np.maximum((n_all + 1 - items.rank) / n_all - popularity, 0)
+    return average(items, np.where(items.judged & (items.grade >= rel), surprise, 0))
+
+
+@_measure("Unexpectedness")
+def unexpectedness(lists: Lists, k: Cutoff | None = None, *, over: Over = "returned") -> Floats:
+    """Unexpectedness: the share of the list that another run, the base, does not have.
+
+    A user without a list of the base has no value. RecTools' Intersection is 1 - Unexpectedness.
+
+    Formula: 1 - items in the first k of both / listed items, or / k with over='cutoff'
+    Source: Adamopoulos & Tuzhilin, ACM TIST 2014; RePlay Unexpectedness (over='cutoff')
+    """
+    items = lists.items.top(k)
+    rank_in_base = lists.look_up_pairs(items, "base")
+    is_common = (rank_in_base > 0) & (rank_in_base <= (np.inf if k is None else k[0, 0]))
+    share = ratio(items.total(is_common * 1), _length(items, k, over))
+    return np.where((items.count() > 0) & lists.has_user("base"), 1 - share, np.nan)
+
+
+@_measure("Seen", higher_is_better=None)
+def seen_share(lists: Lists, k: Cutoff | None = None) -> Floats:
+    """Share of the list that the user had before.
+
+    Formula: listed items in the user's train / listed items
+    Source: RePlay Novelty, 1 less this
+    """
+    items = lists.items.top(k)
+    has_sides = lists.look_up_pairs(items, "train") > 0
+    return average(items, has_sides * 1)
+
+
+@_measure("Filled", names=Names(variants={"SufficientReco": {"full": True}}))
+def filled_share(
+    lists: Lists,
+    k: Cutoff,
+    *,
+    full: Annotated[bool, Parameter("only full lists count, 1", check_flag)] = False,
+) -> Floats:
+    """Share of the first k places that the list fills.
+
+    Formula: listed items / k
+    Source: RecTools SufficientReco
+    """
+    n_items = lists.items.top(k).count()
+    return np.where(n_items > 0, (n_items == k) * 1.0 if full else n_items / k, np.nan)
+
+
+@_measure("UserCoverage", names=("CoveredUsers",))
+def user_coverage(lists: Lists, k: Cutoff | None = None) -> Floats:
+    """User coverage: the share of all users who have a list.
+
+    Formula: 1 of a user with a list, 0 of a user without
+    Source: RecTools CoveredUsers
+    """
+    n_items = lists.items.top(k).count()
+    return np.where(lists.has_user("users"), (n_items > 0) * 1.0, np.nan)
