@@ -508,6 +508,22 @@ def test_documents_from_judgments(quiet: None) -> None:
     assert estimates.differences["DCG@5"]["new"].mean == pytest.approx(new.mean - old.mean)
 
 
+def test_documents_of_a_stratum_that_were_not_drawn_say_nothing(quiet: None) -> None:
+    human, model, runs = collection()
+    pool_rows = [
+        {"query_id": query, "doc_id": doc, "relevance": grade, "stratum": 1, "probability": 0.5}
+        for query, docs in human.items()
+        for doc, grade in docs.items()
+    ]
+    drawn_rows = pool_rows[::2]
+    undrawn_rows = [{**row, "relevance": -1} for row in pool_rows[1::2]]
+    estimates = prediction_powered(model, runs, "P@5", human=[*drawn_rows, *undrawn_rows])
+    drawn_estimates = prediction_powered(model, runs, "P@5", human=drawn_rows)
+    assert estimates.rows() == drawn_estimates.rows()
+    assert estimates.notes == drawn_estimates.notes
+    assert "labels-below-0" not in {note.code for note in estimates.notes}
+
+
 def test_documents_that_nobody_judged_or_no_run_has(quiet: None) -> None:
     _, model, runs = collection(6)
     rows = [("q00", "d01", 2, 0.5), ("q01", "unknown", 2, 0.5), ("q02", "d02", -1, 0.5)]

@@ -31,6 +31,7 @@ from cranfield.extensions.labels.assessors.judgments import (
 from cranfield.extensions.labels.assessors.relabel import score_relabelled, select_on_scale
 from cranfield.extensions.labels.assessors.stability import Stability, measure_stability
 from cranfield.extensions.labels.rates import read_rates
+from cranfield.extensions.labels.samples import select_drawn
 from cranfield.extensions.whatif.variants import split_variants
 from cranfield.formats.columns import Side
 from cranfield.formats.source import Path
@@ -197,6 +198,7 @@ def _compare_assessors(
     """Compare A with each other assessor, each two on all documents, and all together."""
     a_name, b_name, *extra_names = qrels
     recipe["assessors"] = len(qrels)
+    qrels, sample_notes = _select_drawn(qrels, runs)
     for name in extra_names:  # raises an error with names, before anything is scored
         _match_assessors(a_name, name, qrels)
     agreements = {}  # of A with each other assessor, by name
@@ -209,7 +211,7 @@ def _compare_assessors(
         [agreement_of_pair[a, b]] = measure_agreement(judgments, recipe["rel"], pooled=True)
     grade_counts = count_grades([*qrels.values()])
     n = grade_counts.n_queries
-    notes = [*note_few_queries(n, "query" if n == 1 else "queries")]
+    notes = [*sample_notes, *note_few_queries(n, "query" if n == 1 else "queries")]
     notes += [note for agreement in agreements.values() for note in agreement.on_judgments]
     return replace(
         agreements[b_name],
@@ -218,6 +220,31 @@ def _compare_assessors(
         others={name: agreements[name] for name in extra_names},
         pairs=agreement_of_pair,
     )
+
+
+def _select_drawn(
+    qrels: Mapping[str, Qrels], runs: Mapping[str, Run] | None
+) -> tuple[dict[str, Qrels], list[Note]]:
+    """Return the judgments without documents that were not drawn, and a note on each sample.
+
+    Raises OptionError for a sample by which runs would be scored.
+    """
+    drawn_qrels = {name: select_drawn(judgments) for name, judgments in qrels.items()}
+    notes = []
+    for name, judgments in qrels.items():
+        n_left_out = len(judgments) - len(drawn_qrels[name])
+        if n_left_out and runs is not None:
+            raise OptionError(
+                f"{name} is a sample, by which runs cannot be scored: leave them out here, or see "
+                "what they score by a model and by people with cranfield trust"
+            )
+        if n_left_out:
+            text = (
+                f"{escape_unprintable(name)} is a sample: coefficients are of labelled documents "
+                "alone; cranfield trust weights them."
+            )
+            notes.append(Note("sample", "info", text, count=n_left_out))
+    return drawn_qrels, notes
 
 
 def _match_assessors(a: str, b: str, qrels: Mapping[str, Qrels]) -> TwoJudgments:

@@ -33,6 +33,7 @@ from cranfield.extensions.labels.human.powered import (
     deviation_from_chance,
     estimate_by_queries,
 )
+from cranfield.extensions.labels.samples import select_drawn
 from cranfield.notes import Note
 from cranfield.render.numbers import (
     format_count,
@@ -74,7 +75,7 @@ def sample_labels(
         human_scores = _align_human_scores(human, scores, alignment)
         return scores, _sample_queries(scores, human_scores, None, lam, baseline)
     try:
-        human_labels = make_qrels(human, duplicates=judging.duplicates)
+        human_labels = select_drawn(make_qrels(human, duplicates=judging.duplicates))
     except InputError as error:
         raise error.add_reason("These are the human labels.") from None
     label_notes = [*_lost_label_notes(human_labels, scores)]
