@@ -1,7 +1,7 @@
 """prediction_powered: means and differences from a few labels by people and many by a model."""
 
-from collections.abc import Iterator
-from typing import Any, Unpack
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from cranfield.data.judging import Judging
 from cranfield.errors import MeasureError
 from cranfield.extensions import keywords
 from cranfield.extensions.labels.human.human_samples import sample_labels
-from cranfield.extensions.labels.human.powered import PoweredEstimate, Sample
+from cranfield.extensions.labels.human.powered import PoweredEstimate, Sample, find_moments
 from cranfield.extensions.labels.human.powered_result import PoweredMean, PredictionPowered
 from cranfield.extensions.labels.human.powered_settings import PoweredSettings
 from cranfield.notes import Note, warn_about
@@ -94,25 +94,25 @@ def prediction_powered(
 
     """
     refuse_unknown_options(prediction_powered, options)
-    settings = PoweredSettings.of(options)
-    alignment, judging, reading = Alignment.of(options), Judging.of(options), Reading.of(options)
+    settings, reading = PoweredSettings.of(options), Reading.of(options)
+    alignment, judging = Alignment.of(options), Judging.of(options)
     scores = align(qrels, runs, measures, alignment, judging, reading)
-    for measure in scores.measures:
-        parsed_measure = scores.find_measure(measure)
-        if parsed_measure is not None and parsed_measure.definition.aggregation != "mean":
-            raise MeasureError(f"{measure}: is no mean over the queries, which is estimated here")
-    baseline = scores.find_baseline(
-        scores.system_names[0] if settings.baseline is None else settings.baseline
-    )
-    baseline_row = scores.system_names.index(baseline)
-    scores, sample = sample_labels(scores, human, alignment, judging, settings.lam, baseline_row)
-    means, differences = _estimate_all(scores, sample, settings, baseline)
+    estimation = sample_estimation(scores, human, alignment, judging, settings)
+    means, differences = {}, {}
+    for m, measure in enumerate(scores.measures):
+        means[measure] = estimation.estimate_means(m)
+        base = estimation.baseline_column
+        pairs = [(i, base) for i in range(len(scores.system_names)) if i != base]
+        measure_differences = estimation.estimate_differences(m, pairs)
+        if measure_differences:
+            differences[measure] = {mean.system: mean for mean in measure_differences}
+    sample = estimation.sample
     estimates = PredictionPowered(
         means,
         differences,
         settings,
-        (*scores.notes, *sample.notes, *_list_remarks(sample, settings)),
-        scores.recipe,
+        estimation.notes,
+        estimation.scores.recipe,
         sample.unit,
         sample.n_queries,
     )
@@ -120,107 +120,137 @@ def prediction_powered(
     return estimates
 
 
-def _estimate_all(
-    scores: AlignedScores, sample: Sample, settings: PoweredSettings, baseline: str
-) -> tuple[dict[str, dict[str, PoweredMean]], dict[str, dict[str, PoweredMean]]]:
-    """Return {measure: {system: mean}}, and the same of differences from the baseline."""
-    baseline_row = scores.system_names.index(baseline)
-    means_of_measure: dict[str, dict[str, PoweredMean]] = {}
-    differences_of_measure: dict[str, dict[str, PoweredMean]] = {}
-    for m, measure in enumerate(scores.measures):
-        score_arrays = [
-            scores.scores[m],
-            *([] if sample.human_scores is None else [sample.human_scores[m]]),
+class Estimation(NamedTuple):
+    """Scores by a model's labels, and the sample that people labelled, which corrects them."""
+
+    scores: AlignedScores
+    sample: Sample
+    settings: PoweredSettings
+    baseline_column: int  # of the scores
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """Notes on the scores, on the sample, and on what intervals of it are worth."""
+        remarks = _list_remarks(self.sample, self.settings)
+        return (*self.scores.notes, *self.sample.notes, *remarks)
+
+    def _find_limits(self, m: int) -> tuple[float, float]:
+        """Return the range of the scores by measure m."""
+        arrays = [self.scores.scores[m]]
+        if self.sample.human_scores is not None:
+            arrays.append(self.sample.human_scores[m])
+        measure = self.scores.find_measure(self.scores.measures[m])
+        return score_range(measure, np.concatenate(arrays))
+
+    def estimate_means(self, m: int) -> dict[str, PoweredMean]:
+        """Return {system: its mean by measure m}."""
+        return {
+            name: self._make_mean(self.sample.estimate(m, i), m, name, self._find_limits(m))
+            for i, name in enumerate(self.scores.system_names)
+        }
+
+    def estimate_differences(self, m: int, pairs: Sequence[tuple[int, int]]) -> list[PoweredMean]:
+        """Return the differences of pairs of systems, by their numbers, the second subtracted."""
+        if not pairs:
+            return []
+        lowest, highest = self._find_limits(m)
+        limits = lowest - highest, highest - lowest
+        estimates = [self.sample.estimate(m, i, base) for i, base in pairs]
+        degrees = self.sample.degrees
+        p_values = [
+            float(t_test(find_moments(estimate.estimate, estimate.error, degrees))[0])
+            for estimate in estimates
         ]
-        lowest, highest = score_range(scores.find_measure(measure), np.concatenate(score_arrays))
-        means_of_measure[measure] = {}
-        for i, name in enumerate(scores.system_names):
-            means_of_measure[measure][name] = _make_powered_mean(
-                sample.estimate(m, i, None),
-                sample,
-                settings,
-                measure,
-                name,
-                limits=(lowest, highest),
-            )
-        rivals = [i for i in range(len(scores.system_names)) if i != baseline_row]
-        if not rivals:
-            continue
-        estimates = [sample.estimate(m, i, baseline_row) for i in rivals]
-        p_values = [float(t_test(_moments(estimate, sample))[0]) for estimate in estimates]
-        differences: dict[str, PoweredMean] = {}
         p_holm = holm(np.array(p_values))
-        for i, estimate, p, p_adjusted in zip(rivals, estimates, p_values, p_holm, strict=True):
-            better = (estimate.estimate > 0) == scores.is_higher_better(measure)
-            verdict: Outcome | None = "better" if better else "worse"
-            name = scores.system_names[i]
-            differences[name] = _make_powered_mean(
-                estimate,
-                sample,
-                settings,
-                measure,
-                name,
-                limits=(lowest - highest, highest - lowest),
-                other=baseline,
-                p=finite_or_none(p),
-                p_adjusted=finite_or_none(p_adjusted),
-                verdict=verdict if p_adjusted <= settings.alpha else None,
+        differences = []
+        for (i, base), estimate, p, p_adjusted in zip(
+            pairs, estimates, p_values, p_holm, strict=True
+        ):
+            is_higher_better = self.scores.is_higher_better(self.scores.measures[m])
+            is_better = (estimate.estimate > 0) == is_higher_better
+            verdict: Outcome = "better" if is_better else "worse"
+            pair_fields = {
+                "other": self.scores.system_names[base],
+                "p": finite_or_none(p),
+                "p_adjusted": finite_or_none(p_adjusted),
+                "verdict": verdict if p_adjusted <= self.settings.alpha else None,
+            }
+            name = self.scores.system_names[i]
+            differences.append(self._make_mean(estimate, m, name, limits, **pair_fields))
+        return differences
+
+    def _make_mean(
+        self,
+        estimate: PoweredEstimate,
+        m: int,
+        system: str,
+        limits: tuple[float, float],
+        **pair_fields: Any,
+    ) -> PoweredMean:
+        """Return a result with intervals, which are cut to `limits`, the range of the quantity.
+
+        An estimate may be outside of its range: it is then an end of the interval.
+        """
+
+        def cut_interval(mean: float, error: float) -> tuple[float | None, float | None]:
+            """Return the interval of an estimate; no ends where its error is 0."""
+            low, high = find_interval(
+                find_moments(mean, error, self.sample.degrees), self.settings.alpha
             )
-        differences_of_measure[measure] = differences
-    return means_of_measure, differences_of_measure
+            if low is None or high is None:
+                return None, None
+            return max(low, min(limits[0], mean)), min(high, max(limits[1], mean))
+
+        low, high = cut_interval(estimate.estimate, estimate.error)
+        human_low, human_high = cut_interval(estimate.human, estimate.human_error)
+        pair_values = {"other": None, "p": None, "p_adjusted": None, "verdict": None, **pair_fields}
+        return PoweredMean(
+            measure=self.scores.measures[m],
+            system=system,
+            mean=estimate.estimate,
+            low=low,
+            high=high,
+            error=estimate.error,
+            lam=estimate.lam,
+            labelled=self.sample.n_labelled,
+            worth=estimate.worth,
+            human=estimate.human,
+            human_low=human_low,
+            human_high=human_high,
+            model=estimate.model,
+            **pair_values,
+        )
 
 
-def _moments(estimate: PoweredEstimate, sample: Sample) -> Moments:
-    """Return the moments of a sample of `degrees` + 1 that has this mean and this error."""
-    n = sample.degrees + 1
-    return Moments(n, np.array([estimate.estimate]), np.array([estimate.error * np.sqrt(n)]))
+def find_interval(moments: Moments | None, alpha: float) -> tuple[float, float] | tuple[None, None]:
+    """Return the ends of an interval by Student's t; none where the error is 0 or not known."""
+    if moments is None or not moments.error[0]:
+        return None, None
+    low, high = t_interval(moments, alpha)
+    return float(low[0]), float(high[0])
 
 
-def _make_powered_mean(
-    estimate: PoweredEstimate,
-    sample: Sample,
+def sample_estimation(
+    scores: AlignedScores,
+    human: Any,
+    alignment: Alignment,
+    judging: Judging,
     settings: PoweredSettings,
-    measure: str,
-    system: str,
-    limits: tuple[float, float],
-    **pair_fields: Any,
-) -> PoweredMean:
-    """Return a result with intervals, which are cut to `limits`, the range of the quantity.
+) -> Estimation:
+    """Return what corrects scores by a model's labels, as `prediction_powered` does it.
 
-    An estimate may be outside of its range: it is then an end of the interval.
+    Raises its errors.
     """
-
-    def cut_interval(estimate_of_labels: PoweredEstimate) -> tuple[float | None, float | None]:
-        """Return the interval of an estimate; no ends where its error is 0."""
-        if estimate_of_labels.error == 0:
-            return None, None
-        moments = _moments(estimate_of_labels, sample)
-        low, high = (float(end[0]) for end in t_interval(moments, settings.alpha))
-        lowest = min(limits[0], estimate_of_labels.estimate)
-        highest = max(limits[1], estimate_of_labels.estimate)
-        return max(low, lowest), min(high, highest)
-
-    low, high = cut_interval(estimate)
-    human_low, human_high = cut_interval(
-        estimate._replace(estimate=estimate.human, error=estimate.human_error)
+    for measure in scores.measures:
+        parsed_measure = scores.find_measure(measure)
+        if parsed_measure is not None and parsed_measure.definition.aggregation != "mean":
+            raise MeasureError(f"{measure}: is no mean over the queries, which is estimated here")
+    baseline = scores.find_baseline(
+        scores.system_names[0] if settings.baseline is None else settings.baseline
     )
-    pair_values = {"other": None, "p": None, "p_adjusted": None, "verdict": None, **pair_fields}
-    return PoweredMean(
-        measure=measure,
-        system=system,
-        mean=estimate.estimate,
-        low=low,
-        high=high,
-        error=estimate.error,
-        lam=estimate.lam,
-        labelled=sample.n_labelled,
-        worth=estimate.worth,
-        human=estimate.human,
-        human_low=human_low,
-        human_high=human_high,
-        model=estimate.model,
-        **pair_values,
-    )
+    column = scores.system_names.index(baseline)
+    scores, sample = sample_labels(scores, human, alignment, judging, settings.lam, column)
+    return Estimation(scores, sample, settings, column)
 
 
 def _list_remarks(sample: Sample, settings: PoweredSettings) -> Iterator[Note]:

@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from cranfield.arrays.ranked import Floats, Ints, mean, total
+from cranfield.comparison.significance import Moments
 from cranfield.notes import Note
 
 _ROUNDING = 1e-12  # a standard deviation of at most this share of the greatest value is rounding
@@ -32,8 +33,113 @@ class PoweredEstimate(NamedTuple):
     label_error: float | None = None  # the part of the error that labelling all would remove
 
 
-# (measure, system, other system or None), by their numbers -> the mean, or the difference.
-Estimator = Callable[[int, int, int | None], PoweredEstimate]
+class QueryScores(NamedTuple):
+    """The scores of a system, or their differences, where people labelled some queries."""
+
+    y: Floats  # (n,) of the labelled queries, by people's labels
+    f: Floats  # (n,) of these, by the model's labels
+    other_scores: Floats  # (N,) of all other queries, by the model's labels
+    chance: Floats | None = None  # (n,) of being drawn; None: all as likely
+
+    def estimate(self, lam: float | None) -> PoweredEstimate:
+        """Return the estimate by both kinds of labels."""
+        return estimate_by_queries(self.y, self.f, self.other_scores, self.chance, lam)
+
+    @property
+    def is_unequal(self) -> bool:
+        """Whether queries were drawn with different probabilities."""
+        return self.chance is not None and bool(np.ptp(self.chance) > 0)
+
+    def find_excess(self, powered: PoweredEstimate) -> Moments | None:
+        """Return how far the model's mean is above the estimate; None where the error is unknown.
+
+        Both have the labelled queries in common, so that their errors go together.
+        """
+        n, n_rest = len(self.y), len(self.other_scores)
+        if self.is_unequal:
+            return None
+        share = n / (n + n_rest)
+        variance = _variance(self.y - (powered.lam + share) * self.f) / n
+        rest_factor = (powered.lam - 1 + share) ** 2 / max(n_rest, 1)
+        variance += rest_factor * _variance(self.other_scores)
+        return find_moments(powered.model - powered.estimate, math.sqrt(variance), n - 1)
+
+    def count_labels(
+        self, powered: PoweredEstimate, width: float, probabilities: Sequence[float]
+    ) -> int | None:
+        """Return how many labelled queries make an error of `width`, None if no number does.
+
+        The error counts as often as the quantiles of t at `probabilities` add up to; the model
+        counts as much as is best. None, too, where queries have different probabilities.
+        """
+        from scipy.special import stdtrit
+
+        all_scores = np.concatenate((self.f, self.other_scores))
+        n_all, model_variance = len(all_scores), _variance(all_scores)
+        if self.is_unequal:
+            return None
+        n = np.arange(len(self.y), n_all + 1)
+        covariance = _covariance(self.y, self.f)
+        slope = covariance / model_variance if model_variance else 0.0
+        lam = np.clip(slope * (n_all - n) / n_all, 0, 1)
+        label_variance = _variance(self.y) - 2 * lam * covariance + lam**2 * _variance(self.f)
+        rest_variance = lam**2 * model_variance / np.maximum(n_all - n, 1)
+        error = np.sqrt(np.maximum(label_variance, 0) / n + rest_variance)
+        is_enough = sum(stdtrit(n - 1, p) for p in probabilities) * error <= width
+        return int(n[is_enough.argmax()]) if is_enough.any() else None
+
+
+class DocumentScores(NamedTuple):
+    """What documents that people labelled add to a system's scores, or to their differences."""
+
+    query: Ints  # (rows,) the number of the query
+    y: Floats  # (rows,) what the document adds by people's label
+    f: Floats  # (rows,) by the model's label
+    chance: Floats  # (rows,) of being drawn
+    model_scores: Floats  # (n_queries,) by the model's labels
+
+    def estimate(self, lam: float | None) -> PoweredEstimate:
+        """Return the estimate by both kinds of labels."""
+        return estimate_by_documents(
+            self.query, self.y, self.f, self.chance, self.model_scores, lam
+        )
+
+    def find_excess(self, powered: PoweredEstimate) -> Moments | None:
+        """Return how far the model's mean is above the estimate; None where the error is unknown.
+
+        The queries are the same, so that the error is that of labelling. Where few documents add
+        something by either label, it is an estimate itself, and wider.
+        """
+        n = int(np.count_nonzero((self.y != 0) | (self.f != 0)))
+        if n < 3:
+            return None
+        error = (powered.label_error or 0.0) * math.sqrt(n / (n - 2))
+        return find_moments(powered.model - powered.estimate, error, n - 2)
+
+    def count_labels(
+        self, powered: PoweredEstimate, width: float, probabilities: Sequence[float]
+    ) -> int | None:
+        """Return how many labelled documents make an error of `width`, None if no number does.
+
+        The error counts as often as the quantiles of t at `probabilities` add up to.
+        """
+        from scipy.special import stdtrit
+
+        t = sum(float(stdtrit(len(self.model_scores) - 1, p)) for p in probabilities)
+        n, label_variance = len(self.query), (powered.label_error or 0.0) ** 2
+        allowed_variance = (width / t) ** 2 - (powered.error**2 - label_variance)
+        if allowed_variance <= 0 or not label_variance:
+            return n if allowed_variance > 0 else None
+        share = 1 / total(1 / self.chance)
+        return max(n, math.ceil(1 / (allowed_variance / label_variance * (1 / n - share) + share)))
+
+
+LabelledScores = QueryScores | DocumentScores
+
+
+def find_moments(mean: float, error: float, degrees: int) -> Moments:
+    """Return the moments of a sample of `degrees` + 1 that has this mean and this error."""
+    return Moments(degrees + 1, np.array([mean]), np.array([error * np.sqrt(degrees + 1)]))
 
 
 class Sample(NamedTuple):
@@ -43,9 +149,16 @@ class Sample(NamedTuple):
     n_labelled: int  # queries, or documents
     n_queries: int  # with the model's labels
     degrees: int  # of freedom
-    estimate: Estimator
+    lam: float | None  # as stated
+    # (measure, system, other system or None), by their numbers -> the scores, or the differences.
+    select: Callable[[int, int, int | None], LabelledScores]
     notes: Sequence[Note]
+    n_pooled: float  # documents, or queries, that the labelled ones stand for
     human_scores: Floats | None = None  # (n_measures, n_labelled, n_systems), of whole queries
+
+    def estimate(self, m: int, i: int, base: int | None = None) -> PoweredEstimate:
+        """Estimate the mean of system i by measure m, or its difference from system `base`."""
+        return self.select(m, i, base).estimate(self.lam)
 
 
 def estimate_by_queries(

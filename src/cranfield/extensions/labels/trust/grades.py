@@ -1,0 +1,124 @@
+"""Grades that people and a model gave to the same documents, and how far they agree, weighted.
+
+A labelled document stands for 1 / probability of all that could be drawn. Queries are left out one
+by one for the errors (the jackknife: Efron & Stein, Annals of Statistics 1981).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from cranfield.arrays.ranked import Floats, Ints
+from cranfield.comparison.binary import wilson_interval
+from cranfield.data.qrels import Qrels
+from cranfield.errors import NothingSharedError
+from cranfield.extensions.labels.assessors.beyond_chance import Coefficient, jackknife_error
+from cranfield.render.numbers import finite_or_none
+
+
+class GradePairs(NamedTuple):
+    """The documents that people and the model labelled: (rows,) each, by query and document."""
+
+    documents: Sequence[tuple[str, str]]  # (query id, document id)
+    query: Ints
+    human: Floats
+    model: Floats
+    weight: Floats  # 1 / the probability of being drawn; 1 where it is not stated
+
+
+def pair_grades(model: Qrels, human: Qrels) -> GradePairs:
+    """Return the grades of documents that both judge; NothingSharedError if there are none."""
+    by_model = model.to_dict()
+    ones = np.ones(len(human))
+    chance = human.columns.get("probability", human.columns.get("query_probability", ones))
+    labels = [(query, doc) for query, docs in human.to_dict().items() for doc in docs]
+    rows = [
+        row
+        for row, (query, doc) in enumerate(labels)
+        if human.grade[row] >= 0 and doc in by_model.get(query, {})
+    ]
+    if not rows:
+        raise NothingSharedError("no document is labelled by people and by the model")
+    documents = [labels[row] for row in rows]
+    model_grade = np.array([float(by_model[query][doc]) for query, doc in documents])
+    return GradePairs(
+        documents, human.query[rows], human.grade[rows] * 1.0, model_grade, 1 / chance[rows]
+    )
+
+
+@dataclass(frozen=True)
+class WeightedCoefficient(Coefficient):
+    """A coefficient of agreement, weighted, and the number of queries that count in it."""
+
+    queries: int
+
+
+def estimate_agreement(
+    pairs: GradePairs, rel: float, alpha: float
+) -> dict[str, WeightedCoefficient]:
+    """Return {name: coefficient} of people's grades and the model's, with intervals.
+
+    Of a share the interval is Wilson's, with as many documents as would have the error that
+    leaving out queries gives; of the others, Student's.
+    """
+    ones, off = np.ones(len(pairs.human)), pairs.model - pairs.human
+    a, b = (pairs.human >= rel) * ones, (pairs.model >= rel) * ones
+
+    def list_moments(x: Floats, y: Floats) -> list[Floats]:
+        return [ones, x, y, x * x, y * y, (x - y) ** 2]
+
+    # {name: (least value, what is added up of each document: first, whether it counts)}
+    statistics: dict[str, tuple[float, list[Floats]]] = {
+        "sensitivity": (0, [a, a * b]),
+        "specificity": (0, [1 - a, (1 - a) * (1 - b)]),
+        "agree": (0, [ones, (a == b) * ones]),
+        "kappa": (-1, list_moments(a, b)),
+        "w. kappa": (-1, list_moments(pairs.human, pairs.model)),
+        "off": (-np.inf, [ones, off]),
+    }
+    return {
+        name: _estimate_coefficient(name, pairs, columns, lowest, alpha)
+        for name, (lowest, columns) in statistics.items()
+    }
+
+
+def _estimate_coefficient(
+    name: str, pairs: GradePairs, columns: Sequence[Floats], lowest: float, alpha: float
+) -> WeightedCoefficient:
+    """Return a share, or a mean, of two columns, or else the kappa of their moments."""
+    from scipy.special import stdtrit
+
+    compute = _divide_sums if len(columns) == 2 else _compute_kappa
+    rows = np.flatnonzero(columns[0])
+    weight, (_, group) = pairs.weight[rows], np.unique(pairs.query[rows], return_inverse=True)
+    sums = np.array([np.bincount(group, weight * column[rows]) for column in columns])
+    totals, n = sums.sum(axis=1, keepdims=True), sums.shape[1]
+    value = finite_or_none(compute(totals)[0]) if n else None
+    low = high = None
+    if value is not None and n > 1:
+        error, t = jackknife_error(compute(totals - sums)), float(stdtrit(n - 1, 1 - alpha / 2))
+        if lowest == 0:
+            n_units = weight.sum() ** 2 / (weight**2).sum()
+            if error and 0 < value < 1:
+                n_units = min(len(rows), value * (1 - value) / error**2)
+            low, high = wilson_interval(n_units, value * n_units, t)
+        elif error:
+            low, high = max(lowest, value - t * error), value + t * error
+            high = high if name == "off" else min(high, 1.0)
+    return WeightedCoefficient(name, "", "query", len(rows), value, low, high, n)
+
+
+def _divide_sums(sums: Floats) -> Floats:
+    quotient: Floats = sums[1] / sums[0]
+    return quotient
+
+
+def _compute_kappa(sums: Floats) -> Floats:
+    """Return kappa with quadratic weights, Cohen's for 0 and 1; NaN where chance would agree."""
+    n, a, b, squares_a, squares_b, squared_differences = sums
+    by_chance = n * (squares_a + squares_b) - 2 * a * b
+    by_chance[by_chance <= 1e-12 * n**2] = np.nan
+    kappa: Floats = 1 - n * squared_differences / by_chance
+    return kappa

@@ -1,0 +1,250 @@
+"""Trust: the result of `trust`, with its tables, rows and plain values."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from cranfield.extensions.labels.human.powered_result import PoweredMean
+from cranfield.extensions.labels.human.powered_settings import PoweredSettings
+from cranfield.extensions.labels.trust.grades import GradePairs, WeightedCoefficient
+from cranfield.extensions.orderings.coefficients import kendall
+from cranfield.notes import Note
+from cranfield.render.numbers import (
+    format_interval,
+    format_number,
+    format_p,
+    format_percent,
+    format_shortest,
+    format_signed,
+)
+from cranfield.render.shown import Shown
+from cranfield.render.table import Column, Table, make_table
+
+Order = Literal["same", "reversed", "open", "tied"]
+_N_DOCUMENTS = 5  # of those on which people and the model are farthest apart
+
+
+@dataclass(frozen=True)
+class TrustedMean(PoweredMean):
+    """A PoweredMean, or a difference of two, and how far that by the model's labels is off.
+
+    `off` is the model's minus the corrected one, `favoured` the same minus the baseline's `off`. Of
+    a pair, `order` says whether people confirm ("same") or reverse the model's order of `system`
+    and `other`, leave it "open", or find the two "tied" by the model; `labels_needed` is about how
+    many labels make half its interval as wide as was asked for, None if no number does.
+    """
+
+    off: float
+    off_low: float | None
+    off_high: float | None
+    favoured: float | None = None
+    favoured_low: float | None = None
+    favoured_high: float | None = None
+    order: Order | None = None
+    labels_needed: int | None = None
+
+    @property
+    def is_favoured(self) -> bool:
+        """Whether the model favours the system, or the baseline: an interval leaves 0 out."""
+        low, high = self.favoured_low, self.favoured_high
+        return low is not None and high is not None and not low <= 0 <= high
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Trust(Shown):
+    """How far a model's labels go, by those of people: see `trust`.
+
+    `means["P@10"]["dense"]` is a system's TrustedMean, `pairs["P@10"]` has each two systems, the
+    better by the model first. `agreement["kappa"]` is a coefficient of agreement, of the documents
+    in `grades`.
+
+    >>> from cranfield import trust
+    >>> model = {f"q{i}": {"a": 1, "b": i % 2} for i in range(8)}
+    >>> found = trust(model, human={query: {"a": 1, "b": 0} for query in model})
+    >>> found.agreement["specificity"].value, found.pairs
+    (0.5, {})
+    """
+
+    header = ("part", *(field.name for field in fields(TrustedMean)))
+
+    means: Mapping[str, Mapping[str, TrustedMean]]
+    pairs: Mapping[str, Sequence[TrustedMean]]
+    agreement: Mapping[str, WeightedCoefficient]
+    grades: GradePairs
+    settings: PoweredSettings
+    notes: tuple[Note, ...]
+    recipe: Mapping[str, Any]
+    coverage: str  # what people labelled, in words
+
+    @property
+    def tau(self) -> dict[str, float | None]:
+        """{measure: Kendall's tau of the systems' order by the model and the corrected order}."""
+        return {
+            measure: kendall(
+                [mean.model for mean in means.values()], [mean.mean for mean in means.values()]
+            ).tau_b
+            for measure, means in self.means.items()
+        }
+
+    def tables(self) -> list[Table]:
+        """Return tables of each measure's systems and pairs, of agreement, grades and documents."""
+        tables = []
+        for measure, means in self.means.items():
+            notes = [note for note in self.notes if note.code != "orders"] if not tables else []
+            orders = [
+                str(replace(note, source=None))
+                for note in self.notes
+                if (note.code, note.source) == ("orders", measure)
+            ]
+            title = [f"{measure}   {self.coverage}", *orders]
+            tables.append(
+                make_table(means.values(), self._mean_columns(), notes=notes, title=title)
+            )
+            if pairs := self.pairs[measure]:
+                sentence = f"Kendall's tau of both orders: {format_number(self.tau[measure])}"
+                title = [f"{measure}   each two systems, the better by the model first"]
+                tables.append(
+                    make_table(pairs, self._pair_columns(), sentences=[sentence], title=title)
+                )
+        return [*tables, self._agreement_table(), self._grades_table(), self._documents_table()]
+
+    @property
+    def _interval(self) -> str:
+        return f"{format_percent(1 - self.settings.alpha)} interval"
+
+    def _mean_columns(self) -> list[Column]:
+        has_several = any(self.pairs.values())
+        return [
+            Column("system", lambda mean: mean.system),
+            Column("model", lambda mean: format_number(mean.model)),
+            Column(
+                "people",
+                lambda mean: format_number(mean.mean),
+                "people: the mean, corrected by people's labels. off: the model's - people's.",
+            ),
+            Column(self._interval, lambda mean: format_interval(mean.low, mean.high, signs=False)),
+            Column("off", lambda mean: format_signed(mean.off)),
+            Column(
+                self._interval,
+                lambda mean: format_interval(mean.off_low, mean.off_high, signs=False),
+            ),
+            Column(
+                "favoured",
+                lambda mean: f"{format_signed(mean.favoured)}{' !'[mean.is_favoured]}",
+                "favoured: off, minus the baseline's; ! its interval leaves 0 out.",
+                has_several,
+            ),
+        ]
+
+    def _pair_columns(self) -> list[Column]:
+        width = self.settings.width
+        return [
+            Column("pair", lambda pair: f"{pair.system} - {pair.other}"),
+            Column("model", lambda pair: format_signed(pair.model)),
+            Column("people", lambda pair: format_signed(pair.mean)),
+            Column(self._interval, lambda pair: format_interval(pair.low, pair.high)),
+            Column("p Holm", lambda pair: format_p(pair.p_adjusted)),
+            Column(
+                "order",
+                lambda pair: str(pair.order),
+                f"order: same, or reversed, where p Holm is at most {self.settings.alpha:g}.",
+            ),
+            Column(
+                "labels",
+                lambda pair: format_number(pair.labels_needed, 0),
+                f"labels: about how many make the interval +-{width} wide; -: with every document "
+                "labelled it stays wider: more queries.",
+                width is not None,
+            ),
+        ]
+
+    def _agreement_table(self) -> Table:
+        columns = [
+            Column("", lambda coefficient: coefficient.name),
+            Column("", lambda coefficient: format_number(coefficient.value)),
+            Column(
+                self._interval,
+                lambda coefficient: format_interval(
+                    coefficient.low, coefficient.high, signs=coefficient.name == "off"
+                ),
+            ),
+            Column("documents", lambda coefficient: f"{coefficient.documents:,}"),
+        ]
+        sentence = (
+            "sensitivity, specificity: of what people call relevant, or not, the share that the "
+            "model calls so. w. kappa: of grades, by squares. off: the model's grade - people's."
+        )
+        title = ["How far the model agrees with people, each document / its probability"]
+        return make_table(self.agreement.values(), columns, sentences=[sentence], title=title)
+
+    def count_grades(self) -> dict[tuple[float, float], tuple[int, float]]:
+        """Return {(people's grade, the model's): (documents, their weighted share)}."""
+        pairs, counts = self.grades, {}
+        for human in np.unique(pairs.human).tolist():
+            for model in np.unique(pairs.model).tolist():
+                is_cell = (pairs.human == human) & (pairs.model == model)
+                share = (pairs.weight[is_cell].sum() / pairs.weight.sum()).item()
+                counts[human, model] = int(is_cell.sum()), share
+        return counts
+
+    def _grades_table(self) -> Table:
+        """Return how many documents, and which share, have each grade by people and the model."""
+        counts = self.count_grades()
+        rows = [
+            [
+                f"people: {format_shortest(human)}",
+                *(
+                    f"{n:,} {share:6.1%}" if n else ""
+                    for (grade, _), (n, share) in counts.items()
+                    if grade == human
+                ),
+            ]
+            for human in dict.fromkeys(human for human, _ in counts)
+        ]
+        header = [
+            "",
+            *(f"model: {format_shortest(g)}" for g in dict.fromkeys(m for _, m in counts)),
+        ]
+        return Table(header, rows, title=["Documents by their grades, and their weighted shares"])
+
+    def _documents_table(self) -> Table:
+        """Return the documents on which people and the model are farthest apart."""
+        pairs = self.grades
+        order = np.argsort(-np.abs(pairs.model - pairs.human), kind="stable")[:_N_DOCUMENTS]
+        rows = [
+            [*pairs.documents[i], format_shortest(pairs.human[i]), format_shortest(pairs.model[i])]
+            for i in order
+        ]
+        title = ["Where people and the model are farthest apart"]
+        return Table(["query_id", "doc_id", "people", "model"], rows, n_labels=2, title=title)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row for each mean and pair; of agreement, `system` names the coefficient."""
+        records = [
+            *(("system", mean) for means in self.means.values() for mean in means.values()),
+            *(("pair", pair) for pairs in self.pairs.values() for pair in pairs),
+        ]
+        rows = [{"part": part, **asdict(record)} for part, record in records]
+        for coefficient in self.agreement.values():
+            numbers = {"mean": coefficient.value, "low": coefficient.low, "high": coefficient.high}
+            labelled = {"part": "agreement", "labelled": coefficient.documents}
+            row = {**labelled, "system": coefficient.name, **numbers}
+            rows.append({name: row.get(name) for name in self.header})
+        return rows
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain values, with what is needed to repeat it."""
+        return {
+            "settings": vars(self.settings),
+            "labelled": self.coverage,
+            "estimates": self.rows(),
+            "tau": self.tau,
+            "grades": [
+                {"people": human, "model": model, "documents": n, "share": share}
+                for (human, model), (n, share) in self.count_grades().items()
+            ],
+            "recipe": dict(self.recipe),
+            "notes": [note.to_dict() for note in self.notes],
+        }
