@@ -69,7 +69,7 @@ _NAMES = {
     "extensions.tools.side_by_side": "SideBySide conventions",
     "extensions.scale.tally": "Tally Totals",
     "extensions.labels.trust.trust": "trust",
-    "extensions.labels.trust.trust_result": "Trust TrustedMean",
+    "extensions.labels.trust.trust_result": "Trust",
     "extensions.trend.trend_result": "Trend",
     "extensions.trend.trend": "trend",
 }
@@ -133,7 +133,6 @@ if TYPE_CHECKING:  # "as" says to type checkers that a name is public
     from cranfield.extensions.labels.pools.pool_result import Pool as Pool
     from cranfield.extensions.labels.trust.trust import trust as trust
     from cranfield.extensions.labels.trust.trust_result import Trust as Trust
-    from cranfield.extensions.labels.trust.trust_result import TrustedMean as TrustedMean
     from cranfield.extensions.orderings.coefficients import Kendall as Kendall
     from cranfield.extensions.orderings.coefficients import kendall as kendall
     from cranfield.extensions.orderings.coefficients import tau_ap as tau_ap

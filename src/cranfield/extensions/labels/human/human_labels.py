@@ -1,6 +1,7 @@
 """prediction_powered: means and differences from a few labels by people and many by a model."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple, Unpack
 
 import numpy as np
@@ -8,16 +9,15 @@ import numpy as np
 from cranfield.comparison.aligned_scores import AlignedScores
 from cranfield.comparison.alignment import align
 from cranfield.comparison.corrections import holm
-from cranfield.comparison.result import Outcome
 from cranfield.comparison.scale import score_range
 from cranfield.comparison.settings import Alignment
-from cranfield.comparison.significance import Moments, t_interval, t_test
+from cranfield.comparison.significance import t_interval, t_test
 from cranfield.data.judging import Judging
 from cranfield.errors import MeasureError
 from cranfield.extensions import keywords
 from cranfield.extensions.labels.human.human_samples import sample_labels
-from cranfield.extensions.labels.human.powered import PoweredEstimate, Sample, find_moments
-from cranfield.extensions.labels.human.powered_result import PoweredMean, PredictionPowered
+from cranfield.extensions.labels.human.powered import Sample, find_moments
+from cranfield.extensions.labels.human.powered_result import Means, PoweredMean, PredictionPowered
 from cranfield.extensions.labels.human.powered_settings import PoweredSettings
 from cranfield.notes import Note, warn_about
 from cranfield.options import refuse_unknown_options, takes
@@ -98,14 +98,7 @@ def prediction_powered(
     alignment, judging = Alignment.of(options), Judging.of(options)
     scores = align(qrels, runs, measures, alignment, judging, reading)
     estimation = sample_estimation(scores, human, alignment, judging, settings)
-    means, differences = {}, {}
-    for m, measure in enumerate(scores.measures):
-        means[measure] = estimation.estimate_means(m)
-        base = estimation.baseline_column
-        pairs = [(i, base) for i in range(len(scores.system_names)) if i != base]
-        measure_differences = estimation.estimate_differences(m, pairs)
-        if measure_differences:
-            differences[measure] = {mean.system: mean for mean in measure_differences}
+    means, differences = estimation.estimate_all()
     sample = estimation.sample
     estimates = PredictionPowered(
         means,
@@ -127,107 +120,109 @@ class Estimation(NamedTuple):
     sample: Sample
     settings: PoweredSettings
     baseline_column: int  # of the scores
+    notes: tuple[Note, ...]  # on the scores, on the sample, and on what its intervals are worth
 
-    @property
-    def notes(self) -> tuple[Note, ...]:
-        """Notes on the scores, on the sample, and on what intervals of it are worth."""
-        remarks = _list_remarks(self.sample, self.settings)
-        return (*self.scores.notes, *self.sample.notes, *remarks)
+    def estimate_all(self) -> tuple[Means, Means]:
+        """Return {measure: {system: mean}}, and the same of differences from the baseline."""
+        names, base = self.scores.system_names, self.baseline_column
+        pairs = [(i, base) for i in range(len(names)) if i != base]
+        means: dict[str, dict[str, PoweredMean]] = {}
+        differences: dict[str, dict[str, PoweredMean]] = {}
+        for m, measure in enumerate(self.scores.measures):
+            means[measure] = {name: self._make_mean(m, i, None, {}) for i, name in enumerate(names)}
+            if pairs:
+                pair_means = self.estimate_differences(m, pairs)
+                differences[measure] = {mean.system: mean for mean in pair_means}
+        return means, differences
 
-    def _find_limits(self, m: int) -> tuple[float, float]:
-        """Return the range of the scores by measure m."""
-        arrays = [self.scores.scores[m]]
-        if self.sample.human_scores is not None:
-            arrays.append(self.sample.human_scores[m])
-        measure = self.scores.find_measure(self.scores.measures[m])
-        return score_range(measure, np.concatenate(arrays))
+    def estimate_differences(
+        self, m: int, pairs: Sequence[tuple[int, int]], width: float | None = None
+    ) -> list[PoweredMean]:
+        """Return the differences of pairs of systems, by their numbers, the second subtracted.
 
-    def estimate_means(self, m: int) -> dict[str, PoweredMean]:
-        """Return {system: its mean by measure m}."""
-        return {
-            name: self._make_mean(self.sample.estimate(m, i), m, name, self._find_limits(m))
-            for i, name in enumerate(self.scores.system_names)
-        }
-
-    def estimate_differences(self, m: int, pairs: Sequence[tuple[int, int]]) -> list[PoweredMean]:
-        """Return the differences of pairs of systems, by their numbers, the second subtracted."""
-        if not pairs:
-            return []
-        lowest, highest = self._find_limits(m)
-        limits = lowest - highest, highest - lowest
-        estimates = [self.sample.estimate(m, i, base) for i, base in pairs]
-        degrees = self.sample.degrees
+        With `width`, also about how many labels make half the interval as wide as this.
+        """
         p_values = [
-            float(t_test(find_moments(estimate.estimate, estimate.error, degrees))[0])
-            for estimate in estimates
+            float(t_test(find_moments(estimate.estimate, estimate.error, self.sample.degrees))[0])
+            for estimate in (self.sample.estimate(m, i, base) for i, base in pairs)
         ]
-        p_holm = holm(np.array(p_values))
         differences = []
-        for (i, base), estimate, p, p_adjusted in zip(
-            pairs, estimates, p_values, p_holm, strict=True
-        ):
-            is_higher_better = self.scores.is_higher_better(self.scores.measures[m])
-            is_better = (estimate.estimate > 0) == is_higher_better
-            verdict: Outcome = "better" if is_better else "worse"
+        for (i, base), p, p_adjusted in zip(pairs, p_values, holm(np.array(p_values)), strict=True):
+            n_needed = None
+            if width is not None:
+                levels = [1 - self.settings.alpha / 2]
+                n_needed = self.sample.select(m, i, base).count_labels(
+                    self.settings.lam, width, levels
+                )
             pair_fields = {
-                "other": self.scores.system_names[base],
                 "p": finite_or_none(p),
                 "p_adjusted": finite_or_none(p_adjusted),
-                "verdict": verdict if p_adjusted <= self.settings.alpha else None,
+                "labels_needed": n_needed,
             }
-            name = self.scores.system_names[i]
-            differences.append(self._make_mean(estimate, m, name, limits, **pair_fields))
+            difference = self._make_mean(m, i, base, pair_fields)
+            if p_adjusted <= self.settings.alpha:
+                is_higher_better = self.scores.is_higher_better(difference.measure)
+                is_better = (difference.mean > 0) == is_higher_better
+                difference = replace(difference, verdict="better" if is_better else "worse")
+            differences.append(difference)
         return differences
 
     def _make_mean(
-        self,
-        estimate: PoweredEstimate,
-        m: int,
-        system: str,
-        limits: tuple[float, float],
-        **pair_fields: Any,
+        self, m: int, i: int, base: int | None, pair_fields: Mapping[str, Any]
     ) -> PoweredMean:
-        """Return a result with intervals, which are cut to `limits`, the range of the quantity.
+        """Return a mean, or a difference, with intervals, which are cut to its range.
 
         An estimate may be outside of its range: it is then an end of the interval.
         """
+        scores, sample = self.scores, self.sample
+        estimate, measure = sample.estimate(m, i, base), scores.measures[m]
+        arrays = [scores.scores[m]]
+        if sample.human_scores is not None:
+            arrays.append(sample.human_scores[m])
+        lowest, highest = score_range(scores.find_measure(measure), np.concatenate(arrays))
+        if base is not None:
+            lowest, highest = lowest - highest, highest - lowest
 
-        def cut_interval(mean: float, error: float) -> tuple[float | None, float | None]:
-            """Return the interval of an estimate; no ends where its error is 0."""
-            low, high = find_interval(
-                find_moments(mean, error, self.sample.degrees), self.settings.alpha
-            )
-            if low is None or high is None:
+        def find_ends(
+            mean: float, error: float | None, degrees: int, *, is_cut: bool = True
+        ) -> tuple[float | None, float | None]:
+            """Return the interval of an estimate; no ends where its error is 0, or not known."""
+            if not error:
                 return None, None
-            return max(low, min(limits[0], mean)), min(high, max(limits[1], mean))
+            moments = find_moments(mean, error, degrees)
+            low, high = (float(end[0]) for end in t_interval(moments, self.settings.alpha))
+            if not is_cut:
+                return low, high
+            return max(low, min(lowest, mean)), min(high, max(highest, mean))
 
-        low, high = cut_interval(estimate.estimate, estimate.error)
-        human_low, human_high = cut_interval(estimate.human, estimate.human_error)
-        pair_values = {"other": None, "p": None, "p_adjusted": None, "verdict": None, **pair_fields}
+        low, high = find_ends(estimate.estimate, estimate.error, sample.degrees)
+        human_low, human_high = find_ends(estimate.human, estimate.human_error, sample.degrees)
+        off = estimate.model - estimate.estimate
+        off_low, off_high = find_ends(
+            off, estimate.excess_error, estimate.excess_degrees, is_cut=False
+        )
+        pair_values = {"p": None, "p_adjusted": None, "labels_needed": None, **pair_fields}
         return PoweredMean(
-            measure=self.scores.measures[m],
-            system=system,
+            measure=measure,
+            system=scores.system_names[i],
+            other=None if base is None else scores.system_names[base],
             mean=estimate.estimate,
             low=low,
             high=high,
             error=estimate.error,
+            verdict=None,
             lam=estimate.lam,
-            labelled=self.sample.n_labelled,
+            labelled=sample.n_labelled,
             worth=estimate.worth,
             human=estimate.human,
             human_low=human_low,
             human_high=human_high,
             model=estimate.model,
+            off=off,
+            off_low=off_low,
+            off_high=off_high,
             **pair_values,
         )
-
-
-def find_interval(moments: Moments | None, alpha: float) -> tuple[float, float] | tuple[None, None]:
-    """Return the ends of an interval by Student's t; none where the error is 0 or not known."""
-    if moments is None or not moments.error[0]:
-        return None, None
-    low, high = t_interval(moments, alpha)
-    return float(low[0]), float(high[0])
 
 
 def sample_estimation(
@@ -250,7 +245,8 @@ def sample_estimation(
     )
     column = scores.system_names.index(baseline)
     scores, sample = sample_labels(scores, human, alignment, judging, settings.lam, column)
-    return Estimation(scores, sample, settings, column)
+    notes = (*scores.notes, *sample.notes, *_list_remarks(sample, settings))
+    return Estimation(scores, sample, settings, column, notes)
 
 
 def _list_remarks(sample: Sample, settings: PoweredSettings) -> Iterator[Note]:

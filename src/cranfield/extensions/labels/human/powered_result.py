@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from cranfield.comparison.result import Outcome
+from cranfield.comparison.significance import TIE
 from cranfield.comparison.tables import MARKS
 from cranfield.extensions.labels.human.powered_settings import PoweredSettings
 from cranfield.notes import Note
@@ -19,6 +20,9 @@ from cranfield.render.numbers import (
 from cranfield.render.shown import Shown
 from cranfield.render.table import Column, Table, make_table
 
+# Of two systems by a model's labels, as people see it; "tied" if the model sees no difference.
+Order = Literal["same", "reversed", "open", "tied"]
+
 
 @dataclass(frozen=True)
 class PoweredMean:
@@ -30,7 +34,9 @@ class PoweredMean:
     the queries, or documents, that people labelled, `worth` how many of these human labels alone
     would need for an error as small. `p`, for a difference, is that of the t-test, `p_adjusted`
     after Holm's correction, and `verdict` says whether the system is better or worse, if that is at
-    most alpha. What does not exist is None.
+    most alpha. `off` is how far the model's number is above `mean`, and `labels_needed` about how
+    many labels make half the interval as wide as `trust` was asked for. What does not exist is
+    None.
 
     >>> from cranfield import prediction_powered
     >>> model = {"a": {f"q{i}": i / 20 for i in range(20)}}
@@ -57,6 +63,22 @@ class PoweredMean:
     human_low: float | None
     human_high: float | None
     model: float
+    off: float
+    off_low: float | None
+    off_high: float | None
+    labels_needed: int | None
+
+    @property
+    def order(self) -> Order:
+        """Whether people confirm the model's order of two systems, reverse it, or leave it open."""
+        if abs(self.model) <= TIE:
+            return "tied"
+        if self.verdict is None:
+            return "open"
+        return "same" if (self.mean > 0) == (self.model > 0) else "reversed"
+
+
+Means = Mapping[str, Mapping[str, PoweredMean]]  # {measure: {system: its mean}}
 
 
 class _Line(NamedTuple):
@@ -105,8 +127,8 @@ class PredictionPowered(Shown):
 
     header = tuple(one_field.name for one_field in fields(PoweredMean))
 
-    means: Mapping[str, Mapping[str, PoweredMean]]
-    differences: Mapping[str, Mapping[str, PoweredMean]]
+    means: Means
+    differences: Means
     settings: PoweredSettings
     notes: tuple[Note, ...]
     recipe: Mapping[str, Any]

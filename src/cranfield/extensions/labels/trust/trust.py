@@ -6,23 +6,23 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, Unpack
 
+import numpy as np
+
+from cranfield.arrays.ranked import means
+from cranfield.comparison.aligned_scores import AlignedScores
 from cranfield.comparison.alignment import DEFAULT_MEASURES, align
 from cranfield.comparison.settings import Alignment
-from cranfield.comparison.significance import TIE
 from cranfield.data.judging import Judging
 from cranfield.data.qrels import QrelsLike, make_qrels
 from cranfield.errors import OptionError
 from cranfield.extensions import keywords
-from cranfield.extensions.labels.human.human_labels import (
-    Estimation,
-    find_interval,
-    sample_estimation,
-)
+from cranfield.extensions.labels.human.human_labels import sample_estimation
+from cranfield.extensions.labels.human.powered_result import PoweredMean
 from cranfield.extensions.labels.human.powered_settings import PoweredSettings
 from cranfield.extensions.labels.samples import select_drawn
 from cranfield.extensions.labels.trust.grades import estimate_agreement, pair_grades
-from cranfield.extensions.labels.trust.trust_result import Order, Trust, TrustedMean
-from cranfield.notes import Note, Severity, warn_about
+from cranfield.extensions.labels.trust.trust_result import Trust
+from cranfield.notes import Note, warn_about
 from cranfield.options import (
     MIN_SHARE,
     level_check,
@@ -32,7 +32,7 @@ from cranfield.options import (
     takes,
 )
 from cranfield.progress import Watching, add_progress
-from cranfield.render.numbers import format_count, format_query_count
+from cranfield.render.numbers import format_count
 from cranfield.scoring.arguments import Reading
 from cranfield.scoring.evaluate import MeasuresLike
 
@@ -102,78 +102,47 @@ def trust(
     grades = pair_grades(model_labels, select_drawn(labels))
     agreement = estimate_agreement(grades, settings.rel, settings.alpha)
     if runs is None:
-        needless_options = [*settings.changed_options().keys() - {"alpha", "rel"}]
-        if needless_options or measures is not None:
-            name = "measures" if measures is not None else needless_options[0]
+        needless_names = settings.changed_options().keys() - {"alpha", "rel"}
+        for name in ["measures"] * (measures is not None) + sorted(needless_names):
             raise OptionError(f"{name} says something of systems: name their runs, too")
-        return Trust({}, {}, agreement, grades, settings, (), {}, "")
+        unit, n = "document", len(model_labels.query_ids)
+        return Trust({}, {}, settings, (), {}, unit, n, {}, agreement, grades, 0)
     if measures is None:
         measures = "P@10" if "probability" in labels.columns else DEFAULT_MEASURES
     scores = align(model_labels, runs, measures, alignment, judging, reading)
     estimation = sample_estimation(scores, labels, alignment, judging, settings)
-    sample = estimation.sample
-    coverage = f"{sample.n_labelled:,} of {format_query_count(sample.n_queries)} labelled by people"
-    if sample.unit == "document":
-        coverage = (
-            f"{format_query_count(sample.n_queries)}, {sample.n_labelled:,} of about "
-            f"{sample.n_pooled:,.0f} pooled documents labelled by people, drawn by chance"
-        )
-    means, pairs, notes = {}, {}, []
-    for m, measure in enumerate(scores.measures):
-        means[measure] = _trust_means(estimation, m)
-        pairs[measure] = _trust_order(estimation, m, settings)
-        notes += _note_orders(measure, pairs[measure])
-    notes += estimation.notes
+    system_means, favours = estimation.estimate_all()
+    pairs = {
+        measure: estimation.estimate_differences(m, _pair_systems(scores, m), settings.width)
+        for m, measure in enumerate(scores.measures)
+    }
+    order_notes = [note for measure in pairs for note in _note_orders(measure, pairs[measure])]
+    notes = (*order_notes, *estimation.notes)
     warn_about(notes)
-    recipe = estimation.scores.recipe
-    return Trust(means, pairs, agreement, grades, settings, tuple(notes), recipe, coverage)
+    recipe, sample = estimation.scores.recipe, estimation.sample
+    return Trust(
+        system_means,
+        favours,
+        settings,
+        notes,
+        recipe,
+        sample.unit,
+        sample.n_queries,
+        pairs,
+        agreement,
+        grades,
+        sample.n_pooled,
+    )
 
 
-def _find_excess(
-    estimation: Estimation, name: str, m: int, i: int, base: int | None
-) -> dict[str, Any]:
-    """Return how far the model's mean or difference is off, called `name`, and its interval."""
-    scores = estimation.sample.select(m, i, base)
-    estimate = scores.estimate(estimation.settings.lam)
-    low, high = find_interval(scores.find_excess(estimate), estimation.settings.alpha)
-    return {name: estimate.model - estimate.estimate, f"{name}_low": low, f"{name}_high": high}
-
-
-def _trust_means(estimation: Estimation, m: int) -> dict[str, TrustedMean]:
-    """Return {system: its mean by measure m}, with how far the model's is off and favours it."""
-    base, means = estimation.baseline_column, {}
-    for i, (name, mean) in enumerate(estimation.estimate_means(m).items()):
-        excess = _find_excess(estimation, "off", m, i, None)
-        if i != base:
-            excess |= _find_excess(estimation, "favoured", m, i, base)
-        means[name] = TrustedMean(**vars(mean), **excess)
-    return means
-
-
-def _trust_order(estimation: Estimation, m: int, settings: TrustSettings) -> list[TrustedMean]:
-    """Return the difference of each two systems, the better by the model's labels first."""
-    scores, sample = estimation.scores, estimation.sample
+def _pair_systems(scores: AlignedScores, m: int) -> list[tuple[int, int]]:
+    """Return each two systems, by their numbers, the better by the model's labels first."""
     sign = 1 if scores.is_higher_better(scores.measures[m]) else -1
-    model_means = [sample.estimate(m, i).model for i in range(len(scores.system_names))]
-    systems = sorted(range(len(model_means)), key=lambda i: -sign * model_means[i])
-    pairs = [*combinations(systems, 2)]
-    differences = []
-    for (i, base), mean in zip(pairs, estimation.estimate_differences(m, pairs), strict=True):
-        order: Order = "open"
-        if abs(mean.model) <= TIE:
-            order = "tied"
-        elif mean.verdict is not None:
-            order = "same" if (mean.mean > 0) == (mean.model > 0) else "reversed"
-        n_needed = None
-        if settings.width is not None:
-            estimate, quantiles = sample.estimate(m, i, base), [1 - settings.alpha / 2]
-            n_needed = sample.select(m, i, base).count_labels(estimate, settings.width, quantiles)
-        excess = _find_excess(estimation, "off", m, i, base)
-        differences.append(TrustedMean(**vars(mean), **excess, order=order, labels_needed=n_needed))
-    return differences
+    model_means = sign * means(scores.scores[m])
+    return [*combinations(np.argsort(-model_means, kind="stable").tolist(), 2)]
 
 
-def _note_orders(measure: str, pairs: Sequence[TrustedMean]) -> Iterator[Note]:
+def _note_orders(measure: str, pairs: Sequence[PoweredMean]) -> Iterator[Note]:
     """Yield how many of the model's orders people confirm: a warning if they reverse some."""
     counts = Counter(pair.order for pair in pairs)
     if pairs:
@@ -182,5 +151,4 @@ def _note_orders(measure: str, pairs: Sequence[TrustedMean]) -> Iterator[Note]:
             f"{format_count(len(pairs), 'pair')} of systems, reverse {counts['reversed']:,}, leave "
             f"{counts['open'] + counts['tied']:,} open."
         )
-        severity: Severity = "warning" if counts["reversed"] else "info"
-        yield Note("orders", severity, text, source=measure)
+        yield Note("orders", "warning" if counts["reversed"] else "info", text, source=measure)

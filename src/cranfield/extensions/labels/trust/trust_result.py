@@ -1,64 +1,36 @@
 """Trust: the result of `trust`, with its tables, rows and plain values."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, Literal
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from cranfield.extensions.labels.human.powered_result import PoweredMean
-from cranfield.extensions.labels.human.powered_settings import PoweredSettings
+from cranfield.extensions.labels.human.powered_result import PoweredMean, PredictionPowered
 from cranfield.extensions.labels.trust.grades import GradePairs, WeightedCoefficient
 from cranfield.extensions.orderings.coefficients import kendall
-from cranfield.notes import Note
 from cranfield.render.numbers import (
     format_interval,
     format_number,
     format_p,
     format_percent,
+    format_query_count,
     format_shortest,
     format_signed,
 )
-from cranfield.render.shown import Shown
 from cranfield.render.table import Column, Table, make_table
 
-Order = Literal["same", "reversed", "open", "tied"]
 _N_DOCUMENTS = 5  # of those on which people and the model are farthest apart
 
 
-@dataclass(frozen=True)
-class TrustedMean(PoweredMean):
-    """A PoweredMean, or a difference of two, and how far that by the model's labels is off.
-
-    `off` is the model's minus the corrected one, `favoured` the same minus the baseline's `off`. Of
-    a pair, `order` says whether people confirm ("same") or reverse the model's order of `system`
-    and `other`, leave it "open", or find the two "tied" by the model; `labels_needed` is about how
-    many labels make half its interval as wide as was asked for, None if no number does.
-    """
-
-    off: float
-    off_low: float | None
-    off_high: float | None
-    favoured: float | None = None
-    favoured_low: float | None = None
-    favoured_high: float | None = None
-    order: Order | None = None
-    labels_needed: int | None = None
-
-    @property
-    def is_favoured(self) -> bool:
-        """Whether the model favours the system, or the baseline: an interval leaves 0 out."""
-        low, high = self.favoured_low, self.favoured_high
-        return low is not None and high is not None and not low <= 0 <= high
-
-
 @dataclass(frozen=True, eq=False, repr=False)
-class Trust(Shown):
+class Trust(PredictionPowered):
     """How far a model's labels go, by those of people: see `trust`.
 
-    `means["P@10"]["dense"]` is a system's TrustedMean, `pairs["P@10"]` has each two systems, the
-    better by the model first. `agreement["kappa"]` is a coefficient of agreement, of the documents
-    in `grades`.
+    Beside what a PredictionPowered has: `pairs["P@10"]` are the differences of each two systems,
+    the better by the model first, each with its `order`; `agreement["kappa"]` is a coefficient of
+    agreement, of the documents in `grades`. How far the model favours a system is the `off` of its
+    difference from the baseline.
 
     >>> from cranfield import trust
     >>> model = {f"q{i}": {"a": 1, "b": i % 2} for i in range(8)}
@@ -67,16 +39,12 @@ class Trust(Shown):
     (0.5, {})
     """
 
-    header = ("part", *(field.name for field in fields(TrustedMean)))
+    header = ("part", *PredictionPowered.header, "order")
 
-    means: Mapping[str, Mapping[str, TrustedMean]]
-    pairs: Mapping[str, Sequence[TrustedMean]]
+    pairs: Mapping[str, Sequence[PoweredMean]]
     agreement: Mapping[str, WeightedCoefficient]
     grades: GradePairs
-    settings: PoweredSettings
-    notes: tuple[Note, ...]
-    recipe: Mapping[str, Any]
-    coverage: str  # what people labelled, in words
+    n_pooled: float  # documents that those with a label stand for; 0 without runs
 
     @property
     def tau(self) -> dict[str, float | None]:
@@ -92,16 +60,22 @@ class Trust(Shown):
         """Return tables of each measure's systems and pairs, of agreement, grades and documents."""
         tables = []
         for measure, means in self.means.items():
-            notes = [note for note in self.notes if note.code != "orders"] if not tables else []
+            n_labelled = next(iter(means.values())).labelled
+            coverage = f"{n_labelled:,} of {format_query_count(self.n_queries)} labelled by people"
+            if self.unit == "document":
+                coverage = (
+                    f"{format_query_count(self.n_queries)}, {n_labelled:,} of about "
+                    f"{self.n_pooled:,.0f} pooled documents labelled by people, drawn by chance"
+                )
             orders = [
                 str(replace(note, source=None))
                 for note in self.notes
                 if (note.code, note.source) == ("orders", measure)
             ]
-            title = [f"{measure}   {self.coverage}", *orders]
-            tables.append(
-                make_table(means.values(), self._mean_columns(), notes=notes, title=title)
-            )
+            notes = [] if tables else [n for n in self.notes if n.code != "orders"]
+            title = [f"{measure}   {coverage}", *orders]
+            columns = self._mean_columns(self.differences.get(measure, {}))
+            tables.append(make_table(means.values(), columns, notes=notes, title=title))
             if pairs := self.pairs[measure]:
                 sentence = f"Kendall's tau of both orders: {format_number(self.tau[measure])}"
                 title = [f"{measure}   each two systems, the better by the model first"]
@@ -114,8 +88,15 @@ class Trust(Shown):
     def _interval(self) -> str:
         return f"{format_percent(1 - self.settings.alpha)} interval"
 
-    def _mean_columns(self) -> list[Column]:
-        has_several = any(self.pairs.values())
+    def _mean_columns(self, differences: Mapping[str, PoweredMean]) -> list[Column]:
+        def show_favour(mean: PoweredMean) -> str:
+            difference = differences.get(mean.system)
+            if difference is None:
+                return "-"
+            low, high = difference.off_low, difference.off_high
+            is_sure = low is not None and high is not None and not low <= 0 <= high
+            return f"{format_signed(difference.off)}{' !'[is_sure]}"
+
         return [
             Column("system", lambda mean: mean.system),
             Column("model", lambda mean: format_number(mean.model)),
@@ -132,9 +113,9 @@ class Trust(Shown):
             ),
             Column(
                 "favoured",
-                lambda mean: f"{format_signed(mean.favoured)}{' !'[mean.is_favoured]}",
+                show_favour,
                 "favoured: off, minus the baseline's; ! its interval leaves 0 out.",
-                has_several,
+                bool(differences),
             ),
         ]
 
@@ -221,30 +202,36 @@ class Trust(Shown):
         return Table(["query_id", "doc_id", "people", "model"], rows, n_labels=2, title=title)
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return a row for each mean and pair; of agreement, `system` names the coefficient."""
-        records = [
-            *(("system", mean) for means in self.means.values() for mean in means.values()),
-            *(("pair", pair) for pairs in self.pairs.values() for pair in pairs),
+        """Return a row for each mean, difference from the baseline, pair, and coefficient."""
+        rows = [
+            {"part": "system" if row["other"] is None else "baseline", **row}
+            for row in super().rows()
         ]
-        rows = [{"part": part, **asdict(record)} for part, record in records]
-        for coefficient in self.agreement.values():
-            numbers = {"mean": coefficient.value, "low": coefficient.low, "high": coefficient.high}
-            labelled = {"part": "agreement", "labelled": coefficient.documents}
-            row = {**labelled, "system": coefficient.name, **numbers}
-            rows.append({name: row.get(name) for name in self.header})
-        return rows
+        rows += [
+            {"part": "pair", **asdict(pair), "order": pair.order}
+            for pairs in self.pairs.values()
+            for pair in pairs
+        ]
+        rows += [
+            {
+                "part": "agreement",
+                "system": coefficient.name,
+                "mean": coefficient.value,
+                "low": coefficient.low,
+                "high": coefficient.high,
+                "labelled": coefficient.documents,
+            }
+            for coefficient in self.agreement.values()
+        ]
+        return [{name: row.get(name) for name in self.header} for row in rows]
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values, with what is needed to repeat it."""
         return {
-            "settings": vars(self.settings),
-            "labelled": self.coverage,
-            "estimates": self.rows(),
+            **super().to_dict(),
             "tau": self.tau,
             "grades": [
                 {"people": human, "model": model, "documents": n, "share": share}
                 for (human, model), (n, share) in self.count_grades().items()
             ],
-            "recipe": dict(self.recipe),
-            "notes": [note.to_dict() for note in self.notes],
         }
