@@ -190,10 +190,13 @@ def gate(
     )
     notes += [note for note in threshold_notes if note not in notes]
     notes += [*note_student(verdicts, thresholds), *aligned_scores.notes]
-    warn_about(notes)
     recipe = {"margin": margin, "at_least": goals}
     recipe |= _recipe(aligned_scores, stated_settings, families, contrasts)
-    return Gate(tuple(verdicts), baseline, settings, tuple(notes), recipe, tuple(thresholds))
+    result = Gate(tuple(verdicts), baseline, settings, tuple(notes), recipe, tuple(thresholds))
+    for family in families:
+        result = family.review_gate(result, aligned_scores, options)
+    warn_about(result.notes)
+    return result
 
 
 def _recipe(

@@ -52,7 +52,12 @@ FAMILIES = {
     "evaluate": ("scale.options:Bucketing", "tools.options:Convening", "whatif.options:Bounding"),
     "explain": ("tools.options:Convening",),
     "compare": ("clusters.options:Clustering", "seeds.options:Grouping"),
-    "gate": ("seeds.options:Retraining", "clusters.options:Clustering", "seeds.options:Grouping"),
+    "gate": (
+        "seeds.options:Retraining",
+        "clusters.options:Clustering",
+        "seeds.options:Grouping",
+        "labels.human.gating:HumanGating",
+    ),
     "intervals": ("clusters.options:Clustering",),
 }
 

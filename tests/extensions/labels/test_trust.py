@@ -1,25 +1,12 @@
 """trust: which orders people confirm, how far a model's numbers are off, how far both agree."""
 
 import json
-from collections.abc import Iterator
-from math import ceil, sqrt
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from helpers.commands import invoke
-from scipy import stats
 
-from cranfield import (
-    CranfieldWarning,
-    InputError,
-    OptionError,
-    Qrels,
-    evaluate,
-    read_qrels,
-    trust,
-)
+from cranfield import trust
 
 RUN_NAMES = ["bm25", "tfidf", "dense", "fusion"]
 

@@ -1,8 +1,10 @@
 """How labels of people and of a model make one estimate: the options."""
 
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from cranfield.comparison.level import ALPHA
+from cranfield.errors import OptionError
 from cranfield.options import Options, number_check, option
 
 # The arguments of `option` for lam, here and on the command line.
@@ -23,3 +25,23 @@ class PoweredSettings(Options):
     )
     alpha: float = option(*ALPHA)
     lam: float | None = option(*LAM)
+
+
+@dataclass(frozen=True, kw_only=True)
+class HumanOptions(Options):
+    """Where people's labels are, beside those of a model, and how much the model's count."""
+
+    heading: ClassVar = "Human labels"
+    flags: ClassVar = {"human": {"metavar": "FILE"}}
+
+    human: Any | None = option(
+        None,
+        "Labels by people, of some queries or documents, where QRELS are a model's: both together "
+        "make one estimate. `cranfield pool --by chance` draws what people should label.",
+    )
+    lam: float | None = option(*LAM)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.lam is not None and self.human is None:
+            raise OptionError("--lam applies to human labels beside a model's: add --human")

@@ -10,8 +10,8 @@ from cranfield.cli.data import DataOptions, refuse_two_stdin
 from cranfield.cli.way import Way
 from cranfield.data.qrels import Qrels
 from cranfield.errors import InputError, OptionError
-from cranfield.extensions.labels.human.powered_settings import LAM
-from cranfield.options import list_options, option
+from cranfield.extensions.labels.human.powered_settings import HumanOptions
+from cranfield.options import list_options
 
 if TYPE_CHECKING:
     from cranfield.cli.evaluate import Inputs
@@ -21,24 +21,10 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class HumanLabels(Way):
-    """Where people's labels are, beside those of a model, and how much the model's count."""
+class HumanLabels(HumanOptions, Way):
+    """People's labels, which take the place of what `compare` and `evaluate` do."""
 
-    heading: ClassVar = "Human labels"
-    flags: ClassVar = {"human": {"metavar": "FILE"}}
     refusal: ClassVar = "does not go with --human"
-
-    human: str | None = option(
-        None,
-        "Labels by people, of some queries or documents, where QRELS are a model's: both together "
-        "make one estimate. `cranfield pool --by chance` draws what people should label.",
-    )
-    lam: float | None = option(*LAM)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.lam is not None and self.human is None:
-            raise OptionError("--lam applies to human labels beside a model's: add --human")
 
     def compare(
         self, qrels: str | None, runs: tuple[str, ...], comparing: "ComparisonOptions"
