@@ -198,7 +198,14 @@ def _compare_assessors(
     """Compare A with each other assessor, each two on all documents, and all together."""
     a_name, b_name, *extra_names = qrels
     recipe["assessors"] = len(qrels)
-    qrels, sample_notes = _select_drawn(qrels, runs)
+    drawn_qrels = {name: select_drawn(judgments) for name, judgments in qrels.items()}
+    samples = [name for name in qrels if len(drawn_qrels[name]) < len(qrels[name])]
+    qrels, sample_notes = drawn_qrels, []
+    for name in map(escape_unprintable, samples):
+        text = f"{name} is a sample: coefficients are of labelled documents alone; cranfield trust"
+        if runs is not None:
+            raise OptionError(f"{text} scores runs by it: leave them out here")
+        sample_notes.append(Note("sample", "info", f"{text} weights them."))
     for name in extra_names:  # raises an error with names, before anything is scored
         _match_assessors(a_name, name, qrels)
     agreements = {}  # of A with each other assessor, by name
@@ -220,31 +227,6 @@ def _compare_assessors(
         others={name: agreements[name] for name in extra_names},
         pairs=agreement_of_pair,
     )
-
-
-def _select_drawn(
-    qrels: Mapping[str, Qrels], runs: Mapping[str, Run] | None
-) -> tuple[dict[str, Qrels], list[Note]]:
-    """Return the judgments without documents that were not drawn, and a note on each sample.
-
-    Raises OptionError for a sample by which runs would be scored.
-    """
-    drawn_qrels = {name: select_drawn(judgments) for name, judgments in qrels.items()}
-    notes = []
-    for name, judgments in qrels.items():
-        n_left_out = len(judgments) - len(drawn_qrels[name])
-        if n_left_out and runs is not None:
-            raise OptionError(
-                f"{name} is a sample, by which runs cannot be scored: leave them out here, or see "
-                "what they score by a model and by people with cranfield trust"
-            )
-        if n_left_out:
-            text = (
-                f"{escape_unprintable(name)} is a sample: coefficients are of labelled documents "
-                "alone; cranfield trust weights them."
-            )
-            notes.append(Note("sample", "info", text, count=n_left_out))
-    return drawn_qrels, notes
 
 
 def _match_assessors(a: str, b: str, qrels: Mapping[str, Qrels]) -> TwoJudgments:

@@ -1,6 +1,6 @@
 """prediction_powered: means and differences from a few labels by people and many by a model."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, Unpack
 
@@ -9,15 +9,16 @@ import numpy as np
 from cranfield.comparison.aligned_scores import AlignedScores
 from cranfield.comparison.alignment import align
 from cranfield.comparison.corrections import holm
+from cranfield.comparison.result import Outcome
 from cranfield.comparison.scale import score_range
 from cranfield.comparison.settings import Alignment
-from cranfield.comparison.significance import t_interval, t_test
+from cranfield.comparison.significance import TIE, t_interval, t_test
 from cranfield.data.judging import Judging
 from cranfield.errors import MeasureError
 from cranfield.extensions import keywords
 from cranfield.extensions.labels.human.human_samples import sample_labels
 from cranfield.extensions.labels.human.powered import Sample, find_moments
-from cranfield.extensions.labels.human.powered_result import Means, PoweredMean, PredictionPowered
+from cranfield.extensions.labels.human.powered_result import Order, PoweredMean, PredictionPowered
 from cranfield.extensions.labels.human.powered_settings import PoweredSettings
 from cranfield.notes import Note, warn_about
 from cranfield.options import refuse_unknown_options, takes
@@ -98,17 +99,7 @@ def prediction_powered(
     alignment, judging = Alignment.of(options), Judging.of(options)
     scores = align(qrels, runs, measures, alignment, judging, reading)
     estimation = sample_estimation(scores, human, alignment, judging, settings)
-    means, differences = estimation.estimate_all()
-    sample = estimation.sample
-    estimates = PredictionPowered(
-        means,
-        differences,
-        settings,
-        estimation.notes,
-        estimation.scores.recipe,
-        sample.unit,
-        sample.n_queries,
-    )
+    estimates = PredictionPowered(**estimation.estimate_all())
     warn_about(estimates.notes)
     return estimates
 
@@ -122,18 +113,29 @@ class Estimation(NamedTuple):
     baseline_column: int  # of the scores
     notes: tuple[Note, ...]  # on the scores, on the sample, and on what its intervals are worth
 
-    def estimate_all(self) -> tuple[Means, Means]:
-        """Return {measure: {system: mean}}, and the same of differences from the baseline."""
+    def estimate_all(self) -> dict[str, Any]:
+        """Return {field: value} of a PredictionPowered."""
         names, base = self.scores.system_names, self.baseline_column
         pairs = [(i, base) for i in range(len(names)) if i != base]
-        means: dict[str, dict[str, PoweredMean]] = {}
-        differences: dict[str, dict[str, PoweredMean]] = {}
-        for m, measure in enumerate(self.scores.measures):
-            means[measure] = {name: self._make_mean(m, i, None, {}) for i, name in enumerate(names)}
-            if pairs:
-                pair_means = self.estimate_differences(m, pairs)
-                differences[measure] = {mean.system: mean for mean in pair_means}
-        return means, differences
+        measures = [*enumerate(self.scores.measures)]
+        means = {
+            measure: {name: self._make_mean(m, i, None) for i, name in enumerate(names)}
+            for m, measure in measures
+        }
+        differences = {
+            measure: {mean.system: mean for mean in self.estimate_differences(m, pairs)}
+            for m, measure in measures
+            if pairs
+        }
+        return {
+            "means": means,
+            "differences": differences,
+            "settings": self.settings,
+            "notes": self.notes,
+            "recipe": self.scores.recipe,
+            "unit": self.sample.unit,
+            "n_queries": self.sample.n_queries,
+        }
 
     def estimate_differences(
         self, m: int, pairs: Sequence[tuple[int, int]], width: float | None = None
@@ -142,66 +144,60 @@ class Estimation(NamedTuple):
 
         With `width`, also about how many labels make half the interval as wide as this.
         """
-        p_values = [
-            float(t_test(find_moments(estimate.estimate, estimate.error, self.sample.degrees))[0])
-            for estimate in (self.sample.estimate(m, i, base) for i, base in pairs)
-        ]
-        differences = []
-        for (i, base), p, p_adjusted in zip(pairs, p_values, holm(np.array(p_values)), strict=True):
-            n_needed = None
-            if width is not None:
-                levels = [1 - self.settings.alpha / 2]
-                n_needed = self.sample.select(m, i, base).count_labels(
-                    self.settings.lam, width, levels
-                )
-            pair_fields = {
-                "p": finite_or_none(p),
-                "p_adjusted": finite_or_none(p_adjusted),
-                "labels_needed": n_needed,
-            }
-            difference = self._make_mean(m, i, base, pair_fields)
+        differences = [self._make_mean(m, i, base, width) for i, base in pairs]
+        sign = 1 if self.scores.is_higher_better(self.scores.measures[m]) else -1
+        p_values = [np.nan if mean.p is None else mean.p for mean in differences]
+        for place, p_adjusted in enumerate(holm(np.array(p_values)).tolist()):
+            mean, model = differences[place].mean, differences[place].model
+            verdict: Outcome | None = None
+            order: Order = "open"
             if p_adjusted <= self.settings.alpha:
-                is_higher_better = self.scores.is_higher_better(difference.measure)
-                is_better = (difference.mean > 0) == is_higher_better
-                difference = replace(difference, verdict="better" if is_better else "worse")
-            differences.append(difference)
+                verdict = "better" if (mean > 0) == (sign > 0) else "worse"
+                order = "same" if (mean > 0) == (model > 0) else "reversed"
+            differences[place] = replace(
+                differences[place],
+                p_adjusted=finite_or_none(p_adjusted),
+                verdict=verdict,
+                order="tied" if abs(model) <= TIE else order,
+            )
         return differences
 
     def _make_mean(
-        self, m: int, i: int, base: int | None, pair_fields: Mapping[str, Any]
+        self, m: int, i: int, base: int | None, width: float | None = None
     ) -> PoweredMean:
         """Return a mean, or a difference, with intervals, which are cut to its range.
 
         An estimate may be outside of its range: it is then an end of the interval.
         """
-        scores, sample = self.scores, self.sample
+        scores, sample, alpha = self.scores, self.sample, self.settings.alpha
         estimate, measure = sample.estimate(m, i, base), scores.measures[m]
         arrays = [scores.scores[m]]
         if sample.human_scores is not None:
             arrays.append(sample.human_scores[m])
-        lowest, highest = score_range(scores.find_measure(measure), np.concatenate(arrays))
+        limits = lowest, highest = score_range(scores.find_measure(measure), np.concatenate(arrays))
         if base is not None:
-            lowest, highest = lowest - highest, highest - lowest
+            limits = lowest - highest, highest - lowest
 
         def find_ends(
-            mean: float, error: float | None, degrees: int, *, is_cut: bool = True
+            mean: float, error: float | None, degrees: int, lowest: float, highest: float
         ) -> tuple[float | None, float | None]:
             """Return the interval of an estimate; no ends where its error is 0, or not known."""
             if not error:
                 return None, None
-            moments = find_moments(mean, error, degrees)
-            low, high = (float(end[0]) for end in t_interval(moments, self.settings.alpha))
-            if not is_cut:
-                return low, high
-            return max(low, min(lowest, mean)), min(high, max(highest, mean))
+            low, high = t_interval(find_moments(mean, error, degrees), alpha)
+            return max(float(low[0]), min(lowest, mean)), min(float(high[0]), max(highest, mean))
 
-        low, high = find_ends(estimate.estimate, estimate.error, sample.degrees)
-        human_low, human_high = find_ends(estimate.human, estimate.human_error, sample.degrees)
-        off = estimate.model - estimate.estimate
+        degrees, off = sample.degrees, estimate.model - estimate.estimate
+        low, high = find_ends(estimate.estimate, estimate.error, degrees, *limits)
+        human_low, human_high = find_ends(estimate.human, estimate.human_error, degrees, *limits)
         off_low, off_high = find_ends(
-            off, estimate.excess_error, estimate.excess_degrees, is_cut=False
+            off, estimate.excess_error, estimate.excess_degrees, -np.inf, np.inf
         )
-        pair_values = {"p": None, "p_adjusted": None, "labels_needed": None, **pair_fields}
+        p = t_test(find_moments(estimate.estimate, estimate.error, degrees))[0]
+        n_needed = None
+        if width is not None:
+            levels = [1 - alpha / 2]
+            n_needed = sample.select(m, i, base).count_labels(self.settings.lam, width, levels)
         return PoweredMean(
             measure=measure,
             system=scores.system_names[i],
@@ -210,7 +206,7 @@ class Estimation(NamedTuple):
             low=low,
             high=high,
             error=estimate.error,
-            verdict=None,
+            p=None if base is None else finite_or_none(p),
             lam=estimate.lam,
             labelled=sample.n_labelled,
             worth=estimate.worth,
@@ -221,7 +217,7 @@ class Estimation(NamedTuple):
             off=off,
             off_low=off_low,
             off_high=off_high,
-            **pair_values,
+            labels_needed=n_needed,
         )
 
 

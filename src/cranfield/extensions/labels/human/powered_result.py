@@ -5,7 +5,6 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, NamedTuple
 
 from cranfield.comparison.result import Outcome
-from cranfield.comparison.significance import TIE
 from cranfield.comparison.tables import MARKS
 from cranfield.extensions.labels.human.powered_settings import PoweredSettings
 from cranfield.notes import Note
@@ -20,11 +19,10 @@ from cranfield.render.numbers import (
 from cranfield.render.shown import Shown
 from cranfield.render.table import Column, Table, make_table
 
-# Of two systems by a model's labels, as people see it; "tied" if the model sees no difference.
 Order = Literal["same", "reversed", "open", "tied"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PoweredMean:
     """A mean, or a difference of two systems' means, by both kinds of labels and by each alone.
 
@@ -34,9 +32,10 @@ class PoweredMean:
     the queries, or documents, that people labelled, `worth` how many of these human labels alone
     would need for an error as small. `p`, for a difference, is that of the t-test, `p_adjusted`
     after Holm's correction, and `verdict` says whether the system is better or worse, if that is at
-    most alpha. `off` is how far the model's number is above `mean`, and `labels_needed` about how
-    many labels make half the interval as wide as `trust` was asked for. What does not exist is
-    None.
+    most alpha. `off` is how far the model's number is above `mean`. `order` says whether people
+    confirm ("same") or reverse the order that the model's labels make of two systems, leave it
+    "open", or find it "tied" by the model; `labels_needed` is about how many labels make half the
+    interval as wide as `trust` was asked for. What does not exist is None.
 
     >>> from cranfield import prediction_powered
     >>> model = {"a": {f"q{i}": i / 20 for i in range(20)}}
@@ -53,9 +52,9 @@ class PoweredMean:
     low: float | None
     high: float | None
     error: float
-    p: float | None
-    p_adjusted: float | None
-    verdict: Outcome | None
+    p: float | None = None
+    p_adjusted: float | None = None
+    verdict: Outcome | None = None
     lam: float
     labelled: int
     worth: float | None
@@ -66,19 +65,8 @@ class PoweredMean:
     off: float
     off_low: float | None
     off_high: float | None
-    labels_needed: int | None
-
-    @property
-    def order(self) -> Order:
-        """Whether people confirm the model's order of two systems, reverse it, or leave it open."""
-        if abs(self.model) <= TIE:
-            return "tied"
-        if self.verdict is None:
-            return "open"
-        return "same" if (self.mean > 0) == (self.model > 0) else "reversed"
-
-
-Means = Mapping[str, Mapping[str, PoweredMean]]  # {measure: {system: its mean}}
+    order: Order | None = None
+    labels_needed: int | None = None
 
 
 class _Line(NamedTuple):
@@ -127,8 +115,8 @@ class PredictionPowered(Shown):
 
     header = tuple(one_field.name for one_field in fields(PoweredMean))
 
-    means: Means
-    differences: Means
+    means: Mapping[str, Mapping[str, PoweredMean]]
+    differences: Mapping[str, Mapping[str, PoweredMean]]
     settings: PoweredSettings
     notes: tuple[Note, ...]
     recipe: Mapping[str, Any]

@@ -5,7 +5,6 @@ by one for the errors (the jackknife: Efron & Stein, Annals of Statistics 1981).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -34,30 +33,16 @@ def pair_grades(model: Qrels, human: Qrels) -> GradePairs:
     ones = np.ones(len(human))
     chance = human.columns.get("probability", human.columns.get("query_probability", ones))
     labels = [(query, doc) for query, docs in human.to_dict().items() for doc in docs]
-    rows = [
-        row
-        for row, (query, doc) in enumerate(labels)
-        if human.grade[row] >= 0 and doc in by_model.get(query, {})
-    ]
-    if not rows:
+    grades = np.array([by_model.get(query, {}).get(doc, np.nan) for query, doc in labels])
+    rows = np.flatnonzero((human.grade >= 0) & ~np.isnan(grades))
+    if not len(rows):
         raise NothingSharedError("no document is labelled by people and by the model")
-    documents = [labels[row] for row in rows]
-    model_grade = np.array([float(by_model[query][doc]) for query, doc in documents])
-    return GradePairs(
-        documents, human.query[rows], human.grade[rows] * 1.0, model_grade, 1 / chance[rows]
-    )
+    documents = [labels[row] for row in rows.tolist()]
+    human_grade, weight = human.grade[rows] * 1.0, 1 / chance[rows]
+    return GradePairs(documents, human.query[rows], human_grade, grades[rows], weight)
 
 
-@dataclass(frozen=True)
-class WeightedCoefficient(Coefficient):
-    """A coefficient of agreement, weighted, and the number of queries that count in it."""
-
-    queries: int
-
-
-def estimate_agreement(
-    pairs: GradePairs, rel: float, alpha: float
-) -> dict[str, WeightedCoefficient]:
+def estimate_agreement(pairs: GradePairs, rel: float, alpha: float) -> dict[str, Coefficient]:
     """Return {name: coefficient} of people's grades and the model's, with intervals.
 
     Of a share the interval is Wilson's, with as many documents as would have the error that
@@ -86,11 +71,11 @@ def estimate_agreement(
 
 def _estimate_coefficient(
     name: str, pairs: GradePairs, columns: Sequence[Floats], lowest: float, alpha: float
-) -> WeightedCoefficient:
+) -> Coefficient:
     """Return a share, or a mean, of two columns, or else the kappa of their moments."""
     from scipy.special import stdtrit
 
-    compute = _divide_sums if len(columns) == 2 else _compute_kappa
+    compute = _compute_kappa if len(columns) > 2 else lambda sums: sums[1] / sums[0]
     rows = np.flatnonzero(columns[0])
     weight, (_, group) = pairs.weight[rows], np.unique(pairs.query[rows], return_inverse=True)
     sums = np.array([np.bincount(group, weight * column[rows]) for column in columns])
@@ -107,12 +92,8 @@ def _estimate_coefficient(
         elif error:
             low, high = max(lowest, value - t * error), value + t * error
             high = high if name == "off" else min(high, 1.0)
-    return WeightedCoefficient(name, "", "query", len(rows), value, low, high, n)
-
-
-def _divide_sums(sums: Floats) -> Floats:
-    quotient: Floats = sums[1] / sums[0]
-    return quotient
+    of = "grade" if name in ("w. kappa", "off") else "relevance"
+    return Coefficient(name, of, "query", len(rows), value, low, high)
 
 
 def _compute_kappa(sums: Floats) -> Floats:

@@ -111,28 +111,18 @@ def trust(
         measures = "P@10" if "probability" in labels.columns else DEFAULT_MEASURES
     scores = align(model_labels, runs, measures, alignment, judging, reading)
     estimation = sample_estimation(scores, labels, alignment, judging, settings)
-    system_means, favours = estimation.estimate_all()
     pairs = {
-        measure: estimation.estimate_differences(m, _pair_systems(scores, m), settings.width)
+        measure: estimation.estimate_differences(
+            m, _pair_systems(estimation.scores, m), settings.width
+        )
         for m, measure in enumerate(scores.measures)
     }
     order_notes = [note for measure in pairs for note in _note_orders(measure, pairs[measure])]
-    notes = (*order_notes, *estimation.notes)
-    warn_about(notes)
-    recipe, sample = estimation.scores.recipe, estimation.sample
-    return Trust(
-        system_means,
-        favours,
-        settings,
-        notes,
-        recipe,
-        sample.unit,
-        sample.n_queries,
-        pairs,
-        agreement,
-        grades,
-        sample.n_pooled,
-    )
+    estimates = estimation.estimate_all()
+    estimates["notes"] = (*order_notes, *estimation.notes)
+    warn_about(estimates["notes"])
+    n_pooled = estimation.sample.n_pooled
+    return Trust(**estimates, pairs=pairs, agreement=agreement, grades=grades, n_pooled=n_pooled)
 
 
 def _pair_systems(scores: AlignedScores, m: int) -> list[tuple[int, int]]:

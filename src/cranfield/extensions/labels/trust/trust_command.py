@@ -13,11 +13,8 @@ from cranfield.extensions.labels.trust.trust import TrustSettings, trust
 def command(
     model: str = flags.argument(),
     runs: tuple[str, ...] = flags.argument(nargs=-1, metavar="[RUN]..."),
-    human: str = flags.option(
-        required=True,
-        metavar="FILE",
-        help="Labels by people, of some queries or documents, drawn by chance: `cranfield pool "
-        "--by chance` draws them.",
+    human: HumanLabels = flags.family_options(
+        HumanLabels, without=("lam",), human={"group": "Options", "required": True}
     ),
     names: tuple[str, ...] = flags.measure_option(
         "What to estimate",
@@ -45,16 +42,13 @@ def command(
     \b
     cranfield trust model.qrels bm25.run dense.run -m P@10 --human human.csv
     cranfield trust model.qrels bm25.run dense.run --human human.csv --width 0.03
-    cranfield trust model.qrels --human human.csv
     """  # noqa: D301 - click's mark for lines to keep
-    human_file = HumanLabels(human=human)
-    human_file.refuse_model_file([model], [model, *runs])
-    labels = human_file.read_labels(data, judging.duplicates)
+    human.refuse_model_file([model], [model, *runs])
     trusted = trust(
         data.read_qrels(model, judging.duplicates),
         data.read_runs(runs) or None,
         flags.parse_measures(names, "", settings.rel) if names else None,
-        human=labels,
+        human=human.read_labels(data, judging.duplicates),
         **settings.changed_options(),
         **judging.changed_options(),
     )

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from cranfield.extensions.labels.assessors.beyond_chance import Coefficient
 from cranfield.extensions.labels.human.powered_result import PoweredMean, PredictionPowered
-from cranfield.extensions.labels.trust.grades import GradePairs, WeightedCoefficient
+from cranfield.extensions.labels.trust.grades import GradePairs
 from cranfield.extensions.orderings.coefficients import kendall
 from cranfield.render.numbers import (
     format_interval,
@@ -39,10 +40,8 @@ class Trust(PredictionPowered):
     (0.5, {})
     """
 
-    header = ("part", *PredictionPowered.header, "order")
-
     pairs: Mapping[str, Sequence[PoweredMean]]
-    agreement: Mapping[str, WeightedCoefficient]
+    agreement: Mapping[str, Coefficient]
     grades: GradePairs
     n_pooled: float  # documents that those with a label stand for; 0 without runs
 
@@ -61,19 +60,15 @@ class Trust(PredictionPowered):
         tables = []
         for measure, means in self.means.items():
             n_labelled = next(iter(means.values())).labelled
-            coverage = f"{n_labelled:,} of {format_query_count(self.n_queries)} labelled by people"
-            if self.unit == "document":
-                coverage = (
-                    f"{format_query_count(self.n_queries)}, {n_labelled:,} of about "
-                    f"{self.n_pooled:,.0f} pooled documents labelled by people, drawn by chance"
-                )
+            words = "queries" if self.unit == "query" else "pooled documents"
+            coverage = f"{n_labelled:,} of about {self.n_pooled:,.0f} {words} labelled by people"
             orders = [
                 str(replace(note, source=None))
                 for note in self.notes
                 if (note.code, note.source) == ("orders", measure)
             ]
             notes = [] if tables else [n for n in self.notes if n.code != "orders"]
-            title = [f"{measure}   {coverage}", *orders]
+            title = [f"{measure}   {format_query_count(self.n_queries)}, {coverage}", *orders]
             columns = self._mean_columns(self.differences.get(measure, {}))
             tables.append(make_table(means.values(), columns, notes=notes, title=title))
             if pairs := self.pairs[measure]:
@@ -173,21 +168,15 @@ class Trust(PredictionPowered):
     def _grades_table(self) -> Table:
         """Return how many documents, and which share, have each grade by people and the model."""
         counts = self.count_grades()
+        humans, models = (sorted(set(grades)) for grades in zip(*counts, strict=True))
         rows = [
             [
-                f"people: {format_shortest(human)}",
-                *(
-                    f"{n:,} {share:6.1%}" if n else ""
-                    for (grade, _), (n, share) in counts.items()
-                    if grade == human
-                ),
+                f"people: {human:g}",
+                *(f"{n:,} {x:6.1%}" if n else "" for n, x in (counts[human, m] for m in models)),
             ]
-            for human in dict.fromkeys(human for human, _ in counts)
+            for human in humans
         ]
-        header = [
-            "",
-            *(f"model: {format_shortest(g)}" for g in dict.fromkeys(m for _, m in counts)),
-        ]
+        header = ["", *(f"model: {model:g}" for model in models)]
         return Table(header, rows, title=["Documents by their grades, and their weighted shares"])
 
     def _documents_table(self) -> Table:
@@ -202,28 +191,16 @@ class Trust(PredictionPowered):
         return Table(["query_id", "doc_id", "people", "model"], rows, n_labels=2, title=title)
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return a row for each mean, difference from the baseline, pair, and coefficient."""
-        rows = [
-            {"part": "system" if row["other"] is None else "baseline", **row}
-            for row in super().rows()
-        ]
-        rows += [
-            {"part": "pair", **asdict(pair), "order": pair.order}
-            for pairs in self.pairs.values()
-            for pair in pairs
-        ]
-        rows += [
-            {
-                "part": "agreement",
-                "system": coefficient.name,
-                "mean": coefficient.value,
-                "low": coefficient.low,
-                "high": coefficient.high,
-                "labelled": coefficient.documents,
-            }
-            for coefficient in self.agreement.values()
-        ]
-        return [{name: row.get(name) for name in self.header} for row in rows]
+        """Return a row for each mean and pair, and for each coefficient, which is a "measure"."""
+        means = [mean for by_system in self.means.values() for mean in by_system.values()]
+        pairs = [pair for measure_pairs in self.pairs.values() for pair in measure_pairs]
+        rows = [asdict(mean) for mean in (*means, *pairs)]
+        for coefficient in self.agreement.values():
+            numbers = {"mean": coefficient.value, "labelled": coefficient.documents}
+            ends = {"low": coefficient.low, "high": coefficient.high}
+            row = {"measure": coefficient.name, **numbers, **ends}
+            rows.append({name: row.get(name) for name in self.header})
+        return rows
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values, with what is needed to repeat it."""
