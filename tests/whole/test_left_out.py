@@ -96,6 +96,9 @@ def verbs() -> Mapping[str, Verb]:
         "prediction_powered": lambda runs, **options: cranfield.prediction_powered(
             QRELS, runs, "AP", human=SECOND_QRELS, **options
         ),
+        "trust": lambda runs, **options: cranfield.trust(
+            QRELS, runs, "AP", human=SECOND_QRELS, **options
+        ),
     }
 
 
@@ -162,6 +165,7 @@ LINES = [
     "reproduce qrels.json {run} {run} -m AP --format csv",
     "table qrels.json {runs} -m AP --format csv",
     "trend qrels.json {runs} -m AP --format csv",
+    "trust qrels.json {runs} -m AP --human second.json --format csv",
     "convert {run} out.run --run",
 ]
 

@@ -5,6 +5,7 @@ from cranfield.cli.data import DataOptions, data_options, judging_options
 from cranfield.cli.terminal import Format, format_option, show
 from cranfield.comparison.alignment import DEFAULT_MEASURES
 from cranfield.data.judging import Judging
+from cranfield.errors import OptionError
 from cranfield.extensions.labels.human.way import HumanLabels
 from cranfield.extensions.labels.trust.trust import TrustSettings, trust
 
@@ -14,7 +15,7 @@ def command(
     model: str = flags.argument(),
     runs: tuple[str, ...] = flags.argument(nargs=-1, metavar="[RUN]..."),
     human: HumanLabels = flags.family_options(
-        HumanLabels, without=("lam",), human={"group": "Options", "required": True}
+        HumanLabels, without=("lam",), human={"group": "Options"}
     ),
     names: tuple[str, ...] = flags.measure_option(
         "What to estimate",
@@ -43,6 +44,8 @@ def command(
     cranfield trust model.qrels bm25.run dense.run -m P@10 --human human.csv
     cranfield trust model.qrels bm25.run dense.run --human human.csv --width 0.03
     """  # noqa: D301 - click's mark for lines to keep
+    if not human.is_asked():
+        raise OptionError("state people's labels, too: --human FILE")
     human.refuse_model_file([model], [model, *runs])
     trusted = trust(
         data.read_qrels(model, judging.duplicates),
