@@ -15,10 +15,9 @@ from hypothesis import HealthCheck, settings
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--profile",
-        choices=("quick", "thorough", "full"),
+        choices=("quick", "full"),
         help="how much is tried: `quick`, the default, runs every test with a quarter of its "
-        "generated collections, examples, repetitions and cases; `thorough` with half of them; "
-        "`full` with all",
+        "generated collections, examples, repetitions and cases; `full` with all",
     )
     parser.addoption(
         "--core-alone",
@@ -39,7 +38,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
     chosen_profile = config.getoption("--profile") or os.environ.get(profile.VARIABLE, "quick")
     if chosen_profile not in profile.PROFILES:
-        raise pytest.UsageError(f"{profile.VARIABLE}={chosen_profile}: quick, thorough or full")
+        raise pytest.UsageError(f"{profile.VARIABLE}={chosen_profile}: quick or full")
     os.environ[profile.VARIABLE] = chosen_profile
     if config.getoption("--core-alone"):
         core_alone.refuse_extensions()
@@ -73,15 +72,13 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     from xdist.scheduler import LoadFileScheduling
 
     has_other_distribution = config.getoption("dist") != "load"
-    return (
-        None if has_other_distribution or profile.is_thorough() else LoadFileScheduling(config, log)
-    )
+    return None if has_other_distribution or profile.is_full() else LoadFileScheduling(config, log)
 
 
 def pytest_report_header(config: pytest.Config) -> str:
     from helpers import profile
 
-    return f"tests tried: {os.environ[profile.VARIABLE]} (--profile quick, thorough or full)"
+    return f"tests tried: {os.environ[profile.VARIABLE]} (--profile quick or full)"
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

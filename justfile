@@ -4,9 +4,9 @@
 test:
     pytest -n auto
 
-# Every test, thoroughly
-thorough:
-    pytest -n auto --profile thorough
+# Every test, and all that it tries
+full:
+    pytest -n auto --profile full
 
 # What the tests cover, lines and branches
 cover:

@@ -1,9 +1,9 @@
-"""How much the tests try: the quick profile, which is the default, the thorough or the full one.
+"""How much the tests try: the quick profile, which is the default, or the full one.
 
 Each runs every test of every file. `pytest --profile full` (or CRANFIELD_PROFILE=full, for
-processes that pytest does not start) tries all that a test asks for, as before a release; the
-thorough profile, with which a change lands, half of it; the quick profile a quarter or less: what a
-test asks for many of comes from a function below.
+processes that pytest does not start) tries all that a test asks for, as before a release; the quick
+profile, with which a change lands, a quarter or less: what a test asks for many of comes from a
+function below.
 """
 
 import math
@@ -11,21 +11,20 @@ import os
 from collections.abc import Hashable, Iterable, Sequence
 from typing import TypeVar
 
-PROFILES = ("quick", "thorough", "full")
+PROFILES = ("quick", "full")
 VARIABLE = "CRANFIELD_PROFILE"
 
 Case = TypeVar("Case")
 
 
-def is_thorough() -> bool:
-    """Tell whether more is tried than in the quick profile."""
-    return os.environ.get(VARIABLE) in PROFILES[1:]
+def is_full() -> bool:
+    """Tell whether all is tried that a test asks for."""
+    return os.environ.get(VARIABLE) == "full"
 
 
 def choose_step(quick_step: int) -> int:
     """Return the step between two tries; `quick_step` is that of the quick profile."""
-    steps = {"thorough": max(2, quick_step // 2), "full": 1}
-    return steps.get(os.environ.get(VARIABLE, "quick"), quick_step)
+    return 1 if is_full() else quick_step
 
 
 def choose_cases(cases: Sequence[Sequence[Hashable]]) -> list[bool]:
@@ -33,10 +32,10 @@ def choose_cases(cases: Sequence[Sequence[Hashable]]) -> list[bool]:
 
     A case is its value of each list. Every fourth is tried in the quick profile, or every fifth or
     seventh where that meets more combinations; and then those with a value that none so far has:
-    every value is tried. In the thorough profile it is every second or third, in the full one all.
+    every value is tried. In the full profile it is all.
     """
     lengths = [len(set(values)) for values in zip(*cases, strict=True)]
-    steps = {4: (4, 5, 7), 2: (2, 3, 5), 1: (1,)}[choose_step(4)]
+    steps = (1,) if is_full() else (4, 5, 7)
     step = next((n for n in steps if math.gcd(n, math.prod(lengths)) == 1), steps[len(steps) // 2])
     is_tried = [i % step == 0 for i in range(len(cases))]
     tried_pairs = {pair for i, case in enumerate(cases) if is_tried[i] for pair in enumerate(case)}

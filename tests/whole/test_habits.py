@@ -170,7 +170,7 @@ def test_what_only_some_systems_have_is_not_named_where_a_file_is_imported(tmp_p
     assert find_marks(path, "test_other") == set()
 
 
-@pytest.mark.parametrize(("name", "share"), [("quick", 1 / 4), ("thorough", 1 / 2), ("full", 1)])
+@pytest.mark.parametrize(("name", "share"), [("quick", 1 / 4), ("full", 1)])
 def test_a_profile_tries_every_value_of_each_list_of_parameters(
     name: str, share: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -187,7 +187,6 @@ def test_a_profile_tries_every_value_of_each_list_of_parameters(
     ("name", "expected_cases"),
     [
         ("full", ([*range(9)], [*range(6)], [0, 1, 2, 3, 4], 300, 2_000)),
-        ("thorough", ([0, 2, 4, 6, 8], [0, 2, 4, 5], [0, 2, 4], 150, 1_000)),
         ("quick", ([0, 4, 8], [0, 4, 5], [0, 4], 75, 400)),
     ],
 )

@@ -6,7 +6,7 @@ from pathlib import Path
 import plain_words
 import pytest
 from helpers.changed import changed_files
-from helpers.profile import is_thorough
+from helpers.profile import is_full
 
 PATTERNS = plain_words.read_patterns()
 
@@ -23,7 +23,7 @@ def test_the_repository_has_no_dialect() -> None:
     """In the quick profile, in the files that a branch has changed."""
     files = plain_words.find_files()
     assert Path(plain_words.__file__) in files
-    changed_paths = None if is_thorough() else changed_files(plain_words.ROOT)
+    changed_paths = None if is_full() else changed_files(plain_words.ROOT)
     files_read = (
         files if changed_paths is None else [path for path in files if path in changed_paths]
     )

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from helpers.profile import is_thorough
+from helpers.profile import is_full
 
 from cranfield import InputError, Run, evaluate, read_run
 from cranfield.formats.text import LONGEST_LINE
@@ -113,7 +113,7 @@ def test_blanks_without_an_end_are_refused_as_that(suffix: str, blank: str, tmp_
 def test_very_many_blank_lines_are_passed_over(blank: str, at: int, tmp_path: Path) -> None:
     """And the numbers of the lines below are right."""
     lines = [f"{q} Q0 {d} 1 {s} tag" for q, d, s in ROWS]
-    n = (5_000_000 if is_thorough() else 500_000) // len(blank)
+    n = (5_000_000 if is_full() else 500_000) // len(blank)
     blanks = blank * n
     content = "\n".join(lines[:at]) + "\n" + blanks + "\n".join([*lines[at:], ""])
     assert score(tmp_path / "run", content) == EXPECTED

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers.profile import is_thorough
+from helpers.profile import is_full
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -455,7 +455,7 @@ def test_types_of_measures_are_known_to_a_checker(
     del mypy
     # The quick profile keeps what mypy knows of the package, for the next time.
     cache_options = ["--no-incremental"]
-    if not is_thorough() and hasattr(pytestconfig, "cache") and pytestconfig.cache is not None:
+    if not is_full() and hasattr(pytestconfig, "cache") and pytestconfig.cache is not None:
         cache_options = ["--cache-dir", str(pytestconfig.cache.mkdir("mypy"))]
     process = subprocess.run(
         [sys.executable, "-m", "mypy", "--strict", *cache_options, str(path)],

@@ -16,7 +16,7 @@ import make_docs
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from helpers.profile import is_thorough, sample_cases
+from helpers.profile import is_full, sample_cases
 from scipy.stats import t as student
 
 from cranfield import (
@@ -547,7 +547,7 @@ def test_every_picture_has_its_intervals() -> None:
 def test_styles_have_their_width(name: str, tmp_path: Path) -> None:
     widths: dict[StyleName, int] = {"screen": 640, "paper": 240, "slides": 1120}
     quick_widths = [[*widths][[*EVERY].index(name) % 3]]  # in the quick profile
-    for style in widths if is_thorough() else quick_widths:
+    for style in widths if is_full() else quick_widths:
         width = widths[style]
         figure = EVERY[name](FOUND, style=style)
         root = ElementTree.fromstring(figure.to_svg())  # noqa: S314 - our own

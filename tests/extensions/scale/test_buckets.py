@@ -17,7 +17,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from click.testing import CliRunner
-from helpers.profile import is_thorough, sample_cases
+from helpers.profile import is_full, sample_cases
 
 from cranfield import Qrels, Run, Scores, Systems, evaluate, read_qrels, read_run
 from cranfield.cli import cli
@@ -33,7 +33,7 @@ from cranfield.extensions.scale import deal
 from cranfield.extensions.scale.options import Bucketing
 from cranfield.formats.block import SIZES
 
-BUCKETS = [2, 16, 64] if is_thorough() else [16]
+BUCKETS = [2, 16, 64] if is_full() else [16]
 MEASURES = "nDCG@10 AP RR P@10 GMAP NumRet NumRel ERR@5 RBP Judged@10"
 Evaluation = Scores | Systems
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from helpers.folders import DOCS, ROOT
-from helpers.profile import is_thorough
+from helpers.profile import is_full
 
 from cranfield import CranfieldWarning, InputError, MeasureError, OptionError, Qrels, evaluate
 from cranfield.errors import NothingSharedError
@@ -45,7 +45,7 @@ COUNTRY = {query: "abc"[int(query) % 3] for query in JUDGED}
 
 
 # Connect alone in the quick profile: each starts a machine of its own.
-@pytest.fixture(scope="module", params=["classic", "connect"] if is_thorough() else ["connect"])
+@pytest.fixture(scope="module", params=["classic", "connect"] if is_full() else ["connect"])
 def session(request: pytest.FixtureRequest, tmp_path_factory: Any) -> Iterator[Any]:
     """Start Spark, as a process of this one or behind Spark Connect; end it afterwards."""
     sql = pytest.importorskip("pyspark.sql")

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers.profile import is_thorough
+from helpers.profile import is_full
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -127,7 +127,7 @@ def test_there_are_many_measures() -> None:
 
 
 # 600 parts, each of a query, take their time.
-@pytest.mark.parametrize("n_parts", [1, 3, 50, 600] if is_thorough() else [1, 20])
+@pytest.mark.parametrize("n_parts", [1, 3, 50, 600] if is_full() else [1, 20])
 def test_parts_give_the_bits_of_one_evaluation(n_parts: int) -> None:
     qrels, run = collection(600, 1)
     scores = evaluate(qrels, run, MEASURES, slices=LABELS)
