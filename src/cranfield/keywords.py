@@ -105,7 +105,7 @@ class Evaluate(Reading, Judging, Convening, Watching, total=False):
 class Explain(Reading, Judging, Convening, Watching): ...
 
 
-class Gate(Clustering, Grouping, Alignment, Reading, Judging, Watching, total=False):
+class Gate(Clustering, Grouping, HumanOptions, Alignment, Reading, Judging, Watching, total=False):
     equivalence: bool
     alpha: float
     test: GateTestName
