@@ -105,7 +105,7 @@ class Evaluate(Reading, Judging, Convening, Watching, total=False):
 class Explain(Reading, Judging, Convening, Watching): ...
 
 
-class Gate(Clustering, Grouping, HumanOptions, Alignment, Reading, Judging, Watching, total=False):
+class Gate(Clustering, Grouping, Alignment, Reading, Judging, Watching, total=False):
     equivalence: bool
     alpha: float
     test: GateTestName
@@ -118,6 +118,8 @@ class Gate(Clustering, Grouping, HumanOptions, Alignment, Reading, Judging, Watc
     undecided: UndecidedCount | None
     tried: int
     trained_again: bool
+    human: Any | None
+    lam: float | None
 
 
 class Intervals(Clustering, total=False):

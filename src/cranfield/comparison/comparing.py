@@ -49,5 +49,5 @@ class ComparingOptions(Options):
     def review_gate(
         self, gate: "Gate", aligned_scores: "AlignedScores", options: Mapping[str, Any]
     ) -> "Gate":
-        """Return a gate, judged anew by what these options say; `options` are all of the gate."""
+        """Return the gate as these options change its verdicts; `options` are all of the gate."""
         return gate

@@ -56,7 +56,7 @@ FAMILIES = {
         "seeds.options:Retraining",
         "clusters.options:Clustering",
         "seeds.options:Grouping",
-        "labels.human.gating:HumanGating",
+        "labels.human.powered_settings:HumanOptions",
     ),
     "intervals": ("clusters.options:Clustering",),
 }

@@ -38,11 +38,6 @@ class Fusing(TypedDict, total=False):
     phi: float
 
 
-class HumanOptions(TypedDict, total=False):
-    human: Any | None
-    lam: float | None
-
-
 class Paper(TypedDict, total=False):
     marks: Marks | None
     ranks: bool

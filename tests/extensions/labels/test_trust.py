@@ -92,10 +92,9 @@ def test_agreement_is_that_of_the_vectors(folder: Path, expected: Any) -> None:
     counts = result.count_grades()
     for i, human in enumerate(vector["grades"]):
         for j, model in enumerate(vector["grades"]):
-            assert counts[human, model] == (
-                vector["counts"][i][j],
-                pytest.approx(vector["shares"][i][j]),
-            )
+            n, share = counts[human, model]
+            assert n == vector["counts"][i][j]
+            assert share == pytest.approx(vector["shares"][i][j])
 
 
 # ---- own loops ---------------------------------------------------------------------------------
@@ -132,11 +131,13 @@ def draw_documents(human: Labels) -> list[dict[str, Any]]:
     ]
 
 
-def slow_kappa(rows: list[tuple[str, float, float, float]]) -> float:
+def slow_kappa(rows: list[Any]) -> float:
     """Return 1 - observed / expected squared difference; rows are (query, human, model, weight)."""
     whole = sum(weight for *_, weight in rows)
-    observed = sum(w * (h - m) ** 2 for _, h, m, w in rows) / whole
-    expected = sum(v * w * (h - m) ** 2 for _, h, _, v in rows for _, _, m, w in rows) / whole**2
+    observed: float = sum(w * (h - m) ** 2 for _, h, m, w in rows) / whole
+    expected: float = (
+        sum(v * w * (h - m) ** 2 for _, h, _, v in rows for _, _, m, w in rows) / whole**2
+    )
     return 1 - observed / expected
 
 
@@ -162,19 +163,21 @@ def test_agreement_is_that_of_loops() -> None:
         for row in drawn_rows
     ]
     for name, is_counted in (("sensitivity", 1), ("specificity", 0)):
-        counted = [(q, (m >= 2) == (h >= 2), w) for q, h, m, w in rows if (h >= 2) == is_counted]
+        part_rows = [(q, (m >= 2) == (h >= 2), w) for q, h, m, w in rows if (h >= 2) == is_counted]
 
         def share(part: list[Any]) -> float:
-            return sum(w for _, hit, w in part if hit) / sum(w for *_, w in part)
+            hits: float = sum(w for _, hit, w in part if hit)
+            weight: float = sum(w for *_, w in part)
+            return hits / weight
 
-        p = share(counted)
-        error, n_queries = leave_queries_out(counted, share)
-        n, t = min(len(counted), p * (1 - p) / error**2), stats.t.ppf(0.95, n_queries - 1)
+        p = share(part_rows)
+        error, n_queries = leave_queries_out(part_rows, share)
+        n, t = min(len(part_rows), p * (1 - p) / error**2), stats.t.ppf(0.95, n_queries - 1)
         middle, half = p + t**2 / (2 * n), t * sqrt(p * (1 - p) / n + t**2 / (4 * n**2))
         ends = [(middle + sign * half) / (1 + t**2 / n) for sign in (-1, 1)]
         coefficient = agreement[name]
         assert [coefficient.value, coefficient.low, coefficient.high] == pytest.approx([p, *ends])
-        assert coefficient.documents == len(counted)
+        assert coefficient.documents == len(part_rows)
     kappa = slow_kappa(rows)
     error, n_queries = leave_queries_out(rows, slow_kappa)
     t = stats.t.ppf(0.95, n_queries - 1)
@@ -203,26 +206,26 @@ def test_documents_and_orders_are_those_of_loops(quiet: None) -> None:
     rows = draw_documents(human)
     result = trust(model, runs, "P@3", human=rows, lam=1.0)
     for system, run in runs.items():
-        counted = [row for row in rows if row["doc_id"] in run[row["query_id"]][:3]]
+        part_rows = [row for row in rows if row["doc_id"] in run[row["query_id"]][:3]]
         errors = [
             ((row["relevance"] > 0) - (model[row["query_id"]][row["doc_id"]] > 0)) / 3
-            for row in counted
+            for row in part_rows
         ]
-        chances = [row["probability"] for row in counted]
+        chances = [row["probability"] for row in part_rows]
         pairs = [*zip(errors, chances, strict=True)]
         off = -sum(error / pi for error, pi in pairs) / len(human)
         label_error = sqrt(sum((1 - pi) / pi**2 * e**2 for e, pi in pairs)) / len(human)
         z = sum(
-            row["relevance"] > 0 or model[row["query_id"]][row["doc_id"]] > 0 for row in counted
+            row["relevance"] > 0 or model[row["query_id"]][row["doc_id"]] > 0 for row in part_rows
         )
         half = stats.t.ppf(0.975, z - 2) * label_error * sqrt(z / (z - 2))
-        trusted = result.means["P@3"][system]
-        assert [trusted.off, trusted.off_low, trusted.off_high] == pytest.approx(
+        system_mean = result.means["P@3"][system]
+        assert [system_mean.off, system_mean.off_low, system_mean.off_high] == pytest.approx(
             [off, off - half, off + half]
         )
         if system != "old":
             favour = result.differences["P@3"][system].off
-            assert favour == pytest.approx(trusted.off - result.means["P@3"]["old"].off)
+            assert favour == pytest.approx(system_mean.off - result.means["P@3"]["old"].off)
     model_means = {name: evaluate(model, run, "P@3")["P@3"] for name, run in runs.items()}
     names = sorted(runs, key=lambda name: -model_means[name])
     pairs = [(pair.system, pair.other) for pair in result.pairs["P@3"]]
@@ -231,22 +234,22 @@ def test_documents_and_orders_are_those_of_loops(quiet: None) -> None:
 
 def test_whole_queries_are_those_of_loops(quiet: None) -> None:
     human, model, runs = make_collection()
-    labelled = {query: human[query] for query in list(human)[::3]}
-    result = trust(model, runs, human=labelled, width=0.1)
+    human_labels = {query: human[query] for query in list(human)[::3]}
+    result = trust(model, runs, human=human_labels, width=0.1)
     (measure,) = result.means
     assert measure == "nDCG@10"
     y_scores, f_scores = (
         {name: evaluate(labels, run, measure).per_query(measure) for name, run in runs.items()}
-        for labels in (labelled, model)
+        for labels in (human_labels, model)
     )
-    n, n_all = len(labelled), len(model)
+    n, n_all = len(human_labels), len(model)
     for pair in result.pairs[measure]:
         y, f, rest = (
-            [scores[pair.system][q] - scores[pair.other][q] for q in queries]
+            [scores[pair.system][q] - scores[str(pair.other)][q] for q in queries]
             for scores, queries in (
-                (y_scores, labelled),
-                (f_scores, labelled),
-                (f_scores, [query for query in model if query not in labelled]),
+                (y_scores, human_labels),
+                (f_scores, human_labels),
+                (f_scores, [query for query in model if query not in human_labels]),
             )
         )
         share = pair.lam + n / n_all
@@ -278,9 +281,9 @@ def test_labels_needed_and_off_are_those_of_the_vectors(data: Path) -> None:
             for scores, queries in ((human, human["old"]), (model, human["old"]), (model, rest))
         )
         scores, expected = QueryScores(y, f, others), vectors[name]["expected"]
-        powered = scores.estimate()
-        off = powered.model - powered.estimate
-        half = stats.t.ppf(0.975, powered.excess_degrees) * (powered.excess_error or 0)
+        estimate = scores.estimate()
+        off = estimate.model - estimate.estimate
+        half = stats.t.ppf(0.975, estimate.excess_degrees) * (estimate.excess_error or 0)
         assert off == pytest.approx(expected["off"])
         assert [off - half, off + half] == pytest.approx(expected["off_interval"])
         assert {
@@ -305,7 +308,7 @@ def test_queries_with_unequal_probabilities_have_no_interval_of_off() -> None:
     assert scores.count_labels(None, 9.0, [0.975]) is None
 
 
-# ---- what is said ------------------------------------------------------------------------------
+# ---- notes and refusals ------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -328,9 +331,9 @@ def reverse_labels() -> tuple[Labels, Labels, dict[str, Any]]:
 
 def test_reversed_and_tied_orders_are_said(quiet: None) -> None:
     human, model, runs = reverse_labels()
-    labelled = {query: human[query] for query in list(human)[::2]}
+    human_labels = {query: human[query] for query in list(human)[::2]}
     with pytest.warns(CranfieldWarning, match="reverse 1, leave 2 open"):
-        result = trust(model, runs, "P@1", human=labelled)
+        result = trust(model, runs, "P@1", human=human_labels)
     order_of_pair = {(pair.system, pair.other): pair.order for pair in result.pairs["P@1"]}
     assert order_of_pair == {
         ("by b", "by a"): "reversed",
@@ -338,15 +341,15 @@ def test_reversed_and_tied_orders_are_said(quiet: None) -> None:
         ("by a", "by c"): "tied",
     }
     assert "Warning: People confirm the model's order of 0 of 3 pairs" in str(result)
-    confirmed = trust(human, runs, "P@1", human=labelled)
-    assert {pair.order for pair in confirmed.pairs["P@1"]} == {"same", "tied"}
-    assert "orders" in {note.code for note in confirmed.notes if not note.is_grave}
+    same_result = trust(human, runs, "P@1", human=human_labels)
+    assert {pair.order for pair in same_result.pairs["P@1"]} == {"same", "tied"}
+    assert "orders" in {note.code for note in same_result.notes if not note.is_grave}
 
 
 def test_where_less_is_better_the_least_comes_first(quiet: None) -> None:
     human, model, runs = make_collection()
-    labelled = {query: human[query] for query in list(human)[::2]}
-    pairs = trust(model, runs, "SearchLength", human=labelled).pairs["SearchLength"]
+    human_labels = {query: human[query] for query in list(human)[::2]}
+    pairs = trust(model, runs, "SearchLength", human=human_labels).pairs["SearchLength"]
     assert [pair.system for pair in pairs] == ["new", "new", "old"]
     assert all(pair.model < 0 for pair in pairs)
     assert pairs[1].order == "same"
@@ -383,8 +386,10 @@ def files(tmp_path: Path) -> list[str]:
     (tmp_path / "human.csv").write_text(columns + "\n".join(rows) + "\n")
     (tmp_path / "model.json").write_text(json.dumps(model))
     for name, run in runs.items():
-        scored = {q: {d: 9 - rank for rank, d in enumerate(docs)} for q, docs in run.items()}
-        (tmp_path / f"{name}.json").write_text(json.dumps(scored))
+        scores_of_query = {
+            q: {d: 9 - rank for rank, d in enumerate(docs)} for q, docs in run.items()
+        }
+        (tmp_path / f"{name}.json").write_text(json.dumps(scores_of_query))
     return [str(tmp_path / f"{name}.json") for name in ("model", *runs)]
 
 

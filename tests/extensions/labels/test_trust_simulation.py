@@ -55,8 +55,8 @@ def draw_collection(
     rate += np.where(IN_A & ~IN_B, GAIN, 0) * (1 - rate)
     y = chance.random(rate.shape) < rate
     kind, kind_to_b, misses = JUDGES[judge]
-    called = np.where(y, 1 - misses, np.where(IN_B & ~IN_A, kind_to_b, kind))
-    return y * 1.0, (chance.random(rate.shape) < called) * 1.0
+    call_rate = np.where(y, 1 - misses, np.where(IN_B & ~IN_A, kind_to_b, kind))
+    return y * 1.0, (chance.random(rate.shape) < call_rate) * 1.0
 
 
 class Draw:
@@ -81,12 +81,12 @@ class Draw:
 
     def misses_off(self, i: int, base: int | None) -> bool | None:
         """Whether the interval of how far the model is off misses it; None without an interval."""
-        powered = self.select(0, i, base).estimate()
-        if not powered.excess_error:
+        estimate = self.select(0, i, base).estimate()
+        if not estimate.excess_error:
             return None
         true_scores = self.true_scores[:, i] - (0 if base is None else self.true_scores[:, base])
-        error = powered.estimate - true_scores.mean()
-        return bool(abs(error) > t.ppf(0.975, powered.excess_degrees) * powered.excess_error)
+        error = estimate.estimate - true_scores.mean()
+        return bool(abs(error) > t.ppf(0.975, estimate.excess_degrees) * estimate.excess_error)
 
     def passes_gate(self, verdict: Any) -> bool:
         scores: Any = SimpleNamespace(measures=("score",), system_names=("A", "B"))
@@ -97,15 +97,17 @@ class Draw:
         for i, is_seen in enumerate((IN_A, IN_B)):
             documents = self.select(0, i, None)
             n_relevant = np.count_nonzero((documents.y != 0) | (documents.f != 0))
-            is_little |= is_seen[self.doc].sum() < 30 or n_relevant < 10  # as few-documents says
+            is_little |= bool(
+                is_seen[self.doc].sum() < 30 or n_relevant < 10
+            )  # as few-documents says
         judged = _judge_by_people(verdict, estimation, 0.05, is_little=is_little, greatest_p=0.05)
         return judged.outcome == "PASS"
 
     def confirms_wrong_order(self) -> bool:
         """Whether the model says that B is better, and people seem to say so, too."""
-        powered = self.select(0, 1, 0).estimate()
-        half_width = t.ppf(0.975, N_QUERIES - 1) * powered.error
-        return bool(powered.model > 0 and powered.estimate > half_width)
+        estimate = self.select(0, 1, 0).estimate()
+        half_width = t.ppf(0.975, N_QUERIES - 1) * estimate.error
+        return bool(estimate.model > 0 and estimate.estimate > half_width)
 
     def misses_agreement(self) -> dict[str, bool | None]:
         cells = self.query, self.doc
@@ -130,7 +132,7 @@ class Draw:
 def count_misses(judge: str, n_labels: int) -> dict[str, tuple[int, int]]:
     """Return {quantity: (how often it is missed, in how many draws it is stated)}."""
     chance = np.random.default_rng(n_labels)
-    saved: Gate = gate(
+    model_gate: Gate = gate(
         {name: {f"q{i}": 0.5 + sign * 0.01 * i for i in range(12)} for name, sign in SIGNS.items()},
         baseline="A",
         margin=MARGIN,
@@ -141,7 +143,7 @@ def count_misses(judge: str, n_labels: int) -> dict[str, tuple[int, int]]:
         is_missed = {
             "off": draw.misses_off(1, None),
             "favoured": draw.misses_off(1, 0),
-            "gate": draw.passes_gate(saved.verdicts[0]),
+            "gate": draw.passes_gate(model_gate.verdicts[0]),
             "order": draw.confirms_wrong_order(),
             **draw.misses_agreement(),
         }
@@ -168,18 +170,18 @@ def count_query_misses(judge: str, n_labels: int) -> dict[str, int]:
     """Return how often `off`, and the limit of a gate, miss by whole queries, of 500."""
     chance, n_all = np.random.default_rng(n_labels), 500
     kind, kind_to_b, misses = JUDGES[judge]
-    called_by_chance = np.where(IN_B & ~IN_A, kind_to_b, kind)[IN_B]
-    true_off = float(np.mean((1 - MEAN_RATE) * called_by_chance - MEAN_RATE * misses))
+    call_rate_of_document = np.where(IN_B & ~IN_A, kind_to_b, kind)[IN_B]
+    true_off = float(np.mean((1 - MEAN_RATE) * call_rate_of_document - MEAN_RATE * misses))
     counts = {"off": 0, "gate": 0}
     for _ in range(TIMES):
         collection = draw_collection(judge, chance, n_all)
         y, f = (grades[:, IN_B].mean(axis=1) for grades in collection)
-        powered = QueryScores(y[:n_labels], f[:n_labels], f[n_labels:]).estimate()
-        off, error = powered.model - powered.estimate, powered.excess_error or 0.0
+        estimate = QueryScores(y[:n_labels], f[:n_labels], f[n_labels:]).estimate()
+        off, error = estimate.model - estimate.estimate, estimate.excess_error or 0.0
         counts["off"] += abs(off - true_off) > t.ppf(0.975, n_labels - 1) * error
         y_d, f_d = (grades @ (IN_B * 1.0 - IN_A) / DEPTH for grades in collection)
-        powered = QueryScores(y_d[:n_labels], f_d[:n_labels], f_d[n_labels:]).estimate()
-        lower = powered.estimate - t.ppf(0.95, n_labels - 1) * powered.error
+        estimate = QueryScores(y_d[:n_labels], f_d[:n_labels], f_d[n_labels:]).estimate()
+        lower = estimate.estimate - t.ppf(0.95, n_labels - 1) * estimate.error
         counts["gate"] += lower > -MARGIN
     return counts
 

@@ -47,7 +47,7 @@ class Sample(NamedTuple):
     # (measure, system, other system or None), by their numbers -> the scores, or the differences.
     select: "Callable[[int, int, int | None], QueryScores | DocumentScores]"
     notes: Sequence[Note]
-    n_pooled: float  # documents, or queries, for which the labelled ones stand
+    n_pooled: float  # documents, or queries, that could be drawn: the sum of 1 / probability
     human_scores: Floats | None = None  # (n_measures, n_labelled, n_systems), of whole queries
 
     def estimate(self, m: int, i: int, base: int | None = None) -> PoweredEstimate:

@@ -81,17 +81,19 @@ def _estimate_coefficient(
     sums = np.array([np.bincount(group, weight * column[rows]) for column in columns])
     totals, n = sums.sum(axis=1, keepdims=True), sums.shape[1]
     value = finite_or_none(compute(totals)[0]) if n else None
-    low = high = None
+    low: float | None = None
+    high: float | None = None
     if value is not None and n > 1:
         error, t = jackknife_error(compute(totals - sums)), float(stdtrit(n - 1, 1 - alpha / 2))
         if lowest == 0:
             n_units = weight.sum() ** 2 / (weight**2).sum()
             if error and 0 < value < 1:
                 n_units = min(len(rows), value * (1 - value) / error**2)
-            low, high = wilson_interval(n_units, value * n_units, t)
+            ends = wilson_interval(n_units, np.array([value * n_units]), t)
+            low, high = (float(end[0]) for end in ends)
         elif error:
-            low, high = max(lowest, value - t * error), value + t * error
-            high = high if name == "off" else min(high, 1.0)
+            highest = np.inf if name == "off" else 1.0
+            low, high = max(lowest, value - t * error), min(highest, value + t * error)
     of = "grade" if name in ("w. kappa", "off") else "relevance"
     return Coefficient(name, of, "query", len(rows), value, low, high)
 

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, Unpack
 
@@ -18,41 +17,15 @@ from cranfield.errors import OptionError
 from cranfield.extensions import keywords
 from cranfield.extensions.labels.human.human_labels import sample_estimation
 from cranfield.extensions.labels.human.powered_result import PoweredMean
-from cranfield.extensions.labels.human.powered_settings import PoweredSettings
 from cranfield.extensions.labels.samples import select_drawn
 from cranfield.extensions.labels.trust.grades import estimate_agreement, pair_grades
-from cranfield.extensions.labels.trust.trust_result import Trust
+from cranfield.extensions.labels.trust.trust_result import Trust, TrustSettings
 from cranfield.notes import Note, warn_about
-from cranfield.options import (
-    MIN_SHARE,
-    level_check,
-    number_check,
-    option,
-    refuse_unknown_options,
-    takes,
-)
+from cranfield.options import refuse_unknown_options, takes
 from cranfield.progress import Watching, add_progress
 from cranfield.render.numbers import format_count
 from cranfield.scoring.arguments import Reading
 from cranfield.scoring.evaluate import MeasuresLike
-
-
-@dataclass(frozen=True, kw_only=True)
-class TrustSettings(PoweredSettings):
-    """The options of `trust`."""
-
-    rel: float = option(
-        1,
-        "The lowest grade that is relevant, for how far people and the model agree (a measure "
-        "states its own).",
-        level_check(),
-    )
-    width: float | None = option(
-        None,
-        "Half the width that the interval of a difference is to have: tells about how many labels "
-        "that takes.",
-        number_check(MIN_SHARE),
-    )
 
 
 @add_progress

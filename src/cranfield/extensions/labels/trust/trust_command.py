@@ -7,7 +7,8 @@ from cranfield.comparison.alignment import DEFAULT_MEASURES
 from cranfield.data.judging import Judging
 from cranfield.errors import OptionError
 from cranfield.extensions.labels.human.way import HumanLabels
-from cranfield.extensions.labels.trust.trust import TrustSettings, trust
+from cranfield.extensions.labels.trust.trust import trust
+from cranfield.extensions.labels.trust.trust_result import TrustSettings
 
 
 @flags.command("trust")

@@ -8,8 +8,10 @@ import numpy as np
 
 from cranfield.extensions.labels.assessors.beyond_chance import Coefficient
 from cranfield.extensions.labels.human.powered_result import PoweredMean, PredictionPowered
+from cranfield.extensions.labels.human.powered_settings import PoweredSettings
 from cranfield.extensions.labels.trust.grades import GradePairs
 from cranfield.extensions.orderings.coefficients import kendall
+from cranfield.options import MIN_SHARE, level_check, number_check, option
 from cranfield.render.numbers import (
     format_interval,
     format_number,
@@ -22,6 +24,24 @@ from cranfield.render.numbers import (
 from cranfield.render.table import Column, Table, make_table
 
 _N_DOCUMENTS = 5  # of those on which people and the model are farthest apart
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrustSettings(PoweredSettings):
+    """The options of `trust`."""
+
+    rel: float = option(
+        1,
+        "The lowest grade that is relevant, for how far people and the model agree (a measure "
+        "states its own).",
+        level_check(),
+    )
+    width: float | None = option(
+        None,
+        "Half the width that the interval of a difference is to have: tells about how many labels "
+        "that takes.",
+        number_check(MIN_SHARE),
+    )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -40,6 +60,7 @@ class Trust(PredictionPowered):
     (0.5, {})
     """
 
+    settings: TrustSettings
     pairs: Mapping[str, Sequence[PoweredMean]]
     agreement: Mapping[str, Coefficient]
     grades: GradePairs
@@ -57,7 +78,7 @@ class Trust(PredictionPowered):
 
     def tables(self) -> list[Table]:
         """Return tables of each measure's systems and pairs, of agreement, grades and documents."""
-        tables = []
+        tables: list[Table] = []
         for measure, means in self.means.items():
             n_labelled = next(iter(means.values())).labelled
             words = "queries" if self.unit == "query" else "pooled documents"
