@@ -59,14 +59,14 @@ def test_limits_are_one_sided_around_the_difference_of_prediction_powered(quiet:
     result = gate(model, baseline="old", margin=0.1, human=human, alpha=0.1)
     (verdict,) = result.verdicts
     estimates = prediction_powered(model, human=human, baseline="old")
-    powered = estimates.differences["score"]["new"]
-    reach = stats.t.ppf(0.9, 29) * powered.error
+    mean = estimates.differences["score"]["new"]
+    reach = stats.t.ppf(0.9, 29) * mean.error
     assert [verdict.difference, verdict.lower, verdict.upper] == pytest.approx(
-        [powered.mean, powered.mean - reach, powered.mean + reach]
+        [mean.mean, mean.mean - reach, mean.mean + reach]
     )
-    t = (powered.mean + 0.1) / powered.error
+    t = (mean.mean + 0.1) / mean.error
     assert verdict.p == pytest.approx(stats.t.sf(t, 29))
-    assert verdict.p_worse == pytest.approx(stats.t.cdf(powered.mean / powered.error, 29))
+    assert verdict.p_worse == pytest.approx(stats.t.cdf(mean.mean / mean.error, 29))
     means = estimates.means["score"]
     assert (verdict.mean, verdict.baseline_mean) == (means["new"].mean, means["old"].mean)
     assert (verdict.n, verdict.changed) == (30, 30)
@@ -92,6 +92,7 @@ def test_few_labels_let_no_system_pass(quiet: None) -> None:
     assert result.verdicts[0].lower > -0.3
     assert result.outcome == "UNDECIDED"
     assert "So few let no system pass" in str(result)
+    assert result.verdicts[0].queries_needed == 20
 
 
 def test_less_is_better_reverses_the_sign(quiet: None) -> None:
@@ -175,12 +176,12 @@ def test_the_command_judges_labelled_documents(files: dict[str, str], quiet: Non
     outcome = invoke("gate", *args, "--margin", "0.2", "--format", "json")
     assert outcome.exit_code == 0, outcome.output
     (row,) = json.loads(outcome.stdout)["verdicts"]
-    powered = prediction_powered(
+    mean = prediction_powered(
         args[0], args[1:3], "P@5", human=files["human.csv"], baseline="old"
     ).differences["P@5"]["new"]
-    assert row["difference"] == pytest.approx(powered.mean)
-    reach = stats.t.ppf(0.95, 39) * powered.error
-    assert row["lower"] == pytest.approx(powered.mean - reach)
+    assert row["difference"] == pytest.approx(mean.mean)
+    reach = stats.t.ppf(0.95, 39) * mean.error
+    assert row["lower"] == pytest.approx(mean.mean - reach)
     outcome = invoke("gate", *args, "--margin", "0.05")
     assert outcome.exit_code == 3
     assert "labelled documents" in outcome.output.splitlines()[1]

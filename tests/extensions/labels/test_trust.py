@@ -13,7 +13,7 @@ from helpers.commands import invoke
 from scipy import stats
 
 from cranfield import CranfieldWarning, MeasureError, OptionError, evaluate, trust
-from cranfield.errors import NothingSharedError
+from cranfield.errors import InputError, NothingSharedError
 from cranfield.extensions.labels.human.powered import DocumentScores, QueryScores
 
 Labels = dict[str, dict[str, int]]
@@ -133,10 +133,10 @@ def draw_documents(human: Labels) -> list[dict[str, Any]]:
 
 def slow_kappa(rows: list[Any]) -> float:
     """Return 1 - observed / expected squared difference; rows are (query, human, model, weight)."""
-    whole = sum(weight for *_, weight in rows)
-    observed: float = sum(w * (h - m) ** 2 for _, h, m, w in rows) / whole
+    total_weight = sum(weight for *_, weight in rows)
+    observed: float = sum(w * (h - m) ** 2 for _, h, m, w in rows) / total_weight
     expected: float = (
-        sum(v * w * (h - m) ** 2 for _, h, _, v in rows for _, _, m, w in rows) / whole**2
+        sum(v * w * (h - m) ** 2 for _, h, _, v in rows for _, _, m, w in rows) / total_weight**2
     )
     return 1 - observed / expected
 
@@ -363,8 +363,18 @@ def test_what_needs_runs_and_what_cannot_be_is_refused() -> None:
         trust(model, None, "P@1", human=human)
     with pytest.raises(NothingSharedError, match="by people and by the model"):
         trust(model, human={"q00": {"unknown": 1}})
+    with pytest.raises(InputError, match="not judgments in groups"):
+        trust({"q": {"ann": {"a": 1}, "bob": {"a": 0}}}, human={"q": {"a": 1}})
     with pytest.raises(MeasureError, match="adds them up"):
         trust(model, runs, "AP", human=draw_documents(human))
+
+
+def test_columns_are_those_of_the_model() -> None:
+    human, model, _ = make_collection(6)
+    rows = [{"topic": q, "doc": d, "say": g} for q, docs in model.items() for d, g in docs.items()]
+    columns = {"query_id": "topic", "doc_id": "doc", "relevance": "say"}
+    agreement = trust(rows, human=human, columns=columns).agreement
+    assert agreement == trust(model, human=human).agreement
 
 
 def test_fractions_of_a_model_are_grades() -> None:

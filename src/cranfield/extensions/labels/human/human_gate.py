@@ -54,8 +54,8 @@ def judge_by_people(
     notes = (Note("human-labels", "info", text, count=sample.n_labelled), *estimation.notes)
     alpha = gate.settings.alpha
     judge = partial(_judge_by_people, estimation=estimation, alpha=alpha, is_little=is_little)
-    p_worse = [judge(verdict, greatest_p=-1.0).p_worse or np.nan for verdict in gate.verdicts]
-    greatest_p = find_greatest_p([np.array(p_worse)], alpha)
+    p_worse = [judge(verdict, greatest_p=-1.0).p_worse for verdict in gate.verdicts]
+    greatest_p = find_greatest_p([np.array(p_worse, np.float64)], alpha)
     verdicts = tuple(judge(verdict, greatest_p=greatest_p) for verdict in gate.verdicts)
     recipe = {**gate.recipe, "needed_units": units, "lam": human.lam}
     return replace(gate, verdicts=verdicts, notes=notes, recipe=recipe)
@@ -77,20 +77,25 @@ def _judge_by_people(
 
     scores, sample, base = estimation.scores, estimation.sample, estimation.baseline_column
     m, i = scores.measures.index(verdict.measure), scores.system_names.index(verdict.system)
-    selected, estimate = sample.select(m, i, base), sample.estimate(m, i, base)
+    labelled_scores, estimate = sample.select(m, i, base), sample.estimate(m, i, base)
     difference = estimate.estimate * (-1 if verdict.turned else 1)
     error, margin = estimate.error or np.nan, verdict.margin
     reach = float(stdtrit(sample.degrees, 1 - alpha)) * error
     lower, upper = difference - reach, difference + reach
     p_worse = finite_or_none(stdtr(sample.degrees, difference / error))
-    n_changed, n_needed = int(np.count_nonzero(selected.y)), None
+    n_changed, n_needed = int(np.count_nonzero(labelled_scores.y)), None
     outcome: Outcome = "UNDECIDED"
     if lower > -margin and not is_little and (n_changed >= FEW_UNITS or difference >= 0):
         outcome = "PASS"
     elif p_worse is not None and p_worse <= greatest_p and lower <= -margin:
         outcome = "FAIL"
     else:
-        n_needed = selected.count_labels(estimation.settings.lam, margin, [1 - alpha, _POWER])
+        levels = 1 - alpha, _POWER
+        n_needed = labelled_scores.count_labels(estimation.settings.lam, margin, levels)
+        if n_needed is not None and sample.unit == "query":
+            n_needed = max(n_needed, MIN_RELIABLE_QUERIES)
+        elif n_needed == sample.n_labelled:  # the difference is near the bound
+            n_needed = None
     return replace(
         verdict,
         outcome=outcome,

@@ -70,8 +70,8 @@ class QueryScores(NamedTuple):
         2311.01453, 2023), cut to 0..1. It is 0 if there is no other query.
 
         >>> y, f = np.array([1.0, 0.0]), np.array([0.5, 0.0])
-        >>> powered = QueryScores(y, f, np.array([0.5, 0.5, 0.5])).estimate()
-        >>> powered.human, powered.model, powered.lam, powered.estimate
+        >>> found = QueryScores(y, f, np.array([0.5, 0.5, 0.5])).estimate()
+        >>> found.human, found.model, found.lam, found.estimate
         (0.5, 0.4, 1.0, 0.75)
         """
         y, f, other_scores, chance = self
@@ -196,8 +196,8 @@ class DocumentScores(NamedTuple):
 
         >>> y = np.array([1.0])
         >>> scores = DocumentScores(np.array([0]), y, y, y / 2, np.array([2.0, 0.5]))
-        >>> powered = scores.estimate(1.0)
-        >>> powered.human, powered.model, powered.estimate
+        >>> found = scores.estimate(1.0)
+        >>> found.human, found.model, found.estimate
         (1.0, 1.25, 1.25)
         """
         query, y, f, chance, model_scores = self
@@ -230,10 +230,10 @@ class DocumentScores(NamedTuple):
         """
         from scipy.special import stdtrit
 
-        powered, n, share = self.estimate(lam), len(self.query), 1 / total(1 / self.chance)
+        estimate, n, share = self.estimate(lam), len(self.query), 1 / total(1 / self.chance)
         t = sum(float(stdtrit(len(self.model_scores) - 1, level)) for level in levels)
-        label_variance = (powered.label_error or 0.0) ** 2
-        allowed_variance = (width / t) ** 2 - (powered.error**2 - label_variance)
+        label_variance = (estimate.label_error or 0.0) ** 2
+        allowed_variance = (width / t) ** 2 - (estimate.error**2 - label_variance)
         if allowed_variance <= 0 or not label_variance:
             return n if allowed_variance > 0 else None
         return max(n, math.ceil(1 / (allowed_variance / label_variance * (1 / n - share) + share)))

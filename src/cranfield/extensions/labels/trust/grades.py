@@ -12,7 +12,7 @@ import numpy as np
 from cranfield.arrays.ranked import Floats, Ints
 from cranfield.comparison.binary import wilson_interval
 from cranfield.data.qrels import Qrels
-from cranfield.errors import NothingSharedError
+from cranfield.errors import InputError, NothingSharedError
 from cranfield.extensions.labels.assessors.beyond_chance import Coefficient, jackknife_error
 from cranfield.render.numbers import finite_or_none
 
@@ -28,10 +28,15 @@ class GradePairs(NamedTuple):
 
 
 def pair_grades(model: Qrels, human: Qrels) -> GradePairs:
-    """Return the grades of documents that both judge; NothingSharedError if there are none."""
+    """Return the grades of documents that both judge.
+
+    Raises NothingSharedError if there are none, InputError for judgments in groups.
+    """
+    if model.has_groups or human.has_groups:
+        raise InputError("trust takes one grade for each document, not judgments in groups")
     by_model = model.to_dict()
-    ones = np.ones(len(human))
-    chance = human.columns.get("probability", human.columns.get("query_probability", ones))
+    unit_weight = np.ones(len(human))
+    chance = human.columns.get("probability", human.columns.get("query_probability", unit_weight))
     labels = [(query, doc) for query, docs in human.to_dict().items() for doc in docs]
     grades = np.array([by_model.get(query, {}).get(doc, np.nan) for query, doc in labels])
     rows = np.flatnonzero((human.grade >= 0) & ~np.isnan(grades))
@@ -48,20 +53,20 @@ def estimate_agreement(pairs: GradePairs, rel: float, alpha: float) -> dict[str,
     Of a share the interval is Wilson's, with as many documents as would have the error that
     leaving out queries gives; of the others, Student's.
     """
-    ones, off = np.ones(len(pairs.human)), pairs.model - pairs.human
-    a, b = (pairs.human >= rel) * ones, (pairs.model >= rel) * ones
+    unit_weight, off = np.ones(len(pairs.human)), pairs.model - pairs.human
+    a, b = (pairs.human >= rel) * unit_weight, (pairs.model >= rel) * unit_weight
 
     def list_moments(x: Floats, y: Floats) -> list[Floats]:
-        return [ones, x, y, x * x, y * y, (x - y) ** 2]
+        return [unit_weight, x, y, x * x, y * y, (x - y) ** 2]
 
     # {name: (least value, what is added up of each document: first, whether it counts)}
     statistics: dict[str, tuple[float, list[Floats]]] = {
         "sensitivity": (0, [a, a * b]),
         "specificity": (0, [1 - a, (1 - a) * (1 - b)]),
-        "agree": (0, [ones, (a == b) * ones]),
+        "agree": (0, [unit_weight, (a == b) * unit_weight]),
         "kappa": (-1, list_moments(a, b)),
         "w. kappa": (-1, list_moments(pairs.human, pairs.model)),
-        "off": (-np.inf, [ones, off]),
+        "off": (-np.inf, [unit_weight, off]),
     }
     return {
         name: _estimate_coefficient(name, pairs, columns, lowest, alpha)

@@ -20,6 +20,8 @@ from cranfield.extensions.labels.human.powered_result import PoweredMean
 from cranfield.extensions.labels.samples import select_drawn
 from cranfield.extensions.labels.trust.grades import estimate_agreement, pair_grades
 from cranfield.extensions.labels.trust.trust_result import Trust, TrustSettings
+from cranfield.formats.columns import Side
+from cranfield.formats.stated_columns import select_columns
 from cranfield.notes import Note, warn_about
 from cranfield.options import refuse_unknown_options, takes
 from cranfield.progress import Watching, add_progress
@@ -71,7 +73,9 @@ def trust(
     refuse_unknown_options(trust, options)
     settings, reading = TrustSettings.of(options), Reading.of(options)
     alignment, judging = Alignment.of(options), Judging.of(options)
-    model_labels, labels = (make_qrels(q, duplicates=judging.duplicates) for q in (model, human))
+    columns = select_columns(reading.columns, Side.QRELS)
+    model_labels = make_qrels(model, "strict", columns, judging.duplicates)
+    labels = make_qrels(human, duplicates=judging.duplicates)
     grades = pair_grades(model_labels, select_drawn(labels))
     agreement = estimate_agreement(grades, settings.rel, settings.alpha)
     if runs is None:

@@ -48,7 +48,7 @@ def command(
     if not human.is_asked():
         raise OptionError("state people's labels, too: --human FILE")
     human.refuse_model_file([model], [model, *runs])
-    trusted = trust(
+    result = trust(
         data.read_qrels(model, judging.duplicates),
         data.read_runs(runs) or None,
         flags.parse_measures(names, "", settings.rel) if names else None,
@@ -56,4 +56,4 @@ def command(
         **settings.changed_options(),
         **judging.changed_options(),
     )
-    show(trusted, form)
+    show(result, form)
