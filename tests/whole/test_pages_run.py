@@ -10,7 +10,7 @@ import pytest
 from helpers.commands import invoke
 from helpers.folders import DOCS
 
-from cranfield import evaluate, pool, read_qrels, read_run
+from cranfield import collect, evaluate, pool, read_qrels, read_run
 
 _BLOCK = re.compile(r"^```(?:sh|yaml)\n(.*?)^```$", re.M | re.S)
 _COMMAND = re.compile(r"^(?:- run: )?(cranfield .+)$", re.M)
@@ -92,8 +92,46 @@ def folder(demo_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     return tmp_path
 
 
+def write_answers(folder: Path) -> None:
+    """Write a corpus, a model's answers, and the sample of it that people labelled.
+
+    The model gives the demonstration's grades; a tenth of its answers are none.
+    """
+    grades = read_qrels("demo/qrels.txt").to_dict()
+    runs = ["bm25.run", "dense.run"]
+    pairs = [(row["query_id"], row["doc_id"]) for row in pool(None, runs).rows()]
+    texts = {doc: f"All about {doc}." for _, doc in pairs}
+    lines = [json.dumps({"_id": doc, "text": text}) for doc, text in texts.items()]
+    (folder / "corpus.jsonl").write_text("\n".join(lines))
+    label_pool = pool(None, runs, query_texts="demo/queries.tsv", doc_texts=texts)
+    files: dict[str, list[str]] = {"output.jsonl": [], "errors.jsonl": []}
+    for i, line in enumerate(label_pool.requests("openai", model="gpt-x").lines()):
+        query, doc = label_pool.query_ids[i], label_pool.doc_ids[i]
+        answer = {"content": json.dumps({"reason": "", "grade": grades[query].get(doc, 0)})}
+        body = {"model": "gpt-x", "choices": [{"message": answer, "finish_reason": "stop"}]}
+        record = {"custom_id": json.loads(line)["custom_id"], "response": None, "error": None}
+        name = "output.jsonl" if i % 10 else "errors.jsonl"
+        content = {"response": {"status_code": 200, "body": body}} if i % 10 else {}
+        error = {} if i % 10 else {"error": {"code": "batch_expired"}}
+        files[name].append(json.dumps({**record, **content, **error}))
+    for name, records in files.items():
+        (folder / name).write_text("\n".join(records))
+    (folder / "pool.csv").write_text(label_pool.to_csv())
+    paths = [str(folder / name) for name in files]
+    model = collect(paths, pool=folder / "pool.csv").qrels()
+    sample = pool(model, runs, by="chance", strata="3=50%,10=15%").rows()
+    for row in sample:
+        if row["relevance"] is None:
+            row["relevance"] = grades[row["query_id"]].get(row["doc_id"], 0)
+    header = ",".join(sample[0])
+    rows = [",".join(map(str, row.values())) for row in sample]
+    (folder / "labelled.csv").write_text("\n".join([header, *rows]))
+
+
 @pytest.mark.parametrize(("page", "commands"), COMMANDS, ids=[page for page, _ in COMMANDS])
 def test_what_a_page_tells_to_type_works(page: str, commands: list[str], folder: Path) -> None:
+    if page == "how-to/model-labels.md":
+        write_answers(folder)
     for command in commands:
         words = [
             path

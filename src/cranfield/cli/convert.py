@@ -158,10 +158,11 @@ def _read_run(sources: Sequence[str], only: Sequence[str], data: DataOptions) ->
 
 def _write_qrels(judgments: Qrels, target: str, form: Any, judging: Judging) -> None:
     """Write judgments, and print how they were read and which rows were left out."""
-    judgments.write(target, form)
+    notes = judgments.write(target, form)
     print_written(
         f"read judgments as {judgments.description}", judgments.left_out, len(judgments), target
     )
+    print_notes(notes)
     _print_row_notes(judgments.notes, judgments.repeats, judging)
     if judgments.chunk_counts is not None:
         from cranfield.data.chunks import chunks_note

@@ -165,14 +165,18 @@ def refuse_outputs(outputs: Sequence[str]) -> None:
             )
 
 
-def format_options(forms: Mapping[str, str] = FORMS) -> Any:
-    """Declare `--format`, `--formulas` and `-o` as one parameter, a Format among `forms`."""
+def format_options(forms: Mapping[str, str] = FORMS, forms_of_files: Mapping[str, str] = {}) -> Any:
+    """Declare `--format`, `--formulas` and `-o` as one parameter, a Format among `forms`.
+
+    `forms_of_files` are forms of -o alone.
+    """
+    all_forms = {**forms, **forms_of_files}
 
     def check_paths(
         _: click.Context, __: click.Parameter, paths: tuple[str, ...]
     ) -> tuple[str, ...]:
         for path in paths:
-            form_of(path, forms)  # raises OptionError before data is read
+            form_of(path, all_forms)  # raises OptionError before data is read
         return paths
 
     def make_format(form: str, formulas: Formulas | None, outputs: tuple[str, ...]) -> Format:
@@ -208,7 +212,7 @@ def format_options(forms: Mapping[str, str] = FORMS) -> Any:
             metavar="FILE",
             callback=check_paths,
             help="Write it to this file, too, as its suffix says: "
-            f"{', '.join(forms.values())}. May be repeated.",
+            f"{', '.join(all_forms.values())}. May be repeated.",
         ),
     }
     return flags.combined_options(make_format, options)

@@ -14,7 +14,7 @@ from cranfield.render.numbers import format_names, format_percent
 from cranfield.scoring.scores import RUN_KEYS, Scores
 
 _HASH = "judgments_sha256"  # in a recipe: of the judgments
-_NO_OPTIONS = {_HASH, "cranfield", "qrels", "bounds"}  # in a recipe; `qrels` is a format
+_NO_OPTIONS = {_HASH, "cranfield", "qrels", "bounds", "judges"}  # in a recipe; `qrels` is a format
 OTHER_JUDGMENTS = "other judgments"  # a difference of two files
 _HARDLY = 0.02  # two runs with a smaller share of documents in common have hardly any in common
 

@@ -10,6 +10,7 @@ from cranfield.arrays.ids import IdIndex, IdList, Ids, decode, encode_ids
 from cranfield.arrays.ranked import Floats, Ints
 from cranfield.arrays.rows import mark_changes
 from cranfield.arrays.slots import number_pairs
+from cranfield.data.judges import join_judges, merge_judges
 from cranfield.data.relevance import Judgments
 from cranfield.errors import InputError, OptionError, escape_unprintable
 from cranfield.formats.block import FaultyRows
@@ -19,11 +20,12 @@ from cranfield.notes import Note
 from cranfield.render.numbers import format_count, format_shortest
 
 #: Which grade counts for a document with different grades in several judgments.
-DifferingGrades = Literal["refuse", "latest", "highest", "majority"]
+DifferingGrades = Literal["refuse", "latest", "highest", "majority", "mean"]
 COUNTED_GRADE = {
     "latest": "the grade of the last",
     "highest": "the highest grade",
     "majority": "the most frequent grade, the higher of two as frequent",
+    "mean": "the mean of the grades",
 }
 
 
@@ -63,13 +65,20 @@ def merge_judgments(
         row = int(first[differing_pairs].min())
         query, doc = decode(queries[int(group[row])]), decode(all_docs[row])
         raise _differing_error(query, doc, grade[pair == pair[row]], len(differing_pairs))
-    choose_grades = {"latest": _latest_grades, "majority": _majority_grades}.get(differing)
+    choose_grades = {
+        "latest": _latest_grades,
+        "majority": _majority_grades,
+        "mean": _mean_grades,
+    }.get(differing)
     chosen_grade = highest if choose_grades is None else choose_grades(pair, grade, n_pairs)
     order = np.lexsort((first, group[first]))
     rows = first[order]
     counts = np.bincount(group[rows], minlength=len(queries))
     grade_column = unify_grades(chosen_grade[order])
     assert grade_column is not None  # noqa: S101 - the grades of judgments
+    judges = join_judges((judgments.judges, len(judgments.grade)) for judgments in judgments_list)
+    if judges is not None:
+        judges = merge_judges(judges, pair, grade == chosen_grade[pair]).take(order)
     n_merged, n_judgments = len(judgments_list), format_count(n_pairs, "judgment")
     text = f"{format_count(n_merged, 'qrels', 'qrels')} merged: {n_judgments}"
     if len(differing_pairs):
@@ -88,6 +97,7 @@ def merge_judgments(
         repeats=sum((judgments.repeats for judgments in judgments_list), FaultyRows()),
         notes=(*(note for judgments in judgments_list for note in judgments.notes), note),
         graded=any(judgments.graded for judgments in judgments_list),
+        judges=judges,
     )
 
 
@@ -134,6 +144,11 @@ def _latest_grades(pair: Ints, grade: Floats, n: int) -> Floats:
     return grade[last_row]
 
 
+def _mean_grades(pair: Ints, grade: Floats, n: int) -> Floats:
+    """Return the mean of each pair's grades: (n,)."""
+    return np.bincount(pair, grade, n) / np.bincount(pair, minlength=n)
+
+
 def _majority_grades(pair: Ints, grade: Floats, n: int) -> Floats:
     """Return each pair's most frequent grade, the highest of equally frequent grades: (n,)."""
     order = np.lexsort((grade, pair))
@@ -168,6 +183,7 @@ def select_judgments(
         documents=docs.take(rows).compact(),
         grade=judgments.grade[rows],
         columns={role: column[rows] for role, column in judgments.columns.items()},
+        judges=judgments.judges and judgments.judges.take(rows),
     )
 
 

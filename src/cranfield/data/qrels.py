@@ -18,6 +18,7 @@ from cranfield.formats.block import Block, Duplicates, Errors, Rows
 from cranfield.formats.columns import ColumnsLike, Side
 from cranfield.formats.frames import ArrowTable, LazyTable, Sparse
 from cranfield.formats.source import File, Path, describe_sources
+from cranfield.notes import Note, warn_about
 from cranfield.options import check_option, level_check, whole_check
 from cranfield.progress import ProgressLike, watch_calls
 from cranfield.render.numbers import format_query_count, format_shortest
@@ -98,17 +99,19 @@ class Qrels(JudgmentColumns):
         self,
         path: Path,
         format: str | None = None,  # noqa: A002 - the word for it
-    ) -> None:
+    ) -> list[Note]:
         """Write the judgments to a file, in the format that its suffix names, or `format`.
 
         docs/reference/formats.md lists both; .gz, .bz2, .xz, .zst or .lz4 behind the suffix
         compresses. Read back, they are the same judgments, without a stated top grade. Raises
         InputError for an id that the format cannot hold, OptionError for a suffix that names no
         format, or one without a place for them; what was there before is then left as it is.
+        Which judgments are a model's, only tables can say: else a warning, and a note that is
+        returned, count those of which it is not known any more.
 
         >>> import pathlib, tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     Qrels({"q1": {"d1": 2}}).write(path := pathlib.Path(folder, "qrels.csv"))
+        ...     notes = Qrels({"q1": {"d1": 2}}).write(path := pathlib.Path(folder, "qrels.csv"))
         ...     print(path.read_text(), end="")
         query_id,doc_id,relevance
         q1,d1,2
@@ -120,7 +123,7 @@ class Qrels(JudgmentColumns):
             check_choice("format", format, format_names(Side.QRELS))
         if self.groups is not None:
             write_groups(path, format, self.groups)
-            return
+            return []
         form = choose_format(path, format)
         if form.is_for_groups or form.qrels is None:
             content_kind = "judgments in groups" if form.is_for_groups else "runs"
@@ -132,6 +135,15 @@ class Qrels(JudgmentColumns):
                 f"{' and '.join(lost_roles)}: "
                 "write .tsv, .csv, .jsonl or .parquet"
             )
+        judge_columns = self.judges.columns() if self.judges else {}
+        notes = []
+        if not judge_columns.keys() <= form.qrels.select_roles(judge_columns):
+            judge_columns = {}
+            for note in self.judges.notes() if self.judges else ():
+                text = f"{os.fspath(path)} has no place for judge_model: that {note.count:,} "
+                text += "judgments are a model's is not known any more."
+                notes.append(Note("judges-lost", "warning", text, count=note.count))
+            warn_about(notes)
         queries, docs = encode_ids(self.query_ids).take(self.query), self.docs
         if self.spans is not None:
             from cranfield.data.spans import span_docs
@@ -141,10 +153,11 @@ class Qrels(JudgmentColumns):
         block = Block(
             queries,
             docs,
-            {"grade": self.grade, **self.columns},
+            {"grade": self.grade, **self.columns, **judge_columns},
             empty_queries=[encode(self.query_ids[code]) for code in empty],
         )
         write_rows(form, OutputFile(os.fspath(path), Side.QRELS), lambda: [block])
+        return notes
 
     def __repr__(self) -> str:
         if self.group_levels is not None:

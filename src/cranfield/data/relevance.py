@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import accumulate, chain
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from cranfield.arrays.ids import IdList, Ids, encode, select_texts
 from cranfield.arrays.memory import release_free_memory
 from cranfield.arrays.ranked import Ints, Numbers
 from cranfield.arrays.rows import consecutive_numbers
+from cranfield.data.judges import PERSON, Judge, Judges
 from cranfield.data.judging import Judging
 from cranfield.data.order import GroupedBlock, group_rows, leave_out_rows, repeats_error
 from cranfield.data.preferences import Levels
@@ -70,6 +72,7 @@ class Judgments:
     notes: Sequence[Note] = ()  # what every result of them says
     is_listed: bool = False  # each query's relevant documents came as one list
     graded: bool = True  # False: documents came without grades, and all have grade 1
+    judges: Judges | None = None  # who gave the grades; None: people, as far as is known
     exclusions: Rows | None = None  # beside them in a table, and applied by nothing
 
     def select_codes(self, codes: Ints, top_grade: float) -> "Judgments":
@@ -97,6 +100,7 @@ class Judgments:
             documents=docs.take(rows) if isinstance(docs, Ids) else [docs[i] for i in codes],
             grade=self.grade[rows],
             columns={role: column[rows] for role, column in self.columns.items()},
+            judges=self.judges and self.judges.take(rows),
             stated_top_grade=top_grade,
         )
 
@@ -231,9 +235,10 @@ def _read_blocks(rows: Rows, errors: Errors, duplicates: Duplicates) -> Judgment
     has_grades = "grade" in rows.extra_roles
     read_queries = partial(_read_whole_queries, rows, errors, duplicates)
     try:
-        parts, left_out, repeats, empty_queries = read_queries(apart=False)
+        judges = {PERSON: 0}  # {judge: its code}
+        parts, left_out, repeats, empty_queries = read_queries(judges, apart=False)
     except _SplitQueryError:
-        parts, left_out, repeats, empty_queries = read_queries(apart=True)
+        parts, left_out, repeats, empty_queries = read_queries(judges, apart=True)
     if not parts:
         raise no_judgment_error(describe_sources(rows.sources), left_out)
     if repeats.count and duplicates not in ("first", "best"):
@@ -260,7 +265,10 @@ def _read_blocks(rows: Rows, errors: Errors, duplicates: Duplicates) -> Judgment
         np.append(0, np.cumsum(counts)),
         docs,
         narrow_grades(columns.pop("grade")),
-        columns,
+        judges=Judges(columns.pop("judge").astype(np.uint16), [*judges])
+        if "judge" in columns
+        else None,
+        columns=columns,
         description=rows.description,
         list_kind=rows.list_kind,
         sources=rows.sources,
@@ -284,21 +292,26 @@ class _QueryJudgments(NamedTuple):
     columns: dict[Role, Numbers]
 
 
+_JUDGES_LOCK = Lock()  # blocks are read in several threads
+
+
 class _SplitQueryError(Exception):
     """A query came back after others."""
 
 
 def _read_whole_queries(
-    rows: Rows, errors: Errors, duplicates: Duplicates, *, apart: bool
+    rows: Rows, errors: Errors, duplicates: Duplicates, judges: dict[Judge, int], *, apart: bool
 ) -> tuple[list[_QueryJudgments], FaultyRows, FaultyRows, list[bytes]]:
     """Return judgments by query, counts of rows left out and of repeats, and queries without rows.
 
     Raises _SplitQueryError if the rows of a query are in several places; if `apart`, rows are
-    regrouped first.
+    regrouped first. `judges` are as in `_read_named_block`.
     """
     judging = Judging(duplicates="best" if duplicates == "best" else "first")
     loads = rows.blocks(sort_roles(rows.extra_roles), errors)
-    valid_loads: Iterator[Load] = (partial(_read_named_block, load, errors) for load in loads)
+    valid_loads: Iterator[Load] = (
+        partial(_read_named_block, load, errors, judges) for load in loads
+    )
     if apart:
         from cranfield.data.regroup import regroup_queries
 
@@ -337,9 +350,20 @@ def read_valid_block(load: Load, errors: Errors) -> Block:
     return block
 
 
-def _read_named_block(load: Load, errors: Errors) -> Block:
-    """Return a block of valid rows, in which the name of a span is its document."""
+def _read_named_block(load: Load, errors: Errors, judges: dict[Judge, int]) -> Block:
+    """Return a block of valid rows: the name of a span is its document, a judge is a number.
+
+    `judges` are these numbers; those that it lacks are added to it.
+    """
     block = read_valid_block(load, errors)
+    columns = dict(block.columns)
+    cells = [columns.pop(role, None) for role in ("judge_model", "judge_prompt")]
+    if any(column is not None for column in cells):
+        texts = ([""] * len(block) if column is None else column.to_texts() for column in cells)
+        with _JUDGES_LOCK:
+            pairs = map(Judge, *texts)
+            codes = [judges.setdefault(pair, len(judges)) for pair in pairs]
+        block = replace(block, columns={**columns, "judge": np.array(codes, np.int64)})
     if {"start", "end"} <= block.columns.keys():
         from cranfield.data.spans import name_spans
 

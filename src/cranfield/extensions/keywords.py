@@ -72,6 +72,7 @@ class Agreement(Reading, Watching, total=False):
 class Collect(TypedDict, total=False):
     assessor: str | None
     grades_of: Mapping[str, float] | str | None
+    grades: Any
     differing: DifferingGrades
     errors: Errors
     columns: ColumnsOfBoth | None

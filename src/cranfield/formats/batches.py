@@ -20,6 +20,7 @@ from cranfield.formats.columns import (
     COLUMNS,
     FRACTIONS,
     IDS,
+    TEXTS,
     ColumnsLike,
     Side,
     describe_columns,
@@ -161,8 +162,11 @@ class ArrowRows(Rows):
             if role in IDS:
                 if self._ids_are_text:
                     refuse_bytes(column, name, self.name)
+                if role in TEXTS and column.null_count:
+                    column = column.cast("large_string").fill_null("")
                 columns[role], is_missing = read_ids(column)
                 kind, masks = "id", [is_missing, columns[role].mark_invalid()]
+                masks = [] if role in TEXTS else masks
                 problem = f"the id in column {name!r} is empty or missing, or holds a null byte"
             else:
                 columns[role], is_wrong = read_numbers(column, role)

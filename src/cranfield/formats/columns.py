@@ -59,7 +59,7 @@ class Column:
     """
 
     sides: tuple[Side, ...]
-    kind: Literal["id", "number", "whole number"]
+    kind: Literal["id", "text", "number", "whole number"]  # a text may be empty
     names: Sequence[str]
     list_names: Mapping[Side, Sequence[str]] = field(default_factory=dict)
     name_if_lists: Mapping[Side, str] = field(default_factory=dict)
@@ -214,6 +214,10 @@ COLUMNS: Mapping[Role, Column] = {
     "end": Column(
         _BOTH_SIDES, "whole number", _ENDS, plural="spans", partner="start", meaning=_SPANS
     ),
+    "judge_model": Column(
+        _QRELS, "text", ["judge_model"], plural="judges", meaning="that gave the grade; else empty"
+    ),
+    "judge_prompt": Column(_QRELS, "text", ["judge_prompt"], meaning="of that model"),
     "system": Column(_BOTH_SIDES, "id", (), stated_name="system", meaning=_SYSTEMS),
     # Only for trec_eval's files of preferences, not for tables.
     "subgroup": Column((), "id", ["subgroup"]),
@@ -226,7 +230,8 @@ NAMES: Mapping[Role, Sequence[str]] = {  # in runs and judgments
     ]
     for role, column in COLUMNS.items()
 }
-IDS = tuple(role for role, column in COLUMNS.items() if column.kind == "id")
+TEXTS = frozenset(role for role, column in COLUMNS.items() if column.kind == "text")
+IDS = tuple(role for role, column in COLUMNS.items() if column.kind in ("id", "text"))
 FRACTIONS = frozenset(  # the roles whose numbers are always doubles
     role
     for role, column in COLUMNS.items()

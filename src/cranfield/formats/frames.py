@@ -11,7 +11,7 @@ from cranfield.arrays.ids import Ids, decode, deduplicate_texts
 from cranfield.errors import InputError
 from cranfield.formats.batches import BYTES_METADATA, ArrowRows, refuse_bytes
 from cranfield.formats.block import Errors, Role
-from cranfield.formats.columns import COLUMNS, IDS, NO_COLUMN, ColumnsLike, Side, plain_name
+from cranfield.formats.columns import COLUMNS, IDS, NO_COLUMN, TEXTS, ColumnsLike, Side, plain_name
 from cranfield.formats.header import take_columns
 from cranfield.formats.identifiers import to_id_text
 from cranfield.formats.source import Source, is_pipe
@@ -256,7 +256,8 @@ def list_to_arrow(
         raise InputError(f"expected a number in column {name!r}, got {cell!r:.80}")
 
     def check_id(cell: Any) -> str:
-        return to_id_text(cell, f"column {name!r}")
+        is_empty = role in TEXTS and (cell in (None, "") or cell != cell)
+        return "" if is_empty else to_id_text(cell, f"column {name!r}")
 
     if role in IDS:
         return _texts_to_arrow(read_each_row(cells, check_id, "", "id", side, errors))

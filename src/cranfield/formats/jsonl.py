@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, Any
 from cranfield.arrays.ids import Ids, decode
 from cranfield.errors import InputError
 from cranfield.formats.block import SIZES, Block, Cells, Errors, Load, Role
-from cranfield.formats.columns import FRACTIONS, IDS, ColumnsLike, Side, describe_columns
+from cranfield.formats.columns import FRACTIONS, IDS, TEXTS, ColumnsLike, Side, describe_columns
 from cranfield.formats.envelopes import read_path
 from cranfield.formats.fields import choose_row_fields, query_row, read_cells
 from cranfield.formats.format import Capacity, Format, InputFile, OutputFile
@@ -118,7 +118,8 @@ class JsonLines(Lines):
                     count = "no" if not values else "more than one"
                     raise InputError(f"has {count} {column_name!r}", kind="columns")
                 read_field = _parse_id if role in IDS else _number_text
-                fields.append(read_field(values[0], column_name))
+                is_empty = role in TEXTS and values[0] in (None, "")
+                fields.append(b"" if is_empty else read_field(values[0], column_name))
         except InputError as error:
             return DataLine(line_number, text, (), error)
         return DataLine(line_number, text, fields)

@@ -30,7 +30,7 @@ from cranfield.formats.block import (
     Role,
     Rows,
 )
-from cranfield.formats.columns import COLUMNS, FRACTIONS, IDS, Side, select_extra_roles
+from cranfield.formats.columns import COLUMNS, FRACTIONS, IDS, TEXTS, Side, select_extra_roles
 from cranfield.formats.source import Source
 from cranfield.formats.text import (
     Bytes,
@@ -186,7 +186,7 @@ class Lines(Rows):
         for role, array in zip(roles, arrays[2:], strict=True):
             if role in IDS:
                 columns[role] = Ids.of_arrow(array)
-                if columns[role].mark_invalid() is not None:
+                if role not in TEXTS and columns[role].mark_invalid() is not None:
                     return None
                 continue
             numbers: Numbers | None
@@ -271,7 +271,7 @@ class Lines(Rows):
         """Return the id, or the number, of a role in a line; InputError for any other field."""
         field = line.fields[self.position_of_role[role]]
         if role in IDS:
-            if not field:
+            if not field and role not in TEXTS:
                 name = COLUMNS[role].public
                 raise InputError(f"the {name} is empty ({self.describe_column(role)})", kind="id")
             if b"\0" in field:

@@ -40,6 +40,8 @@ class Assembly:
             **judging.to_dict(),
             "qrels": qrels.description,
         }
+        if qrels.judges and (counts := qrels.judges.count_models()):
+            self._recipe["judges"] = counts
 
     def build_scores(
         self,

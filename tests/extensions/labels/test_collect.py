@@ -78,7 +78,7 @@ def test_label_studio_comes_back_with_who_labelled() -> None:
     }
     note_text = " ".join(str(note) for note in labels.notes)
     assert "1 label left out, discarded by the person" in note_text
-    assert "1 document labelled by several people" in note_text
+    assert "1 document labelled by several assessors" in note_text
     assert "1 document with different labels: the highest grade counts" in note_text
     assert "4 of 6 documents have no label" in note_text
     labels_of_person = collect(export, assessor="5")
@@ -309,7 +309,7 @@ def test_tasks_are_a_pool_and_show_no_rank() -> None:
 
 def test_labels_twice_by_one_person_are_counted() -> None:
     labels_read = collect({"a": [("q", "d", 1), ("q", "d", 1), ("q", "e", 0)]})
-    assert "1 document labelled twice by one person" in str(labels_read)
+    assert "1 document labelled twice by one assessor" in str(labels_read)
     assert labels_read.assessors[0].labels == 2
 
 

@@ -68,17 +68,21 @@ def write_headline(evidence: Evidence, measure: str) -> Markup:
     result = evidence.comparison[measure]
     first, *rivals = result.ranked_systems
     judged_sentence = _describe_judged(measure, result.ranked_systems, first)
+    is_by_model = any(note.code == "model-labels" for note in evidence.notes)
+    ending = " by a model's labels that no person checked." if is_by_model else "."
     if not rivals:
         mean_parts = _mean_with_interval(measure, first)
-        return join_markup([_name_systems([first]), ": ", *mean_parts, ".", judged_sentence])
+        return join_markup([_name_systems([first]), ": ", *mean_parts, ending, judged_sentence])
     extreme = "highest" if result.higher_is_better else "lowest"
     unplaced_systems = evidence.unplaced_systems(measure)
     if first.little_judged and unplaced_systems:
-        return _withhold_headline(measure, result.ranked_systems, first, extreme)
+        return _withhold_headline(measure, result.ranked_systems, first, extreme, ending)
     tied_systems = [system for system in rivals if system.mean == first.mean]
     if len(tied_systems) == len(rivals):
         subject = "Both systems have" if len(rivals) == 1 else f"All {len(rivals) + 1} systems have"
-        return join_markup([f"{subject} the same {as_typed(measure)}, ", _mean_element(first), "."])
+        return join_markup(
+            [f"{subject} the same {as_typed(measure)}, ", _mean_element(first), ending]
+        )
     verb = f"score {extreme}" if tied_systems else f"scores {extreme}"
     direction_note = "" if result.higher_is_better else " (less is better)"
     lead = [
@@ -88,7 +92,7 @@ def write_headline(evidence: Evidence, measure: str) -> Markup:
         direction_note,
     ]
     n_placed = len(rivals) - len(unplaced_systems)
-    parts = [*lead, *_baseline_clause(evidence, measure, first), "."]
+    parts = [*lead, *_baseline_clause(evidence, measure, first), ending]
     parts += [" ", _significance_sentence(evidence, measure, n_placed)] if n_placed else []
     parts.append(judged_sentence)
     if unplaced_systems:
@@ -112,12 +116,12 @@ def _describe_judged(measure: str, systems: Sequence[System], first: System) -> 
 
 
 def _withhold_headline(
-    measure: str, systems: Sequence[System], first: System, extreme: str
+    measure: str, systems: Sequence[System], first: System, extreme: str, ending: str
 ) -> Markup:
     """Return why no system can be called best: the first one is little judged."""
     top = max(systems, key=lambda system: system.judged or 0.0)
     first_name, top_name = (name_element(s.name, _MAX_NAME_LETTERS) for s in (first, top))
-    parts = [element("b", "No system can be called best."), " ", first_name]
+    parts = [element("b", f"No system can be called best{ending}"), " ", first_name]
     parts += [f" has the {extreme} {as_typed(measure)}, ", _mean_element(first)]
     parts += [f", but {describe_judged([first], measure)}; of ", top_name]
     parts += [f"'s, {format_share(top.judged or 0.0)}. Judge more: "]

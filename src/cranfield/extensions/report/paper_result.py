@@ -242,7 +242,8 @@ class PaperTable(Shown):
                 f"Ranks: places that a system may have, all right at once{family * (n > 1)}; * may "
                 "be the best."
             )
-        return lines
+        notes = (note for note in self.notes if note.code == "model-labels")
+        return [*lines, *(str(note).partition(": cranfield")[0] + "." for note in notes)]
 
     def _describe_means(self) -> str:
         """Return the caption's sentence on the means: their queries, the best, the runs, gaps."""

@@ -42,6 +42,9 @@ def _recipe_terms(evidence: Evidence) -> Iterator[tuple[str, str | Markup]]:
         yield "Scores", _list_files(inputs) if inputs else origin
     else:
         yield from _input_terms(aligned_scores.evaluated_runs)
+    for note in evidence.notes:
+        if note.code == "model-labels":
+            yield "Judge", str(note).partition(", and no person")[0]
     for system, run_names in aligned_scores.recipe.get("groups", {}).items():
         if len(run_names) > 1:
             runs = join_markup(map(name_element, run_names), ", ")

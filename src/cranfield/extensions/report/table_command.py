@@ -12,7 +12,7 @@ from cranfield.extensions.report.paper_result import Paper
 from cranfield.extensions.report.paper_table import paper_table
 from cranfield.render.shown import ROW_FORMS
 
-_CODES_BELOW = {"texts", "percent", "little-judged"}  # of notes that are not grave
+_CODES_BELOW = {"texts", "percent", "little-judged", "model-labels"}  # of notes that are not grave
 
 
 @flags.command("table")

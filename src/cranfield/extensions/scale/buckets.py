@@ -22,6 +22,7 @@ from cranfield.arrays.ranked import Bools, Floats, Ints
 from cranfield.data.counts import Counts
 from cranfield.data.fingerprint import hash_digest
 from cranfield.data.judge import check_judged_run, judge_all
+from cranfield.data.judges import join_judges
 from cranfield.data.judging import Judging
 from cranfield.data.meeting import JudgedRun, MatchedRun, RunFacts
 from cranfield.data.order import repeats_error
@@ -194,6 +195,7 @@ class _Parts:
             left_out=judgments.store.left_out + facts.left_out,
             repeats=facts.repeats,
             chunk_counts=facts.chunk_counts,
+            judges=join_judges(facts.judges),
         )
 
 

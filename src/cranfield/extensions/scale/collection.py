@@ -7,6 +7,7 @@ import numpy as np
 from cranfield.arrays.ids import Ids, PackedIds, encode_ids
 from cranfield.arrays.ranked import Ints
 from cranfield.data.fingerprint import digest_judgments
+from cranfield.data.judges import Judges
 from cranfield.data.qrels import Qrels
 from cranfield.data.reader import QrelsReader
 from cranfield.data.regroup import assign_buckets
@@ -91,6 +92,7 @@ class JudgmentFacts:
         self.chunk_counts: tuple[int, int] | None = None  # mapped chunks, and documents
         self.packed_query_ids: list[PackedIds] = []
         self.digest = 0
+        self.judges: list[tuple[Judges | None, int]] = []  # and the number of judgments
 
     def add(self, qrels: Qrels, *, with_digest: bool) -> None:
         """Add the facts of the judgments of another part, `with_digest` also their digest."""
@@ -100,6 +102,7 @@ class JudgmentFacts:
                 documents=Ids.of([]), grade=np.zeros(0), **empty_fields
             )
         self.packed_query_ids.append(encode_ids(qrels.query_ids).pack())
+        self.judges.append((qrels.judges, len(qrels)))
         if len(qrels):
             self.lowest_grade = min(self.lowest_grade, qrels.grade.min().item())
             self.highest_grade = max(self.highest_grade, qrels.grade.max().item())

@@ -10,7 +10,7 @@ from cranfield.data.relevance import no_judgment_error
 from cranfield.errors import InputError, OptionError
 from cranfield.extensions.scale.totals import column_of_name, quote_name
 from cranfield.formats.block import Errors, FaultyRows, Role
-from cranfield.formats.columns import IDS, ColumnsLike, Side, plain_name
+from cranfield.formats.columns import IDS, TEXTS, ColumnsLike, Side, plain_name
 from cranfield.formats.fields import Fields, choose_fields
 from cranfield.formats.header import list_columns, take_columns
 from cranfield.formats.stated_columns import missing_column_error
@@ -87,7 +87,8 @@ class SideFrame:
         for (role, name), path, (_, dtype) in zip(name_of_role.items(), paths, dtypes, strict=True):
             is_array = role != "query" and name in arrays
             _check_column_type(role, name, dtype, source, is_array and bool(lists))
-            if errors == "skip" and (role != "rank" or "score" not in name_of_role):
+            is_needed = role not in TEXTS and (role != "rank" or "score" not in name_of_role)
+            if errors == "skip" and is_needed:
                 fault = _FAULT_OF_ID if role in IDS else _FAULT_OF_NUMBER
                 faults.append(f"exists({path}, x -> {fault('x')})" if is_array else fault(path))
         table_columns = dict.fromkeys(path[0] for path in path_of_role.values())

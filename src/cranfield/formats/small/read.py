@@ -398,7 +398,7 @@ def _read_json(name: str, read_lines: ReadLines, form: TableForm) -> Table | Nes
     """Return the rows, or the object, in a JSON text, or in a text of JSON lines."""
     origin = Origin(name, lambda row: _find_line(read_lines, row + 1))
     try:
-        root = _decode_json("".join(line for _, line in read_lines()))
+        root = decode_json("".join(line for _, line in read_lines()))
     except json.JSONDecodeError as error:
         if error.msg != "Extra data":
             raise origin.row_error(error.lineno - 1, f"is not valid JSON: {error}") from None
@@ -422,7 +422,7 @@ def _read_json(name: str, read_lines: ReadLines, form: TableForm) -> Table | Nes
 def _parse_object(line: str, origin: Origin, i: int) -> dict[str, Any]:
     """Return the object in the i-th of some JSON lines; InputError for anything else."""
     try:
-        row = _decode_json(line)
+        row = decode_json(line)
     except InputError as error:
         raise origin.row_error(i, error.problem, kind=type(error)) from None
     except (ValueError, RecursionError) as error:
@@ -441,4 +441,4 @@ def _refuse_repeated_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return members
 
 
-_decode_json = json.JSONDecoder(object_pairs_hook=_refuse_repeated_names).decode
+decode_json = json.JSONDecoder(object_pairs_hook=_refuse_repeated_names).decode

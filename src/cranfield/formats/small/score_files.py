@@ -143,7 +143,11 @@ def read_scores(
             retrieved_sketches=find_values("retrieved", str),
             conversions=find_values("made_of", str),
             judged_shares=find_values("judged", dict),
-            warnings=[(name, note) for name, note in notes if note is not None and note.is_grave],
+            warnings=[
+                (name, note)
+                for name, note in notes
+                if note is not None and (note.is_grave or note.code == "model-labels")
+            ],
         )
     ids, columns = members.get("query_ids"), members.get("scores")
     if isinstance(ids, list) and isinstance(columns, Mapping):  # `cranfield compare --format json`

@@ -57,6 +57,7 @@ def read_texts(
     *,
     role: IdRole = "query",
     with_titles: bool = False,
+    mend: Callable[[str], str] = escape_surrogates,
 ) -> dict[str, str]:
     """Return {id: text} for the `ids` that have a text; white space becomes one blank.
 
@@ -67,6 +68,7 @@ def read_texts(
     `_TEXTS` that is not empty counts, `title` before others; `with_titles`: a title and another
     text, if there are both, joined by a colon. In JSON lines, and in tab-separated files that begin
     without quotation marks, lines of other ids are not checked. Of an id's rows, the first counts.
+    `mend` changes texts, so that files can hold them.
 
     Raises InputError for data without texts, or with a fault.
 
@@ -76,7 +78,8 @@ def read_texts(
     requested_ids = {*ids}
     text_of_id: dict[str, str] = {}
     for text_id, texts_of_fields in _read_pairs(data, requested_ids, title, _ID_NAMES[role]):
-        text_of_field = {field: text for field, text in texts_of_fields if text}
+        mended_texts = ((field, mend(text)) for field, text in texts_of_fields)
+        text_of_field = {field: text for field, text in mended_texts if text}
         if text_id in requested_ids and text_of_field:
             titles = [text for field, text in text_of_field.items() if field in _TITLES]
             other_texts = [text for field, text in text_of_field.items() if field not in _TITLES]
@@ -151,9 +154,19 @@ def _list_texts(member: Any) -> _TextsOfFields:
 
 def _to_one_line(cell: Any) -> str:
     """Return a text or a number as a text in one line; an empty text for any other cell."""
-    if not isinstance(cell, str | int | float):
-        return ""
-    return escape_surrogates(" ".join(str(cell).split()))
+    return " ".join(str(cell).split()) if isinstance(cell, str | int | float) else ""
+
+
+def clean_text(text: str) -> str:
+    """Return a text in one line, without control characters, halves of surrogate pairs as U+FFFD.
+
+    >>> clean_text("a" + chr(0) + " b")
+    'a b'
+    """
+    return " ".join(_CONTROLS.sub(" ", _SURROGATES.sub("\ufffd", text)).split())
+
+
+_CONTROLS, _SURROGATES = re.compile(r"[\x00-\x1f\x7f-\x9f]"), re.compile("[\ud800-\udfff]")
 
 
 # ---- TREC topics --------------------------------------------------------------------------------

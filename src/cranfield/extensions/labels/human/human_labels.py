@@ -241,7 +241,8 @@ def sample_estimation(
     )
     column = scores.system_names.index(baseline)
     scores, sample = sample_labels(scores, human, alignment, judging, settings.lam, column)
-    notes = (*scores.notes, *sample.notes, *_list_remarks(sample, settings))
+    score_notes = [note for note in scores.notes if note.code != "model-labels"]
+    notes = (*score_notes, *sample.notes, *_list_remarks(sample, settings))
     return Estimation(scores, sample, settings, column, notes)
 
 

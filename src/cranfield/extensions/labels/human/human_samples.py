@@ -32,6 +32,7 @@ from cranfield.extensions.labels.samples import select_drawn
 from cranfield.notes import Note
 from cranfield.render.numbers import (
     format_count,
+    format_names,
     format_number,
     format_p,
     format_share,
@@ -73,6 +74,11 @@ def sample_labels(
         human_labels = select_drawn(make_qrels(human, duplicates=judging.duplicates))
     except InputError as error:
         raise error.add_reason("These are the human labels.") from None
+    if counts := human_labels.judges.count_models() if human_labels.judges else []:
+        models = format_names(
+            [f"{count['judgments']:,} are by {count['model']}" for count in counts]
+        )
+        raise InputError(f"--human takes people's labels: {models}", source=human_labels.source)
     label_notes = [*_lost_label_notes(human_labels, scores)]
     human_labels = _drop_ungraded(human_labels)
     human_top, model_top = human_labels.top_grade, source.qrels.top_grade

@@ -8,25 +8,28 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from cranfield.arrays.ids import encode
 from cranfield.data.combined import COUNTED_GRADE, DifferingGrades
+from cranfield.data.judges import PERSON, Judge
 from cranfield.data.qrels import Qrels
-from cranfield.errors import DuplicateError, InputError, escape_unprintable
+from cranfield.errors import DuplicateError, InputError, OptionError, escape_unprintable
 from cranfield.extensions import keywords
-from cranfield.extensions.labels.label_files import DRAWING, Label, read_labels
+from cranfield.extensions.labels.label_files import Label, read_labels
+from cranfield.extensions.labels.pools.answers import holds_answers, read_answer_labels
 from cranfield.extensions.labels.pools.label_checks import (
     N_SHOWN,
     GradedLabel,
     QueryDoc,
     check_drawing,
+    collect_drawing,
     grade_labels,
     is_task,
     list_requests,
+    simplify_grade,
 )
 from cranfield.extensions.labels.pools.options import CollectSettings
 from cranfield.extensions.labels.pools.pool_result import NOT_DRAWN
 from cranfield.formats.block import Role
 from cranfield.formats.columns import COLUMNS, ColumnsLike, Side
 from cranfield.formats.files import stem_of
-from cranfield.formats.small.read import parse_number
 from cranfield.formats.source import Source
 from cranfield.formats.stated_columns import refuse_unread, select_columns
 from cranfield.notes import Note
@@ -54,7 +57,7 @@ class Assessor:
     assessor: str
     labels: int  # documents labelled
     relevant: int  # of these, with grade 1 or more
-    shared: int  # documents that another person labelled, too
+    shared: int  # documents that another assessor labelled, too
     differing: int  # of these, documents with different labels
 
 
@@ -77,6 +80,8 @@ class Labels(Shown):
     grades: Sequence[float]  # of each pair; NOT_DRAWN if it was not drawn
     by: Sequence[Sequence[str]]  # who labelled each document
     drawing: Mapping[Role, Sequence[Any]]
+    # Of each pair: who gave its grade, and why, where some are a model's; else empty.
+    judges: Sequence[tuple[Judge, str]]
     assessors: Sequence[Assessor]
     missing: Sequence[QueryDoc]  # asked for and not labelled
     settings: CollectSettings
@@ -87,19 +92,21 @@ class Labels(Shown):
     def header(self) -> tuple[str, ...]:
         """The columns of the labels."""
         roles: list[Role] = ["query", "doc", "grade", *self.drawing]
-        return (*(COLUMNS[role].public for role in roles), "assessor")
+        provenance = ("judge_model", "judge_prompt", "reason") if self.judges else ()
+        return (*(COLUMNS[role].public for role in roles), "assessor", *provenance)
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a row for each document that has a label, or that was not drawn."""
         queries, docs = zip(*self.pairs, strict=True)
         assessor_names = ["; ".join(names) for names in self.by]
-        return self._rows_as_dicts(
-            zip(queries, docs, self.grades, *self.drawing.values(), assessor_names, strict=True)
-        )
+        columns = [queries, docs, self.grades, *self.drawing.values(), assessor_names]
+        if self.judges:
+            columns += zip(*((*judge, reason) for judge, reason in self.judges), strict=True)
+        return self._rows_as_dicts(zip(*columns, strict=True))
 
     def qrels(self) -> Qrels:
         """Return the labels as judgments."""
-        names = self.header[:-1]
+        names = [name for name in self.header if name not in ("assessor", "reason")]
         return Qrels([{name: row[name] for name in names} for row in self.rows()])
 
     def tables(self) -> list[Table]:
@@ -115,7 +122,7 @@ class Labels(Shown):
             Column(
                 "shared",
                 lambda assessor: f"{assessor.shared:,}",
-                "shared: documents that another person labelled, too; differing: of these, those "
+                "shared: documents that another assessor labelled, too; differing: of these, those "
                 "with different labels.",
             ),
             Column("differing", lambda assessor: f"{assessor.differing:,}"),
@@ -144,10 +151,11 @@ def collect(
 ) -> Labels:
     """Return the labels that people gave as judgments, checked against what was asked.
 
-    Labels come from the file of `pool` filled in, or from what Label Studio or Argilla exports as
-    JSON. Several labels of a document, by one person or by several, are counted; which one counts
-    is an option. With the pool, what is missing is named, a label of a document that nobody asked
-    for is refused, and how each document was drawn goes with its label.
+    Labels come from the file of `pool` filled in, from what Label Studio or Argilla exports as
+    JSON, or from files of a model's answers to `Pool.requests`, which need the pool: an answer
+    without a grade is no label. Several labels of a document, by one assessor or by several, are
+    counted; which one counts is an option. With the pool, what is missing is named, a label of a
+    document that nobody asked for is refused, and how each document was drawn goes with its label.
 
     Args:
         labels: a file, a table or rows with the columns `query_id`, `doc_id`, `relevance`, and
@@ -176,8 +184,20 @@ def collect(
     refuse_unknown_options(collect, options)
     settings, columns = CollectSettings.of(options), Reading.of(options).columns
     label_columns, sources = select_columns(columns, Side.QRELS), dict(_list_sources(labels))
-    all_labels, named_assessors = _read_sources(sources, label_columns)
+    people = {name: source for name, source in sources.items() if not holds_answers(source)}
+    paths = [os.fspath(source) for name, source in sources.items() if name not in people]
+    all_labels, named_assessors = _read_sources(people, label_columns)
     requests = list_requests(all_labels, pool, label_columns)
+    answer_notes: list[Note] = []
+    if paths:
+        if pool is None:
+            hint = "pool=... (--pool FILE), as cranfield pool wrote it."
+            problem = "answers of a model name documents by a hash: state the pool"
+            raise InputError(problem, source=paths[0], hint=hint)
+        labels_of_models, answer_notes = read_answer_labels(paths, requests, settings)
+        all_labels += labels_of_models
+    elif settings.grades is not None:
+        raise OptionError("grades (--grades) applies to answers of a model")
     refuse_unread(columns)
     check_drawing(all_labels if pool is None else requests.values())
     if not requests and pool is not None:
@@ -196,7 +216,7 @@ def collect(
     for graded_label in graded_labels:
         query_doc = graded_label.label.query, graded_label.label.doc
         labels_of_document.setdefault(query_doc, []).append(graded_label)
-    notes += _check_repeated(labels_of_document, settings)
+    notes = [*answer_notes, *notes, *_check_repeated(labels_of_document, settings)]
     grade_of_document = _settle_grades(labels_of_document, settings.differing)
     for pair, request in requests.items():
         if request.label is not None:
@@ -212,9 +232,12 @@ def collect(
     assessors_to_list = named_assessors if settings.assessor is None else []
     return Labels(
         pairs,
-        [_simplify_grade(grade_of_document[pair]) for pair in pairs],
+        [simplify_grade(grade_of_document[pair]) for pair in pairs],
         [list(assessors) for assessors in assessors_of_pairs],
-        _collect_drawing(pairs, requests),
+        collect_drawing(pairs, requests),
+        [_find_judge(labels_of_document.get(pair, ()), grade_of_document[pair]) for pair in pairs]
+        if paths
+        else [],
         list(_count_assessors(labels_of_document, assessors_to_list)),
         missing,
         settings,
@@ -223,9 +246,13 @@ def collect(
     )
 
 
-def _simplify_grade(grade: float) -> float:
-    """Return a grade as a whole number where it is one."""
-    return int(grade) if grade == int(grade) else grade
+def _find_judge(graded_labels: Sequence[GradedLabel], grade: float) -> tuple[Judge, str]:
+    """Return who gave the grade that counts, and why: a model, if no person gave it."""
+    labels = [label for label, given_grade in graded_labels if given_grade == grade]
+    labels = labels or [label for label, _ in graded_labels]  # of a mean, which nobody gave
+    if not labels or any(label.judge is None for label in labels):
+        return PERSON, ""
+    return labels[0].judge or PERSON, labels[0].reason
 
 
 def _list_sources(labels: Any) -> Iterator[tuple[str, Any]]:
@@ -317,10 +344,10 @@ def _check_repeated(
                 )
     notes = []
     if n_labelled_twice:
-        text = f"{count_of(n_labelled_twice, 'document')} labelled twice by one person."
+        text = f"{count_of(n_labelled_twice, 'document')} labelled twice by one assessor."
         notes.append(Note("labelled-twice", "warning", text, count=n_labelled_twice))
     if n_shared:
-        text = f"{count_of(n_shared, 'document')} labelled by several people."
+        text = f"{count_of(n_shared, 'document')} labelled by several assessors."
         notes.append(Note("labelled-by-several", "info", text, count=n_shared))
     if n_differing:
         counting_rule = COUNTED_GRADE[settings.differing]
@@ -338,8 +365,8 @@ def _settle_grades(
     """
     judgments_of_turn: list[dict[str, dict[str, float]]] = []
     for (query, doc), graded_labels in labels_of_document.items():
-        last_grades = {
-            str(label.assessor): (place, grade)
+        last_grades = {  # of a model, each counts
+            (str(label.assessor), label.judge and place): (place, grade)
             for place, (label, grade) in enumerate(graded_labels)
         }
         for turn, (_, grade) in enumerate(sorted(last_grades.values())):
@@ -369,19 +396,6 @@ def _missing_notes(missing: Sequence[QueryDoc], n_requests: int) -> list[Note]:
         "Of a sample drawn by chance, all need one."
     )
     return [Note("missing", "warning", text, count=len(missing))]
-
-
-def _collect_drawing(
-    pairs: Sequence[QueryDoc], requests: Mapping[QueryDoc, Label]
-) -> dict[Role, Sequence[Any]]:
-    """Return {role: cells (documents,)} of the columns that say how documents were drawn."""
-    roles = [role for role in DRAWING if any(role in requests[pair].drawing for pair in pairs)]
-    return {
-        role: [_simplify_grade(parse_number(requests[pair].drawing[role]) or 0) for pair in pairs]
-        if role == "stratum"
-        else [parse_number(requests[pair].drawing[role]) for pair in pairs]
-        for role in roles
-    }
 
 
 def _count_assessors(

@@ -24,15 +24,17 @@ def command(
     data: DataOptions = columns_option,
     form: Format = format_option,
 ) -> None:
-    """Check the labels that people gave, and make judgments of them.
+    """Check the labels that people, or a model, gave, and make judgments of them.
 
-    LABELS are files of `cranfield pool` filled in, or what Label Studio or Argilla exports as
-    JSON. The table shows who labelled how much. The file of -o is read as judgments by every
+    LABELS are files of `cranfield pool` filled in, what Label Studio or Argilla exports as JSON, or
+    a model's answers to the requests of `cranfield pool`, of which those without a grade are no
+    labels. The table shows who labelled how much. The file of -o is read as judgments by every
     command; `cranfield convert` writes it as qrels.
 
     \b
     cranfield collect ann.csv ben.csv --differing majority -o labels.csv
     cranfield collect ann.csv --pool pool.csv -o labels.csv
+    cranfield collect output.jsonl errors.jsonl --pool pool.csv -o model.csv
     cranfield collect export.json --assessor ann@example.org
     cranfield collect export.json --grades-of 'no=0,yes=1' -o labels.csv
     """  # noqa: D301 - click's mark for lines to keep

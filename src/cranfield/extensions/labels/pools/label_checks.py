@@ -2,12 +2,17 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from cranfield.errors import OptionError, escape_unprintable
-from cranfield.extensions.labels.label_files import Label, read_labels
-from cranfield.extensions.labels.pools.options import CollectSettings, read_grades
+from cranfield.errors import InputError, OptionError, escape_unprintable
+from cranfield.extensions.labels.label_files import DRAWING, Label, read_labels
+from cranfield.extensions.labels.pools.options import (
+    CollectSettings,
+    PoolSettings,
+    label_word,
+    read_grades,
+)
 from cranfield.extensions.labels.pools.pool_result import NOT_DRAWN, Pool
 from cranfield.formats.block import Role
 from cranfield.formats.columns import COLUMNS, ColumnsLike
@@ -15,6 +20,7 @@ from cranfield.formats.small.read import Table as Rows
 from cranfield.formats.small.read import parse_number
 from cranfield.notes import Note
 from cranfield.render.numbers import format_count as count_of
+from cranfield.version import __version__
 
 QueryDoc = tuple[str, str]  # (query, document)
 N_SHOWN = 3  # examples that a note names
@@ -91,6 +97,46 @@ def check_drawing(labels: Iterable[Label]) -> None:
             raise label.origin.row_error(label.row, f"{problem} above", _STATE_POOL_HINT)
 
 
+def read_pool(source: Any) -> Pool:
+    """Return the pool that was written to a file, its rows in the order of the file.
+
+    Raises InputError for a pool with labels, or without rows.
+    """
+    requests = list_requests((), source, None)
+    check_drawing(requests.values())
+    if not requests:
+        raise InputError("the pool names no document", source=str(source))
+    queries, docs = zip(*requests, strict=True)
+    return Pool(
+        queries,
+        docs,
+        PoolSettings(),
+        len({*queries}),
+        len(docs),
+        {"cranfield": __version__, "pool": str(source)},
+        drawing=collect_drawing(requests, requests),
+        grades=[None if label.label is None else NOT_DRAWN for label in requests.values()],
+    )
+
+
+def collect_drawing(
+    pairs: Collection[QueryDoc], requests: Mapping[QueryDoc, Label]
+) -> dict[Role, Sequence[Any]]:
+    """Return {role: cells (documents,)} of the columns that say how documents were drawn."""
+    roles = [role for role in DRAWING if any(role in requests[pair].drawing for pair in pairs)]
+    return {
+        role: [simplify_grade(parse_number(requests[pair].drawing[role]) or 0) for pair in pairs]
+        if role == "stratum"
+        else [parse_number(requests[pair].drawing[role]) for pair in pairs]
+        for role in roles
+    }
+
+
+def simplify_grade(grade: float) -> float:
+    """Return a grade as a whole number where it is one."""
+    return int(grade) if grade == int(grade) else grade
+
+
 def grade_labels(
     labels: Sequence[Label], requests: Mapping[QueryDoc, Label], settings: CollectSettings
 ) -> tuple[list[GradedLabel], list[Note]]:
@@ -103,7 +149,7 @@ def grade_labels(
     left_out: Counter[str] = Counter()
     examples_of_reason: dict[str, list[str]] = {}
     words = read_grades(settings.grades_of) if settings.grades_of else {}
-    words = {_label_word(word): grade for word, grade in words.items()}
+    words = {label_word(word): grade for word, grade in words.items()}
     unused_words = {*words}
     assessors = dict.fromkeys(str(label.assessor) for label in labels if not _is_not_drawn(label))
     if settings.assessor is not None and settings.assessor not in assessors:
@@ -119,7 +165,7 @@ def grade_labels(
         left_out["discarded by the person"] += label.is_discarded
         if (label.label is None and label.problem is None) or _is_not_drawn(label):
             continue
-        word = _label_word(label.label)
+        word = label_word(label.label)
         unused_words.discard(word)
         grade = words.get(word, parse_number(label.label))
         if is_undrawn and grade == NOT_DRAWN:
@@ -166,9 +212,3 @@ def _list_examples(label_texts: Sequence[str]) -> str:
     """Return a phrase with the first of some labels that were left out."""
     distinct_texts = dict.fromkeys(map(escape_unprintable, label_texts))
     return f": {', '.join([*distinct_texts][:N_SHOWN])}" if distinct_texts else ""
-
-
-def _label_word(label: Any) -> str:
-    """Return a label as a word: 1, 1.0 and "1.0" give one word, and so do Yes and yes."""
-    number = parse_number(label)
-    return str(label).strip().casefold() if number is None else f"{number:g}"

@@ -1,8 +1,9 @@
-"""The options of `pool` and of `collect`."""
+"""The options of `pool`, of its requests to a model, and of `collect`."""
 
+import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -123,6 +124,67 @@ class PoolSettings(Options):
         return None if self.strata is None else read_strata(self.strata)
 
 
+def read_scale(grades: Any) -> tuple[int, ...]:
+    """Read the grades that may be given, "0,1,2" or whole numbers; ValueError for anything else."""
+    members = grades.split(",") if isinstance(grades, str) else grades
+    numbers = {parse_number(grade) for grade in members} if isinstance(members, Iterable) else set()
+    if len(numbers) < 2 or not all(
+        grade is not None and grade.is_integer() and 0 <= grade < 1e6 for grade in numbers
+    ):
+        raise ValueError("two or more whole numbers from 0, as in '0,1,2'")
+    return tuple(sorted(int(grade) for grade in numbers if grade is not None))
+
+
+_OWN_MEMBERS = ("model", "messages", "system", "contents", "systemInstruction")  # of a body
+
+
+def _read_patch(changes: Any) -> dict[str, Any]:
+    """Read changes to a body, a mapping or JSON; ValueError for no object, or a member of ours."""
+    expected = f"a JSON object without {', '.join(_OWN_MEMBERS)}, as in '{{\"temperature\": 0}}'"
+    try:
+        text = changes if isinstance(changes, str) else json.dumps(changes, allow_nan=False)
+        members = json.loads(text, parse_constant=float)
+        json.dumps(members, ensure_ascii=False, allow_nan=False).encode()
+    except (TypeError, ValueError, RecursionError):
+        raise ValueError(expected) from None
+    if not isinstance(members, dict) or not members.keys().isdisjoint(_OWN_MEMBERS):
+        raise ValueError(expected)
+    return members
+
+
+@dataclass(frozen=True, kw_only=True)
+class RequestSettings(Options):
+    """The options of files of requests to a model."""
+
+    heading = "Requests to a model"
+    flags = {"answered": {"metavar": "FILE", "multiple": True}}  # noqa: RUF012 - as of `Options`
+    model: str | None = option(None, "The model that is asked, as its provider names it.")
+    prompt: str = option(
+        "graded",
+        "What the model is told: graded (grades 0 to 3), binary (0 and 1), or a text file, which "
+        "may have {{query}} and {{document}}.",
+    )
+    grades: Any = option(
+        None,
+        "The grades that it may give, as in 0,1,2.  [default: those of the prompt]",
+        read_scale,
+    )
+    samples: int = option(
+        1, "How often it is asked for each document: each is an assessor.", whole_check(1, 20)
+    )
+    doc_chars: int = option(
+        8000, "Texts of more characters are cut, at a blank if possible.", whole_check(1)
+    )
+    body: Any = option(
+        None,
+        "Changes to the body of each call, a JSON object as of RFC 7396: null removes a member.",
+        _read_patch,
+    )
+    answered: Any = option(
+        (), "Answers that came already: requests with a grade there are left out. May be repeated."
+    )
+
+
 def read_grades(grades: Any) -> dict[str, float]:
     """Read grades of words, from {word: grade} or "no=0,yes=1"; ValueError for what is neither."""
     expected = "grades of labels, as in 'not relevant=0,relevant=1' or {'no': 0, 'yes': 1}"
@@ -140,6 +202,12 @@ def read_grades(grades: Any) -> dict[str, float]:
     return {word: grade for word, grade in number_of_word.items() if grade is not None}
 
 
+def label_word(label: Any) -> str:
+    """Return a label as a word: 1, 1.0 and "1.0" give one word, and so do Yes and yes."""
+    number = parse_number(label)
+    return str(label).strip().casefold() if number is None else f"{number:g}"
+
+
 @dataclass(frozen=True, kw_only=True)
 class CollectSettings(Options):
     """The options of `collect`: which labels count, and as which grade."""
@@ -147,6 +215,12 @@ class CollectSettings(Options):
     assessor: str | None = option(None, "Only the labels of this person.")
     grades_of: Mapping[str, float] | str | None = option(
         None, "The grades of labels that are words, as in 'not relevant=0,relevant=1'.", read_grades
+    )
+    grades: Any = option(
+        None,
+        "Of a model's answers: the grades that it may give, as in 0,1,2.  [default: those of the "
+        "prompt]",
+        read_scale,
     )
     differing: DifferingGrades = option(
         "refuse",

@@ -1,7 +1,7 @@
 """pool: what people should label: all, a part by chance, or the most useful, as a file."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Any, Unpack
@@ -11,8 +11,9 @@ import numpy as np
 from cranfield.arrays.ids import encode
 from cranfield.data.judging import Judging
 from cranfield.data.meeting import list_order_notes
+from cranfield.data.named_ids import read_named_queries
 from cranfield.data.qrels import Qrels
-from cranfield.data.run import Run
+from cranfield.data.run import Run, make_run
 from cranfield.errors import InputError, OptionError, escape_unprintable
 from cranfield.extensions import keywords
 from cranfield.extensions.fusion.fuse import fuse
@@ -22,7 +23,7 @@ from cranfield.extensions.labels.pools.move_to_front import next_documents
 from cranfield.extensions.labels.pools.options import IN_ORDER, PoolMethod, PoolSettings
 from cranfield.extensions.labels.pools.pool_result import NOT_DRAWN, Pool
 from cranfield.formats.block import Role
-from cranfield.formats.small.texts import DOC_TEXT, QUERY_TEXT, TextsLike, read_texts
+from cranfield.formats.small.texts import DOC_TEXT, QUERY_TEXT, TextsLike, clean_text, read_texts
 from cranfield.measures import parse
 from cranfield.notes import Note, warn_about
 from cranfield.options import refuse_unknown_options, takes
@@ -68,7 +69,8 @@ def pool(
     Queries take turns.
 
     Args:
-        qrels: the judgments, such as a model's labels: their queries are pooled.
+        qrels: the judgments, such as a model's labels: their queries are pooled. None: there are
+            none yet, and all queries of the runs are.
         runs: one run or several, as `evaluate` takes them.
         query_texts: what the queries ask, for the people who label: a file, a table or a dict
             {id: text}, as for `with_texts`.
@@ -91,22 +93,34 @@ def pool(
     """
     refuse_unknown_options(pool, options)
     settings, judging = PoolSettings.of(options), Judging.of(options)
-    judgments, run_or_runs, _ = arrange_arguments(
-        qrels,
-        runs,
-        None,
-        None,
-        reading=Reading.of(options),
-        duplicates=judging.duplicates,
-        verb=pool,
-    )
-    run_of_name = {run_or_runs.name: run_or_runs} if isinstance(run_or_runs, Run) else run_or_runs
+    reading = Reading.of(options)
+    if qrels is None:
+        run_of_name = reading.make_runs(runs)
+        judgments = _list_queries(run_of_name.values(), settings)
+    else:
+        judgments, run_or_runs, _ = arrange_arguments(
+            qrels, runs, None, None, reading=reading, duplicates=judging.duplicates, verb=pool
+        )
+        run_of_name = (
+            {run_or_runs.name: run_or_runs} if isinstance(run_or_runs, Run) else run_or_runs
+        )
     warn_about(list_order_notes(run_of_name.values()))
     make_pool = _order_unjudged if settings.by in IN_ORDER else _draw_pool
-    return _add_texts(make_pool(judgments, run_of_name, settings, judging), query_texts, doc_texts)
+    return add_texts(make_pool(judgments, run_of_name, settings, judging), query_texts, doc_texts)
 
 
-def _add_texts(bare_pool: Pool, query_texts: TextsLike | None, doc_texts: TextsLike | None) -> Pool:
+def _list_queries(runs: Iterable[Run], settings: PoolSettings) -> Qrels:
+    """Return judgments of no document, of all queries of the runs; OptionError where some count."""
+    if settings.by in IN_ORDER or settings.unjudged:
+        option_text = "unjudged" if settings.unjudged else f"by={settings.by!r}"
+        raise OptionError(f"{option_text} takes judgments, and there are none")
+    query_ids = chain.from_iterable(
+        read_named_queries(run, make_run).ids.to_texts() for run in runs
+    )
+    return Qrels({query_id: {} for query_id in query_ids})
+
+
+def add_texts(bare_pool: Pool, query_texts: TextsLike | None, doc_texts: TextsLike | None) -> Pool:
     """Return a pool with texts beside the ids, and a note on ids that have none."""
     texts: dict[str, Mapping[str, str]] = {}
     notes = [*bare_pool.notes]
@@ -119,11 +133,11 @@ def _add_texts(bare_pool: Pool, query_texts: TextsLike | None, doc_texts: TextsL
 
     if query_texts is not None:
         ids = {*bare_pool.query_ids}
-        texts[QUERY_TEXT] = read_texts(query_texts, ids, role="query", with_titles=False)
+        texts[QUERY_TEXT] = read_texts(query_texts, ids, role="query", mend=clean_text)
         note_lack(ids, QUERY_TEXT, "queries")
     if doc_texts is not None:
         ids = {*bare_pool.doc_ids}
-        texts[DOC_TEXT] = read_texts(doc_texts, ids, role="doc", with_titles=True)
+        texts[DOC_TEXT] = read_texts(doc_texts, ids, role="doc", with_titles=True, mend=clean_text)
         note_lack(ids, DOC_TEXT, "documents")
     return replace(bare_pool, texts=texts, notes=tuple(notes))
 

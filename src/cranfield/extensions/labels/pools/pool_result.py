@@ -6,8 +6,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from cranfield.errors import OptionError, check_choice
 from cranfield.extensions.labels.label_files import argilla_records, label_studio_tasks
-from cranfield.extensions.labels.pools.options import IN_ORDER, PoolSettings
+from cranfield.extensions.labels.pools.answers import list_answered_ids
+from cranfield.extensions.labels.pools.options import IN_ORDER, PoolSettings, RequestSettings
+from cranfield.extensions.labels.pools.prompts import read_prompt
+from cranfield.extensions.labels.pools.requests import REQUEST_FORMS, Question, Requests
 from cranfield.formats.block import Role
 from cranfield.formats.columns import COLUMNS
 from cranfield.formats.small.texts import DOC_TEXT, QUERY_TEXT
@@ -94,6 +98,33 @@ class Pool(Shown):
         """Return the documents to label as records that Argilla reads (`records.from_json`)."""
         return as_json(argilla_records(self._rows_to_label()), indent=2) + "\n"
 
+    def requests(self, form: str, **options: Any) -> Requests:
+        """Return requests that ask a model for the grades of the documents to label.
+
+        `form` is "openai" or "anthropic", `options` are those of `RequestSettings`. Documents, and
+        queries, without a text are not asked about. Raises OptionError without a model or texts,
+        InputError if nothing is to be asked, or for a prompt or answers that cannot be read.
+
+        >>> from cranfield import pool
+        >>> texts = {"query_texts": {"q1": "Why?"}, "doc_texts": {"d1": "Because."}}
+        >>> requests = pool(None, [{"q1": ["d1"]}], **texts).requests("openai", model="model-a")
+        >>> len([*requests.lines()])
+        1
+        """
+        check_choice("form", form, tuple(REQUEST_FORMS))
+        settings = RequestSettings(**options)
+        if not settings.model or not settings.model.isprintable():
+            raise OptionError("requests need the name of a model: --model NAME (model=...)")
+        if not {QUERY_TEXT, DOC_TEXT} <= self.texts.keys():
+            raise OptionError("a model needs texts: --topics and --doc-texts")
+        prompt = read_prompt(settings.prompt, settings.grades)
+        rows = [row for row in self._rows_to_label() if row[QUERY_TEXT] and row[DOC_TEXT]]
+        place_of_query: dict[str, int] = {}
+        rows.sort(key=lambda row: place_of_query.setdefault(row["query_id"], len(place_of_query)))
+        questions = [Question(*(row[name] for name in Question._fields)) for row in rows]
+        answered_ids = list_answered_ids(settings.answered, prompt)
+        return Requests(form, settings, prompt, questions, answered_ids)
+
     def tables(self) -> list[Table]:
         """Return a table of how many queries and documents are pooled, and are to be labelled."""
         rows_to_label = self._rows_to_label()
@@ -109,8 +140,10 @@ class Pool(Shown):
             "rbp": " by RBP",
             "move-to-front": " by move-to-front",
         }.get(self.settings.by, "")
-        n_runs = format_count(len(self.recipe["runs"]), "run")
-        title = [f"Pool of {n_runs}{method_phrase}, {self.settings.depth} deep"]
+        title = [f"The pool of {self.recipe.get('pool')}"]
+        if "runs" in self.recipe:
+            n_runs = format_count(len(self.recipe["runs"]), "run")
+            title = [f"Pool of {n_runs}{method_phrase}, {self.settings.depth} deep"]
         if self.settings.by == "decide":
             title = ["What decides between two runs: unjudged documents, the weightiest first"]
         pooled_heading = "unjudged" if self.settings.by in IN_ORDER else "pooled"
