@@ -56,7 +56,7 @@ FAMILIES = {
         "seeds.options:Retraining",
         "clusters.options:Clustering",
         "seeds.options:Grouping",
-        "labels.human.powered_settings:HumanOptions",
+        "labels.human.human_options:HumanOptions",
     ),
     "intervals": ("clusters.options:Clustering",),
 }

@@ -15,12 +15,12 @@ from cranfield.comparison.verdict import Gate, Verdict
 from cranfield.data.judging import Judging
 from cranfield.errors import OptionError
 from cranfield.extensions import load_families
-from cranfield.extensions.labels.human.human_labels import (
+from cranfield.extensions.labels.human.powered_settings import PoweredSettings
+from cranfield.extensions.labels.human_labels import (
     MIN_RELIABLE_QUERIES,
     Estimation,
     sample_estimation,
 )
-from cranfield.extensions.labels.human.powered_settings import HumanOptions, PoweredSettings
 from cranfield.notes import Note
 from cranfield.render.numbers import finite_or_none
 
@@ -28,7 +28,7 @@ _POWER = 0.8  # with which a system as good as the baseline is to pass
 
 
 def judge_by_people(
-    gate: Gate, scores: AlignedScores, human: HumanOptions, options: Mapping[str, Any]
+    gate: Gate, scores: AlignedScores, human: Any, lam: float | None, options: Mapping[str, Any]
 ) -> Gate:
     """Return a gate on scores by a model's labels with verdicts that people's labels correct.
 
@@ -40,9 +40,9 @@ def judge_by_people(
             raise OptionError(f"{name} does not go with human labels (human=, --human)")
     if str(gate.recipe["margin"]).rstrip().endswith("%"):
         raise OptionError("with human labels, the margin is a number: margin=0.01, not a share")
-    settings = PoweredSettings(baseline=gate.baseline, lam=human.lam)
+    settings = PoweredSettings(baseline=gate.baseline, lam=lam)
     alignment, judging = Alignment.of(options), Judging.of(options)
-    estimation = sample_estimation(scores, human.human, alignment, judging, settings)
+    estimation = sample_estimation(scores, human, alignment, judging, settings)
     sample = estimation.sample
     is_little = sample.unit == "query" and sample.n_labelled < MIN_RELIABLE_QUERIES
     is_little = is_little or any(note.code == "few-documents" for note in sample.notes)
@@ -57,7 +57,7 @@ def judge_by_people(
     p_worse = [judge(verdict, greatest_p=-1.0).p_worse for verdict in gate.verdicts]
     greatest_p = find_greatest_p([np.array(p_worse, np.float64)], alpha)
     verdicts = tuple(judge(verdict, greatest_p=greatest_p) for verdict in gate.verdicts)
-    recipe = {**gate.recipe, "needed_units": units, "lam": human.lam}
+    recipe = {**gate.recipe, "needed_units": units, "lam": lam}
     return replace(gate, verdicts=verdicts, notes=notes, recipe=recipe)
 
 

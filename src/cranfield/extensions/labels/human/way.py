@@ -10,7 +10,7 @@ from cranfield.cli.data import DataOptions, refuse_two_stdin
 from cranfield.cli.way import Way
 from cranfield.data.qrels import Qrels
 from cranfield.errors import InputError, OptionError
-from cranfield.extensions.labels.human.powered_settings import HumanOptions
+from cranfield.extensions.labels.human.human_options import HumanOptions
 from cranfield.options import list_options
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from cranfield.extensions import keywords
 from cranfield.extensions.labels.human.human_labels import sample_estimation
 from cranfield.extensions.labels.human.powered_result import PoweredMean
 from cranfield.extensions.labels.samples import select_drawn
-from cranfield.extensions.labels.trust.grades import estimate_agreement, pair_grades
+from cranfield.extensions.labels.trust.grade_pairs import estimate_agreement, pair_grades
 from cranfield.extensions.labels.trust.trust_result import Trust, TrustSettings
 from cranfield.formats.columns import Side
 from cranfield.formats.stated_columns import select_columns

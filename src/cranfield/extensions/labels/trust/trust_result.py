@@ -9,7 +9,7 @@ import numpy as np
 from cranfield.extensions.labels.assessors.beyond_chance import Coefficient
 from cranfield.extensions.labels.human.powered_result import PoweredMean, PredictionPowered
 from cranfield.extensions.labels.human.powered_settings import PoweredSettings
-from cranfield.extensions.labels.trust.grades import GradePairs
+from cranfield.extensions.labels.trust.grade_pairs import GradePairs
 from cranfield.extensions.orderings.coefficients import kendall
 from cranfield.options import MIN_SHARE, level_check, number_check, option
 from cranfield.render.numbers import (
