@@ -16,7 +16,7 @@ from cranfield.data.judging import Judging
 from cranfield.errors import OptionError
 from cranfield.extensions import load_families
 from cranfield.extensions.labels.human.powered_settings import PoweredSettings
-from cranfield.extensions.labels.human_labels import (
+from cranfield.extensions.labels.human.human_labels import (
     MIN_RELIABLE_QUERIES,
     Estimation,
     sample_estimation,
