@@ -167,7 +167,7 @@ INTERNAL = {
     "pair_index query replace_fields sampling select_queries select_rows spans",
     "QueryDifferences": "of_runs",
     "Run": "blocks description extra_roles find_repeats first_repeat_error group_block "
-    "has_lists has_scores is_text list_kind needed_roles origin read_columns read_doc_ids "
+    "has_lists has_scores is_text list_kind needed_roles origin read_columns "
     "read_ranking read_rankings read_whole_queries replace_rows resolve_order resolve_spans roles "
     "rows select_queries select_query skip_faults split_queries",
     "Scores": "columns format_cells round_counts select_queries",

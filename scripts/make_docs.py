@@ -2,7 +2,8 @@
 
 Under docs/reference, `measures` comes from the register of measures, `command-line` from the
 commands' help, `api` from the docstrings, the tables of `formats.md` from the registers of formats
-and columns, the sections of `conventions.md` from the conventions. `pictures` come from
+and columns, the sections of `conventions.md` from the conventions. The table of
+docs/background/speed.md comes from `benchmarks/results.json`. `pictures` come from
 `cranfield.figures`; the notebooks in `start` from the pages with the same names. A test fails if
 one is out of date. With `--transcripts`, the output of the commands in the console blocks of all
 pages is first written again (for commands on the shared data, if CRANFIELD_DATA names its folder).
@@ -25,6 +26,7 @@ from api_pages import make_api_pages
 from command_pages import make_command_pages
 from keyword_types import make_keyword_types
 from measure_pages import make_measure_pages, make_weight_pictures
+from speed_table import make_speed_table, read_rows
 
 from cranfield import CranfieldWarning, compare, demo, evaluate, figures, parse, trend
 from cranfield.compat.names import columns_of, measure_names
@@ -40,6 +42,7 @@ COLUMNS_TABLE = re.compile(r"(<!-- columns: begin -->\n).*(<!-- columns: end -->
 CONVENTION_SECTIONS = re.compile(
     r"(<!-- conventions: begin -->\n).*(<!-- conventions: end -->)", re.S
 )
+SPEED_TABLE = re.compile(r"(<!-- speed: begin -->\n).*(<!-- speed: end -->)", re.S)
 EXAMPLES = ("nDCG@2", "AP@2", "P@2", "R@2", "RR@2", "Success@2", "ERR@2")
 BLOCK = re.compile(r"^```(pycon|console)\n(.*?)^```\n", re.S | re.M)
 SECTION = re.compile(r"^(?=## )", re.M)
@@ -57,6 +60,13 @@ def fill_trec_eval_names() -> str:
             rows.append(f"| `{name}` | {measures_text} |")
     text = (ROOT / "docs" / "how-to" / "trec-eval.md").read_text("utf-8")
     return NAMES_TABLE.sub(lambda match: match[1] + "\n".join(rows) + "\n" + match[2], text)
+
+
+def fill_speed() -> str:
+    """Return the page on speed with the table of the benchmarks put in."""
+    text = (ROOT / "docs" / "background" / "speed.md").read_text("utf-8")
+    table = make_speed_table(read_rows())
+    return SPEED_TABLE.sub(lambda match: f"{match[1]}{table}\n{match[2]}", text)
 
 
 def fill_formats() -> str:
@@ -280,6 +290,7 @@ def make_pages() -> dict[Path, str]:
         ROOT / "docs" / "reference" / "formats.md": fill_formats(),
         ROOT / "docs" / "reference" / "conventions.md": fill_conventions(),
         ROOT / "docs" / "how-to" / "trec-eval.md": fill_trec_eval_names(),
+        ROOT / "docs" / "background" / "speed.md": fill_speed(),
         **{
             ROOT / "docs" / "start" / f"{name}.ipynb": make_notebook(f"{name}.md")
             for name in ("tutorial", "examples")

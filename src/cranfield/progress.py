@@ -72,18 +72,32 @@ class Stage:
         self.total = total  # None: not known
         self.unit = unit
         self.n_done = 0
+        self.worked_share = 1.0  # of the units done, the share with which all work is done
+        self.n_inner = 0  # stages that have ended within the step, if these are steps
+        self._n_usual: int | None = None  # stages within the step before
         self._watch = watch
 
     def __call__(self, n: int = 1) -> None:
         """Count n more units as done."""
         self.n_done += n
+        self._n_usual, self.n_inner = self.n_inner, 0
         self._watch.redraw()
 
     def share(self, inner_share: float | None) -> float | None:
-        """Return the share done, 0..1, with `inner_share` of the next of "steps"; None: unknown."""
+        """Return the share done, 0..1, with `inner_share` of the next of "steps"; None: unknown.
+
+        A step is taken to have as many stages as the step before; each stage of the first step is
+        taken to be half of what is left of it.
+        """
         if not self.total:
             return None
-        begun_share = inner_share or 0.0 if self.unit == "steps" else 0.0
+        if self.unit != "steps":
+            return min(1.0, self.n_done * (1 + self.worked_share) / 2 / self.total)
+        if self._n_usual is None:
+            begun_share = 1 - 0.5**self.n_inner * (1 - (inner_share or 0.0) / 2)
+        else:
+            n_stages = max(self._n_usual, self.n_inner + 1)
+            begun_share = (self.n_inner + (inner_share or 0.0)) / n_stages
         return min(1.0, (self.n_done + begun_share) / self.total)
 
 
@@ -96,12 +110,13 @@ class Watch:
         self._shows_bar = shows_bar
         self._bar: _TerminalBar | _NotebookBar | None = None
         self._began = 0.0  # when the outermost stage began
+        self._share = 0.0  # of the outermost stage, done
         self._next_draw: float | None = None  # when the bar may be drawn next; None: no stage yet
 
     def begin(self, activity: str, total: int | None, unit: str) -> Stage:
         """Begin a stage within the stages that have not ended, and return it."""
         if not self.stages:
-            self._began = monotonic()
+            self._began, self._share = monotonic(), 0.0
             if self._next_draw is None:
                 self._next_draw = self._began + SHOW_AFTER
         self.stages.append(stage := Stage(self, activity, total, unit))
@@ -110,6 +125,9 @@ class Watch:
 
     def end(self, stage: Stage) -> None:
         """End a stage; the bar is removed with the last stage, before anything is printed."""
+        position = self.stages.index(stage)
+        if position:
+            self.stages[position - 1].n_inner += 1
         self.stages.remove(stage)
         if not self.stages:
             self.close()
@@ -129,6 +147,9 @@ class Watch:
         share: float | None = None
         for stage in reversed(self.stages):
             share = stage.share(share)
+        if share is not None:  # it never falls, and is not shown where all is done but the end
+            share = self._share = max(self._share, share)
+            share = share if share < 1 else None
         # Files of which no byte is read are shown last: rows of a bucket come from another file.
         shown_stages = (
             open_stage
@@ -167,7 +188,7 @@ def stage(
 
     `total` is the number of units in all, None if not known. `unit` is what is counted:
     "bytes", "flips", ...; a stage of "steps" may have other stages within each step, and is then
-    as far as these are.
+    as far as these are. What has a share of 1 goes on until the block ends: no share is shown then.
 
     >>> with stage("flips", 100, "flips") as advance:
     ...     advance(50)
@@ -240,15 +261,19 @@ def watch_reading(source: SizedFile) -> Iterator[ByteListener | None]:
 
 
 @contextlib.contextmanager
-def watch_files(sources: Sequence[SizedFile]) -> Iterator[None]:
-    """Report the reading of several files in the block, one after the other."""
+def watch_files(sources: Sequence[SizedFile]) -> Iterator[Callable[[float], None]]:
+    """Report the reading of several files in the block; yield a function for work that follows.
+
+    Where what was read waits for more, as rows do that are fused with those of other files, it is
+    called with the share of it that was worked on, 0..1; work and reading count alike.
+    """
     if _WATCH.get() is None or not sources:
-        yield
+        yield lambda _: None
         return
     sizes = [source.size for source in sources]
     total = None if None in sizes else sum(size or 0 for size in sizes)
-    with stage("reading", total, "bytes"):
-        yield
+    with stage("reading", total, "bytes") as reading:
+        yield functools.partial(setattr, reading, "worked_share")
 
 
 @contextlib.contextmanager

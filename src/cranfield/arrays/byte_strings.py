@@ -26,11 +26,6 @@ _MAX_WORDS = 64  # an identifier's tail, behind 512 bytes, is taken as Python's 
 FEW_WORDS = 16  # beyond 128 bytes, Python's bytes are quicker to order, and equal ids may share
 
 
-def _splitmix(n: int) -> Words:
-    """Return n numbers without a pattern, always the same: splitmix64 (Steele et al., 2014)."""
-    return mix_words(np.arange(1, n + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15))
-
-
 def mix_words(words: Words) -> Words:
     """Return words mixed to show no pattern; distinct words stay distinct (splitmix64)."""
     x = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -42,7 +37,9 @@ def mix_words(words: Words) -> Words:
 # A hash multiplies each word but the first by two numbers. FIXED_KEYS are the same in every
 # process, for rows that are given out in the order of their hashes; ids of equal hash can be made
 # up. Secret keys are drawn in every process, so that nobody can. No result depends on them.
-FIXED_KEYS = _splitmix(2 * _MAX_WORDS)
+# FIXED_KEYS are numbers without a pattern: splitmix64 (Steele et al., 2014).
+_COUNTS = np.arange(1, 2 * _MAX_WORDS + 1, dtype=np.uint64)
+FIXED_KEYS = mix_words(_COUNTS * np.uint64(0x9E3779B97F4A7C15))
 _SECRET_KEYS = np.frombuffer(os.urandom(16 * _MAX_WORDS), np.uint64)
 _GROUP_FACTOR, _SPREAD_FACTOR = np.frombuffer(os.urandom(16), np.uint64) | np.uint64(1)
 

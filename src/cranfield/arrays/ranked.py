@@ -136,17 +136,14 @@ class Ranked(Recordable):
             return self
         last: tuple[Ints, Ranked] | None = self.__dict__.get("_last_top")
         if last is None or last[0] is not k:
-            last = k, self._mark_cutoffs(k) if k.shape[1] > 1 else self._cut_at(k)
+            if k.shape[1] > 1:
+                rows = Ranked(self.n_queries, self.query, self.rank, self.grade, k, self.columns)
+                rows.__dict__["starts"] = self.starts  # the same rows
+            else:
+                rows = self.where(self.rank <= (k[0, 0] if len(k) == 1 else k[self.query, 0]))
+            last = k, rows
             self.__dict__["_last_top"] = last
         return last[1]
-
-    def _mark_cutoffs(self, cutoffs: Ints) -> "Ranked":
-        rows = Ranked(self.n_queries, self.query, self.rank, self.grade, cutoffs, self.columns)
-        rows.__dict__["starts"] = self.starts  # the same rows
-        return rows
-
-    def _cut_at(self, k: Ints) -> "Ranked":
-        return self.where(self.rank <= (k[0, 0] if len(k) == 1 else k[self.query, 0]))
 
     # ---- a value for each row ----------------------------------------------------------------
 

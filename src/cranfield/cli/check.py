@@ -1,6 +1,7 @@
 """`cranfield check QRELS [RUN...]`: what makes numbers wrong without an error."""
 
 from dataclasses import replace
+from typing import Any
 
 import click
 
@@ -9,6 +10,7 @@ from cranfield.cli.data import DataOptions, lenient_data_options, refuse_two_std
 from cranfield.cli.terminal import Format, format_option, query_texts_option, show
 from cranfield.data.run import Run
 from cranfield.errors import InputError
+from cranfield.formats.frames import hold_stream
 from cranfield.scoring.check import check, unreadable_check
 
 
@@ -42,11 +44,12 @@ def command(
     refuse_two_stdin(qrels, *runs)
     data = replace(data, errors="skip")
     opened_runs: list[Run] | None = None
+    table: Any = qrels if runs else hold_stream(qrels, "the judgments")
     try:
-        if data.holds_both_sides([qrels, *runs]):
-            judgments, opened_runs = data.read_both_sides([qrels, *runs], "first")
+        if data.holds_both_sides([table, *runs]):
+            judgments, opened_runs = data.read_both_sides([table, *runs], "first")
         else:
-            judgments = data.read_qrels(qrels, "first")
+            judgments = data.read_qrels(table, "first")
     except InputError as error:
         if form.name == "json":
             show(unreadable_check(qrels, error), form, query_texts=query_texts)

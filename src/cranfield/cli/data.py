@@ -12,11 +12,11 @@ import click
 from cranfield.cli import flags
 from cranfield.cli.terminal import print_notes
 from cranfield.data.judging import RANKING_OPTIONS, Judging
-from cranfield.data.meeting import list_order_notes
 from cranfield.data.qrels import Qrels
 from cranfield.data.reader import QrelsReader, open_qrels
 from cranfield.data.run import Run
 from cranfield.data.run_names import list_runs, make_unique_namer, open_run
+from cranfield.data.run_notes import list_order_notes
 from cranfield.errors import InputError, MeasureError, OptionError
 from cranfield.formats import read_both_sides
 from cranfield.formats.block import Duplicates, Errors, Keep
@@ -140,7 +140,7 @@ class DataOptions(Reading):
 
     def open_qrels(self, path: str, duplicates: Duplicates = "refuse") -> Qrels | QrelsReader:
         """Open judgments."""
-        _refuse_measures(path)
+        _refuse_measures(os.fspath(path))
         columns = select_columns(self.columns, Side.QRELS)
         judgments = open_qrels(path, self.errors, columns, duplicates, self.qrels_format)
         return self._map_judgments(judgments)

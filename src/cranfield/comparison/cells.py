@@ -21,7 +21,7 @@ from cranfield.comparison.effects import (
 )
 from cranfield.comparison.extra_columns import ValueColumns
 from cranfield.comparison.flips import Flips, PairedScores
-from cranfield.comparison.judged_share import judged_shares, note_little_judged
+from cranfield.comparison.judged_share import find_judged_shares, note_little_judged
 from cranfield.comparison.letters import assign_letters
 from cranfield.comparison.mean_interval import have_wilson, mean_intervals, note_intervals
 from cranfield.comparison.needed import Goal, estimate_mean, find_least_effect
@@ -167,7 +167,7 @@ def build_result(
     `adjusted_p` (n_pairs,) are its pairs' corrected p-values, `extra_columns` what is added to
     them.
     """
-    tests = set_binary_intervals(cell, tests)
+    tests, settings = set_binary_intervals(cell, tests), cell.settings
     columns = {
         **_difference_columns(cell, tests),
         **_test_columns(cell, tests, adjusted_p, family),
@@ -185,7 +185,7 @@ def build_result(
         pairs,
         _find_doubts(cell),
         cell.flips,
-        cell.settings,
+        settings,
         family.n_comparisons,
         cell.units,
         higher_is_better=cell.higher_is_better,
@@ -195,8 +195,11 @@ def build_result(
         () if pairs else note_intervals(cell.parsed_measure, cell.scores, names, cell.units)
     )
     systems = _build_systems(cell)
-    judged_pairs = pairs if cell.queries.slice is None else []
-    judged_notes = note_little_judged(systems, judged_pairs)
+    best_test = None  # unless ranks hold all at once
+    if settings.all_pairs and (family.n_comparisons <= 1 or settings.is_familywise):
+        unit_pairs = replace(cell.unit_pairs)  # a copy, without its properties
+        best_test = BestTest(unit_pairs, cell.flips, settings.alpha, cell.higher_is_better)
+    judged_notes = note_little_judged(systems, pairs if cell.queries.slice is None else [])
     return Result(
         cell.measure,
         cell.queries.label,
@@ -207,19 +210,11 @@ def build_result(
         systems,
         pairs,
         family.n_comparisons,
-        _letter_systems(cell, pairs) if cell.settings.all_pairs else None,
+        _letter_systems(cell, pairs) if settings.all_pairs else None,
         (*remarks, *mean_remarks, *judged_notes),
         cell.units,
-        _make_best_test(cell, family.n_comparisons),
+        best_test,
     )
-
-
-def _make_best_test(cell: Cell, n_comparisons: int) -> BestTest | None:
-    """Return the test of the best system; None where ranks would not hold all at once."""
-    settings, scores = cell.settings, replace(cell.unit_pairs)  # a copy, without its properties
-    if not settings.all_pairs or (n_comparisons > 1 and not settings.is_familywise):
-        return None
-    return BestTest(scores, cell.flips, settings.alpha, cell.higher_is_better)
 
 
 def _split_rows(columns: Mapping[str, Any], n: int) -> list[dict[str, Any]]:
@@ -391,7 +386,7 @@ def _find_doubts(cell: Cell) -> list[Doubt | None]:
 
 def _build_systems(cell: Cell) -> list[System]:
     """Return each system's mean, its own interval, its judged share, and what extensions add."""
-    shares = judged_shares(cell.aligned_scores, cell.measure, cell.queries.is_included)
+    shares = find_judged_shares(cell.aligned_scores, cell.measure, cell.queries.is_included)
     means = mean_intervals(cell.parsed_measure, cell.scores, cell.settings.alpha, cell.units)
     rows = [
         System(name, *mean_interval[:3], *share, interval=mean_interval.interval)

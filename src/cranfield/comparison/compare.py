@@ -99,15 +99,9 @@ def compare(
     """
     refuse_unknown_options(compare, options, _more)
     settings = Settings.of(options)
-    aligned_scores = align(
-        qrels,
-        runs,
-        measures,
-        Alignment.of(options),
-        Judging.of(options),
-        Reading.of(options),
-        [family.of(options) for family in FAMILIES],
-    )
+    families = [family.of(options) for family in FAMILIES]
+    alignment, judging, reading = Alignment.of(options), Judging.of(options), Reading.of(options)
+    aligned_scores = align(qrels, runs, measures, alignment, judging, reading, families)
     comparison = compare_scores(aligned_scores, settings, slices)
     warn_about(comparison.notes)
     return comparison
@@ -133,9 +127,10 @@ def compare_scores(
     if names_baseline:
         baselines = map(aligned_scores.find_baseline, settings.baselines or names[:1])
         settings = replace(settings, baseline=[*dict.fromkeys(baselines)])
-        pairs = SystemPairs.with_baselines(len(names), [*map(names.index, settings.baselines)])
+    if pairs is None:
+        pairs = SystemPairs.choose(len(names), [*map(names.index, settings.baselines)])
     aligned_scores.units.check(settings)
-    left_column, right_column = pairs or SystemPairs.all_pairs(len(names))
+    left_column, right_column = pairs
     blocks = list(aligned_scores.extra_columns)
     if with_slow_columns:
         blocks += [block_type() for block_type in load_entries("columns of compare")]
@@ -239,26 +234,19 @@ def _note_best_baseline(results: Sequence[Result], settings: Settings) -> Iterat
     has_all_pairs = settings.baseline is None or settings.correction in ("tukey", "rtukey")
     if has_all_pairs or settings.correction == "none" or n_systems < _FEWEST_CANDIDATES:
         return
+    best_systems = [
+        (result.measure, system.name)
+        for result in results
+        for system in result.ranked_systems
+        if result.slice is None and system.mean == result.ranked_systems[0].mean
+    ]
     for baseline in settings.baselines:
-        measures = [
-            result.measure
-            for result in results
-            if result.slice is None and _is_best(result, baseline)
-        ]
-        if not measures:
-            continue
-        text = (
-            f"{baseline} has the best mean {format_names(measures)} of {n_systems:,}: if "
-            "it was chosen for that, the family is all pairs, all_pairs=True (--all-pairs)."
-        )
-        yield Note("best-baseline", "info", text, count=n_systems)
-
-
-def _is_best(result: Result, name: str) -> bool:
-    """Tell whether no system has a better mean than the named one."""
-    direction = 1 if result.higher_is_better else -1
-    mean_of_system = {system.name: direction * system.mean for system in result.systems}
-    return mean_of_system[name] >= max(mean_of_system.values())
+        if measures := [measure for measure, name in best_systems if name == baseline]:
+            text = (
+                f"{baseline} has the best mean {format_names(measures)} of {n_systems:,}: if "
+                "it was chosen for that, the family is all pairs, all_pairs=True (--all-pairs)."
+            )
+            yield Note("best-baseline", "info", text, count=n_systems)
 
 
 def _correct_cells(

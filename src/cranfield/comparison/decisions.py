@@ -12,7 +12,6 @@ from cranfield.comparison.corrections import correct_p_values
 from cranfield.comparison.effects import FEW_UNITS, Doubt, find_doubt, skewness
 from cranfield.comparison.needed import (
     MOST_QUERIES,
-    AddedVariances,
     Goal,
     estimate_mean,
     find_least_effect,
@@ -100,24 +99,6 @@ def find_greatest_p(p_values: Sequence[Floats], alpha: float) -> float:
     return float(family[is_rejected].max(initial=-1.0))
 
 
-def find_n_to_pass(
-    settings: GateSettings, margin: float, sd: float, added_variances: AddedVariances = ()
-) -> int | None:
-    """Return the number of queries with which a system as good as the baseline passes.
-
-    The probability of passing is _POWER. Returns None if no number of queries is enough, given the
-    variances that are added to the variance of the mean.
-    """
-    # Both of two one-sided tests pass this often if each fails half as often as both may.
-    power = (1 + _POWER) / 2 if settings.equivalence else _POWER
-    goal = Goal(margin=margin, sd=sd, power=power, alpha=settings.alpha)
-    n = find_n_queries(goal, added_variances)
-    if n > MOST_QUERIES and added_variances:
-        return None
-    # With fewer queries, even a single flip of all 2^n has a share above alpha.
-    return n if settings.test == "t" else max(n, math.ceil(-math.log2(settings.alpha)))
-
-
 def find_n_to_decide(
     tests: GainTests,
     i: int,
@@ -128,24 +109,28 @@ def find_n_to_decide(
 ) -> int | None:
     """Return the number of queries that decides on column i, None if it is not known.
 
-    There are at least `least_n_units` units then.
-
-    With it, a mean that is `margin` away from what is tested is told from it as often as
-    find_n_to_pass says. It is not known where no query differs, or for a test that holds for any
-    number of differences.
+    With it, and at least `least_n_units` units, a mean that is `margin` away from what is tested is
+    told from it with a chance of _POWER. It is not known where no query differs, for a test that
+    holds for any number of differences, and where no number is enough, given the variances that are
+    added to the variance of the mean.
     """
     n_units, n_changed = tests.unit_moments.n_units, int(tests.n_changed[i])
     is_unknown = finite_or_none(tests.moments.sd[i]) is None or settings.gate_test.holds_always
     if is_unknown or not n_changed or not margin:
         return None
     variances = [(float(part.variance[i]), float(part.degrees[i])) for part in added_variances]
-    n_needed = find_n_to_pass(settings, margin, float(tests.unit_moments.sd[i]), variances)
-    if n_needed is None or least_n_units == math.inf:
+    # Both of two one-sided tests pass this often if each fails half as often as both may.
+    power = (1 + _POWER) / 2 if settings.equivalence else _POWER
+    sd = float(tests.unit_moments.sd[i])
+    goal = Goal(margin=margin, sd=sd, power=power, alpha=settings.alpha)
+    n_needed = find_n_queries(goal, variances)
+    if (n_needed > MOST_QUERIES and variances) or least_n_units == math.inf:
         return None
-    n_needed = max(n_needed, int(least_n_units))
-    if (
-        n_changed < FEW_UNITS and tests.method[i] not in SCORE_METHODS
-    ):  # with fewer queries, fewer than FEW_UNITS would differ
+    # With fewer queries, even a single flip of all 2^n has a share above alpha.
+    n_of_flips = 0 if settings.test == "t" else math.ceil(-math.log2(settings.alpha))
+    n_needed = max(n_needed, n_of_flips, int(least_n_units))
+    # With fewer queries, fewer than FEW_UNITS would differ.
+    if n_changed < FEW_UNITS and tests.method[i] not in SCORE_METHODS:
         n_needed = max(n_needed, math.ceil(FEW_UNITS * n_units / n_changed))
     return math.ceil(n_needed * tests.moments.n_units / n_units)
 

@@ -39,15 +39,15 @@ from cranfield.comparison.settings import Alignment, GateSettings
 from cranfield.comparison.significance import TIE
 from cranfield.comparison.thresholds import (
     N_WORST,
+    build_requirement,
     judge_thresholds,
     resolve_at_least,
-    run_threshold_tests,
 )
 from cranfield.comparison.verdict import Change, Gate, Verdict
 from cranfield.data.judging import Judging
 from cranfield.errors import InputError, OptionError
 from cranfield.extensions import load_families
-from cranfield.notes import Note, warn_about
+from cranfield.notes import warn_about
 from cranfield.options import keywords, refuse_unknown_options, takes
 from cranfield.progress import Watching, add_progress
 from cranfield.render.numbers import finite_or_none
@@ -128,73 +128,55 @@ def gate(
 
     """
     refuse_unknown_options(gate, options, _more)
-    stated_settings = GateSettings.of(options)
+    stated_settings, columns = GateSettings.of(options), options.get("columns")
     families = [family.of(options) for family in FAMILIES]
     for family in families:
         stated_settings = family.gate_settings(stated_settings)
     settings = stated_settings.correct_alpha()
     refuse_mapping(measures)
-    if (
-        measures is None
-        and could_be_measures(runs)
-        and hold_both_sides([qrels], options.get("columns"))
-    ):
+    if measures is None and could_be_measures(runs) and hold_both_sides([qrels], columns):
         measures, runs = runs, None  # a table of both sides needs no run beside it
     goals = resolve_at_least(settings.at_least)
     stated_margin = _read_margin(baseline, margin, measures, goals)
     compared_measures = _choose_compared(stated_margin, measures, runs, goals)
-    aligned_scores = align(
-        qrels,
-        runs,
-        None if compared_measures is None else [*dict.fromkeys([*compared_measures, *goals])],
-        Alignment.of(options),
-        Judging.of(options),
-        Reading.of(options),
-        families,
-    )
+    names = None if compared_measures is None else [*dict.fromkeys([*compared_measures, *goals])]
+    alignment, judging, reading = Alignment.of(options), Judging.of(options), Reading.of(options)
+    scores = align(qrels, runs, names, alignment, judging, reading, families)
     for family in families:
         has_limits = stated_margin is not None or settings.limit
-        aligned_scores = family.prepare_gate(aligned_scores, has_limits=has_limits)
-    aligned_scores.units.check(GateSettings.of(options))
-    judged_systems = list(aligned_scores.system_names)
-    notes: list[Note] = []
-    contrasts: list[Contrast] = []
-    verdicts: list[Verdict] = []
-    if stated_margin is not None:
-        baseline = aligned_scores.find_baseline(baseline)
-        judged_systems.remove(baseline)
-        if not judged_systems:
-            raise InputError(f"the baseline {baseline} is the only system: add one to judge")
-        contrasts = [
-            build_contrast(aligned_scores, measure, baseline, stated_margin, settings)
-            for measure in aligned_scores.measures
-            if compared_measures is None or measure in compared_measures
-        ]
-    requirements = run_threshold_tests(aligned_scores, goals, judged_systems, settings)
+        scores = family.prepare_gate(scores, has_limits=has_limits)
+    scores.units.check(GateSettings.of(options))
+    if baseline is not None:
+        baseline = scores.find_baseline(baseline)
+    systems = [name for name in scores.system_names if name != baseline]
+    if not systems:
+        raise InputError(f"the baseline {baseline} is the only system: add one to judge")
+    contrasts = [
+        build_contrast(scores, measure, baseline, stated_margin, settings)
+        for measure in scores.measures
+        if baseline is not None and stated_margin is not None
+        if compared_measures is None or measure in compared_measures
+    ]
+    needs = [build_requirement(scores, m, goal, systems, settings) for m, goal in goals.items()]
     gain_tests = [run_gain_tests(contrast, settings) for contrast in contrasts]
     p_values = [tests.p_of_failing(settings) for tests in gain_tests]
-    p_values += [tests.p_below[0] for _, tests in requirements if tests is not None]
+    p_values += [need.tests.p_below[0] for need in needs if need.tests is not None]
     greatest_p = find_greatest_p(p_values, settings.alpha)
-    if baseline is not None:
-        n_rows = sum(map(len, p_values))
-        verdicts = [
-            _judge_system(
-                tests, contrast, i, name, settings, aligned_scores.query_ids, greatest_p, n_rows
-            )
-            for i, name in enumerate(judged_systems)
-            for contrast, tests in zip(contrasts, gain_tests, strict=True)
-        ]
-        notes += note_verdicts(verdicts, baseline, contrasts, settings)
-    thresholds, threshold_notes = judge_thresholds(
-        requirements, judged_systems, settings, aligned_scores.query_ids, greatest_p
-    )
+    n_rows, query_ids = sum(map(len, p_values)), scores.query_ids
+    verdicts = [
+        _judge_system(tests, contrast, i, name, settings, query_ids, greatest_p, n_rows)
+        for i, name in enumerate(systems)
+        for contrast, tests in zip(contrasts, gain_tests, strict=True)
+    ]
+    notes = [] if baseline is None else [*note_verdicts(verdicts, baseline, contrasts, settings)]
+    thresholds, threshold_notes = judge_thresholds(needs, systems, settings, query_ids, greatest_p)
     notes += [note for note in threshold_notes if note not in notes]
-    notes += [*note_student(verdicts, thresholds), *aligned_scores.notes]
+    notes += [*note_student(verdicts, thresholds), *scores.notes]
     recipe = {"margin": margin, "at_least": goals}
-    recipe |= _recipe(aligned_scores, stated_settings, families, contrasts)
+    recipe |= _recipe(scores, stated_settings, families, contrasts)
     result = Gate(tuple(verdicts), baseline, settings, tuple(notes), recipe, tuple(thresholds))
     for family in families:
-        result = family.review_gate(result, aligned_scores, options)
+        result = family.review_gate(result, scores, options)
     warn_about(result.notes)
     return result
 
@@ -292,28 +274,19 @@ def _judge_system(
     # A margin may be larger only where the baseline cannot be worse.
     largest = max(contrast.largest_difference, contrast.margin)
     lower, upper = clip_ends(tests.lower[[i]], tests.upper[[i]], -largest, largest)
-    p = tests.p_above[0, i]
-    if settings.equivalence:
-        p = np.maximum(p, tests.p_below[2, i])
+    p = np.maximum(tests.p_above[0, i], tests.p_below[2, i] if settings.equivalence else 0.0)
     # Where no query differs, only a test that holds for any number of differences has a result.
     is_untested = not n_changed and not settings.gate_test.holds_always
     columns = contrast.units.columns(tests.unit_moments, tests.moments, tests.n_changed)
     n_changes = settings.changes
-    if n_changes is None and tests.n_changed[i] < FEW_UNITS:
-        n_changes = n_changed
-    elif n_changes is None:
-        n_changes = 0 if outcome == "PASS" else N_WORST
-    n_needed = None
-    if outcome == "UNDECIDED":
+    if n_changes is None:
+        has_few_changes = tests.n_changed[i] < FEW_UNITS
+        n_changes = n_changed if has_few_changes else N_WORST * (outcome != "PASS")
+    n_needed, least_n_units, variances = None, 0.0, contrast.added_variances
+    if hides_losses:
         least_n_units = shape.n_to_hold if shape.doubt == "skewed" else n_unchanged
-        n_needed = find_n_to_decide(
-            tests,
-            i,
-            settings,
-            contrast.margin,
-            contrast.added_variances,
-            least_n_units if hides_losses else 0,
-        )
+    if outcome == "UNDECIDED":
+        n_needed = find_n_to_decide(tests, i, settings, contrast.margin, variances, least_n_units)
     return Verdict(
         system=name,
         measure=contrast.measure,
@@ -333,16 +306,13 @@ def _judge_system(
         p_worse=None if is_untested else finite_or_none(tests.p_below[1, i]),
         queries_needed=n_needed,
         detectable=None
-        if contrast.added_variances  # the queries' variance is not all
+        if variances  # the queries' variance is not all
         else find_detectable_loss(tests, i, settings, contrast.margin, n_rows),
         turned=not contrast.higher_is_better,
         scale="ratio" if is_geometric(contrast.parsed_measure) else "difference",
         method=tests.method[i],
         changes=_list_changes(contrast, i, query_ids, n_changes),
-        **{
-            name: column_to_list(column)[i] if isinstance(column, np.ndarray) else column
-            for name, column in columns.items()
-        },
+        **{name: column_to_list(column, i + 1)[i] for name, column in columns.items()},
     )
 
 

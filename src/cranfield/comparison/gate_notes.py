@@ -45,7 +45,15 @@ def note_verdicts(
             )
             yield Note("wide-margin", "warning", message)
         yield from note_sum_measure(contrast.parsed_measure)
-    yield from _note_candidates(verdicts, settings)
+    n_systems = len({verdict.system for verdict in verdicts})
+    if n_systems > settings.tried:
+        chance = 1 - (1 - settings.alpha) ** n_systems
+        text = (
+            f"{n_systems:,} systems are judged: if each lost just the margin, one or more would "
+            f"pass with a chance of up to {chance:.2g}; tried={n_systems} (--tried {n_systems}) "
+            "corrects for it."
+        )
+        yield Note("several-candidates", "info", text, count=n_systems)
     if not settings.gate_test.holds_always:
         yield from _note_unseen_losses(verdicts, contrasts, settings.alpha)
 
@@ -154,19 +162,6 @@ def _note_shapes(
             continue
         name = f"{verdict.system} ({verdict.measure})"
         yield Note(shape.doubt, "warning", message, verdict.n, name)
-
-
-def _note_candidates(verdicts: Sequence[Verdict], settings: GateSettings) -> Iterator[Note]:
-    """Yield a note if the best of several candidates may pass by chance."""
-    n_systems = len({verdict.system for verdict in verdicts})
-    if n_systems > settings.tried:
-        chance = 1 - (1 - settings.alpha) ** n_systems
-        text = (
-            f"{n_systems:,} systems are judged: if each lost just the margin, one or more would "
-            f"pass with a chance of up to {chance:.2g}; tried={n_systems} (--tried {n_systems}) "
-            "corrects for it."
-        )
-        yield Note("several-candidates", "info", text, count=n_systems)
 
 
 def _note_unseen_losses(

@@ -1,6 +1,7 @@
 """Judged share: how much of each system's ranking is judged, and the legends on that."""
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from cranfield.arrays.ranked import Bools, mean
 from cranfield.comparison.aligned_scores import AlignedScores
@@ -15,22 +16,25 @@ _APART, _ROUNDING = 0.05, 1e-12  # of shares: how far below another is less, and
 _LITTLE = 0.8  # of the largest share: a system with less of it cannot be placed
 
 
-def judged_shares(
-    aligned_scores: AlignedScores, measure: str, is_included: Bools
-) -> list[tuple[float | None, bool, bool]]:
-    """Return the judged share of each system's ranking on some queries, None if it is not known.
+class JudgedShare(NamedTuple):
+    """How much of a system's ranking is judged, alone and beside the other systems."""
 
-    `is_included` (n_queries,) selects the queries. The flags beside the share say whether it is
-    less, 0.05 or more below the share of another system, and whether it is little, below 0.8 times
-    the share of another.
-    """
+    share: float | None = None  # None: not known
+    lags: bool = False  # 0.05 or more below another system's
+    is_little: bool = False  # below 0.8 times another system's
+
+
+def find_judged_shares(
+    aligned_scores: AlignedScores, measure: str, is_included: Bools
+) -> list[JudgedShare]:
+    """Return the judged share of each system on the queries that `is_included` (n_queries,)."""
     if aligned_scores.judged_share is None:
-        return [(None, False, False)] * len(aligned_scores.system_names)
+        return [JudgedShare()] * len(aligned_scores.system_names)
     judged_share = aligned_scores.judged_share[aligned_scores.measures.index(measure)]
     shares = [mean(column) for column in judged_share[is_included].T]
     top = max(shares)
     return [
-        (share, share - top <= _ROUNDING - _APART, share < _LITTLE * top - _ROUNDING)
+        JudgedShare(share, share - top <= _ROUNDING - _APART, share < _LITTLE * top - _ROUNDING)
         for share in shares
     ]
 
@@ -60,13 +64,10 @@ def note_little_judged(systems: Sequence[System], pairs: Sequence[Pair]) -> Iter
     little_judged = [s for s in systems if s.little_judged and s.name in compared_names]
     if little_judged:
         top = max(systems, key=lambda system: system.judged or 0.0)
-        shares = format_names(
-            [f"{system.name} {format_share(system.judged or 0.0)}" for system in little_judged]
+        *shares, top_share = (
+            f"{s.name} {format_share(s.judged or 0.0)}" for s in (*little_judged, top)
         )
-        text = (
-            f"Little judged, cannot be placed: {shares}; "
-            f"{top.name} {format_share(top.judged or 0.0)}."
-        )
+        text = f"Little judged, cannot be placed: {format_names(shares)}; {top_share}."
         yield Note("little-judged", "info", text, count=len(little_judged))
 
 
@@ -89,7 +90,7 @@ def judged_legend(results: Sequence[Result]) -> list[str]:
         for words in other_documents
     ]
     subject = f"{first_documents} ({'; '.join(phrases)})" if phrases else f"its {first_documents}"
-    has_marks = any(system.less_judged for result in results for system in result.systems)
+    has_marks = any(system.judged_lags for result in results for system in result.systems)
     mark_phrase = "; ! 0.05 or more below another's" * has_marks
     return [f"Judged: share of {subject} that is judged{mark_phrase}."]
 
@@ -97,7 +98,8 @@ def judged_legend(results: Sequence[Result]) -> list[str]:
 def unjudged_legend(result: Result) -> str:
     """Return the legend of the bounds over all grades of unjudged documents, or why none exist."""
     if all(pair.unjudged_low is None for pair in result.pairs):
-        if _bounds_kind(result.measure) in (None, "none", "refused"):
+        parsed_measure = find_measure(result.measure)
+        if parsed_measure is None or parsed_measure.bounds in ("none", "refused"):
             return f"unjudged: {result.measure} has no bounds of diff."
         return (
             f"unjudged: {result.measure} has no bounds of diff: it also depends on documents that "
@@ -106,9 +108,3 @@ def unjudged_legend(result: Result) -> str:
     text = "unjudged: bounds of diff over all grades of unjudged documents."
     ideal_line = "\nNew grades change the ideal ranking, and with it both means."
     return text + ideal_line * (parse(result.measure).linear == "ratio")
-
-
-def _bounds_kind(measure: str) -> str | None:
-    """Return the kind of bounds that a measure declares; None if the measure is unknown."""
-    parsed_measure = find_measure(measure)
-    return None if parsed_measure is None else parsed_measure.bounds

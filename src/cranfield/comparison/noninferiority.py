@@ -143,9 +143,9 @@ def run_gain_tests(sample: GainSample, settings: GateSettings) -> GainTests:
     moments = unit_moments = Moments.of(PairedScores.from_differences(gains))
     if sample.units.n_groups is not None:
         unit_moments = Moments.of(sample.pair_gains(gains))
-    n_units, n_changed = unit_moments.n_units, sample.n_changed_units
+    n_units = unit_moments.n_units
     flips = settings.make_flips(n_units)
-    method: GateMethod | None = None
+    methods: list[GateMethod | None] = [None] * n_systems
     limits = settings.gate_test.limits(gains, bounds, sample.test_range, alpha, sample.weights)
     if limits is not None:
         bound_tests = BoundTests.of(limits, alpha)
@@ -155,19 +155,18 @@ def run_gain_tests(sample: GainSample, settings: GateSettings) -> GainTests:
     elif flips is None or sample.added_variances:
         bound_tests = _run_t_tests(sample, unit_moments, bounds, settings)
     elif n_units > MANY_UNITS and sample.units.n_groups is None:
-        return _test_many_queries(sample, moments, n_changed, bounds, settings, flips)
+        bound_tests, methods = _test_many_queries(sample, moments, bounds, settings, flips)
     else:
         weights = sample.weights
         if sample.units.n_groups is not None:  # a bound applies to a cluster as to its queries
             query_weight = np.ones(len(gains)) if weights is None else weights
             weights = sample.sum_units(query_weight[:, None])[:, 0]
-        limits = one_sided_tests(sample.sum_units(gains), bounds, flips, alpha, weights)
-        bound_tests = BoundTests.of(limits, alpha)
-        method = "exact" if flips.is_exact else "drawn"
-    methods = [method] * n_systems
-    if n_units > 1 and (limits is None or method is not None):
+        flip_limits = one_sided_tests(sample.sum_units(gains), bounds, flips, alpha, weights)
+        bound_tests = BoundTests.of(flip_limits, alpha)
+        methods = ["exact" if flips.is_exact else "drawn"] * n_systems
+    if n_units > 1 and limits is None:
         methods = _set_score_limits(sample, bounds, bound_tests, methods, alpha)
-    return GainTests(moments, unit_moments, n_changed, *bound_tests, methods)
+    return GainTests(moments, unit_moments, sample.n_changed_units, *bound_tests, methods)
 
 
 def _set_score_limits(
@@ -202,13 +201,8 @@ def _set_score_limits(
 
 
 def _test_many_queries(
-    sample: GainSample,
-    moments: Moments,
-    n_changed: Ints,
-    bounds: Floats,
-    settings: GateSettings,
-    flips: Flips,
-) -> GainTests:
+    sample: GainSample, moments: Moments, bounds: Floats, settings: GateSettings, flips: Flips
+) -> tuple[BoundTests, list[GateMethod | None]]:
     """Return the tests of many queries, by Student's t where its limits agree with the flips'."""
     gains, alpha, weights = sample.gains, settings.alpha, sample.weights
     bound_tests = _run_t_tests(sample, moments, bounds, settings)
@@ -219,8 +213,7 @@ def _test_many_queries(
         for column, flip_column in zip(bound_tests, BoundTests.of(limits, alpha), strict=True):
             column[..., far] = flip_column
     methods: list[GateMethod | None] = ["t" if is_near else "drawn" for is_near in agrees.tolist()]
-    methods = _set_score_limits(sample, bounds, bound_tests, methods, alpha)
-    return GainTests(moments, moments, n_changed, *bound_tests, methods)
+    return bound_tests, methods
 
 
 def _run_t_tests(

@@ -8,7 +8,6 @@ from typing import Any
 from cranfield.comparison.settings import Alignment
 from cranfield.data.fingerprint import estimate_overlap
 from cranfield.errors import InputError
-from cranfield.formats.small.score_files import ScoreRows
 from cranfield.notes import Note
 from cranfield.render.numbers import format_names, format_percent
 from cranfield.scoring.scores import RUN_KEYS, Scores
@@ -32,15 +31,11 @@ class Origin:
     judged_shares: Mapping[str | None, Mapping[str, float]]
 
     @classmethod
-    def of(cls, path: str, rows: ScoreRows) -> "Origin":
-        """Return the origin of the scores of a file."""
-        return cls(path, rows.recipe, rows.retrieved_sketches, rows.conversions, rows.judged_shares)
-
-    @classmethod
     def of_scores(cls, scores: Scores) -> "Origin":
         """Return the origin of the scores of a run."""
         recipe = {name: scores.recipe[name] for name in scores.recipe if name not in RUN_KEYS}
-        return cls(scores.name, recipe, {}, {}, {scores.name: scores.recipe.get("judged", {})})
+        shares: dict[str | None, Any] = {scores.name: scores.recipe.get("judged")}
+        return cls(scores.name, recipe, {}, {}, shares if "judged" in scores.recipe else {})
 
     def share_in_common(self, other: "Origin") -> float | None:
         """Return the greatest share of documents that a run of each have in common.

@@ -1,6 +1,6 @@
 """Ranks: the places that each system may have under a measure, and which may be the best."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -45,19 +45,6 @@ class BestTest:
     alpha: float
     higher_is_better: bool
 
-    def rank_systems(
-        self, system_names: Sequence[str], better_and_worse: Iterable[tuple[str, str]]
-    ) -> dict[str, Rank]:
-        """Return {system: rank}, given (better system, worse system) of significant differences."""
-        low, high = dict.fromkeys(system_names, 1), dict.fromkeys(system_names, len(system_names))
-        for better_system, worse_system in better_and_worse:
-            low[worse_system] += 1
-            high[better_system] -= 1
-        return {
-            name: Rank(low[name], high[name], p, p > self.alpha)
-            for name, p in zip(system_names, self.best_p_values().tolist(), strict=True)
-        }
-
     def best_p_values(self) -> Floats:
         """Return p of the test that no other system has a better mean, for each: (n_systems,).
 
@@ -98,13 +85,11 @@ def _find_leads(
     flips of all other signs.
     """
     leads = np.full((n_sides, pairs.scores.shape[1], n_flips), -np.inf)
-    systems_of_pairs = zip(pairs.left_column.tolist(), pairs.right_column.tolist(), strict=True)
-    for sums, factor, (left_system, right_system) in zip(
-        pair_sums, scale, systems_of_pairs, strict=True
-    ):
+    columns = zip(pair_sums, scale, pairs.left_column, pairs.right_column, strict=True)
+    for sums, factor, left_system, right_system in columns:
         sums *= factor
-        sides_of_pair = (left_system, right_system), (right_system, left_system)
-        for side_leads, (ahead, behind) in zip(leads, sides_of_pair, strict=False):
+        sides = (right_system, left_system), (left_system, right_system)
+        for side_leads, (behind, ahead) in zip(leads, sides, strict=False):
             np.maximum(side_leads[behind], sums, out=side_leads[behind])
             np.maximum(side_leads[ahead], -sums, out=side_leads[ahead])
     return leads

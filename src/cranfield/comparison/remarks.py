@@ -55,12 +55,9 @@ def note_comparison(
     `doubts` (n_pairs,) say why the test and the interval of each pair may be wrong, if they may.
     `n_comparisons` are corrected together. Of one unit, that is the only note.
     """
-    n, alpha = flips.n_units, settings.alpha
-    if n == 1:
-        unit_word = units.unit_word if pairs else "query"
-        text = (
-            f"One {unit_word} cannot show whether a difference is due to chance: there is no test."
-        )
+    if flips.n_units == 1:
+        subject = f"One {units.unit_word if pairs else 'query'}"
+        text = f"{subject} cannot show whether a difference is due to chance: there is no test."
         yield Note("few-queries", "warning", text, 1)
         return
 
@@ -80,33 +77,40 @@ def note_comparison(
         if settings.all_pairs and not settings.is_familywise:
             text += " So there are no ranks, which are right at once with holm or maxt."
         yield Note("correction", "info", text)
-    if disagreeing_pairs := [
+    yield from _note_contradictions(pairs, settings, higher_is_better=higher_is_better)
+    yield from note_sum_measure(measure)
+
+
+def _note_contradictions(
+    pairs: Sequence[Pair], settings: Settings, *, higher_is_better: bool
+) -> Iterator[Note]:
+    """Yield notes on pairs of which t does not exist, or contradicts the test, or the mean does."""
+    alpha = settings.alpha
+    disagreeing_pairs = [
         f"{_pair_name(pair, settings)} (p {format_p(pair.p)}, t-test {format_p(pair.p_t)})"
         for pair in pairs
         if pair.p is not None and pair.p_t is not None and (pair.p <= alpha) != (pair.p_t <= alpha)
-    ]:
-        text = (
-            f"The t-test disagrees at alpha, before correction: {format_names(disagreeing_pairs)}."
-        )
-        yield Note("t-test-differs", "info", text)
-    constant_pairs = [
-        _pair_name(pair, settings) for pair in pairs if pair.sd == 0 and pair.difference != 0
     ]
-    if constant_pairs and settings.test in ("t", "bootstrap"):
-        text = (
-            "The same difference on every query, so that t does not exist: "
-            f"{format_names(constant_pairs)}."
-        )
-        yield Note("no-t", "info", text)
-    if opposed_pairs := [
+    constant_pairs = [
+        _pair_name(pair, settings)
+        for pair in pairs
+        if pair.sd == 0 and pair.difference != 0 and settings.test in ("t", "bootstrap")
+    ]
+    opposed_pairs = [
         _pair_name(pair, settings)
         for pair in pairs
         if pair.verdict is not None
         and (pair.verdict == "better") != ((pair.difference > 0) == higher_is_better)
-    ]:
+    ]
+    if disagreeing_pairs:
+        text = "The t-test disagrees at alpha, before correction"
+        yield Note("t-test-differs", "info", f"{text}: {format_names(disagreeing_pairs)}.")
+    if constant_pairs:
+        text = "The same difference on every query, so that t does not exist"
+        yield Note("no-t", "info", f"{text}: {format_names(constant_pairs)}.")
+    if opposed_pairs:
         text = f"The mean difference has the opposite sign: {format_names(opposed_pairs)}."
         yield Note("mean-disagrees", "warning", text)
-    yield from note_sum_measure(measure)
 
 
 def note_sum_measure(measure: Measure | None) -> Iterator[Note]:
@@ -236,9 +240,10 @@ def _note_doubts(
         ]
         text = (
             f"Fewer than {FEW_UNITS} of {n_units:,} {unit_words} differ: "
-            f"{format_names(descriptions)}. {_SO_FEW}. --changes {FEW_UNITS} "
-            "lists these queries, as `changes` does."
+            f"{format_names(descriptions)}. {_SO_FEW}."
         )
+        if settings.baselines or settings.all_pairs:  # else a trend points to `compare`
+            text += f" --changes {FEW_UNITS} lists these queries, as `changes` does."
         yield Note("few-changes", "warning", text, count=len(rarely_changed_pairs))
         rarely_changed_pairs = []
     for pair in rarely_changed_pairs:

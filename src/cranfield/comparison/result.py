@@ -48,7 +48,7 @@ class System:
     high: float | None
     # Share of judged documents among those that the measure looks at; None: not known.
     judged: float | None
-    less_judged: bool  # 0.05 or more below another system's
+    judged_lags: bool  # 0.05 or more below another system's
     little_judged: bool = False  # below 0.8 times another system's, too little to place the system
     # Of a system that is the mean of several runs: {run: its mean}.
     runs: Mapping[str, float] | None = None
@@ -331,14 +331,17 @@ class Result(Pairs[Pair]):
         """
         if self.best_test is None:
             return None
-        better_and_worse = (
-            (pair.system, pair.other) if pair.verdict == "better" else (pair.other, pair.system)
-            for pair in self.pairs
-            if pair.verdict is not None
-        )
-        return self.best_test.rank_systems(
-            [system.name for system in self.systems], better_and_worse
-        )
+        ranks, p_values = {}, self.best_test.best_p_values().tolist()
+        for system, p in zip(self.systems, p_values, strict=True):
+            verdicts = self.list_verdicts(system.name)
+            low, high = 1 + verdicts.count("worse"), 1 + len(verdicts) - verdicts.count("better")
+            ranks[system.name] = Rank(low, high, p, may_be_best=p > self.best_test.alpha)
+        return ranks
+
+    def list_verdicts(self, system: str) -> list[Outcome | None]:
+        """Return the verdict on a system beside each other, all of them compared with it."""
+        rivals = (rival.name for rival in self.systems if rival.name != system)
+        return [self.between(system, rival)[1] for rival in rivals]
 
     @property
     def n_clusters(self) -> int | None:

@@ -15,8 +15,8 @@ from cranfield.comparison.scale import SLACK, possible_range
 from cranfield.comparison.settings import Alignment
 from cranfield.data.run_names import make_unique_namer
 from cranfield.errors import DuplicateError, InputError, MeasureError, escape_unprintable
-from cranfield.formats.frames import is_table
 from cranfield.formats.identifiers import to_id_text
+from cranfield.formats.shapes import is_table
 from cranfield.formats.small.score_files import (
     ScoreRows,
     read_scores,
@@ -159,7 +159,9 @@ def _read_files(
             rows = read_scores(file, is_known_measure, alignment.layout)
             is_path = isinstance(file, str | os.PathLike)
             file_name = system_name_of_file(file) if is_path else "scores"
-            origins.append(Origin.of(str(file) if is_path else file_name, rows))
+            path, sketches = str(file) if is_path else file_name, rows.retrieved_sketches
+            shares = rows.judged_shares
+            origins.append(Origin(path, rows.recipe, sketches, rows.conversions, shares))
             yield name or file_name, name is not None, rows
 
     columns, notes, sources = _collect_columns(read_rows(), alignment.percent)

@@ -11,9 +11,9 @@ from cranfield.arrays.ranked import Ints
 class SystemPairs(NamedTuple):
     """Pairs of systems: the difference of a pair is the score of the left minus the right one.
 
-    >>> [column.tolist() for column in SystemPairs.all_pairs(3)]
+    >>> [column.tolist() for column in SystemPairs.choose(3)]
     [[0, 0, 1], [1, 2, 2]]
-    >>> [column.tolist() for column in SystemPairs.with_baselines(4, [1, 0])]
+    >>> [column.tolist() for column in SystemPairs.choose(4, [1, 0])]
     [[0, 2, 3, 2, 3], [1, 1, 1, 0, 0]]
     """
 
@@ -21,13 +21,13 @@ class SystemPairs(NamedTuple):
     right_column: Ints  # (n_pairs,)
 
     @classmethod
-    def all_pairs(cls, n_systems: int) -> Self:
-        """Return each pair of systems once, the system that comes first on the left."""
-        return cls(*np.triu_indices(n_systems, 1))
+    def choose(cls, n_systems: int, baselines: Sequence[int] = ()) -> Self:
+        """Return each pair of systems once, the system that comes first on the left.
 
-    @classmethod
-    def with_baselines(cls, n_systems: int, baselines: Sequence[int]) -> Self:
-        """Return each system with each baseline, and each two baselines once, the later left."""
+        With baselines, each system with each of them, and each two of them once, the later left.
+        """
+        if not baselines:
+            return cls(*np.triu_indices(n_systems, 1))
         systems = np.arange(n_systems)
         left_systems = [np.delete(systems, baselines[: i + 1]) for i in range(len(baselines))]
         n_pairs = [*map(len, left_systems)]

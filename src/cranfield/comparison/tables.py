@@ -1,15 +1,16 @@
 """Tables of a comparison: rows of texts, columns with their legend, and titles, for `render`."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 from cranfield.comparison.effects import FEW_UNITS
 from cranfield.comparison.judged_share import unjudged_legend
 from cranfield.comparison.mean_interval import describe_error
 from cranfield.comparison.method import deciding_p_name, describe_method, mark_condition
-from cranfield.comparison.result import Change, Outcome, Pair, Result, System
+from cranfield.comparison.result import Change, Pair, Result, System
 from cranfield.comparison.sequential import CLEAR
 from cranfield.comparison.settings import Settings
 from cranfield.explanation.pointer import explain_hint
@@ -29,6 +30,7 @@ MARKS = {"better": "^", "worse": "v", None: " "}
 _WIDEST_MATRIX = 12  # systems
 _MAX_NAMED = 3  # systems in a sentence
 _LONGEST_NAME = 14  # characters of a baseline's name above its columns
+_SKEWED_BEST = "\nSkewed differences: * misses the best more often, at alpha 0.05 in up to 9%."
 # {how an interval was made: words for the legend}
 _INTERVALS = {
     "randomization": "the values that the test does not reject",
@@ -39,12 +41,11 @@ _INTERVALS = {
 
 
 class _SystemRow(NamedTuple):
-    """A row of the table: a system, and its pairs with baselines, if any."""
+    """A row of the table: a system of a result."""
 
     result: Result
     number: int  # from 1, among the rows of the result
     system: System
-    pairs: Mapping[str, Pair]  # by baseline
 
 
 def comparison_table(results: Sequence[Result], settings: Settings) -> Table:
@@ -77,13 +78,10 @@ def comparison_table(results: Sequence[Result], settings: Settings) -> Table:
 
 def _list_rows(result: Result, settings: Settings) -> Iterator[_SystemRow]:
     """Yield the rows of a result, the best system first; but baselines come before all others."""
-    pairs: dict[str, dict[str, Pair]] = {system.name: {} for system in result.systems}
-    for pair in result.pairs:
-        pairs[pair.system][pair.other] = pair
     places = {name: place for place, name in enumerate(settings.baselines)}
     systems = sorted(result.ranked_systems, key=lambda system: places.get(system.name, len(places)))
     for number, system in enumerate(systems, 1):
-        yield _SystemRow(result, number, system, pairs[system.name])
+        yield _SystemRow(result, number, system)
 
 
 def _columns(results: Sequence[Result], settings: Settings) -> Iterator[Column]:
@@ -91,6 +89,7 @@ def _columns(results: Sequence[Result], settings: Settings) -> Iterator[Column]:
     first = results[0]
     has_several_systems, has_slices = len(first.systems) > 1, first.label is not None
     all_pairs = settings.all_pairs and has_several_systems
+    is_skewed = any(note.code == "skewed" for result in results for note in result.notes)
     yield Column(str(first.label), lambda row: str(row.result.slice), is_shown=has_slices)
     yield Column("queries", lambda row: f"{len(row.result.query_ids):,}", is_shown=has_slices)
     has_clusters = has_slices and first.units.n_groups is not None
@@ -119,14 +118,14 @@ def _columns(results: Sequence[Result], settings: Settings) -> Iterator[Column]:
     )
     yield Column(
         "better than",
-        lambda row: _count_verdicts(row, "better"),
+        lambda row: f"{row.result.list_verdicts(row.system.name).count('better')}",
         "better than, worse than: how many systems it differs from "
         f"({mark_condition(first, settings)}).",
         all_pairs,
     )
     yield Column(
         "worse than",
-        lambda row: _count_verdicts(row, "worse"),
+        lambda row: f"{row.result.list_verdicts(row.system.name).count('worse')}",
         "Intervals, p-values and bounds of the pairs: --format csv or json.",
         all_pairs,
     )
@@ -134,7 +133,7 @@ def _columns(results: Sequence[Result], settings: Settings) -> Iterator[Column]:
         "ranks",
         lambda row: str((row.result.ranks or {})[row.system.name]),
         f"ranks: places each may have, all right at once in {format_percent(1 - settings.alpha)} "
-        "of samples; * may be best.",
+        f"of samples; * may be best.{_SKEWED_BEST * is_skewed}",
         all_pairs and first.best_test is not None,
     )
     for baseline in settings.baselines if has_several_systems else ():
@@ -146,35 +145,41 @@ def _columns(results: Sequence[Result], settings: Settings) -> Iterator[Column]:
 _AS_LARGE = {"wilcoxon": "a sum of signed ranks", "sign": "a surplus of wins or losses"}
 
 
-def _count_verdicts(row: _SystemRow, outcome: Outcome) -> str:
-    """Return the number, as text, of systems that the row's system is better, or worse, than."""
-    result, system_name = row.result, row.system.name
-    other_names = [system.name for system in result.systems if system.name != system_name]
-    return str(sum(result.between(system_name, other)[1] == outcome for other in other_names))
-
-
 def _pair_columns(results: Sequence[Result], settings: Settings, baseline: str) -> Iterator[Column]:
     """Yield the columns on systems' pairs with a baseline, without a pair empty.
 
     Of one of several baselines, only the difference and the number that decides.
     """
     is_alone = settings.only_baseline is not None
-    short_columns = ("diff", "ratio", "P(better)", deciding_p_name(results[0], settings))
+    short_columns = (
+        "diff",
+        "ratio",
+        "P(better)",
+        deciding_p_name(results[0], settings),
+        "unjudged",
+    )
 
-    def show_in_row(show: Callable[[Pair], str]) -> Callable[[_SystemRow], str]:
-        return lambda row: show(row.pairs[baseline]) if baseline in row.pairs else ""
+    def show_in_row(show: Callable[[Pair], str], row: _SystemRow) -> str:
+        pair = row.result.pair_of_names.get((row.system.name, baseline))
+        return "" if pair is None else show(pair)
 
     for column in (*list_test_columns(results, settings), *_effect_columns(results, settings)):
         if is_alone or column.heading in short_columns:
             group = "" if is_alone else f"vs {_shorten_name(baseline)}"
-            yield replace(column, cell=show_in_row(column.cell), group=group)
+            yield replace(column, cell=partial(show_in_row, column.cell), group=group)
 
 
-def list_test_columns(results: Sequence[Result], settings: Settings) -> Iterator[Column]:
+def list_test_columns(
+    results: Sequence[Result], settings: Settings, heading: str = "diff"
+) -> Iterator[Column]:
     """Yield the columns of a pair's difference, its interval, its p and its probabilities."""
     has_p, p_name = settings.test != "bayes", deciding_p_name(results[0], settings)
-    heading = "ratio" if results[0].by_ratio else "diff"
-    yield Column(heading, _format_difference, _difference_legend(results, settings))
+    heading = "ratio" if results[0].by_ratio else heading
+    yield Column(
+        heading,
+        lambda pair: f"{format_difference(pair)} {MARKS[pair.verdict]}",
+        f"{heading}: {_difference_legend(results, settings)}",
+    )
     yield Column(f"{format_percent(1 - settings.alpha)} interval", format_pair_interval)
     event = f"gives {_AS_LARGE[settings.test]} as large" if settings.test in _AS_LARGE else ""
     correction = f", corrected for {results[0].comparisons:,} comparisons"
@@ -241,13 +246,12 @@ def _format_p(pair: Pair, p: float | None) -> str:
 
 def _format_judged(row: _SystemRow) -> str:
     """Return the share of a system's documents that is judged, marked if it is low."""
-    return f"{format_number(row.system.judged, 2)} {'!' if row.system.less_judged else ' '}"
+    return f"{format_number(row.system.judged, 2)} {'!' if row.system.judged_lags else ' '}"
 
 
-def _format_difference(pair: Pair) -> str:
-    """Return a pair's difference, or its ratio, with its mark."""
-    text = format_number(pair.ratio) if pair.scale == "ratio" else format_signed(pair.difference)
-    return f"{text} {MARKS[pair.verdict]}"
+def format_difference(pair: Pair) -> str:
+    """Return a pair's difference, or its ratio."""
+    return format_number(pair.ratio) if pair.scale == "ratio" else format_signed(pair.difference)
 
 
 def format_pair_interval(pair: Pair) -> str:
@@ -293,12 +297,12 @@ def _query_counts(result: Result) -> str:
 
 
 def _difference_legend(results: Sequence[Result], settings: Settings) -> str:
-    """Return the legend of the difference to the baseline, and of its interval."""
+    """Return what the difference to the baseline is, and its interval."""
     kinds = dict.fromkeys(pair.interval for result in results for pair in result.pairs)
     interval_phrase = " or ".join(_INTERVALS[kind] for kind in kinds if kind in _INTERVALS)
     if settings.test == "bayes":
         interval_phrase = f"its {format_percent(1 - settings.alpha)} credible interval"
-    subject = "ratio: of the geometric means" if results[0].by_ratio else "diff: mean difference"
+    subject = "of the geometric means" if results[0].by_ratio else "mean difference"
     if len(settings.baselines) > 1:
         return f"{subject}; intervals and W/T/L of the pairs: --format csv or json."
     return f"{subject}; in brackets, {interval_phrase}." if interval_phrase else f"{subject}."

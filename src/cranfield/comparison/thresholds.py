@@ -9,7 +9,7 @@ assumes only that they have a least and a greatest value (Waudby-Smith & Ramdas,
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -43,6 +43,9 @@ from cranfield.render.numbers import (
     format_query_count,
 )
 from cranfield.render.table import Column, Table, legend, select_shown
+
+if TYPE_CHECKING:
+    from cranfield.comparison.verdict import Verdict
 
 N_WORST = 5  # queries to show of a system that did not pass
 
@@ -117,29 +120,8 @@ def resolve_at_least(
     return goal_of_measure
 
 
-def run_threshold_tests(
-    aligned_scores: AlignedScores,
-    at_least: Mapping[str, float],
-    systems: Sequence[str],
-    settings: GateSettings,
-) -> "list[tuple[Requirement, GainTests | None]]":
-    """Return what some systems must reach, and with `limit` the tests of whether they do.
-
-    `at_least` is {measure: number to reach}. Raises OptionError for a number that no system can
-    reach, or that every system reaches, and for a measure of which less is better.
-    """
-    system_columns = [aligned_scores.system_names.index(name) for name in systems]
-    needs = [
-        _build_requirement(aligned_scores, name, goal, system_columns, settings)
-        for name, goal in at_least.items()
-    ]
-    return [
-        (need, run_gain_tests(need.sample, settings) if settings.limit else None) for need in needs
-    ]
-
-
 def judge_thresholds(
-    requirements: "Sequence[tuple[Requirement, GainTests | None]]",
+    requirements: "Sequence[Requirement]",
     systems: Sequence[str],
     settings: GateSettings,
     query_ids: Sequence[str],
@@ -150,13 +132,13 @@ def judge_thresholds(
     With `limit`, a system fails by a p-value of at most `greatest_p`.
     """
     thresholds = [
-        _judge_threshold(need, tests, i, system, settings, query_ids, greatest_p)
+        _judge_threshold(need, i, system, settings, query_ids, greatest_p)
         for i, system in enumerate(systems)
-        for need, tests in requirements
+        for need in requirements
     ]
-    notes = [note for need, _ in requirements for note in note_sum_measure(need.parsed_measure)]
+    notes = [note for need in requirements for note in note_sum_measure(need.parsed_measure)]
     if settings.limit and not settings.gate_test.holds_always:
-        notes += [note for need, _ in requirements for note in _note_doubts(need, thresholds)]
+        notes += [note for need in requirements for note in _note_doubts(need, thresholds)]
     return thresholds, notes
 
 
@@ -170,6 +152,7 @@ class Requirement:
     scores: Floats  # (n_queries, n_systems)
     range: tuple[float, float]  # of a query's score, infinite if it is not known
     sample: GainSample  # of the scores less the number, in the unit that is compared
+    tests: GainTests | None  # of whether the means reach it, with `limit`
 
     @cached_property
     def n_uncommon(self) -> Ints:
@@ -185,21 +168,34 @@ class Requirement:
         return find_shapes(self.sample, self.n_uncommon)
 
 
-def _build_requirement(
+def build_requirement(
     aligned_scores: AlignedScores,
     measure: str,
     goal: float,
-    system_columns: Sequence[int],
+    systems: Sequence[str],
     settings: GateSettings,
 ) -> Requirement:
+    """Return what the means of some systems must reach, with its tests.
+
+    Raises OptionError for a number that no system can reach, or that every system reaches, and for
+    a measure of which less is better.
+    """
+    system_columns = [aligned_scores.system_names.index(name) for name in systems]
     if measure not in aligned_scores.measures:
         raise MeasureError(f"{measure} has texts as values, and no mean that could reach a number")
     parsed_measure = aligned_scores.find_measure(measure)
     scores = aligned_scores.measure_scores(measure)[:, system_columns]
-    unknown_range = -math.inf, math.inf
-    score_range = find_score_range(aligned_scores, measure, settings)
-    low, high = score_range or unknown_range
-    _refuse_impossible(aligned_scores, measure, goal, low, high)
+    low, high = find_score_range(aligned_scores, measure, settings) or (-math.inf, math.inf)
+    option = f"at_least={measure}={goal:g}"
+    if not aligned_scores.is_higher_better(measure):
+        raise OptionError(
+            f"{option}: at_least does not apply to {measure}, of which less is better"
+        )
+    if goal > high:
+        hint = f" Did you mean {goal / 100:g}?" if high == 1 and 1 < goal <= 100 else ""
+        raise OptionError(f"{option}: {measure} is at most {high:g}: no system can reach it.{hint}")
+    if goal <= low:
+        raise OptionError(f"{option}: {measure} is at least {low:g}: every system reaches it")
     compared_goal = float(to_compared_unit(parsed_measure, np.array([goal]))[0])
     low_end, high_end = compared_range(parsed_measure, low, high)
     sample = GainSample(
@@ -213,28 +209,12 @@ def _build_requirement(
     can_use_scores = aligned_scores.units.n_groups is None and not is_geometric(parsed_measure)
     if can_use_scores and not sample.added_variances and 0 < goal < 1:
         sample = replace(sample, is_binary=are_binary(scores))
-    return Requirement(measure, parsed_measure, goal, scores, (low, high), sample)
-
-
-def _refuse_impossible(
-    aligned_scores: AlignedScores, measure: str, goal: float, low: float, high: float
-) -> None:
-    """Raise OptionError for a number that all systems reach, or none can; or if less is better."""
-    option = f"at_least={measure}={goal:g}"
-    if not aligned_scores.is_higher_better(measure):
-        raise OptionError(
-            f"{option}: at_least does not apply to {measure}, of which less is better"
-        )
-    if goal > high:
-        hint = f" Did you mean {goal / 100:g}?" if high == 1 and 1 < goal <= 100 else ""
-        raise OptionError(f"{option}: {measure} is at most {high:g}: no system can reach it.{hint}")
-    if goal <= low:
-        raise OptionError(f"{option}: {measure} is at least {low:g}: every system reaches it")
+    tests = run_gain_tests(sample, settings) if settings.limit else None
+    return Requirement(measure, parsed_measure, goal, scores, (low, high), sample, tests)
 
 
 def _judge_threshold(
     need: Requirement,
-    tests: GainTests | None,
     i: int,
     system: str,
     settings: GateSettings,
@@ -242,7 +222,7 @@ def _judge_threshold(
     greatest_p: float,
 ) -> Threshold:
     """Judge whether the system in column i of the scores meets a requirement."""
-    scores, goal = need.scores[:, i], need.at_least
+    scores, goal, tests = need.scores[:, i], need.at_least, need.tests
     mean = aggregate_scores(need.parsed_measure, scores)
     is_reached = mean >= goal or math.isclose(mean, goal, rel_tol=1e-12)
     outcome: Outcome = "PASS" if is_reached else "FAIL"
@@ -343,35 +323,43 @@ def thresholds_table(
     system's overall outcome, which has a row of its own.
     """
     columns = select_shown(_columns(settings, failing_phrase))
+    lines = [*legend(columns), *describe_score_methods(thresholds)]
+    lines += ["all: everything that the system is judged by must pass."] * bool(outcomes)
+    lines = [*lines_below_table(lines, notes), *[test_description] * settings.limit]
+    title = f"Means of {format_query_count(thresholds[0].n)}, and what they must reach"
+    return make_decisions_table(thresholds, columns, outcomes, lines, title)
+
+
+def describe_score_methods(decisions: "Sequence[Verdict | Threshold]") -> Iterator[str]:
+    """Yield a sentence on the measures that have score limits, of zeros and ones."""
+    for method in SCORE_METHODS:
+        if measures := dict.fromkeys(row.measure for row in decisions if row.method == method):
+            names = ", ".join(measures)
+            yield f"{names}: zeros and ones; limits and p by {method.capitalize()}'s score."
+
+
+def make_decisions_table(
+    decisions: "Sequence[Verdict | Threshold]",
+    columns: Sequence[Column],
+    outcomes: Mapping[str, Outcome],
+    lines: Sequence[str],
+    title: str,
+) -> Table:
+    """Return the table of verdicts or thresholds, those of a system together.
+
+    `outcomes`, if any, are each system's overall outcome, which has a row of its own.
+    """
     rows: list[list[str]] = []
     rules = set()
-    for system in dict.fromkeys(threshold.system for threshold in thresholds):
+    for system in dict.fromkeys(decision.system for decision in decisions):
         rules.add(len(rows))
-        rows += [
-            [column.cell(threshold) for column in columns]
-            for threshold in thresholds
-            if threshold.system == system
-        ]
+        of_system = [decision for decision in decisions if decision.system == system]
+        rows += [[column.cell(decision) for column in columns] for decision in of_system]
         if system in outcomes:
             rows.append([system, "all", outcomes[system], *[""] * (len(columns) - 3)])
-    legend_lines = legend(columns)
-    wilson_measures = {
-        threshold.measure: None for threshold in thresholds if threshold.method == "wilson"
-    }
-    if wilson_measures:
-        legend_lines.append(
-            f"{', '.join(wilson_measures)}: zeros and ones; limits and p by Wilson's score."
-        )
-    if outcomes:
-        legend_lines.append("all: everything that the system is judged by must pass.")
-    return Table(
-        [column.heading for column in columns],
-        rows,
-        [*lines_below_table(legend_lines, notes), *([test_description] if settings.limit else [])],
-        3,
-        ruled_rows=frozenset(rules - {0} if outcomes else ()),
-        title=[f"Means of {format_query_count(thresholds[0].n)}, and what they must reach"],
-    )
+    header = [column.heading for column in columns]
+    ruled_rows = frozenset(rules - {0} if outcomes else ())
+    return Table(header, rows, lines, 3, ruled_rows=ruled_rows, title=[title])
 
 
 def lowest_table(thresholds: Iterable[Threshold]) -> Table:

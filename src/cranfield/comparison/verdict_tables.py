@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from cranfield.comparison.effects import FEW_UNITS
-from cranfield.comparison.thresholds import Threshold
+from cranfield.comparison.thresholds import Threshold, describe_score_methods, make_decisions_table
 from cranfield.explanation.pointer import explain_hint
 from cranfield.notes import lines_below_table
 from cranfield.render.numbers import (
@@ -27,26 +27,12 @@ def verdicts_table(gate: "Gate") -> Table:
     """Return the table of verdicts: a row for each measure of a system, and for all if several."""
     has_summary = len(gate.verdicts) > len(gate.outcomes) and not gate.thresholds
     columns = select_shown(_columns(gate))
-    rows: list[list[str]] = []
-    rules = set()
-    for system, outcome in gate.outcomes.items():
-        rules.add(len(rows))
-        system_verdicts = [verdict for verdict in gate.verdicts if verdict.system == system]
-        rows += [[column.cell(verdict) for column in columns] for verdict in system_verdicts]
-        if has_summary:
-            rows.append([system, "all", outcome, *[""] * (len(columns) - 3)])
     legend_lines = legend(columns)
     if has_summary:
         legend_lines.append(
             "all: every measure must pass; to pass needs no correction for their number."
         )
-    tango_measures = {
-        verdict.measure: None for verdict in gate.verdicts if verdict.method == "tango"
-    }
-    if tango_measures:
-        legend_lines.append(
-            f"{', '.join(tango_measures)}: zeros and ones; limits and p by Tango's score."
-        )
+    legend_lines += describe_score_methods(gate.verdicts)
     if losses := list(_list_detectable_losses(gate)):
         size = "beyond the margin" if gate.settings.equivalence else "worse"
         line = f"Shown to be {size} with a chance of 80%, by the sd seen: a true difference of"
@@ -55,14 +41,9 @@ def verdicts_table(gate: "Gate") -> Table:
         legend_lines.append("UNDECIDED where the limits alone say FAIL: not so by Holm's rule.")
     if any(verdict.lower is None and not verdict.changed for verdict in gate.verdicts):
         legend_lines.append("-: no query differs: there is nothing to test.")
-    return Table(
-        [column.heading for column in columns],
-        rows,
-        [*lines_below_table(legend_lines, gate.notes), describe_method(gate)],
-        3,
-        ruled_rows=frozenset(rules - {0} if has_summary else ()),
-        title=[_describe_baseline(gate)],
-    )
+    lines = [*lines_below_table(legend_lines, gate.notes), describe_method(gate)]
+    outcomes, title = gate.outcomes if has_summary else {}, _describe_baseline(gate)
+    return make_decisions_table(gate.verdicts, columns, outcomes, lines, title)
 
 
 def _list_detectable_losses(gate: "Gate") -> Iterator[str]:

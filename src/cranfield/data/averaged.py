@@ -61,8 +61,11 @@ def choose_queries(qrels: Qrels, match: Match, queries: Queries) -> Averaging:
     if queries == "judged":
         return Averaging(qrels.query_ids, match.is_in_run, match.n_retrieved)
     keep, left_out = np.ones(len(match.is_in_run), np.bool_), {}
+    n_relevant = np.bincount(qrels.query[qrels.grade > 0], minlength=len(qrels.query_ids))
+    masks = {"both": match.is_in_run, "retrieved": match.n_retrieved > 0}
+    masks["relevant"] = n_relevant > 0
     for condition in ["retrieved"] if queries == "run" else reversed(queries.split("-and-")):
-        meets_condition = _meets_condition(condition, qrels, match)
+        meets_condition = masks[condition]
         left_out[condition] = int(np.count_nonzero(keep & ~meets_condition))
         keep &= meets_condition
     code = np.flatnonzero(keep)
@@ -109,12 +112,3 @@ def none_averaged_error(
         f"queries={queries!r} (--queries) leaves none to average: {'; '.join(reasons)}",
         source=source,
     )
-
-
-def _meets_condition(condition: str, qrels: Qrels, match: Match) -> Bools:
-    """Tell which queries of the qrels meet a condition, a key of LEFT_OUT_REASONS: (n_queries,)."""
-    if condition == "both":
-        return match.is_in_run
-    if condition == "retrieved":
-        return match.n_retrieved > 0
-    return np.bincount(qrels.query[qrels.grade > 0], minlength=len(qrels.query_ids)) > 0

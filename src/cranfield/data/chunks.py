@@ -144,19 +144,14 @@ class Chunks:
             columns["score"] = sums
         doc_block = replace(block, doc=docs, columns=columns).take(chosen_rows)
         if doc_block.rank is not None:
-            rank = _renumber_ranks(doc_block, grouped_block.group[chosen_rows])
+            group = grouped_block.group[chosen_rows]
+            order = np.lexsort((doc_block.rank, group))
+            rank = np.empty(len(order), np.int64)  # 1, 2, 3, ... within each group
+            rank[order] = consecutive_numbers(1, group_sizes(mark_changes(group[order])))
             doc_block = replace(doc_block, columns={**doc_block.columns, "rank": rank})
         doc_block = replace(doc_block, left_out=block.left_out, empty_queries=block.empty_queries)
         counts = len(block), len(doc_block)
         return group_rows(doc_block, judging)._replace(repeats=repeats, conversion_counts=counts)
-
-
-def _renumber_ranks(doc_block: Block, group: Ints) -> Ints:
-    """Return the ranks of rows, (rows,), renumbered 1, 2, 3, ... within their `group`, (rows,)."""
-    order = np.lexsort((doc_block.columns["rank"], group))
-    new_rank = np.empty(len(order), np.int64)
-    new_rank[order] = consecutive_numbers(1, group_sizes(mark_changes(group[order])))
-    return new_rank
 
 
 def _compile_pattern(pattern: str | re.Pattern[str]) -> re.Pattern[str]:

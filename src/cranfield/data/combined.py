@@ -84,13 +84,16 @@ def merge_judgments(
     if len(differing_pairs):
         text += f", of which {len(differing_pairs):,} had different grades: "
         text += f"{COUNTED_GRADE[differing]} counts"
+    top_grades = [judgments.stated_top_grade for judgments in judgments_list]
+    stated_grades = [top_grade for top_grade in top_grades if top_grade is not None]
+    highest_grades = [float(np.max(judgments.grade, initial=0)) for judgments in judgments_list]
     note = Note("merged", "info", f"{text}.", count=len(differing_pairs))
     return Judgments(
         IdList(queries),
         np.append(0, np.cumsum(counts)),
         all_docs.take(rows).compact(),
         grade_column,
-        stated_top_grade=_stated_top_grade(judgments_list),
+        stated_top_grade=max([*stated_grades, *highest_grades]) if stated_grades else None,
         description=text,
         sources=[source for judgments in judgments_list for source in judgments.sources],
         left_out=sum((judgments.left_out for judgments in judgments_list), FaultyRows()),
@@ -127,14 +130,6 @@ def _differing_error(query: str, doc: str, grade: Floats, n_differing: int) -> I
         f"the grades of {format_count(n_differing, 'document')}",
         hint="differing= says which counts: 'latest', 'highest' or 'majority' (--differing).",
     )
-
-
-def _stated_top_grade(judgments_list: Sequence[Judgments]) -> float | None:
-    """Return the highest grade, if any judgments state their scale; else None."""
-    top_grades = [judgments.stated_top_grade for judgments in judgments_list]
-    stated_grades = [grade for grade in top_grades if grade is not None]
-    highest_grades = [float(np.max(judgments.grade, initial=0)) for judgments in judgments_list]
-    return max([*stated_grades, *highest_grades]) if stated_grades else None
 
 
 def _latest_grades(pair: Ints, grade: Floats, n: int) -> Floats:

@@ -54,8 +54,10 @@ class Counts:
         for count_name, text in _COUNT_TEXTS:
             count = getattr(self, count_name)
             if count:
-                if count_name == "without_judgments":
-                    text = f"{text[:-1]}{self._mean_share}."
+                if count_name == "without_judgments" and self.rows_left_out:
+                    all_queries = format_query_count(self.queries + count)
+                    text = f"{text[:-1]}, where rows were left out; so the mean is over "
+                    text += f"{self.queries:,} of {all_queries}."
                 text = f"{format_query_count(count)} {text}"
                 notes.append(Note(count_name.replace("_", "-"), "info", text, count))
         return notes
@@ -67,11 +69,3 @@ class Counts:
                 for count_name, count in vars(self).items()
             }
         )
-
-    @property
-    def _mean_share(self) -> str:
-        """In words, if rows were left out: the averaged queries, of these and the unjudged ones."""
-        if not self.rows_left_out:
-            return ""
-        all_queries = format_query_count(self.queries + self.without_judgments)
-        return f", where rows were left out; so the mean is over {self.queries:,} of {all_queries}"

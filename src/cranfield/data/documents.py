@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Self, TypeVar, get_args
 
-from cranfield.arrays.ids import Ids
 from cranfield.data.judging import Judging
 from cranfield.data.order import GroupedBlock, group_rows, register_queries, repeats_error
 from cranfield.errors import DuplicateError, InputError, OptionError, check_choice
@@ -193,10 +192,6 @@ class Documents:
         if grouped_block.repeats.count:
             refuse_mixture(self._rows, grouped_block.repeats.first_error)
         return grouped_block
-
-    def read_doc_ids(self, block: Block) -> Ids:
-        """Return the documents of a block of its rows: (rows,)."""
-        return block.doc if self.conversion is None else self.conversion.document_ids(block)
 
     @property
     def has_scores(self) -> bool:

@@ -87,7 +87,9 @@ def sketch_documents(run: Run) -> str:
     """
     least_hashes: Words = np.zeros(0, np.uint64)
     for load in run.read_columns(run.needed_roles):
-        hashes = mix_words(run.read_doc_ids(load()).hash(FIXED_KEYS))
+        block = load()
+        docs = block.doc if run.conversion is None else run.conversion.document_ids(block)
+        hashes = mix_words(docs.hash(FIXED_KEYS))
         if len(least_hashes) == SKETCH_SIZE:
             hashes = hashes[hashes < least_hashes[-1]]
         least_hashes = np.unique(np.concatenate((least_hashes, hashes)))[:SKETCH_SIZE]

@@ -125,11 +125,6 @@ class Judging(Options):
         return self.ties in ("document", "ascending", "given")
 
     @property
-    def averages_by_grade(self) -> bool:
-        """Whether the choice of the averaged queries depends on grades."""
-        return "relevant" in self.queries
-
-    @property
     def keeps_repeats(self) -> bool:
         """Whether every row of a document that occurs more than once has a rank."""
         return self.duplicates in ("once", "each", "joined")

@@ -82,8 +82,14 @@ def read_label_arrays(
         is_used = mask_cells.values.astype(bool)
     else:
         _refuse_padding(label_cells)
-    for cells in all_cells[1:]:
-        _refuse_other_shape(label_cells, cells)
+    for cells in all_cells[1:]:  # as many rows, of the same lengths
+        has_same_rows = np.array_equal(label_cells.lengths, cells.lengths)
+        if not has_same_rows or label_cells.is_flat != cells.is_flat:
+            raise InputError(
+                f"{label_cells.name} and {cells.name} do not belong together: "
+                f"{label_cells.name} has {label_cells.size}, {cells.name} {cells.size}",
+                hint="Each label has the score of the same document, in the same place.",
+            )
     for cells in all_cells:
         is_used &= True if cells.is_masked is None else ~cells.is_masked
     for cells in cells_of_system.values():
@@ -107,17 +113,6 @@ def _list_rows(data: Any, name: str, queries: list[str]) -> list[Any]:
         owner, other = ("labels", name) if query in queries else (name, "labels")
         raise InputError(f"query {query!r} is in {owner}, and not in {other}")
     return [row_of_query[query] for query in queries]
-
-
-def _refuse_other_shape(label_cells: Cells, cells: Cells) -> None:
-    """Raise InputError unless the cells have as many rows as the labels, of the same lengths."""
-    if np.array_equal(label_cells.lengths, cells.lengths) and label_cells.is_flat == cells.is_flat:
-        return
-    raise InputError(
-        f"{label_cells.name} and {cells.name} do not belong together: "
-        f"{label_cells.name} has {label_cells.size}, {cells.name} {cells.size}",
-        hint="Each label has the score of the same document, in the same place.",
-    )
 
 
 def _refuse_nan(cells: Cells, is_used: Bools) -> None:
@@ -257,8 +252,7 @@ def _make_run(places: _Places, values: NDArray[Any], is_used: Bools, system: str
 def _note_empty_rows(places: _Places, is_used: Bools) -> list[Note]:
     """Return a note on the rows in which no document counts: they are no queries."""
     n_used = np.bincount(places.query[is_used[places.order]], minlength=len(places.queries))
-    is_empty = n_used == 0
-    empty_queries = [places.queries[i] for i in np.flatnonzero(is_empty)]
+    empty_queries = [places.queries[i] for i in np.flatnonzero(n_used == 0)]
     if not empty_queries:
         return []
     count = format_count(len(empty_queries), "query", "queries")

@@ -406,9 +406,6 @@ def _unretrieved_grades(
     return {f"other {i}": grade for i, grade in enumerate(unretrieved_grades, 1)}, n_unmentioned
 
 
-# ---- lists of ids -------------------------------------------------------------------------------
-
-
 def check_lists(qrels: Qrels, run: Run, n_rankings: int) -> None:
     """Raise InputError if only one of qrels and run is lists of ids, or their numbers differ."""
     sides = ("the qrels", qrels), (f"the run {run.name!r}", run)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -30,9 +31,28 @@ from cranfield.data.run_notes import count_rank_gaps
 from cranfield.data.sketch import UnjudgedDocs, count_own_ids, sample_unjudged, sample_unjudged_dict
 from cranfield.errors import DuplicateError, OptionError
 from cranfield.formats.block import NO_FAULTY_ROWS, FaultyRows, Load
-from cranfield.formats.objects import DocsOfQuery
 from cranfield.lazy import MAX_CACHED_ROWS
 from cranfield.progress import watch_files, watch_steps
+
+
+class RowCounts(NamedTuple):
+    """What was counted in the rows of a run; counts of parts can be added up."""
+
+    left_out: FaultyRows = NO_FAULTY_ROWS
+    repeats: FaultyRows = NO_FAULTY_ROWS  # rows that repeat a document of their query
+    conversion_counts: tuple[int, int] = (0, 0)  # see `GroupedBlock`
+    dropped_counts: DroppedCounts = (0, 0)
+    n_rank_gaps: int = 0  # see `count_rank_gaps`
+    n_own_ids: int = 0  # queries that retrieve an unjudged document of their own id
+    is_regrouped: bool = False  # whether its queries came back after others
+
+
+def add_facts(fact: Any, second_fact: Any) -> Any:
+    """Return the sum of two counts; of flags, whether one is true; of tuples, the sums of each."""
+    if isinstance(fact, tuple):
+        sums = [*map(add_facts, fact, second_fact)]
+        return type(fact)(*sums) if hasattr(fact, "_fields") else tuple(sums)
+    return fact or second_fact if isinstance(fact, bool) else fact + second_fact
 
 
 @dataclass(eq=False, repr=False)
@@ -42,17 +62,11 @@ class Match:
     n_retrieved: Ints  # (n_queries of the qrels,)
     is_in_run: Bools  # (n_queries of the qrels,)
     unjudged_queries: dict[Any, int]  # {query of the run without judgments: number of documents}
-    left_out: FaultyRows
-    repeats: FaultyRows  # rows that repeat a document of their query
     row: Ints  # (hits,)
     placement: Placement  # of the hits
+    counts: RowCounts
     cost: Floats | None = None  # of every retrieved document, query after query, best rank first
-    conversion_counts: tuple[int, int] = (0, 0)  # see `GroupedBlock`
-    is_regrouped: bool = False  # whether its queries came back after others
-    dropped_counts: DroppedCounts = (0, 0)
-    n_rank_gaps: int = 0  # see `count_rank_gaps`
     is_in_order: bool = False  # whether the hits are in the order of query and rank
-    n_own_ids: int = 0  # queries that retrieve an unjudged document of their own id
     unjudged_docs: UnjudgedDocs = field(default_factory=dict)
 
 
@@ -62,9 +76,6 @@ def _concatenate(column_list: Iterable[Ints]) -> Ints:
     if len(column_list) == 1:
         return column_list[0]
     return np.concatenate(column_list or [np.zeros(0, np.int64)])
-
-
-# ---- runs in blocks -------------------------------------------------------------------------
 
 
 def match_runs(qrels: Qrels, runs: Sequence[Run], judging: Judging, costs: bool) -> Iterator[Match]:
@@ -149,14 +160,9 @@ class _BlockMatch(NamedTuple):
     n_retrieved: Ints  # (queries,)
     row: Ints  # (hits,) in the qrels
     placement: Placement  # with ranks in 32 bits
-    left_out: FaultyRows
-    repeats: FaultyRows
-    conversion_counts: tuple[int, int]
+    counts: RowCounts
     cost: Floats | None  # of the judged queries' documents, best rank first
-    dropped_counts: DroppedCounts
-    n_rank_gaps: int
-    n_own_ids: int  # this and unjudged_docs as in `Match`
-    unjudged_docs: UnjudgedDocs
+    unjudged_docs: UnjudgedDocs  # as in `Match`
 
 
 _Task = tuple[int, int, Load]  # the number of a run, and that of its block, from 0
@@ -194,6 +200,8 @@ def _match_block(
     if grouped_block.uncounted_row is not None:
         is_counted = ~np.isin(rows, grouped_block.uncounted_row)
         rows, judgments = rows[is_counted], judgments[is_counted]
+    repeats, conversion_counts = grouped_block.repeats, grouped_block.conversion_counts
+    dropped_counts = grouped_block.dropped_counts
     return _BlockMatch(
         codes,
         unknown,
@@ -201,13 +209,10 @@ def _match_block(
         np.append(np.diff(grouped_block.starts), np.zeros(len(block.empty_queries), np.int64)),
         judgments,
         rank_documents(grouped_block, judging, rows, code >= 0).narrow(),
-        block.left_out,
-        grouped_block.repeats,
-        grouped_block.conversion_counts,
+        RowCounts(
+            block.left_out, repeats, conversion_counts, dropped_counts, n_rank_gaps, n_own_ids
+        ),
         _rank_costs(grouped_block, code, judging),
-        grouped_block.dropped_counts,
-        n_rank_gaps,
-        n_own_ids,
         unjudged_docs,
     )
 
@@ -247,16 +252,14 @@ def _join_matches(qrels: Qrels, block_matches: Sequence[_BlockMatch], is_regroup
         n_retrieved,
         is_in_run,
         unjudged_queries,
-        sum((block_match.left_out for block_match in block_matches), FaultyRows()),
-        sum((block_match.repeats for block_match in block_matches), FaultyRows()),
         _concatenate(block_match.row for block_match in block_matches),
         _join_placements([block_match.placement for block_match in block_matches]),
+        reduce(
+            add_facts,
+            [block_match.counts for block_match in block_matches],
+            RowCounts(is_regrouped=is_regrouped),
+        ),
         cost,
-        _add_pairs(block_match.conversion_counts for block_match in block_matches),
-        is_regrouped,
-        _add_pairs(block_match.dropped_counts for block_match in block_matches),
-        n_rank_gaps=sum(block_match.n_rank_gaps for block_match in block_matches),
-        n_own_ids=sum(block_match.n_own_ids for block_match in block_matches),
         unjudged_docs={
             code: docs
             for block_match in block_matches
@@ -277,14 +280,6 @@ def _join_placements(placements: Sequence[Placement]) -> Placement:
         sum(placement.n_all_tied for placement in placements),
         sum(placement.n_unsorted for placement in placements),
     )
-
-
-def _add_pairs(pairs: Iterable[tuple[int, int]]) -> tuple[int, int]:
-    """Return the sums of the first and of the second numbers of pairs."""
-    first, second = 0, 0
-    for pair in pairs:
-        first, second = first + pair[0], second + pair[1]
-    return first, second
 
 
 def _rank_costs(grouped_block: GroupedBlock, code: Ints, judging: Judging) -> Floats | None:
@@ -329,9 +324,6 @@ def _find_hits(grouped_block: GroupedBlock, code: Ints, qrels: Qrels) -> tuple[I
     return rows, judgments[position]
 
 
-# ---- dicts ----------------------------------------------------------------------------------
-
-
 def _match_dicts(qrels: Qrels, run: Run, judging: Judging) -> Match:
     """Match a dict of dicts, with the sides swapped: look the judged documents up in the run.
 
@@ -357,7 +349,8 @@ def _match_dicts(qrels: Qrels, run: Run, judging: Judging) -> Match:
             query_hits.append(look_up_judged(query, ranking, judged_docs, first_row, judging))
     unjudged_queries = {}
     if np.count_nonzero(is_in_run) < len(docs_of_query):
-        unjudged_queries = _count_unjudged(docs_of_query, qrels)
+        queries = docs_of_query.keys() - set(qrels.query_ids)
+        unjudged_queries = {query: len(docs_of_query[query]) for query in queries}
     rows = _concatenate(hits.row for hits in query_hits)
     placement = Placement(
         _concatenate(hits.rank for hits in query_hits),
@@ -370,19 +363,9 @@ def _match_dicts(qrels: Qrels, run: Run, judging: Judging) -> Match:
         n_retrieved,
         is_in_run,
         unjudged_queries,
-        run.left_out,
-        NO_FAULTY_ROWS,
         rows,
         placement,
-        dropped_counts=dropped_counts,
-        n_own_ids=n_own_ids,
+        RowCounts(run.left_out, dropped_counts=dropped_counts, n_own_ids=n_own_ids),
         unjudged_docs=sample_unjudged_dict(qrels, docs_of_query, n_retrieved, len(rows), n_own_ids),
         is_in_order=not any(hits.has_tied_hit for hits in query_hits),
     )
-
-
-def _count_unjudged(docs_of_query: DocsOfQuery, qrels: Qrels) -> dict[Any, int]:
-    """Return {query without judgments: number of documents}."""
-    return {
-        query: len(docs_of_query[query]) for query in docs_of_query.keys() - set(qrels.query_ids)
-    }

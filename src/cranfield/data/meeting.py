@@ -14,22 +14,20 @@ from cranfield.data.averaged import Averaging
 from cranfield.data.counts import Counts
 from cranfield.data.judged import Judged
 from cranfield.data.judging import Judging
-from cranfield.data.match import Match
+from cranfield.data.match import Match, RowCounts
 from cranfield.data.named_ids import count_relevant
-from cranfield.data.order import DroppedCounts
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
 from cranfield.data.run_notes import (
-    ScoreOrder,
     distance_note,
     duplicates_note,
     equal_scores_note,
+    find_order_notes,
     holds_mostly,
     self_retrieval_notes,
 )
 from cranfield.data.sketch import QuerySketch, sketch_queries
-from cranfield.formats.block import Duplicates, FaultyRows, Order, Role
-from cranfield.formats.objects import DocsOfQuery
+from cranfield.formats.block import Duplicates, FaultyRows, Order
 from cranfield.lazy import cached_property
 from cranfield.notes import RANK_ORDERS_TIES, Note, Severity
 from cranfield.progress import hide_progress
@@ -54,28 +52,11 @@ class RunFacts(NamedTuple):
     # Queries of several judged documents; of these: with just these rows.
     list_counts: tuple[int, int]
     n_unjudged: int  # documents that were dropped as unjudged, or of a negative grade
-    left_out: FaultyRows  # left_out to is_regrouped as in `Match`
-    repeats: FaultyRows
-    conversion_counts: tuple[int, int]
-    dropped_counts: DroppedCounts
-    is_regrouped: bool
-    n_rank_gaps: int  # as in `Match`
+    rows: RowCounts
     n_queries_of_length: Counter[int]  # {ranked documents: averaged queries}
-    n_own_ids: int  # shared queries that retrieve an unjudged document of their own id
     n_excluded: int  # relevant documents that were left out of the run
     query_sketches: list[QuerySketch]  # of some shared queries with an answer
     tie_effects: Floats = np.zeros(())  # of a run in parts: see `weigh_ties`
-
-    def add(self, second_facts: "RunFacts") -> "RunFacts":
-        """Return the facts of two parts of the queries together."""
-        pairs = zip(self, second_facts, strict=True)
-        return RunFacts(*(_add_facts(fact, second_fact) for fact, second_fact in pairs))
-
-
-def _add_facts(fact: Any, second_fact: Any) -> Any:
-    if isinstance(fact, tuple):
-        return tuple(map(sum, zip(fact, second_fact, strict=True)))
-    return fact or second_fact if isinstance(fact, bool) else fact + second_fact
 
 
 class JudgedRun:
@@ -184,14 +165,8 @@ class MatchedRun(JudgedRun):
             self._count_copied(),
             self._count_lists(),
             self.n_unjudged,
-            match.left_out,
-            match.repeats,
-            match.conversion_counts,
-            match.dropped_counts,
-            match.is_regrouped,
-            match.n_rank_gaps,
+            match.counts,
             Counter(lengths[lengths > 0].tolist()),
-            match.n_own_ids,
             count_relevant(self.run.exclusions, self.qrels) if self.run.exclusions else 0,
             sketch_queries(self.qrels, match.row, match.unjudged_docs),
         )
@@ -199,7 +174,7 @@ class MatchedRun(JudgedRun):
     def _count_copied(self) -> int:
         """Return the number of hits if the run is a copy of the judgments with grades; else 0."""
         qrels, run, match, hits = self.qrels, self.run, self.match, self.judged.hits
-        is_no_copy = match.unjudged_queries or match.repeats.count or not run.has_scores
+        is_no_copy = match.unjudged_queries or match.counts.repeats.count or not run.has_scores
         if is_no_copy or not self.n_hits == len(qrels) == match.n_retrieved.sum():
             return 0
         is_below = (hits.query[1:] == hits.query[:-1]) & (hits.grade[1:] > hits.grade[:-1])
@@ -233,7 +208,7 @@ class MatchedRun(JudgedRun):
             none_retrieved=averaging.left_out_counts.get("retrieved", 0),
             none_relevant=averaging.left_out_counts.get("relevant", 0),
             unjudged_queries=averaging.n_unjudged,
-            rows_left_out=match.left_out.count + self.qrels.left_out.count,
+            rows_left_out=match.counts.left_out.count + self.qrels.left_out.count,
             tied=self.facts.n_tied,
         )
 
@@ -301,7 +276,7 @@ def find_other_ids(
     facts, sketches = judged_run.facts, judged_run.facts.query_sketches
     if facts.n_hits and not sketches:
         return
-    if judged_run.run.rows.holds_texts and facts.conversion_counts[0]:
+    if judged_run.run.rows.holds_texts and facts.rows.conversion_counts[0]:
         return  # another note says that texts contain one another
     from cranfield.data.spelling import find_lookalikes, lookalike_notes, no_judged_doc_note
 
@@ -310,12 +285,12 @@ def find_other_ids(
         yield no_judged_doc_note(sketches, severity, all_queries=all_queries)
     if judged_run.judge_run is not None:
         missed_sketches = [sketch._replace(hits=[]) for sketch in sketches]
-        if not (facts.n_own_ids or find_lookalikes(missed_sketches)):
+        if not (facts.rows.n_own_ids or find_lookalikes(missed_sketches)):
             return
         facts = judged_run.judge_run().facts
     if facts.n_hits:
         yield from lookalike_notes(facts.query_sketches, facts.n_answered, n_examples)
-    yield from self_retrieval_notes(facts.query_sketches, facts.n_own_ids, facts.n_answered)
+    yield from self_retrieval_notes(facts.query_sketches, facts.rows.n_own_ids, facts.n_answered)
 
 
 def _ranking_order(judged_run: JudgedRun) -> Order:
@@ -336,15 +311,17 @@ def _describe_run(judged_run: JudgedRun, order: Order) -> Iterator[Note]:
         yield Note("lists", "info", text, facts.n_queries)
     if run.rows.is_numbered:
         yield Note("lists", "info", "Responses without queries: numbered from 1.", facts.n_queries)
-    yield from _describe_left_out("the run", facts.left_out, facts.repeats, judging.duplicates)
+    yield from _describe_left_out(
+        "the run", facts.rows.left_out, facts.rows.repeats, judging.duplicates
+    )
     if run.conversion is not None:
-        yield run.conversion.make_note(*facts.conversion_counts)
+        yield run.conversion.make_note(*facts.rows.conversion_counts)
     # A dict and lists state what ranks the run.
     states_order = run.docs_of_query is not None or run.has_lists or run.list_kind
     if not states_order and judging.order == "score" and order != "score":
         order_words = "by its rank column" if order == "rank" else "in the order of its rows"
         yield Note("no-scores", "info", f"The run has no scores: ranked {order_words}.")
-    if n := facts.n_rank_gaps:
+    if n := facts.rows.n_rank_gaps:
         text = f"Ranks of {format_query_count(n)} have gaps, which close: 2, 5, 9 count as 1, 2, 3."
         yield Note("rank-gaps", "info", text, n)
     if run.rows.distance_column is not None and order == "score":
@@ -369,7 +346,7 @@ def _describe_run(judged_run: JudgedRun, order: Order) -> Iterator[Note]:
                 text = f"Not applied: column {column!r:.60} of the judgments, of which the run has "
                 text += f"{format_count(count, 'document')}. without= (--without) leaves them out."
                 yield Note("excluded", "info", text, note.queries, count=count)
-    if facts.is_regrouped:
+    if facts.rows.is_regrouped:
         text = "The run's queries are not in one piece: it was read into memory whole."
         yield Note("apart", "info", text)
 
@@ -400,7 +377,7 @@ def _describe_left_out(
 def _describe_changes(judged_run: JudgedRun) -> Iterator[Note]:
     """Yield notes that count the documents dropped from the run, and those ranked below it."""
     facts = judged_run.facts
-    n_identical, n_low = facts.dropped_counts
+    n_identical, n_low = facts.rows.dropped_counts
     threshold = format_short(judged_run.judging.scores_above or 0)
     for code, n, reason in (
         ("identical-ids", n_identical, " before ranking: their ids are those of the queries"),
@@ -419,30 +396,6 @@ def _describe_changes(judged_run: JudgedRun) -> Iterator[Note]:
 NO_GRADES = Note(
     "no-grades", "info", "No grades: every document of the judgments is relevant, grade 1."
 )
-_MAX_BLOCKS = 2
-_MAX_DICTS = 20  # queries of three documents or more
-
-
-def _read_score_order(docs_of_query: DocsOfQuery, query_ids: Iterable[str]) -> ScoreOrder | None:
-    """Read the order of a dict's scores; None if its first queries show that nothing is odd.
-
-    Only queries with judgments are read: the scores of other queries were never checked.
-    """
-    rankings = [docs.values() for docs in map(docs_of_query.get, query_ids) if docs]
-    n_odd = n_first = 0
-    for doc_scores in islice(
-        (doc_scores for doc_scores in rankings if len(doc_scores) > 2), _MAX_DICTS
-    ):
-        n_first, n_docs = n_first + 1, len(doc_scores)
-        first, last = float(next(iter(doc_scores))), float(next(reversed(doc_scores)))
-        may_be_ranks = first.is_integer() and 0 <= min(first, last) <= max(first, last) <= n_docs
-        n_odd += may_be_ranks or (first < last and len(rankings) > 1)
-    if 5 * n_odd < 4 * max(n_first, 1):
-        return None
-    column = np.array([*chain.from_iterable(rankings)], np.float64)
-    return ScoreOrder.of_rows(np.cumsum([0, *map(len, rankings)]), column, None)
-
-
 _HIGH_GRADE = 10
 
 
@@ -457,42 +410,3 @@ def _scores_are_grades(run: Run) -> bool:
         scores = np.zeros(0) if score_column is None else score_column
     is_small = (scores >= 0) & (scores <= _HIGH_GRADE) & (scores == np.floor(scores))
     return bool(is_small.all() and scores.any())  # lists have scores from 0 down
-
-
-def list_order_notes(runs: Iterable[Run]) -> list[Note]:
-    """Return the notes of `find_order_notes` on several runs, for results that do not have them."""
-    return [
-        note.add_source(run.name)
-        for run in runs
-        for note in (
-            *(run.rows.notes if run.exclusions else ()),
-            *(find_order_notes(None, run) if run.has_scores else ()),
-        )
-    ]
-
-
-def find_order_notes(qrels: Qrels | None, run: Run) -> Iterator[Note]:
-    """Yield notes if the scores of a run look like ranks or distances, or contradict its ranks.
-
-    Of a run that is no dict, the first blocks are read. Faults of the rank column itself do
-    not matter: the run is ranked by its scores.
-    """
-    if run.docs_of_query is not None:
-        with contextlib.suppress(TypeError, ValueError):  # where one query is explained, of others
-            query_ids = run.docs_of_query if qrels is None else qrels.query_ids
-            if dict_order := _read_score_order(run.docs_of_query, query_ids):
-                yield from dict_order.notes(run.rows)
-        return
-    from cranfield.data.regroup import gather_queries
-
-    roles: list[Role] = ["score", "rank"] if "rank" in run.extra_roles else ["score"]
-    with hide_progress():  # it was read before
-        loads = list(islice(run.skip_faults().read_columns(roles), _MAX_BLOCKS + 1))
-    score_order = ScoreOrder()
-    for load in loads[:_MAX_BLOCKS]:
-        block = gather_queries(load())
-        if block.score_or_grade is not None:
-            score_order += ScoreOrder.of_rows(
-                np.append(block.query.find_changes(), len(block)), block.score_or_grade, block.rank
-            )
-    yield from score_order.notes(run.rows, is_whole_run=len(loads) <= _MAX_BLOCKS)

@@ -19,7 +19,6 @@ from cranfield.errors import OptionError
 from cranfield.formats import read_rows
 from cranfield.formats.block import Block
 from cranfield.formats.columns import ColumnsLike, Side
-from cranfield.formats.frames import is_table
 from cranfield.formats.identifiers import normalize_text, to_id_text
 from cranfield.formats.shapes import kind_of, kinds_in
 from cranfield.options import is_whole_number
@@ -143,7 +142,6 @@ def _open_collection(
         selection = [*selection]
     is_path = isinstance(selection, str | os.PathLike)
     is_handle = kind_of(selection) == "file"
-    are_rows = isinstance(selection, list) and kinds_in(selection) & {"dict", "tuple", "row"}
     if is_path or is_handle:
         text = "-" if is_handle else os.fspath(selection)
         if not (os.path.exists(text) or text == "-" or any(sign in text for sign in "*?[:")):
@@ -155,7 +153,9 @@ def _open_collection(
                 ids_word = f"ids below {role_and_ids[0]}, not below {_ROLES[selection_name]}"
                 raise OptionError(f"{text!r:.80}: the file lists {ids_word}")
             return role_and_ids[1]
-    elif isinstance(selection, Qrels | Documents) or not (are_rows or is_table(selection)):
+    elif isinstance(selection, Qrels | Documents) or not (
+        kind_of(selection) == "table" or kinds_in(selection) & {"dict", "tuple", "row"}
+    ):
         if "excluded_ids" in (exclusion_columns or {}):
             raise OptionError("columns= is for a table: what was given has no columns")
         return selection

@@ -335,12 +335,10 @@ def _sort_by_score(scores: Floats, group: Ints, rows: Ints) -> Ints:
         order: Ints = negative_scores.argsort(axis=1) + begins[:, None]
         return rows[order[is_filled]]
     score_order: Ints = (-scores).argsort()
-    return rows[score_order[_narrow_groups(group[score_order]).argsort(kind="stable")]]
-
-
-def _narrow_groups(groups: Ints) -> Ints:
-    """Return the groups' numbers in sixteen bits if they fit: these are sorted in one pass."""
-    return groups.astype(np.uint16) if int(groups.max(initial=0)) < 1 << 16 else groups
+    groups = group[score_order]
+    if int(groups.max(initial=0)) < 1 << 16:
+        groups = groups.astype(np.uint16)  # which are sorted in one pass
+    return rows[score_order[groups.argsort(kind="stable")]]
 
 
 def tie_sort_keys(docs: Ids, judging: Judging) -> Ints:

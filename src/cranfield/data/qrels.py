@@ -16,7 +16,7 @@ from cranfield.errors import InputError, OptionError, check_choice
 from cranfield.formats import read_rows
 from cranfield.formats.block import Block, Duplicates, Errors, Rows
 from cranfield.formats.columns import ColumnsLike, Side
-from cranfield.formats.frames import ArrowTable, LazyTable, Sparse
+from cranfield.formats.shapes import ArrowTable, LazyTable, Sparse
 from cranfield.formats.source import File, Path, describe_sources
 from cranfield.notes import Note, warn_about
 from cranfield.options import check_option, level_check, whole_check

@@ -17,7 +17,7 @@ from cranfield.arrays.ranked import Ints, Numbers
 from cranfield.arrays.rows import consecutive_numbers
 from cranfield.data.judges import PERSON, Judge, Judges
 from cranfield.data.judging import Judging
-from cranfield.data.order import GroupedBlock, group_rows, leave_out_rows, repeats_error
+from cranfield.data.order import group_rows, leave_out_rows, repeats_error
 from cranfield.data.preferences import Levels
 from cranfield.errors import InputError
 from cranfield.formats import open_exclusions
@@ -244,7 +244,10 @@ def _read_blocks(rows: Rows, errors: Errors, duplicates: Duplicates) -> Judgment
     if repeats.count and duplicates not in ("first", "best"):
         raise repeated_judgments_error(repeats, rows, duplicates)
     queries = Ids.concatenate([part.queries for part in parts])
-    queries = _add_empty_queries(queries, empty_queries)
+    new_queries = (
+        dict.fromkeys(empty_queries).keys() - {*queries.to_list()} if empty_queries else ()
+    )
+    queries = Ids.concatenate([queries, Ids.of([*new_queries])]) if new_queries else queries
     counts = np.concatenate([part.counts for part in parts])
     counts = np.append(counts, np.zeros(len(queries) - len(counts), np.int64))  # of the empty, too
     docs = Ids.concatenate([part.docs for part in parts])
@@ -334,7 +337,12 @@ def _read_whole_queries(
         hashes.append(grouped_block.queries.hash())
         if not apart and _has_duplicates(hashes[-1:]):
             raise _SplitQueryError
-        parts.append(_pack_judgments(grouped_block))
+        block, columns = grouped_block.block, dict(grouped_block.block.columns)
+        grade = unify_grades(columns.get("grade", np.ones(len(block), np.int8)))
+        assert grade is not None  # noqa: S101 - each was checked as it was read
+        columns["grade"], docs = narrow_grades(grade), block.doc.compact()
+        counts = np.diff(grouped_block.starts)
+        parts.append(_QueryJudgments(grouped_block.queries.compact(), counts, docs, columns))
     if not apart and _has_duplicates(hashes):
         raise _SplitQueryError
     return parts, left_out, repeats, empty_queries
@@ -376,26 +384,6 @@ def _has_duplicates(hashes: Sequence[Words]) -> bool:
     return bool((sorted_hashes[1:] == sorted_hashes[:-1]).any())
 
 
-def _pack_judgments(grouped_block: GroupedBlock) -> _QueryJudgments:
-    block = grouped_block.block
-    columns = dict(block.columns)
-    default_grade = np.ones(len(block), np.int8)
-    grade = unify_grades(columns["grade"]) if "grade" in columns else default_grade
-    assert grade is not None  # noqa: S101 - each was checked as it was read
-    columns["grade"] = narrow_grades(grade)
-    counts = np.diff(grouped_block.starts)
-    return _QueryJudgments(grouped_block.queries.compact(), counts, block.doc.compact(), columns)
-
-
-def _add_empty_queries(queries: Ids, empty_queries: Sequence[bytes]) -> Ids:
-    """Return the queries, and the empty queries that are not among them."""
-    if not empty_queries:
-        return queries
-    judged = set(queries.to_list())
-    new_queries = [query for query in dict.fromkeys(empty_queries) if query not in judged]
-    return Ids.concatenate([queries, Ids.of(new_queries)])
-
-
 def repeated_judgments_error(repeats: FaultyRows, rows: Rows, duplicates: Duplicates) -> InputError:
     """Return the error of judgments that repeat a document: see `repeats_error`."""
     error = repeats_error(repeats, rows)
@@ -432,13 +420,8 @@ def _check_probabilities(block: Block, errors: Errors) -> Block:
             is_valid |= block.score_or_grade < 0  # unjudged
         bad_rows = np.flatnonzero(~is_valid)
         if len(bad_rows):
-            block = _refuse_probabilities(block, bad_rows, probability, errors)
+            row = int(bad_rows[0])
+            problem = f"expected a probability above 0, up to 1, got {probability[row].item()!r}"
+            error = partial(block.row_error, row, problem)
+            block = leave_out_rows(block, bad_rows, errors, "number", error)
     return block
-
-
-def _refuse_probabilities(
-    block: Block, bad_rows: Ints, probability: Numbers, errors: Errors
-) -> Block:
-    row = int(bad_rows[0])
-    problem = f"expected a probability above 0, up to 1, got {probability[row].item()!r}"
-    return leave_out_rows(block, bad_rows, errors, "number", partial(block.row_error, row, problem))

@@ -34,8 +34,8 @@ from cranfield.formats.block import (
 )
 from cranfield.formats.columns import ColumnsLike, Side, describe_names, may_be_distance, sort_roles
 from cranfield.formats.dict_rows import NestedRows
-from cranfield.formats.frames import ArrowTable, LazyTable, Sparse
-from cranfield.formats.source import File, Path, Source, describe_sources
+from cranfield.formats.shapes import ArrowTable, LazyTable, Sparse
+from cranfield.formats.source import File, Path, describe_sources
 from cranfield.formats.trec import TREC_RUN, run_tag
 from cranfield.notes import Note
 from cranfield.progress import ProgressLike
@@ -97,7 +97,11 @@ class Run(RunOperations):
                 "are called is columns={'query_id': ...}"
             )
         self._rows = rows = read_rows(data, Side.RUN, columns=columns, errors=errors)
-        self.name = name if name is not None else rows.run_name or _default_name(rows.sources)
+        if name is None and rows.run_name is None and rows.sources:
+            from cranfield.formats.files import stem_of
+
+            name = stem_of(rows.sources[0])
+        self.name = rows.run_name or "run" if name is None else name
         self.errors: Errors = errors
         self.docs_of_query = getattr(rows, "data", None)
         self.sources = rows.sources
@@ -380,15 +384,6 @@ def _missing_column_error(run: Run, name: str) -> InputError:
         f"{role}=...; order='given' (--order given) takes the rows in their order.",
         kind="columns",
     )
-
-
-def _default_name(sources: Sequence[Source]) -> str:
-    """Return the name of a run from some files, or in memory."""
-    if not sources:
-        return "run"
-    from cranfield.formats.files import stem_of
-
-    return stem_of(sources[0])
 
 
 def read_run(

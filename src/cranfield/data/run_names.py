@@ -8,16 +8,16 @@ from cranfield.errors import InputError
 from cranfield.formats import split_systems
 from cranfield.formats.block import Errors
 from cranfield.formats.columns import ColumnsLike, Side
-from cranfield.formats.envelopes import open_envelope, read_path
 from cranfield.formats.frames import hold_stream
 from cranfield.formats.header import NO_IDS
+from cranfield.formats.rewrite import open_envelope, plain
 from cranfield.formats.shapes import (
     first_of,
     hold_queries,
     is_row,
     kind_of,
     kinds_in,
-    plain,
+    read_path,
     refuse_lists_of_ids,
 )
 from cranfield.formats.stated_columns import expand_systems, list_pairs, states_numbers

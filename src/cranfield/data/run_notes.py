@@ -1,18 +1,26 @@
 """Notes on a run: faults of its ids or scores that make numbers misleading, found as it is read."""
 
+import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass
-from itertools import pairwise
+from itertools import chain, islice, pairwise
 from operator import add
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cranfield.arrays.ranked import Floats, Ints
+from cranfield.data.qrels import Qrels
 from cranfield.data.sketch import QuerySketch
 from cranfield.errors import escape_unprintable
-from cranfield.formats.block import Block, Duplicates, FaultyRows, Rows
+from cranfield.formats.block import Block, Duplicates, FaultyRows, Role, Rows
+from cranfield.formats.objects import DocsOfQuery
 from cranfield.notes import Note, Severity
+from cranfield.progress import hide_progress
 from cranfield.render.numbers import format_count, format_query_count
+
+if TYPE_CHECKING:
+    from cranfield.data.run import Run
 
 _MIN_SELF_RETRIEVALS = 5  # queries
 _MIN_RANKED_DOCS = 3  # the fewest documents whose scores 1, 2, 3 are taken for ranks
@@ -141,6 +149,69 @@ class ScoreOrder:
         if holds_mostly(self.n_rising, self.n_long):
             remedies.append("order='given' (--order given) takes the rows in their order")
         return "; ".join(remedies) or "give minus the rank as the score"
+
+
+_MAX_BLOCKS = 2
+_MAX_DICTS = 20  # queries of three documents or more
+
+
+def _read_score_order(docs_of_query: DocsOfQuery, query_ids: Iterable[str]) -> ScoreOrder | None:
+    """Read the order of a dict's scores; None if its first queries show that nothing is odd.
+
+    Only queries with judgments are read: the scores of other queries were never checked.
+    """
+    rankings = [docs.values() for docs in map(docs_of_query.get, query_ids) if docs]
+    n_odd = n_first = 0
+    for doc_scores in islice(
+        (doc_scores for doc_scores in rankings if len(doc_scores) > 2), _MAX_DICTS
+    ):
+        n_first, n_docs = n_first + 1, len(doc_scores)
+        first, last = float(next(iter(doc_scores))), float(next(reversed(doc_scores)))
+        may_be_ranks = first.is_integer() and 0 <= min(first, last) <= max(first, last) <= n_docs
+        n_odd += may_be_ranks or (first < last and len(rankings) > 1)
+    if 5 * n_odd < 4 * max(n_first, 1):
+        return None
+    column = np.array([*chain.from_iterable(rankings)], np.float64)
+    return ScoreOrder.of_rows(np.cumsum([0, *map(len, rankings)]), column, None)
+
+
+def list_order_notes(runs: "Iterable[Run]") -> list[Note]:
+    """Return the notes of `find_order_notes` on several runs, for results that do not have them."""
+    return [
+        note.add_source(run.name)
+        for run in runs
+        for note in (
+            *(run.rows.notes if run.exclusions else ()),
+            *(find_order_notes(None, run) if run.has_scores else ()),
+        )
+    ]
+
+
+def find_order_notes(qrels: Qrels | None, run: "Run") -> Iterator[Note]:
+    """Yield notes if the scores of a run look like ranks or distances, or contradict its ranks.
+
+    Of a run that is no dict, the first blocks are read. Faults of the rank column itself do
+    not matter: the run is ranked by its scores.
+    """
+    if run.docs_of_query is not None:
+        with contextlib.suppress(TypeError, ValueError):  # where one query is explained, of others
+            query_ids = run.docs_of_query if qrels is None else qrels.query_ids
+            if dict_order := _read_score_order(run.docs_of_query, query_ids):
+                yield from dict_order.notes(run.rows)
+        return
+    from cranfield.data.regroup import gather_queries
+
+    roles: list[Role] = ["score", "rank"] if "rank" in run.extra_roles else ["score"]
+    with hide_progress():  # it was read before
+        loads = list(islice(run.skip_faults().read_columns(roles), _MAX_BLOCKS + 1))
+    score_order = ScoreOrder()
+    for load in loads[:_MAX_BLOCKS]:
+        block = gather_queries(load())
+        if block.score_or_grade is not None:
+            score_order += ScoreOrder.of_rows(
+                np.append(block.query.find_changes(), len(block)), block.score_or_grade, block.rank
+            )
+    yield from score_order.notes(run.rows, is_whole_run=len(loads) <= _MAX_BLOCKS)
 
 
 def holds_mostly(n: int, n_queries: int) -> bool:

@@ -158,9 +158,6 @@ def spelling_mismatch_error(
     )
 
 
-# ---- ids as they are written --------------------------------------------------------------------
-
-
 def _state_remedy(purpose: str, pattern: str, *, maps_qrels: bool = True) -> str:
     """Return a sentence on how to map the documents of a run, and of judgments, by a pattern."""
     call, option = f"map_docs({pattern!r})", f"--map-docs-pattern {shlex.quote(pattern)}"
@@ -331,9 +328,6 @@ def _count_twins(
     return n
 
 
-# ---- texts --------------------------------------------------------------------------------------
-
-
 def _is_text(text: str) -> bool:
     if " " not in text:
         return text[-1] == "。"
@@ -363,9 +357,6 @@ def _find_texts(sketches: Sequence[QuerySketch], ids: _Ids) -> Iterator[Lookalik
             difference, option = "the qrels have texts, the run ids", "--map-docs FILE --map-qrels"
         remedy = f"Give ids; or a table of all ids and texts, and the id of each ({option})."
     yield Lookalikes("affix", pairs, difference, remedy)
-
-
-# ---- queries ------------------------------------------------------------------------------------
 
 
 def to_texts(queries: Iterable[Any]) -> list[str]:

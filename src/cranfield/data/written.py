@@ -58,14 +58,8 @@ def write_run(
                 block = replace(
                     block, columns={**block.columns, "rank": rank_documents(grouped_block).rank}
                 )
-            block_counts.append(
-                (
-                    len(block),
-                    block.left_out,
-                    grouped_block.repeats,
-                    grouped_block.conversion_counts[0],
-                )
-            )
+            n_chunks, repeats = grouped_block.conversion_counts[0], grouped_block.repeats
+            block_counts.append((len(block), block.left_out, repeats, n_chunks))
             yield block
 
     with watch_calls(progress):

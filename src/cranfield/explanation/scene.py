@@ -12,10 +12,11 @@ from cranfield.arrays.ranked import Numbers
 from cranfield.data.judge import grade_sort_keys, judge
 from cranfield.data.judged import Judged
 from cranfield.data.judging import Judging
-from cranfield.data.meeting import MatchedRun, find_order_notes
+from cranfield.data.meeting import MatchedRun
 from cranfield.data.qrels import Qrels
 from cranfield.data.ranking import Ranking
 from cranfield.data.run import Run
+from cranfield.data.run_notes import find_order_notes
 from cranfield.data.unretrieved import append_docs, unretrieved_rows
 from cranfield.errors import InputError, nearest_words
 from cranfield.lazy import cached_property

@@ -6,7 +6,7 @@ reads or writes data; small tables, read whole, have a folder of their own.
 """
 
 import contextlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from typing import Any
 
 from cranfield.errors import DuplicateError, InputError
@@ -20,9 +20,8 @@ from cranfield.formats.columns import (
     plain_name,
 )
 from cranfield.formats.dict_rows import ListDictRows, NestedRows
-from cranfield.formats.envelopes import NumberedResponses, begin_rows, holds_objects
 from cranfield.formats.fields import query_row
-from cranfield.formats.frames import TableRows, array_rows, arrow_table, refuse_sets, sparse_rows
+from cranfield.formats.frames import TableRows, array_rows, arrow_table, sparse_rows
 from cranfield.formats.groups import read_group_dict
 from cranfield.formats.header import NO_IDS
 from cranfield.formats.json_text import DuplicatePairs
@@ -30,7 +29,8 @@ from cranfield.formats.list_cells import to_document_rows
 from cranfield.formats.matrices import strip_padding
 from cranfield.formats.object_rows import list_rows
 from cranfield.formats.objects import LIST_DESCRIPTIONS, to_nested
-from cranfield.formats.shapes import first_of, kind_of, plain
+from cranfield.formats.rewrite import NumberedResponses, begin_rows, plain
+from cranfield.formats.shapes import first_of, holds_objects, kind_of
 from cranfield.formats.source import describe_sources
 from cranfield.formats.stated_columns import (
     SideColumns,
@@ -104,7 +104,7 @@ def split_systems(*tables: Rows) -> tuple[dict[str | None, list[Rows]], tuple[No
     {None: the same rows} where the table is not split.
     """
     names = find_systems(tables[-1])
-    if names is None or not names.is_split:
+    if names is None or not (names.is_stated or names.are_mixed):
         return {None: [*tables]}, () if names is None else names.notes
     rows_of_system: dict[str | None, list[Rows]] = {}
     for system in names.systems:
@@ -125,8 +125,10 @@ def _table_rows(data: Any, side: Side, user_columns: ColumnsLike | None, errors:
         table = arrow_table(data, side.name_in_errors)
         rows = TableRows(table, side, user_columns, f"{library} table")
         # Arrow turns sets into lists.
-        if rows.list_columns and side is Side.RUN and library == "pandas":
-            refuse_sets(data, rows.list_columns["doc"], side)
+        name: Any = rows.list_columns.get("doc")
+        is_pandas_run = side is Side.RUN and library == "pandas" and name in data
+        if is_pandas_run and any(isinstance(cell, Set) for cell in data[name]):
+            raise side.error(f"column {name!r} holds a set, which has no order: give lists")
         return rows
     if kind == "records":
         return array_rows(data, side, user_columns, errors)
@@ -207,8 +209,12 @@ def read_both_sides(
                 raise
             error_of_side[side] = error
     qrels_rows, run_rows = map(rows_of_side.get, _BOTH_SIDES)
-    if qrels_rows and run_rows and _have_own_columns(qrels_rows, run_rows):
-        return qrels_rows, run_rows
+    if qrels_rows and run_rows and qrels_rows.name_of_role and run_rows.name_of_role:
+        qrels_columns, run_columns = qrels_rows.name_of_role, run_rows.name_of_role
+        number = next(filter(None, map(run_columns.get, ("score", "distance", "rank"))), None)
+        has_number = number is not None and qrels_columns.get("grade", number) != number
+        if qrels_columns["doc"] != run_columns["doc"] or has_number:
+            return qrels_rows, run_rows
     rows = qrels_rows or run_rows
     if rows is None:
         raise error_of_side[Side.QRELS].replace(hint=_BOTH_SIDES_HINT)
@@ -227,13 +233,3 @@ def read_both_sides(
             f"columns={{'relevance': {number!r}}}. If the score, give judgments, too."
         )
     raise InputError(f"{problem}; {describe_names(rows.column_names)}", source=source, hint=hint)
-
-
-def _have_own_columns(qrels_rows: Rows, run_rows: Rows) -> bool:
-    """Tell whether judgments and a run have different columns of documents, or of numbers."""
-    qrels_columns, run_columns = qrels_rows.name_of_role, run_rows.name_of_role
-    if not qrels_columns or not run_columns:
-        return False
-    numbers = [run_columns[role] for role in ("score", "distance", "rank") if role in run_columns]
-    has_number = numbers and qrels_columns.get("grade", numbers[0]) != numbers[0]
-    return qrels_columns["doc"] != run_columns["doc"] or bool(has_number)

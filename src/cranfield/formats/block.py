@@ -3,7 +3,7 @@
 Every format hands its rows on as `Rows`, which yield blocks; `data` makes Qrels and runs of them.
 """
 
-from abc import ABC, abstractmethod
+from abc import ABC
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -202,7 +202,10 @@ class Block:
         return Block(
             self.query.take(rows) if len(self.query) else self.query,
             self.doc.take(rows),
-            {role: _take_rows(column, rows) for role, column in self.columns.items()},
+            {
+                role: column.take(rows) if isinstance(column, Ids) else column[rows]
+                for role, column in self.columns.items()
+            },
             self.source
             if not callable(self.source)
             else lambda row: self._source_name(to_own_row(row)),
@@ -240,10 +243,6 @@ class Block:
         """Return an error with the file and the line of a row, as far as known, and its query."""
         query = decode(self.query[row])
         return kind(problem, hint=hint, query_id=query).locate(*self.locate_row(row))
-
-
-def _take_rows(column: Any, rows: Ints | slice) -> Any:
-    return column.take(rows) if isinstance(column, Ids) else column[rows]
 
 
 def join_blocks(blocks: Sequence[Block]) -> Block:
@@ -395,12 +394,12 @@ class Rows(ABC):
         self.is_text = rows.is_text
         self.read_side = rows.read_side  # type: ignore[method-assign]
 
-    @abstractmethod
     def blocks(self, roles: Iterable[Role], errors: Errors) -> Iterator[Load]:
         """Yield functions that load the rows, block by block, with the columns of these roles.
 
-        The columns must exist.
+        The columns must exist. Rows that are read as cells alone do not have blocks.
         """
+        raise NotImplementedError
 
 
 class MemoryRows(Rows):
@@ -418,11 +417,9 @@ class MemoryRows(Rows):
     ) -> None:
         self._block, self.source_rows = block, source_rows
         self.description = source_rows.description if description is None else description
-        self.extra_roles = (
-            source_rows.extra_roles if extra_roles is None else frozenset(extra_roles)
-        )
-        self.is_ranking = source_rows.is_ranking
+        self.extra_roles, self.is_ranking = source_rows.extra_roles, source_rows.is_ranking
         if extra_roles is not None:
+            self.extra_roles = frozenset(extra_roles)
             self.is_ranking = not self.extra_roles & {"score", "rank"}
         self.left_out, self.n_rows = block.left_out, len(block)
         self.list_columns, self.list_kind = source_rows.list_columns, source_rows.list_kind

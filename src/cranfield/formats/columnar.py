@@ -208,9 +208,6 @@ def _share_memory(array: "pa.Array", other: "pa.Array") -> bool:
     return bool(memory(array) == memory(other))
 
 
-# ---- writing --------------------------------------------------------------------------------
-
-
 def _write(
     form: ColumnarFormat, stream: IO[bytes], blocks: Iterable[Block], target: OutputFile
 ) -> None:
@@ -268,9 +265,6 @@ def _to_arrow_table(block: Block, is_text: bool) -> "pa.Table":
         arrays.append(array)
     metadata = None if is_text else BYTES_METADATA
     return pa.Table.from_arrays(arrays, list(column_of_name), metadata=metadata)
-
-
-# ---- the formats ----------------------------------------------------------------------------
 
 
 def _read(form: ColumnarFormat, file: InputFile) -> ColumnarRows:

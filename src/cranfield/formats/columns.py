@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
+from cranfield.errors import InputError
 from cranfield.formats.block import Role
 
 
@@ -36,6 +37,10 @@ class Side:
     def expected_number(self) -> str:
         """What a score, or a grade, should be, in errors: "number as the score"."""
         return f"{COLUMNS[self.role].kind} as the {self.role}"
+
+    def error(self, problem: str, hint: str | None = None, kind: str | None = None) -> InputError:
+        """Return the error that data in memory of this side have a problem."""
+        return InputError(problem, source=self.name_in_errors, hint=hint, kind=kind)
 
 
 Side.RUN = Side("run", "score", "the run")

@@ -7,7 +7,6 @@ quotation mark that its own field does not close is a character, too. Empty line
 space around a field belongs to it, but not to a number. Columns stated by number need no header.
 """
 
-import csv
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
@@ -29,6 +28,14 @@ from cranfield.formats.header import (
     take_columns,
 )
 from cranfield.formats.lines import DataLine, Lines
+from cranfield.formats.quotation import (
+    QUOTE,
+    RETURN,
+    SENTINEL,
+    parse_records,
+    remove_quotes,
+    split_line,
+)
 from cranfield.formats.stated_columns import resolve_roles, take_statements
 from cranfield.formats.text import (
     BYTE_ORDER_MARK,
@@ -46,15 +53,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 SEPARATORS = (b"\t", b",", b";", b"|")
-_QUOTE, _RETURN = 34, 13
 _ONE_LINE = "In TSV a row is one line: write fields with line breaks as CSV, JSON or Parquet."
 _QUOTES_HINT = (
     "If all are: "
     r"""sed 's/"/""/g; s/[^\t]*""[^\t]*/"&"/g' FILE > NEW says so. If they only enclose ids, """
     'write the one that is part of an id as """x".'
 )
-_QUOTATION = re.compile(rb'"(?:[^"]|"")*+"')
-_TSV_FIELD = re.compile(rb"(?:^|\t)(" + _QUOTATION.pattern + rb"(?=\t|$)|[^\t]*)")
 
 
 class DelimitedLines(Lines):
@@ -90,7 +94,7 @@ class DelimitedLines(Lines):
         """Return a line's query, of a line too short its first field; None for one without data."""
         position = self.position_of_role["query"]
         if b'"' in line:
-            fields = _split_line(line, self._separator, len(self.column_names))
+            fields = split_line(line, self._separator, len(self.column_names))
         else:
             fields = line.rstrip(b"\r\n").split(self._separator, position + 1)
         if len(fields) <= position:
@@ -102,11 +106,11 @@ class DelimitedLines(Lines):
 
         Raises InputError for a quotation mark that is not closed within LONGEST_LINE bytes.
         """
-        if self._separator == b"\t" or not (data == _QUOTE).any():
+        if self._separator == b"\t" or not (data == QUOTE).any():
             return super().find_cut(data)
         raw = data.tobytes()
         end = raw.rfind(b"\n") + 1
-        if _remove_quotes(np.frombuffer(raw[:end], np.uint8), self._separator) is not None:
+        if remove_quotes(np.frombuffer(raw[:end], np.uint8), self._separator) is not None:
             return find_query_change(raw[:end], self.find_query)
         # A line end or a separator is quoted somewhere: only a full parse shows where rows end.
         lines = raw[:end].splitlines(keepends=True)
@@ -114,7 +118,7 @@ class DelimitedLines(Lines):
         query: bytes | None = None
         begin = change = 0
         n_columns = len(self.column_names)
-        for n_lines, fields, _ in _parse_records([*lines, _SENTINEL], self._separator, n_columns):
+        for n_lines, fields, _ in parse_records([*lines, SENTINEL], self._separator, n_columns):
             if n_lines > len(lines):
                 break  # the sentinel, or a field that runs into it
             if fields:
@@ -149,7 +153,7 @@ class DelimitedLines(Lines):
     def parse_lines(self, raw: bytes) -> Iterator[DataLine]:
         """Yield the records of data in the bytes of a block, with their faults."""
         lines, n_columns = raw.splitlines(keepends=True), len(self.column_names)
-        records = _parse_records([*lines, _SENTINEL], self._separator, n_columns)
+        records = parse_records([*lines, SENTINEL], self._separator, n_columns)
         begin = 0
         for n_lines, fields, problem in records:
             text = b"".join(lines[begin:n_lines]).rstrip(b"\r\n")
@@ -225,10 +229,10 @@ class DelimitedLines(Lines):
     ) -> Iterator["list[pa.Array] | None"]:
         """Yield the columns as Arrow reads them, the block as it is, and cleaned if it can be."""
         yield self._read_table(raw, type_of_position)
-        if (raw == _RETURN).any():
+        if (raw == RETURN).any():
             raw = np.frombuffer(raw.tobytes().replace(b"\r\n", b"\n"), np.uint8)
             yield self._read_table(raw, type_of_position)
-        bare_text = _remove_quotes(raw, self._separator)
+        bare_text = remove_quotes(raw, self._separator)
         if bare_text is not None:
             for position in list(type_of_position)[:2] if self._separator == b"\t" else ():
                 quoted_id = rb'(?m)^(?:[^\t\n]*\t){%d}"([^"]*)' % position
@@ -251,73 +255,6 @@ class DelimitedLines(Lines):
             return None
         are_valid = all(Ids.of_arrow(array).mark_invalid() is None for array in arrays[:2])
         return arrays if are_valid else None
-
-
-_SENTINEL = b'""\n'  # a separate record, unless a field is still open
-
-
-def _split_line(line: bytes, separator: bytes, n_columns: int) -> list[bytes]:
-    """Return the fields of a line; no fields of a malformed line."""
-    return next((fields for _, fields, _ in _parse_records([line], separator, n_columns)), [])
-
-
-def _parse_records(
-    lines: Iterable[bytes], separator: bytes, n_columns: int
-) -> Iterator[tuple[int, list[bytes], str | None]]:
-    """Yield (lines read so far, fields, problem) of each record; a malformed one has no fields."""
-    if separator == b"\t":
-        for n_lines, line in enumerate(lines, 1):
-            yield n_lines, _split_tsv_line(line.rstrip(b"\r\n"), n_columns), None
-        return
-    texts = (line.decode("latin-1") for line in lines)
-    reader = csv.reader(texts, delimiter=separator.decode(), strict=True)
-    while True:
-        fields: list[str] = []
-        problem = None
-        try:
-            fields = next(reader)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            problem = str(error)
-        yield reader.line_num, [field.encode("latin-1") for field in fields], problem
-
-
-def _split_tsv_line(line: bytes, n_columns: int) -> list[bytes]:
-    """Return the fields of a line of TSV.
-
-    Tabs within quotation marks separate fields unless there are `n_columns` only if they do not. A
-    quotation mark that its own field does not close is a character.
-    """
-    fields = line.split(b"\t") if line else []
-    if b'"' in line:
-        fields_with_tabs = _TSV_FIELD.findall(line)
-        if len(fields) != n_columns == len(fields_with_tabs):
-            fields = fields_with_tabs
-        for i, field in enumerate(fields):
-            if _QUOTATION.fullmatch(field):
-                fields[i] = field[1:-1].replace(b'""', b'"')
-    return fields
-
-
-def _remove_quotes(raw: Bytes, separator: bytes) -> Bytes | None:
-    """Return the text without quotation marks, None if they are needed, or there are none.
-
-    They are not needed if each mark that opens a field is followed by a mark that closes it,
-    without a line end or separator in between.
-    """
-    quotes = np.flatnonzero(raw == _QUOTE)
-    if len(quotes) % 2 or len(quotes) == 0:
-        return None
-    opening, closing = quotes[::2], quotes[1::2]
-    ends_field = (raw == separator[0]) | (raw == NEWLINE)
-    begins_field = ends_field[opening - 1] | (opening == 0)
-    is_closed = np.append(ends_field | (raw == _RETURN), True)[closing + 1]
-    n_ends = np.cumsum(ends_field)
-    if not (begins_field.all() and is_closed.all() and (n_ends[opening] == n_ends[closing]).all()):
-        return None
-    bare_text: Bytes = raw[raw != _QUOTE]
-    return bare_text
 
 
 def _read(separator: bytes | None, file: InputFile) -> DelimitedLines:
@@ -397,17 +334,14 @@ def _find_first_line(sample: bytes) -> tuple[int, bytes]:
 
 def _read_first_row(sample: bytes, separator: bytes, n_columns: int) -> list[str]:
     """Return the fields of the first row; no fields unless there are `n_columns`."""
-    records = _parse_records(sample.splitlines(keepends=True), separator, n_columns)
+    records = parse_records(sample.splitlines(keepends=True), separator, n_columns)
     first_row = next((fields for _, fields, _ in records if fields), [])
     return list(map(decode, first_row)) if len(first_row) == n_columns else []
 
 
 def _read_names(line: bytes, separator: bytes) -> list[str]:
     n_columns = line.count(separator) + 1
-    return [field.decode("utf-8", "replace") for field in _split_line(line, separator, n_columns)]
-
-
-# ---- writing --------------------------------------------------------------------------------
+    return [field.decode("utf-8", "replace") for field in split_line(line, separator, n_columns)]
 
 
 def _write(
@@ -456,9 +390,6 @@ def _quote_ids(ids: Ids, separator: bytes, block: Block) -> Ids:
             for field in fields
         ]
     )
-
-
-# ---- the formats ----------------------------------------------------------------------------
 
 
 _ROW = "a header, columns found by name"

@@ -13,13 +13,7 @@ from cranfield.formats.block import SIZES, Block, Errors, FaultLog, Load, Role, 
 from cranfield.formats.columns import Side
 from cranfield.formats.identifiers import to_id_text, with_text_ids
 from cranfield.formats.json_text import DuplicatePairs
-from cranfield.formats.objects import (
-    GRADES_HINT,
-    DocsOfQuery,
-    check_ids,
-    check_ranking,
-    check_relevant,
-)
+from cranfield.formats.objects import GRADES_HINT, DocsOfQuery, list_docs
 from cranfield.formats.values import to_numbers, to_scores, unify_grades
 from cranfield.options import is_whole_number
 
@@ -121,8 +115,7 @@ class ListDictRows(Rows):
                 ids = [doc for doc, _ in pairs]
                 numbers += [number for _, number in pairs]
             else:
-                check = partial(check_ranking, query) if self.is_ranking else check_relevant
-                ids = check_ids(check(query_docs), side.role, f"{location}: ")
+                ids = list_docs(query_docs, side.role, f"{location}: ")
                 numbers += [1] * len(ids)
                 if not self.is_ranking and all(map(is_whole_number, ids)):
                     self.duplicate_reason = GRADES_HINT
@@ -154,7 +147,5 @@ def _check_numbers(numbers: list[Any], side: Side) -> Any:
     good_numbers = to_numbers(side.role, numbers)
     if good_numbers is None:
         bad_number = next(number for number in numbers if to_numbers(side.role, [number]) is None)
-        raise InputError(
-            f"expected a {side.expected_number}, got {bad_number!r:.80}", source=side.name_in_errors
-        )
+        raise side.error(f"expected a {side.expected_number}, got {bad_number!r:.80}")
     return good_numbers

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 from cranfield.errors import InputError
 from cranfield.formats.block import Role
 from cranfield.formats.columns import COLUMNS, NAMES, ColumnsLike, Side, plain_name
-from cranfield.formats.envelopes import RESPONSES, holds_objects, is_object, read_path
+from cranfield.formats.rewrite import RESPONSES
+from cranfield.formats.shapes import holds_objects, is_object, read_path
 from cranfield.formats.stated_columns import (
     SideColumns,
     find_doc_field,
@@ -109,7 +110,7 @@ def choose_row_fields(
         elif "." in path and read_path(first_row, path) is not None:
             paths.append(path)
     paths = [path for path in dict.fromkeys(paths) if path not in names]
-    fields_of_column = _find_objects(read_rows(), [*names, *paths], stated_paths)
+    fields_of_column = _find_fields(read_rows(), [*names, *paths], stated_paths)
     names = [*names, *paths]
     fields, columns = choose_fields(names, fields_of_column, side, user_columns, read_rows)
     all_fields = {**{name: Field(name) for name in names}, **fields}
@@ -124,7 +125,7 @@ def note_paths(fields: Fields, columns: ColumnsLike | None) -> tuple[Note, ...]:
     return (Note("paths", "info", f"Documents: {doc_field.column}, by {doc_field.name}."),)
 
 
-def _find_objects(
+def _find_fields(
     rows: Iterable[Any], names: Sequence[str], stated_paths: Sequence[str]
 ) -> dict[str, list[str]]:
     """Return {column: fields} for the columns, of names or paths, whose cells are lists of objects.

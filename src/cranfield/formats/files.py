@@ -4,11 +4,12 @@ import glob
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 from cranfield.arrays.ids import decode
 from cranfield.errors import InputError, OptionError, check_choice
-from cranfield.formats import columnar, delimited, json, jsonl, svmlight, trec
+from cranfield.formats import columnar, delimited, json, svmlight, trec
 from cranfield.formats.block import Block, Errors, Load, Role, Rows
 from cranfield.formats.columns import COLUMNS, ColumnsLike, ColumnsOfBoth, Side, roles_of
 from cranfield.formats.format import Format, InputFile, OutputFile
@@ -27,7 +28,6 @@ from cranfield.formats.text import (
 from cranfield.formats.url import local_path
 from cranfield.formats.values import INTEGER
 from cranfield.formats.write import NotTextError
-from cranfield.notes import Note
 
 _SAMPLE_BYTES = 1 << 16
 _LONGEST_PREFACE = 1 << 24  # bytes of blank lines and comments, before the first line of data
@@ -40,7 +40,6 @@ FORMATS: Mapping[str, Format] = {
         trec.FORMATS,
         svmlight.FORMATS,
         delimited.FORMATS,
-        jsonl.FORMATS,
         json.FORMATS,
         columnar.FORMATS,
         trec.GROUP_FORMATS,
@@ -77,9 +76,6 @@ def stem_of(source: Source) -> str:
         return "stdin" if source.path else "run"
     root, suffix = source.name_parts
     return root if suffix.lower() in FORMAT_OF_SUFFIX and root else root + suffix
-
-
-# ---- reading --------------------------------------------------------------------------------
 
 
 def _combine_files(name: str, combine: Callable[[Iterator[Any]], Any]) -> Any:
@@ -144,6 +140,9 @@ class FileRows(Rows):
     holds_texts = _combine_files("holds_texts", all)
     is_text = _combine_files("is_text", any)
     is_ranking = _combine_files("is_ranking", all)
+    # The roles of the columns that all files have, and what is odd about the rows of each.
+    extra_roles = _combine_files("extra_roles", lambda roles: frozenset.intersection(*roles))
+    notes = _combine_files("notes", lambda notes: tuple(dict.fromkeys(chain.from_iterable(notes))))
 
     def _refuse_mixture(self, rows_of_files: Sequence[Rows]) -> None:
         """Raise InputError for files of one table of which only some have a column with a `plural`.
@@ -179,16 +178,6 @@ class FileRows(Rows):
         """As which formats and columns the files were understood, in words."""
         descriptions = "; ".join(dict.fromkeys(rows.description for rows in self.rows))
         return descriptions if len(self.rows) == 1 else f"{len(self.rows):,} files, {descriptions}"
-
-    @property
-    def extra_roles(self) -> frozenset[Role]:  # type: ignore[override] # known once they are opened
-        """The roles of the columns that all files have, besides the ids of query and document."""
-        return frozenset.intersection(*(rows.extra_roles for rows in self.rows))
-
-    @property
-    def notes(self) -> tuple[Note, ...]:  # type: ignore[override] # known once they were read
-        """What is odd about the rows of each file."""
-        return tuple(dict.fromkeys(note for rows in self.rows for note in rows.notes))
 
     def blocks(self, roles: Iterable[Role], errors: Errors) -> Iterator[Load]:
         """Yield the rows in blocks, file after file."""
@@ -320,13 +309,6 @@ def _sniff_rows(file: InputFile, formats: Iterable[Format]) -> Rows | None:
     return next((rows for rows in candidates if rows is not None), None)
 
 
-def _is_binary(sample: bytes) -> bool:
-    """Tell whether a file's first bytes are those of a format that is not text."""
-    return any(
-        sample.startswith(magic) for file_format in FORMATS.values() for magic in file_format.magic
-    )
-
-
 def _refuse_non_text(file: InputFile) -> None:
     """Raise InputError if a file's first bytes are not text, or hold no line of data."""
     source, sample = file.source, file.sample
@@ -388,14 +370,12 @@ def _read_sample(source: Source) -> bytes:
         if find_data(lines) is not None:
             return lines
         begin = find_data(sample)
-        if _is_binary(sample) or size >= _LONGEST_PREFACE:
+        magic = [prefix for file_format in FORMATS.values() for prefix in file_format.magic]
+        if sample.startswith(tuple(magic)) or size >= _LONGEST_PREFACE:
             return sample
         if begin is not None and size - begin >= LONGEST_LINE:
             return sample
         size *= 16
-
-
-# ---- writing --------------------------------------------------------------------------------
 
 
 def choose_format(path: Path, format_name: str | None) -> Format:

@@ -1,8 +1,8 @@
 """Tables in memory as rows: objects that export Arrow data, and numpy and scipy arrays."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,13 @@ from cranfield.formats.block import Errors, Role
 from cranfield.formats.columns import COLUMNS, IDS, NO_COLUMN, TEXTS, ColumnsLike, Side, plain_name
 from cranfield.formats.header import take_columns
 from cranfield.formats.identifiers import to_id_text
+from cranfield.formats.shapes import (
+    READ_ONCE_HINT,
+    ArrowTable,
+    Sparse,
+    find_table_method,
+    is_stream,
+)
 from cranfield.formats.source import Source, is_pipe
 from cranfield.formats.stated_columns import take_statements
 from cranfield.formats.systems import SYSTEMS
@@ -22,52 +29,6 @@ from cranfield.formats.write import number_column
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-
-READ_ONCE_HINT = "Was it read already? An iterator is read once: give list(...) of it, or a table."
-
-
-class ArrowTable(Protocol):
-    """A table that exports Arrow data by the PyCapsule interface: pandas, polars, pyarrow, ..."""
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """Return a capsule with an Arrow stream."""
-
-
-class LazyTable(Protocol):
-    """A table that is not computed yet: a polars LazyFrame."""
-
-    def collect(self) -> Any:
-        """Return the table."""
-
-
-#: {module: name of the method that returns the table of an object from it}.
-_TABLE_METHODS = {
-    "polars.lazyframe": "collect",
-    "dask.dataframe": "compute",
-    "pyarrow._dataset": "to_table",
-}
-
-
-def is_table(data: object) -> TypeGuard[ArrowTable]:
-    """Tell whether the object exports Arrow data, or will once it is collected."""
-    if hasattr(data, "__arrow_c_stream__") or _find_table_method(data) is not None:
-        return True
-    is_hugging_face = type(data).__module__.startswith("datasets.")  # and no stream of rows
-    return is_hugging_face and hasattr(data, "with_format") and hasattr(data, "__len__")
-
-
-def is_stream(data: object) -> TypeGuard[ArrowTable]:
-    """Tell whether the object gives Arrow data once, as a RecordBatchReader: without length."""
-    is_one_way = hasattr(data, "__arrow_c_stream__") or hasattr(data, "to_reader")  # of a Scanner
-    return is_one_way and not hasattr(data, "__len__")
-
-
-def _find_table_method(data: object) -> Callable[[], Any] | None:
-    """Return the method that returns the table of a lazy frame, a Scanner or a Dataset; or None."""
-    module = type(data).__module__
-    names = (name for prefix, name in _TABLE_METHODS.items() if module.startswith(prefix))
-    return getattr(data, next(names, ""), None)
 
 
 class TableRows(ArrowRows):
@@ -82,7 +43,7 @@ class TableRows(ArrowRows):
         is_ranking: bool = False,
     ) -> None:
         if len(table) == 0:
-            raise InputError("holds no rows", source=side.name_in_errors)
+            raise side.error("holds no rows")
         self._table = table
         super().__init__(table.schema, side, user_columns, side.name_in_errors, title)
         self.is_ranking = is_ranking
@@ -101,7 +62,7 @@ def arrow_table(data: ArrowTable, name: str) -> "pa.Table":
     """Return the table that an object exports as Arrow data; `name` is its name in errors."""
     import pyarrow as pa
 
-    if (compute := _find_table_method(data)) is not None:
+    if (compute := find_table_method(data)) is not None:
         try:
             data = compute()
         except Exception as error:  # each library has error classes of its own
@@ -130,13 +91,6 @@ def hold_stream(data: Any, name: str) -> Any:
     if is_stream(data):
         return arrow_table(data, name)
     return Source(data) if is_pipe(data) else data
-
-
-def refuse_sets(frame: Any, name: str, side: Side) -> None:
-    """Raise InputError for a set where a ranking is expected."""
-    if name in frame and any(isinstance(cell, Set) for cell in frame[name]):
-        problem = f"column {name!r} holds a set, which has no order"
-        raise InputError(problem, source=side.name_in_errors, hint="Give lists, best first.")
 
 
 def make_table_rows(
@@ -202,10 +156,8 @@ def _to_arrow_column(
     if values.ndim > 1 or kind not in ("iufbSUO" if is_id else "iufbO"):
         shape = f"{values.shape[1:]} of " if values.ndim > 1 else ""
         expected = "text or whole numbers" if is_id else "numbers"
-        raise InputError(
-            f"field {name!r} holds {shape}{values.dtype}, expected {expected}",
-            source=side.name_in_errors,
-            kind="columns",
+        raise side.error(
+            f"field {name!r} holds {shape}{values.dtype}, expected {expected}", kind="columns"
         )
     if kind == "b":
         values = values.astype(np.int8)
@@ -276,18 +228,6 @@ def _texts_to_arrow(texts: Sequence[str]) -> "pa.Array":
     return pa.DictionaryArray.from_arrays(rows, _texts_to_arrow(distinct_texts[0]))
 
 
-class Sparse(Protocol):
-    """One of scipy's sparse matrices or arrays."""
-
-    def tocoo(self) -> Any:
-        """Return the entries by row and column."""
-
-
-def is_sparse(data: object) -> TypeGuard[Sparse]:
-    """Tell whether the object is one of scipy's sparse matrices or arrays."""
-    return type(data).__module__.startswith("scipy.sparse") and hasattr(data, "tocoo")
-
-
 def sparse_rows(data: Sparse, side: Side) -> TableRows:
     """Return the rows of the entries of a sparse matrix, whose rows are queries, columns documents.
 
@@ -297,10 +237,7 @@ def sparse_rows(data: Sparse, side: Side) -> TableRows:
     row, column = (np.asarray(array, np.int64) for array in (entries.row, entries.col))
     order = slice(None) if (row[1:] >= row[:-1]).all() else np.argsort(row, kind="stable")
     if entries.data.dtype.kind not in "biuf":
-        raise InputError(
-            f"a sparse matrix of {entries.data.dtype}, expected real numbers",
-            source=side.name_in_errors,
-        )
+        raise side.error(f"a sparse matrix of {entries.data.dtype}, expected real numbers")
     columns = {"query": row[order], "doc": column[order], side.role: entries.data[order]}
     names = [COLUMNS[role].public for role in columns]
 

@@ -13,6 +13,7 @@ from cranfield.errors import DuplicateError, InputError
 from cranfield.formats.block import (
     DUPLICATE_HINT,
     LARGEST_GRADE,
+    NO_FAULTY_ROWS,
     Block,
     Duplicates,
     Errors,
@@ -44,15 +45,12 @@ class GroupRows(Rows):
         self,
         groups: LevelsOfGroups,
         weights: Weights | None = None,
-        left_out: FaultyRows | None = None,
+        left_out: FaultyRows = NO_FAULTY_ROWS,
         rows: Rows | None = None,
-        duplicate_rows: FaultyRows | None = None,
+        duplicate_rows: FaultyRows = NO_FAULTY_ROWS,
     ) -> None:
         self.groups, self.weights, self.description = groups, weights, "dict of dicts"
-        if left_out is not None:
-            self.left_out = left_out
-        if duplicate_rows is not None:
-            self.duplicate_rows = duplicate_rows
+        self.left_out, self.duplicate_rows = left_out, duplicate_rows
         if rows is not None:
             self.description, self.sources = rows.description, rows.sources
             self.is_text = rows.is_text
@@ -107,9 +105,6 @@ class GroupRows(Rows):
         return Block(Ids.of_texts(queries), Ids.of_texts(docs), columns)
 
 
-# ---- from dicts -----------------------------------------------------------------------------
-
-
 def read_group_dict(data: Mapping[Any, Any]) -> GroupRows | None:
     """Return judgments in groups with text ids; None if the data are plain judgments."""
     if not any(map(_has_groups, data.values())):
@@ -149,9 +144,6 @@ def _check_levels(subgroup: object, location: str) -> dict[str, float]:
         if not is_number(level) or abs(float(level)) > LARGEST_GRADE:
             raise InputError(f"{location}, document {doc!r}: expected a level, got {level!r:.80}")
     return levels
-
-
-# ---- from rows ------------------------------------------------------------------------------
 
 
 def read_group_rows(rows: Rows, errors: Errors, duplicates: Duplicates = "refuse") -> GroupRows:

@@ -15,6 +15,7 @@ STATE_LISTS_HINT = (
     "If its cells hold several documents, state columns={'expected_ids': ...} or "
     "{'retrieved_ids': ...}: the numbers beside are then lists, too, or are not read."
 )
+EXACT_DOUBLES = 1 << 53  # below it, a double that holds a whole number stands for no other
 
 
 def is_id(key: object) -> bool:
@@ -29,7 +30,7 @@ def is_whole_decimal(key: Any) -> bool:
 
 def is_whole_float(key: Any) -> bool:
     """Tell whether a key is a double that holds one whole number, as no other beside is rounded."""
-    return isinstance(key, float) and key.is_integer() and abs(key) < 1 << 53
+    return isinstance(key, float) and key.is_integer() and abs(key) < EXACT_DOUBLES
 
 
 def encode_id(text: object) -> bytes | None:

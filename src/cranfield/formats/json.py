@@ -3,7 +3,7 @@
 import io
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import chain, pairwise
@@ -16,18 +16,17 @@ from cranfield.arrays.ranked import Floats, Ints
 from cranfield.errors import InputError
 from cranfield.formats.block import SIZES, Block, Errors, FaultLog, Load, Role, Rows
 from cranfield.formats.columns import Side
-from cranfield.formats.envelopes import HEADS, NumberedResponses, begin_rows
 from cranfield.formats.format import Capacity, Format, InputFile, OutputFile
 from cranfield.formats.identifiers import are_ids, encode_id
 from cranfield.formats.json_text import DuplicatePairs, NumberText, Window
-from cranfield.formats.jsonl import JsonLines, JsonList, JsonOfObjects, looks_like_lines
+from cranfield.formats.jsonl import JsonList, looks_like_lines, read_lines, write_lines
 from cranfield.formats.objects import (
     LIST_DESCRIPTIONS,
     MOST_COLUMNS,
     may_be_columns,
     refuse_columns,
 )
-from cranfield.formats.shapes import plain
+from cranfield.formats.rewrite import HEADS, NumberedResponses, begin_rows, open_envelope, plain
 from cranfield.formats.source import Source
 from cranfield.formats.text import BYTE_ORDER_MARK
 from cranfield.formats.values import to_numbers
@@ -68,6 +67,8 @@ class DocumentLists(NamedTuple):
 class JsonDictRows(Rows):
     """The rows of a JSON object, {query: {document: number}}, or {query: [document, ...]}."""
 
+    brackets = "{}"  # around the members
+
     def __init__(self, source: Source, side: Side, sample: bytes) -> None:
         self.source = source
         self.side = side
@@ -103,12 +104,16 @@ class JsonDictRows(Rows):
         """Yield (number of the line, query, documents) of each member of the object."""
         with self.source.open(reports_progress=True) as stream:
             text = Window(stream, self.source)
-            for line in text.read_members("{}"):
-                query = text.read_value()
-                if not isinstance(query, str) or isinstance(query, NumberText):
-                    raise text.syntax_error("expected a query's id in quotation marks")
-                text.skip(":")
-                yield line, query, text.read_value()
+            for number, line in enumerate(text.read_members(self.brackets), 1):
+                yield line, self.read_query(text, number), text.read_value()
+
+    def read_query(self, text: Window, number: int) -> str:
+        """Return the query that is next in a text, of the member of this number, from 1."""
+        query = text.read_value()
+        if not isinstance(query, str) or isinstance(query, NumberText):
+            raise text.syntax_error("expected a query's id in quotation marks")
+        text.skip(":")
+        return query
 
     def _build_block(self, members: list[Member], role: Role | None, errors: Errors) -> Block:
         """Return the block of the documents of some queries."""
@@ -221,10 +226,9 @@ class JsonDictRows(Rows):
         """
         with self.source.open() as stream:
             text = Window(stream, self.source)
-            for member_line in text.read_members("{}"):
+            for number, member_line in enumerate(text.read_members(self.brackets), 1):
                 excerpt = text.text_around()
-                name = text.read_value()
-                text.skip(":")
+                name = self.read_query(text, number)
                 text.read_value()
                 if (member_line, name) == (line, query):
                     location = None if doc is None else text.find_name(doc, n_above)
@@ -235,17 +239,17 @@ class JsonDictRows(Rows):
 class JsonIdLists(JsonDictRows):
     """The rows of a JSON list, [[document, ...], ...]: a list for each query, numbered from 1."""
 
+    brackets = "[]"
+
     def __init__(self, source: Source, side: Side, sample: bytes) -> None:
         super().__init__(source, side, sample)
         self.is_ranking = side is Side.RUN
         self.extra_roles = frozenset([] if self.is_ranking else [side.role])
         self.list_kind, self.description = "ids", LIST_DESCRIPTIONS["ids"]
 
-    def _read_members(self) -> Iterator[Member]:
-        with self.source.open(reports_progress=True) as stream:
-            text = Window(stream, self.source)
-            for number, line in enumerate(text.read_members("[]"), 1):
-                yield line, str(number), text.read_value()
+    def read_query(self, text: Window, number: int) -> str:
+        """Return the number of the list: it is the query."""
+        return str(number)
 
     def _check_pairs(
         self, line: int, query: str, query_docs: Any, role: Role | None, faults: FaultLog
@@ -267,18 +271,6 @@ class JsonIdLists(JsonDictRows):
 
         faults.add("columns", make_error)
         return []
-
-    def _locate_document(
-        self, line: int, query: str, doc: str | None, n_above: int = 0
-    ) -> tuple[int, str]:
-        with self.source.open() as stream:
-            text = Window(stream, self.source)
-            for number, member_line in enumerate(text.read_members("[]"), 1):
-                excerpt = text.text_around()
-                text.read_value()
-                if (member_line, str(number)) == (line, query):
-                    return line, excerpt
-        raise self.source.changed_error()
 
 
 def _write(stream: IO[bytes], blocks: Iterable[Block], target: OutputFile) -> None:
@@ -326,21 +318,31 @@ def _dump(docs: Any) -> str:
     return f"{{{', '.join(members)}}}"
 
 
-def _read_foreign(file: InputFile) -> Rows:
-    """Return the rows of a file which may have another shape; then it is loaded whole."""
+def _read(read_plain: Callable[[InputFile], Rows], file: InputFile) -> Rows:
+    """Return the rows of a file; one that may have another shape is loaded whole.
+
+    JSON lines are, where the first is a response without a query: then all are numbered.
+    """
+    if "rows" not in (file.user_columns or {}) and not _FOREIGN.search(file.sample):
+        return read_plain(file)
     try:
         with file.source.open() as stream:
             text = Window(stream, file.source)
             value = text.read_value()
-            is_json = not text.next_character()  # else lines
+            if text.next_character() or read_plain is read_lines:
+                value = [value]
+                if open_envelope(value, file.side) is value:
+                    return read_plain(file)
+                while text.next_character():
+                    value.append(text.read_value())
     except InputError:
-        return _read_plain(file)  # which says what is wrong
+        return read_plain(file)  # which says what is wrong
     try:
         rows = plain(begin_rows(value, file.side, file.user_columns), file.side)
     except InputError as error:
         raise error.replace(source=file.source.name) from None
-    if rows is value or not is_json:
-        return _read_plain(file)
+    if rows is value:
+        return read_plain(file)
     content = json.dumps(rows)
     if isinstance(rows, dict):
         members = (f"{json.dumps(str(query))}: {_dump(docs)}" for query, docs in rows.items())
@@ -353,36 +355,37 @@ def _read_foreign(file: InputFile) -> Rows:
     return plain_rows
 
 
-def _read(file: InputFile) -> Rows:
-    may_be_foreign = "rows" in (file.user_columns or {}) or _FOREIGN.search(file.sample)
-    return _read_foreign(file) if may_be_foreign else _read_plain(file)
-
-
 def _read_plain(file: InputFile) -> Rows:
     text = file.sample.removeprefix(BYTE_ORDER_MARK).lstrip()
     if looks_like_lines(file.sample):  # some tools write JSON lines to a .json file
-        file.refuse_long_line()
-        return JsonLines(file.source, file.side, file.sample, file.user_columns)
-    if _OBJECTS_IN_LIST.match(text):
-        return JsonOfObjects(file.source, file.side, file.sample, file.user_columns)
+        return read_lines(file)
     if _LIST_IN_LIST.match(text):
         return JsonIdLists(file.source, file.side, file.sample)
-    if text.startswith(b"["):
+    if text.startswith(b"[") or _OBJECTS_IN_LIST.match(text):
         return JsonList(file.source, file.side, file.sample, file.user_columns)
     return JsonDictRows(file.source, file.side, file.sample)
 
 
 def _sniff(file: InputFile) -> Rows | None:
     text = file.sample.removeprefix(BYTE_ORDER_MARK).lstrip()
-    return _read(file) if _BEGINNING.match(text) else None
+    return _read(_read_plain, file) if _BEGINNING.match(text) else None
 
 
 FORMATS = (
     Format(
+        "jsonl",
+        "JSON lines",
+        write_lines,
+        read=partial(_read, read_lines),
+        suffixes=(".jsonl", ".ndjson"),
+        qrels=Capacity("an object for each row"),
+        runs=Capacity("an object for each row"),
+    ),
+    Format(
         "json",
         "JSON",
         _write,
-        read=_read,
+        read=partial(_read, _read_plain),
         sniff=_sniff,
         suffixes=(".json",),
         qrels=Capacity(

@@ -24,18 +24,19 @@ class DuplicatePairs(list[tuple[str, Any]]):
     """The pairs (name, value) of a JSON object in which a name occurs twice."""
 
 
-def _decode_object(pairs: list[tuple[str, Any]]) -> dict[str, Any] | DuplicatePairs:
+def unite_pairs(pairs: list[tuple[Any, Any]]) -> dict[Any, Any] | DuplicatePairs:
+    """Return pairs as a dict, or as they are if a name occurs twice."""
     members = dict(pairs)
     return members if len(members) == len(pairs) else DuplicatePairs(pairs)
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_decode_object)
+_DECODER = json.JSONDecoder(object_pairs_hook=unite_pairs)
 # The same, with numbers as their text.
 RECORD_DECODER = json.JSONDecoder(
     parse_float=NumberText,
     parse_int=NumberText,
     parse_constant=NumberText,
-    object_pairs_hook=_decode_object,
+    object_pairs_hook=unite_pairs,
 )
 
 

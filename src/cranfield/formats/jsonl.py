@@ -12,13 +12,13 @@ from cranfield.arrays.ids import Ids, decode
 from cranfield.errors import InputError
 from cranfield.formats.block import SIZES, Block, Cells, Errors, Load, Role
 from cranfield.formats.columns import FRACTIONS, IDS, TEXTS, ColumnsLike, Side, describe_columns
-from cranfield.formats.envelopes import read_path
 from cranfield.formats.fields import choose_row_fields, query_row, read_cells
-from cranfield.formats.format import Capacity, Format, InputFile, OutputFile
+from cranfield.formats.format import InputFile, OutputFile
 from cranfield.formats.header import list_columns, take_columns
 from cranfield.formats.identifiers import STATE_LISTS_HINT, encode_id
 from cranfield.formats.json_text import RECORD_DECODER, DuplicatePairs, NumberText, Window
 from cranfield.formats.lines import DataLine, Lines
+from cranfield.formats.shapes import read_path
 from cranfield.formats.source import Source
 from cranfield.formats.text import BYTE_ORDER_MARK, Bytes
 from cranfield.formats.write import columns_by_name
@@ -197,10 +197,21 @@ class JsonLines(Lines):
 
 
 class JsonList(JsonLines):
-    """A JSON list of objects, whose names are the columns."""
+    """A JSON list of objects, whose names are the columns; or {query: [document, ...]}, of objects.
 
-    kind = "JSON list with objects"
+    Such an object of lists is no table, which might hold both sides.
+    """
+
     is_text = False  # how its lines end does not matter
+
+    def __init__(
+        self, source: Source, side: Side, sample: bytes, user_columns: ColumnsLike | None
+    ) -> None:
+        self.side = side  # to read the first row
+        self._has_queries = sample.removeprefix(BYTE_ORDER_MARK).lstrip().startswith(b"{")
+        self.kind = "JSON object of lists" if self._has_queries else "JSON list with objects"
+        super().__init__(source, side, sample, user_columns)
+        self.column_names = () if self._has_queries else self.column_names
 
     def read_first_row(self, source: Source, sample: bytes) -> tuple[int, str, dict[str, Any]]:
         """Return the number of the first row's line, its text, and the row."""
@@ -227,11 +238,15 @@ class JsonList(JsonLines):
     def _read_elements(
         self, source: Source, *, reports_progress: bool = True
     ) -> Iterator[tuple[int, Any]]:
-        """Yield (number of the line, row) for the elements of the list."""
+        """Yield (number of the line, row) for the elements of the list, or the members."""
         with source.open(reports_progress=reports_progress) as stream:
             text = Window(stream, source, RECORD_DECODER)
-            for line in text.read_members("[]"):
-                yield line, text.read_value()
+            for line in text.read_members("{}" if self._has_queries else "[]"):
+                row = text.read_value()
+                if self._has_queries:
+                    text.skip(":")
+                    row = query_row(row, text.read_value(), self.side)
+                yield line, row
 
     def cells(self) -> Iterator[Cells]:
         """Yield the cells of `list_columns`, some rows at a time."""
@@ -266,29 +281,6 @@ class JsonList(JsonLines):
                 lines = []
             lines.append(line)
         yield partial(self.build_block_of_lines, lines, roles, _make_line_finder(lines), errors)
-
-
-class JsonOfObjects(JsonList):
-    """A JSON object of lists, with documents as objects: {query: [{"doc_id": ...}, ...]}."""
-
-    kind = "JSON object of lists"
-
-    def __init__(
-        self, source: Source, side: Side, sample: bytes, user_columns: ColumnsLike | None
-    ) -> None:
-        self.side = side  # to read the first row
-        super().__init__(source, side, sample, user_columns)
-        self.column_names = ()  # a table might hold both sides; this is none
-
-    def _read_elements(
-        self, source: Source, *, reports_progress: bool = True
-    ) -> Iterator[tuple[int, Any]]:
-        with source.open(reports_progress=reports_progress) as stream:
-            text = Window(stream, source, RECORD_DECODER)
-            for line in text.read_members("{}"):
-                query = text.read_value()
-                text.skip(":")
-                yield line, query_row(query, text.read_value(), self.side)
 
 
 def _make_line_finder(lines: list[DataLine]) -> Callable[..., tuple[int | None, str | None]]:
@@ -362,7 +354,8 @@ def looks_like_lines(sample: bytes) -> bool:
     return any(not isinstance(value, dict | list) for value in first_object.values())
 
 
-def _write(stream: IO[bytes], blocks: Iterable[Block], target: OutputFile) -> None:
+def write_lines(stream: IO[bytes], blocks: Iterable[Block], target: OutputFile) -> None:
+    """Write each row as an object on a line."""
     for block in blocks:
         column_of_name = columns_by_name(block)
         names = list(map(json.dumps, column_of_name))
@@ -379,19 +372,7 @@ def _write(stream: IO[bytes], blocks: Iterable[Block], target: OutputFile) -> No
         stream.write("".join([f"{{{line}}}\n" for line in lines]).encode())
 
 
-def _read(file: InputFile) -> JsonLines:
+def read_lines(file: InputFile) -> JsonLines:
+    """Return the rows of a file in which each line is an object."""
     file.refuse_long_line()
     return JsonLines(file.source, file.side, file.sample, file.user_columns)
-
-
-FORMATS = (
-    Format(
-        "jsonl",
-        "JSON lines",
-        _write,
-        read=_read,
-        suffixes=(".jsonl", ".ndjson"),
-        qrels=Capacity("an object for each row"),
-        runs=Capacity("an object for each row"),
-    ),
-)

@@ -247,10 +247,8 @@ class Lines(Rows):
             if fault is not None:
                 if good_rows and fault.hint is None:
                     fault = fault.add_reason(_SKIP_HINT)
-                faults.add(
-                    fault.kind,
-                    partial(_locate_fault, fault, self.source.name, partial(find_line, row)),
-                )
+                make_error = partial(self._locate_fault, fault, partial(find_line, row))
+                faults.add(fault.kind, make_error)
                 continue
             good_rows.append(row)
             for role, value in zip(read_roles, row_values, strict=True):
@@ -266,6 +264,9 @@ class Lines(Rows):
         query, doc = columns.pop("query"), columns.pop("doc")
         find_good_line = partial(find_line, good_rows=good_rows)
         return Block(query, doc, columns, self.source.name, find_good_line, faults.left_out)
+
+    def _locate_fault(self, fault: InputError, find_line: Callable[[], Any]) -> InputError:
+        return fault.locate(self.source.name, *find_line())
 
     def _read_field(self, role: Role, line: DataLine) -> bytes | float:
         """Return the id, or the number, of a role in a line; InputError for any other field."""
@@ -345,9 +346,3 @@ def _parse_fractions(column: "pa.Array") -> Numbers | None:
     except pa.ArrowException:
         return None
     return unify_grades(np.frombuffer(numbers.buffers()[1], np.float64, len(numbers)))
-
-
-def _locate_fault(
-    fault: InputError, name: str, find_line: Callable[[], tuple[int | None, str | None]]
-) -> InputError:
-    return fault.locate(name, *find_line())

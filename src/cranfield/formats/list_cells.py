@@ -2,57 +2,56 @@
 
 This is the only place where lists become rows, for tables of every kind: list columns of Arrow,
 pandas and polars; lists in dicts and in JSON; texts that hold a list, `["a", "b"]`, `['a', 'b']`
-or `a;b`.
+or `a;b` (`list_elements`).
 """
 
 import contextlib
-import json
 import math
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from copy import copy
 from functools import partial
 from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from cranfield.arrays.ids import Ids, decode, encode
+from cranfield.arrays.ids import Ids, decode
 from cranfield.arrays.ranked import Ints
 from cranfield.errors import DuplicateError, InputError
 from cranfield.formats.arrow_lists import flatten_lists
-from cranfield.formats.batches import ID_TYPE, NUMBER_TYPE, read_ids, read_numbers, refuse_bytes
 from cranfield.formats.block import Block, Cells, DistanceRows, Errors, FaultLog, Load, Role, Rows
-from cranfield.formats.columns import COLUMNS, FRACTIONS, ColumnsLike, Side, select_extra_roles
-from cranfield.formats.header import TEXT_LISTS, is_name_if_lists, list_aliases
-from cranfield.formats.identifiers import (
-    are_ids,
-    encode_id,
-    is_whole_decimal,
-    is_whole_float,
-    normalize_text,
+from cranfield.formats.columns import (
+    COLUMNS,
+    FRACTIONS,
+    NAMES,
+    ColumnsLike,
+    Side,
+    select_extra_roles,
 )
+from cranfield.formats.header import TEXT_LISTS, is_name_if_lists, list_aliases
+from cranfield.formats.identifiers import normalize_text
 from cranfield.formats.json_text import NumberText
+from cranfield.formats.list_elements import (
+    INTEGER_TEXT,
+    ONE_OR_SEVERAL,
+    are_padded_ids,
+    is_list_text,
+    parse_id,
+    parse_list_text,
+    read_column,
+    refuse_object,
+    to_ids,
+)
 from cranfield.formats.matrices import padding_note, strip_fillers
 from cranfield.formats.stated_columns import resolve_roles
 from cranfield.formats.systems import SystemRows, add_mixed_column, refuse_mixture, select_cells
-from cranfield.formats.values import NUMBER, is_list_cell, is_number, to_numbers
+from cranfield.formats.values import is_list_cell
 from cranfield.lazy import cached_property
 from cranfield.notes import Note
-from cranfield.options import is_whole_number
 from cranfield.render.numbers import format_count
 
+_FILLER = Ids.of([b"-1"])
 _ORDER_HINT = "Give all a score, or none; order='given' (--order given) takes all in their order."
-_INTEGER = re.compile(r"[+-]?\d+")
-# Several ids, or one: with a comma or a bar, or with blanks between parts that each have a digit.
-_ONE_OR_SEVERAL = re.compile(r"(?s:.*[,|].*)|[^\s\d]*\d\S*(?:\s+[^\s\d]*\d\S*)+")
-_ESCAPE = r"""\\(?:['"\\abfnrtv]|x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})"""
-_QUOTATION = rf"""'((?:[^'\\]|{_ESCAPE})*)'|"((?:[^"\\]|{_ESCAPE})*)\""""
-# An element of a list, and what follows it: as Python writes lists, and without quotation marks;
-# as numpy writes arrays, without commas.
-_ELEMENTS = (
-    re.compile(rf"\s*(?:{_QUOTATION}|(?!\.\.)([\w.+-]+))\s*(?:,|$)"),
-    re.compile(rf"\s*(?:{_QUOTATION}|([+-]?\.?\d[\d.e+-]*|None|nan))(?:\s+|$)"),
-)
 
 
 def to_document_rows(rows: Rows, side: Side, user_columns: ColumnsLike | None) -> Rows:
@@ -87,7 +86,7 @@ def holds_lists(rows: Rows, side: Side, user_columns: ColumnsLike | None) -> boo
             if isinstance(cell, list | tuple):
                 return True
             if isinstance(cell, str) and cell.strip():
-                if not _is_list_text(cell):
+                if not is_list_text(cell):
                     return False
                 list_text = list_text or cell
     is_stated = "doc" in resolve_roles(user_columns, side, rows.column_names)
@@ -100,14 +99,6 @@ def holds_lists(rows: Rows, side: Side, user_columns: ColumnsLike | None) -> boo
             kind="columns",
         )
     return True
-
-
-def _is_list_text(text: str) -> bool:
-    """Tell whether a text is a list as JSON or Python write lists."""
-    try:
-        return is_list_cell(text) and isinstance(_parse_list(text.strip(), ""), list)
-    except InputError:
-        return False
 
 
 class ListRows(Rows):
@@ -181,13 +172,36 @@ class ListRows(Rows):
         """Whether -1 at the end of a list fills it up: all documents are whole numbers from -1."""
         name, is_ranked = self.list_columns["doc"], self._side is Side.RUN
         for cells in self._rows.cells():
-            column = cells.columns["doc"]
+            column, docs = cells.columns["doc"], list[Any]()
+            if not isinstance(column, list) and (flat_lists := flatten_lists(column)) is not None:
+                column, docs = [], flat_lists.elements
             for cell in column if isinstance(column, list) else column.to_pylist():
                 with contextlib.suppress(InputError):  # a fault, which is told where rows are read
-                    docs = self._list_elements(cell, name, is_ranked=is_ranked) or ()
-                    if not all(map(_is_padded_id, docs)):
-                        return False
+                    docs += self._list_elements(cell, name, is_ranked=is_ranked) or ()
+            if not are_padded_ids(docs):
+                return False
         return True
+
+    @cached_property
+    def _ids_hold_blanks(self) -> bool:
+        """Whether ids hold blanks: other cells are lists, or the other side's ids hold blanks."""
+        rows, doc_name = copy(self._rows), self.list_columns["doc"]
+        other_columns = getattr(self.user_columns, "other_side", None)
+        for name in (doc_name, *rows.column_names):
+            aliases = list_aliases(name, rows.column_names, other_columns)
+            if name != doc_name and {*aliases}.isdisjoint(NAMES["doc"]):
+                continue
+            rows.list_columns = {**self.list_columns, "doc": name}
+            for cells in rows.cells():
+                column = cells.columns["doc"]
+                for cell in column if isinstance(column, list) else column.to_pylist():
+                    if isinstance(cell, str) and ";" not in cell and not is_list_cell(cell):
+                        continue
+                    docs = self._list_elements(cell, name, is_ranked=False) or ()
+                    has_blank = any(len(str(doc).split()) > 1 for doc in docs)
+                    if has_blank or (docs and name == doc_name):
+                        return True
+        return False
 
     def _build_block(self, cells: Cells, split_rows: "_SplitRows", faults: FaultLog) -> Block:
         """Return the block of the documents of rows that were split."""
@@ -210,26 +224,34 @@ class ListRows(Rows):
         self, cells: Cells, roles: Sequence[Role], queries_above: Set[bytes]
     ) -> "_SplitRows | None":
         """Return the split rows, column by column; None if they must be read one by one."""
-        query_ids = None if cells.faults or self.holds_texts else _to_ids(cells.columns["query"])
+        query_ids = None if cells.faults or self.holds_texts else to_ids(cells.columns["query"])
         doc_lists = self._flatten_column(cells, "doc")
-        docs = None if doc_lists is None else _to_ids(doc_lists[0])
+        docs = None if doc_lists is None else to_ids(doc_lists[0])
         if query_ids is None or doc_lists is None or docs is None:
             return None
-        last_docs = docs.take(np.cumsum(doc_lists[1])[doc_lists[1] > 0] - 1)
-        if b"-1" in last_docs.to_list() and self._may_be_filled_up:
-            return None
-        queries, columns = query_ids.to_list(), {}
+        queries, n_docs, columns = query_ids.to_list(), doc_lists[1], {}
         for role in roles:
             number_lists = self._flatten_column(cells, role)
-            if number_lists is None or not np.array_equal(number_lists[1], doc_lists[1]):
+            if number_lists is None or not np.array_equal(number_lists[1], n_docs):
                 return None
-            columns[role] = _to_numbers(number_lists[0], role)
+            columns[role] = read_column(number_lists[0], role)
             if columns[role] is None:
                 return None
         has_repeats = len({*queries}) < len(queries) or not queries_above.isdisjoint(queries)
         if self._side is Side.RUN and has_repeats:
             return None
-        return _SplitRows(np.arange(len(queries)), queries, doc_lists[1], docs, columns)
+        row_of_doc = np.repeat(np.arange(len(queries)), n_docs)
+        is_filler = docs.equal(np.arange(len(docs)), _FILLER, np.zeros(len(docs), np.int64))
+        is_last = np.append(row_of_doc[1:] != row_of_doc[:-1], True)[: len(docs)]
+        if (is_filler & is_last).any() and self._may_be_filled_up:
+            if (is_filler & ~is_last & ~np.append(is_filler[1:], True)).any():
+                return None  # an id follows
+            self._n_fillers += int(np.count_nonzero(is_filler))
+            good_docs = np.flatnonzero(~is_filler)
+            docs = docs.take(good_docs)
+            columns = {role: column[good_docs] for role, column in columns.items()}
+            n_docs = np.bincount(row_of_doc[good_docs], minlength=len(queries))
+        return _SplitRows(np.arange(len(queries)), queries, n_docs, docs, columns)
 
     def _flatten_column(self, cells: Cells, role: Role) -> tuple[Any, Ints] | None:
         """Return the elements of all cells of a column, (elements,), and how many each cell has.
@@ -309,7 +331,7 @@ class ListRows(Rows):
         self, cell_of_role: Mapping[Role, Any], roles: Sequence[Role]
     ) -> tuple[bytes, list[bytes], dict[Role, Any]]:
         """Return a row's query, documents and their numbers; InputError for a fault."""
-        query = _parse_id(cell_of_role["query"], self.list_columns["query"])
+        query = parse_id(cell_of_role["query"], self.list_columns["query"])
         name = self.list_columns["doc"]
         elements = self._list_elements(cell_of_role["doc"], name, is_ranked=self._side is Side.RUN)
         if elements is None and self._side is Side.QRELS:
@@ -322,7 +344,7 @@ class ListRows(Rows):
                 kind="id",
             )
         elements = [*map(normalize_text, elements or ())] if self.holds_texts else elements or []
-        docs = [_parse_id(doc_id, name) for doc_id in elements]
+        docs = [parse_id(doc_id, name) for doc_id in elements]
         is_padded = docs[-1:] == [b"-1"] and self._may_be_filled_up
         n = len(strip_fillers(elements)) if is_padded else len(docs)
         numbers = {role: self._read_numbers(role, cell_of_role[role], docs, n) for role in roles}
@@ -341,9 +363,9 @@ class ListRows(Rows):
                 kind="columns",
             )
         elements = elements[:n]
-        numbers = _to_numbers(elements, role)
+        numbers = read_column(elements, role)
         if numbers is None:
-            i = next(i for i, number in enumerate(elements) if _to_numbers([number], role) is None)
+            i = next(i for i, number in enumerate(elements) if read_column([number], role) is None)
             expected = f"expected a {COLUMNS[role].kind} as the {role} in column {name!r}"
             problem = f"document {decode(docs[i])!r}: {expected}, got {elements[i]!r:.80}"
             hint = _ORDER_HINT if role == "score" and elements[i] is None else None
@@ -359,28 +381,29 @@ class ListRows(Rows):
             raise InputError(f"column {name!r} holds a set, which has no order", kind="columns")
         if isinstance(cell, list | tuple | Set):
             elements = list(cell)
-            return [*_refuse_object(elements[0], name), *elements[1:]] if elements else []
+            return [*refuse_object(elements[0], name), *elements[1:]] if elements else []
         if getattr(cell, "ndim", 0) == 1:
             return list(cell.tolist())
         if cell is None or (isinstance(cell, float) and math.isnan(cell)):
             return None
         if not isinstance(cell, str) or isinstance(cell, NumberText):
-            return _refuse_object(cell, name)
+            return refuse_object(cell, name)
         text = cell.strip()
         if not text:
             return None
         if is_list_cell(text):
-            return _parse_list(text, name)
+            return parse_list_text(text, name)
         if name not in self._split_columns or self.holds_texts:
             return [cell]
-        if ";" not in text and _ONE_OR_SEVERAL.fullmatch(text):
+        is_clear = ";" in text or len(text.split()) == 1 or self._ids_hold_blanks
+        if not is_clear or (";" not in text and ONE_OR_SEVERAL.fullmatch(text)):
             raise InputError(
                 f"column {name!r} holds {text!r:.60}: is this one id or several?",
                 hint='Write several ids as a;b or ["a", "b"], and one id as ["a,b"].',
                 kind="columns",
             )
         parts = [part.strip() for part in text.split(";")]
-        return [NumberText(part) if _INTEGER.fullmatch(part) else part for part in parts]
+        return [NumberText(part) if INTEGER_TEXT.fullmatch(part) else part for part in parts]
 
 
 class _SplitRows(NamedTuple):
@@ -391,118 +414,3 @@ class _SplitRows(NamedTuple):
     n_docs: Ints  # (rows,) the number of each row's documents
     docs: Ids  # (documents,) row after row
     columns: Mapping[Role, Any]  # {role: (documents,) numbers}
-
-
-# ---- columns at once ----------------------------------------------------------------------------
-
-
-def _to_ids(cells: Any) -> Ids | None:
-    """Return the ids in a list or an Arrow array, (cells,); None if a cell may not be an id."""
-    if not isinstance(cells, list) and str(cells.type) == "double":
-        cells = cells.to_pylist()
-    if not isinstance(cells, list):
-        texts = cells.dictionary if hasattr(cells, "dictionary") else cells
-        if not ID_TYPE.fullmatch(str(texts.type)) or cells.null_count:
-            return None
-        try:
-            refuse_bytes(cells, "", "")
-        except InputError:
-            return None
-        ids, is_missing = read_ids(cells)
-        return ids if is_missing is None and ids.mark_invalid() is None else None
-    types = {*map(type, cells)}
-    if types <= {str, NumberText}:
-        numbers = (cell for cell in cells if type(cell) is NumberText)
-        if NumberText in types and not all(map(_INTEGER.fullmatch, numbers)):
-            return None
-        return Ids.of_texts(cells) if are_ids(cells) else None
-    are_whole = types == {int} or (types == {float} and all(map(is_whole_float, cells)))
-    return Ids.of_texts([*map(str, map(int, cells))]) if are_whole else None
-
-
-def _to_numbers(cells: Any, role: Role) -> Any:
-    """Return the numbers in a list or an Arrow array, (cells,); None if a cell is not a number."""
-    if isinstance(cells, list):
-        return to_numbers("score" if role in FRACTIONS else role, list(map(_parse_number, cells)))
-    if not NUMBER_TYPE.fullmatch(str(cells.type)) or str(cells.type) == "bool":
-        return None
-    numbers, is_wrong = read_numbers(cells, role)
-    return numbers if is_wrong is None else None
-
-
-# ---- cell by cell -------------------------------------------------------------------------------
-
-
-def _refuse_object(cell: Any, name: str) -> list[Any]:
-    """Return [cell]; InputError for an object instead of an id or a list of ids."""
-    if isinstance(cell, Mapping):
-        raise InputError(
-            f"column {name!r} holds objects, expected a list of ids: {dict(cell)!r:.80}",
-            hint="Write the ids as a list, and their scores or grades as a list in another column, "
-            "`scores` or `grades`. Or state which field of the objects has the ids: "
-            "columns={'doc_id': ...}.",
-            kind="columns",
-        )
-    return [cell]
-
-
-def _parse_list(text: str, name: str) -> list[Any]:
-    """Return the list in a text, written as in JSON or Python; InputError if there is none."""
-    try:
-        elements = json.loads(text, parse_float=NumberText, parse_int=NumberText)
-        return list(elements)
-    except (ValueError, RecursionError):
-        pass
-    text_inside = text[1:-1].strip()
-    for pattern in _ELEMENTS:
-        matches = [*pattern.finditer(text_inside)]
-        if "".join(match[0] for match in matches) == text_inside:
-            break
-    else:
-        raise InputError(
-            f"column {name!r} holds no list that can be read: {text!r:.80}",
-            hint="""Lists are written ["a", "b"], ['a', 'b'] or a;b. Of a table of pandas: """
-            "frame[column].map(lambda cell: json.dumps(list(cell))).",
-            kind="text",
-        )
-    elements = []
-    for single, double, bare in (match.groups() for match in matches):
-        if bare is None:
-            characters = (single or double or "").encode("latin-1", "backslashreplace")
-            elements.append(characters.decode("unicode_escape"))
-        else:
-            elements.append(None if bare in ("None", "nan") else NumberText(bare))
-    return elements
-
-
-def _parse_id(cell: Any, name: str) -> bytes:
-    """Return an id's bytes, from a string, a whole number or Decimal; InputError for others."""
-    if isinstance(cell, NumberText) and not _INTEGER.fullmatch(cell):
-        cell = _parse_number(cell)
-    if is_whole_number(cell) or is_whole_decimal(cell) or is_whole_float(cell):
-        return encode(str(int(cell)))
-    encoded_id = encode_id(cell)
-    if encoded_id is None:
-        if cell is None or cell == "" or (isinstance(cell, float) and math.isnan(cell)):
-            problem = f"an id in column {name!r} is empty or missing"
-        else:
-            text = str(cell) if isinstance(cell, NumberText) else repr(cell)
-            problem = f"expected a string or a whole number in column {name!r}, got {text:.80}"
-        raise InputError(problem, kind="id")
-    return encoded_id
-
-
-def _is_padded_id(doc_id: Any) -> bool:
-    """Tell whether an id is a whole number from -1 on, or its text as a number in a file."""
-    is_text = isinstance(doc_id, NumberText) and _INTEGER.fullmatch(doc_id)
-    return bool(is_text or is_whole_number(doc_id) or is_whole_float(doc_id)) and int(doc_id) >= -1
-
-
-def _parse_number(cell: Any) -> Any:
-    """Return the number in a cell, which may be a text; without one, the text itself, or None."""
-    if isinstance(cell, str):
-        text = cell.strip()
-        if _INTEGER.fullmatch(text):
-            return int(text)
-        return float(text) if NUMBER.fullmatch(text.encode("utf-8", "replace")) else cell
-    return cell if is_number(cell) and not isinstance(cell, bool) else None

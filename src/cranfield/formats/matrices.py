@@ -1,7 +1,6 @@
 """Matrices: numbers in rows of cells; labels and scores; sparse matrices; lists filled up."""
 
 from collections.abc import Mapping, Set
-from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,9 +9,16 @@ from numpy.typing import NDArray
 from cranfield.arrays.ranked import Bools, Ints
 from cranfield.errors import InputError
 from cranfield.formats.columns import Side
-from cranfield.formats.frames import is_sparse
 from cranfield.formats.objects import is_null
-from cranfield.formats.shapes import as_array, is_sequence, kind_of, kinds_in, to_list
+from cranfield.formats.shapes import (
+    as_array,
+    find_form,
+    is_sequence,
+    is_sparse,
+    kind_of,
+    kinds_in,
+    to_list,
+)
 from cranfield.formats.values import is_number
 from cranfield.notes import Note
 from cranfield.options import is_whole_number
@@ -106,9 +112,6 @@ def _check_numbers(cells: Cells) -> Cells:
     return cells._replace(values=numbers)
 
 
-# ---- labels and scores of the same documents ----------------------------------------------------
-
-
 def hold_labels_and_scores(labels: Any, scores: Any) -> bool:
     """Tell whether two arguments are the labels and the scores of the same documents.
 
@@ -146,30 +149,6 @@ def hold_labels_and_scores(labels: Any, scores: Any) -> bool:
             "tuples: (query_id, doc_id, score).",
         )
     return True
-
-
-def find_form(data: Any) -> tuple[int, str] | None:
-    """Return the dimensions, 1 or 2, of numbers in an array or lists, and their kind as in numpy.
-
-    The kind is "f" where a number is a fraction or None, "b" where all are truth values, else "i".
-    None for what is empty, has other dimensions, or holds anything else.
-    """
-    array = as_array(data)
-    if array is not None and array.dtype != object:
-        is_form = array.ndim in (1, 2) and array.dtype.kind in "biuf" and array.size > 0
-        return (array.ndim, array.dtype.kind.replace("u", "i")) if is_form else None
-    is_nested = isinstance(data, list) and kinds_in(data) <= {"list", "array"}
-    rows = data if is_nested else [data]
-    if not isinstance(data, list) or kind_of(next(chain(*rows[:1]), None)) == "text":
-        return None  # for ids, of which there may be many
-    kinds = kinds_in(chain.from_iterable(rows))
-    if not set() < kinds <= {"fraction", "null", "flag", "whole number"}:
-        return None
-    has_fractions = kinds & {"fraction", "null"}
-    return 1 + is_nested, "f" if has_fractions else "b" if kinds == {"flag"} else "i"
-
-
-# ---- a sparse matrix on one side ----------------------------------------------------------------
 
 
 def match_sparse(qrels: Any, runs: Any) -> tuple[Any, Any]:
@@ -232,9 +211,6 @@ def note_unstored_zeros(qrels: Any, run: Any) -> tuple[Note, ...]:
         "stored is not retrieved."
     )
     return (Note("sparse-zeros", "warning", text, count=n_rows),)
-
-
-# ---- numbers that fill up lists -----------------------------------------------------------------
 
 
 def strip_padding(

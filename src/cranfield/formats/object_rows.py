@@ -6,7 +6,7 @@ from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any
 
 from cranfield.errors import InputError
-from cranfield.formats.block import SIZES, Cells, Errors, Load, Role, Rows
+from cranfield.formats.block import SIZES, Cells, Errors, Role, Rows
 from cranfield.formats.columns import COLUMNS, ColumnsLike, Side, roles_of
 from cranfield.formats.fields import Fields, choose_row_fields, read_cells
 from cranfield.formats.frames import list_to_arrow, make_table_rows, read_each_row
@@ -30,7 +30,7 @@ def list_rows(
     if not user_columns:
         refuse_lists_of_ids(rows, side)
     if not rows:
-        raise InputError("holds no rows", source=side.name_in_errors)
+        raise side.error("holds no rows")
     names, make_reader = _find_fields(rows[0], side, user_columns)
     are_plain = make_reader is itemgetter and not isinstance(rows[0], Mapping)  # read by position
     fields, columns, notes = choose_row_fields(names, lambda: rows, side, user_columns)
@@ -99,10 +99,6 @@ class ObjectRows(Rows):
         """Return the rows of the same objects as judgments, or as a run, with stated columns."""
         return list_rows(self._objects, side, user_columns, "skip")
 
-    def blocks(self, roles: Iterable[Role], errors: Errors) -> Iterator[Load]:
-        """Raise an error: these rows are read as cells."""
-        raise NotImplementedError
-
 
 def _find_fields(
     row: Any, side: Side, user_columns: ColumnsLike | None
@@ -112,9 +108,8 @@ def _find_fields(
     kind = kind_of(row)
     if kind == "dict":
         if not all(isinstance(name, str) for name in row):
-            raise InputError(
+            raise side.error(
                 f"row 0: expected the names of columns, got {dict(row)!r:.80}",
-                source=side.name_in_errors,
                 hint="Documents of queries: {query: {document: number}, ...}.",
                 kind="columns",
             )
@@ -127,10 +122,8 @@ def _find_fields(
         if states_numbers(user_columns):
             return [f"column {i}" for i in range(1, len(row) + 1)], itemgetter
         return default_names[: len(row)], itemgetter
-    raise InputError(
-        f"row 0: expected ({', '.join(default_names)}), got {row!r:.80}",
-        source=side.name_in_errors,
-        kind="columns",
+    raise side.error(
+        f"row 0: expected ({', '.join(default_names)}), got {row!r:.80}", kind="columns"
     )
 
 

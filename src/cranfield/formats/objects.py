@@ -2,7 +2,6 @@
 
 import math
 import sys
-from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Set
 from typing import Any
 
@@ -65,71 +64,43 @@ def to_nested(data: Mapping[Any, Any], side: Side) -> DocsOfQuery:
     In a run, a query may have a list of documents, best first; in judgments, a set or list of
     relevant documents. A dict of dicts with text ids is returned unchanged, not copied.
     """
-    data = as_dict(data, side.name_in_errors)
-    refuse_columns(data, side.name_in_errors)
-    if not _DICTS.issuperset(map(type, data.values())):
+    name = side.name_in_errors
+    data = as_dict(data, name)
+    refuse_columns(data, name)
+    if {*map(type, data.values())} - {dict}:
         are_rankings = side is Side.RUN and kinds_in(data.values()) != {"dict"}
         data = {
-            query: as_dict(
-                score_by_position(query, docs)
-                if are_rankings
-                else docs
-                if isinstance(docs, Mapping)
-                else grade_by_one(docs, f"query {query!r}: "),
-                f"{side.name_in_errors}: query {query!r}",
-            )
+            query: score_by_position(query, docs)
+            if are_rankings
+            else as_dict(docs, f"{name}: query {query!r}")
+            if isinstance(docs, Mapping)
+            else grade_by_one(docs, f"query {query!r}: ")
             for query, docs in data.items()
         }
     if are_ids(data) and all(map(are_ids, data.values())):
         return data  # type: ignore[return-value] # every key was checked
     return {
-        query: with_text_ids(docs, f"{side.name_in_errors}: query {query!r}")
-        for query, docs in with_text_ids(data, side.name_in_errors).items()
+        query: with_text_ids(docs, f"{name}: query {query!r}")
+        for query, docs in with_text_ids(data, name).items()
     }
 
 
 def grade_by_one(docs: object, location: str = "") -> dict[Any, int]:
     """Return {document: 1} for a set or list of relevant documents; `location` begins errors."""
-    return dict.fromkeys(_score_positions(check_relevant(docs, location), "grade", location), 1)
-
-
-def check_relevant(docs: object, location: str = "") -> Iterable[Any]:
-    """Return the relevant documents of a query; InputError for a text, or for no iterable."""
-    if isinstance(docs, str | bytes) or not isinstance(docs, Iterable):
-        raise InputError(
-            f"{location}expected {{document: grade}} or a set of relevant documents, got "
-            f"{docs!r:.80}"
-        )
-    return docs
+    return dict.fromkeys(_score_positions(docs, "grade", location), 1)
 
 
 def score_by_position(query: object, ranking: object) -> dict[Any, float]:
     """Return {document: score} for a list, best first: scores that fall with the position."""
-    return _score_positions(check_ranking(query, ranking), "score", f"query {query!r}: ")
+    return _score_positions(ranking, "score", f"query {query!r}: ")
 
 
-def check_ranking(query: object, ranking: object) -> Iterable[Any]:
-    """Return the ranking of a query; InputError for a set, dict or text, or for no iterable."""
-    if isinstance(ranking, Set):
-        raise InputError(
-            f"query {query!r}: a set has no order, but a run is a ranking: {ranking!r:.80}",
-            hint="Give a list, best first. Measures of sets accept a set for one list at a time: "
-            "SetP(truth, ranking).",
-        )
-    if isinstance(ranking, str | bytes | Mapping) or not isinstance(ranking, Iterable):
-        raise InputError(
-            f"query {query!r}: expected a list of documents, best first, got {ranking!r:.80}",
-            hint="All queries must have a dict {document: score}, or all a list.",
-        )
-    return ranking
-
-
-def _score_positions(ids: Iterable[Any], number: str, location: str) -> dict[Any, float]:
+def _score_positions(ids: object, number: str, location: str) -> dict[Any, float]:
     """Return {document: minus its position}; DuplicateError for an id that occurs twice.
 
     `number` is the word for a document's number in errors, "score" or "grade".
     """
-    docs = check_ids(ids, number, location)
+    docs = list_docs(ids, number, location)
     score_of_doc = {doc: -float(i) for i, doc in enumerate(docs)}
     if len(score_of_doc) < len(docs):
         repeated_doc = next(doc for doc in score_of_doc if docs.count(doc) > 1)
@@ -144,11 +115,27 @@ def _score_positions(ids: Iterable[Any], number: str, location: str) -> dict[Any
 GRADES_HINT = "For lists of grades, write cranfield.grades(...)."
 
 
-def check_ids(ids: Iterable[Any], number: str, location: str) -> list[Any]:
-    """Return the ids in a list; InputError for values that cannot be keys, or for a mixture.
+def list_docs(ids: object, number: str, location: str) -> list[Any]:
+    """Return a query's relevant documents ("grade"), or its ranking ("score"), as a list of ids.
 
-    A mixture of texts and whole numbers may be a document and its number, or a row.
+    Raises InputError for a text, and for no iterable; of a ranking, for a set or a dict, too; for
+    values that cannot be keys; and for a mixture of texts and whole numbers, which may be a
+    document and its number, or a row.
     """
+    is_ranking = number == "score"
+    if is_ranking and isinstance(ids, Set):
+        raise InputError(
+            f"{location}a set has no order, but a run is a ranking: {ids!r:.80}",
+            hint="Give a list, best first. Measures of sets accept a set for one list at a time: "
+            "SetP(truth, ranking).",
+        )
+    no_lists = (str, bytes, Mapping) if is_ranking else (str, bytes)
+    if isinstance(ids, no_lists) or not isinstance(ids, Iterable):
+        expected = "{document: grade} or a set of relevant documents"
+        expected = "a list of documents, best first" if is_ranking else expected
+        hint = "All queries must have a dict {document: score}, or all a list."
+        problem = f"{location}expected {expected}, got {ids!r:.80}"
+        raise InputError(problem, hint=hint if is_ranking else None)
     docs = list(ids)
     if {"text", "whole number"} <= kinds_in(docs):
         raise InputError(
@@ -169,8 +156,6 @@ def check_ids(ids: Iterable[Any], number: str, location: str) -> list[Any]:
     return docs
 
 
-_DICTS = frozenset({dict, defaultdict, OrderedDict, Counter})
-
 #: For isinstance(): `dict` comes first, as it is recognised ten times as fast and nearly every
 #: mapping is one.
 MAPPINGS = (dict, Mapping)
@@ -178,7 +163,7 @@ MAPPINGS = (dict, Mapping)
 
 def as_dict(data: Mapping[Any, Any], location: str) -> Mapping[Any, Any]:
     """Return any mapping as a dict; InputError for several tables, or for keys that vary."""
-    if type(data) in _DICTS:
+    if isinstance(data, dict) and type(data).__module__ in ("builtins", "collections"):
         return data
     if type(data).__module__.startswith("datasets."):  # Hugging Face's
         tables = ", ".join(repr(name) for name in data)
@@ -215,9 +200,8 @@ def read_grade_list(grades: Any, location: str) -> tuple[dict[str, float], list[
         )
     grade_list = to_list(grades)
     ranking = [f"#{i}" for i in range(1, len(grade_list) + 1)]
-    grade_of_doc = dict(zip(ranking, grade_list, strict=True))
-    if set(map(type, grade_list)) - {int}:
-        grade_of_doc = {doc: grade for doc, grade in grade_of_doc.items() if not is_null(grade)}
+    pairs = zip(ranking, grade_list, strict=True)
+    grade_of_doc = {doc: grade for doc, grade in pairs if not is_null(grade)}
     good_grades = to_grades(grade_of_doc.values())
     if good_grades is not None:
         return dict(zip(grade_of_doc, good_grades.tolist(), strict=True)), ranking

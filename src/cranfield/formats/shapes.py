@@ -1,24 +1,73 @@
-"""Shapes: tells what an object is, by its type and its first element, and rewrites it plainly.
-
-No other file asks so. A shape that no reader takes is rewritten into one that is read: `plain`.
-"""
+"""Shapes: tells what an object is, by its type and its first element. No other file asks so."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from itertools import chain
-from typing import Any
+from typing import Any, Protocol, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cranfield.errors import InputError
-from cranfield.formats.columns import COLUMNS, NAMES, ColumnsLike, Side, plain_name, roles_of
-from cranfield.formats.envelopes import HEADS, is_object, open_envelope, read_path
-from cranfield.formats.frames import READ_ONCE_HINT, is_sparse, is_table
-from cranfield.formats.json_text import DuplicatePairs
+from cranfield.formats.columns import COLUMNS, NAMES, ColumnsLike, Side, plain_name
 from cranfield.options import is_whole_number
 
-Kind = str  # what an object is: a name in `_KINDS`, or "other"
+READ_ONCE_HINT = "Was it read already? An iterator is read once: give list(...) of it, or a table."
+Kind = str  # what an object is: a name in `_KINDS`
+
+
+class ArrowTable(Protocol):
+    """A table that exports Arrow data by the PyCapsule interface: pandas, polars, pyarrow, ..."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Return a capsule with an Arrow stream."""
+
+
+class LazyTable(Protocol):
+    """A table that is not computed yet: a polars LazyFrame."""
+
+    def collect(self) -> Any:
+        """Return the table."""
+
+
+class Sparse(Protocol):
+    """One of scipy's sparse matrices or arrays."""
+
+    def tocoo(self) -> Any:
+        """Return the entries by row and column."""
+
+
+#: {module: name of the method that returns the table of an object from it}.
+_TABLE_METHODS = {
+    "polars.lazyframe": "collect",
+    "dask.dataframe": "compute",
+    "pyarrow._dataset": "to_table",
+}
+
+
+def is_table(data: object) -> TypeGuard[ArrowTable]:
+    """Tell whether the object exports Arrow data, or will once it is collected."""
+    if hasattr(data, "__arrow_c_stream__") or find_table_method(data) is not None:
+        return True
+    is_hugging_face = type(data).__module__.startswith("datasets.")  # and no stream of rows
+    return is_hugging_face and hasattr(data, "with_format") and hasattr(data, "__len__")
+
+
+def is_stream(data: object) -> TypeGuard[ArrowTable]:
+    """Tell whether the object gives Arrow data once, as a RecordBatchReader: without length."""
+    is_one_way = hasattr(data, "__arrow_c_stream__") or hasattr(data, "to_reader")  # of a Scanner
+    return is_one_way and not hasattr(data, "__len__")
+
+
+def find_table_method(data: object) -> Callable[[], Any] | None:
+    """Return the method that returns the table of a lazy frame, a Scanner or a Dataset; or None."""
+    module = type(data).__module__
+    names = (name for prefix, name in _TABLE_METHODS.items() if module.startswith(prefix))
+    return getattr(data, next(names, ""), None)
+
+
+def is_sparse(data: object) -> TypeGuard[Sparse]:
+    """Tell whether the object is one of scipy's sparse matrices or arrays."""
+    return type(data).__module__.startswith("scipy.sparse") and hasattr(data, "tocoo")
 
 
 def _is_series(candidate: Any) -> bool:
@@ -33,7 +82,7 @@ def _is_tensor(candidate: Any) -> bool:
     return exports_numbers and not hasattr(candidate, "iloc") and getattr(candidate, "ndim", 0) > 0
 
 
-_METHODS = {Side.QRELS: "qrels_iter", Side.RUN: "scoreddocs_iter"}  # of data sets of ir_datasets
+ROW_METHODS = {Side.QRELS: "qrels_iter", Side.RUN: "scoreddocs_iter"}  # of data sets of ir_datasets
 _KINDS: Sequence[tuple[Kind, Callable[[Any], bool]]] = (  # the first that is true
     ("text", lambda candidate: isinstance(candidate, str | bytes)),
     ("whole number", is_whole_number),
@@ -49,12 +98,19 @@ _KINDS: Sequence[tuple[Kind, Callable[[Any], bool]]] = (  # the first that is tr
     ("series", _is_series),
     ("table", is_table),
     ("tensor", _is_tensor),
-    ("collection", lambda candidate: any(hasattr(candidate, name) for name in _METHODS.values())),
+    (
+        "collection",
+        lambda candidate: any(hasattr(candidate, name) for name in ROW_METHODS.values()),
+    ),
     ("row", lambda candidate: hasattr(candidate, "_fields") or hasattr(candidate, "query_id")),
     ("tuple", lambda candidate: isinstance(candidate, tuple)),
     ("list", lambda candidate: isinstance(candidate, list)),
     ("file", lambda candidate: hasattr(candidate, "read")),
     ("iterator", lambda candidate: isinstance(candidate, Iterator)),
+    (
+        "object",
+        lambda candidate: hasattr(candidate, "__dict__") and not isinstance(candidate, Collection),
+    ),
     ("other", lambda candidate: True),
 )
 _KIND_OF_TYPE: Mapping[type, Kind] = {  # of most objects, at once
@@ -76,6 +132,16 @@ def kinds_in(elements: Any) -> set[Kind]:
         return {"other"}
     example_of_type = {type(element): element for element in elements}
     return {*map(kind_of, example_of_type.values())}
+
+
+def is_object(value: Any) -> bool:
+    """Tell whether a value has named fields, as keys or attributes: it is no id, list or array."""
+    return kind_of(value) in ("dict", "row", "object")
+
+
+def holds_objects(value: Any) -> bool:
+    """Tell whether a value is a list of objects, by its first element."""
+    return kind_of(value) in ("list", "tuple") and len(value) > 0 and is_object(value[0])
 
 
 def first_of(container: Any) -> Any:
@@ -123,7 +189,48 @@ def as_array(data: Any) -> NDArray[Any] | None:
     return np.asarray(data)
 
 
-# ---- rows, tables and lists of ids ---------------------------------------------------------------
+def find_form(data: Any) -> tuple[int, str] | None:
+    """Return the dimensions, 1 or 2, of numbers in an array or lists, and their kind as in numpy.
+
+    The kind is "f" where a number is a fraction or None, "b" where all are truth values, else "i".
+    None for what is empty, has other dimensions, or holds anything else.
+    """
+    array = as_array(data)
+    if array is not None and array.dtype != object:
+        is_form = array.ndim in (1, 2) and array.dtype.kind in "biuf" and array.size > 0
+        return (array.ndim, array.dtype.kind.replace("u", "i")) if is_form else None
+    is_nested = isinstance(data, list) and kinds_in(data) <= {"list", "array"}
+    rows = data if is_nested else [data]
+    if not isinstance(data, list) or kind_of(next(chain(*rows[:1]), None)) == "text":
+        return None  # for ids, of which there may be many
+    kinds = kinds_in(chain.from_iterable(rows))
+    if not set() < kinds <= {"fraction", "null", "flag", "whole number"}:
+        return None
+    has_fractions = kinds & {"fraction", "null"}
+    return 1 + is_nested, "f" if has_fractions else "b" if kinds == {"flag"} else "i"
+
+
+def read_path(owner: Any, path: str) -> Any:
+    """Return the value at a path of keys and attributes, `metadata.source`; None without one.
+
+    A key of exactly that name comes first. `*` is every element of a list, or every value of a
+    dict: the value is a list then.
+    """
+    if isinstance(owner, Mapping) and path in owner:
+        return owner[path]
+    step, _, inner_path = path.partition(".")
+    if step == "*":
+        if not isinstance(owner, Mapping | list | tuple):
+            return None
+        members = owner.values() if isinstance(owner, Mapping) else owner
+        return [read_path(member, inner_path) if inner_path else member for member in members]
+    if isinstance(owner, Mapping) or hasattr(owner, "keys"):  # some responses are no Mapping
+        value = owner[step] if step in owner.keys() else None  # noqa: SIM118
+    else:
+        value = getattr(owner, step, None)
+    if callable(value):
+        return None
+    return read_path(value, inner_path) if inner_path else value
 
 
 def is_row(candidate: Any) -> bool:
@@ -217,10 +324,9 @@ def refuse_lists_of_ids(data: Any, side: Side) -> None:
     (kind,) = kinds_in(chain.from_iterable(lists))
     examples = ", ".join(f"'{i}': {ids!r:.40}" for i, ids in enumerate(lists[:_N_EXAMPLES], 1))
     ellipsis = ", ..." if len(lists) > _N_EXAMPLES else ""
-    raise InputError(
+    raise side.error(
         f"lists with only {kind}s, as {lists[0]!r:.60}: is each one a row, or the "
         "documents of one query?",
-        source=side.name_in_errors,
         hint=f"Write lists of ids with their queries: {{{examples}{ellipsis}}}; rows are tuples: "
         f"(query_id, doc_id, {side.number_name}). If qrels and run are both such lists, or both "
         "JSON files of them, they are read as lists of ids.",
@@ -229,174 +335,3 @@ def refuse_lists_of_ids(data: Any, side: Side) -> None:
 
 
 _N_EXAMPLES = 2  # lists that the hint above shows
-
-
-# ---- shapes rewritten into plain ones -----------------------------------------------------------
-
-
-def plain(data: Any, side: Side) -> Any:
-    """Return the data in a shape that is read: rewritten until no rewriting changes it.
-
-    Raises InputError for an iterator without rows, and where a shape has two readings.
-    """
-    if type(data) is dict:  # what is given most often, and must cost least
-        first_docs = next(iter(data.values()), None)
-        if type(first_docs) is dict and type(next(iter(first_docs.values()), 0)) in (float, int):
-            names = data.keys(), first_docs.keys()
-            if names[0].isdisjoint(HEADS) and names[1].isdisjoint(HEADS):
-                return data
-    for _ in range(_MOST_ROUNDS):
-        rewritings = _REWRITINGS.get(kind_of(data), ())
-        shapes = (shape for rewrite in rewritings if (shape := rewrite(data, side)) is not data)
-        data_above, data = data, next(shapes, data)
-        if data is data_above:
-            break
-    return data
-
-
-def _read_series(series: Any, side: Side) -> Any:
-    """Return a Series as {index: cell}; two index levels as a table; numbers as a list.
-
-    A Series without an index, as those of polars and Arrow, is a list.
-    """
-    index: Any = getattr(series, "index", None)
-    n_levels = getattr(index, "nlevels", 0)
-    if n_levels > 1:
-        column_names = {name for role in roles_of(side) for name in COLUMNS[role].names_for(side)}
-        plain_names = [plain_name(str(name)) for name in (*index.names, series.name)]
-        begins_with_doc = plain_names[0] in NAMES["doc"] or plain_names[1] in NAMES["query"]
-        usual_names = ["doc_id", "query_id"] if begins_with_doc else ["query_id", "doc_id"]
-        usual_names = [*(usual_names if n_levels == 2 else index.names), side.number_name]
-        *level_names, number_name = (
-            name if name in column_names else usual_name
-            for name, usual_name in zip(plain_names, usual_names, strict=True)
-        )
-        return series.rename_axis(level_names).reset_index(name=number_name)
-    cells = to_list(series)
-    if not n_levels or kinds_in(cells) <= {"whole number", "fraction", "flag"}:
-        return cells
-    if index.is_unique:
-        return dict(zip(to_list(index), cells, strict=True))
-    raise InputError(
-        f"the Series has {index[index.duplicated()][0]!r:.80} twice in its index",
-        source=side.name_in_errors,
-        hint="A query has one list. Rows are a table: series.reset_index().",
-    )
-
-
-def _hold_iterator(iterator: Iterator[Any], side: Side) -> list[Any]:
-    """Return the rows of an iterator as a list; InputError for one without rows, or of tables."""
-    rows, hint = list(iterator), READ_ONCE_HINT
-    if rows and kind_of(rows[0]) != "table":
-        return rows
-    problem = "holds no rows"
-    if rows:
-        problem = "an iterator of tables: parts of one table, or several tables?"
-        hint = "Parts: pandas.concat(tables), polars.concat(tables); several: list(tables)."
-    raise InputError(problem, source=side.name_in_errors, hint=hint)
-
-
-def _spell_docs_of_queries(docs_of_query: Mapping[Any, Any], side: Side) -> Mapping[Any, Any]:
-    """Return {query: documents} with {index: number} for Series of numbers, lists for iterators.
-
-    Raises InputError if no document is left of iterators.
-    """
-    kinds = kinds_in(docs_of_query.values())
-    if kinds.isdisjoint(("series", "iterator")):
-        return docs_of_query
-    new_docs = {query: _spell_docs(docs, side) for query, docs in docs_of_query.items()}
-    if "iterator" in kinds and first_of(new_docs) is None:
-        raise InputError("holds no documents", source=side.name_in_errors, hint=READ_ONCE_HINT)
-    return new_docs
-
-
-def _spell_docs(docs: Any, side: Side) -> Any:
-    """Return the documents of a query, an iterator as a list, and a Series of numbers as a dict.
-
-    The index of the Series has to say the documents. Raises InputError where its cells may, too.
-    """
-    if kind_of(docs) != "series":
-        return list(docs) if kind_of(docs) == "iterator" else docs
-    cells, index = to_list(docs), to_list(getattr(docs, "index", ()))
-    kinds = kinds_in(cells)
-    if not kinds <= {"whole number", "fraction"} or index in ([], [*range(len(cells))]):
-        return docs
-    if kinds_in(index) == {"tuple"}:  # of several levels: a run
-        return docs
-    if kinds == {"whole number"} and kinds_in(index) == {"whole number"}:
-        raise InputError(
-            f"a Series of whole numbers, whose index is {index[0]!r}, ...: which are the ids?",
-            source=side.name_in_errors,
-            hint="Its index: series.to_dict(); its cells: series.tolist().",
-        )
-    return dict(zip(index, cells, strict=True))
-
-
-def _spell_pairs(pairs_of_query: Mapping[Any, Any], side: Side) -> Mapping[Any, Any]:
-    """Return {query: {document: number}} of {query: [(document, number), ...]}, in either order.
-
-    Of (object, number), as vector stores return them, the objects are kept, in their order. Lists
-    of two whole numbers, which may be ids, and other dicts are returned unchanged. Raises
-    InputError for tuples of two whole numbers.
-    """
-    lists, first_list = pairs_of_query.values(), first_of(pairs_of_query)
-    list_kinds = {"list", "tuple", "set"}
-    first_pair = next(iter(first_list)) if kind_of(first_list) in list_kinds else None
-    if not isinstance(first_pair, list | tuple) or not kinds_in(lists) <= list_kinds:
-        return pairs_of_query
-    pairs = [*chain.from_iterable(lists)]
-    if not all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in pairs):
-        return pairs_of_query
-    kinds = [*map(kinds_in, zip(*pairs, strict=True))]
-    for id_kind in ("text", "whole number"):
-        if (kinds[0] == {id_kind}) != (kinds[1] == {id_kind}):
-            doc = 0 if kinds[0] == {id_kind} else 1
-            return {
-                query: _to_unique([(pair[doc], pair[1 - doc]) for pair in query_pairs])
-                for query, query_pairs in pairs_of_query.items()
-            }
-    if is_object(first_pair[0]) and kinds[1] <= {"whole number", "fraction"}:
-        # As stores of vectors return them, where the number may be a distance: the order counts.
-        return {query: [pair[0] for pair in pairs] for query, pairs in pairs_of_query.items()}
-    if isinstance(first_pair, tuple) and kinds[0] == {"whole number"}:
-        raise InputError(
-            f"pairs of whole numbers, as {first_pair}: which is the document, which the "
-            f"{side.role}?",
-            source=side.name_in_errors,
-            hint=f"Write {{query: {{document: {side.role}}}}}.",
-        )
-    return pairs_of_query
-
-
-def _to_unique(pairs: list[tuple[Any, Any]]) -> dict[Any, Any] | DuplicatePairs:
-    """Return pairs as a dict, or as they are if a document occurs twice."""
-    number_of_doc = dict(pairs)
-    return number_of_doc if len(number_of_doc) == len(pairs) else DuplicatePairs(pairs)
-
-
-def _refuse_pairs_of_lists(pairs: Sequence[Any], side: Side) -> Sequence[Any]:
-    """Return a list; InputError for pairs of lists, which may be ranked and relevant documents."""
-    first = pairs[0] if pairs else None
-    if not isinstance(first, tuple) or len(first) != 2 or not kinds_in(first) <= {"list", "array"}:
-        return pairs
-    calls = [
-        f"evaluate([labels for {order} in pairs], [ranked for {order} in pairs], ...)"
-        for order in ("ranked, labels", "labels, ranked")
-    ]
-    raise InputError(
-        f"pairs of lists, as {first!r:.60}: which comes first?",
-        source=side.name_in_errors,
-        hint=f"What was ranked, as in Spark: {calls[0]}; the labels: {calls[1]}.",
-    )
-
-
-# What returns another shape, or the same object where it does not apply; the first one counts.
-_REWRITINGS: Mapping[Kind, Sequence[Callable[[Any, Side], Any]]] = {
-    "tensor": [lambda tensor, side: as_array(tensor)],
-    "series": [_read_series],
-    "collection": [lambda data, side: getattr(data, _METHODS.get(side, ""), lambda: data)()],
-    "iterator": [_hold_iterator],
-    "dict": [_spell_docs_of_queries, open_envelope, _spell_pairs],
-    "list": [open_envelope, _refuse_pairs_of_lists],
-}
-_MOST_ROUNDS = 4

@@ -44,7 +44,7 @@ def is_handle(data: object) -> TypeGuard[IO[Any]]:
 def is_pipe(file: object) -> bool:
     """Tell whether bytes are read once: of the standard input, a pipe, a device, an open file."""
     if isinstance(file, Source) or not isinstance(file, str | os.PathLike):
-        return isinstance(file, Source) or is_handle(file)
+        return is_handle(file)
     is_stored = os.path.isfile(file) or os.path.isdir(file) or not os.path.exists(file)
     return os.fspath(file) == "-" or not is_stored
 

@@ -78,11 +78,6 @@ class SystemNames(NamedTuple):
     is_stated: bool
 
     @property
-    def is_split(self) -> bool:
-        """Whether the table is read as a run of each system."""
-        return self.is_stated or self.are_mixed
-
-    @property
     def hint(self) -> str:
         """How the table is split, or one system is taken."""
         name, system = self.column, self.systems[0]

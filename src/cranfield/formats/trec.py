@@ -81,18 +81,11 @@ def read_run(source: Source, sample: bytes) -> WhiteSpaceLines:
     raise fault.locate(source.name, number, text.decode("utf-8", "replace")) from None
 
 
-def _read_marco(file: InputFile) -> WhiteSpaceLines:
-    """Return a run's rows in MS MARCO's form; judgments, or stated columns, as `read_trec`."""
-    if take_statements(file.user_columns, ()) or file.side is Side.QRELS:
-        return read_trec(file)
-    return WhiteSpaceLines(file.source, Side.RUN, *_MARCO_FORM)
-
-
-def _read_line_format(names: str, title: str, file: InputFile) -> WhiteSpaceLines:
-    """Return the rows of judgments in lines of the columns `names`, or as stated by the user."""
+def _read_line_format(names: str, title: str, side: Side, file: InputFile) -> WhiteSpaceLines:
+    """Return the rows of a side in lines of the columns `names`, or as stated by the user."""
     if take_statements(file.user_columns, ()):
         return _read_numbered(file)
-    return WhiteSpaceLines(file.source, Side.QRELS, names, title)
+    return WhiteSpaceLines(file.source, side, names, title)
 
 
 def _read_numbered(file: InputFile) -> WhiteSpaceLines:
@@ -231,19 +224,18 @@ def _find_last_data_line(lines: list[bytes]) -> bytes:
     return next((line for line in reversed(lines) if is_data_line(line)), b"")
 
 
-# ---- writing --------------------------------------------------------------------------------
-
-
 def _write_trec(stream: IO[bytes], blocks: Iterable[Block], target: OutputFile) -> None:
     tag = b"_".join(encode(target.tag).split()) or b"run"
 
     def list_columns(block: Block) -> list[Any]:
         if target.side is Side.QRELS:
             return [block.query, b"0", block.doc, block.score_or_grade]
-        score = block.score_or_grade
-        if score is None:
-            score = _make_falling_scores(block)
-        return [block.query, b"Q0", block.doc, block.rank, score, tag]
+        score, rank = block.score_or_grade, block.columns["rank"]
+        if score is None:  # it falls with the rank, to 1
+            first_row = block.query.find_changes()
+            last_rank = np.maximum.reduceat(rank, first_row)
+            score = np.repeat(last_rank, np.diff(np.append(first_row, len(block)))) + 1 - rank
+        return [block.query, b"Q0", block.doc, rank, score, tag]
 
     write_blank_separated(stream, blocks, list_columns, b" ")
 
@@ -259,13 +251,6 @@ def _write_marco(stream: IO[bytes], blocks: Iterable[Block], target: OutputFile)
         return [block.query.take(order), block.doc.take(order), rank[order]]
 
     write_blank_separated(stream, blocks, list_columns, b"\t")
-
-
-def _make_falling_scores(block: Block) -> Any:
-    """Return scores, (rows,), that fall with the rank; the highest rank of a query has 1."""
-    rank, first_row = block.columns["rank"], block.query.find_changes()
-    last_rank = np.maximum.reduceat(rank, first_row)
-    return np.repeat(last_rank, np.diff(np.append(first_row, len(block)))) + 1 - rank
 
 
 def _write_line_format(
@@ -303,7 +288,7 @@ def _make_format(
         name,
         title,
         partial(_write_line_format, names),
-        read=partial(_read_line_format, names, read_title),
+        read=partial(_read_line_format, names, read_title, Side.QRELS),
         qrels=Capacity(f"`{names}`{remark}", sort_roles(roles)),
         aliases=aliases,
     )
@@ -331,7 +316,11 @@ FORMATS = (
         "msmarco",
         "MS MARCO",
         _write_marco,
-        read=_read_marco,
+        read=lambda file: (
+            read_trec(file)
+            if file.side is Side.QRELS
+            else _read_line_format(*_MARCO_FORM, Side.RUN, file)
+        ),
         qrels=Capacity("`query_id 0 doc_id grade`", ("grade",)),
         runs=Capacity(
             "`query_id doc_id rank`; detected if the ranks of each query are 1, 2, 3, ...",

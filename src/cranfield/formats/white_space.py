@@ -112,7 +112,8 @@ class WhiteSpaceLines(Lines):
         """Return the columns as Arrow reads them; None if that cannot be relied on."""
         if len(raw) == 0:
             return None
-        first_line = _first_line(raw)
+        start = raw[:4096].tobytes()
+        first_line = (start if b"\n" in start else raw.tobytes()).split(b"\n", 1)[0]
         if first_line != b" ".join(first_line.split()):  # then Arrow need not read the others
             return None
         n_columns = first_line.count(b" ") + 1
@@ -212,8 +213,3 @@ def _is_clean(raw: Bytes, n_columns: int, n_rows: int) -> bool:
         if (is_space[1:] & is_space[:-1]).any():
             return False
     return bool(n_spaces == n_columns * n_rows and raw[0] > 32)
-
-
-def _first_line(raw: Bytes) -> bytes:
-    start = raw[:4096].tobytes()
-    return (start if b"\n" in start else raw.tobytes()).split(b"\n", 1)[0]

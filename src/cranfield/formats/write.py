@@ -22,9 +22,6 @@ class NotTextError(Exception):
 WHITE_SPACE = (b" ", b"\t", b"\n", b"\r", b"\v", b"\f")
 
 
-# ---- columns of text ------------------------------------------------------------------------
-
-
 def find_special_ids(ids: Ids, special_bytes: Sequence[bytes]) -> Iterable[bytes]:
     """Return the distinct ids if one of them may hold a special byte; else no id."""
     text = bytes(ids.to_arrow().buffers()[2] or b"")
@@ -74,7 +71,9 @@ def join_columns(columns: Sequence[Any], separator: bytes) -> memoryview:
     fields = [
         pa.scalar(column, pa.large_binary())
         if isinstance(column, bytes)
-        else _to_arrow_texts(column)
+        else column.to_arrow()
+        if isinstance(column, Ids)
+        else number_column(column).cast(pa.large_string()).view(pa.large_binary())
         for column in columns
     ]
     bare_lines = pc.binary_join_element_wise(*fields, pa.scalar(separator, pa.large_binary()))
@@ -85,14 +84,6 @@ def join_columns(columns: Sequence[Any], separator: bytes) -> memoryview:
     return memoryview(data)[int(bounds[0]) : int(bounds[-1])]
 
 
-def _to_arrow_texts(column: Any) -> Any:
-    import pyarrow as pa
-
-    if isinstance(column, Ids):
-        return column.to_arrow()
-    return number_column(column).cast(pa.large_string()).view(pa.large_binary())
-
-
 def number_column(numbers: Any) -> "pa.Array":
     """Return an array of numbers, (rows,), as an Arrow column of doubles or of whole numbers."""
     import pyarrow as pa
@@ -100,9 +91,6 @@ def number_column(numbers: Any) -> "pa.Array":
     kind = pa.float64() if numbers.dtype.kind == "f" else pa.int64()
     contiguous = np.ascontiguousarray(numbers, np.float64 if kind == pa.float64() else np.int64)
     return pa.Array.from_buffers(kind, len(contiguous), [None, pa.py_buffer(contiguous)])
-
-
-# ---- columns with names ---------------------------------------------------------------------
 
 
 def columns_by_name(block: Block) -> dict[str, Any]:

@@ -18,9 +18,9 @@ from cranfield.errors import InputError, MeasureError, OptionError
 from cranfield.formats import read_id_lists
 from cranfield.formats.block import Duplicates, Errors
 from cranfield.formats.columns import COLUMNS, ColumnsOfBoth, Side, TextMatching
-from cranfield.formats.envelopes import holds_objects
 from cranfield.formats.matrices import hold_labels_and_scores, match_sparse, note_unstored_zeros
-from cranfield.formats.shapes import are_files, first_of, kind_of, kinds_in, list_ids, plain
+from cranfield.formats.rewrite import plain
+from cranfield.formats.shapes import are_files, first_of, holds_objects, kind_of, kinds_in, list_ids
 from cranfield.formats.stated_columns import (
     ContainedTexts,
     Statements,

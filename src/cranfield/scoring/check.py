@@ -13,6 +13,7 @@ from cranfield.data.qrels import Qrels, QrelsLike, make_qrels
 from cranfield.data.run import Run, RunLike, SeveralRuns
 from cranfield.errors import InputError, escape_unprintable
 from cranfield.formats.columns import Side
+from cranfield.formats.frames import hold_stream
 from cranfield.formats.source import Source
 from cranfield.formats.stated_columns import select_columns
 from cranfield.measures import parse
@@ -56,17 +57,7 @@ class Check(Shown):
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a row for each finding; `query_id` is that of its example."""
-        names = (
-            "source",
-            "severity",
-            "code",
-            "text",
-            "queries",
-            "count",
-            "line",
-            "row",
-            "query_id",
-        )
+        names = ("source", "severity", "code", "text", *self.header[4:])
         return self._rows_as_dicts(map(attrgetter(*names), self.findings))
 
     def to_dict(self) -> dict[str, Any]:
@@ -87,7 +78,8 @@ class Check(Shown):
         for file, facts in self.facts.items():
             cells = [
                 [finding.severity, finding.text, _format_example(finding), finding.query_id or ""]
-                for finding in self._findings_of_file(file)
+                for finding in self.findings
+                if finding.source == file
             ]
             rows = [row[: len(header)] for row in cells]
             tables.append(Table(header, rows, (), len(header), title=[_format_title(file, facts)]))
@@ -112,9 +104,6 @@ class Check(Shown):
                 lines += fold_line(f"           {escape_unprintable(text)}", width, " " * 11)
         notes = fold_lines(table.notes)
         return "\n".join([*lines, *([""] if notes else []), *notes, ""])
-
-    def _findings_of_file(self, file: str) -> list[Note]:
-        return [finding for finding in self.findings if finding.source == file]
 
     @property
     def _counts(self) -> str:
@@ -197,7 +186,10 @@ def check(
     }
     findings = [finding.add_source(qrels_name) for finding in find_in_qrels(judgments)]
     unreadable: list[str] = []
-    opened_runs = _open_runs(run_or_runs)
+    run_of_name = {run_or_runs.name: run_or_runs} if isinstance(run_or_runs, Run) else run_or_runs
+    opened_runs = [run.skip_faults() for run in run_of_name.values()]
+    for run, name in zip(opened_runs, run_of_name, strict=True):
+        run.name = name
     names = [_name_in_table(run.sources, run.name) for run in opened_runs]
     for run, name in zip(opened_runs, names, strict=True):
         if names.count(name) > 1:
@@ -227,7 +219,7 @@ def _read_judgments_and_runs(
 ) -> tuple[Qrels, Run | Mapping[str, Run]]:
     """Return the judgments, and the run or {name: run}, which may be empty."""
     if runs is None:
-        sides = None
+        sides, qrels = None, hold_stream(qrels, "the judgments")
         with contextlib.suppress(InputError):  # then they are judgments alone
             sides = find_two_sided_tables(qrels, reading.columns, "skip")
         if sides is not None:
@@ -258,12 +250,3 @@ def unreadable_check(name: str, error: InputError) -> Check:
 def _name_in_table(sources: Sequence[Source], name: str) -> str:
     """Return the name of the only file, or `name` if there is not one file."""
     return sources[0].name if len(sources) == 1 else name
-
-
-def _open_runs(runs: Run | Mapping[str, Run]) -> list[Run]:
-    """Return the runs as they are checked: rows with a fault are left out, and counted."""
-    opened_runs = []
-    for name, run in ({runs.name: runs} if isinstance(runs, Run) else runs).items():
-        opened_runs.append(run.skip_faults())
-        opened_runs[-1].name = name
-    return opened_runs

@@ -14,7 +14,7 @@ from cranfield.data.run import Run, RunLike, SeveralRuns
 from cranfield.errors import MeasureError
 from cranfield.extensions import load_families
 from cranfield.formats.block import Errors, check_errors
-from cranfield.formats.frames import is_table
+from cranfield.formats.shapes import is_table
 from cranfield.lazy import MAX_CACHED_ROWS
 from cranfield.measures import Measure, find_plan, parse_all
 from cranfield.measures.parameters import Depth
@@ -204,23 +204,20 @@ def _add_fingerprints(
     """Add to the recipes the judgments' hash, or `digest`, sketches of runs, and judged shares."""
     from cranfield.data.fingerprint import hash_judgments, sketch_documents
 
-    share_of_measure, shares = {}, systems
+    recipes = {
+        name: {**scores.recipe, "retrieved": sketch_documents(runs[name])}
+        for name, scores in systems.items()
+    }
     if isinstance(qrels, Qrels):  # else there are too many to be in memory
-        digest = digest or hash_judgments(qrels)
+        digest, share_of_measure, shares = digest or hash_judgments(qrels), {}, systems
         if has_judged_shares(qrels):
             judging = Judging.of(next(iter(systems.values())).recipe)
             share_of_measure = {str(m): judged_share_measure(m) for m in systems.measures}
             shares = score_runs(qrels, runs, {*share_of_measure.values()}, judging)
+        for name, recipe in recipes.items():
+            recipe["judged"] = {m: shares[name][share] for m, share in share_of_measure.items()}
     return Systems(
-        replace(
-            scores,
-            recipe={
-                **scores.recipe,
-                "judgments_sha256": digest,
-                "retrieved": sketch_documents(runs[name]),
-                "judged": {m: shares[name][share] for m, share in share_of_measure.items()},
-            },
-        )
+        replace(scores, recipe={**recipes[name], "judgments_sha256": digest})
         for name, scores in systems.items()
     )
 

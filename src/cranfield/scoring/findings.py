@@ -148,9 +148,6 @@ def _text_findings(source: Source) -> Iterator[Note]:
         yield Note("no-last-line-end", "warning", text, count=1)
 
 
-# ---- runs ---------------------------------------------------------------------------------------
-
-
 def find_in_run(run: Run, qrels: Qrels, k: int, facts: dict[str, Any]) -> Iterator[Note]:
     """Yield the findings in a run, alone and with the judgments; add to the run's `facts`."""
     scan = scan_run(run, k)

@@ -1,7 +1,7 @@
 """Sides: reads tables that hold both judgments and a run, which are given instead of the two."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -13,10 +13,10 @@ from cranfield.errors import InputError
 from cranfield.formats import read_both_sides, split_systems
 from cranfield.formats.block import Duplicates, Errors, Role, Rows
 from cranfield.formats.columns import INDEX_PREFIX, ColumnsOfBoth
-from cranfield.formats.frames import hold_stream, is_stream
+from cranfield.formats.frames import hold_stream
 from cranfield.formats.header import NO_IDS, find_columns
 from cranfield.formats.objects import refuse_columns
-from cranfield.formats.shapes import has_columns, kind_of, list_tables
+from cranfield.formats.shapes import has_columns, is_stream, kind_of, list_tables
 from cranfield.formats.source import Source, is_pipe
 from cranfield.formats.stated_columns import (
     SIDES,
@@ -90,7 +90,14 @@ class TwoSidedTables:
         for other_name in other_names:
             # Of a table with a row for each document, a system has the judgments of its own alone.
             if first_table.run_rows.system and first_table.has_shared_docs:
-                qrels = _merge_judgments(qrels, judgments[other_name])
+                try:
+                    merged_qrels = qrels.merge(judgments[other_name])
+                except InputError as error:
+                    hint = "The judgments are the same for all systems of a table: which grade is "
+                    raise error.replace(hint=f"{hint}right?") from None
+                qrels = merged_qrels.replace_fields(
+                    notes=qrels.notes, description=qrels.description
+                )
             else:
                 _refuse_other_judgments(first, qrels, other_name, judgments[other_name])
         return qrels, runs
@@ -271,16 +278,6 @@ def _list_notes(table: TwoSidedTable) -> Iterator[Note]:
         yield Note("judged-retrieved", "info", text)
 
 
-def _merge_judgments(qrels: Qrels, other_qrels: Qrels) -> Qrels:
-    """Return the judgments of the rows of two systems; InputError for a document of two grades."""
-    try:
-        all_qrels = qrels.merge(other_qrels)
-    except InputError as error:
-        hint = "The judgments are the same for all systems of a table: which grade is right?"
-        raise error.replace(hint=hint) from None
-    return all_qrels.replace_fields(notes=qrels.notes, description=qrels.description)
-
-
 def _refuse_other_judgments(
     name: str, judgments: Qrels, other_name: str, other_judgments: Qrels
 ) -> None:
@@ -291,7 +288,7 @@ def _refuse_other_judgments(
     queries = [*grades, *other_grades]
     query = next(query for query in queries if grades.get(query) != other_grades.get(query))
     descriptions = [
-        f"{_format_judgments(docs[query])} in {table}" if query in docs else f"none in {table}"
+        f"{docs[query]!r:.80} in {table}" if query in docs else f"none in {table}"
         for table, docs in ((name, grades), (other_name, other_grades))
     ]
     raise InputError(
@@ -301,9 +298,3 @@ def _refuse_other_judgments(
         "take those of one alone, give Qrels(rows) or read_qrels(path) first, and then the runs; "
         "on the command line, say --columns qrels.query_id=...,qrels.doc_id=... of the first file.",
     )
-
-
-def _format_judgments(grade_of_doc: Mapping[str, Any]) -> str:
-    """Return the first judgments of a query, as a dict is written."""
-    grade_list = ", ".join(f"{doc!r}: {grade}" for doc, grade in [*grade_of_doc.items()][:3])
-    return f"{{{grade_list}{', ...' if len(grade_of_doc) > 3 else ''}}}"

@@ -513,7 +513,7 @@ def test_compare_takes_scores_that_were_saved(tmp_path: Path) -> None:
     for result in of_runs:
         for system in result["systems"]:
             system["judged"] = None  # which saved scores cannot know
-            system["less_judged"] = False
+            system["judged_lags"] = False
         for pair in result["pairs"]:
             pair.update(unjudged_low=None, unjudged_high=None, unjudged_method=None)
     assert of_saved == of_runs

@@ -20,7 +20,15 @@ from cranfield import Run, check, compare, evaluate, explain, progress, read_qre
 from cranfield.arrays import threads
 from cranfield.arrays.threads import map_in_threads
 from cranfield.formats.block import SIZES
-from cranfield.progress import Watch, stage, watch_calls, watch_slices, watch_steps
+from cranfield.progress import (
+    Watch,
+    stage,
+    watch_calls,
+    watch_files,
+    watch_reading,
+    watch_slices,
+    watch_steps,
+)
 
 PATIENCE = 120  # seconds, after which a process is taken to wait for ever
 
@@ -99,8 +107,48 @@ def test_stages_within_steps_are_a_part_of_them(bar: Bar) -> None:
                 with stage("flips", 100, "flips") as report_done:
                     report_done(25)
     assert ("flips", (1 + 25 / 100) / 4, (25, "flips")) in bar.drawings
-    assert bar.drawings[-1] == ("letters", 1.0, (4, "steps"))
+    assert bar.drawings[-2:] == [("letters", 3 / 4, (3, "steps")), ("letters", None, (4, "steps"))]
     assert bar.n_closed == 1
+
+
+def test_stages_one_after_the_other_share_a_step(bar: Bar) -> None:
+    """Of the first step, each has half of what is left; later, as many as in the step before."""
+    with watch_calls(True):
+        for _ in watch_steps("ab", "letters"):
+            for activity in ("flips", "resamples"):
+                with stage(activity, 4, activity) as report_done:
+                    report_done(2)
+    half_done = [share for _, share, progress in bar.drawings if progress[0] == 2 and share]
+    first_step = [(1 / 2) * (1 / 2), 1 / 2 + (1 / 2) * (1 / 2) * (1 / 2)]
+    second_step = [(0 + 1 / 2) / 2, (1 + 1 / 2) / 2]
+    assert half_done == [share / 2 for share in (*first_step, *(1 + x for x in second_step))]
+
+
+def test_a_share_never_falls_and_is_not_shown_where_only_the_end_is_left(bar: Bar) -> None:
+    """Also where a step has more stages than the one before."""
+    with watch_calls(True):
+        for n_stages in watch_steps([2, 4], "letters"):
+            for _ in range(n_stages):
+                with stage("flips", 1, "flips") as report_done:
+                    report_done(1)
+    assert bar.drawings[-1][1] is None, "all but the end is done"
+    shares = [share for _, share, _ in bar.drawings if share is not None]
+    assert shares == sorted(shares)
+    assert 0 < max(shares) < 1
+
+
+def test_work_that_follows_reading_counts_as_much(bar: Bar) -> None:
+    """100 bytes are read, and half of their rows fused: 3 / 4 is done."""
+    file = SimpleNamespace(name="a.run", size=100)
+    with watch_calls(True), watch_files([file]) as report_share:
+        report_share(0)
+        with watch_reading(file) as report_bytes:
+            assert report_bytes is not None
+            report_bytes(100)
+        assert bar.drawings[-1] == ("reading a.run", (1 + 0) / 2, (100, "bytes"))
+        report_share(1 / 2)
+        with stage("rows", None, "rows"):
+            assert bar.drawings[-1] == ("rows", (1 + 1 / 2) / 2, (0, "rows"))
 
 
 def test_of_what_has_no_known_end_no_share_is_shown(bar: Bar) -> None:
@@ -115,7 +163,7 @@ def test_parts_count_what_is_in_them(bar: Bar) -> None:
             slice(0, 6),
             slice(6, 8),
         ]
-    assert [share for _, share, _ in bar.drawings] == [0, 6 / 8, 8 / 8]
+    assert [share for _, share, _ in bar.drawings] == [0, 6 / 8, None]
 
 
 @pytest.mark.parametrize(
@@ -138,7 +186,7 @@ def test_the_statistics_show_what_they_draw(
     ]
     assert shares_and_counts
     assert all(unit == activity for _, (_, unit) in shares_and_counts)
-    assert all(share is not None and 0 <= share <= 1 for share, _ in shares_and_counts)
+    assert all(share is None or 0 <= share < 1 for share, _ in shares_and_counts)
     assert bar.n_closed
 
 
@@ -153,7 +201,7 @@ def test_runs_are_one_stage(files: tuple[Path, list[Path]], bar: Bar) -> None:
         if unit == "bytes" and n
     ]
     assert {stage_name for stage_name, _, _ in read} == {"reading a.run", "reading b.run.gz"}
-    assert all(share == n / total for _, share, n in read)
+    assert all(share == (n / total if n < total else None) for _, share, n in read)
     assert read[-1][2] == total
 
 

@@ -35,7 +35,7 @@ def list_pairs(baselines: list[str]) -> list[tuple[str, str]]:
 def test_each_pair_with_a_baseline_is_compared_once(n_systems: int) -> None:
     for n_baselines in range(1, n_systems + 1):
         baselines = list(range(n_systems))[::-1][:n_baselines]
-        pairs = list(zip(*SystemPairs.with_baselines(n_systems, baselines), strict=True))
+        pairs = list(zip(*SystemPairs.choose(n_systems, baselines), strict=True))
         expected_pairs = {
             frozenset(pair)
             for pair in combinations(range(n_systems), 2)
@@ -44,7 +44,7 @@ def test_each_pair_with_a_baseline_is_compared_once(n_systems: int) -> None:
         assert {frozenset(pair) for pair in pairs} == expected_pairs
         assert len(pairs) == len(expected_pairs)
         assert all(right in baselines for _, right in pairs)
-    pairs_of_two = SystemPairs.with_baselines(n_systems, [0, 1]).left_column
+    pairs_of_two = SystemPairs.choose(n_systems, [0, 1]).left_column
     assert len(pairs_of_two) == 2 * n_systems - 3
 
 

@@ -166,5 +166,5 @@ def test_the_mark_of_a_judged_share_is_of_the_limit_itself(tmp_path: Path) -> No
         cut = [f"d{j}" for j in range(20 - n_unjudged)] + [f"u{j}" for j in range(n_unjudged)]
         comparison = compare(qrels, {"full": full, "cut": dict.fromkeys(qrels, cut)}, "P@20")
         systems = {system.name: system for system in comparison["P@20"].systems}
-        assert systems["cut"].less_judged is is_marked
+        assert systems["cut"].judged_lags is is_marked
         assert ("! 0.05 or more below another's." in str(comparison)) is is_marked

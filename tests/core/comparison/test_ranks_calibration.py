@@ -4,6 +4,7 @@ The table of docs/background/comparing.md has these figures of 1,000 repetitions
 seeds: `python tests/core/comparison/test_ranks_calibration.py`.
 """
 
+from collections import Counter
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -56,8 +57,7 @@ def count_right(shape: Shape, pattern: str, n_queries: int, n_repetitions: int) 
     """Return what happened when samples of queries were drawn as often as that."""
     source = np.random.default_rng([SEEDS[shape], len(pattern), n_queries])
     leads = LEADS[pattern]
-    pairs = SystemPairs.all_pairs(N_SYSTEMS)
-    names = [str(i) for i in range(N_SYSTEMS)]
+    pairs = SystemPairs.choose(N_SYSTEMS)
     n_right = n_in_subset = n_systems = 0
     for repetition in range(n_repetitions):
         scores = PairedScores(draw_scores(shape, leads, n_queries, source), *pairs)
@@ -66,17 +66,18 @@ def count_right(shape: Shape, pattern: str, n_queries: int, n_repetitions: int) 
         significant_pairs = zip(
             *(column[is_marked] for column in (*pairs, scores.totals)), strict=True
         )
-        better_and_worse = [
-            (str(a), str(b)) if total > 0 else (str(b), str(a)) for a, b, total in significant_pairs
-        ]
-        ranks = BestTest(scores, flips, ALPHA, True).rank_systems(names, better_and_worse)
+        n_better, n_worse = Counter[int](), Counter[int]()
+        for first, second, total in significant_pairs:
+            n_worse[int(first if total > 0 else second)] += 1
+            n_better[int(second if total > 0 else first)] += 1
         n_right += all(
-            rank.low <= 1 + sum(other > leads[i] for other in leads)
-            and rank.high >= N_SYSTEMS - sum(other < leads[i] for other in leads)
-            for i, rank in enumerate(ranks.values())
+            n_better[i] <= sum(other > lead for other in leads)
+            and n_worse[i] <= sum(other < lead for other in leads)
+            for i, lead in enumerate(leads)
         )
-        n_in_subset += ranks[names[-1]].may_be_best
-        n_systems += sum(rank.may_be_best for rank in ranks.values())
+        may_be_best = BestTest(scores, flips, ALPHA, True).best_p_values() > ALPHA
+        n_in_subset += bool(may_be_best[-1])
+        n_systems += int(may_be_best.sum())
     return Counts(n_right, n_in_subset, n_systems)
 
 

@@ -234,6 +234,9 @@ def test_the_verbs_take_tables_of_both_sides(tmp_path: Path) -> None:
     for path, rows in zip(paths, tables.values(), strict=True):
         Path(path).write_text(json.dumps(rows))
     old_path, new_path = paths
+    outcome = run_command("check", "-", input=json.dumps(ROWS))
+    assert outcome.stdout.count("standard input") == 2, "judgments, and a run"
+    assert "judgments" in run_command("check", "-", input="q1 0 d1 1\n").stdout
     for command in (
         ["check", old_path],
         ["compare", old_path, new_path],
@@ -356,7 +359,6 @@ def test_a_single_id_is_never_split(write: Any) -> None:
         ('["\\u00e9", "b"]', ["é", "b"]),
         ("[]", []),
         ("a ; b", ["a", "b"]),
-        ("a b.md", ["a b.md"]),
         ("a 1; b 2", ["a 1", "b 2"]),
         ("['a|b', 'c 1 d 2']", ["a|b", "c 1 d 2"]),
         ("[1 2\n 3]", ["1", "2", "3"]),
@@ -366,6 +368,17 @@ def test_a_single_id_is_never_split(write: Any) -> None:
 )
 def test_texts_that_hold_lists(text: str, ids: list[str]) -> None:
     assert list(Run(one_row(retrieved_ids=text)).to_dict().get("q", {})) == ids
+
+
+def test_words_are_one_id_only_where_other_cells_tell() -> None:
+    words = one_row(expected_ids="alpha beta", retrieved_ids=["gamma", "alpha beta"])
+    for retrieved_ids in ("alpha beta", "alpha;beta", ["alpha", "beta"]):
+        with pytest.raises(InputError, match="'alpha beta': is this one id or several"):
+            evaluate(one_row(expected_ids="alpha beta", retrieved_ids=retrieved_ids), "RR")
+    other_row = {"question": "r", "expected_ids": "a;b", "retrieved_ids": ["b"]}
+    other_words = one_row(expected_ids="alpha beta", retrieved_ids="gamma; alpha beta")
+    for rows in (words, other_words, [*words, other_row]):
+        assert evaluate(rows, "RR").per_query("RR")["q"] == 1 / 2
 
 
 # ---- judgments without grades ----------------------------------------

@@ -471,14 +471,17 @@ def test_responses_without_queries_are_numbered_and_said_to_be(tmp_path: Path) -
     responses = [
         {"hits": {"hits": [{"_id": doc, "_score": 1.0} for doc in docs]}} for docs in ("a", "b")
     ]
-    path = tmp_path / "responses.json"
+    path, lines_path = tmp_path / "responses.json", tmp_path / "lines.jsonl"
     path.write_text(json.dumps({"responses": responses}))
-    for run in (responses, {"responses": responses}, read_run(path)):
+    lines_path.write_text("\n".join(map(json.dumps, responses)))
+    for run in (responses, {"responses": responses}, read_run(path), read_run(lines_path)):
         scores = evaluate({"1": {"a": 1}, "2": {"b": 1}}, run, "RR")
         assert scores["RR"] == 1
         assert "Responses without queries: numbered from 1." in str(scores)
         with pytest.raises(InputError, match="the judgments have no query '2'"):
             evaluate({"0": {"a": 1}, "1": {"b": 1}}, run, "RR")
+    lines_path.write_text(json.dumps({"query_id": "q1", **responses[0]}))
+    assert evaluate({"q1": {"a": 1}}, lines_path, "RR")["RR"] == 1, "one line, with its query"
 
 
 @pytest.mark.parametrize("bad_score", ["x", None])

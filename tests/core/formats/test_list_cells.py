@@ -17,6 +17,7 @@ from helpers.notes import codes
 from cranfield import InputError, Run, evaluate, read_run
 from cranfield.errors import DuplicateError
 from cranfield.formats.block import SIZES
+from cranfield.formats.list_cells import ListRows
 
 Table = list[dict[str, Any]]
 
@@ -258,6 +259,15 @@ def test_minus_1_fills_up_lists_in_tables_as_it_does_in_memory(
     ]
     assert notes[0] == notes[1]
     assert [count for _, count in notes[0]] == [3, 4]
+
+
+def test_lists_filled_up_are_not_read_row_by_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(ListRows, "_split_one_by_one")
+    rows = [{**row, "scores": [float(score) for score in row["scores"]]} for row in FILLED_ROWS]
+    for table in (pd.DataFrame(rows), pa.Table.from_pylist(rows)):
+        assert evaluate(table, "NumRet").per_query("NumRet") == {
+            row["query_id"]: sum(doc != -1 for doc in row["retrieved_ids"]) for row in rows
+        }
 
 
 @pytest.mark.parametrize("form", ["Arrow", "JSON", "CSV with JSON"])

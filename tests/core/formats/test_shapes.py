@@ -15,7 +15,8 @@ import pytest
 from cranfield import InputError, Qrels, Run, compare, evaluate, grades, read_qrels, read_run
 from cranfield.errors import DuplicateError
 from cranfield.formats.columns import Side
-from cranfield.formats.shapes import kind_of, plain
+from cranfield.formats.rewrite import plain
+from cranfield.formats.shapes import kind_of
 
 GRADES = {"q1": {"d1": 2, "d9": 1}, "q2": {"d2": 1}}
 SCORES = {"q1": {"d4": 0.9, "d1": 0.5}, "q2": {"d2": 0.8, "d7": 0.6}}

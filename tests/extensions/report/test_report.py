@@ -78,7 +78,7 @@ def check_board(comparison: Comparison, page: Page) -> None:
         assert [names[row["s"]] for row in rows] == [system.name for system in ranked_systems]
         for row, system in zip(rows, ranked_systems, strict=True):
             assert (row["mean"], row["low"], row["high"]) == (system.mean, system.low, system.high)
-            assert (row["judged"], row["less"]) == (system.judged, system.less_judged)
+            assert (row["judged"], row["less"]) == (system.judged, system.judged_lags)
             pair = measure_result.pair_of_names.get(
                 (system.name, str(comparison.settings.baseline))
             )

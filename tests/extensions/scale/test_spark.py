@@ -462,6 +462,28 @@ def test_prediction_and_label_with_arrays_are_lists_of_ids(
     assert scores.collect()[0]["RR"] == 1  # 3 is first
 
 
+def test_of_arrays_one_job_looks_for_what_is_shared(
+    session: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from cranfield import spark
+
+    table = session.sql("SELECT 1 AS user, array(3D, 9D) AS prediction, array(3D) AS label")
+    jobs: list[str] = []
+    for name in ("isEmpty", "count"):
+        method = getattr(type(table), name)
+
+        def start(frame: Any, name: str = name, method: Any = method) -> Any:
+            jobs.append(name)
+            return method(frame)
+
+        monkeypatch.setattr(type(table), name, start)
+    columns = {"query_id": "user", "expected_ids": "label", "retrieved_ids": "prediction"}
+    scores = spark.evaluate(table, "RR", columns=columns)
+    assert jobs == ["isEmpty"]
+    (row,) = spark.summarize(scores).collect()
+    assert (row["value"], row["unjudged"], row["left_out"]) == (1, 0, 0)
+
+
 @pytest.mark.parametrize("kind", ["double", "bigint"])
 def test_a_row_without_a_user_is_a_query(session: Any, kind: str) -> None:
     from cranfield import spark

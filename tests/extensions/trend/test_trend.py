@@ -305,6 +305,31 @@ def test_an_entry_without_a_measure_is_left_out_of_its_table() -> None:
     assert "AP: w02: has no AP: left out of its table." in note_texts(history, "left-out")
 
 
+def test_a_baseline_without_a_measure_leaves_out_that_measure_only() -> None:
+    weeks = {name: {"AP": scores, "RR": scores} for name, scores in VECTOR_WEEKS.items()}
+    del weeks["w2"]["RR"]
+    history = trend(weeks, baseline="w2")
+    against = history["AP"].against
+    assert against is not None
+    assert against.other == "w2"
+    assert history["RR"].against is None
+    assert note_texts(history, "left-out") == ["RR: w2: has no RR: left out of its table."]
+    with pytest.raises(InputError, match="baseline 'w9': w4 can be compared with w1, w2, w3"):
+        trend(weeks, baseline="w9")
+
+
+def test_an_unknown_measure_in_two_ranges_is_a_warning_as_in_a_comparison() -> None:
+    weeks = {
+        name: {"latency": {query: factor * (0.3 + score / 2) for query, score in scores.items()}}
+        for factor, (name, scores) in enumerate(list(VECTOR_WEEKS.items())[:3], 1)
+    }
+    history = trend(weeks, less_is_better="latency")
+    assert [step.verdict for step in steps_of(history, "latency")] == ["worse", "worse"]
+    comparison = compare(weeks, less_is_better="latency")
+    assert set(note_texts(history, "unit")) == set(note_texts(comparison, "unit"))
+    assert "are they in the same unit?" in history.to_text()
+
+
 # ---- judged -------------------------------------------------------------------------------------
 
 
@@ -337,7 +362,33 @@ def test_a_saved_judged_share_stands_beside_its_measure() -> None:
 
 
 def test_without_shares_there_is_no_column() -> None:
-    assert "Judged" not in trend(VECTOR_WEEKS).to_text()
+    assert "judged" not in trend(VECTOR_WEEKS).to_text().lower()  # no measure of documents
+    weeks = {name: {"AP": scores, "RR": scores} for name, scores in VECTOR_WEEKS.items()}
+    text = trend(weeks).to_text()
+    assert "Judged" not in text
+    assert text.count("How much is judged is not known") == 1
+
+
+def test_saved_scores_may_say_that_there_is_no_share(tmp_path: Path) -> None:
+    """Without a grade of 0 a Judged@10 is a precision, and no share of what another looks at."""
+    qrels = {f"q{i:02}": {"a": 1, "b": 1} for i in range(10)}
+    paths = [tmp_path / name for name in ("w1.json", "w2.json")]
+    for path, docs in zip(paths, (["a", "c"], ["a", "b"]), strict=True):
+        run = dict.fromkeys(qrels, docs)
+        scores = evaluate(qrels, run, "nDCG@10 Judged@10", fingerprints=True)
+        assert scores.recipe["judged"] == {}
+        path.write_text(scores.to_json(per_query=True))
+    entries = trend(paths, measures="nDCG@10")["nDCG@10"].entries
+    assert [entry.judged for entry in entries] == [None, None]
+
+
+@pytest.mark.parametrize("judged", ["much", 7.5, {"AP": "much"}, {"AP": 7.5}, {"AP": -0.1}])
+def test_a_share_that_is_none_is_refused_with_its_file(judged: Any, tmp_path: Path) -> None:
+    path = tmp_path / "w1.json"
+    run = {"run": "bm25", "judged": judged, "queries": {"q1": {"AP": 0.5}}}
+    path.write_text(json.dumps({"recipe": {}, "runs": [run]}))
+    with pytest.raises(InputError, match=r"w1\.json: 'judged' of bm25.*a share from 0 to 1, got"):
+        trend([path, path.with_name("w2.json")])
 
 
 # ---- notes and refusals -------------------------------------------------------------------------
@@ -398,8 +449,6 @@ def test_refusals(tmp_path: Path, saved_weeks: list[Path]) -> None:
         trend([saved_weeks[0], saved_weeks[0]])
     with pytest.raises(MeasureError, match="there are no scores of AP; there are nDCG@10, R@20"):
         trend(saved_weeks, measures="AP")
-    with pytest.raises(InputError, match="in the same unit"):
-        trend({"w1": {"mine": score_queries([0.5] * 9)}, "w2": {"mine": score_queries([50.0] * 9)}})
     with pytest.raises(OptionError, match=r"system='x'.*applies to saved scores"):
         trend({"q1": {"a": 1}}, [{"q1": ["a"]}, {"q1": ["b"]}], system="x")
     with pytest.raises(InputError, match=r"2026-W46 can be compared with 2026-W44, 2026-W45") as e:

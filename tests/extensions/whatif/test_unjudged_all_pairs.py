@@ -26,6 +26,23 @@ def test_pairs_of_a_little_judged_system_have_bounds() -> None:
     assert comparison["RR@10"]["ltr"].unjudged_low is None  # it takes long
 
 
+def test_a_pair_has_bounds_under_the_measures_that_judge_it_little() -> None:
+    """Of ltr the last documents are unjudged, of top the first two."""
+    top = {query: ["x", "y", "r", *(f"n{i}" for i in range(7))] for query in QRELS}
+    comparison = compare(QRELS, {**RUNS, "top": top}, "P@10 P@3", baseline="base")
+    for measure, name in (("P@10", "ltr"), ("P@3", "top")):
+        pairs = {pair.system: pair for pair in comparison[measure].pairs}
+        bounds = joint_bounds(QRELS, [{**RUNS, "top": top}[name], RUNS["base"]], measure)
+        assert pairs[name].unjudged_low == pytest.approx(bounds.low.item())
+        assert [pair.unjudged_robust for pair in pairs.values()].count(None) == 2
+
+
+def test_bounds_that_are_asked_for_are_shown_beside_each_of_several_baselines() -> None:
+    (table,) = compare(QRELS, RUNS, "P@10", baseline=["base", "near"], bounds=True).tables()
+    assert "vs base unjudged" in table.headings
+    assert "vs near unjudged" in table.headings
+
+
 def test_all_pairs_have_bounds_that_are_asked_for() -> None:
     comparison = compare(QRELS, RUNS, "P@10 RR@10", bounds=True)
     pairs = [pair for result in comparison.results for pair in result.pairs]

@@ -112,12 +112,8 @@ def compare_averages(
     score_tables = [scores_of_collection[name] for name in index_of_collection]
     code = np.repeat(np.arange(len(score_tables)), [len(scores) for scores in score_tables])
     strata = Strata(np.concatenate(score_tables), code)
-    n_systems, baseline_columns = len(system_names), [*map(system_names.index, baselines)]
-    left_column, right_column = (
-        SystemPairs.with_baselines(n_systems, baseline_columns)
-        if baseline_columns
-        else SystemPairs.all_pairs(n_systems)
-    )
+    baseline_columns = [*map(system_names.index, baselines)]
+    left_column, right_column = SystemPairs.choose(len(system_names), baseline_columns)
     means = strata.means
     macro_means = means.mean(axis=0)
     pairs = {

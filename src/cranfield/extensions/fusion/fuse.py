@@ -5,8 +5,8 @@ from typing import Any, Unpack, get_args
 import numpy as np
 
 from cranfield.data.judging import Judging
-from cranfield.data.meeting import list_order_notes
 from cranfield.data.run import Run
+from cranfield.data.run_notes import list_order_notes
 from cranfield.errors import InputError, OptionError, check_choice, escape_unprintable
 from cranfield.extensions import keywords
 from cranfield.extensions.fusion.fused_rows import FusedRows

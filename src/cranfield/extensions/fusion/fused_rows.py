@@ -1,6 +1,6 @@
 """FusedRows: the rows of a fused run, made for `fuse` whenever they are read."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import count
 from typing import Any, NamedTuple
@@ -23,6 +23,7 @@ from cranfield.extensions.fusion.methods import fuse_lists, needs_scores
 from cranfield.extensions.fusion.run_lists import RunLists
 from cranfield.formats.block import Block, Errors, FaultyRows, Load, Role, Rows
 from cranfield.notes import Note, warn_about
+from cranfield.progress import watch_files
 from cranfield.render.numbers import format_names, format_query_count
 
 _ROWS_PER_BATCH = 1 << 17  # rows of all runs together, about
@@ -93,13 +94,21 @@ class FusedRows(Rows):
         """
         runs = [run.skip_faults() if errors == "skip" else run for run in self._runs]
         fuse_batch = partial(self._fuse_batch, with_scores="score" in wanted)
-        for block in map_in_threads(fuse_batch, self._batches(runs, frozenset())):
-            yield partial(_return_block, block)
+        with watch_files([source for run in runs for source in run.sources]) as report_share:
+            batches = self._batches(runs, frozenset(), report_share)
+            for block in map_in_threads(fuse_batch, batches):
+                yield partial(_return_block, block)
 
-    def _batches(self, runs: Sequence[Run], apart_runs: frozenset[int]) -> Iterator[_QueryBatch]:
+    def _batches(
+        self,
+        runs: Sequence[Run],
+        apart_runs: frozenset[int],
+        report_share: Callable[[float], None],
+    ) -> Iterator[_QueryBatch]:
         """Read the runs side by side, and yield batches of queries that all runs have come to.
 
-        `apart_runs`: the numbers of runs whose rows of a query are not together.
+        `apart_runs`: the numbers of runs whose rows of a query are not together. `report_share`
+        hears which share of the rows that were read is in batches.
         """
         readers = [
             _RunReader(self, run, i, self._judging, is_apart=i in apart_runs)
@@ -115,6 +124,7 @@ class FusedRows(Rows):
         blocks_read: list[tuple[int, int]] = []
         query_counts, repeats = [0] * len(runs), [FaultyRows()] * len(runs)
         n_rows, left_out = 0, FaultyRows()
+        n_rows_read = n_rows_batched = 0
         for i, block in map_in_threads(_rank_load, _schedule_loads(readers, blocks_read)):
             blocks_read.append((i, 0 if block is None else len(block.queries)))
             if block is None:
@@ -124,14 +134,16 @@ class FusedRows(Rows):
                 new_queries, left_out = block.queries, left_out + block.left_out
                 query_counts[i] += len(new_queries)
                 repeats[i] += block.repeats
+                n_rows_read += len(block.rank)
                 for position, query in enumerate(new_queries):
                     lists = lists_of_query.setdefault(query, [])
                     if query in released_queries or any(run_list.run == i for run_list in lists):
                         if has_yielded:
                             raise _late_query_error(runs[i], query)
-                        yield from self._batches(runs, apart_runs | {i})
+                        yield from self._batches(runs, apart_runs | {i}, report_share)
                         return
                     lists.append(_RunList(i, block, position))
+            report_share(n_rows_batched / max(1, n_rows_read))
             for query in new_queries:
                 lists = lists_of_query[query]
                 if unfinished_runs <= {run_list.run for run_list in lists}:
@@ -142,6 +154,8 @@ class FusedRows(Rows):
                     )
                     if n_rows >= rows_per_batch:
                         has_yielded = True
+                        n_rows_batched += n_rows
+                        report_share(n_rows_batched / n_rows_read)
                         yield _QueryBatch(ready, [*map(lists_of_query.pop, ready)], left_out)
                         ready, n_rows, left_out = [], 0, FaultyRows()
         yield _QueryBatch(ready, [*map(lists_of_query.pop, ready)], left_out)

@@ -345,31 +345,28 @@ def _choose_settings(
     means = scores.mean(axis=1)
     place = trials.find_best(means)
     best_run = replace(trials, runs=runs).fuse(trials.settings[place])
-    fusion_recipe = best_run.recipe
     scores_alone = score_runs(trials.qrels, trials.runs, [trials.measure], judging)
     alone = {name: float(run_scores[trials.measure]) for name, run_scores in scores_alone.items()}
     best = (max if trials.higher_is_better else min)(alone, key=alone.__getitem__)
-    untuned_score, tuned_score = (
-        dict(zip(query_ids, column.tolist(), strict=True))
-        for column in (untuned_scores, held_out_scores)
-    )
+    columns = untuned_scores.tolist(), held_out_scores.tolist()
+    untuned_score, tuned_score = (dict(zip(query_ids, x, strict=True)) for x in columns)
     scores_of_best = scores_alone[best].per_query(trials.measure)
-    held_out = _compare_with_tuned(
-        _UNTUNED_NAME, untuned_score, tuned_score, trials.measure, tuning
+    rivals = {_UNTUNED_NAME: untuned_score, f"{best} alone": scores_of_best}
+    measure = str(trials.measure)
+    held_out, against_best = (
+        compare_scores(
+            align({name: {measure: rival_scores}, _TUNED_NAME: {measure: tuned_score}}),
+            Settings(baseline=name, alpha=tuning.alpha, seed=tuning.seed),
+        )
+        for name, rival_scores in rivals.items()
     )
-    against_best = _compare_with_tuned(
-        f"{best} alone", scores_of_best, tuned_score, trials.measure, tuning
-    )
-    steps = {"steps": count_parts(tuning.steps, len(runs))} if trials.over == "weights" else {}
     return Tuned(
         method=trials.method,
-        measure=str(trials.measure),
+        measure=measure,
         over=trials.over,
         settings=trials.settings,
         means=means.tolist(),
-        errors=[
-            finite_or_none(error) or None for error in _standard_errors(scores - scores[place])
-        ],
+        errors=[*map(_standard_error, scores - scores[place])],
         chosen=setting_of_fold,
         place=place,
         held_out=held_out,
@@ -380,32 +377,19 @@ def _choose_settings(
             *list_warnings(trials.qrels, runs.values()),
             *untuned_run.rows.notes,
             *dict.fromkeys([*held_out.notes, *against_best.notes]),
-            *_gain_warnings(best, against_best[str(trials.measure)][_TUNED_NAME], trials),
+            *_gain_warnings(best, against_best[measure][_TUNED_NAME], trials),
         ),
         recipe={
-            **{key: fusion_recipe[key] for key in fusion_recipe if key not in ("runs", "weights")},
+            **{k: part for k, part in best_run.recipe.items() if k not in ("runs", "weights")},
             "runs": list(runs),
             "over": trials.over,
-            **steps,
+            **({"steps": count_parts(tuning.steps, len(runs))} if trials.over == "weights" else {}),
             "folds": len(fold_names),
             "seed": tuning.seed,
             "alpha": tuning.alpha,
             "untuned": dict(trials.untuned_setting),
         },
     )
-
-
-def _compare_with_tuned(
-    name: str,
-    scores: Mapping[str, float],
-    tuned_scores: Mapping[str, float],
-    measure: Measure,
-    tuning: Tuning,
-) -> Comparison:
-    """Compare the held-out scores, {query_id: score}, with those of a baseline called `name`."""
-    columns = {name: {str(measure): scores}, _TUNED_NAME: {str(measure): tuned_scores}}
-    settings = Settings(baseline=name, alpha=tuning.alpha, seed=tuning.seed)
-    return compare_scores(align(columns, None, None), settings)
 
 
 def _gain_warnings(best_run: str, pair: Pair, trials: Trials) -> Iterator[Note]:
@@ -418,10 +402,9 @@ def _gain_warnings(best_run: str, pair: Pair, trials: Trials) -> Iterator[Note]:
         yield Note("no-gain", "warning", text, source=best_run)
 
 
-def _standard_errors(gaps: Floats) -> list[float]:
-    """Return the standard error of each row's mean; `gaps` is (n_settings, n_queries)."""
-    errors: list[float] = (gaps.std(axis=1, ddof=1) / math.sqrt(gaps.shape[1])).tolist()
-    return errors
+def _standard_error(gaps: Floats) -> float | None:
+    """Return the standard error of the mean of queries' gaps, (n_queries,); None for 0."""
+    return finite_or_none(float(gaps.std(ddof=1)) / math.sqrt(len(gaps))) or None
 
 
 def _divide_queries(tuning: Tuning, query_ids: Sequence[str]) -> tuple[Ints, list[str]]:

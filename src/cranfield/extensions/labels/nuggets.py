@@ -12,7 +12,7 @@ import numpy as np
 from cranfield.arrays.ids import encode
 from cranfield.arrays.ranked import Floats, mean, ratio
 from cranfield.extensions.labels.nugget_files import FAILED, read_nuggets
-from cranfield.formats.frames import ArrowTable
+from cranfield.formats.shapes import ArrowTable
 from cranfield.formats.source import Path
 from cranfield.notes import Note, format_notes
 from cranfield.render.numbers import format_count, format_query_count

@@ -70,36 +70,25 @@ def command(
     else:
         rows, meaning = _show_power(design, inputs, n_queries)
     if any(row["queries"] is not None and row["queries"] < FEW_UNITS for row in rows):
-        meaning += _few_queries_caution(goal, design.alpha)
+        least_queries = math.ceil((goal != "margin") - math.log2(design.alpha))
+        meaning += (
+            " This holds for the t-test. The test by sign flips, the default elsewhere, shows "
+            f"nothing with fewer than {least_queries} queries, and a gate is undecided where fewer "
+            f"than {FEW_UNITS} differ."
+        )
     for row in rows:
         row["alpha"] = alpha
         if comparisons > 1:
             row["comparisons"] = comparisons
         if design.cluster_size is not None:
-            n_clusters = (
-                None
-                if row["queries"] is None
-                else int(row["queries"]) // design.queries_per_cluster
-            )
+            n = row["queries"]
+            n_clusters = None if n is None else int(n) // design.queries_per_cluster
             row |= {"clusters": n_clusters, "deff": design.design_effect}
     if comparisons > 1:
         meaning += f" Each of the {comparisons:,} comparisons has the level {design.alpha:.4g}."
-    if design.changed is not None:
-        meaning += (
-            " changed: the share of queries that change. Where fewer than "
-            f"{FEW_UNITS} do, a gate passes half of such runs. It doubts skewed differences, too: "
-            "changes of unequal size pass less often (normal ones in about 0.7, not 0.8)."
-        )
-    if design.cluster_size is not None:
-        meaning += (
-            f" deff: the design effect, by which clusters of {design.queries_per_cluster:,} "
-            "queries multiply the variance of a mean."
-        )
-    if design.seed_sd is not None:
-        meaning += (
-            " seed_sd: the standard deviation of the means of a system's runs; the question is "
-            "whether the systems differ when they are trained again, with other seeds."
-        )
+    for name, text in _MEANING_OF_OPTION.items():
+        if getattr(design, name) is not None:
+            meaning += text.format(design.cluster_size)
     show(Experiment(rows[0], meaning, rows[1:]), form)
 
 
@@ -113,10 +102,8 @@ def _plan_seeds(
     power_of_goal: Row = {} if goal == "width" else {"power": design.power}
     meaning = "seeds: how many runs of each system"
     if n_queries is not None:
-        planning_options = {
-            key: setting for key, setting in design.changed_options().items() if key != "seeds"
-        }
-        numbers = {"seeds": seeds_needed(n_queries, **planning_options), "queries": n_queries}
+        numbers = {"seeds": seeds_needed(n_queries, **design.changed_options())}
+        numbers["queries"] = n_queries
         return [{**inputs, **numbers, **power_of_goal}], f"{meaning} so many queries need."
     rows = []
     for n_seeds in _SEED_COUNTS:
@@ -151,19 +138,18 @@ def _show_power(design: Design, inputs: Row, n_queries: int) -> tuple[list[Row],
     return [row], f"power: how likely so many queries are to {question}."
 
 
-def _few_queries_caution(goal: str, alpha: float) -> str:
-    """Return what so few queries cannot show by the tests that are the default elsewhere."""
-    least_queries = math.ceil((goal != "margin") - math.log2(alpha))
-    return (
-        " This holds for the t-test. The test by sign flips, the default elsewhere, shows nothing "
-        f"with fewer than {least_queries} queries, and a gate is undecided where fewer than "
-        f"{FEW_UNITS} differ."
-    )
-
-
 _SEED_COUNTS = (2, 3, 4, 5, 7, 10, 15, 20, 30, 50)  # runs of each system, to choose from
 
 
+_MEANING_OF_OPTION = {
+    "changed": " changed: the share of queries that change. Where fewer than "
+    f"{FEW_UNITS} do, a gate passes half of such runs. It doubts skewed differences, too: changes "
+    "of unequal size pass less often (normal ones in about 0.7, not 0.8).",
+    "cluster_size": " deff: the design effect, by which clusters of {:,} queries multiply the "
+    "variance of a mean.",
+    "seed_sd": " seed_sd: the standard deviation of the means of a system's runs; the question is "
+    "whether the systems differ when they are trained again, with other seeds.",
+}
 _MEANING_OF_GOAL = {
     "effect": "queries: how many are needed to detect the effect with this power.",
     "difference": "queries: so many find the difference with this power.",

@@ -220,8 +220,7 @@ class Board:
         yield element("td", _win_bar(pair), class_="wtl mid")
 
     def _difference_cell(self, pair: Pair) -> Markup:
-        unplaced_pairs = self.evidence.unplaced_pairs(self.result.measure)
-        is_unplaced = {pair.system, pair.other} in unplaced_pairs
+        is_unplaced = {pair.system, pair.other} in self.evidence.unplaced_pairs[self.result.measure]
         css_class, sign, title = _MARKS["unplaced" if is_unplaced else pair.verdict]
         mark = element("span", sign, class_=css_class, title=title)
         difference = pair.ratio if pair.scale == "ratio" else pair.difference
@@ -229,7 +228,7 @@ class Board:
 
     def _more_baseline_cells(self, system: str) -> Iterator[Markup]:
         for baseline in self.evidence.more_baselines:
-            pair = self.evidence.baseline_pairs(self.result.measure, baseline).get(system)
+            pair = self.result.pair_of_names.get((system, baseline))
             yield element("td", class_="n vs") if pair is None else self._difference_cell(pair)
 
     def _rank_cells(self, system: str) -> Iterator[Markup]:
@@ -249,7 +248,7 @@ class Board:
         if system.judged is None:
             return [element("td", class_="n share")]
         share_text, title = format_share(system.judged), "less judged than another system"
-        is_less = system.less_judged
+        is_less = system.judged_lags
         mark = element(
             "span",
             share_text,

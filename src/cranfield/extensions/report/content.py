@@ -119,65 +119,42 @@ def _board_rows(
     evidence: Evidence, measure: str, index_of_system: Mapping[str, int]
 ) -> list[dict[str, Any]]:
     """Return the rows of the leaderboard, the best system first."""
-    comparison, ranks = evidence.comparison, evidence.ranks(measure)
-    unplaced_pairs = evidence.unplaced_pairs(measure)
-    letters = comparison[measure].letters
-    pairs_of_baselines = [
-        evidence.baseline_pairs(measure, baseline) for baseline in evidence.more_baselines
-    ]
-    return [
-        {
-            **_system_row(point, index_of_system, evidence.baseline, unplaced_pairs),
-            "judged": point["judged"],
-            "less": point["less_judged"],
-            **({} if letters is None else {"letters": letters[index_of_system[point["system"]]]}),
-            **{
-                f"vs{i}{name}": value
-                for i, pairs in enumerate(pairs_of_baselines)
-                if (pair := pairs.get(point["system"])) is not None
-                for name, value in (
-                    ("", pair.difference if pair.ratio is None else pair.ratio),
-                    (
-                        "_verdict",
-                        _find_verdict(pair.system, pair.other, pair.verdict, unplaced_pairs),
-                    ),
-                )
-            },
-            **(
-                {"ranks": rank.low, "ranks_text": str(rank)}
-                if (rank := ranks.get(point["system"])) is not None
-                else {}
-            ),
-        }
-        for point in leaderboard(comparison, measure).points
-    ]
+    result, ranks = evidence.comparison[measure], evidence.ranks(measure)
+    rows = []
+    for point in leaderboard(evidence.comparison, measure).points:
+        row = _system_row(point, index_of_system, evidence, measure)
+        row |= {"judged": point["judged"], "less": point["judged_lags"]}
+        if result.letters is not None:
+            row["letters"] = result.letters[row["s"]]
+        for i, baseline in enumerate(evidence.more_baselines):
+            if pair := result.pair_of_names.get((point["system"], baseline)):
+                row[f"vs{i}"] = pair.difference if pair.ratio is None else pair.ratio
+                row[f"vs{i}_verdict"] = _find_verdict(evidence, measure, vars(pair))
+        if rank := ranks.get(point["system"]):
+            row |= {"ranks": rank.low, "ranks_text": str(rank)}
+        rows.append(row)
+    return rows
 
 
 def _system_row(
-    point: Point,
-    index_of_system: Mapping[str, int],
-    baseline: str | None,
-    unplaced_pairs: set[frozenset[str]],
+    point: Point, index_of_system: Mapping[str, int], evidence: Evidence, measure: str
 ) -> dict[str, Any]:
     """Return a system's mean and interval, and how it compares with the baseline."""
+    verdict = _find_verdict(evidence, measure, {"other": evidence.baseline, **point})
     return {
         "s": index_of_system[point["system"]],
         **{name: point[name] for name in ("mean", "low", "high")},
         **_change_numbers(point, "difference_low", "difference_high"),
         **{name: point[name] for name in ("p_adjusted", "wins", "ties", "losses")},
         **dict(zip(_PROBABILITIES, _probabilities(point), strict=False)),
-        "verdict": (
-            None
-            if point["difference"] is None
-            else _find_verdict(point["system"], str(baseline), point["verdict"], unplaced_pairs)
-        ),
+        "verdict": None if point["difference"] is None else verdict,
     }
 
 
-def _find_verdict(
-    system: str, other: str, outcome: Outcome | None, unplaced_pairs: set[frozenset[str]]
-) -> int | None:
-    return None if {system, other} in unplaced_pairs else _VERDICTS[outcome]
+def _find_verdict(evidence: Evidence, measure: str, pair: Point) -> int | None:
+    """Return the number of a pair's verdict; None if one of its systems cannot be placed."""
+    is_unplaced = {pair["system"], pair["other"]} in evidence.unplaced_pairs[measure]
+    return None if is_unplaced else _VERDICTS[pair["verdict"]]
 
 
 _PROBABILITIES = ("better", "same", "worse")
@@ -206,7 +183,7 @@ def _pair_rows(
     evidence: Evidence, measure: str, index_of_system: Mapping[str, int]
 ) -> list[list[Any]]:
     """Return every pair of systems, as compact rows; empty for one system."""
-    pairs, unplaced_pairs = evidence.pair_comparison, evidence.unplaced_pairs(measure)
+    pairs = evidence.pair_comparison
     points = pair_matrix(pairs, measure).points if len(index_of_system) > 1 else []
     return [
         [
@@ -214,7 +191,7 @@ def _pair_rows(
             index_of_system[point["other"]],
             *_change_numbers(point, "low", "high").values(),
             point["p_adjusted"],
-            _find_verdict(point["system"], point["other"], point["verdict"], unplaced_pairs),
+            _find_verdict(evidence, measure, point),
             *(point[name] for name in ("wins", "ties", "losses")),
             *_probabilities(point),
         ]
@@ -227,16 +204,14 @@ def _slice_rows(evidence: Evidence, index_of_system: Mapping[str, int]) -> list[
     comparison = evidence.comparison
     if all(result.slice is None for result in comparison.results):
         return []
-    unplaced_pairs = evidence.unplaced_pairs(evidence.measures[0])
     slice_of_name: dict[tuple[str, str], dict[str, Any]] = {}
     for point in by_slice(comparison).points:
         fields = {name: point[name] for name in ("label", "slice", "queries")}
         slice_row = slice_of_name.setdefault(
             (point["label"], point["slice"]), {**fields, "rows": []}
         )
-        slice_row["rows"].append(
-            _system_row(point, index_of_system, evidence.baseline, unplaced_pairs)
-        )
+        row = _system_row(point, index_of_system, evidence, evidence.measures[0])
+        slice_row["rows"].append(row)
     return list(slice_of_name.values())
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any
 
 from cranfield.comparison.comparison import Comparison
@@ -11,6 +12,7 @@ from cranfield.comparison.result import Pair, System
 from cranfield.extensions.report.rankings import EmbeddedRankings
 from cranfield.extensions.report.sheets import Sheets
 from cranfield.formats.source import Source
+from cranfield.lazy import cached_property
 from cranfield.notes import Note
 
 
@@ -67,34 +69,35 @@ class Evidence:
         """The names of the baselines behind the first; the leaderboard has a column for each."""
         return self.comparison.settings.baselines[1:]
 
-    def baseline_pairs(self, measure: str, baseline: str | None = None) -> Mapping[str, Pair]:
-        """Return {system: its pair with a baseline, the first by default}; empty without."""
-        baseline = baseline or self.baseline
+    def baseline_pairs(self, measure: str) -> Mapping[str, Pair]:
+        """Return {system: its pair with the first baseline}; empty without."""
         pairs = self.comparison[measure].pairs
-        return {pair.system: pair for pair in pairs if pair.other == baseline}
+        return {pair.system: pair for pair in pairs if pair.other == self.baseline}
 
     def ranks(self, measure: str) -> Mapping[str, Rank]:
         """Return {system: its rank by all pairs}; empty without, or if a pair cannot be placed."""
-        return {} if self.unplaced_pairs(measure) else self.pair_comparison[measure].ranks or {}
+        return {} if self.unplaced_pairs[measure] else self.pair_comparison[measure].ranks or {}
 
-    def unplaced_pairs(self, measure: str) -> set[frozenset[str]]:
-        """Return the pairs of systems whose verdict does not hold: one of them is little judged.
+    @cached_property
+    def unplaced_pairs(self) -> Mapping[str, set[frozenset[str]]]:
+        """{measure: pairs of systems whose verdict does not hold: one of them is little judged}.
 
-        It holds where bounds say so, those of all pairs or those with the baseline.
+        A verdict holds where bounds say so: of all pairs, or of those with the baseline.
         """
-        placed_pairs, unplaced_pairs = set[frozenset[str]](), set[frozenset[str]]()
-        for result in (self.pair_comparison[measure], self.comparison[measure]):
-            for pair in result.pairs:
-                names = frozenset((pair.system, pair.other))
-                pairs = placed_pairs if is_placed(pair, result.systems) else unplaced_pairs
-                pairs.add(names)
-        return unplaced_pairs - placed_pairs
+        pairs_of_measure = {}
+        for measure in self.measures:
+            results = self.pair_comparison[measure], self.comparison[measure]
+            pairs = [(pair, result.systems) for result in results for pair in result.pairs]
+            has_verdict = [is_placed(pair, systems) for pair, systems in pairs]
+            names = [frozenset((pair.system, pair.other)) for pair, _ in pairs]
+            pairs_of_measure[measure] = {*names} - {*compress(names, has_verdict)}
+        return pairs_of_measure
 
     def unplaced_systems(self, measure: str) -> list[System]:
         """Return the systems that cannot be placed beside the best: they, or it, little judged."""
         first, *other_systems = self.comparison[measure].ranked_systems
-        pairs = self.unplaced_pairs(measure)
-        return [system for system in other_systems if frozenset((system.name, first.name)) in pairs]
+        unplaced_pairs = self.unplaced_pairs[measure]
+        return [system for system in other_systems if {system.name, first.name} in unplaced_pairs]
 
     def indistinct_systems(self, measure: str) -> list[str]:
         """Return the other systems that do not differ significantly from the best, by all pairs.

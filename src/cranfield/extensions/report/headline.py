@@ -15,9 +15,7 @@ from cranfield.render.typed_names import as_typed
 
 _MAX_NAME_LETTERS = 120  # characters of a name in these sentences
 _UP, _DOWN, _NEITHER = "▲▼○"  # the marks of a pair's verdict
-_NEARLY_ALL = (
-    0.95  # of the largest judged share: a first system with less of it has its share beside it
-)
+_NEARLY_ALL = 0.95  # of the largest judged share: with less of it, a first system has its beside it
 _MAX_NAMED_SYSTEMS = 3  # systems named of those that share the first place
 
 
@@ -67,7 +65,7 @@ def write_headline(evidence: Evidence, measure: str) -> Markup:
     """Return the sentences on which system is best and how sure that is; of one, on its mean."""
     result = evidence.comparison[measure]
     first, *rivals = result.ranked_systems
-    judged_sentence = _describe_judged(measure, result.ranked_systems, first)
+    judged_sentence = _qualify_first(measure, result.ranked_systems)
     is_by_model = any(note.code == "model-labels" for note in evidence.notes)
     ending = " by a model's labels that no person checked." if is_by_model else "."
     if not rivals:
@@ -76,7 +74,7 @@ def write_headline(evidence: Evidence, measure: str) -> Markup:
     extreme = "highest" if result.higher_is_better else "lowest"
     unplaced_systems = evidence.unplaced_systems(measure)
     if first.little_judged and unplaced_systems:
-        return _withhold_headline(measure, result.ranked_systems, first, extreme, ending)
+        return _withhold_headline(measure, result.ranked_systems, extreme, ending)
     tied_systems = [system for system in rivals if system.mean == first.mean]
     if len(tied_systems) == len(rivals):
         subject = "Both systems have" if len(rivals) == 1 else f"All {len(rivals) + 1} systems have"
@@ -101,25 +99,26 @@ def write_headline(evidence: Evidence, measure: str) -> Markup:
     return join_markup(parts)
 
 
-def _describe_judged(measure: str, systems: Sequence[System], first: System) -> str:
+def _qualify_first(measure: str, systems: Sequence[System]) -> str:
     """Return a sentence on how much of the first system is judged; empty where that is enough.
 
     Less than 0.95 times the largest share is not, nor is less than half.
     """
-    top = max(systems, key=lambda system: system.judged or 0.0)
+    first, top = systems[0], max(systems, key=lambda system: system.judged or 0.0)
     if first.judged is None or top.judged is None:
         return ""
+    lead = f" {describe_judged([first], measure)}"
     if first.judged < _NEARLY_ALL * top.judged:
-        lead = f" {describe_judged([first], measure)}, {format_share(top.judged)} of "
+        lead += f", {format_share(top.judged)} of "
         return join_markup([lead, name_element(top.name, _MAX_NAME_LETTERS), "'s."])
-    return f" {describe_judged([first], measure)}." if first.judged < 1 / 2 else ""
+    return f"{lead}." if first.judged < 1 / 2 else ""
 
 
 def _withhold_headline(
-    measure: str, systems: Sequence[System], first: System, extreme: str, ending: str
+    measure: str, systems: Sequence[System], extreme: str, ending: str
 ) -> Markup:
     """Return why no system can be called best: the first one is little judged."""
-    top = max(systems, key=lambda system: system.judged or 0.0)
+    first, top = systems[0], max(systems, key=lambda system: system.judged or 0.0)
     first_name, top_name = (name_element(s.name, _MAX_NAME_LETTERS) for s in (first, top))
     parts = [element("b", f"No system can be called best{ending}"), " ", first_name]
     parts += [f" has the {extreme} {as_typed(measure)}, ", _mean_element(first)]
@@ -240,7 +239,7 @@ def write_board_note(evidence: Evidence) -> Markup:
             element("b", _NEITHER, class_="none"),
             f" no evidence of a difference ({baseline_family}).",
         ]
-        if any(evidence.unplaced_pairs(measure) for measure in evidence.measures):
+        if any(evidence.unplaced_pairs[measure] for measure in evidence.measures):
             parts += [" ", element("b", "?"), " cannot be placed: too little is judged."]
     elif result.letters is not None and len(evidence.systems) > 1:
         parts += [f" Systems that share a letter do not differ significantly ({pair_family})."]

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from cranfield.comparison.comparison import Comparison
 from cranfield.comparison.result import Outcome, Result, System
@@ -9,6 +10,9 @@ from cranfield.comparison.scale import score_range
 from cranfield.extensions.collections.macro_result import MacroResult
 from cranfield.lazy import cached_property
 from cranfield.render.numbers import format_number
+
+if TYPE_CHECKING:
+    from cranfield.extensions.report.paper_result import Paper
 
 ABSENT = "\N{EN DASH}"  # in place of the mean of a system that was not run
 
@@ -20,8 +24,8 @@ class MeasureColumn:
     collection: str | None
     comparison: Comparison
     result: Result
-    digits: int | None  # after the decimal point; None: 3, or 1 for percent
-    percent: bool  # measures between 0 and 1 in percent
+    style: "Paper"
+    pair_result: Result | None  # of all pairs, if the ranks are shown
 
     @cached_property
     def systems(self) -> Mapping[str, System]:
@@ -39,7 +43,7 @@ class MeasureColumn:
         scores = self.comparison.aligned.measure_scores(self.result.measure)
         measure = self.comparison.aligned.find_measure(self.result.measure)
         ends = score_range(measure, scores) if measure is not None else (scores.min(), scores.max())
-        return self.percent and ends[0] >= 0 and ends[1] <= 1
+        return self.style.percent and ends[0] >= 0 and ends[1] <= 1
 
     def verdict(self, system: str, rival: str) -> Outcome | None:
         """Return if a system is better or worse than a rival; None: neither, or not compared."""
@@ -53,10 +57,15 @@ class MeasureColumn:
         """Return a system's mean as the table prints it, or a dash if the system was not run."""
         if system not in self.systems:
             return ABSENT
-        digits, mean = self.digits, self.systems[system].mean
+        digits, mean = self.style.digits, self.systems[system].mean
         if self.is_percent:
             return format_number(100 * mean, 1 if digits is None else digits)
         return format_number(mean, 3 if digits is None else digits)
+
+    def format_ranks(self, system: str) -> str:
+        """Return the ranks that a system may have by all pairs; empty without."""
+        ranks = (self.pair_result and self.pair_result.ranks) or {}
+        return str(ranks.get(system, "")).strip().replace("-", "\N{EN DASH}")
 
     @cached_property
     def place_of_system(self) -> Mapping[str, int]:

@@ -10,7 +10,6 @@ from typing import Any, Literal
 from cranfield.comparison.compare import compare_all_pairs
 from cranfield.comparison.comparison import Comparison
 from cranfield.comparison.method import CORRECTIONS, describe_test
-from cranfield.comparison.result import Result
 from cranfield.comparison.settings import Settings
 from cranfield.errors import OptionError
 from cranfield.extensions.collections.macro import CollectionComparison
@@ -21,7 +20,7 @@ from cranfield.options import Options, option, whole_check
 from cranfield.render.numbers import format_count, format_names, format_query_count
 from cranfield.render.plain import to_text
 from cranfield.render.shown import Shown
-from cranfield.render.table import Table
+from cranfield.render.table import Column, Table
 
 Marks = Literal["letters", "daggers", "none"]
 _BETTER, _WORSE = _DAGGERS = "\N{DAGGER}\N{DOUBLE DAGGER}"
@@ -99,7 +98,8 @@ class PaperTable(Shown):
     over: CollectionComparison | None = None  # the averages over the collections
 
     def __post_init__(self) -> None:
-        if any(result.best_test is None for result in self._pair_results):
+        pair_results = [column.pair_result for column in self._measure_columns]
+        if any(result is not None and result.best_test is None for result in pair_results):
             raise OptionError(
                 "ranks=True needs a correction for any false alarm, such as 'holm' or 'maxt'"
             )
@@ -114,27 +114,26 @@ class PaperTable(Shown):
 
     @cached_property
     def _measure_columns(self) -> Sequence[MeasureColumn]:
-        return [
-            MeasureColumn(
-                name, comparison, comparison[measure], self.style.digits, self.style.percent
-            )
-            for name, comparison in self.found.items()
-            for measure in comparison.aligned.measures
-        ]
+        columns = []
+        for name, comparison in self.found.items():
+            pairs = compare_all_pairs(comparison) if self.style.ranks else None
+            for measure in comparison.aligned.measures:
+                pair_result = None if pairs is None else pairs[measure]
+                result = comparison[measure]
+                columns.append(MeasureColumn(name, comparison, result, self.style, pair_result))
+        return columns
 
     @cached_property
     def _average_columns(self) -> Sequence[AverageColumn]:
         """The columns of averages: of all collections' first measures, second measures, ..."""
         if self.over is None:
             return ()
-        n_measures, style, average_columns = len(self.over.results), self.style, []
+        n_measures, average_columns = len(self.over.results), []
         for i, averages in enumerate(self.over.results):
             columns = self._measure_columns[i::n_measures]
             comparison, result = columns[0].comparison, columns[0].result
             average_columns.append(
-                AverageColumn(
-                    "average", comparison, result, style.digits, style.percent, averages, columns
-                )
+                AverageColumn("average", comparison, result, self.style, None, averages, columns)
             )
         return average_columns
 
@@ -164,23 +163,6 @@ class PaperTable(Shown):
         """{baseline: its sign}, of several: daggers, section, pilcrow, then the same twice."""
         signs = (sign * n for n in count(1) for sign in _SIGNS)
         return dict(zip(self._settings.baselines, signs, strict=False))
-
-    @cached_property
-    def _pair_results(self) -> Sequence[Result]:
-        """The results of all pairs, for each measure column, if ranks are asked for."""
-        pair_comparisons = {
-            name: compare_all_pairs(comparison)
-            for name, comparison in (self.found.items() if self.style.ranks else ())
-        }
-        results = [result for member in pair_comparisons.values() for result in member.results]
-        return [result for result in results if result.slice is None]
-
-    def _ranks_cells(self, column_index: int, system: str) -> list[str]:
-        """Return the cell with the ranks of a system beside a column; none beside an average."""
-        return [
-            str((result.ranks or {}).get(system, "")).strip().replace("-", "\N{EN DASH}")
-            for result in self._pair_results[column_index : column_index + 1]
-        ]
 
     def _superscript(self, column: MeasureColumn, system: str) -> str:
         """Return the superscript of a system's mean, empty if there is none."""
@@ -235,8 +217,8 @@ class PaperTable(Shown):
         opening = (self.style.caption or "").strip()
         opening += "." * bool(re.search(r"[^.!?:]$", opening))
         lines = [f"{opening} {self._describe_means()}".lstrip(), *self._describe_marks()]
-        if self._pair_results:
-            n, correction = self._pair_results[0].comparisons, self._settings.correction
+        if (pair_result := self._measure_columns[0].pair_result) is not None:
+            n, correction = pair_result.comparisons, self._settings.correction
             family = f" by {CORRECTIONS.get(correction)} over {n:,} comparisons of all pairs"
             lines.append(
                 f"Ranks: places that a system may have, all right at once{family * (n > 1)}; * may "
@@ -354,20 +336,20 @@ class PaperTable(Shown):
         labels = [[self.letters[name], name] if self.letters else [name] for name in self.systems]
         n_labels, columns = len(labels[0]), self._columns
         falling = " \N{DOWNWARDS ARROW}"  # less is better
-        headings = [
-            column.result.measure + falling * (not column.result.higher_is_better)
-            for column in columns
-        ]
-        groups = [column.collection or "" for column in columns]
-        if self._has_one_measure:  # the caption names it
-            headings, groups = groups, []
-        n_ranks = [i < len(self._pair_results) for i in range(len(columns))]  # 0 or 1 column beside
-        starts = [n_labels + i + sum(n_ranks[:i]) for i in range(len(columns))]
-        headings = [text for i, n in enumerate(n_ranks) for text in (headings[i], "ranks")[: n + 1]]
-        groups = [group for i, group in enumerate(groups) for _ in range(1 + n_ranks[i])]
+        table_columns: list[Column] = []  # of names of systems
+        column_at: dict[int, MeasureColumn] = {}
+        for column in columns:
+            group = column.collection or ""
+            heading = column.result.measure + falling * (not column.result.higher_is_better)
+            if self._has_one_measure:  # the caption names it
+                heading, group = group, ""
+            column_at[n_labels + len(table_columns)] = column
+            table_columns.append(Column(heading, column.format_mean, group=group))
+            if column.pair_result is not None:
+                table_columns.append(Column("ranks", column.format_ranks, group=group))
         cells = {
             (r, c): (column, name)
-            for c, column in zip(starts, columns, strict=True)
+            for c, column in column_at.items()
             for r, name in enumerate(self.systems)
         }
         marks = {position: self._superscript(*cell) for position, cell in cells.items()}
@@ -381,18 +363,12 @@ class PaperTable(Shown):
         )
         baselines = self._settings.baselines if self.marks == "daggers" else ()
         n_baselines = len(baselines) * (set(self.systems[: len(baselines)]) == {*baselines})
+        groups = [column.group for column in table_columns]
         return [
             Table(
-                [*[""] * (n_labels - 1), "System", *headings],
+                [*[""] * (n_labels - 1), "System", *(column.heading for column in table_columns)],
                 [
-                    [
-                        *label,
-                        *(
-                            text
-                            for i, column in enumerate(columns)
-                            for text in (column.format_mean(name), *self._ranks_cells(i, name))
-                        ),
-                    ]
+                    [*label, *(column.cell(name) for column in table_columns)]
                     for label, name in zip(labels, self.systems, strict=True)
                 ],
                 (),
@@ -402,7 +378,7 @@ class PaperTable(Shown):
                 self.caption,
                 underlined_cells=second,
                 superscripts={position: mark for position, mark in marks.items() if mark},
-                group_headings=[*[""] * n_labels, *groups] if groups else (),
+                group_headings=[*[""] * n_labels, *groups] if any(groups) else (),
                 label=self.style.label or "",
                 wide=self.style.wide,
                 upright=self._has_one_measure and len(columns) > _MAX_LEVEL_HEADINGS,
@@ -424,9 +400,9 @@ class PaperTable(Shown):
                 *((system.mean, system.low, system.high) if system else (None,) * 3),
                 column.place_of_system.get(name),
                 self._superscript(column, name),
-                next(iter(self._ranks_cells(i, name)), None),
+                None if column.pair_result is None else column.format_ranks(name),
             )
-            for i, column in enumerate(self._columns)
+            for column in self._columns
             for name in self.systems
             for system in [column.systems.get(name)]
         )

@@ -171,7 +171,7 @@ def _collect_evidence(
     if query_texts is not None:
         questions = read_texts(query_texts, aligned_scores.query_ids, "the texts of queries")
         notes += missing_text_notes(aligned_scores.query_ids, questions, "queries")
-    with stage("all pairs"):
+    with stage("all pairs", 1):
         pair_comparison = compare_all_pairs(comparison)
     notes += (note for note in pair_comparison.notes if note.code == "pairs-by-t")
     rankings = embed_rankings(aligned_scores, depth=depth, budget=budget, doc_texts=doc_texts)

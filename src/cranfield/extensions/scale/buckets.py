@@ -24,6 +24,7 @@ from cranfield.data.fingerprint import hash_digest
 from cranfield.data.judge import check_judged_run, judge_all
 from cranfield.data.judges import join_judges
 from cranfield.data.judging import Judging
+from cranfield.data.match import add_facts
 from cranfield.data.meeting import JudgedRun, MatchedRun, RunFacts
 from cranfield.data.order import repeats_error
 from cranfield.data.qrels import Qrels
@@ -343,16 +344,17 @@ class _JoinedRun(JudgedRun):
     @cached_property
     def facts(self) -> RunFacts:
         """What notes depend on."""
-        facts = reduce(RunFacts.add, [part.facts for part in self._part_scores])
+        facts = reduce(add_facts, [part.facts for part in self._part_scores])
         # The rows of every part were put together, whether they were apart or not.
-        left_out, sketches = self._run.left_out + facts.left_out, sorted(facts.query_sketches)
-        return facts._replace(left_out=left_out, is_regrouped=False, query_sketches=sketches)
+        left_out, sketches = self._run.left_out + facts.rows.left_out, sorted(facts.query_sketches)
+        rows = facts.rows._replace(left_out=left_out, is_regrouped=False)
+        return facts._replace(rows=rows, query_sketches=sketches)
 
     @property
     def counts(self) -> Counts:
         """The number of queries, and what was left out of them."""
         counts = reduce(add, [part.counts for part in self._part_scores])
-        left_out = self.facts.left_out.count + self.qrels.left_out.count
+        left_out = self.facts.rows.left_out.count + self.qrels.left_out.count
         return replace(counts, rows_left_out=left_out)
 
     @cached_property

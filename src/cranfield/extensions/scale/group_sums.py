@@ -247,10 +247,10 @@ def _make_batches(
     names: Sequence[str],
     make_rows: Callable[[dict[int, ColumnSums]], Iterator[Sequence[Any]]],
 ) -> Batches:
-    """Yield batches of the rows that `make_rows` makes of the sums of each group."""
+    """Yield batches of the rows that `make_rows` makes of the merged sums of each group."""
     import pyarrow as pa
 
-    for batch in batches:
+    for batch in merge_sums(groups, batches):
         rows = [
             (*key, *row)
             for key, sums_of_cluster in _read_sums(batch, groups)

@@ -2,14 +2,14 @@
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cranfield.data.relevance import no_judgment_error
 from cranfield.errors import InputError, OptionError
+from cranfield.extensions.scale.tasks import SINGLE_SYSTEM
 from cranfield.extensions.scale.totals import column_of_name, quote_name
-from cranfield.formats.block import Errors, FaultyRows, Role
+from cranfield.formats.block import Errors, Role
 from cranfield.formats.columns import IDS, TEXTS, ColumnsLike, Side, plain_name
 from cranfield.formats.fields import Fields, choose_fields
 from cranfield.formats.header import list_columns, take_columns
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 _ROWS_PER_BUCKET = 1_000_000
 _DOCUMENTS_PER_ARRAY = 100  # about as many, as recommenders return
 _ROWS_WORTH_A_BUCKET = 20_000  # with fewer, starting a task takes longer than its work
-SINGLE_SYSTEM = "run"  # the name of a run of one system
 _WHOLE_NUMBERS = r"tinyint|smallint|int|bigint"
 _ID_TYPES = (
     rf"{_WHOLE_NUMBERS}|(string|(var)?char).*|binary|decimal\(\d+,0\)",
@@ -39,11 +38,12 @@ class SideFrame:
     """The DataFrame of one side, with the columns that are needed.
 
     `rows` has the columns `system`, `query` and `docs` (an array of ids), all texts, and `is_lost`:
-    whether errors="skip" leaves the row out.
+    whether errors="skip" leaves the row out. `expressions` are these columns in SQL by their names.
     """
 
     frame: "DataFrame"
     rows: "DataFrame"
+    expressions: Mapping[str, str]
     query_column: str
     doc_column: str
     grade_column: str | None
@@ -62,8 +62,8 @@ class SideFrame:
     ) -> "SideFrame":
         """Find the columns, by their names or as stated.
 
-        InputError for a column that is missing or of another type, or where no judgment can be
-        used. Without `system_columns`, columns that may be those of systems stay, too.
+        InputError for a column that is missing or of another type. Without `system_columns`,
+        columns that may be those of systems stay, too.
         """
         for name in (*keep, *system_columns):
             if name not in frame.columns:
@@ -100,18 +100,17 @@ class SideFrame:
         if dict(frame.dtypes).get(name_of_role["doc"]) == "array<double>":
             docs = f"CAST({docs} AS array<bigint>)"  # whole numbers
         system = quote_name(system_columns[0]) if system_columns else repr(SINGLE_SYSTEM)
-        rows = frame.selectExpr(
-            f"CAST({system} AS string) AS system",
-            f"CAST({query} AS string) AS query",
-            f"CAST({docs} AS array<string>) AS docs",
+        expressions = {
+            "system": f"CAST({system} AS string)",
+            "query": f"CAST({query} AS string)",
+            "docs": f"CAST({docs} AS array<string>)",
             # A list that is null holds no judgment, or is that of a query without an answer.
-            f"coalesce({' OR '.join(faults) or 'false'}, {side is Side.QRELS}) AS is_lost",
-        )
-        if side is Side.QRELS and rows.where("NOT is_lost").isEmpty():
-            raise no_judgment_error(None, FaultyRows())
+            "is_lost": f"coalesce({' OR '.join(faults) or 'false'}, {side is Side.QRELS})",
+        }
         return cls(
             frame=frame.select(*map(column_of_name, (*table_columns, *keep, *system_columns))),
-            rows=rows,
+            rows=frame.selectExpr(*(f"{sql} AS {name}" for name, sql in expressions.items())),
+            expressions=expressions,
             query_column=name_of_role["query"],
             doc_column=name_of_role["doc"],
             grade_column=None if lists else name_of_role.get("grade"),

@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING, Any, Unpack
 from cranfield.data.judge import judge
 from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels
+from cranfield.data.relevance import no_judgment_error
 from cranfield.data.run import Run
 from cranfield.data.spelling import no_judged_doc_note
 from cranfield.errors import CranfieldWarning, InputError, MeasureError, OptionError, check_choice
-from cranfield.extensions.scale.side_frame import SINGLE_SYSTEM, SideFrame, number_rows
+from cranfield.extensions.scale.side_frame import SideFrame, number_rows
 from cranfield.extensions.scale.tally import depends_on_top_grade
 from cranfield.extensions.scale.tasks import (
     ANSWERED,
@@ -41,7 +42,7 @@ from cranfield.extensions.scale.totals import (
     compare,
     summarize,
 )
-from cranfield.formats.block import Errors, check_errors
+from cranfield.formats.block import Errors, FaultyRows, check_errors
 from cranfield.formats.columns import ColumnsOfBoth, Side, plain_name
 from cranfield.formats.stated_columns import select_columns, select_side_columns
 from cranfield.formats.systems import SYSTEMS
@@ -64,7 +65,7 @@ if TYPE_CHECKING:
 __all__ = ["compare", "evaluate", "summarize"]
 
 _SPARK_MEASURES = DEFAULT_MEASURES.removesuffix(" Judged@10")
-_SAMPLE_JUDGMENTS = 1_000  # are looked for in a run before all are
+_SAMPLE_JUDGMENTS = 100  # are looked for in a run before all are
 _SAMPLE_ROWS = 10_000  # of each side, for the reason why nothing is shared
 
 
@@ -167,10 +168,11 @@ def evaluate(
         if buckets is None
         else check_option("buckets", buckets, whole_check(1))
     )
-    system_names = task.systems or [SINGLE_SYSTEM]
-    _refuse_unjudged_systems(qrels_side, run_side, system_names)
+    _refuse_unjudged_systems(qrels_side, run_side, task, _join_shared(qrels_side, run_side))
     scores = _score_in_buckets(qrels_side, run_side, n_buckets, task)
-    return attach_counts(scores, qrels_side.rows, run_side.rows, system_names)
+    return attach_counts(
+        scores, qrels_side.rows, run_side.rows, task.system_names, errors, is_one_table=False
+    )
 
 
 def _complete_task(
@@ -312,12 +314,19 @@ def _score_arrays(
         systems = run_side.find_systems(by, task.errors) if systems is None else systems
         task = replace(task, by=by, systems=tuple(systems))
         _refuse_differing_judgments(qrels_side, task)
-    system_names = task.systems or [SINGLE_SYSTEM]
-    _refuse_unjudged_systems(qrels_side, run_side, system_names)
+    shared_columns = (
+        "{1[system]} AS system",
+        "arrays_overlap({0[docs]}, {1[docs]}) AND NOT ({0[is_lost]} OR {1[is_lost]}) AS is_shared",
+    )
+    expressions = qrels_side.expressions, run_side.expressions
+    shared = frame.selectExpr(*(column.format(*expressions) for column in shared_columns))
+    _refuse_unjudged_systems(qrels_side, run_side, task, [shared.where("is_shared")])
     if qrels_side.query_column not in frame.columns:
         frame = number_rows(frame)
     scores = frame.mapInArrow(partial(score_arrays, task, columns), _make_schema(task, frame))
-    return attach_counts(scores, qrels_side.rows, run_side.rows, system_names)
+    return attach_counts(
+        scores, qrels_side.rows, run_side.rows, task.system_names, errors, is_one_table=True
+    )
 
 
 def _find_mixed_systems(side: SideFrame) -> str | None:
@@ -355,27 +364,42 @@ def _refuse_differing_judgments(qrels_side: SideFrame, task: Task) -> None:
         )
 
 
+def _list_documents(side: SideFrame) -> "DataFrame":
+    """Return a row for each document of a side, with the columns `system`, `query` and `doc`."""
+    return side.rows.where("NOT is_lost").selectExpr("system", "query", "explode(docs) AS doc")
+
+
+def _join_shared(qrels_side: SideFrame, run_side: SideFrame) -> "Sequence[DataFrame]":
+    """Return the run's rows that some judgments share, and those that any judgment shares."""
+    from pyspark.sql import functions
+
+    judgments, run_docs = map(_list_documents, (qrels_side, run_side))
+    sample = judgments.dropna(subset=["query", "doc"]).limit(_SAMPLE_JUDGMENTS).collect()
+    pair = functions.concat_ws("\0", "query", "doc")
+    return [
+        run_docs.where(pair.isin([f"{row['query']}\0{row['doc']}" for row in sample])),
+        run_docs.join(judgments, ["query", "doc"], "left_semi"),
+    ]
+
+
 def _refuse_unjudged_systems(
-    qrels_side: SideFrame, run_side: SideFrame, systems: Iterable[str]
+    qrels_side: SideFrame, run_side: SideFrame, task: Task, shared: "Iterable[DataFrame]"
 ) -> None:
     """Raise the error, or warn, as memory does of a system none of whose documents is judged.
 
-    The reason is looked for in the first rows by query.
+    `shared` are judged rows of the run, some of them first, with the column `system`. The reason is
+    looked for in the first rows by query.
     """
     from pyspark.sql import functions
 
-    judgments, run_docs = (
-        side.rows.where("NOT is_lost").selectExpr("system", "query", "explode(docs) AS doc")
-        for side in (qrels_side, run_side)
-    )
-    judgment_samples = functions.broadcast(judgments.limit(_SAMPLE_JUDGMENTS)), judgments
-    for system in systems:
-        ranking = run_docs.where(column_of_name("system") == functions.lit(system))
-        if any(
-            not ranking.join(sample, ["query", "doc"], "left_semi").isEmpty()
-            for sample in judgment_samples
-        ):
+    judgments, run_docs = map(_list_documents, (qrels_side, run_side))
+    for system in task.system_names:
+        is_of_system = column_of_name("system") == functions.lit(system)
+        if any(not rows.where(is_of_system).isEmpty() for rows in shared):
             continue
+        if qrels_side.rows.where("NOT is_lost").isEmpty():
+            raise no_judgment_error(None, FaultyRows())
+        ranking = run_docs.where(is_of_system)
         lists = _read_first_lists(judgments, ranking), _read_first_lists(ranking, judgments)
         if all(lists):
             qrels, run = Qrels(lists[0]), Run(lists[1], system)

@@ -34,6 +34,7 @@ Names = Literal["plain", "safe"]  # of columns of scores: as measures are writte
 BUCKET = "__bucket"
 QUERY = "query_id"
 ANSWERED = "answered"  # whether the run has a document for the query
+SINGLE_SYSTEM = "run"  # the name of a run of one system
 _MAX_QUERY_ROWS = 50_000_000  # rows of one query, which one core has to hold
 
 
@@ -61,6 +62,11 @@ class Task:
             _safe_name(str(measure)) if self.names == "safe" else str(measure)
             for measure in self.measures
         ]
+
+    @property
+    def system_names(self) -> tuple[str, ...]:
+        """The names of all systems."""
+        return self.systems or (SINGLE_SYSTEM,)
 
     def check_version(self) -> None:
         """Raise InputError if another version of the package evaluates."""
@@ -175,13 +181,13 @@ def _gather_queries(table: "pa.Table", query_column: str) -> "pa.Table":
 def _split_by_system(run_table: "pa.Table", task: Task) -> "Iterator[tuple[str, pa.Table]]":
     """Yield the rows of each system; InputError for rows of none, or of one that is not listed.
 
-    With errors="skip", such rows are left out. Without `task.by`, all rows are of system "run".
+    With errors="skip", such rows are left out. Without `task.by`, there is one system.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
 
     if task.by is None:
-        yield "run", run_table
+        yield SINGLE_SYSTEM, run_table
         return
     names = run_table[task.by].cast(pa.string())
     rows = run_table.drop_columns([task.by])

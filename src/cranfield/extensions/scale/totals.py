@@ -5,7 +5,7 @@ Spark's tasks make exact sums of the scores, and rows of the sums: see `group_su
 
 import json
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import partial, reduce
 from typing import TYPE_CHECKING
 
 from cranfield.errors import InputError, MeasureError, OptionError
@@ -15,11 +15,11 @@ from cranfield.extensions.scale.group_sums import (
     ScoreColumn,
     list_differences,
     list_means,
-    merge_sums,
     sum_pairs,
     sum_scores,
 )
 from cranfield.extensions.scale.tasks import ANSWERED, QUERY, Batches
+from cranfield.formats.block import Errors
 from cranfield.measures import Measure, parse
 from cranfield.options import check_option, share_check
 
@@ -97,23 +97,38 @@ def summarize(
 
 
 def attach_counts(
-    scores: "DataFrame", qrels_rows: "DataFrame", run_rows: "DataFrame", systems: Sequence[str]
+    scores: "DataFrame",
+    qrels_rows: "DataFrame",
+    run_rows: "DataFrame",
+    systems: Sequence[str],
+    errors: Errors,
+    is_one_table: bool,
 ) -> "DataFrame":
     """Return the scores; the metadata of `answered` say what `summarize` counts of each system.
 
-    `qrels_rows` and `run_rows` have the columns `system`, `query` and `is_lost`.
+    `qrels_rows` and `run_rows` have the columns `system`, `query` and `is_lost`; `is_one_table`:
+    they are the same rows. A Spark job counts, where there may be something to count.
     """
-    lost_rows = run_rows.where("is_lost")
-    queries = run_rows.where("NOT is_lost").select("system", "query").distinct()
-    unjudged = queries.join(qrels_rows.where("NOT is_lost"), "query", "left_anti")
-    n_lost = qrels_rows.where("is_lost").count()
-    counts = {}
-    for name, system_rows, n_extra in (("unjudged", unjudged, 0), ("left_out", lost_rows, n_lost)):
-        count_of_system = dict(system_rows.groupBy("system").count().collect())
-        counts[name] = json.dumps(
-            {system: count_of_system.get(system, 0) + n_extra for system in systems}
-        )
-    return scores.withMetadata(ANSWERED, counts)
+    from pyspark.sql import functions
+
+    counted_rows = []
+    if errors == "skip":
+        each_system = functions.explode(functions.array(*map(functions.lit, systems)))
+        lost_judgments = qrels_rows.where("is_lost").select(each_system.alias("system"))
+        counted_rows += [("left_out", run_rows.where("is_lost")), ("left_out", lost_judgments)]
+    if errors == "skip" or not is_one_table:
+        queries = run_rows.where("NOT is_lost").select("system", "query").distinct()
+        judged = qrels_rows.where("NOT is_lost")
+        counted_rows.append(("unjudged", queries.join(judged, "query", "left_anti")))
+    counts = {name: dict.fromkeys(systems, 0) for name in ("unjudged", "left_out")}
+    if counted_rows:
+        frames = [frame.selectExpr("system", f"'{name}' AS name") for name, frame in counted_rows]
+        rows = reduce(lambda rows, more_rows: rows.unionAll(more_rows), frames)
+        rows = rows.where(column_of_name("system").isin(*systems))
+        for system, name, n in rows.groupBy("system", "name").count().collect():
+            counts[name][system] = n
+    texts = {name: json.dumps(count_of_system) for name, count_of_system in counts.items()}
+    return scores.withMetadata(ANSWERED, texts)
 
 
 def _join_counts(scores: "DataFrame", groups: Sequence[str], means: "DataFrame") -> "DataFrame":
@@ -302,12 +317,6 @@ def _result_schema(scores: "DataFrame", groups: Sequence[str], fields: str) -> s
 def _sum_groups(
     frame: "DataFrame", groups: Sequence[str], sum_batches: Callable[[Batches], Batches]
 ) -> "DataFrame":
-    """Return a DataFrame with a row for each group: its key, and its sums over all partitions."""
-    schema = _result_schema(frame, groups, "state string")
-    group_sums = frame.mapInArrow(sum_batches, schema)
-    group_sums = (
-        group_sums.repartition(*map(column_of_name, groups))
-        if groups
-        else group_sums.repartition(1)
-    )
-    return group_sums.mapInArrow(partial(merge_sums, groups), schema)
+    """Return rows of sums of each group, a row for each partition; all of a group in one task."""
+    sums = frame.mapInArrow(sum_batches, _result_schema(frame, groups, "state string"))
+    return sums.repartition(*map(column_of_name, groups)) if groups else sums.repartition(1)

@@ -8,14 +8,8 @@ from cranfield.comparison.corrections import CORRECTIONS as OF_P
 from cranfield.comparison.method import CORRECTIONS
 from cranfield.comparison.result import Pair, Result, System
 from cranfield.comparison.settings import Settings
-from cranfield.comparison.tables import MARKS, name_baselines
-from cranfield.render.numbers import (
-    format_interval,
-    format_number,
-    format_p,
-    format_percent,
-    format_signed,
-)
+from cranfield.comparison.tables import MARKS, format_difference, name_baselines
+from cranfield.render.numbers import format_interval, format_number, format_p, format_percent
 from cranfield.render.table import Column, Table, legend, select_shown
 
 
@@ -111,7 +105,10 @@ def _list_columns(
     )
     if not with_pairs:
         return
-    yield make_column("ratio" if by_ratio else "diff", _format_difference)
+    yield make_column(
+        "ratio" if by_ratio else "diff",
+        lambda pair: f"{format_difference(pair)} {MARKS[pair.training_verdict]}",
+    )
     yield make_column(
         f"{level} interval",
         _format_interval,
@@ -129,14 +126,6 @@ def _list_columns(
 def _extreme_mean(system: System, extreme: Callable[[Iterable[float]], float]) -> str:
     """Return the least, or the greatest, mean of a system's runs as text."""
     return format_number(system.mean if system.runs is None else extreme(system.runs.values()))
-
-
-def _format_difference(pair: Pair) -> str:
-    """Return the difference, or the ratio, with the mark of training again."""
-    number_text = (
-        format_signed(pair.difference) if pair.ratio is None else format_number(pair.ratio)
-    )
-    return f"{number_text} {MARKS[pair.training_verdict]}"
 
 
 def _format_interval(pair: Pair) -> str:

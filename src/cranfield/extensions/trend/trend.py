@@ -2,29 +2,32 @@
 
 import os
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, pairwise
 from pathlib import Path
-from typing import Any, Never, Unpack, cast
+from typing import Any, NamedTuple, Never, Unpack
 
 import numpy as np
 
-from cranfield.arrays.ranked import Floats, mean
+from cranfield.arrays.ranked import mean
 from cranfield.comparison.alignment import align, align_saved_scores
 from cranfield.comparison.compare import compare_scores
 from cranfield.comparison.margins import aggregate_scores
-from cranfield.comparison.origin import OTHER_JUDGMENTS, Origin, compare_origins, list_differences
+from cranfield.comparison.method import deciding_p_name
+from cranfield.comparison.origin import OTHER_JUDGMENTS, compare_origins, list_differences
 from cranfield.comparison.result import Pair, Result
 from cranfield.comparison.score_columns import (
+    Columns,
     GivenScores,
     canonical_names,
     find_measure,
     read_columns,
 )
-from cranfield.comparison.settings import Alignment, Correction, Settings
+from cranfield.comparison.settings import Alignment, Settings
 from cranfield.comparison.system_pairs import SystemPairs
-from cranfield.comparison.tables import list_test_columns
+from cranfield.comparison.tables import format_difference, format_pair_interval
 from cranfield.data.judging import Judging
 from cranfield.data.run import Run
 from cranfield.data.run_names import make_unique_namer
@@ -35,8 +38,7 @@ from cranfield.formats.small.score_files import system_name_of_file
 from cranfield.notes import Note, join_names, merge_notes, warn_about
 from cranfield.options import refuse_unknown_options, takes
 from cranfield.progress import Watching, add_progress
-from cranfield.render.numbers import format_count, format_names
-from cranfield.render.table import select_shown
+from cranfield.render.numbers import format_count, format_names, format_p
 from cranfield.scoring.arguments import Reading, check_scores
 from cranfield.scoring.evaluate import MeasuresLike, judged_share_measure
 from cranfield.scoring.scores import Systems
@@ -85,7 +87,8 @@ def trend(
 
     Raises:
         InputError: fewer than two entries; an entry of several systems, or without the named one; a
-            file twice; scores in different units; a baseline that is unknown, or before a break.
+            file twice; a score out of its measure's range; a baseline that is unknown, or before a
+            break.
         MeasureError: a measure that does not exist or has no scores.
         OptionError: an option with an unknown value, or without effect.
 
@@ -107,60 +110,44 @@ def trend(
     if runs is not None:
         if system is not None:
             raise OptionError(f"system={system!r:.80}: applies to saved scores, not to runs")
-        scores = align(qrels, parts, measures, alignment, judging, reading)
-        assert scores.evaluated_runs is not None  # noqa: S101 - as there are runs
-        entries, _ = read_entries(scores.evaluated_runs.systems, None, alignment)
-        names, notes = [*scores.measures], [*scores.notes]
+        aligned_scores = align(qrels, parts, measures, alignment, judging, reading)
+        assert aligned_scores.evaluated_runs is not None  # noqa: S101 - as there are runs
+        scores = read_entries(aligned_scores.evaluated_runs.systems, None, alignment)
+        scores, names = scores._replace(notes=[*aligned_scores.notes]), [*aligned_scores.measures]
     else:
         if run_options := {**judging.changed_options(), **reading.changed_options()}:
             raise OptionError(f"{', '.join(run_options)}: applies to judgments and runs")
         check_scores(qrels)
-        entries, notes = read_entries(parts, system, alignment)
-        origins = [replace(entry.origin, path=entry.name) for entry in entries if entry.origin]
-        origin_notes = compare_origins(origins, replace(alignment, differing="allow"))
-        notes += [note for note in origin_notes if note.code != "made-otherwise"]  # said at breaks
-    if len(entries) < 2:
+        scores = read_entries(parts, system, alignment)
+    entry_names = [*dict.fromkeys(entry for _, entry in scores.columns)]
+    if len(entry_names) < 2:
         raise InputError("a trend needs two entries: name the files of several days")
-    scored_names = dict.fromkeys(chain.from_iterable(entry.columns for entry in entries))
+    scored_names = dict.fromkeys(measure for measure, _ in scores.columns)
     results = []
     for name in dict.fromkeys(scored_names if names is None else names):
         if name not in scored_names:
             scored_text = ", ".join(scored_names)
             raise MeasureError(f"there are no scores of {name}; there are {scored_text}")
-        results.append(_Follower(entries, name, settings, alignment, baseline).follow())
-    named_notes = ((result.measure, note) for result in results for note in result.notes)
-    order_notes = _note_order([entry.name for entry in entries])
-    all_notes = [*merge_notes(named_notes, len(results)), *notes, *order_notes]
-    result = Trend(results, replace(settings, baseline=baseline), all_notes)
-    warn_about(result.notes)
-    return result
+        results.append(_Follower(scores, name, settings, alignment, baseline).follow())
+    named_notes = [(result.measure, note) for result in results for note in result.notes]
+    notes = [*merge_notes(named_notes, len(results)), *scores.notes, *_note_order(entry_names)]
+    measure_results = [result for result in results if find_measure(result.measure)]
+    shares = [entry.judged for result in measure_results for entry in result.entries]
+    if runs is None and shares and shares.count(None) == len(shares):
+        text = "How much is judged is not known: `cranfield evaluate -q -o scores.json` saves it."
+        notes.append(Note("judged-unknown", "info", text))
+    warn_about(notes)
+    return Trend(results, replace(settings, baseline=baseline), notes)
 
 
 def _note_order(names: Sequence[str]) -> Iterator[Note]:
     """Yield a note on the first two neighbours whose names are alike, and whose numbers fall."""
-    for name, next_name in pairwise(names):
-        numbers, next_numbers = ([*map(int, re.findall(r"\d+", n))] for n in (name, next_name))
-        if next_numbers < numbers and re.sub(r"\d+", "", name) == re.sub(r"\d+", "", next_name):
-            text = f"{name} comes before {next_name}: the order is as given."
+    for parts, next_parts in pairwise(re.split(r"(\d+)", name) for name in names):
+        numbers, next_numbers = ([*map(int, digits)] for digits in (parts[1::2], next_parts[1::2]))
+        if next_numbers < numbers and parts[::2] == next_parts[::2]:
+            text = f"{''.join(parts)} comes before {''.join(next_parts)}: the order is as given."
             yield Note("order", "warning", text)
             return
-
-
-@dataclass(frozen=True, eq=False)
-class Entry:
-    """The scores of one system: `columns` is {measure: (query ids, scores (n_queries,))}."""
-
-    name: str
-    columns: Mapping[str, tuple[Sequence[str], Floats]]
-    judged_shares: Mapping[str, float]  # {measure: share of its documents that is judged}
-    origin: Origin | None  # None: the scores do not say how they were made
-
-    def find_share(self, measure: str) -> float | None:
-        """Return the judged share beside a measure, else that of a Judged; None if unknown."""
-        parsed_measure = find_measure(measure)
-        share_name = str(parsed_measure and judged_share_measure(parsed_measure))
-        share = mean(self.columns[share_name][1]) if share_name in self.columns else None
-        return self.judged_shares.get(measure, share)
 
 
 def name_entries(parts: Any) -> Any:
@@ -171,9 +158,8 @@ def name_entries(parts: Any) -> Any:
     if not isinstance(parts, list | tuple):
         return parts
     paths = [*map(_find_path, parts)]
-    real_paths = [os.path.realpath(path) for path in paths if path]
-    for path in real_paths:
-        if real_paths.count(path) > 1:
+    for path, n in Counter(map(os.path.realpath, filter(None, paths))).items():
+        if n > 1:
             hint = "Name it once; of several systems in it, --columns system=NAME takes one."
             raise DuplicateError("gives two entries", source=path, hint=hint)
     stems = [
@@ -194,15 +180,15 @@ def _find_path(part: Any) -> str:
     return os.fspath(part) if isinstance(part, str | os.PathLike) else ""
 
 
-def read_entries(
-    parts: Any, system: str | None, alignment: Alignment
-) -> tuple[list[Entry], list[Note]]:
-    """Return an entry for each file, Scores or dict of scores, and notes on these.
+def read_entries(parts: Any, system: str | None, alignment: Alignment) -> GivenScores:
+    """Return the scores of each file, Scores or dict of scores, whose systems are the entries.
 
-    Raises InputError for a part of several systems without a named one, or that lacks it.
+    The path of an origin is its entry. Raises InputError for a part of several systems without a
+    named one, or that lacks it.
     """
     part_of_name = parts if isinstance(parts, Mapping) else name_entries([parts])
-    entries, notes = [], []
+    columns: Columns = {}
+    named_notes, origins = [], []
     for name, part in part_of_name.items():
         is_dict = isinstance(part, Mapping) and not isinstance(part, Systems)
         scores = read_columns({name: part} if is_dict else part, alignment)
@@ -214,122 +200,127 @@ def read_entries(
                 source=_find_path(part) or name,
                 hint="--system NAME says which to follow; every entry must have it (system=).",
             )
-        columns = {key[0]: scores.columns[key] for key in scores.columns if key[1] == system_name}
-        shares: dict[str, float] = {}
-        for origin in scores.origins:
-            shares |= origin.judged_shares.get(system_name, {})
-        entries.append(Entry(name, columns, shares, next(iter(scores.origins), None)))
-        notes += [(name, replace(note, source=None)) for note in scores.notes]
-    return entries, merge_notes(notes, n_sources=len(entries))
+        own_columns = (key for key in scores.columns if key[1] == system_name)
+        columns |= {
+            (measure, name): scores.columns[measure, owner] for measure, owner in own_columns
+        }
+        all_shares = chain.from_iterable(o.judged_shares.items() for o in scores.origins)
+        own_shares = dict(pair for pair in all_shares if pair[0] == system_name)
+        origins += [replace(o, path=name, judged_shares=own_shares) for o in scores.origins[:1]]
+        named_notes += [(name, replace(note, source=None)) for note in scores.notes]
+    notes = merge_notes(named_notes, len(part_of_name))
+    origin_notes = compare_origins(origins, replace(alignment, differing="allow"))
+    notes += [note for note in origin_notes if note.code != "made-otherwise"]  # said at breaks
+    return GivenScores(columns, notes, {}, {}, origins)
+
+
+class SharedQueries(NamedTuple):
+    """The queries that entries have in common; `count_text` is empty if these are all."""
+
+    ids: frozenset[str]
+    count_text: str  # "35 of 40 queries"
+    is_small: bool  # too few of an entry's to compare it
 
 
 @dataclass
 class _Follower:
     """Follows one measure through the entries that have it, and collects notes on the way."""
 
-    entries: Sequence[Entry]
+    scores: GivenScores
     measure: str
     settings: Settings
     alignment: Alignment
     baseline: str | None
-    stretch: list[Entry] = field(default_factory=list)  # the entries since the last break
-    break_of: dict[Entry, BreakKind] = field(default_factory=dict)
+    stretch: list[str] = field(default_factory=list)  # the entries since the last break
+    break_of: dict[str, BreakKind] = field(default_factory=dict)
     notes: list[Note] = field(default_factory=list)
 
-    def _note(self, code: str, entry: Entry, text: str) -> None:
-        self.notes.append(Note(code, "info", text, source=entry.name))
+    def __post_init__(self) -> None:
+        all_columns = self.scores.columns.items()
+        self.columns = {name: scores for (m, name), scores in all_columns if m == self.measure}
+        self.origins = {origin.path: origin for origin in self.scores.origins}
+
+    def _note(self, code: str, entry: str, text: str) -> None:
+        self.notes.append(Note(code, "info", text, source=entry))
 
     def follow(self) -> MeasureTrend:
         """Return the trend of the measure."""
-        pairs_of_queries: dict[frozenset[str], list[tuple[Entry, Entry]]] = {}
-        for entry in self.entries:
-            if self.measure not in entry.columns:
-                self._note("left-out", entry, f"has no {self.measure}: left out of its table.")
-                continue
-            self._break_before(entry)
+        lacking = dict.fromkeys(e for _, e in self.scores.columns if e not in self.columns)
+        for entry in lacking:
+            self._note("left-out", entry, f"has no {self.measure}: left out of its table.")
+        pairs_of_queries: dict[frozenset[str], list[tuple[str, str]]] = {}
+        for entry in self.columns:
+            shared = self._share_queries([*self.stretch[-1:], entry])
+            kind: BreakKind | None = "queries" if shared.is_small else None
+            text = f"only {shared.count_text} are in {''.join(self.stretch[-1:])}, too"
+            for earlier in self.stretch:
+                origins = [self.origins[name] for name in (earlier, entry) if name in self.origins]
+                if differences := list_differences(origins[0], origins[-1]) if origins else []:
+                    kind = "judgments" if OTHER_JUDGMENTS in differences else "options"
+                    link = "than" if kind == "judgments" else "as"
+                    text = f"{'; '.join(differences)} {link} {earlier}"
+            if kind is not None:
+                self._note("break", entry, f"{text}. Their means cannot be compared.")
+                self.break_of[entry], self.stretch = kind, []
             for previous in self.stretch[-1:]:
-                shared_ids, count_text, _ = self._share_queries([entry, previous])
-                pairs_of_queries.setdefault(shared_ids, []).append((entry, previous))
-                if count_text:
-                    text = f"{count_text} are in {previous.name}, too: the step is theirs."
+                pairs_of_queries.setdefault(shared.ids, []).append((entry, previous))
+                if shared.count_text:
+                    text = f"{shared.count_text} are in {previous}, too: the step is theirs."
                     self._note("shared-queries", entry, text)
             self.stretch.append(entry)
-        results = [self._compare(pairs) for pairs in pairs_of_queries.values()]
+        results = [self._compare(pairs, self.settings) for pairs in pairs_of_queries.values()]
         self.notes += chain.from_iterable(result.notes for result in results)
-        pair_of_name = {pair.system: pair for result in results for pair in result.pairs}
-        entries = [*self._list_entries(pair_of_name)]
-        n, alpha = len(pair_of_name), self.settings.alpha
-        if n >= _MANY_STEPS:
-            share = f"{n * alpha / 2:.1f}"
+        step_of_entry = {pair.system: pair for result in results for pair in result.pairs}
+        entries = [*self._list_entries(step_of_entry)]
+        if (n := len(step_of_entry)) >= _MANY_STEPS:
+            share = f"{n * self.settings.alpha / 2:.1f}"
             text = f"about {share} falls and {share} rises are marked though nothing changed."
-            text = f"{n:,} steps at alpha {alpha:g}: {text}"
+            text = f"{n:,} steps at alpha {self.settings.alpha:g}: {text}"
             self.notes.append(Note("many-steps", "info", text, n))
-        against = self._compare_last()
-        notes = dict.fromkeys(  # without what another note, or the hint below the table, says
-            replace(note, text=note.text.partition(" --changes")[0])
-            for note in self.notes
-            if note.code != "correction"
-        )
+        against = None if self.baseline in lacking else self._compare_last()
+        notes = dict.fromkeys(note for note in self.notes if note.code != "correction")
         return MeasureTrend(self.measure, entries, against, results, tuple(notes))
 
-    def _list_entries(self, pair_of_name: Mapping[str, Pair]) -> Iterator[TrendEntry]:
+    def _list_entries(self, step_of_entry: Mapping[str, Pair]) -> Iterator[TrendEntry]:
         """Yield the entries, each with its step."""
         parsed_measure, last_share = find_measure(self.measure), None
-        for entry in (entry for entry in self.entries if self.measure in entry.columns):
-            scores, step = entry.columns[self.measure][1], pair_of_name.get(entry.name)
-            share, has_moved = entry.find_share(self.measure), False
+        share_name = str(parsed_measure and judged_share_measure(parsed_measure))
+        for entry, (_, scores) in self.columns.items():
+            origin, share_column = (
+                self.origins.get(entry),
+                self.scores.columns.get((share_name, entry)),
+            )
+            share = None if share_column is None else mean(share_column[1])
+            if origin is not None and origin.judged_shares:  # of one system
+                share = next(iter(origin.judged_shares.values())).get(self.measure)
+            step, has_moved = step_of_entry.get(entry), False
             if step and share is not None and last_share is not None:
                 has_moved = abs(share - last_share) > _LARGE_MOVE + _ROUNDING
             if has_moved:
                 text = f"{share:.2f} judged, {last_share:.2f} before; the step may come from that."
                 self._note("judged-moved", entry, text)
             entry_mean, kind = aggregate_scores(parsed_measure, scores), self.break_of.get(entry)
-            yield TrendEntry(entry.name, len(scores), entry_mean, share, has_moved, step, kind)
+            yield TrendEntry(entry, len(scores), entry_mean, share, has_moved, step, kind)
             last_share = share
 
-    def _break_before(self, entry: Entry) -> None:
-        """Begin a new stretch if the entry cannot be compared with those since the last break."""
-        text, kind = "", cast("BreakKind | None", None)
-        for earlier in self.stretch:
-            if earlier.origin is None or entry.origin is None:
-                continue
-            if differences := list_differences(earlier.origin, entry.origin):
-                kind = "judgments" if OTHER_JUDGMENTS in differences else "options"
-                link = "than" if kind == "judgments" else "as"
-                text = f"{'; '.join(differences)} {link} {earlier.name}"
-        _, count_text, has_few_queries = self._share_queries([*self.stretch[-1:], entry])
-        if kind is None and has_few_queries:
-            kind, text = "queries", f"only {count_text} are in {self.stretch[-1].name}, too"
-        if kind is not None:
-            self._note("break", entry, f"{text}. Their means cannot be compared.")
-            self.break_of[entry], self.stretch = kind, []
-
-    def _share_queries(self, entries: Sequence[Entry]) -> tuple[frozenset[str], str, bool]:
-        """Return the ids of shared queries, their count unless all are, and if they are too few."""
-        id_sets = [frozenset(entry.columns[self.measure][0]) for entry in entries]
+    def _share_queries(self, entries: Sequence[str]) -> SharedQueries:
+        """Return the queries that all of some entries have."""
+        id_sets = [frozenset(self.columns[entry][0]) for entry in entries]
         shared_ids, n_largest = frozenset.intersection(*id_sets), max(map(len, id_sets))
         n = len(shared_ids)
+        is_small = n < n_largest and (n < _FEWEST_SHARED or 2 * n < n_largest)
         count_text = f"{n:,} of {n_largest:,} queries" * (n < n_largest)
-        return shared_ids, count_text, n < n_largest and (n < _FEWEST_SHARED or 2 * n < n_largest)
+        return SharedQueries(shared_ids, count_text, is_small)
 
-    def _compare(
-        self, pairs: Sequence[tuple[Entry, Entry]], correction: Correction = "none"
-    ) -> Result:
+    def _compare(self, pairs: Sequence[tuple[str, str]], settings: Settings) -> Result:
         """Return the comparison of pairs of entries on their shared queries."""
-        entries = [*dict.fromkeys(chain.from_iterable(pairs))]
-        columns = {(self.measure, entry.name): entry.columns[self.measure] for entry in entries}
-        given_scores = GivenScores(columns, [], {}, {})
+        entries = [entry for entry in self.columns if any(entry in pair for pair in pairs)]
+        columns = {(self.measure, entry): self.columns[entry] for entry in entries}
+        given_scores = self.scores._replace(columns=columns, notes=[])
         scores = align_saved_scores(given_scores, None, self.alignment, "drop")
-        for note in scores.notes:
-            if note.code == "unit":
-                raise InputError(note.text, hint="Bring the scores of all to one unit.")
-        self.notes += [note for note in scores.notes if note.code == "direction"]
+        self.notes += [note for note in scores.notes if note.code in ("direction", "unit")]
         positions = np.array([[entries.index(entry) for entry in pair] for pair in pairs])
-        settings = replace(self.settings, correction=correction)
-        system_pairs = SystemPairs(*positions.T)
-        return compare_scores(
-            scores, settings, pairs=system_pairs, with_slow_columns=False
-        ).results[0]
+        return compare_scores(scores, settings, pairs=SystemPairs(*positions.T)).results[0]
 
     def _compare_last(self) -> Pair | None:
         """Return the last entry compared with the baseline, or the best since the break; None: few.
@@ -337,31 +328,32 @@ class _Follower:
         Of entries of the same mean, the best is the latest. The first note says it in a sentence.
         """
         *candidates, last = self.stretch
-        correction: Correction = "none" if self.baseline else "maxt"
-        if self.baseline is not None:
-            names = format_names([entry.name for entry in candidates], 10) or "no entry"
-            candidates = [e for e in candidates if e.name == self.baseline]
-            if not candidates:
-                text = f"baseline {self.baseline!r:.80}: {last.name} can be compared with {names}"
-                hints = [None, *(str(note) for note in self.notes if note.code == "break")]
-                raise InputError(text, hint=hints[-1])
-        elif len(candidates) < 2:
+        settings, best_phrase = self.settings, ""
+        if self.baseline is None:
+            settings, best_phrase = replace(settings, correction="maxt"), ", the best before it"
+            best_phrase += "".join(f" with these {kind}" for kind in [*self.break_of.values()][-1:])
+            if len(candidates) < 2:
+                return None
+        elif self.baseline in candidates:
+            candidates = [self.baseline]
+        else:
+            names = format_names(candidates, 10) or "no entry"
+            text = f"baseline {self.baseline!r:.80}: {last} can be compared with {names}"
+            hints = [None, *(str(note) for note in self.notes if note.code == "break")]
+            raise InputError(text, hint=hints[-1])
+        shared = self._share_queries([*candidates, last])
+        if shared.is_small:
+            text = f"compared with no other: only {shared.count_text} are in all."
+            self._note("no-best", last, text)
             return None
-        _, count_text, has_few_queries = self._share_queries([*candidates, last])
-        if has_few_queries:
-            self._note("no-best", last, f"compared with no other: only {count_text} are in all.")
-            return None
-        result = self._compare([(last, entry) for entry in candidates], correction)
-        direction = 1 if result.higher_is_better else -1
-        pair = max(reversed(result.pairs), key=lambda pair: direction * pair.other_mean)
-        if pair.other != self.stretch[-2].name:  # else the steps have notes
+        result = self._compare([(last, entry) for entry in candidates], settings)
+        find_best = max if result.higher_is_better else min
+        pair = find_best(reversed(result.pairs), key=lambda pair: pair.other_mean)
+        if pair.other != self.stretch[-2]:  # else the steps have notes
             self.notes += result.notes
-        columns = list_test_columns([result], replace(self.settings, correction=correction))
-        difference, interval, p = select_shown(columns)
-        numbers = f"{difference.cell(pair)[:-2]} {interval.cell(pair)}, {p.heading} {p.cell(pair)}"
-        phrases = [f"{last.name} against {pair.other}", ", the best before it"]
-        phrases += [f" with these {kind}" for kind in [*self.break_of.values()][-1:]]
-        subject = phrases[0] if self.baseline else "".join(phrases)
-        text = f"{subject}: {numbers}: {pair.verdict or 'not shown to differ'}."
+        numbers = f"{format_difference(pair)} {format_pair_interval(pair)}"
+        numbers += f", {deciding_p_name(result, settings)} {format_p(pair.p_adjusted)}"
+        verdict = pair.verdict or "not shown to differ"
+        text = f"{last} against {pair.other}{best_phrase}: {numbers}: {verdict}."
         self.notes.insert(0, Note("last", "info", text))
         return pair

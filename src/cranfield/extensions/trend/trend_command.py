@@ -31,9 +31,8 @@ def follow_files(
     options: dict[str, Any] = {**settings.changed_options(), **files.score_options}
     del options["correction"]  # which a comparison always has
     measures = files.measures(DEFAULT_MEASURES)
-    if runs is None:
-        return trend(entries, None, measures, system=system, baseline=baseline, **options)
-    return trend(judgments, entries, measures, system=system, baseline=baseline, **options)
+    first, second = (entries, None) if runs is None else (judgments, entries)
+    return trend(first, second, measures, system=system, baseline=baseline, **options)
 
 
 trend_option = flags.combined_options(

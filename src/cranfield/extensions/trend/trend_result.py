@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 from cranfield.comparison.method import describe_test
@@ -56,18 +57,25 @@ class MeasureTrend:
     def make_table(self, settings: Settings) -> Table:
         """Return the table of the entries, with the legend of its columns below."""
         counts = sorted({entry.queries for entry in self.entries})
-        range_words = f"{counts[0]:,} to " if len(counts) > 1 else ""
-        heading = f"{self.measure} of {range_words}{format_query_count(counts[-1])}"
-        title = [f"{heading}, each entry against the one before it"]
-        step_columns = [Column("step", str)]
+        queries_text = f"{counts[0]:,} to " * (len(counts) > 1) + format_query_count(counts[-1])
+        title = [f"{self.measure} of {queries_text}, each entry against the one before it"]
+        step_columns, sentences = [Column("step", str)], []
         if self.results:
             title.append(f"{describe_test(self.results, settings)}; alpha {settings.alpha:g}")
-            step_columns = select_shown(list_test_columns(self.results, settings))
+            step_columns = select_shown(list_test_columns(self.results, settings, "step"))
             step_columns.append(count_column("before"))
+            marks = f"^ better, v worse (p at most {settings.alpha:g})."
+            sentences = [f"{marks} No mark: not shown to differ."]
+
+        def show_step(column: Column, entry: TrendEntry) -> str:
+            if entry.step is None:  # the first column says what a break is of
+                return entry.break_kind or "" if column is step_columns[0] else ""
+            return column.cell(entry.step)
+
         columns = [
             Column("entry", lambda entry: entry.name),
             Column("mean", lambda entry: format_number(entry.mean)),
-            *(_show_step(column, is_first=i == 0) for i, column in enumerate(step_columns)),
+            *(replace(column, cell=partial(show_step, column)) for column in step_columns),
             Column(
                 "Judged",
                 lambda e: f"{format_number(e.judged, 2)} {'!' if e.judged_moved else ' '}",
@@ -75,23 +83,7 @@ class MeasureTrend:
                 any(entry.judged is not None for entry in self.entries),
             ),
         ]
-        marks = f"^ better, v worse (p at most {settings.alpha:g}). No mark: not shown to differ."
-        sentences = [marks] * bool(self.results)
         return make_table(self.entries, columns, sentences=sentences, title=title, n_labels=2)
-
-
-def _show_step(column: Column, *, is_first: bool) -> Column:
-    """Return a column of pairs as one of entries; the first one also says what a break is of."""
-
-    def show(entry: TrendEntry) -> str:
-        if entry.step is None:
-            return (entry.break_kind or "") * is_first
-        return column.cell(entry.step)
-
-    meaning = column.meaning.replace("diff: ", "step: ")
-    return replace(
-        column, heading=column.heading.replace("diff", "step"), cell=show, meaning=meaning
-    )
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -163,7 +163,7 @@ def check_bounded(measures: Iterable[Measure], judging: Judging) -> None:
             "bounds=True grades the unjudged documents, and judged_only=True leaves none: "
             "leave one of them out"
         )
-    if judging.averages_by_grade:
+    if "relevant" in judging.queries:
         raise OptionError(
             f"bounds=True grades the unjudged documents, and queries={judging.queries!r} averages "
             "over other queries where one of them is relevant: take 'judged', 'both' or 'retrieved'"

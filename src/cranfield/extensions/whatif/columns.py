@@ -9,7 +9,7 @@ from cranfield.arrays.ranked import Ints
 from cranfield.comparison.aligned_scores import AlignedScores
 from cranfield.comparison.cells import Cell
 from cranfield.comparison.extra_columns import ExtraColumns, ValueColumns
-from cranfield.comparison.judged_share import judged_shares
+from cranfield.comparison.judged_share import find_judged_shares
 from cranfield.comparison.settings import Settings
 from cranfield.extensions.whatif.joint_bounds import PairBounds, pair_bounds
 from cranfield.measures.parameters import Depth
@@ -20,10 +20,10 @@ class UnjudgedColumns(ExtraColumns):
     """The bounds of each pair's difference, for each measure, if they are known."""
 
     def __init__(
-        self, bounds: Sequence[PairBounds | None] = (), bounded_pairs: Sequence[int] = ()
+        self, bounds: Sequence[PairBounds | None] = (), positions: Sequence[Sequence[int]] = ()
     ) -> None:
         self.bounds = bounds
-        self._bounded_pairs = bounded_pairs  # the numbers of the pairs that have them
+        self._positions = positions  # of each measure's pairs in the bounds; -1: has none
 
     def prepare(
         self,
@@ -37,83 +37,62 @@ class UnjudgedColumns(ExtraColumns):
         A measure has None without bounds, runs or pairs; without `bounds` also where it has no
         cutoff, no system is little judged, or bounds take long.
         """
+        source, measures = aligned_scores.evaluated_runs, aligned_scores.measures
         all_rows = np.ones(len(aligned_scores.query_ids), np.bool_)
         is_little = np.array(
             [
-                [flag and _has_cutoff(aligned_scores, measure) for _, _, flag in shares]
-                for measure in aligned_scores.measures
-                for shares in [judged_shares(aligned_scores, measure, all_rows)]
+                [share.is_little and _has_cutoff(aligned_scores, measure) for share in shares]
+                for measure in measures
+                for shares in [find_judged_shares(aligned_scores, measure, all_rows)]
             ]
         )
         is_bounded = is_little[:, left_column] | is_little[:, right_column] | settings.bounds
-        bounded_pairs = np.flatnonzero(is_bounded.any(axis=0))
-        bounds = _bound_pairs(
-            aligned_scores,
-            np.flatnonzero(is_bounded.any(axis=1)).tolist(),
-            left_column[bounded_pairs],
-            right_column[bounded_pairs],
-            separate=settings.bounds,
-        )
-        return UnjudgedColumns(bounds, bounded_pairs.tolist())
+        pairs, rows = (np.flatnonzero(is_bounded.any(axis=axis)) for axis in (0, 1))
+        bounds_of_row: dict[int, PairBounds | None] = {}
+        if source is not None and len(pairs):
+            systems = Systems(
+                replace(
+                    scores,
+                    measures=tuple(scores.measures[row] for row in rows),
+                    values=scores.values[:, rows],
+                )
+                for scores in source.systems.values()
+            )
+            bounds = pair_bounds(
+                source.qrels,
+                source.runs,
+                systems,
+                left_column[pairs],
+                right_column[pairs],
+                aligned_scores.query_ids,
+                separate=settings.bounds,
+            )
+            bounds_of_row = dict(zip(rows.tolist(), bounds, strict=True))
+        position = np.where(is_bounded, np.cumsum(is_bounded.any(axis=0)) - 1, -1)
+        return UnjudgedColumns([*map(bounds_of_row.get, range(len(measures)))], position.tolist())
 
     def pair_columns(self, cells: Sequence[Cell], settings: Settings) -> list[ValueColumns]:
         """Return bounds of the differences over all grades of the unjudged documents."""
         return [
-            {} if bounds is None else self._list_columns(cell, bounds)
-            for cell, bounds in zip(cells, self.bounds, strict=True)
+            {}
+            if bounds is None
+            else _list_columns(bounds.select_queries(cell.queries.is_included), positions)
+            for cell, bounds, positions in zip(cells, self.bounds, self._positions, strict=True)
         ]
 
-    def _list_columns(self, cell: Cell, all_bounds: PairBounds) -> ValueColumns:
-        """Return the columns of all pairs of a cell, with None for those that have no bounds."""
-        bounds = all_bounds.select_queries(cell.queries.is_included)
-        columns = {
-            "unjudged_low": bounds.low.tolist(),  # some may be infinite
-            "unjudged_high": bounds.high.tolist(),
-            "unjudged_method": [bounds.method] * len(self._bounded_pairs),
-            "unjudged_robust": bounds.robust.tolist(),
-        }
-        return {
-            name: [value_of_pair.get(pair) for pair in range(len(cell.moments.mean))]
-            for name, column in columns.items()
-            for value_of_pair in [dict(zip(self._bounded_pairs, column, strict=True))]
-        }
+
+def _list_columns(bounds: PairBounds, positions: Sequence[int]) -> ValueColumns:
+    """Return the columns of all pairs, None for those that have no position in the bounds."""
+    columns = {
+        "unjudged_low": bounds.low.tolist(),  # some may be infinite
+        "unjudged_high": bounds.high.tolist(),
+        "unjudged_method": [bounds.method] * len(bounds.low),
+        "unjudged_robust": bounds.robust.tolist(),
+    }
+    return {
+        name: [None if i < 0 else column[i] for i in positions] for name, column in columns.items()
+    }
 
 
 def _has_cutoff(aligned_scores: AlignedScores, measure: str) -> bool:
     return isinstance(getattr(aligned_scores.find_measure(measure), "cutoff", None), Depth)
-
-
-def _bound_pairs(
-    aligned_scores: AlignedScores,
-    measure_indices: Sequence[int],
-    left_system: Ints,
-    right_system: Ints,
-    *,
-    separate: bool,
-) -> list[PairBounds | None]:
-    """Return the bounds of each pair's difference, for each measure; None without them.
-
-    Only measures of `measure_indices` have bounds; unless `separate`, none that takes long.
-    """
-    source = aligned_scores.evaluated_runs
-    if source is None or not measure_indices or not len(left_system):
-        return [None] * len(aligned_scores.measures)
-    systems = Systems(
-        replace(
-            scores,
-            measures=tuple(scores.measures[i] for i in measure_indices),
-            values=scores.values[:, measure_indices],
-        )
-        for scores in source.systems.values()
-    )
-    bounds = pair_bounds(
-        source.qrels,
-        source.runs,
-        systems,
-        left_system,
-        right_system,
-        aligned_scores.query_ids,
-        separate=separate,
-    )
-    bounds_of_index = dict(zip(measure_indices, bounds, strict=True))
-    return [bounds_of_index.get(i) for i in range(len(aligned_scores.measures))]

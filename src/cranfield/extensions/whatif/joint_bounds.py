@@ -400,7 +400,8 @@ def _bound_jointly(
     for i in watch_steps(dict.fromkeys(first_system.tolist()), "joint bounds"):
         query, document, weight = rows_of_system[i]
         is_in_first[document] = True
-        for pair in pair_order[first_system[pair_order] == i].tolist():
+        pairs = pair_order[first_system[pair_order] == i].tolist()
+        for pair in watch_steps(pairs, "joint bounds"):
             j = int(second_system[pair])
             other_query, other_document, other_weight = rows_of_system[j]
             second_weight[other_document] = other_weight

@@ -19,6 +19,7 @@ from cranfield.data.qrels import Qrels
 from cranfield.data.regroup import regroup_queries
 from cranfield.data.run import Run
 from cranfield.formats.block import Load
+from cranfield.progress import watch_steps
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +54,8 @@ def find_unjudged_with_ids(
 ) -> tuple[list[UnjudgedDocuments], Ids]:
     """Return each run's unjudged documents, of rank <= depth, and the id of every number."""
     runs = [run.resolve_spans(qrels.spans, judging.overlap) for run in runs]
-    documents_of_run = [_rank_run(qrels, run, depth, judging) for run in runs]
+    watched_runs = watch_steps(runs, "unjudged documents")
+    documents_of_run = [_rank_run(qrels, run, depth, judging) for run in watched_runs]
     query = np.concatenate([qrels.query, *(documents.query for documents in documents_of_run)])
     ids = Ids.concatenate([qrels.docs, *(documents.docs for documents in documents_of_run)])
     number = _number_documents(query, ids)

@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING, Any
 from cranfield.errors import DuplicateError, InputError
 from cranfield.formats.columnar import detect_columnar_format, read_columnar_file
 from cranfield.formats.columns import plain_name
-from cranfield.formats.frames import arrow_table, is_table
+from cranfield.formats.frames import arrow_table
 from cranfield.formats.identifiers import to_id_text
+from cranfield.formats.shapes import is_table
 from cranfield.formats.small.text_lines import read_utf8_lines
 from cranfield.formats.source import Source
 
@@ -200,7 +201,11 @@ def read_table(data: Any, form: TableForm) -> Table | NestedObject:
     form's `header_names`, where there are any. The caller interprets other objects.
     """
     if isinstance(data, str | os.PathLike):
-        return _read_file(Source(data), form)
+        source = Source(data)
+        columnar_format = detect_columnar_format(source, source.read_start(4096))
+        if columnar_format is None:
+            return read_text_rows(source.name, partial(read_utf8_lines, source), form)
+        return _from_arrow_table(read_columnar_file(source, columnar_format), source.name)
     if isinstance(data, Mapping):
         return _read_object(form.title, data, form)
     if getattr(data, "ndim", 0) == 1 and hasattr(data, "index") and hasattr(data, "items"):
@@ -234,14 +239,6 @@ def parse_number(cell: Any) -> float | None:
         return math.inf
 
 
-def _read_file(source: Source, form: TableForm) -> Table | NestedObject:
-    """Return the table, or the nested object, in a file of any format."""
-    columnar_format = detect_columnar_format(source, source.read_start(4096))
-    if columnar_format is not None:
-        return _from_arrow_table(read_columnar_file(source, columnar_format), source.name)
-    return read_text_rows(source.name, partial(read_utf8_lines, source), form)
-
-
 def read_text_rows(name: str, read_lines: ReadLines, form: TableForm) -> Table | NestedObject:
     """Return the table, or the nested object, in a text of JSON or of lines."""
     if first_character(read_lines) in ("{", "["):
@@ -252,9 +249,6 @@ def read_text_rows(name: str, read_lines: ReadLines, form: TableForm) -> Table |
 def first_character(read_lines: ReadLines) -> str:
     """Return the first character of a text that is not white space; empty if there is none."""
     return next((line.strip()[0] for _, line in read_lines() if line.strip()), "")
-
-
-# ---- rows, objects and Arrow data ---------------------------------------------------------------
 
 
 def _to_mapping(row: Any, number: int, form: TableForm) -> Mapping[Any, Any]:
@@ -304,9 +298,6 @@ def _from_arrow_table(table: "pa.Table", name: str) -> Table:
 def _find_repeated(names: Iterable[str]) -> str | None:
     """Return a name that occurs more than once, None without one."""
     return next((name for name, n in Counter(names).items() if n > 1), None)
-
-
-# ---- text ---------------------------------------------------------------------------------------
 
 
 def read_text_table(name: str, text: str, form: TableForm) -> Table:
@@ -389,9 +380,6 @@ class _TextReader(Origin):
 
 
 _split_fields = re.compile(r"[^ \t\n\r\f\v]+").findall
-
-
-# ---- JSON ---------------------------------------------------------------------------------------
 
 
 def _read_json(name: str, read_lines: ReadLines, form: TableForm) -> Table | NestedObject:

@@ -11,7 +11,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from cranfield.errors import DuplicateError, InputError
 from cranfield.formats.columns import NAMES as COLUMN_NAMES
@@ -25,6 +25,7 @@ from cranfield.formats.small.read import (
 )
 from cranfield.formats.source import Source
 from cranfield.notes import Note, merge_notes, read_note
+from cranfield.options import finite_number
 
 Layout = Literal["measures", "systems"]
 
@@ -135,14 +136,18 @@ def read_scores(
         notes = [
             (name, read_note(note))
             for name, run in runs.items()
-            for note in _list_or_empty(run.get("notes"))
+            for note in (run["notes"] if isinstance(run.get("notes"), list) else ())
         ]
         return replace(
             scores,
             recipe=recipe,
             retrieved_sketches=find_values("retrieved", str),
             conversions=find_values("made_of", str),
-            judged_shares=find_values("judged", dict),
+            judged_shares={
+                name: _check_shares(run["judged"], name, source)
+                for name, run in runs.items()
+                if "judged" in run
+            },
             warnings=[
                 (name, note)
                 for name, note in notes
@@ -154,6 +159,16 @@ def read_scores(
         cells = _read_comparison(ids, NestedObject(source.name, columns))
         return _gather(cells, source, frozenset())
     return _gather(_read_nested(source, is_measure, layout), source)
+
+
+def _check_shares(shares: Any, system: System, source: NestedObject) -> Mapping[str, float]:
+    """Return {measure: share judged} of a run; InputError for what is no share from 0 to 1."""
+    for measure, share in shares.items() if isinstance(shares, dict) else [("measure", shares)]:
+        number = finite_number(share)
+        if number is None or not 0 <= number <= 1:
+            problem = f"'judged' of {system}, {measure!r:.80}: expected a share from 0 to 1"
+            raise source.row_error(None, f"{problem}, got {share!r:.80}")
+    return cast("dict[str, float]", shares)
 
 
 def read_system_scores(
@@ -255,15 +270,8 @@ def not_a_score_error(owner: str, measure: Measure, query: str, value: object) -
     )
 
 
-def _list_or_empty(member: Any) -> list[Any]:
-    return member if isinstance(member, list) else []
-
-
 def _is_empty(cell: Any) -> bool:
     return cell is None or (type(cell) is str and not cell)
-
-
-# ---- rows with names --------------------------------------------------------------------------
 
 
 def _read_named_rows(table: Table, layout: Layout) -> Iterator[_ScoreCell]:
@@ -308,9 +316,6 @@ def _missing_cell_error(table: Table, row: int, role: str, query: Any) -> InputE
     return table.row_error(row, f"has no {role} for query {query!r:.80}", hint)
 
 
-# ---- lines without names ----------------------------------------------------------------------
-
-
 def _read_lines_without_names(
     table: Table, is_measure: Callable[[str], bool]
 ) -> Iterator[_ScoreCell]:
@@ -345,9 +350,6 @@ def _are_measures_first(
         return shares[0] > shares[1]
     has_summary = [not SUMMARIES.isdisjoint(names) for names in (first, second)]
     return has_summary[1] if has_summary[0] != has_summary[1] else None
-
-
-# ---- nested dicts -----------------------------------------------------------------------------
 
 
 def _read_runs(runs: Iterable[Any], origin: Origin) -> Iterator[_ScoreCell]:

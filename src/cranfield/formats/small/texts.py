@@ -169,9 +169,6 @@ def clean_text(text: str) -> str:
 _CONTROLS, _SURROGATES = re.compile(r"[\x00-\x1f\x7f-\x9f]"), re.compile("[\ud800-\udfff]")
 
 
-# ---- TREC topics --------------------------------------------------------------------------------
-
-
 _LONG_REFERENCE = re.compile(r"&(?=#[0-9]{100})")  # no character's: read as the text that it is
 
 
@@ -198,9 +195,6 @@ def _read_topics(text: str, name: str) -> Iterator[tuple[str, str]]:
         yield match[1].strip(), _to_one_line(title)
     if not n_topics:
         raise InputError("holds no topic with a number", source=name, hint=_HINT)
-
-
-# ---- only the lines of some ids -----------------------------------------------------------------
 
 
 def _choose_lines(

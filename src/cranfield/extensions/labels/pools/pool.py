@@ -10,10 +10,10 @@ import numpy as np
 
 from cranfield.arrays.ids import encode
 from cranfield.data.judging import Judging
-from cranfield.data.meeting import list_order_notes
 from cranfield.data.named_ids import read_named_queries
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run, make_run
+from cranfield.data.run_notes import list_order_notes
 from cranfield.errors import InputError, OptionError, escape_unprintable
 from cranfield.extensions import keywords
 from cranfield.extensions.fusion.fuse import fuse

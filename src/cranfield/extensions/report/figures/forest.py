@@ -20,6 +20,7 @@ from cranfield.extensions.report.figures.marks import (
     choose_colours,
     draw_dashed,
     make_chart,
+    mark_kinds,
     number_channel,
     row_axis,
     series_channel,
@@ -27,16 +28,7 @@ from cranfield.extensions.report.figures.marks import (
     word_channel,
 )
 from cranfield.extensions.report.figures.phrases import axis_title, describe_marks, describe_means
-from cranfield.extensions.report.figures.style import (
-    GREY,
-    INK,
-    SHAPES,
-    A,
-    B,
-    Drawing,
-    Style,
-    StyleName,
-)
+from cranfield.extensions.report.figures.style import SHAPES, Drawing, Style, StyleName
 from cranfield.measures import Measure
 from cranfield.render.numbers import format_count
 from cranfield.render.numbers import format_number as number_text
@@ -69,7 +61,7 @@ def leaderboard(
 
     Returns:
         Figure; a point has "system", "place" (from 1), "mean", "low" and "high" (its own interval,
-        by Student's t), "judged", "less_judged" and "little_judged"; of a system compared with the
+        by Student's t), "judged", "judged_lags" and "little_judged"; of a system compared with the
         baseline, "difference", "difference_low", "difference_high", "p", "p_adjusted", "verdict",
         "wins", "ties" and "losses"; of a measure with a geometric mean, "ratio", "ratio_low" and
         "ratio_high"; with a rope, or test="bayes", "probability_better", "probability_same" and
@@ -95,7 +87,7 @@ def leaderboard(
             **_mean_point(system, result.pair_of_names.get((system.name, str(baseline)))),
             "place": place,
             "judged": system.judged,
-            "less_judged": system.less_judged,
+            "judged_lags": system.judged_lags,
             "little_judged": system.little_judged,
         }
         for place, system in enumerate(result.ranked_systems, 1)
@@ -112,11 +104,6 @@ def leaderboard(
     )
 
 
-_KINDS = ("better", "not significant", "worse", "baseline")
-_COLOURS = (A, GREY, B, INK)
-_SHAPES = ("triangle-up", "circle", "triangle-down", "diamond")
-
-
 def _draw_leaderboard(comparison: Comparison, result: Result) -> Draw:
     baseline = comparison.settings.first_baseline
     best_first = [system.name for system in result.ranked_systems]
@@ -124,9 +111,8 @@ def _draw_leaderboard(comparison: Comparison, result: Result) -> Draw:
     def find_kind(name: str, reference: str) -> str:
         """Return how a system compares with the baseline, or with the best system."""
         if name == reference:
-            return _KINDS[3] if name == baseline else "the best"
-        verdict = result.between(name, reference)[1]
-        return _KINDS[1] if verdict is None else verdict
+            return "baseline" if name == baseline else "the best"
+        return result.between(name, reference)[1] or "not significant"
 
     def draw(style: Style) -> Drawing:
         reference = baseline or best_first[0]
@@ -144,21 +130,12 @@ def _draw_leaderboard(comparison: Comparison, result: Result) -> Draw:
             for system in result.ranked_systems
             if system.name in names
         ]
-        kinds = [kind for kind in (*_KINDS, "the best") if any(row["kind"] == kind for row in rows)]
         has_rivals = len(best_first) > 1
         x = number_channel("mean", title=axis_title(result), scale=_mean_scale(style))
         y = row_axis("system", [*names.values()])
         board = make_chart(rows, x=x, y=y)
-        mark_of_kind = {kind: (_COLOURS[i], _SHAPES[i]) for i, kind in enumerate(_KINDS)}
-        mark_of_kind["the best"] = mark_of_kind["baseline"]
         legend = {} if has_rivals else {"legend": None}
-        colour, shape = (
-            {
-                **series_channel("kind", kinds, [mark_of_kind[kind][i] for kind in kinds], style),
-                **legend,
-            }
-            for i in (0, 1)
-        )
+        colour, shape = mark_kinds(rows, style, **legend)
         ends = board.mark_rule(strokeWidth=2 * style.line, opacity=0.55, aria=False)
         heads = board.mark_point(filled=True, opacity=1, size=1.3 * style.point)
         layers = [

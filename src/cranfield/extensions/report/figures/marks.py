@@ -8,6 +8,7 @@ from cranfield.errors import escape_unprintable
 from cranfield.extensions.report.figures.style import (
     COLOURS,
     DASHES,
+    GREY,
     INK,
     INK2,
     SHAPES,
@@ -24,6 +25,13 @@ Channel = dict[str, Any]  # what an axis, a colour or a shape shows, in Vega-Lit
 
 _MAX_TICKS = 10  # on an axis of counts
 _DASHED_WIDTH = 1.2  # of the lines that DASHES are made for
+# {how a mean compares with that of another system, or entry: colour and shape}, and of any other
+_MARK_OF_KIND = {
+    "better": (A, "triangle-up"),
+    "not significant": (GREY, "circle"),
+    "worse": (B, "triangle-down"),
+}
+_OTHER_MARK = INK, "diamond"
 _MIDDLE_LUMINANCE = 0.2  # luminance: on darker colours, white letters are clearer
 SHARE_AXIS = {"tickCount": 5, "labelFlush": False}  # the axis of numbers from 0 to 1: few lines
 
@@ -133,6 +141,15 @@ def series_channel(
     """Return the channel that distinguishes named series: by colours, shapes or dashes."""
     scale = {"domain": [*names], "range": [*marks[: len(names)]]}
     return word_channel(field, scale=scale, legend=make_legend(names, style, **legend))
+
+
+def mark_kinds(rows: Rows, style: Style, **legend: Any) -> tuple[Channel, Channel]:
+    """Return the channels of colour and shape that say how the means of rows compare."""
+    row_kinds = [row["kind"] for row in rows]
+    kinds = [kind for kind in dict.fromkeys([*_MARK_OF_KIND, *row_kinds]) if kind in row_kinds]
+    marks = zip(*(_MARK_OF_KIND.get(kind, _OTHER_MARK) for kind in kinds), strict=True)
+    colour, shape = (series_channel("kind", kinds, [*mark], style) | legend for mark in marks)
+    return colour, shape
 
 
 def make_legend(names: Sequence[str], style: Style, **options: Any) -> Channel:

@@ -1,31 +1,24 @@
 """The picture of a trend: the mean of each entry, and its step from the entry before it."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from cranfield.errors import InputError, MeasureError
 from cranfield.extensions.report.figures.figure import Draw, Figure, Points
 from cranfield.extensions.report.figures.marks import (
     make_chart,
+    mark_kinds,
     number_channel,
-    series_channel,
     shorten_names,
     tint,
     word_channel,
 )
-from cranfield.extensions.report.figures.style import GREY, INK, A, B, Drawing, Style, StyleName
+from cranfield.extensions.report.figures.style import INK, A, Drawing, Style, StyleName
 from cranfield.extensions.trend.trend_result import Trend
 from cranfield.measures import Measure
 from cranfield.render.numbers import format_count, format_percent
 from cranfield.render.typed_names import as_typed
 
 _MAX_LABELS = 40  # entries that have room for a label each
-_MARKS = {
-    "better": (A, "triangle-up"),
-    "not significant": (GREY, "circle"),
-    "worse": (B, "triangle-down"),
-    "not compared": (INK, "diamond"),
-}
 _POINT_FIELDS = ("entry", "mean", "judged", "break_kind", "other_mean", "p", "verdict")
 
 
@@ -69,12 +62,16 @@ def over_time(
         name = trend[trend.measures[0] if measure is None else measure].measure
     except KeyError as error:
         raise MeasureError(f"not in the trend: {error.args[0]}") from None
-    points = [
-        {field: row[field] for field in _POINT_FIELDS}
-        | {end: _find_bar_end(row, end) for end in ("low", "high")}
-        for row in trend.rows()
-        if row["measure"] == name
-    ]
+    points = []
+    for row in [row for row in trend.rows() if row["measure"] == name]:
+        before, by_ratio = row["other_mean"], row["scale"] == "ratio"
+        ends = {
+            end: before * row[f"ratio_{end}"] if by_ratio else before + row[end]
+            for end in ("low", "high")
+            if row[end] is not None
+        }
+        point = {field: row[field] for field in _POINT_FIELDS}
+        points.append({**point, "low": None, "high": None, **ends})
     return Figure(
         points,
         f"{as_typed(name)} of {format_count(len(points), 'entry', 'entries')}",
@@ -86,14 +83,6 @@ def over_time(
     )
 
 
-def _find_bar_end(row: Mapping[str, Any], end: str) -> float | None:
-    """Return the low, or high, end of a step's interval, from the mean before; None without."""
-    if row[end] is None:
-        return None
-    before, by_ratio = row["other_mean"], row["scale"] == "ratio"
-    return float(before * row[f"ratio_{end}"] if by_ratio else before + row[end])
-
-
 def _draw_trend(points: Points, title: str) -> Draw:
     def draw(style: Style) -> Drawing:
         names = shorten_names([point["entry"] for point in points], style)
@@ -103,10 +92,11 @@ def _draw_trend(points: Points, title: str) -> Draw:
         axis["values"] = labels[:: -(-len(labels) // _MAX_LABELS)]
         rows: list[dict[str, Any]] = []
         for point in points:
-            kind = point["verdict"] or list(_MARKS)[1 if point["low"] is not None else 3]
+            kind = "not compared" if point["low"] is None else "not significant"
             stretch = len(rows) if point["break_kind"] or not rows else rows[-1]["stretch"]
-            row = {**point, "entry": names[point["entry"]], "kind": kind, "stretch": stretch}
-            rows.append({**row, "shade": tint(0.6 * (point["judged"] or 0.0), A)})
+            row = {**point, "entry": names[point["entry"]], "stretch": stretch}
+            row["shade"] = tint(0.6 * (point["judged"] or 0.0), A)
+            rows.append({**row, "kind": point["verdict"] or kind})
         has_shares = any(point["judged"] is not None for point in points)
         strip_height = 1.5 * style.size * has_shares
         scale = {"zero": False, "range": [{"expr": f"height - {1.5 * strip_height:g}"}, 0]}
@@ -115,11 +105,7 @@ def _draw_trend(points: Points, title: str) -> Draw:
         base = make_chart(rows, x=x, y=y)
         steps = make_chart([row for row in rows if row["low"] is not None], x=x, y=y)
         breaks = make_chart([row for row in rows if row["break_kind"]], x=x, y=y)
-        kinds = [kind for kind in _MARKS if any(row["kind"] == kind for row in rows)]
-        colour, shape = (
-            series_channel("kind", kinds, [_MARKS[kind][i] for kind in kinds], style)
-            for i in (0, 1)
-        )
+        colour, shape = mark_kinds(rows, style)
         ends = steps.mark_rule(strokeWidth=3 * style.line, opacity=0.5, aria=False)
         tick_width = min(style.size, 0.6 * style.width / len(rows))
         ticks = steps.mark_tick(color=INK, thickness=style.line, size=tick_width, aria=False)

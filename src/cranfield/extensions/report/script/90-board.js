@@ -118,12 +118,10 @@ function showBoard() {
   rows.forEach((row, place) => {
     const line = lines.get(row.s);
     if (!line) return;
-    for (const [key, write] of Object.entries(CELLS)) {
-      const cell = line.cells[byKey(key)];
-      if (cell) write(cell, row, place);
-    }
     heads.forEach(({ dataset: { key } }, column) => {
-      if (/^vs\d/.test(key)) CELLS.diff(line.cells[column], { diff: row[key], verdict: row[`${key}_verdict`] });
+      const cell = line.cells[column];
+      if (/^vs\d/.test(key)) CELLS.diff(cell, { diff: row[key], verdict: row[`${key}_verdict`] });
+      else CELLS[key]?.(cell, row, place);
     });
     line.cells[plot]?.replaceChildren(intervalPicture(row, axis));
     line.querySelector(".eq")?.remove();
