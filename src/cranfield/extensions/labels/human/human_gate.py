@@ -15,12 +15,12 @@ from cranfield.comparison.verdict import Gate, Verdict
 from cranfield.data.judging import Judging
 from cranfield.errors import OptionError
 from cranfield.extensions import load_families
-from cranfield.extensions.labels.human.powered_settings import PoweredSettings
 from cranfield.extensions.labels.human.human_labels import (
     MIN_RELIABLE_QUERIES,
     Estimation,
     sample_estimation,
 )
+from cranfield.extensions.labels.human.powered_settings import PoweredSettings
 from cranfield.notes import Note
 from cranfield.render.numbers import finite_or_none
 
