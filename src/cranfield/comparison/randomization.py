@@ -120,21 +120,41 @@ def _invert_pairs(
     unflipped_size, columns = _sum_all_flips(pairs, flips)
     flipped_size = pairs.n_queries - unflipped_size
     # Where all signs are kept, or all flipped, no shift is far enough away.
-    no_sign_change = np.flatnonzero(unflipped_size * flipped_size == 0)
-    unflipped_size[no_sign_change] = flipped_size[no_sign_change] = 1.0
+    is_unchanged = unflipped_size * flipped_size == 0
+    unflipped_size[is_unchanged] = flipped_size[is_unchanged] = 1.0
+    kept_share = 1 - 2 * unflipped_size / pairs.n_queries
+    inverse_size = 0.5 / np.minimum(unflipped_size, flipped_size)
+
+    def find_ends(sums: Floats, total: float, rows: Ints | slice) -> tuple[float, float]:
+        """Return the ends of an interval if they are among the means of some flips, the rows."""
+        unflipped_means = (sums[rows] + total) / 2
+        flipped_means = total - unflipped_means
+        unflipped_means /= unflipped_size[rows]
+        flipped_means /= flipped_size[rows]
+        unflipped_means[is_unchanged[rows]], flipped_means[is_unchanged[rows]] = np.inf, -np.inf
+        low = np.partition(np.minimum(unflipped_means, flipped_means), n_needed - 1)[n_needed - 1]
+        high = np.partition(np.maximum(unflipped_means, flipped_means), -n_needed)[-n_needed]
+        return float(low), float(high)
 
     def invert_pair(pair: int) -> tuple[int, float, float]:
         (sums,) = pairs.sum_pairs(columns, [pair])
         total, slack = float(pairs.totals[pair]), float(pairs.slack[pair])
         low, high = -np.inf, np.inf
         if 1 <= n_needed <= flips.n_flips:  # else no shift is far enough away
-            unflipped_means = (sums + total) / 2
-            flipped_means = total - unflipped_means
-            unflipped_means /= unflipped_size
-            flipped_means /= flipped_size
-            unflipped_means[no_sign_change], flipped_means[no_sign_change] = np.inf, -np.inf
-            low = -_find_greatest(-np.minimum(unflipped_means, flipped_means), n_needed)
-            high = _find_greatest(np.maximum(unflipped_means, flipped_means), n_needed)
+            # Of a flip's two means, neither is farther from the observed mean than its distance.
+            distances = kept_share * total
+            distances += sums
+            distances *= inverse_size
+            np.abs(distances, out=distances)[is_unchanged] = np.inf
+            reach = _estimate_greatest(distances, 2 * n_needed)
+            rows, mean = np.flatnonzero(distances >= reach), total / pairs.n_queries
+            low = high = mean
+            if len(rows) >= n_needed and pairs.unit_size is None:
+                low, high = find_ends(sums, total, rows)
+            if not low + reach + slack < mean < high - reach - slack:  # a mean may be missing
+                low, high = find_ends(sums, total, slice(None))
+            elif reach + slack < abs(mean):  # each flip with a sum as large is that far away
+                sums = sums[rows]
         near_zero = slack / (2 * pairs.n_queries)  # below this, only rounding
         low, high = (0.0 if abs(end) <= near_zero else end for end in (low, high))
         return _count_large(sums, abs(total) - slack), low, high
@@ -159,17 +179,12 @@ def _sum_all_flips(pairs: PairedScores, flips: Flips) -> tuple[Floats, Floats]:
     return unflipped_size, columns
 
 
-def _find_greatest(numbers: Floats, k: int) -> float:
-    """Return the k-th greatest of numbers (n,).
-
-    Numbers below a bound that is estimated from a sample are set aside first.
-    """
+def _estimate_greatest(numbers: Floats, k: int) -> float:
+    """Return a number that is at most the k-th greatest of numbers (n,), as a sample says."""
     sample = numbers[:4096]
     last = len(sample) - 1
-    position = last - min(2 * k * len(sample) // len(numbers) + 10, last)
-    candidates = numbers[numbers >= np.partition(sample, position)[position]]
-    candidates = candidates if len(candidates) >= k else numbers
-    return float(np.partition(candidates, len(candidates) - k)[len(candidates) - k])
+    position = last - min(5 * k * len(sample) // (4 * len(numbers)) + 10, last)
+    return float(np.partition(sample, position)[position])
 
 
 def one_sided_tests(

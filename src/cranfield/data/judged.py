@@ -22,7 +22,7 @@ from cranfield.formats.values import unify_grades
 from cranfield.lazy import cached_property
 
 NO_CUTOFF = 2**62  # the cutoff of a measure without one, beside others that have one
-MAX_ROWS = 1 << 18  # judged documents that measures look at together, on average
+MAX_ROWS = 1 << 18  # documents, or ranks, that measures look at together, on average
 MAX_DEPTH = 1_000_000  # ranks that have a row each, at most
 
 
@@ -72,18 +72,23 @@ class Judged(Recordable):
         """Count each query's documents with grade >= rel in the judgments: (n_queries, 1)."""
         return self.ideal.relevant(rel).count()
 
-    @property
-    def is_large(self) -> bool:
-        """Whether measures look at some queries at a time: see `split_queries`."""
-        return len(self.n_retrieved) > 1 and len(self.ideal.query) > MAX_ROWS
+    def queries_at_once(self, depth: int) -> int:
+        """Return how many queries measures look at together, at most all: see `split_queries`.
 
-    def split_queries(self) -> "Iterator[tuple[slice, Judged]]":
-        """Yield (slice, judged) for some queries at a time; not for judgments in groups.
+        `depth`: the number of ranks of each query that some measure looks at, retrieved or not.
+        """
+        n_queries = len(self.n_retrieved)
+        if n_queries <= 1:
+            return n_queries
+        n_rows = max(len(self.ideal.query), int(self.n_retrieved.sum()), n_queries * depth)
+        return min(n_queries, max(1, n_queries * MAX_ROWS // max(1, n_rows)))
+
+    def split_queries(self, step: int) -> "Iterator[tuple[slice, Judged]]":
+        """Yield (slice, judged) for `step` queries at a time; not for judgments in groups.
 
         The columns that a measure computes then have the rows of some queries, not of all.
         """
         n_queries = len(self.n_retrieved)
-        step = max(1, n_queries * MAX_ROWS // max(1, len(self.ideal.query)))
         ends = np.append(0, np.cumsum(self.n_retrieved))
         for begin in range(0, n_queries, step):
             query_slice = slice(begin, begin + step)

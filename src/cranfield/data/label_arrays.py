@@ -1,6 +1,7 @@
 """Labels and scores of the same documents, in arrays, as judgments and runs: for `grades`."""
 
 from collections.abc import Mapping
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -65,7 +66,10 @@ def read_label_arrays(
         raise InputError("scores: hold no system")
 
     def read(data: Any, name: str) -> Cells:
-        return read_cells(data if row_names is None else _list_rows(data, name, row_names), name)
+        cells = read_cells(data if row_names is None else _list_rows(data, name, row_names), name)
+        if groups is not None and cells.shape == (len(cells.values), 1):  # of reshape(-1, 1)
+            cells = cells._replace(shape=cells.values.shape, lengths=np.array(cells.values.shape))
+        return cells
 
     label_cells = read(labels, "labels")
     cells_of_system = {
@@ -122,8 +126,9 @@ def _refuse_nan(cells: Cells, is_used: Bools) -> None:
         raise InputError(
             f"{cells.locate(int(bad_cells[0]))}: the score is nan, as "
             f"{format_count(len(bad_cells), 'score')} of {len(cells.values):,}",
-            hint="Where there is no document, say so: grades(..., mask=~numpy.isnan(scores)). A "
-            "document without a score ranks last with -inf.",
+            hint="Where there is no document, say so: grades(..., mask=~numpy.isnan(numpy.array("
+            "scores, float))); of lists of several lengths, mask=[[s is not None and s == s for s "
+            "in row] for row in scores]. A document without a score ranks last with -inf.",
         )
 
 
@@ -145,14 +150,19 @@ def _refuse_padding(labels: Cells) -> None:
     row_count = format_count(int(np.count_nonzero(is_filler & is_last)), "row")
     raise InputError(
         f"{labels.name}: {row_count} with {filler:g} at the end: does it fill up?",
-        hint=f"If so: grades(labels, scores=scores, mask=labels != {filler:g}), of arrays; if it "
-        "is a grade: mask=numpy.ones(shape, bool).",
+        hint=f"If so: grades(labels, scores=scores, mask=numpy.array(labels) != {filler:g}); if it "
+        "is a grade: mask=numpy.ones(numpy.shape(labels), bool).",
     )
 
 
 def _find_places(cells: Cells, groups: Any, row_names: list[str] | None) -> _Places:
     """Return where each cell belongs, by the rows of the labels, or by `groups`."""
     if groups is None:
+        if row_names is None and len(cells.values) > 1 and {*cells.lengths} == {1}:
+            raise InputError(
+                f"{cells.name}: each query has one document, whose rank says nothing",
+                hint="Several queries: groups=, sizes or ids. One: numpy.ravel of both.",
+            )
         queries = row_names or [str(i) for i in range(1, len(cells.lengths) + 1)]
         return _place_rows(queries, cells.lengths)
     if not cells.is_flat or row_names is not None:
@@ -163,6 +173,8 @@ def _find_places(cells: Cells, groups: Any, row_names: list[str] | None) -> _Pla
     if not is_sequence(groups):
         raise InputError(f"groups: expected sizes or ids of queries, got {groups!r:.80}")
     n_cells, group_cells = len(cells.values), to_list(groups)
+    if kinds_in(group_cells) == {"list"}:  # of an array (n, 1)
+        group_cells = [*chain.from_iterable(group_cells)]
     are_whole_numbers = kinds_in(group_cells) <= {"whole number"}
     total = sum(group_cells) if are_whole_numbers else None
     if are_whole_numbers and len(group_cells) == n_cells and {*group_cells} == {1}:
@@ -178,7 +190,7 @@ def _find_places(cells: Cells, groups: Any, row_names: list[str] | None) -> _Pla
         sum_phrase = f" that add up to {total:,}" if are_whole_numbers else ""
         raise InputError(
             f"groups: {len(group_cells):,} of them{sum_phrase}, and {n_cells:,} labels",
-            hint="Sizes of groups add up to the number of labels; ids of queries are as many.",
+            hint="Sizes are whole numbers that add up to the labels; ids of queries are as many.",
         )
     names = [to_id_text(group, "groups") for group in group_cells]
     number_of_query = {query: i for i, query in enumerate(dict.fromkeys(names))}

@@ -20,7 +20,7 @@ from cranfield.formats import read_rows
 from cranfield.formats.block import Block
 from cranfield.formats.columns import ColumnsLike, Side
 from cranfield.formats.identifiers import normalize_text, to_id_text
-from cranfield.formats.shapes import kind_of, kinds_in
+from cranfield.formats.shapes import kind_of, kinds_in, to_list
 from cranfield.options import is_whole_number
 
 RunMaker = Callable[[Any], Any]  # makes a run of data of any kind
@@ -138,6 +138,8 @@ def _open_collection(
     from cranfield.formats.files import guess_side
     from cranfield.formats.small.listed_ids import read_id_list
 
+    if kind_of(selection) == "series" and kinds_in(selection) == {"list"}:
+        selection = dict(selection.items())
     if kind_of(selection) in ("iterator", "set", "tuple"):
         selection = [*selection]
     is_path = isinstance(selection, str | os.PathLike)
@@ -145,7 +147,8 @@ def _open_collection(
     if is_path or is_handle:
         text = "-" if is_handle else os.fspath(selection)
         if not (os.path.exists(text) or text == "-" or any(sign in text for sign in "*?[:")):
-            raise OptionError(f"{text!r:.80}: no such file; ids go into a list, [{text!r:.80}]")
+            places = f"a list, {text.split()!r:.80}, or below {_ROLES[selection_name]} in a file"
+            raise OptionError(f"{text!r:.80}: no such file; ids go into {places}")
         can_be_read_twice = selection.seekable() if is_handle else text != "-"
         role_and_ids = read_id_list(selection) if can_be_read_twice else None
         if role_and_ids is not None:
@@ -169,8 +172,13 @@ def _open_collection(
 
 def _read_ids(selection: Any, selection_name: str) -> list[str]:
     """Return ids as texts; raise OptionError for anything but ids."""
-    is_list = isinstance(selection, Iterable) and not isinstance(selection, str | bytes)
-    ids = [*selection] if is_list else [None]
+    is_list = isinstance(selection, Iterable) and kind_of(selection) not in ("text", "scalar")
+    ids = ([[]] if kind_of(selection) == "sparse" else to_list(selection)) if is_list else [None]
+    if ids and kinds_in(ids) <= {"list", "tuple", "set", "array"}:
+        raise OptionError(
+            f"{selection_name} (without=): no queries: dict(enumerate(lists, 1)) if they "
+            "are 1, 2, ...; from 0, of a sparse matrix, dict(enumerate(matrix.tolil().rows))"
+        )
     if not all(is_whole_number(identifier) or isinstance(identifier, str) for identifier in ids):
         raise OptionError(
             f"{selection_name}={selection!r:.80}: expected ids, as ['d1', 'd2']; or judgments, a "

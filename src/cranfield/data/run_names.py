@@ -1,8 +1,9 @@
 """Makes several runs, by name, of what `evaluate` and others take in the place of one run."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from cranfield.arrays.ids import encode
 from cranfield.data.run import Run, make_run
 from cranfield.errors import InputError
 from cranfield.formats import split_systems
@@ -102,7 +103,8 @@ def open_runs(
         has_numbers = kind_of(first_run) == "tuple" and states_numbers(columns)
         if has_paths or has_numbers or is_row(first_run):
             return open_run(runs, errors, columns)
-        if open_envelope(runs, Side.RUN) is not runs:
+        is_own_row = is_object and kind_of(first_run) == "object" and not isinstance(first_run, Run)
+        if is_own_row or open_envelope(runs, Side.RUN) is not runs:
             return open_run(runs, errors, columns)
         opened_runs = [open_run(run_like, errors, columns) for run_like in runs]
         name_uniquely = make_unique_namer()
@@ -133,9 +135,25 @@ def open_runs(
                     run_of_name[run_name] = run
                     if run is not run_like:
                         run.name = run_name
+            if kind in ("table", "records"):
+                _refuse_groups(dict(zip(runs, run_of_name.values(), strict=False)))
             return run_of_name
         return make_run(runs, errors, columns)
     return open_run(runs, errors, columns)
+
+
+def _refuse_groups(run_of_query: Mapping[Any, Run]) -> None:
+    """Raise InputError if each of several tables has rows of the query alone that is its name."""
+    queries = [query[0] if isinstance(query, tuple) else query for query in run_of_query]
+    if len(queries) > 1 and all(
+        {*load().query.to_list()} == {encode(str(query))}
+        for query, run in zip(queries, run_of_query.values(), strict=True)
+        for load in run.rows.blocks((), "skip")
+    ):
+        raise InputError(
+            f"tables with rows of the query that is their name, {queries[0]!r:.80}: is it one run?",
+            hint="One: pandas.concat(run.values()), polars.concat(run.values()). Several: rename.",
+        )
 
 
 def list_runs(opened_runs: Iterable[Run | dict[str, Run]]) -> list[Run]:

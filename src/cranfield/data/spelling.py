@@ -408,6 +408,10 @@ def no_common_query_error(
     for kind in find_lookalikes([QuerySketch("", source_queries, [], run_queries)])[:1]:
         query, run_query, _ = kind.pairs[0]
         hint = SPELLING if kind.code == "spelling" else f"{kind.difference}: write them alike."
+    if run_name in source_queries:
+        hint = (
+            f"{run_name!r:.60} is a query there: {{query: response[KEY] ...}} takes the documents."
+        )
     return NothingSharedError(
         f"the run {run_name!r} and {source_name} share no query: the run has for instance "
         f"{run_query!r}, {source_name} {query!r}",

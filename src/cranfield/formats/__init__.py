@@ -20,7 +20,6 @@ from cranfield.formats.columns import (
     plain_name,
 )
 from cranfield.formats.dict_rows import ListDictRows, NestedRows
-from cranfield.formats.fields import query_row
 from cranfield.formats.frames import TableRows, array_rows, arrow_table, sparse_rows
 from cranfield.formats.groups import read_group_dict
 from cranfield.formats.header import NO_IDS
@@ -29,7 +28,7 @@ from cranfield.formats.list_cells import to_document_rows
 from cranfield.formats.matrices import strip_padding
 from cranfield.formats.object_rows import list_rows
 from cranfield.formats.objects import LIST_DESCRIPTIONS, to_nested
-from cranfield.formats.rewrite import NumberedResponses, begin_rows, plain
+from cranfield.formats.rewrite import NumberedResponses, begin_rows, plain, query_row
 from cranfield.formats.shapes import first_of, holds_objects, kind_of
 from cranfield.formats.source import describe_sources
 from cranfield.formats.stated_columns import (
@@ -80,9 +79,9 @@ def read_rows(
             table.is_numbered = isinstance(data, NumberedResponses)
             return table
         notes: tuple[Note, ...] = ()
+        is_numbered = isinstance(data, NumberedResponses)
         if not has_numbers:
             data, notes = strip_padding(data, side)
-        is_numbered = isinstance(data, NumberedResponses)
         try:
             if has_repeats:
                 raise DuplicateError("a document occurs twice")
@@ -134,13 +133,18 @@ def _table_rows(data: Any, side: Side, user_columns: ColumnsLike | None, errors:
         return array_rows(data, side, user_columns, errors)
     if kind == "sparse":
         return sparse_rows(data, side)
-    if isinstance(data, Iterable) and kind not in ("text", "array"):
+    if isinstance(data, Iterable) and kind not in ("text", "array", "scalar"):
         return list_rows(data, side, user_columns, errors)
     is_path = kind in ("text", "path")
+    hint = f"A file is read by read_{side.word}({str(data)!r:.80})." if is_path else None
+    if kind in ("array", "fraction", "scalar"):
+        hint = "Labels and scores: evaluate(*grades(labels, scores=scores), ...), of several runs "
+        hint += "scores={name: scores}. Ids of queries 0, 1, ...: dict(enumerate(ids)). Scores "
+        hint += "beside an SVMlight file: numpy.savetxt('scores.txt', scores)."
     raise InputError(
         f"expected {side.name_in_errors} as a dict of dicts, a table, a list of rows, a structured "
         f"array or a sparse matrix, got {type(data).__name__}",
-        hint=f"A file is read by read_{side.word}({str(data)!r:.80})." if is_path else None,
+        hint=hint,
     )
 
 

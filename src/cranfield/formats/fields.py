@@ -11,10 +11,12 @@ from typing import Any, NamedTuple
 
 from cranfield.errors import InputError
 from cranfield.formats.block import Role
-from cranfield.formats.columns import COLUMNS, NAMES, ColumnsLike, Side, plain_name
+from cranfield.formats.columns import COLUMNS, NAMES, NO_COLUMN, ColumnsLike, Side, plain_name
+from cranfield.formats.header import NON_GRADE_NAMES
 from cranfield.formats.rewrite import RESPONSES
 from cranfield.formats.shapes import holds_objects, is_object, read_path
 from cranfield.formats.stated_columns import (
+    TEXTS_HINT,
     SideColumns,
     find_doc_field,
     list_pairs,
@@ -34,6 +36,7 @@ _FIELDS: Mapping[Role, Sequence[str]] = {
     ),
     "score": _SCORES.split(),
 }
+_NO_GRADES = {*NAMES["doc"], *_FIELDS["doc"], *NON_GRADE_NAMES, "metadata", "page_content"}
 _KNOWN_FIELDS = [
     path
     for role in ("doc", "score", "rank", "grade")
@@ -155,11 +158,6 @@ def _strip_column(path: str, column: str) -> str:
     return path.removeprefix(f"{column}.").removeprefix("*.")
 
 
-def query_row(query: Any, documents: Any, side: Side) -> dict[str, Any]:
-    """Return a query and its list of objects as a row of a table."""
-    return {"query_id": query, "retrieved" if side is Side.RUN else "expected": documents}
-
-
 def choose_fields(
     column_names: Sequence[str],
     fields_of_column: Mapping[str, list[str]],
@@ -211,7 +209,13 @@ def choose_fields(
             field = Field(column, str(name))
             field_of_name[field.public], column_of_name[COLUMNS[role].public] = field, field.public
     if COLUMNS["doc"].public not in column_of_name:
+        if doc_column is None and plain_name(column) in COLUMNS["doc"].text_names[side]:
+            raise InputError(f"column {column!r} holds objects", hint=TEXTS_HINT, kind="columns")
         return {}, user_columns
+    names = {*column_of_role, *column_of_name, *map(plain_name, column_names)}
+    has_grade = not names.isdisjoint(("grade", *COLUMNS["grade"].names_for(side)))
+    if side is Side.QRELS and not has_grade and _NO_GRADES.issuperset(map(plain_name, fields)):
+        column_of_name[COLUMNS["grade"].public] = NO_COLUMN  # all are relevant
     stated_columns = {COLUMNS[role].public: column for role, column in column_of_role.items()}
     return field_of_name, SideColumns({**stated_columns, **column_of_name}, user_columns)
 

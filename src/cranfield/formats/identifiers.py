@@ -65,7 +65,10 @@ def to_id_text(key: object, location: str) -> str:
             return str(int(key))  # type: ignore[call-overload] # it is a whole number
         problem = f"{location}: an id is a string or a whole number, got {key!r:.80}"
         is_collection = isinstance(key, list | set | np.ndarray)
-        raise InputError(problem, hint=STATE_LISTS_HINT if is_collection else None)
+        hint = STATE_LISTS_HINT if is_collection else None
+        if isinstance(key, float | np.floating):
+            hint = "As whole numbers: frame[column].astype('Int64'), array.astype(int)."
+        raise InputError(problem, hint=hint, kind="id")
     if encode_id(key) is None:
         if not key or "\0" in key:
             raise InputError(f"{location}: the id {key!r} is empty or holds a null byte")

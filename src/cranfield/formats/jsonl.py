@@ -12,12 +12,13 @@ from cranfield.arrays.ids import Ids, decode
 from cranfield.errors import InputError
 from cranfield.formats.block import SIZES, Block, Cells, Errors, Load, Role
 from cranfield.formats.columns import FRACTIONS, IDS, TEXTS, ColumnsLike, Side, describe_columns
-from cranfield.formats.fields import choose_row_fields, query_row, read_cells
+from cranfield.formats.fields import choose_row_fields, read_cells
 from cranfield.formats.format import InputFile, OutputFile
 from cranfield.formats.header import list_columns, take_columns
 from cranfield.formats.identifiers import STATE_LISTS_HINT, encode_id
 from cranfield.formats.json_text import RECORD_DECODER, DuplicatePairs, NumberText, Window
 from cranfield.formats.lines import DataLine, Lines
+from cranfield.formats.rewrite import query_row
 from cranfield.formats.shapes import read_path
 from cranfield.formats.source import Source
 from cranfield.formats.text import BYTE_ORDER_MARK, Bytes

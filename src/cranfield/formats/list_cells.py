@@ -243,7 +243,7 @@ class ListRows(Rows):
         row_of_doc = np.repeat(np.arange(len(queries)), n_docs)
         is_filler = docs.equal(np.arange(len(docs)), _FILLER, np.zeros(len(docs), np.int64))
         is_last = np.append(row_of_doc[1:] != row_of_doc[:-1], True)[: len(docs)]
-        if (is_filler & is_last).any() and self._may_be_filled_up:
+        if is_filler.any() and self._may_be_filled_up:
             if (is_filler & ~is_last & ~np.append(is_filler[1:], True)).any():
                 return None  # an id follows
             self._n_fillers += int(np.count_nonzero(is_filler))
@@ -345,7 +345,7 @@ class ListRows(Rows):
             )
         elements = [*map(normalize_text, elements or ())] if self.holds_texts else elements or []
         docs = [parse_id(doc_id, name) for doc_id in elements]
-        is_padded = docs[-1:] == [b"-1"] and self._may_be_filled_up
+        is_padded = b"-1" in docs and self._may_be_filled_up
         n = len(strip_fillers(elements)) if is_padded else len(docs)
         numbers = {role: self._read_numbers(role, cell_of_role[role], docs, n) for role in roles}
         self._n_fillers += len(docs) - n
@@ -393,6 +393,8 @@ class ListRows(Rows):
             return None
         if is_list_cell(text):
             return parse_list_text(text, name)
+        if is_list_cell(f"{text}]"):
+            raise InputError(f"column {name!r} holds a list that is cut off: {text!r:.80}")
         if name not in self._split_columns or self.holds_texts:
             return [cell]
         is_clear = ";" in text or len(text.split()) == 1 or self._ids_hold_blanks

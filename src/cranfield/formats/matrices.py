@@ -73,7 +73,8 @@ def read_cells(data: Any, name: str) -> Cells:
         flat_values = np.asarray(array).ravel()
         return _check_numbers(Cells(name, array.shape, flat_values, lengths, is_masked))
     if not is_sequence(data):
-        raise InputError(f"{name}: expected an array or lists of numbers, got {data!r:.80}")
+        problem = f"{name}: expected an array or lists of numbers, got {data!r:.80}"
+        raise InputError(problem, hint="A mask of lists: numpy.array(labels) != -1.")
     members = to_list(data if array is None else array)
     if not any(map(is_sequence, members)):
         rows = [_read_row(members, name)]
@@ -170,8 +171,10 @@ def match_sparse(qrels: Any, runs: Any) -> tuple[Any, Any]:
 def _follow_sparse(data: Any, matrix: Any, side: Side) -> Any:
     """Return the data of one side as those of a sparse matrix on the other: see `match_sparse`."""
     array = as_array(data)
-    array = np.array(data) if array is None and find_form(data) is not None else array
-    if array is None or array.ndim != 2:
+    if array is None and (find_form(data) is None or len({*map(np.size, data)}) > 1):
+        return data
+    array = np.asarray(data if array is None else array)  # numpy's matrices never become flat
+    if array.ndim != 2:
         return data
     if array.dtype.kind not in "f":
         if side is Side.QRELS and array.shape == matrix.shape:
@@ -218,8 +221,7 @@ def strip_padding(
 ) -> tuple[Mapping[Any, Any], tuple[Note, ...]]:
     """Return {query: ids} without the -1 that fills up lists, and a note on it if there was any.
 
-    -1 fills up where a list ends with it and all ids are whole numbers from -1 on. Raises
-    InputError where an id follows it.
+    -1 fills up where all ids are whole numbers from -1 on; InputError where an id follows it.
     """
     lists = [
         # A set has no order: what fills it up is moved to its end.
@@ -230,8 +232,10 @@ def strip_padding(
         else ids
         for ids in lists_of_query.values()
     ]
-    ends_with_filler = any(isinstance(ids, list) and ids[-1:] == [-1] for ids in lists)
-    if not ends_with_filler or not all(
+    has_filler = any(
+        isinstance(ids, list) and ids and is_whole_number(ids[0]) and -1 in ids for ids in lists
+    )
+    if not has_filler or not all(
         isinstance(ids, list) and all(is_whole_number(doc) and doc >= -1 for doc in ids)
         for ids in lists
     ):

@@ -12,7 +12,7 @@ from cranfield.formats.fields import Fields, choose_row_fields, read_cells
 from cranfield.formats.frames import list_to_arrow, make_table_rows, read_each_row
 from cranfield.formats.header import list_columns, take_columns
 from cranfield.formats.list_cells import holds_lists
-from cranfield.formats.shapes import kind_of, refuse_lists_of_ids
+from cranfield.formats.shapes import kind_of, list_fields, refuse_lists_of_ids
 from cranfield.formats.stated_columns import states_numbers
 
 if TYPE_CHECKING:
@@ -118,6 +118,8 @@ def _find_fields(
         names = [COLUMNS[role].public for role in roles_of(side)]
         own_names = getattr(row, "_fields", None) or [name for name in names if hasattr(row, name)]
         return [*own_names], attrgetter
+    if kind == "object":
+        return list_fields(row), attrgetter
     if kind in ("tuple", "list"):
         if states_numbers(user_columns):
             return [f"column {i}" for i in range(1, len(row) + 1)], itemgetter

@@ -11,7 +11,7 @@ from cranfield.errors import DuplicateError, InputError
 from cranfield.formats.block import LARGEST_GRADE, ListKind, duplicate_hint
 from cranfield.formats.columns import NAMES, Side, plain_name
 from cranfield.formats.identifiers import are_ids, with_text_ids
-from cranfield.formats.shapes import is_sequence, kinds_in, to_list
+from cranfield.formats.shapes import is_sequence, kind_of, kinds_in, to_list
 from cranfield.formats.values import to_grades
 from cranfield.options import is_whole_number
 
@@ -129,13 +129,15 @@ def list_docs(ids: object, number: str, location: str) -> list[Any]:
             hint="Give a list, best first. Measures of sets accept a set for one list at a time: "
             "SetP(truth, ranking).",
         )
-    no_lists = (str, bytes, Mapping) if is_ranking else (str, bytes)
-    if isinstance(ids, no_lists) or not isinstance(ids, Iterable):
+    no_lists = ("text", "table", "records", "dict") if is_ranking else ("text", "table", "records")
+    if kind_of(ids) in no_lists or not isinstance(ids, Iterable):
         expected = "{document: grade} or a set of relevant documents"
         expected = "a list of documents, best first" if is_ranking else expected
         hint = "All queries must have a dict {document: score}, or all a list."
+        if kind_of(ids) in ("table", "records"):
+            hint = "One table has the rows of all queries: pandas.concat(tables.values())."
         problem = f"{location}expected {expected}, got {ids!r:.80}"
-        raise InputError(problem, hint=hint if is_ranking else None)
+        raise InputError(problem, hint=hint if is_ranking or "table" in hint else None)
     docs = list(ids)
     if {"text", "whole number"} <= kinds_in(docs):
         raise InputError(
@@ -150,8 +152,9 @@ def list_docs(ids: object, number: str, location: str) -> list[Any]:
         problem = f"{location}a document's id is a string or a whole number, in {ids!r:.80}"
         hint = "For a list per query on both sides, use evaluate(truths, rankings, measures)."
         if location:
-            hint = f"Of pairs, which is the document, which the {number}? {{document: {number}}}."
-        is_nested = all(isinstance(doc, list | tuple) for doc in docs)
+            hint = f"Of pairs, which is the document, which the {number}? {{document: {number}}}; "
+            hint += f"of two lists, dict(zip(ids, {number}s))."
+        is_nested = kinds_in(docs) <= {"list", "tuple", "array"}
         raise InputError(problem, hint=hint if is_nested else None) from None
     return docs
 

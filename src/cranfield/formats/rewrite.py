@@ -1,6 +1,6 @@
 """Plain shapes: rewrites a shape that no reader takes into one that is read: `plain`."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -18,6 +18,7 @@ from cranfield.formats.shapes import (
     kinds_in,
     read_path,
     to_list,
+    to_python,
 )
 
 #: The paths to the list of documents in the response to one query; `ids` is beside `distances`.
@@ -44,7 +45,7 @@ def begin_rows(owner: Any, side: Side, user_columns: ColumnsLike | None) -> Any:
     """Return what is at the path that is stated as `rows`; without one, the object itself."""
     begin = (user_columns or {}).get("rows")
     rows = owner if begin is None else read_path(owner, str(begin))
-    if rows is None:
+    if rows is None and begin is not None:
         keys = ", ".join(map(repr, owner)) if isinstance(owner, Mapping) else "none"
         hint = f"If only the other side has it: --columns {side.other_side.word}.rows={begin}."
         raise side.error(f"has nothing at {begin!r}; its keys are {keys:.200}", hint, "columns")
@@ -175,6 +176,8 @@ def plain(data: Any, side: Side) -> Any:
         data_above, data = data, next(shapes, data)
         if data is data_above:
             break
+        if isinstance(data_above, NumberedResponses) and type(data) is dict:
+            data = NumberedResponses(data)
     return data
 
 
@@ -222,10 +225,12 @@ def _hold_iterator(iterator: Iterator[Any], side: Side) -> list[Any]:
 def _spell_docs_of_queries(docs_of_query: Mapping[Any, Any], side: Side) -> Mapping[Any, Any]:
     """Return {query: documents} with {index: number} for Series of numbers, lists for iterators.
 
-    Raises InputError if no document is left of iterators.
+    Arrays become lists and numbers. Raises InputError if no document is left of iterators.
     """
-    kinds = kinds_in(docs_of_query.values())
-    if kinds.isdisjoint(("series", "iterator")):
+    kinds, first_docs = kinds_in(docs_of_query.values()), first_of(docs_of_query)
+    if kind_of(first_docs) in ("dict", "list"):
+        kinds |= kinds_in([first_of(first_docs)])
+    if kinds.isdisjoint(("series", "iterator", "array", "tensor", "scalar")):
         return docs_of_query
     new_docs = {query: _spell_docs(docs, side) for query, docs in docs_of_query.items()}
     if "iterator" in kinds and first_of(new_docs) is None:
@@ -234,12 +239,16 @@ def _spell_docs_of_queries(docs_of_query: Mapping[Any, Any], side: Side) -> Mapp
 
 
 def _spell_docs(docs: Any, side: Side) -> Any:
-    """Return the documents of a query, an iterator as a list, and a Series of numbers as a dict.
+    """Return the documents of a query, iterators and arrays as lists, Series of numbers as dicts.
 
     The index of the Series has to say the documents. Raises InputError where its cells may, too.
     """
+    if kind_of(docs) == "dict":
+        return {doc: _spell_docs(number, side) for doc, number in docs.items()}
+    if kind_of(docs) == "list" and "scalar" in kinds_in(docs):
+        return [*map(to_python, docs)]
     if kind_of(docs) != "series":
-        return list(docs) if kind_of(docs) == "iterator" else docs
+        return list(docs) if kind_of(docs) == "iterator" else to_python(docs)
     cells, index = to_list(docs), to_list(getattr(docs, "index", ()))
     kinds = kinds_in(cells)
     if not kinds <= {"whole number", "fraction"} or index in ([], [*range(len(cells))]):
@@ -254,22 +263,44 @@ def _spell_docs(docs: Any, side: Side) -> Any:
     return dict(zip(index, cells, strict=True))
 
 
-def _spell_pairs(pairs_of_query: Mapping[Any, Any], side: Side) -> Mapping[Any, Any]:
+def query_row(query: Any, documents: Any, side: Side) -> dict[str, Any]:
+    """Return a query and its list of objects as a row of a table."""
+    return {"query_id": query, "retrieved" if side is Side.RUN else "expected": documents}
+
+
+def _spell_pairs(pairs_of_query: Mapping[Any, Any], side: Side) -> Any:
     """Return {query: {document: number}} of {query: [(document, number), ...]}, in either order.
 
-    Of (object, number), as vector stores return them, the objects are kept, in their order. Lists
-    of two whole numbers, which may be ids, and other dicts are returned unchanged. Raises
-    InputError for tuples of two whole numbers.
+    Of (object, number), as vector stores return them, a table with a column of each. Lists of two
+    whole numbers, which may be ids, and other dicts are returned unchanged. Raises InputError for
+    tuples of two whole numbers.
     """
     lists, first_list = pairs_of_query.values(), first_of(pairs_of_query)
     list_kinds = {"list", "tuple", "set"}
-    first_pair = next(iter(first_list)) if kind_of(first_list) in list_kinds else None
-    if not isinstance(first_pair, list | tuple) or not kinds_in(lists) <= list_kinds:
+    first_pair: Any = next(iter(first_list)) if kind_of(first_list) in list_kinds else None
+    if kind_of(first_pair) not in ("list", "tuple") or not kinds_in(lists) <= list_kinds:
         return pairs_of_query
     pairs = [*chain.from_iterable(lists)]
-    if not all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in pairs):
+    lengths = {*map(len, pairs)} if kinds_in(pairs) <= {"list", "tuple"} else set()
+    items = pairs_of_query.items()
+    queries = ((query, row[0]) for query, rows in items for row in rows)
+    if lengths == {3} and all(str(query) == str(query_id) for query, query_id in queries):
+        return {query: [row[1:] for row in rows] for query, rows in items}
+    if lengths != {2}:
         return pairs_of_query
     kinds = [*map(kinds_in, zip(*pairs, strict=True))]
+    if "scalar" in kinds[0]:
+        numbers = {query: [map(to_python, row) for row in rows] for query, rows in items}
+        return {query: [*map(tuple, rows)] for query, rows in numbers.items()}
+    for doc in (0, 1):
+        if is_object(first_pair[doc]) and kinds[1 - doc] <= _NUMBERS:
+            if read_path(first_pair[doc], side.role) not in (None, first_pair[1 - doc]):
+                raise side.error(f"objects with a {side.role} in pairs with another: which counts?")
+            return [
+                query_row(query, [pair[doc] for pair in pairs], side)
+                | {f"{side.role}s": [pair[1 - doc] for pair in pairs]}
+                for query, pairs in items
+            ]
     for id_kind in ("text", "whole number"):
         if (kinds[0] == {id_kind}) != (kinds[1] == {id_kind}):
             doc = 0 if kinds[0] == {id_kind} else 1
@@ -277,9 +308,6 @@ def _spell_pairs(pairs_of_query: Mapping[Any, Any], side: Side) -> Mapping[Any, 
                 query: unite_pairs([(pair[doc], pair[1 - doc]) for pair in query_pairs])
                 for query, query_pairs in pairs_of_query.items()
             }
-    if is_object(first_pair[0]) and kinds[1] <= {"whole number", "fraction"}:
-        # As stores of vectors return them, where the number may be a distance: the order counts.
-        return {query: [pair[0] for pair in pairs] for query, pairs in pairs_of_query.items()}
     if isinstance(first_pair, tuple) and kinds[0] == {"whole number"}:
         raise side.error(
             f"pairs of whole numbers, as {first_pair}: which is the document, which the "
@@ -287,6 +315,19 @@ def _spell_pairs(pairs_of_query: Mapping[Any, Any], side: Side) -> Mapping[Any, 
             hint=f"Write {{query: {{document: {side.role}}}}}.",
         )
     return pairs_of_query
+
+
+def _spell_queries(pairs: list[Any], side: Side) -> Any:
+    """Return a list of (query, documents), as `items()` of a dict yields them, as that dict."""
+    first = pairs[0] if pairs else None
+    if kind_of(first) not in ("list", "tuple") or not kinds_in(pairs) <= {"list", "tuple"}:
+        return pairs
+    queries, docs = zip(*pairs, strict=True) if {*map(len, pairs)} == {2} else ([None], [])
+    if kinds_in(queries) - {"text", "whole number"} or kinds_in(docs) & {"text", *_NUMBERS}:
+        return pairs
+    if len({*queries}) < len(pairs):
+        raise side.error("a query occurs twice in pairs (query, documents)")
+    return dict(pairs)
 
 
 def _refuse_pairs_of_lists(pairs: Sequence[Any], side: Side) -> Sequence[Any]:
@@ -311,6 +352,8 @@ _REWRITINGS: Mapping[Kind, Sequence[Callable[[Any, Side], Any]]] = {
     "collection": [lambda data, side: getattr(data, ROW_METHODS.get(side, ""), lambda: data)()],
     "iterator": [_hold_iterator],
     "dict": [_spell_docs_of_queries, open_envelope, _spell_pairs],
-    "list": [open_envelope, _refuse_pairs_of_lists],
+    "set": [lambda data, side: [*data] if isinstance(data, ItemsView) else data],
+    "list": [_spell_queries, open_envelope, _refuse_pairs_of_lists],
 }
+_NUMBERS = {"whole number", "fraction", "number", "scalar"}
 _MOST_ROUNDS = 4

@@ -88,6 +88,11 @@ _KINDS: Sequence[tuple[Kind, Callable[[Any], bool]]] = (  # the first that is tr
     ("whole number", is_whole_number),
     ("fraction", lambda candidate: isinstance(candidate, float | np.floating)),
     ("flag", lambda candidate: isinstance(candidate, bool | np.bool_)),
+    (
+        "number",
+        lambda candidate: hasattr(candidate, "__float__") and not hasattr(candidate, "ndim"),
+    ),
+    ("scalar", lambda candidate: hasattr(candidate, "__float__") and candidate.ndim == 0),
     ("null", lambda candidate: candidate is None),
     ("path", lambda candidate: isinstance(candidate, os.PathLike)),
     ("sparse", is_sparse),  # some are dicts
@@ -109,7 +114,7 @@ _KINDS: Sequence[tuple[Kind, Callable[[Any], bool]]] = (  # the first that is tr
     ("iterator", lambda candidate: isinstance(candidate, Iterator)),
     (
         "object",
-        lambda candidate: hasattr(candidate, "__dict__") and not isinstance(candidate, Collection),
+        lambda candidate: bool(list_fields(candidate)) and not isinstance(candidate, Collection),
     ),
     ("other", lambda candidate: True),
 )
@@ -127,7 +132,7 @@ def kind_of(candidate: object) -> Kind:
 
 def kinds_in(elements: Any) -> set[Kind]:
     """Return the kinds of all elements, one of each type is looked at; {"other"} if it has none."""
-    whole_kinds = ("text", "dict", "set", "table", "file", "sparse")
+    whole_kinds = ("text", "dict", "set", "table", "file", "sparse", "scalar")
     if kind_of(elements) in whole_kinds or not isinstance(elements, Iterable):
         return {"other"}
     example_of_type = {type(element): element for element in elements}
@@ -149,7 +154,7 @@ def first_of(container: Any) -> Any:
     for member in container.values() if kind_of(container) == "dict" else container:
         if type(member) is dict and member:
             return member  # as most often
-        if is_sparse(member) or getattr(member, "__len__", lambda: 1)():
+        if kind_of(member) in ("sparse", "scalar") or getattr(member, "__len__", lambda: 1)():
             return member
     return None
 
@@ -175,12 +180,24 @@ def to_list(column: Any) -> list[Any]:
     return elements
 
 
+def to_python(value: Any) -> Any:
+    """Return an array or a tensor as a list, or as a number; any other value unchanged."""
+    return to_list(as_array(value)) if kind_of(value) in ("array", "tensor", "scalar") else value
+
+
+def list_fields(row: Any) -> list[str]:
+    """Return the names of the fields of an object: keys, or attributes of its own."""
+    attributes = getattr(row, "_fields", None) or getattr(row, "__dict__", None)
+    names: Any = row if isinstance(row, Mapping) else attributes or getattr(row, "__slots__", ())
+    return [*map(str, names)]
+
+
 def as_array(data: Any) -> NDArray[Any] | None:
     """Return an array or a tensor as an array of numpy of the same shape; None for other objects.
 
     Gradients stay behind; bfloat16, which numpy lacks, becomes float32, exactly.
     """
-    if kind_of(data) != "tensor":
+    if kind_of(data) not in ("tensor", "scalar"):
         return data if isinstance(data, np.ndarray) else None
     for step in ("detach", "cpu"):
         data = getattr(data, step, lambda tensor=data: tensor)()
@@ -250,7 +267,8 @@ def is_row(candidate: Any) -> bool:
     if kind not in ("list", "tuple"):
         return kind == "row"
     kinds = kinds_in(candidate)
-    are_cells = kinds <= {"text", "whole number", "fraction", "flag"} and kinds != {"fraction"}
+    numbers = {"fraction", "number", "scalar"}
+    are_cells = kinds <= {"text", "whole number", "flag", *numbers} and not kinds <= numbers
     return len(candidate) in (2, 3) and are_cells
 
 
@@ -267,11 +285,10 @@ def hold_queries(rows: Any, names: Iterable[Any], columns: ColumnsLike | None) -
         queries = {str(row[0]) for row in rows}
         is_query_of_name = len(queries) == 1 and not queries.isdisjoint(map(str, names))
         return are_ids and number in ("whole number", "fraction") and not is_query_of_name
-    if kind_of(row) != "dict":
-        return hasattr(row, "query_id")
     query_names = {*NAMES["query"], (columns or {}).get("query_id")}
-    field = next((name for name in row if {name, plain_name(str(name))} & query_names), None)
-    queries = {str(row.get(field)) for row in rows if field is not None}
+    names_of_row = [*list_fields(row), *(["query_id"] if hasattr(row, "query_id") else [])]
+    field = next((name for name in names_of_row if {name, plain_name(name)} & query_names), None)
+    queries = set() if field is None else {str(read_path(row, field)) for row in rows}
     return len(queries) > 1 or (str(field).endswith("id") and queries.isdisjoint(map(str, names)))
 
 

@@ -25,7 +25,10 @@ from cranfield.notes import Note
 from cranfield.options import is_whole_number
 
 _MOST_COLUMNS = 10_000  # the highest number that a column may have
-TEXTS_HINT = "Texts need one table of both: --columns reference_contexts=...,retrieved_contexts=..."
+TEXTS_HINT = (
+    "Texts need one table of both, in lists (of objects, [doc['text'] for doc in docs]): --columns "
+    "reference_contexts=...,retrieved_contexts=..."
+)
 SIDES = {side.word: side for side in (Side.QRELS, Side.RUN)}
 _ALL_SIDES = (*SIDES.values(), Side.EXCLUDED)
 OpenedFile = tuple[Side, str, Sequence[str] | None]

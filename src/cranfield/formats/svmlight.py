@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
-from cranfield.arrays.ids import Ids
+from cranfield.arrays.ids import Ids, decode
 from cranfield.errors import InputError, OptionError
 from cranfield.formats.block import Block, Errors, Load, MemoryRows, Role, Rows, join_blocks
 from cranfield.formats.columns import Side
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 _ROW = re.compile(
     rb"(?m)^[ \t]*([^\s#]+)[ \t]+qid:(\S+)[^#\n]*(?:#[ \t]*(?:docid[ \t]*=[ \t]*)?(\S*).*)?"
 )
+_NO_DATA = re.compile(rb"(?m)^[ \t]*(?:#.*)?(?:\r?\n|\Z)")  # blank lines and comments
 
 
 def _cut_features(text: bytes) -> bytes:
@@ -74,11 +75,11 @@ class SvmLines(WhiteSpaceLines):
 def follow_rows(rows: Rows, sources: Sequence[Source], errors: Errors) -> Rows:
     """Return a run's rows; of a number on each line, as scores of the rows of SVMlight judgments.
 
-    `sources` are the judgments' files. Raises InputError for more or fewer numbers than rows, and
-    for RankLib's numbers of rows.
+    `sources` are the judgments' files; a name in the first line, and comments do not count. Raises
+    InputError for what is no number, more or fewer numbers than rows, and RankLib's row numbers.
     """
     start = rows.sources[0].read_start(4096) if len(rows.sources) == 1 else b""
-    lines = [*map(bytes.split, start.splitlines()[:9])]
+    lines = [*map(bytes.split, _NO_DATA.sub(b"", start).splitlines()[:9])]
     if not lines:
         return rows
     (source,), places = rows.sources, count_rows(line[0] for line in lines)
@@ -88,11 +89,17 @@ def follow_rows(rows: Rows, sources: Sequence[Source], errors: Errors) -> Rows:
             source=source.name,
             hint="Keep the scores: cut -f3 FILE > scores.txt; each is that of a row.",
         )
-    if not all(len(line) == 1 and NUMBER.fullmatch(line[0]) for line in lines):
+    if {*map(len, lines)} != {1} or not any(NUMBER.fullmatch(line[0]) for line in lines):
         return rows
     block = join_blocks([load() for file in sources for load in SvmLines(file).blocks((), errors)])
     with source.open() as stream:
-        scores = [float(text) for text in stream.read().split() if NUMBER.fullmatch(text)]
+        texts = _NO_DATA.sub(b"", stream.read()).split()
+    is_header = not NUMBER.fullmatch(texts[0]) and texts[0].lower() not in (b"nan", b"none")
+    for row, text in enumerate(texts[is_header:], 1):
+        if not NUMBER.fullmatch(text):
+            problem = f"expected a number as the score of row {row}, got {decode(text)!r:.80}"
+            raise InputError(problem, source=source.name)
+    scores = [*map(float, texts[is_header:])]
     if len(scores) != len(block):
         raise InputError(
             f"holds {len(scores):,} numbers, and {describe_sources(sources)} {len(block):,} rows",

@@ -84,10 +84,8 @@ def to_grades(grades: Iterable[Any]) -> Numbers | None:
         packed_integers = struct.pack(f"{len(grade_list)}q", *grade_list)
         return unify_grades(np.frombuffer(packed_integers, np.int64))
     except (struct.error, TypeError, OverflowError):
-        try:
-            return unify_grades(np.array(grade_list))
-        except (ValueError, OverflowError):
-            return None
+        doubles = pack_doubles(grade_list, len(grade_list))
+        return None if doubles is None else unify_grades(doubles)
 
 
 def to_numbers(role: str, numbers: list[Any]) -> Numbers | None:

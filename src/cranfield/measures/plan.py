@@ -386,6 +386,8 @@ class Plan:
         has_texts = any(measure.definition.is_text for measure in measures)
         self.kind = object if has_texts else np.float64  # the type of the values
         self.takes_cost = any(measure.definition.traits.takes_cost for measure in measures)
+        depths = [measure.parameters.get("depth") for measure in measures]
+        self._depth = max([depth for depth in depths if isinstance(depth, int)], default=0)
 
     def __reduce__(self) -> tuple[type["Plan"], tuple[Sequence[Measure]]]:
         return Plan, (self._measures,)  # for other processes
@@ -394,12 +396,13 @@ class Plan:
         """Return every query's value of every measure: (n_queries, n_measures)."""
         values = np.empty((len(judged.n_retrieved), len(self._measures)), self.kind)
         groups_at_once = self._cutoff_groups
-        if judged.is_large:  # measures of groups look at all of them
+        step = judged.queries_at_once(self._depth)
+        if step < len(values):  # measures of groups look at all of them
             groups_at_once = [group for group in self._cutoff_groups if group[1].takes_groups]
             groups_in_pieces = [group for group in self._cutoff_groups if not group[1].takes_groups]
             for _, group in groups_in_pieces:
                 group.check(judged)  # all of them, so that an error says what all grades are
-            for rows, piece in judged.split_queries():
+            for rows, piece in judged.split_queries(step):
                 _fill_columns(values[rows], piece, groups_in_pieces)
         _fill_columns(values, judged, groups_at_once)
         return values

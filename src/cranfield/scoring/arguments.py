@@ -19,8 +19,8 @@ from cranfield.formats import read_id_lists
 from cranfield.formats.block import Duplicates, Errors
 from cranfield.formats.columns import COLUMNS, ColumnsOfBoth, Side, TextMatching
 from cranfield.formats.matrices import hold_labels_and_scores, match_sparse, note_unstored_zeros
-from cranfield.formats.rewrite import plain
-from cranfield.formats.shapes import are_files, first_of, holds_objects, kind_of, kinds_in, list_ids
+from cranfield.formats.rewrite import NumberedResponses, plain
+from cranfield.formats.shapes import are_files, kind_of, kinds_in, list_ids
 from cranfield.formats.stated_columns import (
     ContainedTexts,
     Statements,
@@ -280,10 +280,7 @@ def convert_id_lists(qrels: Any, runs: Any, duplicates: Duplicates = "refuse") -
     if notes := note_unstored_zeros(qrels, runs):
         runs = Run(runs)
         runs.rows.notes = notes
-    # Lists of objects are responses, numbered by their places.
-    is_numbered = kind_of(runs) == "dict" and holds_objects(first_of(runs))
-    is_numbered = is_numbered and [*runs] == [*range(1, len(runs) + 1)]
-    rankings = [*runs.values()] if is_numbered else list_ids(runs)
+    rankings = [*runs.values()] if isinstance(runs, NumberedResponses) else list_ids(runs)
     relevant_lists = list_ids(qrels)
     if relevant_lists is None:
         if list_ids(runs) is not None and not kinds_in(qrels):

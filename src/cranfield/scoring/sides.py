@@ -12,7 +12,7 @@ from cranfield.data.run_names import make_unique_namer
 from cranfield.errors import InputError
 from cranfield.formats import read_both_sides, split_systems
 from cranfield.formats.block import Duplicates, Errors, Role, Rows
-from cranfield.formats.columns import INDEX_PREFIX, ColumnsOfBoth
+from cranfield.formats.columns import INDEX_PREFIX, ColumnsOfBoth, describe_names
 from cranfield.formats.frames import hold_stream
 from cranfield.formats.header import NO_IDS, find_columns
 from cranfield.formats.objects import refuse_columns
@@ -212,8 +212,9 @@ def _read_both_sides(
         try:
             named_rows = _name_rows(table, columns)
             rows_of_sides = read_both_sides(named_rows, columns=columns, errors=errors)
-        except (InputError, TypeError):  # cells are lists
-            raise error from None
+        except (InputError, TypeError) as named_error:  # cells are lists
+            is_clear = getattr(named_error, "kind", None) in ("id", "documents")
+            raise (named_error if is_clear else error) from None
     for rows in rows_of_sides:
         rows.sources = (Source(table),) if is_path else ()
     text = "No column of documents: each row is one."
@@ -233,15 +234,21 @@ def _name_rows(data: Any, columns: ColumnsOfBoth | None) -> list[dict[str, Any]]
     position_of_role: dict[Role, int] = {}
     for side in SIDES.values():
         position_of_role |= find_columns(table.names, side, select_side_columns(columns, side))
-    query = position_of_role.get("query", 0)
+    query, free_names = position_of_role.get("query", 0), []
     names, columns_of_cells = [*table.names, "doc_id"], [*table.columns]
     for i, name in enumerate(table.names):
         if i != query:
             columns_of_cells[i] = [*map(parse_number, table.columns[i])]
             are_fractions = any((number or 0) % 1 for number in columns_of_cells[i])
             is_used = i in position_of_role.values() or name.startswith(INDEX_PREFIX)
-            if not are_fractions and not is_used:
-                raise InputError(f"column {name!r} may hold documents")
+            free_names += [] if are_fractions or is_used else [name]
+    if free_names:
+        raise InputError(
+            f"the table: has no column 'doc_id'; {describe_names(table.names)}",
+            hint=f"If it is {free_names[0]}: --columns doc_id={free_names[0]}; if each row is one, "
+            f"without features: frame.drop(columns={free_names}).",
+            kind="documents" if {"query", "grade", "score"} <= position_of_role.keys() else NO_IDS,
+        )
     docs = [f"#{i}" for i in count_rows(table.columns[query])]
     rows = zip(*columns_of_cells, docs, strict=True)
     return [dict(zip(names, row, strict=True)) for row in rows]

@@ -4,6 +4,7 @@ import copy
 import json
 import pickle
 import random
+import tracemalloc
 from collections.abc import Sequence
 from operator import add
 from pathlib import Path
@@ -12,11 +13,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cranfield import Qrels, evaluate, lazy, read_qrels, read_run
+from cranfield import Qrels, Run, evaluate, lazy, parse, read_qrels, read_run
 from cranfield.arrays import ids as ids_module
 from cranfield.arrays.grades import narrow_grades, widen_grades
 from cranfield.arrays.ids import IdIndex, IdList, Ids, encode_ids, select_texts
 from cranfield.data import judged as judged_module
+from cranfield.data.judge import judge
 
 TEXTS = ["Z", "a long id, of more than sixteen bytes", "q1", "q10", "q2", "é", "日本", "\udcff"]
 
@@ -171,9 +173,9 @@ def test_large_evaluations_in_pieces_have_the_same_bits(
     n_split = []
     pieces = judged_module.Judged.split_queries
 
-    def count_splits(judged: judged_module.Judged) -> Any:
+    def count_splits(judged: judged_module.Judged, step: int) -> Any:
         n_split.append(1)
-        return pieces(judged)
+        return pieces(judged, step)
 
     monkeypatch.setattr(judged_module.Judged, "split_queries", count_splits)
     qrels = read_qrels(judged)
@@ -200,6 +202,25 @@ def test_costs_go_with_their_queries(tmp_path: Path, monkeypatch: pytest.MonkeyP
     scores = evaluate(judged, run, measures)
     monkeypatch.setattr(judged_module, "MAX_ROWS", 7)
     assert evaluate(judged, run, measures).to_dict() == scores.to_dict()
+
+
+@pytest.mark.parametrize(
+    "measure", ["INST", "U", "CWL('RBP')", "Unjudged@1000", "nDCG(ideal='top')"]
+)
+def test_memory_does_not_grow_with_the_queries(
+    measure: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(judged_module, "MAX_ROWS", 20_000)
+    peaks = []
+    for n_queries in (50, 200):
+        qrels = Qrels({f"q{i}": {"d1": 1, "d9": 0} for i in range(n_queries)})
+        run = Run({f"q{i}": [f"d{j}" for j in range(400)] for i in range(n_queries)})
+        judged = judge(qrels, run).judged
+        tracemalloc.start()
+        parse(measure).values(judged)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 1.3 * peaks[0]
 
 
 @pytest.mark.parametrize("form", ["together", "apart at the end", "shuffled"])

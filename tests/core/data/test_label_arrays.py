@@ -392,7 +392,7 @@ def test_labels_that_seem_to_be_filled_up_are_asked_about() -> None:
     labels, scores = np.array([[1, 0, 2, -1], [0, 1, -1, -1]]), np.array([[0.1, 0.2, 0.3, 0.9]] * 2)
     with pytest.raises(InputError, match="2 rows with -1 at the end: does it fill up") as error:
         evaluate(labels, scores, "AP")
-    assert "mask=labels != -1" in str(error.value)
+    assert "mask=numpy.array(labels) != -1" in str(error.value)
     filled = evaluate(*grades(labels, scores=scores, mask=labels != -1), "AP")
     # The rankings are 2, 0, 1 and 1, 0: (1 + 2/3) / 2 and 1.
     assert filled["AP"] == pytest.approx(((1 + 2 / 3) / 2 + 1) / 2)

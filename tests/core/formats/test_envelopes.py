@@ -1,6 +1,7 @@
 """Responses of search engines, objects in lists, and paths: read, asked back, or refused."""
 
 import json
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
@@ -416,12 +417,16 @@ def test_other_envelopes_are_refused(run: Any, tmp_path: Path) -> None:
             evaluate(GRADES, run_like, MEASURES)
 
 
-def test_documents_with_numbers_keep_their_order_as_the_number_may_be_a_distance() -> None:
+def test_documents_with_numbers_are_ranked_by_them_and_asked_about_if_they_rise() -> None:
     """LangChain's stores return (Document, number): a similarity, or a distance."""
-    documents = [SimpleNamespace(id=None, metadata={"source": doc}) for doc in ("b", "a")]
-    for numbers in ((0.1, 0.9), (0.9, 0.1)):
-        run = {"q1": [*zip(documents, numbers, strict=True)]}
-        assert evaluate({"q1": {"a": 1}}, run, "AP")["AP"] == 1 / 2
+    documents = [SimpleNamespace(id=None, metadata={"source": doc}) for doc in "bca"]
+    for numbers, ap in (((0.9, 0.5, 0.1), 1 / 3), ((0.1, 0.5, 0.9), 1)):
+        run = {query: [*zip(documents, numbers, strict=True)] for query in ("q1", "q2")}
+        with warnings.catch_warnings(record=True):
+            warnings.simplefilter("always")
+            scores = evaluate({"q1": {"a": 1}, "q2": {"a": 1}}, run, "AP")
+        assert scores["AP"] == ap
+        assert ("scores-rise" in [note.code for note in scores.notes]) == (ap == 1)
 
 
 def write_tables(rows: Any, folder: Path) -> list[Any]:

@@ -9,7 +9,8 @@ import pytest
 from helpers.commands import invoke
 from scipy import stats
 
-from cranfield import InputError, MeasureError, OptionError, evaluate, holes
+from cranfield import InputError, MeasureError, OptionError, Qrels, Run, evaluate, holes
+from cranfield.extensions.labels.pools import removals
 
 Judged = dict[str, dict[str, int]]
 Lists = dict[str, dict[str, list[str]]]
@@ -70,6 +71,76 @@ def test_numbers_are_those_of_loops(seed: int, measure: str) -> None:
     assert holes_of_runs.tau == pytest.approx(
         stats.kendalltau([*full.values()], [*means_left_out.values()])[0]
     )
+
+
+@pytest.mark.parametrize("ties", ["document", "best", "worst", "expected"])
+@pytest.mark.parametrize("measure", ["AP", "P@5", "RR"])
+def test_equal_scores_and_grades_that_are_left_out(ties: Any, measure: str) -> None:
+    """Other runs have what is left out below the pool, among documents of the same score."""
+    qrels, lists = collection(3)
+    runs = {
+        name: {q: {doc: float(-(i // 3)) for i, doc in enumerate(docs)} for q, docs in run.items()}
+        for name, run in lists.items()
+    }
+    holes_of_runs = holes(qrels, runs, measure, pool_depth=4, ties=ties)
+    tops = {
+        name: {(q, doc) for q, docs in run.items() for doc in sort_ties(docs, qrels[q], ties)[:4]}
+        for name, run in runs.items()
+    }
+    for name, top in tops.items():
+        other_docs = set().union(*(other for key, other in tops.items() if key != name))
+        grades_left = {
+            q: {doc: grade for doc, grade in grades.items() if (q, doc) not in top - other_docs}
+            for q, grades in qrels.items()
+        }
+        means = {
+            key: evaluate(grades_left, run, measure, ties=ties)[measure]
+            for key, run in runs.items()
+        }
+        hole = holes_of_runs[name]
+        assert hole.left_out == means[name]
+        assert hole.place_left_out == 1 + sum(mean > means[name] + 1e-12 for mean in means.values())
+
+
+def sort_ties(scores: dict[str, float], grades: dict[str, int], ties: str) -> list[str]:
+    """Return documents in their order: ties by grade, unjudged ones as least, or by id falling."""
+    sign = {"best": 1, "worst": -1}.get(ties, 0)
+    return sorted(scores, key=lambda doc: (scores[doc], sign * grades.get(doc, -9), doc))[::-1]
+
+
+def test_work_grows_with_the_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each run is read once, and scored on few more queries than there are."""
+    n_read, n_scored = [], []
+    blocks, judge = Run.blocks, removals.judge_match
+    monkeypatch.setattr(
+        Run,
+        "blocks",
+        lambda run, *args, **options: n_read.append(1) or blocks(run, *args, **options),
+    )
+
+    def count_queries(qrels: Qrels, *args: Any) -> Any:
+        n_scored.append(len(qrels.query_ids))
+        return judge(qrels, *args)
+
+    monkeypatch.setattr(removals, "judge_match", count_queries)
+    n_scored_of_size = {}
+    for n_runs in (10, 40):
+        chance = random.Random(n_runs)
+        docs = [f"d{i}" for i in range(500)]
+        paths = []
+        for i in range(n_runs):
+            rows = [
+                f"q{q} Q0 {doc} 1 {-rank} run"
+                for q in range(4)
+                for rank, doc in enumerate(chance.sample(docs, 20))
+            ]
+            paths.append(tmp_path / f"{n_runs}-{i}.run")
+            paths[-1].write_text("\n".join(rows))
+        n_read.clear(), n_scored.clear()
+        holes({f"q{q}": dict.fromkeys(docs, q % 2) for q in range(4)}, paths, "nDCG@10")
+        assert len(n_read) == n_runs
+        n_scored_of_size[n_runs] = sum(n_scored)
+    assert n_scored_of_size[40] < 8 * n_scored_of_size[10]  # each run on all removals: 16
 
 
 def test_a_query_without_a_judgment_left_still_counts() -> None:

@@ -55,10 +55,10 @@ def find_unjudged_with_ids(
     """Return each run's unjudged documents, of rank <= depth, and the id of every number."""
     runs = [run.resolve_spans(qrels.spans, judging.overlap) for run in runs]
     watched_runs = watch_steps(runs, "unjudged documents")
-    documents_of_run = [_rank_run(qrels, run, depth, judging) for run in watched_runs]
+    documents_of_run = [rank_run(qrels, run, depth, judging) for run in watched_runs]
     query = np.concatenate([qrels.query, *(documents.query for documents in documents_of_run)])
     ids = Ids.concatenate([qrels.docs, *(documents.docs for documents in documents_of_run)])
-    number = _number_documents(query, ids)
+    number = number_documents(query, ids)
     is_judged = np.zeros(len(number), np.bool_)
     is_judged[number[: len(qrels)]] = True
     unjudged, first_row = [], len(qrels)
@@ -75,7 +75,7 @@ def find_unjudged_with_ids(
     return unjudged, ids.take(np.unique(number, return_index=True)[1])
 
 
-def _number_documents(query: Ints, docs: Ids) -> Ints:
+def number_documents(query: Ints, docs: Ids) -> Ints:
     """Return each row's number, (rows,): one for each document of a query, query after query."""
     hash_key = pair_keys(docs.hash(), query)
     order = hash_key.argsort(kind="stable")
@@ -95,7 +95,7 @@ def _number_documents(query: Ints, docs: Ids) -> Ints:
     return number
 
 
-class _RankedDocuments(NamedTuple):
+class RankedDocuments(NamedTuple):
     """The documents of a block, or of a run, down to a depth, in no order."""
 
     block_queries: list[bytes]  # in the order of the block; of a run, none
@@ -105,7 +105,7 @@ class _RankedDocuments(NamedTuple):
     n_retrieved: Ints  # (n_queries,) below `depth`, too
 
 
-def _rank_run(qrels: Qrels, run: Run, depth: int, judging: Judging) -> _RankedDocuments:
+def rank_run(qrels: Qrels, run: Run, depth: int, judging: Judging) -> RankedDocuments:
     """Return a run's documents of rank <= depth on judged queries."""
     rank_block = partial(_rank_block, qrels, run, depth, judging)
     blocks, seen_queries = [], set[bytes]()
@@ -118,7 +118,7 @@ def _rank_run(qrels: Qrels, run: Run, depth: int, judging: Judging) -> _RankedDo
     n_retrieved = sum(
         (documents.n_retrieved for documents in blocks), np.zeros(len(qrels.query_ids), np.int64)
     )
-    return _RankedDocuments(
+    return RankedDocuments(
         [],
         np.concatenate([no_rows, *(documents.query for documents in blocks)]),
         np.concatenate([no_rows, *(documents.rank for documents in blocks)]),
@@ -129,7 +129,7 @@ def _rank_run(qrels: Qrels, run: Run, depth: int, judging: Judging) -> _RankedDo
 
 def _rank_block(
     qrels: Qrels, run: Run, depth: int, judging: Judging, load: Load
-) -> _RankedDocuments:
+) -> RankedDocuments:
     """Return a block's documents of rank <= depth on judged queries. Runs in its own thread."""
     rankings = run.group_block(load(), judging)
     code = qrels.find_codes(rankings.queries)
@@ -139,7 +139,7 @@ def _rank_block(
     counts = np.diff(rankings.starts)[code >= 0]
     n_retrieved = np.bincount(code[code >= 0], counts, len(qrels.query_ids))
     docs = rankings.block.doc.take(rows).compact()
-    return _RankedDocuments(
+    return RankedDocuments(
         rankings.queries.to_list(),
         code[rankings.group[rows]],
         rank,

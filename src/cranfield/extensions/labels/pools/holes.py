@@ -1,29 +1,30 @@
 """holes: what the judgments lack for each run, and what each run brought to them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Unpack
 
 import numpy as np
 
-from cranfield.arrays.ranked import Ints
-from cranfield.data.judge import judge_all, list_warnings
+from cranfield.arrays.ranked import Floats, Ints, means
+from cranfield.data.judge import judge_all, select_warnings
 from cranfield.data.judging import Judging
+from cranfield.data.meeting import MatchedRun
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
 from cranfield.errors import InputError, MeasureError, OptionError
 from cranfield.extensions import keywords
+from cranfield.extensions.labels.pools.removals import Removals
 from cranfield.extensions.orderings.coefficients import kendall
-from cranfield.extensions.whatif.unjudged import UnjudgedDocuments, find_unjudged
 from cranfield.measures import Measure, parse
 from cranfield.notes import Note, warn_about
 from cranfield.options import Options, option, refuse_unknown_options, takes, whole_check
-from cranfield.progress import Watching, add_progress, watch_steps
+from cranfield.progress import Watching, add_progress
 from cranfield.render.numbers import format_count, format_number, format_query_count, format_signed
 from cranfield.render.shown import Shown
 from cranfield.render.table import Column, Table, make_table
 from cranfield.scoring.arguments import Reading, arrange_arguments
-from cranfield.scoring.evaluate import score_runs
 from cranfield.scoring.scores import TIE
 from cranfield.version import __version__
 
@@ -212,18 +213,20 @@ def holes(
         verb=holes,
     )
     run_of_name = {run_or_runs.name: run_or_runs} if isinstance(run_or_runs, Run) else run_or_runs
-    run_warnings = list_warnings(judgments, run_of_name.values())
-    warn_about(run_warnings)
     if len(run_of_name) < 2:
         raise InputError(
             "one run: expected two or more, as each is compared with what the others found"
         )
     if judgments.groups is not None:
         raise OptionError("judgments in groups have no single documents that a run brought")
-    unjudged = find_unjudged(judgments, list(run_of_name.values()), settings.k, judging)
-    holes_of_runs = list(
-        _leave_out_each(judgments, run_of_name, unjudged, measure, settings, judging)
-    )
+    numbers = {"number": np.arange(len(judgments))}
+    numbered_judgments = judgments.replace_fields(columns={**judgments.columns, **numbers})
+    runs_to_judge, costs = [*run_of_name.values()], bool(measure.definition.traits.takes_cost)
+    judged_runs = judge_all(numbered_judgments, runs_to_judge, judging, costs=costs)
+    matched_runs = dict(zip(run_of_name, judged_runs, strict=True))
+    run_warnings = [*chain.from_iterable(map(select_warnings, matched_runs.values()))]
+    warn_about(run_warnings)
+    holes_of_runs = [*_leave_out_each(judgments, matched_runs, measure, settings)]
     tau = None
     if len(holes_of_runs) > 2:
         tau = kendall(
@@ -237,74 +240,61 @@ def holes(
         tau,
         settings,
         recipe,
-        (*run_warnings, *_list_notes(run_of_name, unjudged)),
+        (*run_warnings, *_list_notes(matched_runs)),
     )
 
 
 def _leave_out_each(
     judgments: Qrels,
-    runs: Mapping[str, Run],
-    unjudged: Sequence[UnjudgedDocuments],
+    matched_runs: Mapping[str, MatchedRun],
     measure: Measure,
     settings: HolesSettings,
-    judging: Judging,
 ) -> Iterator[Hole]:
-    """Yield each run's part in the judgments; `unjudged` has each run's unjudged documents."""
-    unique = _find_unique(judgments, list(runs.values()), settings.pool_depth, judging)
-    rising, all_rows = measure.definition.higher_is_better is not False, np.arange(len(judgments))
-    means = _mean_scores(judgments, runs, measure, judging)
-    for name, unjudged_of_run, rows in zip(
-        runs, watch_steps(unjudged, "leaving out"), unique, strict=True
-    ):
-        left_out = _mean_scores(
-            judgments.select_rows(np.delete(all_rows, rows)), runs, measure, judging
-        )
-        n_unjudged = len(unjudged_of_run.rank)
-        n_first = int(np.minimum(unjudged_of_run.n_retrieved, settings.k).sum())
+    """Yield each run's part in the judgments."""
+    unique = _find_unique(matched_runs.values(), settings.pool_depth)
+    removals = Removals(judgments, unique)
+    rising = measure.definition.higher_is_better is not False
+    values = np.stack([measure.values(run.judged)[:, 0] for run in matched_runs.values()], axis=1)
+    reduced_values = removals.score([*matched_runs.values()], measure)
+    run_means = means(values)
+    for i, (name, rows) in enumerate(zip(matched_runs, unique, strict=True)):
+        values_left_out = values.copy()
+        values_left_out[removals.query[removals.run == i]] = reduced_values[removals.run == i]
+        left_out, match = means(values_left_out), matched_runs[name].match
+        n_first = int(np.minimum(match.n_retrieved, settings.k).sum())
+        n_unjudged = n_first - int(np.count_nonzero(match.placement.rank <= settings.k))
         yield Hole(
             run=name,
             unjudged=n_unjudged,
             judged=1 - n_unjudged / n_first if n_first else 1.0,
             unique=len(rows),
             unique_relevant=int(np.count_nonzero(judgments.grade[rows] >= 1)),
-            mean=means[name],
-            left_out=left_out[name],
-            place=_find_place(means, name, rising=rising),
-            place_left_out=_find_place(left_out, name, rising=rising),
+            mean=float(run_means[i]),
+            left_out=float(left_out[i]),
+            place=_find_place(run_means, i, rising=rising),
+            place_left_out=_find_place(left_out, i, rising=rising),
         )
 
 
-def _find_unique(judgments: Qrels, runs: Sequence[Run], depth: int, judging: Judging) -> list[Ints]:
+def _find_unique(matched_runs: Iterable[MatchedRun], depth: int) -> list[Ints]:
     """Return, for each run, the rows of judgments that it alone has in its first `depth`."""
-    columns = {**judgments.columns, "number": np.arange(len(judgments))}
-    numbered_judgments = judgments.replace_fields(columns=columns)
     rows_of_run = []
-    for matched_run in judge_all(numbered_judgments, runs, judging):
-        hits = matched_run.judged.hits
+    for run in matched_runs:
+        hits = run.judged.hits
         rows_of_run.append(hits.columns["number"][hits.rank <= depth])
-    n_runs_of_row = np.bincount(np.concatenate(rows_of_run), minlength=len(judgments))
+    n_runs_of_row = np.bincount(np.concatenate(rows_of_run))
     return [np.sort(rows[n_runs_of_row[rows] == 1]) for rows in rows_of_run]
 
 
-def _mean_scores(
-    judgments: Qrels, runs: Mapping[str, Run], measure: Measure, judging: Judging
-) -> dict[str, float]:
-    """Return {run: mean over the judged queries}."""
-    scores = score_runs(judgments, runs, [measure], judging)
-    return {name: run_scores[measure] for name, run_scores in scores.items()}
+def _find_place(means_of_runs: Floats, i: int, *, rising: bool) -> int:
+    """Return the place of run i in the order of the means, 1 the best."""
+    gaps = means_of_runs - means_of_runs[i] if rising else means_of_runs[i] - means_of_runs
+    return 1 + int(np.count_nonzero(gaps > TIE))
 
 
-def _find_place(means: Mapping[str, float], name: str, *, rising: bool) -> int:
-    """Return a run's place in the order of the means, 1 the best."""
-    run_mean = means[name]
-    return 1 + sum(
-        mean - run_mean > TIE if rising else run_mean - mean > TIE for mean in means.values()
-    )
-
-
-def _list_notes(runs: Mapping[str, Run], unjudged: Sequence[UnjudgedDocuments]) -> Iterator[Note]:
+def _list_notes(matched_runs: Mapping[str, MatchedRun]) -> Iterator[Note]:
     """Yield a note on each run that has no document for some queries."""
-    for name, unjudged_of_run in zip(runs, unjudged, strict=True):
-        if n_queries := int(np.count_nonzero(unjudged_of_run.n_retrieved == 0)):
+    for name, run in matched_runs.items():
+        if n_queries := int(np.count_nonzero(run.match.n_retrieved == 0)):
             text = f"{format_query_count(n_queries)} of the judgments without a document."
             yield Note("nothing-retrieved", "info", text, n_queries, name)

@@ -1,14 +1,16 @@
 """pool: what people should label: all, a part by chance, or the most useful, as a file."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import replace
 from itertools import chain
-from typing import Any, Unpack
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
-from cranfield.arrays.ids import encode
+from cranfield.arrays.ids import IdList, Ids, encode, encode_ids
+from cranfield.arrays.products import block_slices
+from cranfield.arrays.ranked import Ints
 from cranfield.data.judging import Judging
 from cranfield.data.named_ids import read_named_queries
 from cranfield.data.qrels import Qrels
@@ -22,6 +24,7 @@ from cranfield.extensions.labels.pools.draw import draw_from_strata, draw_sample
 from cranfield.extensions.labels.pools.move_to_front import next_documents
 from cranfield.extensions.labels.pools.options import IN_ORDER, PoolMethod, PoolSettings
 from cranfield.extensions.labels.pools.pool_result import NOT_DRAWN, Pool
+from cranfield.extensions.whatif.unjudged import RankedDocuments, number_documents, rank_run
 from cranfield.formats.block import Role
 from cranfield.formats.small.texts import DOC_TEXT, QUERY_TEXT, TextsLike, clean_text, read_texts
 from cranfield.measures import parse
@@ -142,9 +145,9 @@ def add_texts(bare_pool: Pool, query_texts: TextsLike | None, doc_texts: TextsLi
     return replace(bare_pool, texts=texts, notes=tuple(notes))
 
 
-def _refuse_empty(rows: Sequence[Any], settings: PoolSettings) -> None:
+def _refuse_empty(rows: Sized, settings: PoolSettings) -> None:
     """Raise InputError if there is no row."""
-    if not rows:
+    if not len(rows):
         raise InputError(
             "nothing is left to label: no run has an unjudged document in its first "
             f"{settings.depth}"
@@ -157,19 +160,14 @@ def _draw_pool(
     """Return a pool by depth: all documents, a part drawn by chance, or, with strata, both."""
     source_runs = _choose_runs(runs, settings.by, judging)
     run_judging = judging if source_runs is runs else Judging(ties=judging.ties)
-    best_ranks = _find_best_ranks(judgments, source_runs, settings, run_judging)
-    query_ids = sorted((query for query, ranks in best_ranks.items() if ranks), key=encode)
-    documents = [
-        (query, doc) for query in query_ids for doc in sorted(best_ranks[query], key=encode)
-    ]
-    _refuse_empty(documents, settings)
-    row_of_query = {query: i for i, query in enumerate(query_ids)}
-    query_row = np.array([row_of_query[query] for query, _ in documents])
-    rank = np.array([best_ranks[query][doc] for query, doc in documents])
+    documents = _find_documents(judgments, source_runs, settings, run_judging)
+    _refuse_empty(documents.rank, settings)
+    codes, query_row = np.unique(documents.query, return_inverse=True)
+    rank = documents.rank
     generator = np.random.default_rng(settings.seed)
-    shuffle_key = generator.random(len(documents))
+    shuffle_key = generator.random(len(rank))
     drawing: dict[Role, Any] = {}
-    is_drawn = np.ones(len(documents), np.bool_)
+    is_drawn = np.ones(len(rank), np.bool_)
     if settings.shares is not None:
         is_drawn, chance, stratum = draw_from_strata(query_row, rank, settings.shares, generator)
         drawing = {"stratum": stratum, "probability": chance}
@@ -182,20 +180,19 @@ def _draw_pool(
         drawing = {"query_probability" if whole_queries else "probability": chance}
     # With strata, the pool has the documents that are not drawn, too, behind the others.
     keeps_all = settings.strata is not None
-    rows = np.arange(len(documents)) if keeps_all else np.flatnonzero(is_drawn)
+    rows = np.arange(len(rank)) if keeps_all else np.flatnonzero(is_drawn)
     order = np.lexsort((shuffle_key[rows], query_row[rows], ~is_drawn[rows]))
-    rows = rows[order].tolist()
-    grades = [None if is_drawn[i] else NOT_DRAWN for i in rows]
+    rows = rows[order]
     return Pool(
-        [documents[i][0] for i in rows],
-        [documents[i][1] for i in rows],
+        IdList(encode_ids(judgments.query_ids).take(documents.query[rows])),
+        IdList(documents.docs.take(rows)),
         settings,
-        len(query_ids),
-        len(documents),
+        len(codes),
+        len(rank),
         {"cranfield": __version__, "runs": list(runs), **judging.changed_options()},
-        tuple(_list_notes(settings, len(documents), len(query_ids), len(judgments.query_ids))),
+        tuple(_list_notes(settings, len(rank), len(codes), len(judgments.query_ids))),
         {role: column[rows].tolist() for role, column in drawing.items()},
-        grades,
+        [None if drawn else NOT_DRAWN for drawn in is_drawn[rows].tolist()],
     )
 
 
@@ -226,24 +223,57 @@ def _choose_runs(runs: Mapping[str, Run], by: PoolMethod, judging: Judging) -> M
 _FUSION_OPTIONS = ("order", "ties", "duplicates")
 
 
-def _find_best_ranks(
+class _PooledDocuments(NamedTuple):
+    """The documents of a pool in the order of query and id."""
+
+    query: Ints  # (documents,) the position of each document's query in the judgments
+    rank: Ints  # (documents,) its best rank in any run
+    docs: Ids
+
+
+def _find_documents(
     judgments: Qrels, runs: Mapping[str, Run], settings: PoolSettings, judging: Judging
-) -> dict[str, dict[str, int]]:
-    """Return {query: {document: its best rank in any run}}, down to the depth of the settings.
+) -> _PooledDocuments:
+    """Return the documents that a run has down to the depth of the settings.
 
     With `unjudged`, documents that are judged are left out.
     """
-    best_ranks: dict[str, dict[str, int]] = {}
-    for query, lists in _list_top_documents(judgments, runs, settings.depth, judging).items():
-        rank_of_doc = best_ranks[query] = {}
-        for ranking in lists:
-            for rank, doc in enumerate(ranking, 1):
-                rank_of_doc[doc] = min(rank, rank_of_doc.get(doc, rank))
-    if settings.unjudged:
-        for query, docs in zip(judgments.query_ids, judgments.doc_lists, strict=True):
-            for doc in docs:
-                best_ranks[query].pop(doc, None)
-    return best_ranks
+    depth, n_queries, no_rank = settings.depth, len(judgments.query_ids), settings.depth + 1
+    no_ranks = np.full(len(judgments), no_rank)
+    sides = [
+        RankedDocuments([], judgments.query, no_ranks, judgments.docs, np.diff(judgments.starts))
+    ]
+    for run in watch_steps(runs.values(), "pooling"):
+        sides.append(rank_run(judgments, run, depth, judging))
+        if not len(sides[-1].rank):
+            raise _no_document_error(judgments, run, judging)
+    rows_per_query, parts = sum(len(side.rank) for side in sides) // n_queries, []
+    for codes in block_slices(n_queries, _COLUMNS * rows_per_query):
+        rows_of_side = [
+            np.flatnonzero((side.query >= codes.start) & (side.query < codes.stop))
+            for side in sides
+        ]
+        side_rows = [*zip(sides, rows_of_side, strict=True)]
+        query = np.concatenate([side.query[rows] for side, rows in side_rows])
+        ids = Ids.concatenate([side.docs.take(rows) for side, rows in side_rows])
+        number = number_documents(query, ids)
+        first_row = np.unique(number, return_index=True)[1]
+        best_rank = np.full(len(first_row), no_rank)
+        np.minimum.at(
+            best_rank, number, np.concatenate([side.rank[rows] for side, rows in side_rows])
+        )
+        if settings.unjudged:
+            best_rank[number[: len(rows_of_side[0])]] = no_rank
+        numbers = np.flatnonzero(best_rank <= depth)
+        rows = first_row[numbers]
+        order = np.lexsort((ids.take(rows).sort_keys(), query[rows]))
+        rows = rows[order]
+        parts.append((query[rows], best_rank[numbers[order]], ids.take(rows).compact()))
+    queries, ranks, docs = zip(*parts, strict=True)
+    return _PooledDocuments(np.concatenate(queries), np.concatenate(ranks), Ids.concatenate(docs))
+
+
+_COLUMNS = 4  # about, of the rows that are looked at together
 
 
 def _list_top_documents(
@@ -256,11 +286,16 @@ def _list_top_documents(
         rankings = run.read_rankings(query_ids, judging)
         tops = [rankings[query].select_query(query).docs[:depth] for query in query_ids]
         if not any(tops):
-            score_runs(judgments, {run.name: run}, [parse("P@1")], judging)  # may say what is wrong
-            raise InputError(f"the run {run.name!r:.80} has no document", source=run.source)
+            raise _no_document_error(judgments, run, judging)
         for query, top in zip(query_ids, tops, strict=True):
             top_documents[query].append(top)
     return top_documents
+
+
+def _no_document_error(judgments: Qrels, run: Run, judging: Judging) -> InputError:
+    """Return the error of a run without a document; raise that of `evaluate` if it has another."""
+    score_runs(judgments, {run.name: run}, [parse("P@1")], judging)
+    return InputError(f"the run {run.name!r:.80} has no document", source=run.source)
 
 
 def _order_unjudged(

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from cranfield.arrays.ids import encode_ids
 from cranfield.errors import OptionError, check_choice
 from cranfield.extensions.labels.label_files import argilla_records, label_studio_tasks
 from cranfield.extensions.labels.pools.answers import list_answered_ids
@@ -127,8 +128,10 @@ class Pool(Shown):
 
     def tables(self) -> list[Table]:
         """Return a table of how many queries and documents are pooled, and are to be labelled."""
-        rows_to_label = self._rows_to_label()
-        n_queries = len({row["query_id"] for row in rows_to_label})
+        grades = self.grades or [None] * len(self.doc_ids)
+        rows_to_label = np.flatnonzero([grade is None for grade in grades])
+        queries = encode_ids(self.query_ids).take(rows_to_label)
+        n_queries = len({*queries.take(queries.find_changes()).to_list()})
         rows = [
             ["queries", f"{self.n_queries:,}", f"{n_queries:,}"],
             ["documents", f"{self.n_pooled:,}", f"{len(rows_to_label):,}"],
