@@ -80,8 +80,8 @@ PAGES: dict[str, tuple[str, str, str]] = {
     "human-labels": (
         "Human labels",
         "Estimate from a few labels by people and many by a model; draw what people label.",
-        "prediction_powered PredictionPowered PoweredMean pool Pool collect Labels Assessor holes "
-        "Holes Hole",
+        "prediction_powered PredictionPowered PoweredMean trust Trust pool Pool collect Labels "
+        "Assessor holes Holes Hole",
     ),
     "fuse": ("Fuse", "Make one run of several, and choose their weights.", "fuse tune Tuned"),
     "agreement": ("Agreement", "Compare assessors.", "agreement Agreement"),

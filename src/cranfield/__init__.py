@@ -69,6 +69,8 @@ _NAMES = {
     "scoring.scores": "Scores Systems",
     "extensions.tools.side_by_side": "SideBySide conventions",
     "extensions.scale.tally": "Tally Totals",
+    "extensions.labels.trust.trust": "trust",
+    "extensions.labels.trust.trust_result": "Trust",
     "extensions.trend.trend_result": "Trend",
     "extensions.trend.trend": "trend",
 }
@@ -130,6 +132,8 @@ if TYPE_CHECKING:  # "as" says to type checkers that a name is public
     from cranfield.extensions.labels.pools.holes import holes as holes
     from cranfield.extensions.labels.pools.pool import pool as pool
     from cranfield.extensions.labels.pools.pool_result import Pool as Pool
+    from cranfield.extensions.labels.trust.trust import trust as trust
+    from cranfield.extensions.labels.trust.trust_result import Trust as Trust
     from cranfield.extensions.lists.describe import describe as describe
     from cranfield.extensions.orderings.coefficients import Kendall as Kendall
     from cranfield.extensions.orderings.coefficients import kendall as kendall

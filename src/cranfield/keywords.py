@@ -118,6 +118,8 @@ class Gate(Clustering, Grouping, Alignment, Reading, Judging, Watching, total=Fa
     undecided: UndecidedCount | None
     tried: int
     trained_again: bool
+    human: Any | None
+    lam: float | None
 
 
 class Intervals(Clustering, total=False):

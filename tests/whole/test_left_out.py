@@ -99,6 +99,9 @@ def verbs() -> Mapping[str, Verb]:
         "prediction_powered": lambda runs, **options: cranfield.prediction_powered(
             QRELS, runs, "AP", human=SECOND_QRELS, **options
         ),
+        "trust": lambda runs, **options: cranfield.trust(
+            QRELS, runs, "AP", human=SECOND_QRELS, **options
+        ),
     }
 
 
@@ -166,6 +169,7 @@ LINES = [
     "table qrels.json {runs} -m AP --format csv",
     "trend qrels.json {runs} -m AP --format csv",
     "describe {runs} -m Filled@9,5 -m Entropy@5 --format csv",
+    "trust qrels.json {runs} -m AP --human second.json --format csv",
     "convert {run} out.run --run",
 ]
 

@@ -96,7 +96,7 @@ def tango_interval(counts: PairedCounts, z: float) -> tuple[Floats, Floats]:
     return ends[0], ends[1]
 
 
-def wilson_interval(n: int, n_hits: Ints, z: float) -> tuple[Floats, Floats]:
+def wilson_interval(n: float, n_hits: Ints | Floats, z: float) -> tuple[Floats, Floats]:
     """Return the interval of each share of ones among n: (n_systems,) each.
 
     Wilson, Journal of the American Statistical Association 22 (1927).

@@ -1,6 +1,6 @@
 """ComparingOptions: options by which an extension changes the scores that are compared."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from cranfield.options import Options
@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from cranfield.comparison.aligned_scores import AlignedScores
     from cranfield.comparison.settings import GateSettings
     from cranfield.comparison.units import Units
+    from cranfield.comparison.verdict import Gate
     from cranfield.notes import Note
 
 
@@ -44,3 +45,9 @@ class ComparingOptions(Options):
     def gate_recipe(self) -> dict[str, Any]:
         """Return {option: value} that a gate's recipe needs of these options."""
         return {}
+
+    def review_gate(
+        self, gate: "Gate", aligned_scores: "AlignedScores", options: Mapping[str, Any]
+    ) -> "Gate":
+        """Return the gate as these options change its verdicts; `options` are all of the gate."""
+        return gate

@@ -175,10 +175,13 @@ def gate(
     thresholds, threshold_notes = judge_thresholds(needs, systems, settings, query_ids, greatest_p)
     notes += [note for note in threshold_notes if note not in notes]
     notes += [*note_student(verdicts, thresholds), *scores.notes]
-    warn_about(notes)
     recipe = {"margin": margin, "at_least": goals}
     recipe |= _recipe(scores, stated_settings, families, contrasts)
-    return Gate(tuple(verdicts), baseline, settings, tuple(notes), recipe, tuple(thresholds))
+    result = Gate(tuple(verdicts), baseline, settings, tuple(notes), recipe, tuple(thresholds))
+    for family in families:
+        result = family.review_gate(result, scores, options)
+    warn_about(result.notes)
+    return result
 
 
 def _recipe(

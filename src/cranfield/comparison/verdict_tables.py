@@ -149,8 +149,8 @@ def _difference_columns(gate: "Gate", p_legend: str) -> Iterator[Column]:
     yield Column(
         "needed",
         lambda verdict: f"{verdict.queries_needed:,}" if verdict.queries_needed else "",
-        f"needed: queries with which a system as good as {gate.baseline} passes with a chance of "
-        "80%.",
+        f"needed: {_name_needed(gate)} with which a system as good as {gate.baseline} passes with "
+        "a chance of 80%.",
         any(verdict.queries_needed is not None for verdict in verdicts),
     )
 
@@ -266,7 +266,7 @@ def _describe_difference(gate: "Gate", verdict: "Verdict") -> str:
 
 def _tell_what_decides(gate: "Gate", worst: "Verdict | Threshold") -> str:
     """Return the line that tells what would decide on the worst row, which is undecided."""
-    n_needed, hint = worst.queries_needed, ""
+    n_needed, units, hint = worst.queries_needed, _name_needed(gate), ""
     if isinstance(worst, Threshold):
         verb = "passes" if worst.mean >= worst.at_least else "fails"
         condition = f"with a true mean of {format_number(worst.mean)}, {worst.system:.80} {verb}"
@@ -276,10 +276,15 @@ def _tell_what_decides(gate: "Gate", worst: "Verdict | Threshold") -> str:
             goal = shlex.quote(f"{worst.measure}=NUMBER")
             hint = f" Another way, --at-least {goal}, needs no baseline."
     if n_needed is None:
-        return f"No number of queries is known that would decide.{hint}"
+        return f"No number of {units} is known that would decide.{hint}"
     if n_needed <= worst.n:
-        return f"The true mean may be near the bound: more queries may not decide.{hint}"
-    return f"{n_needed:,} queries would decide: {condition} with a chance of 80%.{hint}"
+        return f"The true mean may be near the bound: more {units} may not decide.{hint}"
+    return f"{n_needed:,} {units} would decide: {condition} with a chance of 80%.{hint}"
+
+
+def _name_needed(gate: "Gate") -> str:
+    """Return the word for what `queries_needed` counts."""
+    return str(gate.recipe.get("needed_units", "queries"))
 
 
 def _describe_baseline(gate: "Gate") -> str:

@@ -31,6 +31,7 @@ COMMANDS = {
         "orderings.correlate": "Show how alike measures, or judgments, order the same systems.",
         "orderings.reproduce": "Show how near a second experiment came to the first.",
         "labels.assessors.agreement": "Show how far assessors agree, and whether that matters.",
+        "labels.trust.trust": "Show how far a model's labels go, by some of people.",
     },
     "Show": {
         "report.report": "Make one page to look at: tables, charts, rankings side by side.",
@@ -52,7 +53,12 @@ FAMILIES = {
     "evaluate": ("scale.options:Bucketing", "tools.options:Convening", "whatif.options:Bounding"),
     "explain": ("tools.options:Convening",),
     "compare": ("clusters.options:Clustering", "seeds.options:Grouping"),
-    "gate": ("seeds.options:Retraining", "clusters.options:Clustering", "seeds.options:Grouping"),
+    "gate": (
+        "seeds.options:Retraining",
+        "clusters.options:Clustering",
+        "seeds.options:Grouping",
+        "labels.human.human_options:HumanOptions",
+    ),
     "intervals": ("clusters.options:Clustering",),
 }
 

@@ -49,6 +49,12 @@ class Paper(TypedDict, total=False):
     wide: bool
 
 
+class PoweredSettings(TypedDict, total=False):
+    baseline: str | None
+    alpha: float
+    lam: float | None
+
+
 class SignFlips(TypedDict, total=False):
     alpha: float
     flips: int
@@ -130,10 +136,7 @@ class Pool(Reading, Judging, Watching, total=False):
     seed: int
 
 
-class PredictionPowered(Alignment, Reading, Judging, Watching, total=False):
-    baseline: str | None
-    alpha: float
-    lam: float | None
+class PredictionPowered(PoweredSettings, Alignment, Reading, Judging, Watching): ...
 
 
 class Reproduce(Alignment, Reading, Judging, Watching, total=False):
@@ -152,6 +155,11 @@ class Trend(Alignment, Reading, Judging, Watching, total=False):
     flips: int
     seed: int
     tie: float
+
+
+class Trust(PoweredSettings, Alignment, Reading, Judging, Watching, total=False):
+    rel: float
+    width: float | None
 
 
 class Tune(Fusing, Reading, Watching, total=False):

@@ -677,6 +677,21 @@ def test_grades_below_0_are_told() -> None:
     assert "below-0" in {note.code for note in assessment.notes}
 
 
+def test_documents_that_were_not_drawn_are_left_out_of_agreement() -> None:
+    whole_qrels = {"q": {"a": 1, "b": 0, "c": 1}, "r": {"a": 0, "b": 1, "c": 1}}
+    rows = [("q", "a", 1), ("q", "b", 1), ("q", "c", -1), ("r", "a", 0), ("r", "b", -1)]
+    names = ("query_id", "doc_id", "relevance", "stratum")
+    sample = [dict(zip(names, (*row, 1), strict=True)) for row in rows]
+    drawn_qrels = {"q": {"a": 1, "b": 1}, "r": {"a": 0}}
+    assessment = agreement(whole_qrels, sample)
+    assert assessment.pooled == agreement(whole_qrels, drawn_qrels).pooled
+    assert "B is a sample: coefficients are of labelled documents alone" in str(assessment)
+    assert "below 0" not in str(assessment)
+    assert "A is a sample" in str(agreement(sample, whole_qrels))
+    with pytest.raises(OptionError, match="B is a sample"):
+        agreement(whole_qrels, sample, {"q": ["a"]}, "P@1")
+
+
 def test_which_two_of_several_assessors_share_nothing_is_told() -> None:
     a, b, c = ({query: {"d": 1, "e": 0}} for query in ("q1", "q1", "q2"))
     with pytest.raises(NothingSharedError, match="These are the assessors A and third"):

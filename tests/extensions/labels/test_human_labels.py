@@ -30,10 +30,10 @@ from cranfield.data.judge import judge
 from cranfield.data.qrels import Qrels
 from cranfield.extensions.labels.added import score_contributions
 from cranfield.extensions.labels.human.powered import (
+    DocumentScores,
     PoweredEstimate,
+    QueryScores,
     deviation_from_chance,
-    estimate_by_documents,
-    estimate_by_queries,
 )
 from cranfield.extensions.labels.pools.draw import draw_rows, proportional_chances
 
@@ -61,7 +61,7 @@ def slow(y: list[float], f: list[float], others: list[float]) -> tuple[float, fl
 
 
 def test_the_published_vector() -> None:
-    estimate = estimate_by_queries(*columns(Y, F, OTHERS))
+    estimate = QueryScores(*columns(Y, F, OTHERS)).estimate()
     assert [estimate.lam, estimate.estimate, estimate.error] == pytest.approx(
         slow(Y, F, OTHERS), rel=1e-13
     )
@@ -81,8 +81,8 @@ def test_the_published_vector() -> None:
 
 def test_a_stated_lam() -> None:
     y, f, other_scores = columns(Y, F, OTHERS)
-    assert round(estimate_by_queries(y, f, other_scores, None, 1.0).estimate, 10) == 0.4266666667
-    human_estimate = estimate_by_queries(y, f, other_scores, None, 0.0)
+    assert round(QueryScores(y, f, other_scores).estimate(1.0).estimate, 10) == 0.4266666667
+    human_estimate = QueryScores(y, f, other_scores).estimate(0.0)
     assert (human_estimate.estimate, human_estimate.error, human_estimate.worth) == (
         human_estimate.human,
         human_estimate.human_error,
@@ -91,12 +91,12 @@ def test_a_stated_lam() -> None:
 
 
 def test_a_model_that_says_the_opposite_counts_for_nothing() -> None:
-    estimate = estimate_by_queries(*columns(Y, [1 - score for score in F], OTHERS))
+    estimate = QueryScores(*columns(Y, [1 - score for score in F], OTHERS)).estimate()
     assert (estimate.lam, estimate.estimate) == (0, estimate.human)
 
 
 def test_where_all_are_labelled_the_model_counts_for_nothing() -> None:
-    estimate = estimate_by_queries(*columns(Y, F, []))
+    estimate = QueryScores(*columns(Y, F, [])).estimate()
     assert (estimate.lam, estimate.estimate, estimate.error) == (
         0,
         estimate.human,
@@ -105,7 +105,7 @@ def test_where_all_are_labelled_the_model_counts_for_nothing() -> None:
 
 
 def test_scores_that_are_all_the_same() -> None:
-    estimate = estimate_by_queries(*columns([0.1] * 3, [0.3] * 3, [0.3] * 4))
+    estimate = QueryScores(*columns([0.1] * 3, [0.3] * 3, [0.3] * 4)).estimate()
     assert estimate.estimate == pytest.approx(0.1)
     assert (estimate.error, estimate.worth) == (0, None)
 
@@ -115,7 +115,7 @@ CHANCE = [0.2, 0.3, 0.2, 0.5, 0.2, 0.6, 0.2, 0.5, 0.3, 0.4]
 
 def test_unequal_probabilities_are_the_ratio_of_the_definition() -> None:
     """A loop over all queries: what each adds to the estimate, and the variance of that."""
-    estimate = estimate_by_queries(*columns(Y, F, OTHERS, CHANCE))
+    estimate = QueryScores(*columns(Y, F, OTHERS, CHANCE)).estimate()
     all_scores = [*F, *OTHERS]
     weights = [1 / probability for probability in CHANCE]
     errors = [y - estimate.lam * f for y, f in zip(Y, F, strict=True)]
@@ -133,7 +133,7 @@ def test_unequal_probabilities_are_the_ratio_of_the_definition() -> None:
     assert estimate.error == pytest.approx(sqrt(total))
     y, f, other_scores, chance = columns(Y, F, OTHERS, CHANCE)
     errors_of_lam = [
-        estimate_by_queries(y, f, other_scores, chance, lam).error
+        QueryScores(y, f, other_scores, chance).estimate(lam).error
         for lam in np.linspace(0, 1, 101).tolist()
     ]
     assert estimate.error <= min(errors_of_lam) + 1e-12
@@ -161,7 +161,7 @@ def count_held(population: Any, level: str, n: int, times: int, seed: int) -> in
     for _ in range(times):
         y = chance.choice(population, 200)
         f = by_model(y, level, chance)
-        estimate = estimate_by_queries(y[:n], f[:n], f[n:])
+        estimate = QueryScores(y[:n], f[:n], f[n:]).estimate()
         n_held += covers(estimate, n - 1, population.mean())
     return n_held
 
@@ -221,9 +221,9 @@ def test_unequal_probabilities_hold_too() -> None:
         labelled_rows, other_rows = np.flatnonzero(is_drawn), np.flatnonzero(~is_drawn)
         args = y[labelled_rows], f[labelled_rows], f[other_rows]
         hits += covers(
-            estimate_by_queries(*args, probability[labelled_rows]), len(labelled_rows) - 1, truth
+            QueryScores(*args, probability[labelled_rows]).estimate(), len(labelled_rows) - 1, truth
         )
-        naive_hits += covers(estimate_by_queries(*args, lam=0.0), len(labelled_rows) - 1, truth)
+        naive_hits += covers(QueryScores(*args).estimate(0.0), len(labelled_rows) - 1, truth)
     assert stats.binom.ppf(0.0005, times, 0.93) <= hits <= stats.binom.ppf(0.9995, times, 0.96)
     assert naive_hits < stats.binom.ppf(0.0005, times, 0.9)  # as if all had been as likely
 
@@ -243,7 +243,7 @@ def test_the_published_vector_of_documents() -> None:
         [weights[i] * GAIN_F[i] for i in rows],
         [PI[i] for i in rows],
     )
-    estimate = estimate_by_documents(np.zeros(4, np.int64), y, f, pi, np.array([model]), 1.0)
+    estimate = DocumentScores(np.zeros(4, np.int64), y, f, pi, np.array([model])).estimate(1.0)
     expected = model + sum((y[j] - f[j]) / pi[j] for j in range(4))
     error = sqrt(sum((1 - pi[j]) / pi[j] ** 2 * (y[j] - f[j]) ** 2 for j in range(4)))
     assert (estimate.estimate, estimate.label_error) == pytest.approx((expected, error))
@@ -264,9 +264,9 @@ def test_over_all_draws_the_estimate_is_the_truth(lam: float) -> None:
         chance = float(np.prod(np.where(is_drawn, pi, 1 - pi)))
         if not chance:
             continue
-        estimate = estimate_by_documents(
-            query[is_drawn], y[is_drawn], f[is_drawn], pi[is_drawn], model_scores, lam
-        )
+        estimate = DocumentScores(
+            query[is_drawn], y[is_drawn], f[is_drawn], pi[is_drawn], model_scores
+        ).estimate(lam)
         expected += chance * estimate.estimate
         mean_square += chance * estimate.estimate**2
         variances += chance * (estimate.label_error or 0) ** 2
@@ -288,9 +288,9 @@ def test_intervals_of_labelled_documents_hold(data: Path) -> None:
         is_wrong = chance.random(y.shape) < 0.25
         f = np.where(is_wrong, 0.1 - y, y)
         query, rank = np.nonzero(chance.random(y.shape) < pi)
-        estimate = estimate_by_documents(
+        estimate = DocumentScores(
             query, y[query, rank], f[query, rank], pi[rank], f.sum(axis=1)
-        )
+        ).estimate()
         hits += covers(estimate, 59, true_scores.sum(axis=1).mean())
     assert stats.binom.ppf(0.0005, times, 0.93) <= hits <= stats.binom.ppf(0.9995, times, 0.96)
 
@@ -506,6 +506,22 @@ def test_documents_from_judgments(quiet: None) -> None:
         assert (powered_mean.labelled, estimates.unit) == (len(rows), "document")
     old, new = estimates.means["DCG@5"].values()
     assert estimates.differences["DCG@5"]["new"].mean == pytest.approx(new.mean - old.mean)
+
+
+def test_documents_of_a_stratum_that_were_not_drawn_say_nothing(quiet: None) -> None:
+    human, model, runs = collection()
+    pool_rows = [
+        {"query_id": query, "doc_id": doc, "relevance": grade, "stratum": 1, "probability": 0.5}
+        for query, docs in human.items()
+        for doc, grade in docs.items()
+    ]
+    drawn_rows = pool_rows[::2]
+    undrawn_rows = [{**row, "relevance": -1} for row in pool_rows[1::2]]
+    estimates = prediction_powered(model, runs, "P@5", human=[*drawn_rows, *undrawn_rows])
+    drawn_estimates = prediction_powered(model, runs, "P@5", human=drawn_rows)
+    assert estimates.rows() == drawn_estimates.rows()
+    assert estimates.notes == drawn_estimates.notes
+    assert "labels-below-0" not in {note.code for note in estimates.notes}
 
 
 def test_documents_that_nobody_judged_or_no_run_has(quiet: None) -> None:
@@ -831,9 +847,9 @@ def test_very_unequal_probabilities_hold_as_rarely_as_the_note_says(n: int, spre
         model = np.clip(truth + chance.normal(0, 0.2, 400), 0, 1)
         probability = proportional_chances(np.exp(chance.normal(0, spread, 400)), n)
         is_drawn = draw_rows(probability, chance)
-        estimate = estimate_by_queries(
+        estimate = QueryScores(
             truth[is_drawn], model[is_drawn], model[~is_drawn], probability[is_drawn]
-        )
+        ).estimate()
         half_width = stats.t.ppf(0.975, n - 1) * estimate.error
         n_held += abs(estimate.estimate - 0.5) <= half_width
         weight = 1 / probability[is_drawn]

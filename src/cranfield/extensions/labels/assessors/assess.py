@@ -31,6 +31,7 @@ from cranfield.extensions.labels.assessors.judgments import (
 from cranfield.extensions.labels.assessors.relabel import score_relabelled, select_on_scale
 from cranfield.extensions.labels.assessors.stability import Stability, measure_stability
 from cranfield.extensions.labels.rates import read_rates
+from cranfield.extensions.labels.samples import select_drawn
 from cranfield.extensions.whatif.variants import split_variants
 from cranfield.formats.columns import Side
 from cranfield.formats.source import Path
@@ -197,6 +198,14 @@ def _compare_assessors(
     """Compare A with each other assessor, each two on all documents, and all together."""
     a_name, b_name, *extra_names = qrels
     recipe["assessors"] = len(qrels)
+    drawn_qrels = {name: select_drawn(judgments) for name, judgments in qrels.items()}
+    samples = [name for name in qrels if len(drawn_qrels[name]) < len(qrels[name])]
+    qrels, sample_notes = drawn_qrels, []
+    for name in map(escape_unprintable, samples):
+        text = f"{name} is a sample: coefficients are of labelled documents alone; cranfield trust"
+        if runs is not None:
+            raise OptionError(f"{text} scores runs by it: leave them out here")
+        sample_notes.append(Note("sample", "info", f"{text} weights them."))
     for name in extra_names:  # raises an error with names, before anything is scored
         _match_assessors(a_name, name, qrels)
     agreements = {}  # of A with each other assessor, by name
@@ -209,7 +218,7 @@ def _compare_assessors(
         [agreement_of_pair[a, b]] = measure_agreement(judgments, recipe["rel"], pooled=True)
     grade_counts = count_grades([*qrels.values()])
     n = grade_counts.n_queries
-    notes = [*note_few_queries(n, "query" if n == 1 else "queries")]
+    notes = [*sample_notes, *note_few_queries(n, "query" if n == 1 else "queries")]
     notes += [note for agreement in agreements.values() for note in agreement.on_judgments]
     return replace(
         agreements[b_name],

@@ -243,12 +243,18 @@ def _jackknife_interval(
     n = len(leave_one_out_estimates)
     if n < 2 or np.isnan(leave_one_out_estimates).any() or np.isnan(estimate):
         return finite_or_none(estimate), None, None
-    error = float(
-        np.sqrt(
-            (n - 1) / n * ((leave_one_out_estimates - leave_one_out_estimates.mean()) ** 2).sum()
-        )
-    )
-    if error <= 1e-12:
+    error = jackknife_error(leave_one_out_estimates)
+    if not error:
         return estimate, None, None
     half_width = float(stdtrit(n - 1, 1 - alpha / 2)) * error
     return estimate, max(statistic.lowest, estimate - half_width), min(1.0, estimate + half_width)
+
+
+def jackknife_error(estimates: Floats) -> float:
+    """Return the standard error of a statistic, given it without each unit in turn: (n,).
+
+    It is 0 where only rounding is left, and where it is not known without a unit.
+    """
+    n = len(estimates)
+    error = float(np.sqrt((n - 1) / n * ((estimates - estimates.mean()) ** 2).sum()))
+    return error if error > 1e-12 else 0.0

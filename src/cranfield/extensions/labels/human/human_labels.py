@@ -1,7 +1,8 @@
 """prediction_powered: means and differences from a few labels by people and many by a model."""
 
-from collections.abc import Iterator
-from typing import Any, Unpack
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
@@ -11,13 +12,13 @@ from cranfield.comparison.corrections import holm
 from cranfield.comparison.result import Outcome
 from cranfield.comparison.scale import score_range
 from cranfield.comparison.settings import Alignment
-from cranfield.comparison.significance import Moments, t_interval, t_test
+from cranfield.comparison.significance import TIE, t_interval, t_test
 from cranfield.data.judging import Judging
 from cranfield.errors import MeasureError
 from cranfield.extensions import keywords
 from cranfield.extensions.labels.human.human_samples import sample_labels
-from cranfield.extensions.labels.human.powered import PoweredEstimate, Sample
-from cranfield.extensions.labels.human.powered_result import PoweredMean, PredictionPowered
+from cranfield.extensions.labels.human.powered import Sample, find_moments
+from cranfield.extensions.labels.human.powered_result import Order, PoweredMean, PredictionPowered
 from cranfield.extensions.labels.human.powered_settings import PoweredSettings
 from cranfield.notes import Note, warn_about
 from cranfield.options import refuse_unknown_options, takes
@@ -94,9 +95,143 @@ def prediction_powered(
 
     """
     refuse_unknown_options(prediction_powered, options)
-    settings = PoweredSettings.of(options)
-    alignment, judging, reading = Alignment.of(options), Judging.of(options), Reading.of(options)
+    settings, reading = PoweredSettings.of(options), Reading.of(options)
+    alignment, judging = Alignment.of(options), Judging.of(options)
     scores = align(qrels, runs, measures, alignment, judging, reading)
+    estimation = sample_estimation(scores, human, alignment, judging, settings)
+    estimates = PredictionPowered(**estimation.estimate_all())
+    warn_about(estimates.notes)
+    return estimates
+
+
+class Estimation(NamedTuple):
+    """Scores by a model's labels, and the sample that people labelled, which corrects them."""
+
+    scores: AlignedScores
+    sample: Sample
+    settings: PoweredSettings
+    baseline_column: int  # of the scores
+    notes: tuple[Note, ...]  # on the scores, on the sample, and on what its intervals are worth
+
+    def estimate_all(self) -> dict[str, Any]:
+        """Return {field: value} of a PredictionPowered."""
+        names, base = self.scores.system_names, self.baseline_column
+        pairs = [(i, base) for i in range(len(names)) if i != base]
+        measures = [*enumerate(self.scores.measures)]
+        means = {
+            measure: {name: self._make_mean(m, i, None) for i, name in enumerate(names)}
+            for m, measure in measures
+        }
+        differences = {
+            measure: {mean.system: mean for mean in self.estimate_differences(m, pairs)}
+            for m, measure in measures
+            if pairs
+        }
+        return {
+            "means": means,
+            "differences": differences,
+            "settings": self.settings,
+            "notes": self.notes,
+            "recipe": self.scores.recipe,
+            "unit": self.sample.unit,
+            "n_queries": self.sample.n_queries,
+        }
+
+    def estimate_differences(
+        self, m: int, pairs: Sequence[tuple[int, int]], width: float | None = None
+    ) -> list[PoweredMean]:
+        """Return the differences of pairs of systems, by their numbers, the second subtracted.
+
+        With `width`, also about how many labels make half the interval as wide as this.
+        """
+        differences = [self._make_mean(m, i, base, width) for i, base in pairs]
+        sign = 1 if self.scores.is_higher_better(self.scores.measures[m]) else -1
+        p_values = [np.nan if mean.p is None else mean.p for mean in differences]
+        for place, p_adjusted in enumerate(holm(np.array(p_values)).tolist()):
+            mean, model = differences[place].mean, differences[place].model
+            verdict: Outcome | None = None
+            order: Order = "open"
+            if p_adjusted <= self.settings.alpha:
+                verdict = "better" if (mean > 0) == (sign > 0) else "worse"
+                order = "same" if (mean > 0) == (model > 0) else "reversed"
+            differences[place] = replace(
+                differences[place],
+                p_adjusted=finite_or_none(p_adjusted),
+                verdict=verdict,
+                order="tied" if abs(model) <= TIE else order,
+            )
+        return differences
+
+    def _make_mean(
+        self, m: int, i: int, base: int | None, width: float | None = None
+    ) -> PoweredMean:
+        """Return a mean, or a difference, with intervals, which are cut to its range.
+
+        An estimate may be outside of its range: it is then an end of the interval.
+        """
+        scores, sample, alpha = self.scores, self.sample, self.settings.alpha
+        estimate, measure = sample.estimate(m, i, base), scores.measures[m]
+        arrays = [scores.scores[m]]
+        if sample.human_scores is not None:
+            arrays.append(sample.human_scores[m])
+        limits = lowest, highest = score_range(scores.find_measure(measure), np.concatenate(arrays))
+        if base is not None:
+            limits = lowest - highest, highest - lowest
+
+        def find_ends(
+            mean: float, error: float | None, degrees: int, lowest: float, highest: float
+        ) -> tuple[float | None, float | None]:
+            """Return the interval of an estimate; no ends where its error is 0, or not known."""
+            if not error:
+                return None, None
+            low, high = t_interval(find_moments(mean, error, degrees), alpha)
+            return max(float(low[0]), min(lowest, mean)), min(float(high[0]), max(highest, mean))
+
+        degrees, off = sample.degrees, estimate.model - estimate.estimate
+        low, high = find_ends(estimate.estimate, estimate.error, degrees, *limits)
+        human_low, human_high = find_ends(estimate.human, estimate.human_error, degrees, *limits)
+        off_low, off_high = find_ends(
+            off, estimate.excess_error, estimate.excess_degrees, -np.inf, np.inf
+        )
+        p = t_test(find_moments(estimate.estimate, estimate.error, degrees))[0]
+        n_needed = None
+        if width is not None:
+            levels = [1 - alpha / 2]
+            n_needed = sample.select(m, i, base).count_labels(self.settings.lam, width, levels)
+        return PoweredMean(
+            measure=measure,
+            system=scores.system_names[i],
+            other=None if base is None else scores.system_names[base],
+            mean=estimate.estimate,
+            low=low,
+            high=high,
+            error=estimate.error,
+            p=None if base is None else finite_or_none(p),
+            lam=estimate.lam,
+            labelled=sample.n_labelled,
+            worth=estimate.worth,
+            human=estimate.human,
+            human_low=human_low,
+            human_high=human_high,
+            model=estimate.model,
+            off=off,
+            off_low=off_low,
+            off_high=off_high,
+            labels_needed=n_needed,
+        )
+
+
+def sample_estimation(
+    scores: AlignedScores,
+    human: Any,
+    alignment: Alignment,
+    judging: Judging,
+    settings: PoweredSettings,
+) -> Estimation:
+    """Return what corrects scores by a model's labels, as `prediction_powered` does it.
+
+    Raises its errors.
+    """
     for measure in scores.measures:
         parsed_measure = scores.find_measure(measure)
         if parsed_measure is not None and parsed_measure.definition.aggregation != "mean":
@@ -104,127 +239,11 @@ def prediction_powered(
     baseline = scores.find_baseline(
         scores.system_names[0] if settings.baseline is None else settings.baseline
     )
-    baseline_row = scores.system_names.index(baseline)
-    scores, sample = sample_labels(scores, human, alignment, judging, settings.lam, baseline_row)
-    means, differences = _estimate_all(scores, sample, settings, baseline)
-    estimates = PredictionPowered(
-        means,
-        differences,
-        settings,
-        (
-            *(note for note in scores.notes if note.code != "model-labels"),
-            *sample.notes,
-            *_list_remarks(sample, settings),
-        ),
-        scores.recipe,
-        sample.unit,
-        sample.n_queries,
-    )
-    warn_about(estimates.notes)
-    return estimates
-
-
-def _estimate_all(
-    scores: AlignedScores, sample: Sample, settings: PoweredSettings, baseline: str
-) -> tuple[dict[str, dict[str, PoweredMean]], dict[str, dict[str, PoweredMean]]]:
-    """Return {measure: {system: mean}}, and the same of differences from the baseline."""
-    baseline_row = scores.system_names.index(baseline)
-    means_of_measure: dict[str, dict[str, PoweredMean]] = {}
-    differences_of_measure: dict[str, dict[str, PoweredMean]] = {}
-    for m, measure in enumerate(scores.measures):
-        score_arrays = [
-            scores.scores[m],
-            *([] if sample.human_scores is None else [sample.human_scores[m]]),
-        ]
-        lowest, highest = score_range(scores.find_measure(measure), np.concatenate(score_arrays))
-        means_of_measure[measure] = {}
-        for i, name in enumerate(scores.system_names):
-            means_of_measure[measure][name] = _make_powered_mean(
-                sample.estimate(m, i, None),
-                sample,
-                settings,
-                measure,
-                name,
-                limits=(lowest, highest),
-            )
-        rivals = [i for i in range(len(scores.system_names)) if i != baseline_row]
-        if not rivals:
-            continue
-        estimates = [sample.estimate(m, i, baseline_row) for i in rivals]
-        p_values = [float(t_test(_moments(estimate, sample))[0]) for estimate in estimates]
-        differences: dict[str, PoweredMean] = {}
-        p_holm = holm(np.array(p_values))
-        for i, estimate, p, p_adjusted in zip(rivals, estimates, p_values, p_holm, strict=True):
-            better = (estimate.estimate > 0) == scores.is_higher_better(measure)
-            verdict: Outcome | None = "better" if better else "worse"
-            name = scores.system_names[i]
-            differences[name] = _make_powered_mean(
-                estimate,
-                sample,
-                settings,
-                measure,
-                name,
-                limits=(lowest - highest, highest - lowest),
-                other=baseline,
-                p=finite_or_none(p),
-                p_adjusted=finite_or_none(p_adjusted),
-                verdict=verdict if p_adjusted <= settings.alpha else None,
-            )
-        differences_of_measure[measure] = differences
-    return means_of_measure, differences_of_measure
-
-
-def _moments(estimate: PoweredEstimate, sample: Sample) -> Moments:
-    """Return the moments of a sample of `degrees` + 1 that has this mean and this error."""
-    n = sample.degrees + 1
-    return Moments(n, np.array([estimate.estimate]), np.array([estimate.error * np.sqrt(n)]))
-
-
-def _make_powered_mean(
-    estimate: PoweredEstimate,
-    sample: Sample,
-    settings: PoweredSettings,
-    measure: str,
-    system: str,
-    limits: tuple[float, float],
-    **pair_fields: Any,
-) -> PoweredMean:
-    """Return a result with intervals, which are cut to `limits`, the range of the quantity.
-
-    An estimate may be outside of its range: it is then an end of the interval.
-    """
-
-    def cut_interval(estimate_of_labels: PoweredEstimate) -> tuple[float | None, float | None]:
-        """Return the interval of an estimate; no ends where its error is 0."""
-        if estimate_of_labels.error == 0:
-            return None, None
-        moments = _moments(estimate_of_labels, sample)
-        low, high = (float(end[0]) for end in t_interval(moments, settings.alpha))
-        lowest = min(limits[0], estimate_of_labels.estimate)
-        highest = max(limits[1], estimate_of_labels.estimate)
-        return max(low, lowest), min(high, highest)
-
-    low, high = cut_interval(estimate)
-    human_low, human_high = cut_interval(
-        estimate._replace(estimate=estimate.human, error=estimate.human_error)
-    )
-    pair_values = {"other": None, "p": None, "p_adjusted": None, "verdict": None, **pair_fields}
-    return PoweredMean(
-        measure=measure,
-        system=system,
-        mean=estimate.estimate,
-        low=low,
-        high=high,
-        error=estimate.error,
-        lam=estimate.lam,
-        labelled=sample.n_labelled,
-        worth=estimate.worth,
-        human=estimate.human,
-        human_low=human_low,
-        human_high=human_high,
-        model=estimate.model,
-        **pair_values,
-    )
+    column = scores.system_names.index(baseline)
+    scores, sample = sample_labels(scores, human, alignment, judging, settings.lam, column)
+    score_notes = [note for note in scores.notes if note.code != "model-labels"]
+    notes = (*score_notes, *sample.notes, *_list_remarks(sample, settings))
+    return Estimation(scores, sample, settings, column, notes)
 
 
 def _list_remarks(sample: Sample, settings: PoweredSettings) -> Iterator[Note]:

@@ -27,12 +27,8 @@ from cranfield.extensions.labels.human.labelled_documents import (
     describe_chances,
     sample_documents,
 )
-from cranfield.extensions.labels.human.powered import (
-    PoweredEstimate,
-    Sample,
-    deviation_from_chance,
-    estimate_by_queries,
-)
+from cranfield.extensions.labels.human.powered import QueryScores, Sample, deviation_from_chance
+from cranfield.extensions.labels.samples import select_drawn
 from cranfield.notes import Note
 from cranfield.render.numbers import (
     format_count,
@@ -75,7 +71,7 @@ def sample_labels(
         human_scores = _align_human_scores(human, scores, alignment)
         return scores, _sample_queries(scores, human_scores, None, lam, baseline)
     try:
-        human_labels = make_qrels(human, duplicates=judging.duplicates)
+        human_labels = select_drawn(make_qrels(human, duplicates=judging.duplicates))
     except InputError as error:
         raise error.add_reason("These are the human labels.") from None
     if counts := human_labels.judges.count_models() if human_labels.judges else []:
@@ -237,13 +233,13 @@ def _sample_queries(
         shared_ids = [human_scores.query_ids[i] for i in shared_rows]
         query_chance = _read_query_chances(human_labels, shared_ids)
 
-    def estimate(m: int, i: int, base: int | None) -> PoweredEstimate:
-        """Estimate the mean of system i by measure m, or its difference from system `base`."""
+    def select(m: int, i: int, base: int | None) -> QueryScores:
+        """Return the scores of system i by measure m, or their differences from system `base`."""
         y_i, f_i, other_i = (
             part[m, :, i] - (0.0 if base is None else part[m, :, base])
             for part in (y, f, other_scores)
         )
-        return estimate_by_queries(y_i, f_i, other_i, query_chance, lam)
+        return QueryScores(y_i, f_i, other_i, query_chance)
 
     n, n_all = len(shared_rows), len(scores.query_ids)
     notes = [*_sample_notes(n, n_all, query_chance, has_labels=human_labels is not None)]
@@ -264,7 +260,7 @@ def _sample_queries(
     notes += warnings or _unseen_label_notes(scores, human_labels, model_rows)
     if len(scores.system_names) > 1:
         notes += _difference_notes(scores, y)
-    return Sample("query", n, n_all, n - 1, estimate, notes, y)
+    return Sample("query", n, n_all, n - 1, lam, select, notes, n_all, y)
 
 
 def _read_query_chances(human_labels: Qrels, query_ids: Sequence[str]) -> Floats | None:

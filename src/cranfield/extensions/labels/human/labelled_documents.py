@@ -13,7 +13,7 @@ from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels
 from cranfield.errors import InputError, NothingSharedError, OptionError
 from cranfield.extensions.labels.added import deepest_rank, score_contributions
-from cranfield.extensions.labels.human.powered import PoweredEstimate, Sample, estimate_by_documents
+from cranfield.extensions.labels.human.powered import DocumentScores, Sample
 from cranfield.measures import Measure
 from cranfield.notes import Note
 from cranfield.render.numbers import format_count, format_number, format_p, format_short
@@ -75,13 +75,13 @@ def sample_documents(
     contributions = _compute_contributions(scores, source, human_labels, measures).select(rows)
     chance = np.asarray(human_labels.columns["probability"], np.float64)[rows]
 
-    def estimate(m: int, i: int, base: int | None) -> PoweredEstimate:
-        """Estimate the mean of system i by measure m, or its difference from system `base`."""
+    def select(m: int, i: int, base: int | None) -> DocumentScores:
+        """Return what documents add to the scores of system i, or to those beside `base`."""
         y, f, model_scores = (
             column[m, i] - (0.0 if base is None else column[m, base])
             for column in (contributions.y, contributions.f, contributions.model_scores)
         )
-        return estimate_by_documents(query[rows], y, f, chance, model_scores, lam)
+        return DocumentScores(query[rows], y, f, chance, model_scores)
 
     text = (
         f"{format_count(len(rows), 'document')} of "
@@ -93,7 +93,7 @@ def sample_documents(
     notes += _chance_notes(scores, contributions, chance)
     notes += _document_count_notes(scores, contributions)
     n = len(scores.query_ids)
-    return Sample("document", len(rows), n, n - 1, estimate, notes)
+    return Sample("document", len(rows), n, n - 1, lam, select, notes, float((1 / chance).sum()))
 
 
 def _whole_query_notes(query: Ints, n_queries: int) -> Iterator[Note]:

@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from cranfield.arrays.ranked import Floats, Ints, mean, total
+from cranfield.comparison.significance import Moments
 from cranfield.notes import Note
 
 _ROUNDING = 1e-12  # a standard deviation of at most this share of the greatest value is rounding
@@ -30,10 +31,9 @@ class PoweredEstimate(NamedTuple):
     # How many queries or documents people alone would have to label for this (label) error.
     worth: float | None
     label_error: float | None = None  # the part of the error that labelling all would remove
-
-
-# (measure, system, other system or None), by their numbers -> the mean, or the difference.
-Estimator = Callable[[int, int, int | None], PoweredEstimate]
+    # The standard error of model - estimate, and its degrees of freedom; None: not known.
+    excess_error: float | None = None
+    excess_degrees: int = 0
 
 
 class Sample(NamedTuple):
@@ -43,46 +43,89 @@ class Sample(NamedTuple):
     n_labelled: int  # queries, or documents
     n_queries: int  # with the model's labels
     degrees: int  # of freedom
-    estimate: Estimator
+    lam: float | None  # as stated
+    # (measure, system, other system or None), by their numbers -> the scores, or the differences.
+    select: "Callable[[int, int, int | None], QueryScores | DocumentScores]"
     notes: Sequence[Note]
+    n_pooled: float  # documents, or queries, that could be drawn: the sum of 1 / probability
     human_scores: Floats | None = None  # (n_measures, n_labelled, n_systems), of whole queries
 
+    def estimate(self, m: int, i: int, base: int | None = None) -> PoweredEstimate:
+        """Estimate the mean of system i by measure m, or its difference from system `base`."""
+        return self.select(m, i, base).estimate(self.lam)
 
-def estimate_by_queries(
-    y: Floats,
-    f: Floats,
-    other_scores: Floats,
-    chance: Floats | None = None,
-    lam: float | None = None,
-) -> PoweredEstimate:
-    """Estimate the mean score where people labelled some queries, drawn by chance.
 
-    `y` and `f` (n,) are the scores of these queries by people's and by the model's labels,
-    `other_scores` (N,) the scores of all other queries by the model's. `chance` (n,) is the
-    probability of each query to be drawn; None, or all equal: simple random sampling. `lam` None:
-    the value with the least variance (PPI++; Angelopoulos, Duchi & Zrnic, arXiv 2311.01453, 2023),
-    cut to 0..1. It is 0 if there is no other query. There must be two labelled queries at least.
+class QueryScores(NamedTuple):
+    """Scores of a system, or their differences, where people labelled some queries, by chance."""
 
-    >>> y, f = np.array([1.0, 0.0]), np.array([0.5, 0.0])
-    >>> powered = estimate_by_queries(y, f, np.array([0.5, 0.5, 0.5]))
-    >>> powered.human, powered.model, powered.lam, powered.estimate
-    (0.5, 0.4, 1.0, 0.75)
-    """
-    n, n_rest = len(y), len(other_scores)
-    all_scores = np.concatenate((f, other_scores))
-    model = mean(all_scores)
-    if chance is not None and np.ptp(chance) > 0:
-        return _estimate_weighted(y, f, all_scores, 1 / chance, lam)
-    covariance = _covariance(y, f) / n
-    spread = _variance(all_scores) * (1 / n + (1 / n_rest if n_rest else 0.0))
-    lam = _choose_lam(covariance, spread, lam) if n_rest else 0.0
-    estimate = mean(y) + (lam * (mean(other_scores) - mean(f)) if n_rest else 0.0)
-    other_variance = lam**2 * _variance(other_scores) / n_rest if n_rest > 1 else 0.0
-    error = np.sqrt(_variance(y - lam * f) / n + other_variance).item()
-    human_error = np.sqrt(_variance(y) / n).item()
-    return PoweredEstimate(
-        estimate, error, lam, mean(y), human_error, model, _worth(n, human_error, error)
-    )
+    y: Floats  # (n,) of the labelled queries, two at least, by people's labels
+    f: Floats  # (n,) of the same by the model's labels
+    other_scores: Floats  # (N,) of all other queries by the model's labels
+    chance: Floats | None = None  # (n,) of being drawn; None, or all equal: simple random sampling
+
+    def estimate(self, lam: float | None = None) -> PoweredEstimate:
+        """Estimate the mean score.
+
+        `lam` None: the value with the least variance (PPI++; Angelopoulos, Duchi & Zrnic, arXiv
+        2311.01453, 2023), cut to 0..1. It is 0 if there is no other query.
+
+        >>> y, f = np.array([1.0, 0.0]), np.array([0.5, 0.0])
+        >>> found = QueryScores(y, f, np.array([0.5, 0.5, 0.5])).estimate()
+        >>> found.human, found.model, found.lam, found.estimate
+        (0.5, 0.4, 1.0, 0.75)
+        """
+        y, f, other_scores, chance = self
+        n, n_rest = len(y), len(other_scores)
+        all_scores = np.concatenate((f, other_scores))
+        model = mean(all_scores)
+        if chance is not None and np.ptp(chance) > 0:
+            return _estimate_weighted(y, f, all_scores, 1 / chance, lam)
+        covariance = _covariance(y, f) / n
+        spread = _variance(all_scores) * (1 / n + (1 / n_rest if n_rest else 0.0))
+        lam = _choose_lam(covariance, spread, lam) if n_rest else 0.0
+        estimate = mean(y) + (lam * (mean(other_scores) - mean(f)) if n_rest else 0.0)
+
+        def find_error(f_factor: float, rest_factor: float) -> float:
+            """Return the error of mean(y) - f_factor * mean(f) + rest_factor * the others' mean."""
+            rest_variance = rest_factor**2 * _variance(other_scores) / max(n_rest, 1)
+            return math.sqrt(_variance(y - f_factor * f) / n + rest_variance)
+
+        share, error = n / (n + n_rest), find_error(lam, lam)
+        human_error = np.sqrt(_variance(y) / n).item()
+        worth = _worth(n, human_error, error)
+        return PoweredEstimate(
+            estimate,
+            error,
+            lam,
+            mean(y),
+            human_error,
+            model,
+            worth,
+            excess_error=find_error(lam + share, lam - 1 + share),
+            excess_degrees=n - 1,
+        )
+
+    def count_labels(self, lam: float | None, width: float, levels: Sequence[float]) -> int | None:
+        """Return how many labelled queries make an interval of `estimate` this wide, if any.
+
+        The width is the error times the sum of Student's t at `levels`. None, too, where queries
+        have different probabilities.
+        """
+        from scipy.special import stdtrit
+
+        if self.estimate(lam).excess_error is None:
+            return None
+        n_all = len(self.y) + len(self.other_scores)
+        all_scores = np.concatenate((self.f, self.other_scores))
+        n = np.arange(len(self.y), n_all + 1)
+        covariance, model_variance = _covariance(self.y, self.f), _variance(all_scores)
+        best_lam = np.clip(_slope(covariance, model_variance) * (n_all - n) / n_all, 0, 1)
+        lams = best_lam if lam is None else lam * (n < n_all)
+        variance = _variance(self.y) - 2 * lams * covariance + lams**2 * _variance(self.f)
+        rest_variance = lams**2 * model_variance / np.maximum(n_all - n, 1)
+        error = np.sqrt(np.maximum(variance, 0) / n + rest_variance)
+        widths = sum(stdtrit(n - 1, level) for level in levels) * error
+        return next(iter(n[widths <= width].tolist()), None)
 
 
 def _estimate_weighted(
@@ -131,46 +174,74 @@ def _estimate_weighted(
     )
 
 
-def estimate_by_documents(
-    query: Ints,
-    y: Floats,
-    f: Floats,
-    chance: Floats,
-    model_scores: Floats,
-    lam: float | None = None,
-) -> PoweredEstimate:
-    """Estimate the mean score where people labelled some documents, drawn by chance.
+class DocumentScores(NamedTuple):
+    """What documents that people labelled, drawn by chance, add to scores or to their differences.
 
-    The measure adds up its documents. A row is a document that people labelled: `query` (rows,)
-    numbers its query, `y` and `f` (rows,) are what it adds to the score by people's and by the
-    model's label, `chance` (rows,) is the probability with which it was drawn. `model_scores`
-    (n_queries,) are the queries' scores by the model's labels. Each score is estimated without bias
-    for a given `lam` (difference estimator: Särndal, Swensson & Wretman 1992, chapter 6). None: the
-    value with the least variance from labelling, cut to 0..1.
-
-    >>> y = np.array([1.0])
-    >>> powered = estimate_by_documents(np.array([0]), y, y, y / 2, np.array([2.0, 0.5]), 1.0)
-    >>> powered.human, powered.model, powered.estimate
-    (1.0, 1.25, 1.25)
+    The measure adds up its documents. A row is a document that people labelled.
     """
-    n_queries, weight = len(model_scores), (1 - chance) / chance**2
-    lam = _choose_lam(total(weight * y * f), total(weight * f * f), lam)
-    human = np.bincount(query, y / chance, n_queries)
-    scores = human + lam * (model_scores - np.bincount(query, f / chance, n_queries))
-    label_variances = [
-        total(weight * (y - lam_or_0 * f) ** 2) / n_queries**2 for lam_or_0 in (0.0, lam)
-    ]
-    human_error, label_error = np.sqrt(label_variances).tolist()
-    return PoweredEstimate(
-        mean(scores),
-        np.sqrt(_variance(scores) / n_queries).item(),
-        lam,
-        mean(human),
-        np.sqrt(_variance(human) / n_queries).item(),
-        mean(model_scores),
-        _worth(len(query), human_error, label_error),
-        label_error,
-    )
+
+    query: Ints  # (rows,) the number of its query
+    y: Floats  # (rows,) what it adds to the score by people's label
+    f: Floats  # (rows,) by the model's label
+    chance: Floats  # (rows,) of being drawn
+    model_scores: Floats  # (n_queries,) the queries' scores by the model's labels
+
+    def estimate(self, lam: float | None = None) -> PoweredEstimate:
+        """Estimate the mean score.
+
+        Each score is estimated without bias for a given `lam` (difference estimator: Särndal,
+        Swensson & Wretman 1992, chapter 6). None: the value with the least variance from labelling,
+        cut to 0..1. What the model is off by has the error of labelling alone, widened where few
+        documents add something by either label.
+
+        >>> y = np.array([1.0])
+        >>> scores = DocumentScores(np.array([0]), y, y, y / 2, np.array([2.0, 0.5]))
+        >>> found = scores.estimate(1.0)
+        >>> found.human, found.model, found.estimate
+        (1.0, 1.25, 1.25)
+        """
+        query, y, f, chance, model_scores = self
+        n_queries, weight = len(model_scores), (1 - chance) / chance**2
+        lam = _choose_lam(total(weight * y * f), total(weight * f * f), lam)
+        human = np.bincount(query, y / chance, n_queries)
+        scores = human + lam * (model_scores - np.bincount(query, f / chance, n_queries))
+        label_variances = [
+            total(weight * (y - lam_or_0 * f) ** 2) / n_queries**2 for lam_or_0 in (0.0, lam)
+        ]
+        human_error, label_error = np.sqrt(label_variances).tolist()
+        z = int(np.count_nonzero((y != 0) | (f != 0)))
+        return PoweredEstimate(
+            mean(scores),
+            np.sqrt(_variance(scores) / n_queries).item(),
+            lam,
+            mean(human),
+            np.sqrt(_variance(human) / n_queries).item(),
+            mean(model_scores),
+            _worth(len(query), human_error, label_error),
+            label_error,
+            label_error * math.sqrt(z / (z - 2)) if z > 2 else None,
+            z - 2,
+        )
+
+    def count_labels(self, lam: float | None, width: float, levels: Sequence[float]) -> int | None:
+        """Return how many labelled documents make an interval of `estimate` this wide, if any.
+
+        The width is the error times the sum of Student's t at `levels`.
+        """
+        from scipy.special import stdtrit
+
+        estimate, n, share = self.estimate(lam), len(self.query), 1 / total(1 / self.chance)
+        t = sum(float(stdtrit(len(self.model_scores) - 1, level)) for level in levels)
+        label_variance = (estimate.label_error or 0.0) ** 2
+        allowed_variance = (width / t) ** 2 - (estimate.error**2 - label_variance)
+        if allowed_variance <= 0 or not label_variance:
+            return n if allowed_variance > 0 else None
+        return max(n, math.ceil(1 / (allowed_variance / label_variance * (1 / n - share) + share)))
+
+
+def find_moments(mean: float, error: float, degrees: int) -> Moments:
+    """Return the moments of a sample of `degrees` + 1 that has this mean and this error."""
+    return Moments(degrees + 1, np.array([mean]), np.array([error * np.sqrt(degrees + 1)]))
 
 
 def deviation_from_chance(
@@ -213,7 +284,11 @@ def _choose_lam(covariance: float, variance: float, stated_lam: float | None) ->
     """Return how much the model counts: the stated lam, else the lam with the least variance."""
     if stated_lam is not None:
         return stated_lam
-    return min(max(covariance / variance, 0.0), 1.0) if variance > 0 else 0.0
+    return min(max(_slope(covariance, variance), 0.0), 1.0)
+
+
+def _slope(covariance: float, variance: float) -> float:
+    return covariance / variance if variance > 0 else 0.0
 
 
 def _worth(n: int, error_alone: float, error_together: float) -> float | None:

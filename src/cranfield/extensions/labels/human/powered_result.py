@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from cranfield.comparison.result import Outcome
 from cranfield.comparison.tables import MARKS
@@ -19,8 +19,10 @@ from cranfield.render.numbers import (
 from cranfield.render.shown import Shown
 from cranfield.render.table import Column, Table, make_table
 
+Order = Literal["same", "reversed", "open", "tied"]
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, kw_only=True)
 class PoweredMean:
     """A mean, or a difference of two systems' means, by both kinds of labels and by each alone.
 
@@ -30,7 +32,10 @@ class PoweredMean:
     the queries, or documents, that people labelled, `worth` how many of these human labels alone
     would need for an error as small. `p`, for a difference, is that of the t-test, `p_adjusted`
     after Holm's correction, and `verdict` says whether the system is better or worse, if that is at
-    most alpha. What does not exist is None.
+    most alpha. `off` is how far the model's number is above `mean`. `order` says whether people
+    confirm ("same") or reverse the order that the model's labels make of two systems, leave it
+    "open", or find it "tied" by the model; `labels_needed` is about how many labels make half the
+    interval as wide as `trust` was asked for. What does not exist is None.
 
     >>> from cranfield import prediction_powered
     >>> model = {"a": {f"q{i}": i / 20 for i in range(20)}}
@@ -47,9 +52,9 @@ class PoweredMean:
     low: float | None
     high: float | None
     error: float
-    p: float | None
-    p_adjusted: float | None
-    verdict: Outcome | None
+    p: float | None = None
+    p_adjusted: float | None = None
+    verdict: Outcome | None = None
     lam: float
     labelled: int
     worth: float | None
@@ -57,6 +62,11 @@ class PoweredMean:
     human_low: float | None
     human_high: float | None
     model: float
+    off: float
+    off_low: float | None
+    off_high: float | None
+    order: Order | None = None
+    labels_needed: int | None = None
 
 
 class _Line(NamedTuple):

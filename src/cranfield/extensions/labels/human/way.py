@@ -10,8 +10,8 @@ from cranfield.cli.data import DataOptions, refuse_two_stdin
 from cranfield.cli.way import Way
 from cranfield.data.qrels import Qrels
 from cranfield.errors import InputError, OptionError
-from cranfield.extensions.labels.human.powered_settings import LAM
-from cranfield.options import list_options, option
+from cranfield.extensions.labels.human.human_options import HumanOptions
+from cranfield.options import list_options
 
 if TYPE_CHECKING:
     from cranfield.cli.evaluate import Inputs
@@ -21,24 +21,10 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class HumanLabels(Way):
-    """Where people's labels are, beside those of a model, and how much the model's count."""
+class HumanLabels(HumanOptions, Way):
+    """People's labels, which take the place of what `compare` and `evaluate` do."""
 
-    heading: ClassVar = "Human labels"
-    flags: ClassVar = {"human": {"metavar": "FILE"}}
     refusal: ClassVar = "does not go with --human"
-
-    human: str | None = option(
-        None,
-        "Labels by people, of some queries or documents, where QRELS are a model's: both together "
-        "make one estimate. `cranfield pool --by chance` draws what people should label.",
-    )
-    lam: float | None = option(*LAM)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.lam is not None and self.human is None:
-            raise OptionError("--lam applies to human labels beside a model's: add --human")
 
     def compare(
         self, qrels: str | None, runs: tuple[str, ...], comparing: "ComparisonOptions"
@@ -52,11 +38,11 @@ class HumanLabels(Way):
         refused_names |= flags.option_names(comparing.families) | {"slices"}
         flags.refuse_options(refused_names, self.refusal)
         inputs_of_runs = comparing.choose_files(str(qrels), runs)
-        self._refuse_model_file([str(qrels)], [str(qrels), *runs])
         files = inputs_of_runs.files
+        self.refuse_model_file([str(qrels)], [str(qrels), *runs])
         labels: Any = self.human  # a file of saved scores
         if not inputs_of_runs.are_scores:
-            labels = self._read_labels(comparing.data, comparing.judging.duplicates)
+            labels = self.read_labels(comparing.data, comparing.judging.duplicates)
         judgments, opened_runs = inputs_of_runs.read(files)
         options: Any = {
             "lam": self.lam,
@@ -81,9 +67,9 @@ class HumanLabels(Way):
 
         flags.refuse_options({"queries"}, self.refusal)
         files = [*filter(None, [inputs.qrels]), *inputs.runs]
-        self._refuse_model_file(files, files)
+        self.refuse_model_file(files, files)
         inputs.check()
-        labels = self._read_labels(inputs.data, inputs.judging.duplicates)
+        labels = self.read_labels(inputs.data, inputs.judging.duplicates)
         judgments, runs = inputs.open()
         judgments = inputs.data.read(judgments)
         options: Any = {
@@ -97,7 +83,7 @@ class HumanLabels(Way):
         mean_notes = tuple(note for note in estimates.notes if note.code != "few-differ")
         return replace(estimates, differences={}, notes=mean_notes)
 
-    def _refuse_model_file(self, model_files: Sequence[str], files: Sequence[str]) -> None:
+    def refuse_model_file(self, model_files: Sequence[str], files: Sequence[str]) -> None:
         """Raise InputError if people's labels are a file of the model's, or two inputs are `-`."""
         path = str(self.human)
         refuse_two_stdin(*files, path)
@@ -108,7 +94,7 @@ class HumanLabels(Way):
                 hint="QRELS are the labels of a model, --human those of people.",
             )
 
-    def _read_labels(self, data: DataOptions, duplicates: Any) -> Qrels:
+    def read_labels(self, data: DataOptions, duplicates: Any) -> Qrels:
         """Read people's labels; options on the format of QRELS do not apply to their file."""
         label_data = replace(data, qrels_format=None, map_qrels=False)
         vars(label_data)["columns"] = data.columns  # of the same files

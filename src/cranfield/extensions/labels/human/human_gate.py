@@ -1,0 +1,118 @@
+"""A gate on scores by a model's labels, whose verdicts labels by people correct."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from cranfield.comparison.aligned_scores import AlignedScores
+from cranfield.comparison.decisions import Outcome, find_greatest_p
+from cranfield.comparison.effects import FEW_UNITS
+from cranfield.comparison.settings import Alignment
+from cranfield.comparison.verdict import Gate, Verdict
+from cranfield.data.judging import Judging
+from cranfield.errors import OptionError
+from cranfield.extensions import load_families
+from cranfield.extensions.labels.human.human_labels import (
+    MIN_RELIABLE_QUERIES,
+    Estimation,
+    sample_estimation,
+)
+from cranfield.extensions.labels.human.powered_settings import PoweredSettings
+from cranfield.notes import Note
+from cranfield.render.numbers import finite_or_none
+
+_POWER = 0.8  # with which a system as good as the baseline is to pass
+
+
+def judge_by_people(
+    gate: Gate, scores: AlignedScores, human: Any, lam: float | None, options: Mapping[str, Any]
+) -> Gate:
+    """Return a gate on scores by a model's labels with verdicts that people's labels correct.
+
+    `options` are those of `gate`. Raises OptionError for a margin that is a share, and for options
+    of other extensions; the errors of `prediction_powered`.
+    """
+    for family in load_families("gate"):
+        for name in family.of(options).changed_options().keys() - {"human", "lam"}:
+            raise OptionError(f"{name} does not go with human labels (human=, --human)")
+    if str(gate.recipe["margin"]).rstrip().endswith("%"):
+        raise OptionError("with human labels, the margin is a number: margin=0.01, not a share")
+    settings = PoweredSettings(baseline=gate.baseline, lam=lam)
+    alignment, judging = Alignment.of(options), Judging.of(options)
+    estimation = sample_estimation(scores, human, alignment, judging, settings)
+    sample = estimation.sample
+    is_little = sample.unit == "query" and sample.n_labelled < MIN_RELIABLE_QUERIES
+    is_little = is_little or any(note.code == "few-documents" for note in sample.notes)
+    units = "labelled queries" if sample.unit == "query" else "labelled documents"
+    text = (
+        f"By {sample.n_labelled:,} {units} beside a model's labels: the numbers are corrected."
+        f"{' So few let no system pass.' if is_little else ''}"
+    )
+    notes = (Note("human-labels", "info", text, count=sample.n_labelled), *estimation.notes)
+    alpha = gate.settings.alpha
+    judge = partial(_judge_by_people, estimation=estimation, alpha=alpha, is_little=is_little)
+    p_worse = [judge(verdict, greatest_p=-1.0).p_worse for verdict in gate.verdicts]
+    greatest_p = find_greatest_p([np.array(p_worse, np.float64)], alpha)
+    verdicts = tuple(judge(verdict, greatest_p=greatest_p) for verdict in gate.verdicts)
+    recipe = {**gate.recipe, "needed_units": units, "lam": lam}
+    return replace(gate, verdicts=verdicts, notes=notes, recipe=recipe)
+
+
+def _judge_by_people(
+    verdict: Verdict,
+    estimation: Estimation,
+    alpha: float,
+    *,
+    is_little: bool,
+    greatest_p: float,
+) -> Verdict:
+    """Return a verdict on a model's labels as people's correct it.
+
+    `is_little`: too few are labelled to pass; `greatest_p` is the greatest by which a row fails.
+    """
+    from scipy.special import stdtr, stdtrit
+
+    scores, sample, base = estimation.scores, estimation.sample, estimation.baseline_column
+    m, i = scores.measures.index(verdict.measure), scores.system_names.index(verdict.system)
+    labelled_scores, estimate = sample.select(m, i, base), sample.estimate(m, i, base)
+    difference = estimate.estimate * (-1 if verdict.turned else 1)
+    error, margin = estimate.error or np.nan, verdict.margin
+    reach = float(stdtrit(sample.degrees, 1 - alpha)) * error
+    lower, upper = difference - reach, difference + reach
+    p_worse = finite_or_none(stdtr(sample.degrees, difference / error))
+    n_changed, n_needed = int(np.count_nonzero(labelled_scores.y)), None
+    outcome: Outcome = "UNDECIDED"
+    if lower > -margin and not is_little and (n_changed >= FEW_UNITS or difference >= 0):
+        outcome = "PASS"
+    elif p_worse is not None and p_worse <= greatest_p and lower <= -margin:
+        outcome = "FAIL"
+    else:
+        levels = 1 - alpha, _POWER
+        n_needed = labelled_scores.count_labels(estimation.settings.lam, margin, levels)
+        if n_needed is not None and sample.unit == "query":
+            n_needed = max(n_needed, MIN_RELIABLE_QUERIES)
+        elif n_needed == sample.n_labelled:  # the difference is near the bound
+            n_needed = None
+    return replace(
+        verdict,
+        outcome=outcome,
+        better=lower > 0,
+        worse=upper < 0,
+        n=sample.n_labelled if sample.unit == "query" else verdict.n,
+        changed=n_changed,
+        mean=sample.estimate(m, i).estimate,
+        baseline_mean=sample.estimate(m, base).estimate,
+        difference=difference,
+        sd=None,
+        lower=finite_or_none(lower),
+        upper=finite_or_none(upper),
+        p=finite_or_none(stdtr(sample.degrees, -(difference + margin) / error)),
+        p_worse=p_worse,
+        queries_needed=n_needed,
+        detectable=None,
+        method=None,
+        changes=(),
+    )

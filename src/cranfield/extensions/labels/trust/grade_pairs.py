@@ -1,0 +1,112 @@
+"""Grades that people and a model gave to the same documents, and how far they agree, weighted.
+
+A labelled document stands for 1 / probability of all that could be drawn. Queries are left out one
+by one for the errors (the jackknife: Efron & Stein, Annals of Statistics 1981).
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from cranfield.arrays.ranked import Floats, Ints
+from cranfield.comparison.binary import wilson_interval
+from cranfield.data.qrels import Qrels
+from cranfield.errors import InputError, NothingSharedError
+from cranfield.extensions.labels.assessors.beyond_chance import Coefficient, jackknife_error
+from cranfield.render.numbers import finite_or_none
+
+
+class GradePairs(NamedTuple):
+    """The documents that people and the model labelled: (rows,) each, by query and document."""
+
+    documents: Sequence[tuple[str, str]]  # (query id, document id)
+    query: Ints
+    human: Floats
+    model: Floats
+    weight: Floats  # 1 / the probability of being drawn; 1 where it is not stated
+
+
+def pair_grades(model: Qrels, human: Qrels) -> GradePairs:
+    """Return the grades of documents that both judge.
+
+    Raises NothingSharedError if there are none, InputError for judgments in groups.
+    """
+    if model.has_groups or human.has_groups:
+        raise InputError("trust takes one grade for each document, not judgments in groups")
+    by_model = model.to_dict()
+    unit_weight = np.ones(len(human))
+    chance = human.columns.get("probability", human.columns.get("query_probability", unit_weight))
+    labels = [(query, doc) for query, docs in human.to_dict().items() for doc in docs]
+    grades = np.array([by_model.get(query, {}).get(doc, np.nan) for query, doc in labels])
+    rows = np.flatnonzero((human.grade >= 0) & ~np.isnan(grades))
+    if not len(rows):
+        raise NothingSharedError("no document is labelled by people and by the model")
+    documents = [labels[row] for row in rows.tolist()]
+    human_grade, weight = human.grade[rows] * 1.0, 1 / chance[rows]
+    return GradePairs(documents, human.query[rows], human_grade, grades[rows], weight)
+
+
+def estimate_agreement(pairs: GradePairs, rel: float, alpha: float) -> dict[str, Coefficient]:
+    """Return {name: coefficient} of people's grades and the model's, with intervals.
+
+    Of a share the interval is Wilson's, with as many documents as would have the error that
+    leaving out queries gives; of the others, Student's.
+    """
+    unit_weight, off = np.ones(len(pairs.human)), pairs.model - pairs.human
+    a, b = (pairs.human >= rel) * unit_weight, (pairs.model >= rel) * unit_weight
+
+    def list_moments(x: Floats, y: Floats) -> list[Floats]:
+        return [unit_weight, x, y, x * x, y * y, (x - y) ** 2]
+
+    # {name: (least value, what is added up of each document: first, whether it counts)}
+    statistics: dict[str, tuple[float, list[Floats]]] = {
+        "sensitivity": (0, [a, a * b]),
+        "specificity": (0, [1 - a, (1 - a) * (1 - b)]),
+        "agree": (0, [unit_weight, (a == b) * unit_weight]),
+        "kappa": (-1, list_moments(a, b)),
+        "w. kappa": (-1, list_moments(pairs.human, pairs.model)),
+        "off": (-np.inf, [unit_weight, off]),
+    }
+    return {
+        name: _estimate_coefficient(name, pairs, columns, lowest, alpha)
+        for name, (lowest, columns) in statistics.items()
+    }
+
+
+def _estimate_coefficient(
+    name: str, pairs: GradePairs, columns: Sequence[Floats], lowest: float, alpha: float
+) -> Coefficient:
+    """Return a share, or a mean, of two columns, or else the kappa of their moments."""
+    from scipy.special import stdtrit
+
+    compute = _compute_kappa if len(columns) > 2 else lambda sums: sums[1] / sums[0]
+    rows = np.flatnonzero(columns[0])
+    weight, (_, group) = pairs.weight[rows], np.unique(pairs.query[rows], return_inverse=True)
+    sums = np.array([np.bincount(group, weight * column[rows]) for column in columns])
+    totals, n = sums.sum(axis=1, keepdims=True), sums.shape[1]
+    value = finite_or_none(compute(totals)[0]) if n else None
+    low: float | None = None
+    high: float | None = None
+    if value is not None and n > 1:
+        error, t = jackknife_error(compute(totals - sums)), float(stdtrit(n - 1, 1 - alpha / 2))
+        if lowest == 0:
+            n_units = weight.sum() ** 2 / (weight**2).sum()
+            if error and 0 < value < 1:
+                n_units = min(len(rows), value * (1 - value) / error**2)
+            ends = wilson_interval(n_units, np.array([value * n_units]), t)
+            low, high = (float(end[0]) for end in ends)
+        elif error:
+            highest = np.inf if name == "off" else 1.0
+            low, high = max(lowest, value - t * error), min(highest, value + t * error)
+    of = "grade" if name in ("w. kappa", "off") else "relevance"
+    return Coefficient(name, of, "query", len(rows), value, low, high)
+
+
+def _compute_kappa(sums: Floats) -> Floats:
+    """Return kappa with quadratic weights, Cohen's for 0 and 1; NaN where chance would agree."""
+    n, a, b, squares_a, squares_b, squared_differences = sums
+    by_chance = n * (squares_a + squares_b) - 2 * a * b
+    by_chance[by_chance <= 1e-12 * n**2] = np.nan
+    kappa: Floats = 1 - n * squared_differences / by_chance
+    return kappa
