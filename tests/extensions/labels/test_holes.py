@@ -10,6 +10,7 @@ from helpers.commands import invoke
 from scipy import stats
 
 from cranfield import InputError, MeasureError, OptionError, Qrels, Run, evaluate, holes
+from cranfield.data.judge import judge_match
 from cranfield.extensions.labels.pools import removals
 
 Judged = dict[str, dict[str, int]]
@@ -111,16 +112,17 @@ def sort_ties(scores: dict[str, float], grades: dict[str, int], ties: str) -> li
 def test_work_grows_with_the_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each run is read once, and scored on few more queries than there are."""
     n_read, n_scored = [], []
-    blocks, judge = Run.blocks, removals.judge_match
-    monkeypatch.setattr(
-        Run,
-        "blocks",
-        lambda run, *args, **options: n_read.append(1) or blocks(run, *args, **options),
-    )
+    blocks = Run.blocks
+
+    def count_reading(run: Run, *args: Any, **options: Any) -> Any:
+        n_read.append(1)
+        return blocks(run, *args, **options)
+
+    monkeypatch.setattr(Run, "blocks", count_reading)
 
     def count_queries(qrels: Qrels, *args: Any) -> Any:
         n_scored.append(len(qrels.query_ids))
-        return judge(qrels, *args)
+        return judge_match(qrels, *args)
 
     monkeypatch.setattr(removals, "judge_match", count_queries)
     n_scored_of_size = {}
@@ -136,7 +138,8 @@ def test_work_grows_with_the_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
             ]
             paths.append(tmp_path / f"{n_runs}-{i}.run")
             paths[-1].write_text("\n".join(rows))
-        n_read.clear(), n_scored.clear()
+        n_read.clear()
+        n_scored.clear()
         holes({f"q{q}": dict.fromkeys(docs, q % 2) for q in range(4)}, paths, "nDCG@10")
         assert len(n_read) == n_runs
         n_scored_of_size[n_runs] = sum(n_scored)

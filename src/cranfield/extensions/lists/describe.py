@@ -11,9 +11,9 @@ from cranfield.arrays.ids import encode
 from cranfield.arrays.ranked import Floats
 from cranfield.data.counts import Counts
 from cranfield.data.judging import Judging
-from cranfield.data.meeting import find_order_notes
 from cranfield.data.run import Run
 from cranfield.data.run_names import open_runs
+from cranfield.data.run_notes import find_order_notes
 from cranfield.errors import MeasureError, OptionError
 from cranfield.extensions import keywords
 from cranfield.extensions.lists.described import ListScores, values_of_run
@@ -23,7 +23,7 @@ from cranfield.extensions.lists.list_intervals import find_intervals
 from cranfield.extensions.lists.user_lists import Lists
 from cranfield.formats.block import Errors, check_errors
 from cranfield.formats.columns import Side
-from cranfield.formats.shapes import plain
+from cranfield.formats.rewrite import plain
 from cranfield.formats.small.labels import LabelRows, read_labels
 from cranfield.formats.stated_columns import refuse_unread, select_columns
 from cranfield.measures import Measure

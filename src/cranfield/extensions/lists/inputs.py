@@ -21,9 +21,9 @@ from cranfield.extensions.lists.user_lists import Facts, Pairs
 from cranfield.formats import read_rows
 from cranfield.formats.columnar import detect_columnar_format, read_columnar_file
 from cranfield.formats.columns import NAMES, Side
-from cranfield.formats.frames import arrow_table, is_table
+from cranfield.formats.frames import arrow_table
 from cranfield.formats.identifiers import to_id_text
-from cranfield.formats.shapes import kind_of, to_list
+from cranfield.formats.shapes import is_table, kind_of, to_list
 from cranfield.formats.small.listed_ids import read_id_list
 from cranfield.formats.small.read import Table, TableForm, read_table
 from cranfield.formats.source import Source
