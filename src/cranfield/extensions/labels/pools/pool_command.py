@@ -50,13 +50,15 @@ def command(
         is_flag=True, help="There are no judgments yet: all files are runs, all queries are pooled."
     ),
     pool_file: str | None = flags.option(
-        "--from", metavar="FILE", help="Take the pool that was written to this file before."
+        "--from", metavar="FILE", help="Take the pool that is in this file."
     ),
     settings: PoolSettings = flags.family_options(
         PoolSettings,
         k={"names": ("-k", "--depth")},
         n={"names": ("-n",)},
-        strata={"metavar": "RANK=SHARE,..."},
+        strata={"metavar": "RANK=SHARE,...", "group": "By chance"},
+        draw={"group": "By chance"},
+        likely={"group": "By chance"},
         measure={"names": ("-m", "--measure"), "metavar": "MEASURE"},
     ),
     judging: Judging = flags.family_options(Judging, without=NOT_FOR_POOL, group="Ranking"),
