@@ -14,6 +14,7 @@ from cranfield import (
     compare_collections,
     conventions,
     correlate,
+    describe,
     discriminative_power,
     evaluate,
     explain,
@@ -29,6 +30,7 @@ from cranfield import (
     reproduce,
     swap_rate,
     trend,
+    trust,
     tune,
     with_texts,
 )
@@ -117,6 +119,12 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "no difference": lambda: explain(QRELS, {"a": FIRST_RUN, "b": FIRST_RUN}, "P@2", QUERIES[0]),
     "correlation": lambda: correlate(SCORES, discrimination=True, splits=10, resamples=50),
     "trend": lambda: trend(SCORES),
+    "trust": lambda: trust(QRELS, RUNS, "AP P@2", human=OTHER_QRELS),
+    "lists": lambda: describe(FIRST_RUN, "Coverage@2 Filled@2", catalogue=10),
+    "a list": lambda: describe(FIRST_RUN, "Coverage@2 Filled@2", catalogue=10, query=QUERIES[0]),
+    "intervals of lists": lambda: describe(
+        RUNS, "Filled@2 Coverage@2", catalogue=10, intervals=True
+    ),
     "reproduction": lambda: reproduce(
         QRELS,
         TWO_RUNS,

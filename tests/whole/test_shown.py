@@ -26,7 +26,11 @@ from cranfield.cli import cli
 from cranfield.errors import escape_unprintable
 from cranfield.render.shown import FORMS, Shown
 
-WIDE = ("scores", "systems")  # whose frames have a column for each measure, as they always had
+WIDE = (
+    "scores",
+    "systems",
+    "lists",
+)  # whose frames have a column for each measure, as they always had
 
 
 @pytest.fixture(params=RESULTS)

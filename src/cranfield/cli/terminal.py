@@ -211,7 +211,7 @@ def format_options(forms: Mapping[str, str] = FORMS, forms_of_files: Mapping[str
             multiple=True,
             metavar="FILE",
             callback=check_paths,
-            help="Write it to this file, too, by its suffix: "
+            help="Write this file, too, by its suffix: "
             f"{', '.join(all_forms.values())}. May be repeated.",
         ),
     }

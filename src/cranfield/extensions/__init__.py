@@ -21,7 +21,7 @@ COMMANDS = {
     "Evaluate": {
         "labels.nuggets": "Score answers by the nuggets that they support.",
         "tools.conventions": "Compute a number as other tools do: why does mine say 0.82?",
-        "lists.describe": "Tell what lists are like: coverage, novelty, diversity, popularity.",
+        "lists.describe": "Tell what lists are like: coverage, novelty, diversity.",
         "tools.trec-eval": "Take the place of trec_eval: its options, its output.",
         "demo.demo": "Evaluate a small collection that comes with the package.",
     },

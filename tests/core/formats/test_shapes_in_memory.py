@@ -16,15 +16,15 @@ import scipy.sparse as sp
 
 from cranfield import CranfieldError, InputError, Run, Scores, compare, evaluate, grades
 
-evaluate_anything: Callable[..., Any] = evaluate  # also what its types refuse
-grade_anything: Callable[..., Any] = grades
+call_evaluate: Callable[..., Any] = evaluate  # also what its types refuse
+call_grades: Callable[..., Any] = grades
 GRADES = {"a": {"x": 1}, "b": {"z": 1}}
 ROWS = [("a", "x", 0.2), ("a", "y", 0.9), ("b", "z", 0.5)]
 EXPECTED_RR = (1 / 2 + 1 / 1) / 2  # x is second, z is first
 
 
 def mean_rr(*arguments: Any, **options: Any) -> float:
-    scores: Scores = evaluate_anything(*arguments, "RR", **options)
+    scores: Scores = call_evaluate(*arguments, "RR", **options)
     return scores["RR"]
 
 
@@ -51,13 +51,13 @@ def test_filled_responses_are_numbered_from_1(form: str, tmp_path: Path) -> None
     if form == "file":
         (tmp_path / "run.json").write_text(json.dumps(run))
         run = tmp_path / "run.json"
-    scores = evaluate_anything(JUDGMENTS, run, "RR")
+    scores = call_evaluate(JUDGMENTS, run, "RR")
     assert scores["RR"] == RR_OF_FILLED
     notes = {note.code: note for note in scores.notes}
     assert (notes["padding"].count, notes["lists"].severity) == (3, "info")
     from_zero = {str(int(query) - 1): docs for query, docs in JUDGMENTS.items()}
     with pytest.raises(InputError, match="numbered from 1, and the judgments have no query '4'"):
-        evaluate_anything(from_zero, run, "RR")
+        call_evaluate(from_zero, run, "RR")
 
 
 @pytest.mark.parametrize("shape", [list, lambda lists: dict(enumerate(lists, 1))])
@@ -69,12 +69,12 @@ def test_lists_in_json_are_filled_up(shape: Callable[[Any], Any], tmp_path: Path
     assert mean_rr(truths, path) == RR_OF_FILLED
     path.write_text(json.dumps(shape([[11, -1, 12], [21], [31], [41]])))
     with pytest.raises(InputError, match="-1 fills up some lists, and is between ids"):
-        evaluate_anything(truths, path, "RR")
+        call_evaluate(truths, path, "RR")
 
 
 def test_one_number_that_fills_up_between_ids_is_refused() -> None:
     with pytest.raises(InputError, match=r"is between ids in \[3, -1, 7\]"):
-        evaluate_anything({"q": {"7": 1}}, {"q": [3, -1, 7]}, "RR")
+        call_evaluate({"q": {"7": 1}}, {"q": [3, -1, 7]}, "RR")
     assert mean_rr({"q": {"7": 1}}, {"q": ["-1", "7"]}) == 1 / 2  # a text is an id
 
 
@@ -105,7 +105,7 @@ def test_rows_in_groups_by_their_queries_are_one_run(make_row: Callable[..., Any
         groups[query].append(make_row(query, *cells))
     assert mean_rr(GRADES, groups) == EXPECTED_RR
     if make_row is ScoredRow:  # other names are those of systems
-        systems = evaluate_anything(GRADES, {"A": groups["a"], "B": groups["b"]}, "RR")
+        systems = call_evaluate(GRADES, {"A": groups["a"], "B": groups["b"]}, "RR")
         assert (systems["A"]["RR"], systems["B"]["RR"]) == (1 / 2 / 2, 1 / 2)
 
 
@@ -116,12 +116,12 @@ def test_tables_in_groups_by_their_queries_are_asked_about() -> None:
     records = {query: table.to_records(index=False) for query, table in tables.items()}
     for groups in (tables, polars_tables, records):
         with pytest.raises(InputError, match=r"is it one run\?\nOne: pandas.concat\(run"):
-            evaluate_anything(GRADES, groups, "RR")
+            call_evaluate(GRADES, groups, "RR")
     assert mean_rr(GRADES, pd.concat(tables.values())) == EXPECTED_RR
     assert mean_rr(GRADES, pl.concat(polars_tables.values())) == EXPECTED_RR
-    assert evaluate_anything(GRADES, {"a": frame, "b": frame}, "RR")["b"]["RR"] == EXPECTED_RR
+    assert call_evaluate(GRADES, {"a": frame, "b": frame}, "RR")["b"]["RR"] == EXPECTED_RR
     with pytest.raises(InputError, match=r"pandas.concat\(tables.values\(\)\)"):
-        evaluate_anything(
+        call_evaluate(
             {query: table[["query", "doc"]] for query, table in tables.items()}, frame, "RR"
         )
 
@@ -138,7 +138,7 @@ def test_columns_of_one_column_have_groups(groups: Any) -> None:
     with pytest.raises(InputError, match="each query has one document, whose rank says nothing"):
         grades(labels, scores=scores)
     with pytest.raises(InputError, match="whose rank says nothing"):
-        evaluate_anything(labels, scores, "RR")
+        call_evaluate(labels, scores, "RR")
 
 
 class Tensor:
@@ -197,7 +197,7 @@ def test_ids_in_arrays_without_dimensions(docs: Any) -> None:
 )
 def test_ids_beside_their_scores_are_refused_with_the_form_that_works(docs: Any) -> None:
     with pytest.raises(InputError, match=r"of two lists, dict\(zip\(ids, scores\)\)"):
-        evaluate_anything({"q": {"7": 1}}, {"q": docs}, "RR")
+        call_evaluate({"q": {"7": 1}}, {"q": docs}, "RR")
     ids, scores = [7, 3], [0.9, 0.2]
     assert mean_rr({"q": {"7": 1}}, {"q": dict(zip(ids, scores, strict=True))}) == 1
 
@@ -223,9 +223,9 @@ def test_objects_with_scores_are_ranked_by_these(is_reversed: bool) -> None:
     assert mean_rr({"a": {"x": 1}}, run) == 1
     assert mean_rr({"a": {"x": 1}}, run, columns={"distance": "scores"}) == 1 / 3
     with pytest.raises(InputError, match="objects with a score in pairs with another"):
-        evaluate_anything({"a": {"x": 1}}, {"a": [({"id": "x", "score": 0.9}, 0.2)]}, "RR")
+        call_evaluate({"a": {"x": 1}}, {"a": [({"id": "x", "score": 0.9}, 0.2)]}, "RR")
     judged = {"a": [(document("y"), 2), (document("x"), 1)]}
-    assert evaluate_anything(judged, {"a": {"y": 1.0}}, "DCG")["DCG"] == 2
+    assert call_evaluate(judged, {"a": {"y": 1.0}}, "DCG")["DCG"] == 2
 
 
 @pytest.mark.parametrize(
@@ -242,7 +242,7 @@ def test_pairs_of_queries_and_documents_are_a_dict(to_pairs: Callable[[Any], Any
         assert mean_rr(GRADES, to_pairs(docs)) == EXPECTED_RR
         assert mean_rr(to_pairs(GRADES), docs) == EXPECTED_RR
     with pytest.raises(InputError, match="a query occurs twice"):
-        evaluate_anything(GRADES, [("a", ["y"]), ("a", ["x"])], "RR")
+        call_evaluate(GRADES, [("a", ["y"]), ("a", ["x"])], "RR")
 
 
 class SlottedRow:
@@ -268,9 +268,9 @@ def test_objects_with_names_of_their_own(make_row: Callable[..., Any]) -> None:
     rows = [make_row(*row) for row in ROWS]
     columns = {"query_id": "reader", "doc_id": "book", "score": "stars"}
     assert mean_rr(GRADES, rows, columns=columns) == EXPECTED_RR
-    assert evaluate_anything(GRADES, {"A": rows}, "RR", columns=columns)["A"]["RR"] == EXPECTED_RR
+    assert call_evaluate(GRADES, {"A": rows}, "RR", columns=columns)["A"]["RR"] == EXPECTED_RR
     with pytest.raises(InputError, match=r"its columns are '(reader|book)', '(reader|book)', 'sta"):
-        evaluate_anything(GRADES, rows, "RR")
+        call_evaluate(GRADES, rows, "RR")
 
 
 def test_expected_objects_without_grades_are_relevant() -> None:
@@ -278,7 +278,7 @@ def test_expected_objects_without_grades_are_relevant() -> None:
     assert mean_rr([row]) == 1 / 2
     assert mean_rr({"q": [{"id": "x"}]}, {"q": ["y", "x"]}) == 1 / 2
     with pytest.raises(InputError, match="relevance=-"):  # stars may be the grade
-        evaluate_anything([row | {"expected": [{"id": "x", "stars": 3}]}], "RR")
+        call_evaluate([row | {"expected": [{"id": "x", "stars": 3}]}], "RR")
 
 
 # ---- what is refused ----------------------------------------------------------------------------
@@ -291,39 +291,37 @@ FLOAT_QUERIES = pd.DataFrame({"qid": [1.0, 1.0], "label": [0, 1], "score": [0.1,
     ("call", "hint"),
     [
         (lambda: Run(MATRIX / 2), r"evaluate\(\*grades\(labels, scores=scores\), \.\.\.\)"),
-        (lambda: evaluate_anything(GRADES, MATRIX, "RR"), r"dict\(enumerate\(ids\)\)"),
+        (lambda: call_evaluate(GRADES, MATRIX, "RR"), r"dict\(enumerate\(ids\)\)"),
         (lambda: compare(MATRIX, [MATRIX / 2, -MATRIX / 2], "RR"), r"scores=\{name: scores\}"),
-        (lambda: evaluate_anything(None, {"q": ["a"]}, "RR"), "got NoneType"),
+        (lambda: call_evaluate(None, {"q": ["a"]}, "RR"), "got NoneType"),
         (
-            lambda: evaluate_anything(FLOAT_QUERIES, "RR"),
+            lambda: call_evaluate(FLOAT_QUERIES, "RR"),
             r"'qid'.*got 1\.0\nAs whole numbers: .*astype",
         ),
         (
-            lambda: evaluate_anything(
-                FLOAT_QUERIES.astype({"qid": int}).assign(feature=[1, 2]), "RR"
-            ),
+            lambda: call_evaluate(FLOAT_QUERIES.astype({"qid": int}).assign(feature=[1, 2]), "RR"),
             r"--columns doc_id=feature; .* frame\.drop\(columns=\['feature'\]\)",
         ),
         (
-            lambda: evaluate_anything(
+            lambda: call_evaluate(
                 {"a": {"x": 1}}, {"a": {"documents": [{"id": "x"}], "n": 1}}, "RR"
             ),
             r"'a' is a query there: \{query: response\[KEY\]",
         ),
         (
-            lambda: evaluate_anything(GRADES, {"a": ["x"]}, "RR", without=[["x"]]),
+            lambda: call_evaluate(GRADES, {"a": ["x"]}, "RR", without=[["x"]]),
             r"enumerate\(lists, 1\)",
         ),
         (
-            lambda: evaluate_anything(GRADES, {"a": ["x"]}, "RR", without=sp.csr_matrix(MATRIX)),
+            lambda: call_evaluate(GRADES, {"a": ["x"]}, "RR", without=sp.csr_matrix(MATRIX)),
             r"enumerate\(matrix\.tolil\(\)\.rows\)",
         ),
         (
-            lambda: evaluate_anything(GRADES, {"a": ["x"]}, "RR", without="x y"),
+            lambda: call_evaluate(GRADES, {"a": ["x"]}, "RR", without="x y"),
             "below doc_id in a file",
         ),
         (
-            lambda: grade_anything([[1, 0]], scores=[[0.1, 0.2]], mask=True),
+            lambda: call_grades([[1, 0]], scores=[[0.1, 0.2]], mask=True),
             r"numpy\.array\(labels\) != -1",
         ),
         (lambda: grades([[1]], scores=[[None]]), r"numpy\.isnan\(numpy\.array\(scores, float\)\)"),
@@ -332,7 +330,7 @@ FLOAT_QUERIES = pd.DataFrame({"qid": [1.0, 1.0], "label": [0, 1], "score": [0.1,
             r"array\.astype\(int\)",
         ),
         (
-            lambda: evaluate_anything(
+            lambda: call_evaluate(
                 [
                     {
                         "user_input": "A",
@@ -359,7 +357,7 @@ def test_series_of_lists_are_exclusions_of_queries() -> None:
 def test_gold_documents_are_no_system() -> None:
     row = {"question": "q", "contexts": ["b", "a"], "ground_truths": ["a"]}
     with pytest.raises(InputError) as caught:
-        evaluate_anything([row], "RR")
+        call_evaluate([row], "RR")
     assert "retrieved_ids=ground_truths" not in str(caught.value)
 
 
@@ -367,7 +365,7 @@ def test_a_list_that_is_cut_off_is_no_id(tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     path.write_text('query_id,retrieved_ids,expected_ids\nq,"[""8""","[""8""]"\n')
     with pytest.raises(InputError, match="holds a list that is cut off"):
-        evaluate_anything(path, "RR")
+        call_evaluate(path, "RR")
 
 
 @pytest.mark.parametrize(
@@ -388,4 +386,4 @@ def test_predictions_beside_svmlight(lines: str, problem: str | None, tmp_path: 
         assert mean_rr(judgments, predictions) == (1 / 1 + 1 / 2) / 2
         return
     with pytest.raises(InputError, match=problem):
-        evaluate_anything(judgments, predictions, "RR")
+        call_evaluate(judgments, predictions, "RR")

@@ -80,7 +80,7 @@ def command(
     \b
     cranfield describe als.parquet pop.csv
     cranfield describe als.parquet pop.csv --train train.parquet --catalogue 3706
-    cranfield describe als.parquet --items movies.csv -m 'ILD(distance=jaccard)@10'
+    cranfield describe als.parquet --items movies.csv -m Categories@10
     """  # noqa: D301 - click's mark for lines to keep
     if not intervals:
         flags.refuse_options({"baseline"}, "applies to intervals: add --intervals")
