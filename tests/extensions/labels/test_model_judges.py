@@ -73,6 +73,8 @@ def test_the_page_says_it_in_its_first_sentence_and_its_recipe() -> None:
 def test_people_are_not_models(tmp_path: Path) -> None:
     path = tmp_path / "human.csv"
     Qrels(ROWS).write(path)
+    with pytest.raises(InputError, match="takes people's labels: 2 are by gpt-x"):
+        cranfield.trust(Qrels(ROWS), human=path)
     with pytest.raises(InputError, match="takes people's labels: 2 are by gpt-x, 1 are by b, c"):
         cranfield.prediction_powered(Qrels(ROWS), RUNS, "P@1", human=path)
     people = {"q1": {"d1": 1, "d2": 0}, "q2": {"d1": 1, "d3": 1}}

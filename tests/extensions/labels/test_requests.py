@@ -292,6 +292,15 @@ def test_a_file_from_before_that_would_stay_is_refused(
         ask().write(tmp_path / "r.openai.jsonl")
     with pytest.raises(OptionError, match="the name is to end in"):
         ask().write(tmp_path / "r.jsonl")
+    (tmp_path / "s-4o.openai.jsonl").write_text("of another model")
+    ask().write(tmp_path / "s.openai.jsonl")
+
+
+def test_a_file_that_holds_no_answers_is_not_taken_for_answers(tmp_path: Path) -> None:
+    path = tmp_path / "corpus.jsonl"
+    path.write_text('{"_id": "d1", "text": "Because."}')
+    with pytest.raises(InputError, match="was not written by cranfield pool"):
+        ask(answered=[str(path)])
 
 
 # ---- the command --------------------------------------------------------------------------------

@@ -440,3 +440,28 @@ def test_the_command_prints_what_python_returns(
         "-m UserCoverage@2 --users nowhere.csv": "no such file",
     }.items():
         assert text in invoke(*words, *options.split()).output
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"embeddings": (["a", "b", "c"], np.ones((1, 2)))}, r"3 ids beside .*\(1, 2\)"),
+        ({"embeddings": (["a"], np.ones(1))}, "expected a row for each id"),
+        ({"embeddings": (["a", "a"], np.ones((2, 2)))}, "'a' has more than one vector"),
+        ({"catalogue": 0}, "how many items there are"),
+        ({"catalogue": -5}, "how many items there are"),
+        ({"qrels": {"1": {"x": 1}}, "intervals": True}, "NumRelRet is no mean over users"),
+    ],
+)
+def test_inputs_that_have_no_meaning_are_refused(options: dict[str, Any], message: str) -> None:
+    measures = "ILD@2" if "embeddings" in options else "Coverage@2"
+    measures = "NumRelRet" if "qrels" in options else measures
+    with pytest.raises(cranfield.CranfieldError, match=message):
+        describe(LISTS, measures, **options)
+
+
+def test_novelty_is_divided_by_log2_of_the_users() -> None:
+    train = [*TRAIN, *TRAIN[:2]]  # more rows than users
+    names = ("Novelty(of='interactions')@2", "Novelty(of='interactions',scale='users')@2")
+    novelty, scaled_novelty = describe(LISTS, names, train=train).means().values()
+    assert scaled_novelty == pytest.approx(novelty / math.log2(len({user for user, _ in TRAIN})))

@@ -209,6 +209,10 @@ class Inputs:
             categories.data[:] = 1  # of an item that has two rows
         if "embeddings" in self._items:
             vectors = np.zeros((len(ids), self._vectors.shape[1]), self._vectors.dtype)
+            items, counts = np.unique(self._items["embeddings"], return_counts=True)
+            if len(items) < len(self._vectors):
+                text = ids.take(items[[np.argmax(counts)]]).to_texts()[0]
+                raise InputError(f"embeddings: the item {text!r:.80} has more than one vector")
             vectors[self._items["embeddings"]] = self._vectors
             del self._vectors  # they may be large
             lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64))
@@ -326,6 +330,9 @@ def read_vectors(data: Any, columns: Mapping[str, Any]) -> tuple[Ids, Floats]:
     if kind_of(data) == "tuple" and len(data) == 2:
         ids = Ids.of_texts([to_id_text(key, "embeddings") for key in to_list(data[0])])
         matrix = np.asarray(data[1])
+        if matrix.ndim != 2 or len(matrix) != len(ids):
+            problem = f"{len(ids)} ids beside a matrix of shape {matrix.shape}"
+            raise InputError(f"embeddings: {problem}: expected a row for each id")
     else:
         ids, cells, name = column = read_items(data, "embeddings", "vector", columns)
         lengths = column.lengths
@@ -348,6 +355,8 @@ def read_vectors(data: Any, columns: Mapping[str, Any]) -> tuple[Ids, Floats]:
 def read_catalogue(data: Any, columns: Mapping[str, Any]) -> int | Ids:
     """Return the number of items, or their ids."""
     if is_whole_number(data) or (isinstance(data, str) and data.isdecimal()):
+        if int(data) < 1:
+            raise OptionError(f"catalogue={data}: expected how many items there are, or their ids")
         return int(data)
     is_path = isinstance(data, str | os.PathLike)
     if not is_path and kind_of(data) not in ("table", "dict"):

@@ -13,7 +13,7 @@ from cranfield.comparison.level import Level
 from cranfield.comparison.mean_interval import mean_intervals
 from cranfield.comparison.scale import clip_ends, score_range
 from cranfield.comparison.significance import Moments, t_interval, t_interval_ends
-from cranfield.errors import OptionError
+from cranfield.errors import MeasureError, OptionError
 from cranfield.extensions.lists.described import ListScores, values_of_run
 from cranfield.extensions.lists.user_lists import Lists
 from cranfield.measures import Measure
@@ -145,6 +145,10 @@ def find_intervals(
     if base not in score_of_run:
         raise OptionError(f"baseline={base!r}: the runs are {', '.join(map(repr, score_of_run))}")
     measures, own_parts, joint_parts = scores[0].measures, {}, {}
+    for measure in measures:
+        if measure.definition.of != "run" and measure.definition.aggregation != "mean":
+            text = "is no mean over users, and has no interval: leave it out"
+            raise MeasureError(f"{measure} {text}")
     joint_groups = assign_groups([*lists.values()], user_ids)
     for name, part in lists.items():
         own_groups = assign_groups([part], user_ids)

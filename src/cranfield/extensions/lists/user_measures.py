@@ -129,7 +129,7 @@ def novelty(
         rarity = np.where(n_had > 0, rarity, 0)
     mean = ratio(items.total(rarity), _length(items, k, over))
     value = np.where(items.count() > 0, mean, np.nan)
-    return value if scale is None else ratio(value, log2(n_all))
+    return value if scale is None else ratio(value, log2(lists.size("users of train")))
 
 
 _DISTANCE = "1 - cosine of vectors; of categories, 1 - shared / all, or how many one of both has"

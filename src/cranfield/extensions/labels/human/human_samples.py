@@ -74,11 +74,7 @@ def sample_labels(
         human_labels = select_drawn(make_qrels(human, duplicates=judging.duplicates))
     except InputError as error:
         raise error.add_reason("These are the human labels.") from None
-    if counts := human_labels.judges.count_models() if human_labels.judges else []:
-        models = format_names(
-            [f"{count['judgments']:,} are by {count['model']}" for count in counts]
-        )
-        raise InputError(f"--human takes people's labels: {models}", source=human_labels.source)
+    refuse_models(human_labels)
     label_notes = [*_lost_label_notes(human_labels, scores)]
     human_labels = _drop_ungraded(human_labels)
     human_top, model_top = human_labels.top_grade, source.qrels.top_grade
@@ -156,6 +152,14 @@ def _make_sample(
     except NothingSharedError as error:
         raise error.add_reason("These are the human labels and the runs.") from None
     return _sample_queries(scores, human_scores, human_labels, lam, baseline)
+
+
+def refuse_models(human_labels: Qrels) -> None:
+    """Raise InputError if a model gave some of the labels of people."""
+    if counts := human_labels.judges.count_models() if human_labels.judges else []:
+        models = [f"{count['judgments']:,} are by {count['model']}" for count in counts]
+        text = f"--human takes people's labels: {format_names(models)}"
+        raise InputError(text, source=human_labels.source)
 
 
 def _lost_label_notes(human_labels: Qrels, scores: AlignedScores) -> Iterator[Note]:

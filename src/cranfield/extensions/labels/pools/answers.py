@@ -84,12 +84,19 @@ def read_answers(path: str, settings: CollectSettings) -> Iterator[Answer | Inpu
 
 
 def list_answered_ids(paths: Iterable[str], prompt: Prompt) -> frozenset[str]:
-    """Return the custom_ids of the requests with this prompt that have a grade in some file."""
+    """Return the custom_ids of the requests with this prompt that have a grade in some file.
+
+    Raises InputError for a line that is no answer to such a request.
+    """
     settings = CollectSettings(grades=prompt.grades)
     paths = [paths] if isinstance(paths, str) else paths
-    answers = (answer for path in paths for answer in read_answers(path, settings))
-    grade_answers = (a for a in answers if isinstance(a, Answer) and a.kind == "grade")
-    return frozenset(answer.custom_id for answer in grade_answers)
+    answered_ids = set[str]()
+    for answer in (answer for path in paths for answer in read_answers(path, settings)):
+        if isinstance(answer, InputError):
+            raise answer
+        if answer.kind == "grade":
+            answered_ids.add(answer.custom_id)
+    return frozenset(answered_ids)
 
 
 def _read_record(answer: Answer, record: Any) -> Iterator[Answer]:

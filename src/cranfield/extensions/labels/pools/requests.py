@@ -137,8 +137,10 @@ class Requests:
                 paths.append(os.path.join(folder, f"{stem}{number}{suffix}{compression}"))
                 files.enter_context(open_to_write(paths[-1])).writelines(part)
             start = os.path.join(glob.escape(folder), glob.escape(stem))
-            old_paths = [*glob.glob(f"{start}{suffix}*"), *glob.glob(f"{start}-[0-9]*{suffix}*")]
-            for old_path in sorted({*old_paths} - {*paths}):
+            old_name = re.compile(rf"{re.escape(stem)}(-\d+)?{re.escape(suffix)}(\.\w+)?")
+            for old_path in sorted({*glob.glob(f"{start}*")} - {*paths}):
+                if not old_name.fullmatch(os.path.basename(old_path)):
+                    continue
                 raise OptionError(f"{escape_unprintable(old_path)} is there from before: remove it")
         return paths
 

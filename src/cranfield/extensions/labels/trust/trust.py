@@ -16,6 +16,7 @@ from cranfield.data.qrels import QrelsLike, make_qrels
 from cranfield.errors import OptionError
 from cranfield.extensions import keywords
 from cranfield.extensions.labels.human.human_labels import sample_estimation
+from cranfield.extensions.labels.human.human_samples import refuse_models
 from cranfield.extensions.labels.human.powered_result import PoweredMean
 from cranfield.extensions.labels.samples import select_drawn
 from cranfield.extensions.labels.trust.grade_pairs import estimate_agreement, pair_grades
@@ -76,6 +77,7 @@ def trust(
     columns = select_columns(reading.columns, Side.QRELS)
     model_labels = make_qrels(model, "strict", columns, judging.duplicates)
     labels = make_qrels(human, duplicates=judging.duplicates)
+    refuse_models(labels)
     grades = pair_grades(model_labels, select_drawn(labels))
     agreement = estimate_agreement(grades, settings.rel, settings.alpha)
     if runs is None:
