@@ -128,7 +128,7 @@ def _differing_error(query: str, doc: str, grade: Floats, n_differing: int) -> I
     return InputError(
         f"query {query!r:.80}, document {doc!r:.80}: has the grades {grades_text}, and so differ "
         f"the grades of {format_count(n_differing, 'document')}",
-        hint="differing= says which counts: 'latest', 'highest' or 'majority' (--differing).",
+        hint="differing= (--differing) says which counts: 'latest', 'highest', 'majority', 'mean'.",
     )
 
 

@@ -197,7 +197,9 @@ class ListRows(Rows):
                 for cell in column if isinstance(column, list) else column.to_pylist():
                     if isinstance(cell, str) and ";" not in cell and not is_list_cell(cell):
                         continue
-                    docs = self._list_elements(cell, name, is_ranked=False) or ()
+                    docs: Sequence[Any] = ()
+                    with contextlib.suppress(InputError):  # a fault, as above
+                        docs = self._list_elements(cell, name, is_ranked=False) or ()
                     has_blank = any(len(str(doc).split()) > 1 for doc in docs)
                     if has_blank or (docs and name == doc_name):
                         return True

@@ -144,8 +144,9 @@ def parse_id(cell: Any, name: str) -> bytes:
 def are_padded_ids(ids: Any) -> bool:
     """Tell whether ids in a list or an Arrow array are whole numbers from -1 on, no texts."""
     if isinstance(ids, list):
-        texts = {doc for doc in ids if type(doc) is NumberText and INTEGER_TEXT.fullmatch(doc)}
-        numbers = to_numbers("score", [int(doc) if doc in texts else doc for doc in ids])
+        are_texts = (type(doc) is NumberText and INTEGER_TEXT.fullmatch(doc) for doc in ids)
+        docs = [int(doc) if is_text else doc for doc, is_text in zip(ids, are_texts, strict=True)]
+        numbers = to_numbers("score", docs)
     else:
         numbers = read_column(ids, "score")
     return numbers is not None and bool(((numbers >= -1) & (numbers == np.floor(numbers))).all())

@@ -435,7 +435,7 @@ def test_judgments_that_differ_are_refused_unless_it_is_said() -> None:
     assert qrels.merge({"q1": {"a": 1, "c": 2}}).to_dict() == {"q1": {"a": 1, "b": 0, "c": 2}}
     with pytest.raises(InputError, match="query 'q1', document 'b': has the grades 0, 2") as error:
         qrels.merge({"q1": {"b": 2}})
-    assert "'latest', 'highest' or 'majority'" in str(error.value)
+    assert "'latest', 'highest', 'majority', 'mean'" in str(error.value)
     with pytest.raises(OptionError, match="merge takes judgments one by one"):
         qrels.merge([qrels, qrels])
     with pytest.raises(OptionError, match="differing"):

@@ -290,3 +290,25 @@ def test_minus_1_between_ids_of_a_table_is_refused(tmp_path: Path) -> None:
     for form in ("Arrow", "CSV with JSON"):
         with pytest.raises(InputError, match="-1 fills up some lists, and is between ids"):
             evaluate(FORMS[form]([row], tmp_path), "AP")
+
+
+@pytest.mark.parametrize("element", [[1, 2], {"a": 1}])
+def test_a_list_in_a_list_is_a_fault_of_its_row_beside_padding(element: Any) -> None:
+    rows = [
+        {"query_id": "q1", "retrieved_ids": [1, -1]},
+        {"query_id": "q2", "retrieved_ids": [3, element]},
+    ]
+    with pytest.raises(InputError, match="expected a string or a whole number"):
+        evaluate({"q1": {"1": 1}, "q2": {"3": 1}}, rows, "RR")
+
+
+def test_a_list_that_cannot_be_read_is_blamed_on_its_row(tmp_path: Path) -> None:
+    """Not on another row, whose blanks are asked about."""
+    path = tmp_path / "run.csv"
+    path.write_text('query_id,retrieved_ids\nq1,doc one\nq2,"[a, b c]"\nq3,x;y z\n')
+    judgments = {"q1": {"doc one": 1}, "q2": {"a": 1}, "q3": {"x": 1}}
+    with pytest.raises(InputError, match="no list that can be read") as caught:
+        evaluate(judgments, path, "RR")
+    assert caught.value.line == 3
+    scores = evaluate(judgments, path, "RR", errors="skip").per_query("RR")
+    assert scores == {"q1": 1, "q2": 0, "q3": 1}

@@ -3,6 +3,7 @@
 Gives a `Sample`, from which `human_labels.py` estimates means and differences.
 """
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import compress
@@ -74,7 +75,7 @@ def sample_labels(
         human_labels = select_drawn(make_qrels(human, duplicates=judging.duplicates))
     except InputError as error:
         raise error.add_reason("These are the human labels.") from None
-    refuse_models(human_labels)
+    refuse_models(human_labels, source.qrels)
     label_notes = [*_lost_label_notes(human_labels, scores)]
     human_labels = _drop_ungraded(human_labels)
     human_top, model_top = human_labels.top_grade, source.qrels.top_grade
@@ -154,8 +155,12 @@ def _make_sample(
     return _sample_queries(scores, human_scores, human_labels, lam, baseline)
 
 
-def refuse_models(human_labels: Qrels) -> None:
-    """Raise InputError if a model gave some of the labels of people."""
+def refuse_models(human_labels: Qrels, model_labels: Qrels) -> None:
+    """Raise InputError if a model gave some of the labels of people, or both are one file."""
+    paths = [labels.source for labels in (human_labels, model_labels) if labels.source]
+    if len(paths) == 2 and all(map(os.path.isfile, paths)) and os.path.samefile(*paths):
+        hint = "QRELS are the labels of a model, --human those of people."
+        raise InputError("is named twice, as QRELS and as --human", source=paths[0], hint=hint)
     if counts := human_labels.judges.count_models() if human_labels.judges else []:
         models = [f"{count['judgments']:,} are by {count['model']}" for count in counts]
         text = f"--human takes people's labels: {format_names(models)}"

@@ -1,7 +1,5 @@
 """`--human FILE` of `evaluate` and `compare`: people's labels beside a model's."""
 
-import os
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -39,7 +37,7 @@ class HumanLabels(HumanOptions, Way):
         flags.refuse_options(refused_names, self.refusal)
         inputs_of_runs = comparing.choose_files(str(qrels), runs)
         files = inputs_of_runs.files
-        self.refuse_model_file([str(qrels)], [str(qrels), *runs])
+        refuse_two_stdin(str(qrels), *runs, str(self.human))
         labels: Any = self.human  # a file of saved scores
         if not inputs_of_runs.are_scores:
             labels = self.read_labels(comparing.data, comparing.judging.duplicates)
@@ -66,8 +64,7 @@ class HumanLabels(HumanOptions, Way):
         from cranfield.extensions.labels.human.human_labels import prediction_powered
 
         flags.refuse_options({"queries"}, self.refusal)
-        files = [*filter(None, [inputs.qrels]), *inputs.runs]
-        self.refuse_model_file(files, files)
+        refuse_two_stdin(*filter(None, [inputs.qrels]), *inputs.runs, str(self.human))
         inputs.check()
         labels = self.read_labels(inputs.data, inputs.judging.duplicates)
         judgments, runs = inputs.open()
@@ -82,17 +79,6 @@ class HumanLabels(HumanOptions, Way):
         )
         mean_notes = tuple(note for note in estimates.notes if note.code != "few-differ")
         return replace(estimates, differences={}, notes=mean_notes)
-
-    def refuse_model_file(self, model_files: Sequence[str], files: Sequence[str]) -> None:
-        """Raise InputError if people's labels are a file of the model's, or two inputs are `-`."""
-        path = str(self.human)
-        refuse_two_stdin(*files, path)
-        if os.path.isfile(path) and os.path.realpath(path) in map(os.path.realpath, model_files):
-            raise InputError(
-                "is named twice, as QRELS and as --human",
-                source=path,
-                hint="QRELS are the labels of a model, --human those of people.",
-            )
 
     def read_labels(self, data: DataOptions, duplicates: Any) -> Qrels:
         """Read people's labels; options on the format of QRELS do not apply to their file."""

@@ -77,7 +77,7 @@ def trust(
     columns = select_columns(reading.columns, Side.QRELS)
     model_labels = make_qrels(model, "strict", columns, judging.duplicates)
     labels = make_qrels(human, duplicates=judging.duplicates)
-    refuse_models(labels)
+    refuse_models(labels, model_labels)
     grades = pair_grades(model_labels, select_drawn(labels))
     agreement = estimate_agreement(grades, settings.rel, settings.alpha)
     if runs is None:

@@ -1,7 +1,7 @@
 """`cranfield trust MODEL [RUN...] --human FILE`: how far a model's labels go."""
 
 from cranfield.cli import flags
-from cranfield.cli.data import DataOptions, data_options, judging_options
+from cranfield.cli.data import DataOptions, data_options, judging_options, refuse_two_stdin
 from cranfield.cli.terminal import Format, format_option, show
 from cranfield.comparison.alignment import DEFAULT_MEASURES
 from cranfield.data.judging import Judging
@@ -47,7 +47,7 @@ def command(
     """  # noqa: D301 - click's mark for lines to keep
     if not human.is_asked():
         raise OptionError("state people's labels, too: --human FILE")
-    human.refuse_model_file([model], [model, *runs])
+    refuse_two_stdin(model, *runs, str(human.human))
     result = trust(
         data.read_qrels(model, judging.duplicates),
         data.read_runs(runs) or None,
