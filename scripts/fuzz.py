@@ -677,7 +677,7 @@ def run_fuzzer(folder: Path, arguments: list[str]) -> None:
             raise TimeoutError(f"took longer than {SECONDS} seconds of the processors' time")
 
     with atheris.instrument_imports(include=["cranfield"]):
-        run_input(b"")  # imports what reading needs
+        check_case(Case.decode(b""), folder)  # imports what reading needs, at any price
         limit_memory()
         atheris.Setup([sys.argv[0], *arguments], run_input)
         atheris.Fuzz()
