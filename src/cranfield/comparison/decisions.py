@@ -24,7 +24,7 @@ from cranfield.options import MIN_SHARE
 from cranfield.render.numbers import finite_or_none
 
 Outcome = Literal["PASS", "UNDECIDED", "FAIL"]
-_POWER = 0.8
+POWER = 0.8  # the chance with which what is asked for is shown
 
 
 class Shape(NamedTuple):
@@ -110,7 +110,7 @@ def find_n_to_decide(
     """Return the number of queries that decides on column i, None if it is not known.
 
     With it, and at least `least_n_units` units, a mean that is `margin` away from what is tested is
-    told from it with a chance of _POWER. It is not known where no query differs, for a test that
+    told from it with a chance of POWER. It is not known where no query differs, for a test that
     holds for any number of differences, and where no number is enough, given the variances that are
     added to the variance of the mean.
     """
@@ -120,7 +120,7 @@ def find_n_to_decide(
         return None
     variances = [(float(part.variance[i]), float(part.degrees[i])) for part in added_variances]
     # Both of two one-sided tests pass this often if each fails half as often as both may.
-    power = (1 + _POWER) / 2 if settings.equivalence else _POWER
+    power = (1 + POWER) / 2 if settings.equivalence else POWER
     sd = float(tests.unit_moments.sd[i])
     goal = Goal(margin=margin, sd=sd, power=power, alpha=settings.alpha)
     n_needed = find_n_queries(goal, variances)
@@ -138,7 +138,7 @@ def find_n_to_decide(
 def find_detectable_loss(
     tests: GainTests, i: int, settings: GateSettings, margin: float, n_rows: int
 ) -> float | None:
-    """Return the least true loss of column i that is shown with a chance of _POWER, if known.
+    """Return the least true loss of column i that is shown with a chance of POWER, if known.
 
     It is shown to be worse than nothing (with `equivalence`, than the margin) at the level of
     Holm's first step for `n_rows` rows, by a t test and the standard deviation of the gains.
@@ -152,8 +152,8 @@ def find_detectable_loss(
 
 @cache
 def _find_detectable_effect(n: int, alpha: float) -> float:
-    """Return the least effect that a one-sided t test of n units finds with a chance of _POWER."""
-    return find_least_effect(Goal(power=_POWER, alpha=alpha), estimate_mean(n), 1)
+    """Return the least effect that a one-sided t test of n units finds with a chance of POWER."""
+    return find_least_effect(Goal(power=POWER, alpha=alpha), estimate_mean(n), 1)
 
 
 def find_n_unchanged(alpha: float, margin: float, largest_loss: float) -> float:

@@ -75,7 +75,11 @@ class _ScoresTable(Shown):
         best_cells = frozenset() if per_query else _find_best_cells(self._runs, 0, 1)
         notes = format_notes(self.notes)
         definitions = ((str(measure), measure.definition) for measure in self.measures)
-        names = [name for name, it in definitions if it.of == "queries" and not it.is_text]
+        names = [
+            name
+            for name, definition in definitions
+            if definition.of == "queries" and not definition.is_text
+        ]
         if per_query and names and len(self._runs[0].query_ids) > 1:
             from shlex import quote
 

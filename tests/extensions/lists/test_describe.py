@@ -451,6 +451,9 @@ def test_the_command_prints_what_python_returns(
         ({"catalogue": 0}, "how many items there are"),
         ({"catalogue": -5}, "how many items there are"),
         ({"qrels": {"1": {"x": 1}}, "intervals": True}, "NumRelRet is no mean over users"),
+        ({"train": {}}, "there are no rows"),
+        ({"query": "1", "intervals": True, "catalogue": 9}, "shows one list"),
+        ({"baseline": "als", "catalogue": 9}, "add intervals=True"),
     ],
 )
 def test_inputs_that_have_no_meaning_are_refused(options: dict[str, Any], message: str) -> None:

@@ -274,6 +274,8 @@ def describe(
     """
     refuse_unknown_options(describe, options)
     check_errors(errors)
+    if baseline is not None and not intervals:
+        raise OptionError("baseline= applies to intervals: add intervals=True")
     named_inputs = {
         "train": train,
         "items": items,
@@ -309,6 +311,8 @@ def describe(
     refuse_unread(reading.columns)
     run_lists = RunLists(run_of_name, inputs, judging, depth)
     if query is not None:
+        if intervals or slices is not None:
+            raise OptionError("query= shows one list: leave intervals and slices out")
         return explain_list(run_lists, measure_list, str(query))
     scores = run_lists.score(measure_list, None if slices is None else read_labels(slices))
     result = scores[0] if is_single else Systems(scores)

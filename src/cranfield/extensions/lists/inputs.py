@@ -94,6 +94,8 @@ class Codes:
                 raise
             hint = f"columns={{{name!r}: {{'query_id': ..., 'doc_id': ...}}}} says which they are."
             raise error.replace(hint=hint) from None
+        if not codes:
+            raise InputError(f"{name}: there are no rows")
         users, items = (np.concatenate(column) for column in zip(*codes, strict=True))
         return users, items
 

@@ -251,11 +251,11 @@ class Lists(Recordable):
     def has_user(self, name: str) -> Bools:
         """Tell whether some pairs, or those who should have a list, have the user: (n_users, 1)."""
         facts = self.facts
-        has_sides = facts.is_expected.copy()
+        is_user = facts.is_expected
         if name != "users":
-            has_sides[:] = False
-            has_sides[facts.pairs[name].user] = True
-        return has_sides[self.user][:, None]
+            is_user = np.zeros_like(is_user)
+            is_user[facts.pairs[name].user] = True
+        return is_user[self.user][:, None]
 
     def _add_categories(self, items: Ranked, weight: Floats) -> Floats:
         """Add up the weights (rows,) of each list by category: (n_users, n_categories)."""
@@ -299,8 +299,8 @@ class Lists(Recordable):
         mixture = (1 - a) * q + a * p
         with np.errstate(divide="ignore"):
             terms = p * np.log2(np.where(p > 0, p, 1) / np.where(p > 0, mixture, 1))
-        has_sides = p.any(axis=1) & q.any(axis=1)
-        return np.where(has_sides, terms.sum(axis=1), np.nan)[:, None]
+        has_both = p.any(axis=1) & q.any(axis=1)
+        return np.where(has_both, terms.sum(axis=1), np.nan)[:, None]
 
     @words("1 - mean cosine to the history")
     def strangeness(self, items: Ranked) -> Floats:
@@ -316,8 +316,8 @@ class Lists(Recordable):
         sums = compact_history @ vectors[had_items].astype(np.float64)
         n_had = compact_history @ has_vector[had_items].astype(np.float64)
         cosines = np.einsum("ij,ij->i", sums[items.query], vectors[item_code])
-        has_sides = has_vector[item_code] & (n_had[items.query] > 0)
-        return np.where(has_sides, 1 - cosines / np.maximum(n_had, 1)[items.query], np.nan)
+        has_vectors = has_vector[item_code] & (n_had[items.query] > 0)
+        return np.where(has_vectors, 1 - cosines / np.maximum(n_had, 1)[items.query], np.nan)
 
     @words("mean distance of its pairs", "same")
     def pair_distance(self, items: Ranked, distance: str) -> Floats:

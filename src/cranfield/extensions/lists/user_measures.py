@@ -256,8 +256,8 @@ def seen_share(lists: Lists, k: Cutoff | None = None) -> Floats:
     Source: RePlay Novelty, 1 less this
     """
     items = lists.items.top(k)
-    has_sides = lists.look_up_pairs(items, "train") > 0
-    return average(items, has_sides * 1)
+    was_had = lists.look_up_pairs(items, "train") > 0
+    return average(items, was_had * 1)
 
 
 @_measure("Filled", names=Names(variants={"SufficientReco": {"full": True}}))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from cranfield.comparison.aligned_scores import AlignedScores
-from cranfield.comparison.decisions import Outcome, find_greatest_p
+from cranfield.comparison.decisions import POWER, Outcome, find_greatest_p
 from cranfield.comparison.effects import FEW_UNITS
 from cranfield.comparison.settings import Alignment
 from cranfield.comparison.verdict import Gate, Verdict
@@ -24,7 +24,7 @@ from cranfield.extensions.labels.human.powered_settings import PoweredSettings
 from cranfield.notes import Note
 from cranfield.render.numbers import finite_or_none
 
-_POWER = 0.8  # with which a system as good as the baseline is to pass
+_NOTES_OF_ROWS = ("several-candidates", "wide-margin")  # which hold whatever the test is
 
 
 def judge_by_people(
@@ -51,7 +51,9 @@ def judge_by_people(
         f"By {sample.n_labelled:,} {units} beside a model's labels: the numbers are corrected."
         f"{' So few let no system pass.' if is_little else ''}"
     )
-    notes = (Note("human-labels", "info", text, count=sample.n_labelled), *estimation.notes)
+    kept_notes = (note for note in gate.notes if note.code in _NOTES_OF_ROWS)
+    human_note = Note("human-labels", "info", text, count=sample.n_labelled)
+    notes = (human_note, *estimation.notes, *kept_notes)
     alpha = gate.settings.alpha
     judge = partial(_judge_by_people, estimation=estimation, alpha=alpha, is_little=is_little)
     p_worse = [judge(verdict, greatest_p=-1.0).p_worse for verdict in gate.verdicts]
@@ -90,11 +92,11 @@ def _judge_by_people(
     elif p_worse is not None and p_worse <= greatest_p and lower <= -margin:
         outcome = "FAIL"
     else:
-        levels = 1 - alpha, _POWER
+        levels = 1 - alpha, POWER
         n_needed = labelled_scores.count_labels(estimation.settings.lam, margin, levels)
         if n_needed is not None and sample.unit == "query":
             n_needed = max(n_needed, MIN_RELIABLE_QUERIES)
-        elif n_needed == sample.n_labelled:  # the difference is near the bound
+        if n_needed == sample.n_labelled:  # the difference is near the bound
             n_needed = None
     return replace(
         verdict,

@@ -225,14 +225,14 @@ def _list_notes(
     samples = Counter(digits for digits, _ in {(a.pair_digits, a.sample) for a in grade_answers})
     if misses:
         n_unlabelled = len({answer.pair_digits for answer in misses} - samples.keys())
-        their = count_of(n_unlabelled, "document has", "documents have")
-        their = "their documents have" if n_unlabelled == len(misses) else their
+        documents = count_of(n_unlabelled, "document has", "documents have")
+        documents = "their documents have" if n_unlabelled == len(misses) else documents
         options = " ".join(f"--answered {escape_unprintable(path)}" for path in paths)
         text = (
             f"{len(misses):,} of {n_requests:,} answers {'is' if len(misses) == 1 else 'are'} no "
-            f"grade{f', and {their} no label' * bool(n_unlabelled)}: {_count_kinds(misses)}. Which "
-            f"ones is not chance: ask again (cranfield pool ... {options}), or have people label "
-            "them."
+            f"grade{f', and {documents} no label' * bool(n_unlabelled)}: {_count_kinds(misses)}. "
+            f"Which ones is not chance: ask again (cranfield pool ... {options}), or have people "
+            "label them."
         )
         yield Note("no-grade", "warning", text, count=len(misses))
     n_samples = max(samples.values(), default=0)
