@@ -24,7 +24,7 @@ from cranfield.extensions.labels.human.powered_settings import PoweredSettings
 from cranfield.notes import Note
 from cranfield.render.numbers import finite_or_none
 
-_NOTES_OF_ROWS = ("several-candidates", "wide-margin")  # which hold whatever the test is
+_NOTES_OF_ROWS = ("several-candidates", "wide-margin")  # which hold for every test
 
 
 def judge_by_people(
