@@ -25,7 +25,7 @@ from cranfield.formats.groups import read_group_dict
 from cranfield.formats.header import NO_IDS
 from cranfield.formats.json_text import DuplicatePairs
 from cranfield.formats.list_cells import to_document_rows
-from cranfield.formats.matrices import strip_padding
+from cranfield.formats.list_elements import strip_padding
 from cranfield.formats.object_rows import list_rows
 from cranfield.formats.objects import LIST_DESCRIPTIONS, to_nested
 from cranfield.formats.rewrite import NumberedResponses, begin_rows, plain, query_row

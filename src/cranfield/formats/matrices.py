@@ -1,6 +1,5 @@
 """Matrices: numbers in rows of cells; labels and scores; sparse matrices; lists filled up."""
 
-from collections.abc import Mapping, Set
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +20,6 @@ from cranfield.formats.shapes import (
 )
 from cranfield.formats.values import is_number
 from cranfield.notes import Note
-from cranfield.options import is_whole_number
 
 
 class Cells(NamedTuple):
@@ -214,51 +212,3 @@ def note_unstored_zeros(qrels: Any, run: Any) -> tuple[Note, ...]:
         "stored is not retrieved."
     )
     return (Note("sparse-zeros", "warning", text, count=n_rows),)
-
-
-def strip_padding(
-    lists_of_query: Mapping[Any, Any], side: Side
-) -> tuple[Mapping[Any, Any], tuple[Note, ...]]:
-    """Return {query: ids} without the -1 that fills up lists, and a note on it if there was any.
-
-    -1 fills up where all ids are whole numbers from -1 on; InputError where an id follows it.
-    """
-    lists = [
-        # A set has no order: what fills it up is moved to its end.
-        sorted(ids, reverse=True)
-        if side is Side.QRELS and isinstance(ids, Set) and all(map(is_whole_number, ids))
-        else to_list(ids)
-        if isinstance(ids, tuple | np.ndarray)
-        else ids
-        for ids in lists_of_query.values()
-    ]
-    has_filler = any(
-        isinstance(ids, list) and ids and is_whole_number(ids[0]) and -1 in ids for ids in lists
-    )
-    if not has_filler or not all(
-        isinstance(ids, list) and all(is_whole_number(doc) and doc >= -1 for doc in ids)
-        for ids in lists
-    ):
-        return lists_of_query, ()
-    stripped_lists = [strip_fillers(ids, side.name_in_errors) for ids in lists]
-    n_fillers = sum(map(len, lists)) - sum(map(len, stripped_lists))
-    return dict(zip(lists_of_query, stripped_lists, strict=True)), (padding_note(side, n_fillers),)
-
-
-def strip_fillers(ids: list[Any], source: str | None = None) -> list[Any]:
-    """Return ids, whole numbers or their texts, without the -1 at the end; InputError inside."""
-    numbers = [*map(int, ids)]
-    n_ids = numbers.index(-1) if -1 in numbers else len(numbers)
-    if {*numbers[n_ids:]} > {-1}:
-        raise InputError(
-            f"-1 fills up some lists, and is between ids in {ids!r:.80}",
-            source=source,
-            hint="Leave it out: [[i for i in row if i != -1] for row in ids].",
-        )
-    return ids[:n_ids]
-
-
-def padding_note(side: Side, n_fillers: int) -> Note:
-    """Return the note on numbers that fill up the lists of a side."""
-    text = f"Lists of {side.name_in_errors} are filled up with -1, {n_fillers:,} in all: left out."
-    return Note("padding", "info", text, count=n_fillers)
