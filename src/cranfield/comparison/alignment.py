@@ -54,7 +54,7 @@ from cranfield.scoring.evaluate import (
     score_runs,
 )
 from cranfield.scoring.scores import Scores, Systems
-from cranfield.scoring.sides import are_same_two_sided_table, find_two_sided_tables
+from cranfield.scoring.sides import TwoSidedTables, are_same_two_sided_table, find_two_sided_tables
 from cranfield.version import __version__
 
 DEFAULT_MEASURES = "nDCG@10"
@@ -119,16 +119,9 @@ def _align_scores(
             qrels, runs, measures, None, reading=reading, duplicates=judging.duplicates
         )
         qrels_and_runs = judgments, named_runs
-    elif not _is_read_once(qrels):
-        table_sides = None
-        try:
-            table_sides = find_two_sided_tables(qrels, reading.columns, "strict")
-        except InputError as error:  # then they are scores
-            if error.kind == WIDE:
-                raise
-        if table_sides is not None:
-            judgments, named_runs = table_sides.read("strict", judging.duplicates)
-            qrels_and_runs = judgments, reading.leave_out(named_runs)
+    elif (table_sides := _find_sides(qrels, reading)) is not None:
+        judgments, named_runs = table_sides.read("strict", judging.duplicates)
+        qrels_and_runs = judgments, reading.leave_out(named_runs)
     if qrels_and_runs is not None:
         if score_options := alignment.changed_options().keys() - {"missing"}:
             raise OptionError(f"{min(score_options)}: applies to scores, not to judgments and runs")
@@ -160,6 +153,18 @@ def _align_scores(
             if missing == "zero":
                 raise OptionError(f"missing='zero': a user without a list has no {measure}")
     return align_saved_scores(given_scores, measure_names, alignment, missing or default)
+
+
+def _find_sides(data: Any, reading: Reading) -> TwoSidedTables | None:
+    """Return both sides of a table; None for scores."""
+    if _is_read_once(data):
+        return None
+    try:
+        return find_two_sided_tables(data, reading.columns, "strict")
+    except InputError as error:  # then they are scores
+        if error.kind == WIDE:
+            raise
+        return None
 
 
 def align_saved_scores(

@@ -73,7 +73,7 @@ def read_label_arrays(
 
     label_cells = read(labels, "labels")
     cells_of_system = {
-        str(system): read(system_scores, f"scores of {system!r}" if has_systems else "scores")
+        str(system): read(system_scores, f"scores[{system!r}]" if has_systems else "scores")
         for system, system_scores in scores_of_system.items()
     }
     all_cells = [label_cells, *cells_of_system.values()]
@@ -85,7 +85,7 @@ def read_label_arrays(
             raise InputError("mask: expected truth values, True where a document counts")
         is_used = mask_cells.values.astype(bool)
     else:
-        _refuse_padding(label_cells)
+        _refuse_padding(label_cells, has_names=row_names is not None)
     for cells in all_cells[1:]:  # as many rows, of the same lengths
         has_same_rows = np.array_equal(label_cells.lengths, cells.lengths)
         if not has_same_rows or label_cells.is_flat != cells.is_flat:
@@ -97,7 +97,7 @@ def read_label_arrays(
     for cells in all_cells:
         is_used &= True if cells.is_masked is None else ~cells.is_masked
     for cells in cells_of_system.values():
-        _refuse_nan(cells, is_used)
+        _refuse_nan(cells, is_used, has_names=row_names is not None)
     places = _find_places(label_cells, groups, row_names)
     qrels = _make_qrels(places, label_cells, is_used & ~np.isnan(label_cells.values))
     runs = {
@@ -119,20 +119,32 @@ def _list_rows(data: Any, name: str, queries: list[str]) -> list[Any]:
     return [row_of_query[query] for query in queries]
 
 
-def _refuse_nan(cells: Cells, is_used: Bools) -> None:
+def _mask_expression(cells: Cells, condition: str, *, has_names: bool) -> str:
+    """Return the Python expression of a mask of the form of the cells: True by a condition on s.
+
+    `has_names`: the cells are {query: row}.
+    """
+    if cells.is_flat:
+        return f"[{condition} for s in {cells.name}]"
+    if has_names:
+        return f"{{q: [{condition} for s in row] for q, row in {cells.name}.items()}}"
+    return f"[[{condition} for s in row] for row in {cells.name}]"
+
+
+def _refuse_nan(cells: Cells, is_used: Bools, *, has_names: bool) -> None:
     """Raise InputError for a score that is not-a-number in a cell that counts."""
     bad_cells = np.flatnonzero(np.isnan(cells.values) & is_used)
     if len(bad_cells):
         raise InputError(
             f"{cells.locate(int(bad_cells[0]))}: the score is nan, as "
             f"{format_count(len(bad_cells), 'score')} of {len(cells.values):,}",
-            hint="Where there is no document, say so: grades(..., mask=~numpy.isnan(numpy.array("
-            "scores, float))); of lists of several lengths, mask=[[s is not None and s == s for s "
-            "in row] for row in scores]. A document without a score ranks last with -inf.",
+            hint="Where there is no document, say so: grades(..., mask="
+            f"{_mask_expression(cells, 's is not None and s == s', has_names=has_names)}). A "
+            "document without a score ranks last with -inf.",
         )
 
 
-def _refuse_padding(labels: Cells) -> None:
+def _refuse_padding(labels: Cells, *, has_names: bool) -> None:
     """Raise InputError for rows of labels that seem to be filled up by a number below 0.
 
     It is at the ends of rows alone, and no other label is below 0.
@@ -150,8 +162,9 @@ def _refuse_padding(labels: Cells) -> None:
     row_count = format_count(int(np.count_nonzero(is_filler & is_last)), "row")
     raise InputError(
         f"{labels.name}: {row_count} with {filler:g} at the end: does it fill up?",
-        hint=f"If so: grades(labels, scores=scores, mask=numpy.array(labels) != {filler:g}); if it "
-        "is a grade: mask=numpy.ones(numpy.shape(labels), bool).",
+        hint="If so: grades(labels, scores=scores, mask="
+        f"{_mask_expression(labels, f's != {filler:g}', has_names=has_names)}); if it is a grade: "
+        f"mask={_mask_expression(labels, 'True', has_names=has_names)}.",
     )
 
 
@@ -161,7 +174,9 @@ def _find_places(cells: Cells, groups: Any, row_names: list[str] | None) -> _Pla
         if row_names is None and len(cells.values) > 1 and {*cells.lengths} == {1}:
             raise InputError(
                 f"{cells.name}: each query has one document, whose rank says nothing",
-                hint="Several queries: groups=, sizes or ids. One: numpy.ravel of both.",
+                hint="Several queries: grades(labels, scores=scores, groups=sizes), or groups=ids; "
+                "one: grades(numpy.ravel(labels), scores=numpy.ravel(scores)). Both are given on "
+                "with an asterisk: evaluate(*grades(...), ...).",
             )
         queries = row_names or [str(i) for i in range(1, len(cells.lengths) + 1)]
         return _place_rows(queries, cells.lengths)

@@ -173,51 +173,63 @@ def grades(
     if collection is not None and n_relevant is not None:
         raise OptionError("n_relevant (--n-relevant) has no effect beside a collection of grades")
     runs: Any
-    array_notes: list[Note] = []
-    if scores is not None:
+    if scores is None:
+        if groups is not None or mask is not None:
+            raise OptionError(
+                "groups and mask belong to scores: grades(labels, scores=..., groups=...)"
+            )
+        judged, runs = _read_systems(labels) if systems else _read_queries(labels)
+        notes = _complete_grades(judged, [*judged], collection, n_relevant, systems=systems)
+        qrels = Qrels(judged)
+    else:
         if systems:
             raise OptionError("systems names those of lists of grades: scores={'old': ...} does")
         from cranfield.data.label_arrays import read_label_arrays
 
         qrels, runs, array_notes = read_label_arrays(labels, scores, groups, mask)
-        systems, queries = isinstance(runs, dict), qrels.query_ids
         judged = {} if collection is None and n_relevant is None else qrels.to_dict()
-    elif groups is not None or mask is not None:
-        raise OptionError(
-            "groups and mask belong to scores: grades(labels, scores=..., groups=...)"
-        )
-    else:
-        judged, runs = _read_systems(labels) if systems else _read_queries(labels)
-        queries = [*judged]
-    grades_name = "each query's grades" if len(queries) > 1 or systems else "these grades"
-    sentence_of_code = [("grades", f"Judged: {grades_name}, and nothing else.")]
-    if systems and scores is None:
-        sentence_of_code = [
-            ("systems", "Judged: the fewest documents from which every list can come.")
-        ]
+        notes = _complete_grades(judged, qrels.query_ids, collection, n_relevant)
+        qrels, notes = Qrels(judged) if judged else qrels, [*array_notes, *notes]
+    if top is not None:
+        top = _check_top(top, qrels.top_grade)
+        text = f"The highest grade of the scale: {top}, as stated."
+        notes.append(Note("scale", "info", text))
+    qrels = qrels.replace_fields(
+        list_kind="grades",
+        description=LIST_DESCRIPTIONS["grades"],
+        notes=tuple(notes),
+        stated_top_grade=top,
+    )
+    return GradedSystems(qrels, runs) if isinstance(runs, dict) else Graded(qrels, runs)
+
+
+def _complete_grades(
+    judged: "_GradesOfQuery",
+    queries: Sequence[str],
+    collection: Any,
+    n_relevant: Any,
+    *,
+    systems: bool = False,
+) -> list[Note]:
+    """Add the judged documents that were not retrieved to {query: {document: grade}}.
+
+    Return the note on what was judged. `systems`: the grades are lists of several systems.
+    """
+    is_several = len(queries) > 1 or systems
+    code, grades_name = "grades", "each query's grades" if is_several else "these grades"
+    text = f"{grades_name}, and nothing else"
     if collection is not None:
         n_extra = _add_collection(judged, _lists_by_query(collection, "the collection", queries))
-        text = f", and {format_count(n_extra, 'document')} retrieved, of grade 0" if n_extra else ""
-        sentence_of_code = [("collection", f"Judged: the grades stated for the collection{text}.")]
+        code, text = "collection", "the grades stated for the collection"
+        text += f", and {format_count(n_extra, 'document')} retrieved, of grade 0" * (n_extra > 0)
     elif n_relevant is not None:
         for query, n in _read_counts(n_relevant, queries).items():
             label = _query_label("the grades", query, judged)
             judged[query] |= missing_relevant_docs(judged[query], n, 1, label)
-        text = f"Judged: {grades_name}, and the other relevant documents, grade 1 each."
-        sentence_of_code = [("n-relevant", text)]
-    if judged:
-        qrels = Qrels(judged)
-    if top is not None:
-        top = _check_top(top, qrels.top_grade)
-        sentence_of_code.append(("scale", f"The highest grade of the scale: {top}, as stated."))
-    notes = (*array_notes, *(Note(code, "info", text) for code, text in sentence_of_code))
-    qrels = qrels.replace_fields(
-        list_kind="grades",
-        description=LIST_DESCRIPTIONS["grades"],
-        notes=notes,
-        stated_top_grade=top,
-    )
-    return GradedSystems(qrels, runs) if systems else Graded(qrels, runs)
+        code, text = "n-relevant", f"{grades_name}, and the other relevant documents, grade 1 each"
+    elif systems:
+        code, text = "systems", "the fewest documents from which every list can come"
+    return [Note(code, "info", f"Judged: {text}.")]
 
 
 def _check_top(top: float, highest_grade: float) -> float:

@@ -67,7 +67,10 @@ def to_id_text(key: object, location: str) -> str:
         is_collection = isinstance(key, list | set | np.ndarray)
         hint = STATE_LISTS_HINT if is_collection else None
         if isinstance(key, float | np.floating):
-            hint = "As whole numbers: frame[column].astype('Int64'), array.astype(int)."
+            hint = (
+                "As whole numbers: frame[column].astype('Int64'), array.astype(int). If these are "
+            )
+            hint += "scores in the order of labels: evaluate(*grades(labels, scores=scores), ...)."
         raise InputError(problem, hint=hint, kind="id")
     if encode_id(key) is None:
         if not key or "\0" in key:

@@ -72,7 +72,7 @@ def read_cells(data: Any, name: str) -> Cells:
         return _check_numbers(Cells(name, array.shape, flat_values, lengths, is_masked))
     if not is_sequence(data):
         problem = f"{name}: expected an array or lists of numbers, got {data!r:.80}"
-        raise InputError(problem, hint="A mask of lists: numpy.array(labels) != -1.")
+        raise InputError(problem, hint="A mask: [[s != -1 for s in row] for row in labels].")
     members = to_list(data if array is None else array)
     if not any(map(is_sequence, members)):
         rows = [_read_row(members, name)]
@@ -81,7 +81,9 @@ def read_cells(data: Any, name: str) -> Cells:
         rows = [_read_row(row, f"{name}, row {i}") for i, row in enumerate(members, 1)]
         shape = (len(rows), len(rows[0])) if len({*map(len, rows)}) == 1 else None
     lengths = np.array([*map(len, rows)])
-    return _check_numbers(Cells(name, shape, np.concatenate(rows), lengths, None))
+    values = np.ma.concatenate(rows)
+    is_masked = None if values.mask is np.ma.nomask else values.mask
+    return _check_numbers(Cells(name, shape, np.asarray(values), lengths, is_masked))
 
 
 def _read_row(numbers: Any, location: str) -> NDArray[Any]:
@@ -90,7 +92,7 @@ def _read_row(numbers: Any, location: str) -> NDArray[Any]:
         raise InputError(f"{location}: expected a list of numbers, got {numbers!r:.80}")
     array = as_array(numbers)
     members = to_list(numbers) if array is None else array
-    array = np.array(members) if len(members) else np.zeros(0)
+    array = np.asanyarray(members) if len(members) else np.zeros(0)
     if array.dtype.kind not in "biuf" and array.ndim == 1:
         array = np.empty(len(members), object)
         array[:] = members

@@ -181,8 +181,12 @@ def to_list(column: Any) -> list[Any]:
 
 
 def to_python(value: Any) -> Any:
-    """Return an array or a tensor as a list, or as a number; any other value unchanged."""
-    return to_list(as_array(value)) if kind_of(value) in ("array", "tensor", "scalar") else value
+    """Return an array or a tensor as a list, or as a number; any other value unchanged.
+
+    Masked cells of numpy's masked arrays (n,) are left out: there is nothing.
+    """
+    array = as_array(value)
+    return value if array is None else to_list(getattr(array, "compressed", lambda: array)())
 
 
 def list_fields(row: Any) -> list[str]:
@@ -197,7 +201,7 @@ def as_array(data: Any) -> NDArray[Any] | None:
 
     Gradients stay behind; bfloat16, which numpy lacks, becomes float32, exactly.
     """
-    if kind_of(data) not in ("tensor", "scalar"):
+    if isinstance(data, np.ndarray) or kind_of(data) not in ("tensor", "scalar"):
         return data if isinstance(data, np.ndarray) else None
     for step in ("detach", "cpu"):
         data = getattr(data, step, lambda tensor=data: tensor)()
@@ -319,10 +323,10 @@ def list_ids(data: Any) -> list[Any] | None:
     ([[1, 3], []], None)
     """
     if isinstance(data, np.ndarray) and (data.ndim == 2 or data.dtype == object):
-        data = data.tolist()
+        data = [*data]
     if not isinstance(data, list):
         return None
-    lists = [ids.tolist() if isinstance(ids, np.ndarray) and ids.ndim else ids for ids in data]
+    lists = [*map(to_python, data)]
     if not set() < kinds_in(lists) <= {"list", "set"}:
         return None
     kinds = kinds_in(chain.from_iterable(lists))

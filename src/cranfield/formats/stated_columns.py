@@ -29,6 +29,10 @@ TEXTS_HINT = (
     "Texts need one table of both, in lists (of objects, [doc['text'] for doc in docs]): --columns "
     "reference_contexts=...,retrieved_contexts=..."
 )
+_NONE_HINTS: Mapping[Role, str] = {  # what is read without such a column
+    "doc": "; in a table of query, relevance and score alone, each row is a document",
+    "score": "; order='given' (--order given) ranks rows as they come",
+}
 SIDES = {side.word: side for side in (Side.QRELS, Side.RUN)}
 _ALL_SIDES = (*SIDES.values(), Side.EXCLUDED)
 OpenedFile = tuple[Side, str, Sequence[str] | None]
@@ -194,9 +198,13 @@ def resolve_roles(
         is_none = column is NO_COLUMN and may_lack
         number = operator.index(column) if is_whole_number(column) else 0
         if not isinstance(column, str) and not is_none and not 0 < number <= _MOST_COLUMNS:
-            raise OptionError(
-                f"columns: {name}={column!r:.40}: expected a column's name, or its number, from 1"
-            )
+            problem = "expected a column's name, or its number, from 1"
+            if column is NO_COLUMN:
+                problem = (
+                    "None says that a table has no such column, which only relevance may say: "
+                )
+                problem += f"every row is relevant. Leave {name} out{_NONE_HINTS.get(role, '')}"
+            raise OptionError(f"columns: {name}={column!r:.40}: {problem}")
         if role == "system" and isinstance(column, str):
             column, _, _ = column.partition("=")  # the system itself counts where rows are read
         if role in column_of_role:

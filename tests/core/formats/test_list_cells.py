@@ -18,6 +18,7 @@ from cranfield import InputError, Run, evaluate, read_run
 from cranfield.errors import DuplicateError
 from cranfield.formats.block import SIZES
 from cranfield.formats.list_cells import ListRows
+from cranfield.formats.source import Source
 
 Table = list[dict[str, Any]]
 
@@ -290,6 +291,32 @@ def test_minus_1_between_ids_of_a_table_is_refused(tmp_path: Path) -> None:
     for form in ("Arrow", "CSV with JSON"):
         with pytest.raises(InputError, match="-1 fills up some lists, and is between ids"):
             evaluate(FORMS[form]([row], tmp_path), "AP")
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "json"])
+def test_a_file_with_lists_filled_up_is_read_once(
+    suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many lists are filled up, and whether or not they are split at once."""
+    path, judgments = tmp_path / f"run.{suffix}", {"q0": {"3": 1}}
+    opened, open_source = list[str](), Source.open
+
+    def record_opening(source: Source, **options: Any) -> Any:
+        opened.append(source.name)
+        return open_source(source, **options)
+
+    monkeypatch.setattr(Source, "open", record_opening)
+    monkeypatch.setattr(SIZES, "lists", 1)
+    counts = []
+    for filler in (4, -1):
+        lists = {f"q{i}": [3, filler] for i in range(5)}
+        rows = [{"query_id": query, "retrieved_ids": ids} for query, ids in lists.items()]
+        lines = "".join(json.dumps(row) + "\n" for row in rows)
+        path.write_text(lines if suffix == "jsonl" else json.dumps(lists))
+        opened.clear()
+        evaluate(judgments, path, "RR")
+        counts.append(len(opened))
+    assert counts[0] == counts[1]
 
 
 @pytest.mark.parametrize("element", [[1, 2], {"a": 1}])

@@ -245,6 +245,19 @@ def test_lists_of_two_ids_by_name_are_rankings() -> None:
     assert systems["a"].per_query("RR") == {"1": 1 / 1, "2": 1 / 2}
 
 
+@pytest.mark.parametrize(
+    "ids",
+    [
+        {"q": np.ma.array([5, 9, 7], mask=[1, 0, 0])},
+        [np.ma.array([5, 9, 7], mask=[1, 0, 0])],
+        np.ma.array([[5, 9, 7]], mask=[[1, 0, 0]]),
+    ],
+)
+def test_masked_cells_are_no_ids(ids: Any) -> None:
+    truths: Any = {"q": {9: 1}} if isinstance(ids, dict) else [[9]]
+    assert evaluate(truths, ids, "RR NumRet").means() == {"RR": 1 / 1, "NumRet": 2}
+
+
 @pytest.mark.parametrize("lists", [{"q": np.array([5, 9, -1])}, {"q": (5, 9, -1)}])
 def test_arrays_and_tuples_are_filled_up_too(lists: Any) -> None:
     scores = evaluate({"q": {9: 1}}, lists, "AP NumRet")

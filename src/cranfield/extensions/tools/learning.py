@@ -1,10 +1,11 @@
 """Conventions of libraries of machine learning, which are given scores and grades in groups."""
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from cranfield.extensions.tools.computations import Adjustment, adjust_level
-from cranfield.extensions.tools.rule import Convention, rule
+from cranfield.extensions.tools.rule import Convention, Rule, rule
 
 _NONEMPTY, _RELEVANT = {"queries": "retrieved"}, {"queries": "relevant"}
 _BELOW = {"unretrieved": "below"}
@@ -70,8 +71,18 @@ def _torchmetrics(name: str, action: str, number: float) -> Convention:
 
 _EMPTY_IS_1 = [adjust_level(0, 1, _N_RELEVANT, _EMPTY)]
 _GAINLESS_IS_1 = [adjust_level(0, 1, "IDCG(gain={gain!r})", _EMPTY)]
-_GIVEN, _SINGLE = {"ties": "given"}, {"ties": "given", "scores": "single"}
+_SINGLE = {"ties": "given", "scores": "single"}
 _EXPECTED = {**_BELOW, "ties": "expected"}
+
+
+def _boosting_rules(judging: Mapping[str, Any]) -> tuple[Rule, ...]:
+    """Return the rules that LightGBM and XGBoost share, by which an empty query counts 1."""
+    return (
+        rule(judging=judging, adjustments=_GAINLESS_IS_1, nDCG={"gain": "exp2"}),
+        rule(judging=judging, adjustments=_EMPTY_IS_1, AP={"over": "reachable"}),
+    )
+
+
 _MICRO_MEAN = Adjustment(
     "a mean weighted by min(k, relevant)",
     "IDCG(gain=('binary', {rel}), discount='none')@{k}",
@@ -112,10 +123,7 @@ LEARNING_CONVENTIONS: tuple[Convention, ...] = (
         "lightgbm",
         "LightGBM 4.7.0, metric ndcg and map",
         "src/metric/rank_metric.hpp, map_metric.hpp, dcg_calculator.cpp",
-        (
-            rule(judging=_GIVEN, adjustments=_GAINLESS_IS_1, nDCG={"gain": "exp2"}),
-            rule(judging=_GIVEN, adjustments=_EMPTY_IS_1, AP={"over": "reachable"}),
-        ),
+        _boosting_rules({"ties": "given"}),
         ("With label_gain=[0, 1, 3], nDCG(gain={1: 1, 2: 3}). A grade below 0 is an error.",),
     ),
     Convention(
@@ -123,8 +131,7 @@ LEARNING_CONVENTIONS: tuple[Convention, ...] = (
         "XGBoost 3.2.0, eval_metric ndcg, map and pre",
         "src/metric/rank_metric.cc, src/common/ranking_utils.h",
         (
-            rule(judging=_SINGLE, adjustments=_GAINLESS_IS_1, nDCG={"gain": "exp2"}),
-            rule(judging=_SINGLE, adjustments=_EMPTY_IS_1, AP={"over": "reachable"}),
+            *_boosting_rules(_SINGLE),
             rule(judging=_SINGLE, P={"over": "returned"}),
         ),
         (
