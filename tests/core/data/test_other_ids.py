@@ -357,8 +357,11 @@ IDS_OF_A_FORM = [
 
 @pytest.mark.parametrize("form", ["d{}", "a1-{}", "{}", "Café {}"])
 def test_numbers_of_one_form_are_not_searched(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    docs = [form.format(number) for number in range(100, 150)]
-    qrels = {query: dict.fromkeys(docs[i : i + 20], 1) for i, query in enumerate(["q1", "q2"])}
+    *docs, missed_doc = [form.format(number) for number in range(100, 151)]
+    qrels = {
+        query: dict.fromkeys([*docs[i : i + 20], missed_doc], 1)
+        for i, query in enumerate(["q1", "q2"])
+    }
     run = {query: {doc: 1 / i for i, doc in enumerate(docs, 1)} for query in qrels}
     samples: list[Any] = []
 
