@@ -140,7 +140,7 @@ def _table_rows(data: Any, side: Side, user_columns: ColumnsLike | None, errors:
     if kind in ("array", "fraction", "scalar"):
         hint = "Labels and scores: evaluate(*grades(labels, scores=scores), ...), of several runs "
         hint += "scores={name: scores}. Ids of queries 0, 1, ...: dict(enumerate(ids)). Scores "
-        hint += "beside an SVMlight file: numpy.savetxt('scores.txt', scores)."
+        hint += "beside an SVMlight file: numpy.savetxt('scores.txt', scores). Rows: rows.tolist()."
     raise InputError(
         f"expected {side.name_in_errors} as a dict of dicts, a table, a list of rows, a structured "
         f"array or a sparse matrix, got {type(data).__name__}",

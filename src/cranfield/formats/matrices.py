@@ -170,9 +170,9 @@ def match_sparse(qrels: Any, runs: Any) -> tuple[Any, Any]:
 
 def _follow_sparse(data: Any, matrix: Any, side: Side) -> Any:
     """Return the data of one side as those of a sparse matrix on the other: see `match_sparse`."""
-    array = as_array(data)
-    if array is None and (find_form(data) is None or len({*map(np.size, data)}) > 1):
-        return data
+    array, form = as_array(data), find_form(data)
+    if array is None and (form is None or len({*map(np.size, data)}) > 1):
+        return dict(enumerate(data)) if form == (2, "i") else data
     array = np.asarray(data if array is None else array)  # numpy's matrices never become flat
     if array.ndim != 2:
         return data

@@ -330,6 +330,21 @@ def _spell_queries(pairs: list[Any], side: Side) -> Any:
     return dict(pairs)
 
 
+def _spell_pair_keys(numbers: Mapping[Any, Any], side: Side) -> Any:
+    """Return {(query, document): number} as rows; any other dict unchanged."""
+    first_key = next(iter(numbers), None)
+    if not isinstance(first_key, tuple) or any(len(key) != 2 for key in numbers):
+        return numbers
+    are_numbers = kinds_in(numbers.values()) <= _NUMBERS
+    return [(*key, number) for key, number in numbers.items()] if are_numbers else numbers
+
+
+def _read_database_rows(rows: list[Any], side: Side) -> list[Any]:
+    """Return the rows of a cursor of SQLite, which are neither tuples nor dicts, as dicts."""
+    has_names = len(rows) > 0 and kind_of(rows[0]) == "other" and hasattr(rows[0], "keys")
+    return [*map(dict, rows)] if has_names else rows
+
+
 def _refuse_pairs_of_lists(pairs: Sequence[Any], side: Side) -> Sequence[Any]:
     """Return a list; InputError for pairs of lists, which may be ranked and relevant documents."""
     first = pairs[0] if pairs else None
@@ -351,9 +366,9 @@ _REWRITINGS: Mapping[Kind, Sequence[Callable[[Any, Side], Any]]] = {
     "series": [_read_series],
     "collection": [lambda data, side: getattr(data, ROW_METHODS.get(side, ""), lambda: data)()],
     "iterator": [_hold_iterator],
-    "dict": [_spell_docs_of_queries, open_envelope, _spell_pairs],
+    "dict": [_spell_pair_keys, _spell_docs_of_queries, open_envelope, _spell_pairs],
     "set": [lambda data, side: [*data] if isinstance(data, ItemsView) else data],
-    "list": [_spell_queries, open_envelope, _refuse_pairs_of_lists],
+    "list": [_read_database_rows, _spell_queries, open_envelope, _refuse_pairs_of_lists],
 }
 _NUMBERS = {"whole number", "fraction", "number", "scalar"}
 _MOST_ROUNDS = 4

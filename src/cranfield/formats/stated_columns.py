@@ -438,4 +438,9 @@ def missing_column_error(names: Sequence[str], column: Any) -> InputError:
     """Return the error that a table with these names has a stated column twice, or not at all."""
     problem = f"has two columns {column!r}" if column in names else f"has no column {column!r}"
     guess = "" if column in names else _describe_guess(column, names)
-    return InputError(f"{problem}{guess}; {describe_names(names)}", kind="columns")
+    hint = None
+    if str(column).partition(".")[0] in names:  # of structs
+        hint = (
+            "Paths in a table: pandas.json_normalize(frame.to_dict('records')) has columns of them."
+        )
+    return InputError(f"{problem}{guess}; {describe_names(names)}", hint=hint, kind="columns")
