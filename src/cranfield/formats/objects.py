@@ -2,7 +2,7 @@
 
 import math
 import sys
-from collections.abc import Collection, Iterable, Mapping, Set
+from collections.abc import Collection, Iterable, KeysView, Mapping, Set
 from typing import Any
 
 import numpy as np
@@ -123,7 +123,7 @@ def list_docs(ids: object, number: str, location: str) -> list[Any]:
     document and its number, or a row.
     """
     is_ranking = number == "score"
-    if is_ranking and isinstance(ids, Set):
+    if is_ranking and isinstance(ids, Set) and not isinstance(ids, KeysView):
         raise InputError(
             f"{location}a set has no order, but a run is a ranking: {ids!r:.80}",
             hint="Give a list, best first. Measures of sets accept a set for one list at a time: "

@@ -249,12 +249,12 @@ def _spell_docs(docs: Any, side: Side) -> Any:
         return [*map(to_python, docs)]
     if kind_of(docs) != "series":
         return list(docs) if kind_of(docs) == "iterator" else to_python(docs)
-    cells, index = to_list(docs), to_list(getattr(docs, "index", ()))
-    kinds = kinds_in(cells)
-    if not kinds <= {"whole number", "fraction"} or index in ([], [*range(len(cells))]):
-        return docs
+    cells = to_list(docs)
+    kinds, index = kinds_in(cells), to_list(docs.index) if hasattr(docs, "reset_index") else []
     if kinds_in(index) == {"tuple"}:  # of several levels: a run
         return docs
+    if not kinds <= {"whole number", "fraction"} or index in ([], [*range(len(cells))]):
+        return cells
     if kinds == {"whole number"} and kinds_in(index) == {"whole number"}:
         raise side.error(
             f"a Series of whole numbers, whose index is {index[0]!r}, ...: which are the ids?",
