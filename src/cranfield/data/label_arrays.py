@@ -18,7 +18,7 @@ from cranfield.errors import InputError
 from cranfield.formats.block import LARGEST_GRADE, Errors, Role
 from cranfield.formats.columns import COLUMNS, Side
 from cranfield.formats.frames import make_table_rows
-from cranfield.formats.identifiers import to_id_text, with_text_ids
+from cranfield.formats.identifiers import refuse_other_queries, to_id_text, with_text_ids
 from cranfield.formats.matrices import Cells, read_cells
 from cranfield.formats.shapes import is_sequence, kinds_in, to_list
 from cranfield.formats.values import unify_grades
@@ -69,7 +69,7 @@ def read_label_arrays(
         cells = read_cells(data if row_names is None else _list_rows(data, name, row_names), name)
         if groups is not None and cells.shape == (len(cells.values), 1):  # of reshape(-1, 1)
             cells = cells._replace(shape=cells.values.shape, lengths=np.array(cells.values.shape))
-        return cells
+        return cells._replace(has_names=row_names is not None)
 
     label_cells = read(labels, "labels")
     cells_of_system = {
@@ -85,7 +85,7 @@ def read_label_arrays(
             raise InputError("mask: expected truth values, True where a document counts")
         is_used = mask_cells.values.astype(bool)
     else:
-        _refuse_padding(label_cells, has_names=row_names is not None)
+        _refuse_padding(label_cells)
     for cells in all_cells[1:]:  # as many rows, of the same lengths
         has_same_rows = np.array_equal(label_cells.lengths, cells.lengths)
         if not has_same_rows or label_cells.is_flat != cells.is_flat:
@@ -97,7 +97,7 @@ def read_label_arrays(
     for cells in all_cells:
         is_used &= True if cells.is_masked is None else ~cells.is_masked
     for cells in cells_of_system.values():
-        _refuse_nan(cells, is_used, has_names=row_names is not None)
+        _refuse_nan(cells, is_used)
     places = _find_places(label_cells, groups, row_names)
     qrels = _make_qrels(places, label_cells, is_used & ~np.isnan(label_cells.values))
     runs = {
@@ -113,25 +113,11 @@ def _list_rows(data: Any, name: str, queries: list[str]) -> list[Any]:
     if not isinstance(data, Mapping):
         raise InputError(f"{name}: expected a dict, as the labels are, got {type(data).__name__}")
     row_of_query = with_text_ids(data, name)
-    for query in sorted(row_of_query.keys() ^ {*queries}):
-        owner, other = ("labels", name) if query in queries else (name, "labels")
-        raise InputError(f"query {query!r} is in {owner}, and not in {other}")
+    refuse_other_queries(queries, row_of_query, "labels", name)
     return [row_of_query[query] for query in queries]
 
 
-def _mask_expression(cells: Cells, condition: str, *, has_names: bool) -> str:
-    """Return the Python expression of a mask of the form of the cells: True by a condition on s.
-
-    `has_names`: the cells are {query: row}.
-    """
-    if cells.is_flat:
-        return f"[{condition} for s in {cells.name}]"
-    if has_names:
-        return f"{{q: [{condition} for s in row] for q, row in {cells.name}.items()}}"
-    return f"[[{condition} for s in row] for row in {cells.name}]"
-
-
-def _refuse_nan(cells: Cells, is_used: Bools, *, has_names: bool) -> None:
+def _refuse_nan(cells: Cells, is_used: Bools) -> None:
     """Raise InputError for a score that is not-a-number in a cell that counts."""
     bad_cells = np.flatnonzero(np.isnan(cells.values) & is_used)
     if len(bad_cells):
@@ -139,12 +125,12 @@ def _refuse_nan(cells: Cells, is_used: Bools, *, has_names: bool) -> None:
             f"{cells.locate(int(bad_cells[0]))}: the score is nan, as "
             f"{format_count(len(bad_cells), 'score')} of {len(cells.values):,}",
             hint="Where there is no document, say so: grades(..., mask="
-            f"{_mask_expression(cells, 's is not None and s == s', has_names=has_names)}). A "
-            "document without a score ranks last with -inf.",
+            f"{cells.write_mask('s is not None and s == s')}). A document without a score ranks "
+            "last with -inf.",
         )
 
 
-def _refuse_padding(labels: Cells, *, has_names: bool) -> None:
+def _refuse_padding(labels: Cells) -> None:
     """Raise InputError for rows of labels that seem to be filled up by a number below 0.
 
     It is at the ends of rows alone, and no other label is below 0.
@@ -163,8 +149,8 @@ def _refuse_padding(labels: Cells, *, has_names: bool) -> None:
     raise InputError(
         f"{labels.name}: {row_count} with {filler:g} at the end: does it fill up?",
         hint="If so: grades(labels, scores=scores, mask="
-        f"{_mask_expression(labels, f's != {filler:g}', has_names=has_names)}); if it is a grade: "
-        f"mask={_mask_expression(labels, 'True', has_names=has_names)}.",
+        f"{labels.write_mask(f's != {filler:g}')}); if it is a grade: "
+        f"mask={labels.write_mask('True')}.",
     )
 
 

@@ -10,7 +10,7 @@ from cranfield.errors import InputError, OptionError
 from cranfield.formats.block import LARGEST_GRADE
 from cranfield.formats.columns import Side
 from cranfield.formats.dict_rows import NestedRows
-from cranfield.formats.identifiers import with_text_ids
+from cranfield.formats.identifiers import refuse_other_queries, with_text_ids
 from cranfield.formats.objects import LIST_DESCRIPTIONS, read_grade_list, to_nested
 from cranfield.formats.shapes import is_sequence, to_list
 from cranfield.notes import Note
@@ -52,41 +52,29 @@ class GradedSystems(NamedTuple):
     runs: dict[str, Run]
 
 
-class _CollectionOptions(TypedDict, total=False):
+class _Options(TypedDict, total=False):
+    groups: Iterable[Any] | None
+    mask: Iterable[Any] | None
     collection: GradeLists | None
     n_relevant: int | Iterable[int] | Mapping[Any, int] | None
     top: float | None
 
 
-class _ScoreOptions(_CollectionOptions, total=False):
-    groups: Iterable[Any] | None
-    mask: Iterable[Any] | None
-    systems: Literal[False]
-
-
+@overload
+def grades(
+    labels: GradeLists, *, scores: Mapping[Any, Any], **options: Unpack[_Options]
+) -> Any: ...
 @overload
 def grades(
     labels: GradeLists,
     *,
-    scores: None = ...,
+    scores: Iterable[Any] | None = ...,
     systems: Literal[False] = ...,
-    **options: Unpack[_CollectionOptions],
+    **options: Unpack[_Options],
 ) -> Graded: ...
 @overload
 def grades(
-    labels: GradeLists, *, scores: Mapping[Any, Any], **options: Unpack[_ScoreOptions]
-) -> Any: ...
-@overload
-def grades(
-    labels: GradeLists, *, scores: Iterable[Any], **options: Unpack[_ScoreOptions]
-) -> Graded: ...
-@overload
-def grades(
-    labels: Mapping[Any, Any],
-    *,
-    scores: None = ...,
-    systems: Literal[True],
-    **options: Unpack[_CollectionOptions],
+    labels: Mapping[Any, Any], *, systems: Literal[True], **options: Unpack[_Options]
 ) -> GradedSystems: ...
 def grades(
     labels: Grades | Iterable[Grades] | Mapping[Any, Any],
@@ -245,14 +233,13 @@ def _check_top(top: float, highest_grade: float) -> float:
     return checked_top
 
 
-def _make_graded_run(rankings: "_RankingOfQuery", name: str) -> Run:
+def _make_graded_run(rankings: dict[str, list[str]], name: str) -> Run:
     rows = NestedRows(to_nested(rankings, Side.RUN), Side.RUN)
     rows.list_kind, rows.description, rows.is_ranking = "grades", LIST_DESCRIPTIONS["grades"], True
     return Run(rows, name)
 
 
 _GradesOfQuery = dict[str, dict[str, float]]
-_RankingOfQuery = dict[str, list[str]]
 
 
 def _read_queries(lists: Any) -> tuple[_GradesOfQuery, Run]:
@@ -277,42 +264,26 @@ def _read_systems(lists: Any) -> tuple[_GradesOfQuery, dict[str, Run]]:
             f"the systems: expected {{system: list of grades}}, got {lists!r:.80}",
             hint='As in grades({"A": [5, 2, 4], "B": [2, 5, 4]}, systems=True).',
         )
-    graded_of_system: dict[Any, dict[str, Any]] = {}
+    judged: _GradesOfQuery = {}
+    runs: dict[str, Run] = {}
     for system, lists_of_system in lists.items():
-        lists_of_query = _lists_by_query(lists_of_system, f"system {system!r}")
-        graded_of_system[system] = {}
+        owner, rankings = f"system {system!r}", dict[str, list[str]]()
+        lists_of_query = _lists_by_query(lists_of_system, owner)
+        judged = judged or {query: {} for query in lists_of_query}
+        refuse_other_queries(judged, lists_of_query, f"system {next(iter(lists))!r}", owner)
         for query, grade_list in lists_of_query.items():
-            label = f"system {system!r}: {_query_label('the grades', query, lists_of_query)}"
-            graded_of_system[system][query] = read_grade_list(grade_list, label)
-    first_system, *later_systems = graded_of_system
-    first_queries = graded_of_system[first_system].keys()
-    for later_system in later_systems:
-        later_queries = graded_of_system[later_system].keys()
-        for query in sorted(first_queries ^ later_queries):
-            names = [first_system, later_system]
-            has_list, lacks_list = names if query in first_queries else reversed(names)
-            raise InputError(
-                f"system {has_list!r} has a list of query {query!r}, and {lacks_list!r} none"
-            )
-    judged: _GradesOfQuery = {query: {} for query in first_queries}
-    rankings: dict[str, _RankingOfQuery] = {}
-    for system, graded_of_query in graded_of_system.items():
-        rankings[system] = {}
-        for query, (grades_of, docs) in graded_of_query.items():
+            label = f"{owner}: {_query_label('the grades', query, lists_of_query)}"
+            grade_of_doc, docs = read_grade_list(grade_list, label)
             n_of_grade: Counter[float | None] = Counter()
-            ranking = []
-            for doc in docs:
-                grade = grades_of.get(doc)
+            rankings[query] = []
+            for grade in map(grade_of_doc.get, docs):
                 n_of_grade[grade] += 1
-                doc_name = "unjudged" if grade is None else f"grade {grade}"
-                n = n_of_grade[grade]
-                ranking.append(doc_name if n == 1 else f"{doc_name} ({n})")
+                number = f" ({n_of_grade[grade]})" if n_of_grade[grade] > 1 else ""
+                rankings[query].append(("unjudged" if grade is None else f"grade {grade}") + number)
                 if grade is not None:
-                    judged[query][ranking[-1]] = grade
-            rankings[system][query] = ranking
-    return judged, {
-        str(system): _make_graded_run(rankings[system], str(system)) for system in rankings
-    }
+                    judged[query][rankings[query][-1]] = grade
+        runs[str(system)] = _make_graded_run(rankings, str(system))
+    return judged, runs
 
 
 def _add_collection(judged: _GradesOfQuery, collection: Mapping[str, Any]) -> int:
@@ -321,9 +292,7 @@ def _add_collection(judged: _GradesOfQuery, collection: Mapping[str, Any]) -> in
     Return the number of documents of grade 0 or less that were retrieved and that the collection
     does not mention: they are judged, too.
     """
-    for query in sorted(judged.keys() ^ collection.keys()):
-        present, absent = ("list", "collection") if query in judged else ("collection", "list")
-        raise InputError(f"query {query!r} has a {present} of grades, and no {absent}")
+    refuse_other_queries(judged, collection, "the grades", "the collection")
     n_extra = 0
     for query, grade_list in collection.items():
         label = _query_label("the collection", query, judged)
@@ -343,9 +312,7 @@ def _read_counts(n_relevant: Any, queries: Sequence[str]) -> dict[str, Any]:
             count_of_query = dict(zip(queries, count_of_query.values(), strict=True))
     else:
         count_of_query = dict.fromkeys(queries, n_relevant)
-    for query in sorted(count_of_query.keys() ^ {*queries}):
-        present, absent = ("list", "number") if query in queries else ("number", "list")
-        raise InputError(f"n_relevant: query {query!r} has a {present}, and no {absent}")
+    refuse_other_queries(queries, count_of_query, "the grades", "n_relevant")
     return count_of_query
 
 

@@ -123,6 +123,13 @@ def _normalize_lines(text: str) -> str:
     return re.sub(r"^(\d+)\.0*$", r"\1", text, flags=re.M) if "." in text else text
 
 
+def refuse_other_queries(queries: Iterable[str], others: Iterable[str], *owners: str) -> None:
+    """Raise InputError for a query that only one of two collections, of two owners, has."""
+    for query in sorted({*queries} ^ {*others}):
+        owner, other = owners if query in queries else owners[::-1]
+        raise InputError(f"query {query!r} is in {owner}, and not in {other}")
+
+
 def with_text_ids(data: Mapping[Any, Any], location: str) -> dict[str, Any]:
     """Return the dict with text ids as keys; InputError if two are equal, or a key is no id."""
     texts = {to_id_text(key, location): value for key, value in data.items()}

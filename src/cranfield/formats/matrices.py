@@ -34,6 +34,7 @@ class Cells(NamedTuple):
     values: NDArray[Any]  # (n_cells,), row after row
     lengths: Ints  # (n_rows,)
     is_masked: Bools | None  # (n_cells,), if the array brought a mask of its own
+    has_names: bool = False  # whether the rows are those of {query: row}
 
     @property
     def is_flat(self) -> bool:
@@ -46,6 +47,14 @@ class Cells(NamedTuple):
         if self.shape is not None:
             return f"shape {self.shape}"
         return f"{len(self.lengths)} rows of {self.lengths.min()} to {self.lengths.max()} cells"
+
+    def write_mask(self, condition: str) -> str:
+        """Return the Python expression of a mask of this form: True by a condition on `s`."""
+        if self.is_flat:
+            return f"[{condition} for s in {self.name}]"
+        if self.has_names:
+            return f"{{q: [{condition} for s in row] for q, row in {self.name}.items()}}"
+        return f"[[{condition} for s in row] for row in {self.name}]"
 
     def locate(self, cell: int) -> str:
         """Return the place of a cell in words, counted from 1."""

@@ -206,17 +206,13 @@ def read_grade_list(grades: Any, location: str) -> tuple[dict[str, float], list[
     pairs = zip(ranking, grade_list, strict=True)
     grade_of_doc = {doc: grade for doc, grade in pairs if not is_null(grade)}
     good_grades = to_grades(grade_of_doc.values())
-    if good_grades is not None:
-        return dict(zip(grade_of_doc, good_grades.tolist(), strict=True)), ranking
-    for doc, grade in grade_of_doc.items():
-        single_grade = to_grades([grade])
-        if single_grade is None:
-            is_too_large = isinstance(grade, int | float) and abs(grade) > LARGEST_GRADE
-            range_hint = f"Grades must be from -{LARGEST_GRADE:,} to {LARGEST_GRADE:,}."
-            raise InputError(
-                f"{location}, rank {doc[1:]}: expected a number as the grade, or None for an "
-                f"unjudged document, got {grade!r:.80}",
-                hint=range_hint if is_too_large else None,
-            )
-        grade_of_doc[doc] = single_grade[0].item()
-    return grade_of_doc, ranking
+    if good_grades is None:
+        doc, grade = next(item for item in grade_of_doc.items() if to_grades([item[1]]) is None)
+        is_too_large = isinstance(grade, int | float) and abs(grade) > LARGEST_GRADE
+        range_hint = f"Grades must be from -{LARGEST_GRADE:,} to {LARGEST_GRADE:,}."
+        raise InputError(
+            f"{location}, rank {doc[1:]}: expected a number as the grade, or None for an "
+            f"unjudged document, got {grade!r:.80}",
+            hint=range_hint if is_too_large else None,
+        )
+    return dict(zip(grade_of_doc, good_grades.tolist(), strict=True)), ranking

@@ -254,7 +254,7 @@ def _spell_docs(docs: Any, side: Side) -> Any:
     if kinds_in(index) == {"tuple"}:  # of several levels: a run
         return docs
     if not kinds <= {"whole number", "fraction"} or index in ([], [*range(len(cells))]):
-        return cells
+        return docs if index else cells
     if kinds == {"whole number"} and kinds_in(index) == {"whole number"}:
         raise side.error(
             f"a Series of whole numbers, whose index is {index[0]!r}, ...: which are the ids?",
@@ -332,17 +332,10 @@ def _spell_queries(pairs: list[Any], side: Side) -> Any:
 
 def _spell_pair_keys(numbers: Mapping[Any, Any], side: Side) -> Any:
     """Return {(query, document): number} as rows; any other dict unchanged."""
-    first_key = next(iter(numbers), None)
-    if not isinstance(first_key, tuple) or any(len(key) != 2 for key in numbers):
+    are_pairs = isinstance(next(iter(numbers), None), tuple) and {*map(len, numbers)} == {2}
+    if not are_pairs or not kinds_in(numbers.values()) <= _NUMBERS:
         return numbers
-    are_numbers = kinds_in(numbers.values()) <= _NUMBERS
-    return [(*key, number) for key, number in numbers.items()] if are_numbers else numbers
-
-
-def _read_database_rows(rows: list[Any], side: Side) -> list[Any]:
-    """Return the rows of a cursor of SQLite, which are neither tuples nor dicts, as dicts."""
-    has_names = len(rows) > 0 and kind_of(rows[0]) == "other" and hasattr(rows[0], "keys")
-    return [*map(dict, rows)] if has_names else rows
+    return [(*key, number) for key, number in numbers.items()]
 
 
 def _refuse_pairs_of_lists(pairs: Sequence[Any], side: Side) -> Sequence[Any]:
@@ -368,7 +361,17 @@ _REWRITINGS: Mapping[Kind, Sequence[Callable[[Any, Side], Any]]] = {
     "iterator": [_hold_iterator],
     "dict": [_spell_pair_keys, _spell_docs_of_queries, open_envelope, _spell_pairs],
     "set": [lambda data, side: [*data] if isinstance(data, ItemsView) else data],
-    "list": [_read_database_rows, _spell_queries, open_envelope, _refuse_pairs_of_lists],
+    "list": [
+        # Rows of SQLite are neither tuples nor dicts.
+        lambda rows, side: (
+            [*map(dict, rows)]
+            if hasattr(first_of(rows), "keys") and kind_of(rows[0]) == "other"
+            else rows
+        ),
+        _spell_queries,
+        open_envelope,
+        _refuse_pairs_of_lists,
+    ],
 }
 _NUMBERS = {"whole number", "fraction", "number", "scalar"}
 _MOST_ROUNDS = 4

@@ -29,10 +29,6 @@ TEXTS_HINT = (
     "Texts need one table of both, in lists (of objects, [doc['text'] for doc in docs]): --columns "
     "reference_contexts=...,retrieved_contexts=..."
 )
-_NONE_HINTS: Mapping[Role, str] = {  # what is read without such a column
-    "doc": "; in a table of query, relevance and score alone, each row is a document",
-    "score": "; order='given' (--order given) ranks rows as they come",
-}
 SIDES = {side.word: side for side in (Side.QRELS, Side.RUN)}
 _ALL_SIDES = (*SIDES.values(), Side.EXCLUDED)
 OpenedFile = tuple[Side, str, Sequence[str] | None]
@@ -203,7 +199,10 @@ def resolve_roles(
                 problem = (
                     "None says that a table has no such column, which only relevance may say: "
                 )
-                problem += f"every row is relevant. Leave {name} out{_NONE_HINTS.get(role, '')}"
+                problem += (
+                    f"every row is relevant. Leave {name} out; of query, relevance and score "
+                )
+                problem += "alone, each row is a document; order='given' ranks rows as they come"
             raise OptionError(f"columns: {name}={column!r:.40}: {problem}")
         if role == "system" and isinstance(column, str):
             column, _, _ = column.partition("=")  # the system itself counts where rows are read
