@@ -54,7 +54,12 @@ from cranfield.scoring.evaluate import (
     score_runs,
 )
 from cranfield.scoring.scores import Scores, Systems
-from cranfield.scoring.sides import TwoSidedTables, are_same_two_sided_table, find_two_sided_tables
+from cranfield.scoring.sides import (
+    TwoSidedTables,
+    are_same_two_sided_table,
+    find_two_sided_tables,
+    is_read_once,
+)
 from cranfield.version import __version__
 
 DEFAULT_MEASURES = "nDCG@10"
@@ -157,8 +162,10 @@ def _align_scores(
 
 def _find_sides(data: Any, reading: Reading) -> TwoSidedTables | None:
     """Return both sides of a table; None for scores."""
-    if _is_read_once(data):
-        return None
+    tables = data.values() if isinstance(data, dict) else data
+    for table in tables if isinstance(data, dict | list | tuple) else [data]:
+        if isinstance(table, str | os.PathLike) and is_read_once(table):
+            return None
     try:
         return find_two_sided_tables(data, reading.columns, "strict")
     except InputError as error:  # then they are scores
@@ -212,17 +219,6 @@ def _note_unknown(aligned_scores: AlignedScores) -> Iterator[Note]:
                 "are they in the same unit?"
             )
             yield Note("unit", "warning", text)
-
-
-def _is_read_once(paths: Any) -> bool:
-    """Tell whether some of the paths are no regular files, which may be readable only once."""
-    if isinstance(paths, str | os.PathLike):
-        paths = [paths]
-    if not isinstance(paths, dict | list | tuple):
-        return False
-    path_list = paths.values() if isinstance(paths, dict) else paths
-    file_paths = (path for path in path_list if isinstance(path, str | os.PathLike))
-    return not all(map(os.path.isfile, file_paths))
 
 
 def _evaluate_runs(

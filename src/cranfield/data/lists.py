@@ -203,8 +203,8 @@ def _complete_grades(
 
     Return the note on what was judged. `systems`: the grades are lists of several systems.
     """
-    is_several = len(queries) > 1 or systems
-    code, grades_name = "grades", "each query's grades" if is_several else "these grades"
+    has_lists = len(queries) > 1 or systems
+    code, grades_name = "grades", "each query's grades" if has_lists else "these grades"
     text = f"{grades_name}, and nothing else"
     if collection is not None:
         n_extra = _add_collection(judged, _lists_by_query(collection, "the collection", queries))

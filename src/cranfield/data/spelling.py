@@ -97,9 +97,8 @@ def find_lookalikes(sketches: Sequence[QuerySketch]) -> list[Lookalikes]:
     lookalikes, explained_ids = [], set[tuple[str, str]]()
     for kind in (*kinds, *_find_texts(sketches, ids)):
         pair_of_id = {pair[::2]: pair for pair in kind.pairs if pair[::2] not in explained_ids}
-        ids_of_kind = chain.from_iterable(pair[:2] for pair in pair_of_id.values())
-        is_decimal = any(map(_DECIMAL.fullmatch, ids_of_kind))
-        if len(pair_of_id) >= min_pairs or (is_decimal and kind.code == "spelling"):
+        n_least = 1 if has_decimals and kind.code == "spelling" else min_pairs
+        if len(pair_of_id) >= n_least:
             lookalikes.append(kind._replace(pairs=[*pair_of_id.values()]))
             explained_ids.update(pair_of_id)
     return lookalikes

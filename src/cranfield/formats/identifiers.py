@@ -123,9 +123,11 @@ def _normalize_lines(text: str) -> str:
     return re.sub(r"^(\d+)\.0*$", r"\1", text, flags=re.M) if "." in text else text
 
 
-def refuse_other_queries(queries: Iterable[str], others: Iterable[str], *owners: str) -> None:
+def refuse_other_queries(
+    queries: Iterable[str], other_queries: Iterable[str], *owners: str
+) -> None:
     """Raise InputError for a query that only one of two collections, of two owners, has."""
-    for query in sorted({*queries} ^ {*others}):
+    for query in sorted({*queries} ^ {*other_queries}):
         owner, other = owners if query in queries else owners[::-1]
         raise InputError(f"query {query!r} is in {owner}, and not in {other}")
 

@@ -90,7 +90,7 @@ def read_cells(data: Any, name: str) -> Cells:
         rows = [_read_row(row, f"{name}, row {i}") for i, row in enumerate(members, 1)]
         shape = (len(rows), len(rows[0])) if len({*map(len, rows)}) == 1 else None
     lengths = np.array([*map(len, rows)])
-    values = np.ma.concatenate(rows)
+    values: Any = np.ma.concatenate(rows)  # type: ignore[no-untyped-call] # of numpy
     is_masked = None if values.mask is np.ma.nomask else values.mask
     return _check_numbers(Cells(name, shape, np.asarray(values), lengths, is_masked))
 

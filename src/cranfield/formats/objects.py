@@ -207,7 +207,7 @@ def read_grade_list(grades: Any, location: str) -> tuple[dict[str, float], list[
     grade_of_doc = {doc: grade for doc, grade in pairs if not is_null(grade)}
     good_grades = to_grades(grade_of_doc.values())
     if good_grades is None:
-        doc, grade = next(item for item in grade_of_doc.items() if to_grades([item[1]]) is None)
+        doc, grade = next(pair for pair in grade_of_doc.items() if to_grades([pair[1]]) is None)
         is_too_large = isinstance(grade, int | float) and abs(grade) > LARGEST_GRADE
         range_hint = f"Grades must be from -{LARGEST_GRADE:,} to {LARGEST_GRADE:,}."
         raise InputError(

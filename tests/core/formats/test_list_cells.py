@@ -299,10 +299,10 @@ def test_a_file_with_lists_filled_up_is_read_once(
 ) -> None:
     """However many lists are filled up, and whether or not they are split at once."""
     path, judgments = tmp_path / f"run.{suffix}", {"q0": {"3": 1}}
-    opened, open_source = list[str](), Source.open
+    source_names, open_source = list[str](), Source.open
 
     def record_opening(source: Source, **options: Any) -> Any:
-        opened.append(source.name)
+        source_names.append(source.name)
         return open_source(source, **options)
 
     monkeypatch.setattr(Source, "open", record_opening)
@@ -313,9 +313,9 @@ def test_a_file_with_lists_filled_up_is_read_once(
         rows = [{"query_id": query, "retrieved_ids": ids} for query, ids in lists.items()]
         lines = "".join(json.dumps(row) + "\n" for row in rows)
         path.write_text(lines if suffix == "jsonl" else json.dumps(lists))
-        opened.clear()
+        source_names.clear()
         evaluate(judgments, path, "RR")
-        counts.append(len(opened))
+        counts.append(len(source_names))
     assert counts[0] == counts[1]
 
 
