@@ -120,7 +120,9 @@ def _list_names(row: Any, side: Side, user_columns: ColumnsLike | None) -> list[
             hint="Documents of queries: {query: {document: number}, ...}.",
             kind="columns",
         )
-    if kind == "row" and not hasattr(row, "_fields"):  # which may have properties
+    if kind == "row" and not (
+        hasattr(row, "_fields") or hasattr(row, "keys")
+    ):  # which may have properties
         names = [COLUMNS[role].public for role in roles_of(side)]
         return [name for name in names if hasattr(row, name)]
     if kind in ("dict", "row", "object"):

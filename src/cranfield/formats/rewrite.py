@@ -361,17 +361,7 @@ _REWRITINGS: Mapping[Kind, Sequence[Callable[[Any, Side], Any]]] = {
     "iterator": [_hold_iterator],
     "dict": [_spell_pair_keys, _spell_docs_of_queries, open_envelope, _spell_pairs],
     "set": [lambda data, side: [*data] if isinstance(data, ItemsView) else data],
-    "list": [
-        # Rows of SQLite are neither tuples nor dicts.
-        lambda rows, side: (
-            [*map(dict, rows)]
-            if hasattr(first_of(rows), "keys") and kind_of(rows[0]) == "other"
-            else rows
-        ),
-        _spell_queries,
-        open_envelope,
-        _refuse_pairs_of_lists,
-    ],
+    "list": [_spell_queries, open_envelope, _refuse_pairs_of_lists],
 }
 _NUMBERS = {"whole number", "fraction", "number", "scalar"}
 _MOST_ROUNDS = 4

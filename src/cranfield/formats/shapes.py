@@ -107,7 +107,7 @@ _KINDS: Sequence[tuple[Kind, Callable[[Any], bool]]] = (  # the first that is tr
         "collection",
         lambda candidate: any(hasattr(candidate, name) for name in ROW_METHODS.values()),
     ),
-    ("row", lambda candidate: hasattr(candidate, "_fields") or hasattr(candidate, "query_id")),
+    ("row", lambda row: any(hasattr(row, name) for name in ("_fields", "query_id", "keys"))),
     ("tuple", lambda candidate: isinstance(candidate, tuple)),
     ("list", lambda candidate: isinstance(candidate, list)),
     ("file", lambda candidate: hasattr(candidate, "read")),
@@ -192,8 +192,8 @@ def to_python(value: Any) -> Any:
 def list_fields(row: Any) -> list[str]:
     """Return the names of the fields of an object: keys, or attributes of its own."""
     attributes = getattr(row, "_fields", None) or getattr(row, "__dict__", None)
-    names: Any = row if isinstance(row, Mapping) else attributes or getattr(row, "__slots__", ())
-    return [*map(str, names)]
+    names: Any = attributes or getattr(row, "__slots__", ())
+    return [*map(str, row.keys() if hasattr(row, "keys") else names)]
 
 
 def as_array(data: Any) -> NDArray[Any] | None:
