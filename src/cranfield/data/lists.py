@@ -293,13 +293,25 @@ def _add_collection(judged: _GradesOfQuery, collection: Mapping[str, Any]) -> in
     does not mention: they are judged, too.
     """
     refuse_other_queries(judged, collection, "the grades", "the collection")
-    n_extra = 0
+    n_unmentioned = 0
     for query, grade_list in collection.items():
         label = _query_label("the collection", query, judged)
-        unretrieved_grades, n_extra_of_query = _unretrieved_grades(judged[query], grade_list, label)
-        judged[query] |= unretrieved_grades
-        n_extra += n_extra_of_query
-    return n_extra
+        grade_of_doc, docs = read_grade_list(grade_list, label)
+        if len(grade_of_doc) < len(docs):
+            raise InputError(f"{label}: holds None, but what is unjudged has no place in it")
+        n_left = Counter(grade_of_doc.values())
+        n_left.subtract(judged[query].values())
+        lacking = [f"{grade} ({-n} more)" for grade, n in sorted(n_left.items()) if n < 0 < grade]
+        if lacking:
+            raise InputError(
+                f"{label}: lacks grades that were retrieved: {', '.join(lacking):.200}",
+                hint="It has the grades of all judged documents, the retrieved ones among them; "
+                "only those of grade 0 may be left out.",
+            )
+        unretrieved_grades = sorted(n_left.elements(), reverse=True)
+        judged[query] |= {f"other {i}": grade for i, grade in enumerate(unretrieved_grades, 1)}
+        n_unmentioned -= sum(n for n in n_left.values() if n < 0)
+    return n_unmentioned
 
 
 def _read_counts(n_relevant: Any, queries: Sequence[str]) -> dict[str, Any]:
@@ -359,30 +371,6 @@ def _lists_by_query(lists: Any, lists_name: str, names: Iterable[str] = ()) -> d
 
 def _query_label(lists_name: str, query: str, queries: Mapping[str, Any]) -> str:
     return lists_name if len(queries) == 1 else f"{lists_name} of query {query!r}"
-
-
-def _unretrieved_grades(
-    retrieved_grades: Mapping[str, float], collection: Any, list_name: str
-) -> tuple[dict[str, float], int]:
-    """Return {document: grade} of a collection's documents that were not retrieved.
-
-    And the number of retrieved documents, of grade 0 or less, that it does not mention.
-    """
-    grade_of_doc, docs = read_grade_list(collection, list_name)
-    if len(grade_of_doc) < len(docs):
-        raise InputError(f"{list_name}: holds None, but what is unjudged has no place in it")
-    n_left = Counter(grade_of_doc.values())
-    n_left.subtract(retrieved_grades.values())
-    lacking = [f"{grade} ({-n} more)" for grade, n in sorted(n_left.items()) if n < 0 < grade]
-    if lacking:
-        raise InputError(
-            f"{list_name}: lacks grades that were retrieved: {', '.join(lacking):.200}",
-            hint="It has the grades of all judged documents, the retrieved ones among them; only "
-            "those of grade 0 may be left out.",
-        )
-    unretrieved_grades = sorted(n_left.elements(), reverse=True)
-    n_unmentioned = -sum(n for n in n_left.values() if n < 0)
-    return {f"other {i}": grade for i, grade in enumerate(unretrieved_grades, 1)}, n_unmentioned
 
 
 def check_lists(qrels: Qrels, run: Run, n_rankings: int) -> None:

@@ -84,11 +84,9 @@ class JsonDictRows(Rows):
         """Yield the rows in blocks of whole queries."""
         role = next(iter(roles), None)
         members: list[Member] = []
-        n_rows, is_empty = 0, True
+        n_rows = n_fillers = 0
         names: list[str] = []  # of the first queries: are they columns?
-        n_fillers = 0
         for line, query, docs in self._read_members():
-            is_empty = False
             if type(docs) is list:
                 n_fillers += len(docs)
                 docs = strip_fillers(docs, self.source.name)
@@ -100,10 +98,10 @@ class JsonDictRows(Rows):
             if n_rows >= SIZES.rows and not may_be_columns(names):
                 yield partial(self._build_block, members, role, errors)
                 members, n_rows = [], 0
+        if not names:
+            raise InputError("holds no query", source=self.source.name)
         refuse_columns(names, self.source.name, _TABLE_HINT)
-        if members or is_empty:
-            if is_empty:
-                raise InputError("holds no query", source=self.source.name)
+        if members:
             yield partial(self._build_block, members, role, errors)
         self.notes = (padding_note(self.side, n_fillers),) if n_fillers else ()
 

@@ -13,7 +13,7 @@ _N_RELEVANT = "NumRel(rel={rel})"
 _EMPTY = "for a query without a relevant document"
 # Of torchmetrics: what it is given, as options; those of measures that read the sign of a score;
 # what tells an empty query; parameters of nDCG and R; more measures; a remark.
-_TORCHMETRICS: dict[str, tuple[Any, ...]] = {
+_SCOPES: dict[str, tuple[Any, ...]] = {
     "torchmetrics": (
         *("all judged documents", _BELOW, {}, _N_RELEVANT, {}, {}, "Success Rprec", "P RR SetR"),
         "Judged documents that were not retrieved fill the ranks below, except in P, R, RR and AP. "
@@ -31,9 +31,7 @@ _TORCHMETRICS: dict[str, tuple[Any, ...]] = {
 
 def _torchmetrics(name: str, action: str, number: float) -> Convention:
     """Return the convention of torchmetrics that counts an empty query as a number (NaN: not)."""
-    scope, base, above, n_relevant, ideal, over, rank_names, score_names, remark = _TORCHMETRICS[
-        name
-    ]
+    scope, base, above, n_relevant, ideal, over, rank_names, score_names, remark = _SCOPES[name]
     judging = {**base, "scores": "single"}
     expected = {**judging, "ties": "expected"}
     gain = "IDCG(gain={gain!r}, ideal='retrieved')" if ideal else "IDCG(gain={gain!r})"
@@ -116,7 +114,7 @@ LEARNING_CONVENTIONS: tuple[Convention, ...] = (
     ),
     *(
         _torchmetrics(name, action, number)
-        for name in _TORCHMETRICS
+        for name in _SCOPES
         for action, number in (("neg", 0), ("pos", 1), ("skip", math.nan))
     ),
     Convention(
