@@ -383,7 +383,7 @@ def test_the_file_says_which_grades_are_a_models(tmp_path: Path) -> None:
     assert judges == {("q1", "d1"): ("", ""), ("q1", "d2"): model, ("q2", "d3"): model}
     assert labels.rows()[-1]["judge_prompt"] == "graded e66336a1"
     for qrels in (labels.qrels(), read_qrels(path)):
-        assert qrels.judges is not None
+        assert qrels.judges.code is not None
         (count,) = qrels.judges.count_models()
         assert count == {"model": "model-a-1", "prompt": "graded e66336a1", "judgments": 2}
 

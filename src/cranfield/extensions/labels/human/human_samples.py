@@ -161,7 +161,7 @@ def refuse_models(human_labels: Qrels, model_labels: Qrels) -> None:
     if len(paths) == 2 and all(map(os.path.isfile, paths)) and os.path.samefile(*paths):
         hint = "QRELS are the labels of a model, --human those of people."
         raise InputError("is named twice, as QRELS and as --human", source=paths[0], hint=hint)
-    if counts := human_labels.judges.count_models() if human_labels.judges else []:
+    if counts := human_labels.judges.count_models():
         models = [f"{count['judgments']:,} are by {count['model']}" for count in counts]
         text = f"--human takes people's labels: {format_names(models)}"
         raise InputError(text, source=human_labels.source)
