@@ -59,7 +59,7 @@ def judge_by_people(
     p_worse = [judge(verdict, greatest_p=-1.0).p_worse for verdict in gate.verdicts]
     greatest_p = find_greatest_p([np.array(p_worse, np.float64)], alpha)
     verdicts = tuple(judge(verdict, greatest_p=greatest_p) for verdict in gate.verdicts)
-    recipe = {**gate.recipe, "needed_units": units, "lam": lam}
+    recipe = {**gate.recipe, "needed_units": units, "labelled": sample.n_labelled, "lam": lam}
     return replace(gate, verdicts=verdicts, notes=notes, recipe=recipe)
 
 
@@ -85,7 +85,7 @@ def _judge_by_people(
     reach = float(stdtrit(sample.degrees, 1 - alpha)) * error
     lower, upper = difference - reach, difference + reach
     p_worse = finite_or_none(stdtr(sample.degrees, difference / error))
-    n_changed, n_needed = int(np.count_nonzero(labelled_scores.y)), None
+    n_changed, n_needed = labelled_scores.n_changed, None
     outcome: Outcome = "UNDECIDED"
     if lower > -margin and not is_little and (n_changed >= FEW_UNITS or difference >= 0):
         outcome = "PASS"
@@ -96,8 +96,6 @@ def _judge_by_people(
         n_needed = labelled_scores.count_labels(estimation.settings.lam, margin, levels)
         if n_needed is not None and sample.unit == "query":
             n_needed = max(n_needed, MIN_RELIABLE_QUERIES)
-        if n_needed == sample.n_labelled:  # the difference is near the bound
-            n_needed = None
     return replace(
         verdict,
         outcome=outcome,

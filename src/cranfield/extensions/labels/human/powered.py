@@ -105,6 +105,11 @@ class QueryScores(NamedTuple):
             excess_degrees=n - 1,
         )
 
+    @property
+    def n_changed(self) -> int:
+        """On how many labelled queries the score, or the difference, is not 0, by people."""
+        return int(np.count_nonzero(self.y))
+
     def count_labels(self, lam: float | None, width: float, levels: Sequence[float]) -> int | None:
         """Return how many labelled queries make an interval of `estimate` this wide, if any.
 
@@ -222,6 +227,11 @@ class DocumentScores(NamedTuple):
             label_error * math.sqrt(z / (z - 2)) if z > 2 else None,
             z - 2,
         )
+
+    @property
+    def n_changed(self) -> int:
+        """The number of queries with a labelled document that adds something, by people."""
+        return len(np.unique(self.query[self.y != 0]))
 
     def count_labels(self, lam: float | None, width: float, levels: Sequence[float]) -> int | None:
         """Return how many labelled documents make an interval of `estimate` this wide, if any.

@@ -52,7 +52,7 @@ def command(
         data.read_qrels(model, judging.duplicates),
         data.read_runs(runs) or None,
         flags.parse_measures(names, "", settings.rel) if names else None,
-        human=human.read_labels(data, judging.duplicates),
+        human=human.open_files(data, judging.duplicates).human,
         **settings.changed_options(),
         **judging.changed_options(),
     )
