@@ -20,7 +20,7 @@ from cranfield.extensions.labels.human.human_labels import (
     Estimation,
     sample_estimation,
 )
-from cranfield.extensions.labels.human.powered_settings import PoweredSettings
+from cranfield.extensions.labels.human.human_options import PoweredSettings
 from cranfield.notes import Note
 from cranfield.render.numbers import finite_or_none
 

@@ -29,7 +29,7 @@ from cranfield.extensions.labels.human.labelled_documents import (
     sample_documents,
 )
 from cranfield.extensions.labels.human.powered import QueryScores, Sample, deviation_from_chance
-from cranfield.extensions.labels.samples import select_drawn
+from cranfield.extensions.labels.pools.draw import select_drawn
 from cranfield.notes import Note
 from cranfield.render.numbers import (
     format_count,

@@ -14,6 +14,7 @@ from cranfield.errors import DuplicateError, InputError, OptionError, escape_unp
 from cranfield.extensions import keywords
 from cranfield.extensions.labels.label_files import Label, read_labels
 from cranfield.extensions.labels.pools.answers import holds_answers, read_answer_labels
+from cranfield.extensions.labels.pools.draw import NOT_DRAWN
 from cranfield.extensions.labels.pools.label_checks import (
     N_SHOWN,
     GradedLabel,
@@ -26,7 +27,6 @@ from cranfield.extensions.labels.pools.label_checks import (
     simplify_grade,
 )
 from cranfield.extensions.labels.pools.options import CollectSettings
-from cranfield.extensions.labels.pools.pool_result import NOT_DRAWN
 from cranfield.formats.block import Role
 from cranfield.formats.columns import COLUMNS, ColumnsLike, Side
 from cranfield.formats.files import stem_of

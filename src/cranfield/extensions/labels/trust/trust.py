@@ -18,7 +18,7 @@ from cranfield.extensions import keywords
 from cranfield.extensions.labels.human.human_labels import sample_estimation
 from cranfield.extensions.labels.human.human_samples import refuse_models
 from cranfield.extensions.labels.human.powered_result import PoweredMean
-from cranfield.extensions.labels.samples import select_drawn
+from cranfield.extensions.labels.pools.draw import select_drawn
 from cranfield.extensions.labels.trust.grade_pairs import estimate_agreement, pair_grades
 from cranfield.extensions.labels.trust.trust_result import Trust, TrustSettings
 from cranfield.formats.columns import Side
