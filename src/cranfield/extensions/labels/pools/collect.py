@@ -250,9 +250,8 @@ def _find_judge(graded_labels: Sequence[GradedLabel], grade: float) -> tuple[Jud
     """Return who gave the grade that counts, and why: a model, if no person gave it."""
     labels = [label for label, given_grade in graded_labels if given_grade == grade]
     labels = labels or [label for label, _ in graded_labels]  # of a mean, which nobody gave
-    if not labels or any(label.judge is None for label in labels):
-        return PERSON, ""
-    return labels[0].judge or PERSON, labels[0].reason
+    label = min(labels, key=lambda label: label.judge != PERSON, default=None)
+    return (PERSON, "") if label is None else (label.judge, label.reason)
 
 
 def _list_sources(labels: Any) -> Iterator[tuple[str, Any]]:
@@ -366,7 +365,7 @@ def _settle_grades(
     judgments_of_turn: list[dict[str, dict[str, float]]] = []
     for (query, doc), graded_labels in labels_of_document.items():
         last_grades = {  # of a model, each counts
-            (str(label.assessor), label.judge and place): (place, grade)
+            (str(label.assessor), label.judge != PERSON and place): (place, grade)
             for place, (label, grade) in enumerate(graded_labels)
         }
         for turn, (_, grade) in enumerate(sorted(last_grades.values())):
