@@ -180,7 +180,7 @@ class Requests:
         system = {} if self.prompt.is_template else {"system": self.prompt.text}
         messages = [{"role": "user", "content": message}]
         if self.form == "anthropic":
-            form = {"format": {"type": "json_schema", "schema": schema}}
+            form: dict[str, Any] = {"format": {"type": "json_schema", "schema": schema}}
             body |= {"max_tokens": 1024, **system, "messages": messages, "output_config": form}
             return {"params": _patch(body, changes)}
         messages = [{"role": role, "content": text} for role, text in system.items()] + messages

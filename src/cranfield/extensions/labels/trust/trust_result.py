@@ -114,32 +114,37 @@ class Trust(PredictionPowered):
             is_sure = low is not None and high is not None and not low <= 0 <= high
             return f"{format_signed(difference.off)}{' !'[is_sure]}"
 
-        people = "people: the mean, corrected by people's labels. off: the model's - people's."
-        favoured = "favoured: off, minus the baseline's; ! its interval leaves 0 out."
+        people_legend = (
+            "people: the mean, corrected by people's labels. off: the model's - people's."
+        )
+        favour_legend = "favoured: off, minus the baseline's; ! its interval leaves 0 out."
         return [
             Column("system", attrgetter("system")),
             Column("model", lambda mean: format_number(mean.model)),
-            Column("people", lambda mean: format_number(mean.mean), people),
+            Column("people", lambda mean: format_number(mean.mean), people_legend),
             self._interval_column(),
             Column("off", lambda mean: format_signed(mean.off)),
             self._interval_column("off_"),
-            Column("favoured", show_favour, favoured, bool(differences)),
+            Column("favoured", show_favour, favour_legend, bool(differences)),
         ]
 
     def _pair_columns(self) -> list[Column]:
         width, alpha = self.settings.width, self.settings.alpha
-        order = f"order: same, or reversed, where p Holm is at most {alpha:g}."
-        labels = f"labels: about how many make the interval +-{width} wide; -: with every document "
-        labels += "labelled it stays wider: more queries."
+        order_legend = f"order: same, or reversed, where p Holm is at most {alpha:g}."
+        labels_legend = f"labels: about how many make the interval +-{width} wide; -: with every "
+        labels_legend += "document labelled it stays wider: more queries."
         return [
             Column("pair", lambda pair: f"{pair.system} - {pair.other}"),
             Column("model", lambda pair: format_signed(pair.model)),
             Column("people", lambda pair: format_signed(pair.mean)),
             self._interval_column(signs=True),
             Column("p Holm", lambda pair: format_p(pair.p_adjusted)),
-            Column("order", attrgetter("order"), order),
+            Column("order", attrgetter("order"), order_legend),
             Column(
-                "labels", lambda pair: format_number(pair.labels_needed, 0), labels, bool(width)
+                "labels",
+                lambda pair: format_number(pair.labels_needed, 0),
+                labels_legend,
+                bool(width),
             ),
         ]
 
