@@ -43,24 +43,24 @@ def judge_by_people(
     settings = PoweredSettings(baseline=gate.baseline, lam=lam)
     alignment, judging = Alignment.of(options), Judging.of(options)
     estimation = sample_estimation(scores, human, alignment, judging, settings)
-    sample = estimation.sample
-    is_little = sample.unit == "query" and sample.n_labelled < MIN_RELIABLE_QUERIES
-    is_little = is_little or any(note.code == "few-documents" for note in sample.notes)
-    units = "labelled queries" if sample.unit == "query" else "labelled documents"
+    sample, unit_plural = estimation.sample, "documents"
+    is_little = any(note.code == "few-documents" for note in estimation.sample.notes)
+    if sample.unit == "query":
+        is_little, unit_plural = sample.n_labelled < MIN_RELIABLE_QUERIES, "queries"
     text = (
-        f"By {sample.n_labelled:,} {units} beside a model's labels: the numbers are corrected."
-        f"{' So few let no system pass.' if is_little else ''}"
+        f"By {sample.n_labelled:,} labelled {unit_plural} beside a model's labels: the numbers are "
+        f"corrected.{' So few let no system pass.' * is_little}"
     )
-    kept_notes = (note for note in gate.notes if note.code in _NOTES_OF_ROWS)
-    human_note = Note("human-labels", "info", text, count=sample.n_labelled)
-    notes = (human_note, *estimation.notes, *kept_notes)
+    notes = [Note("human-labels", "info", text, count=sample.n_labelled), *estimation.notes]
+    notes += [note for note in gate.notes if note.code in _NOTES_OF_ROWS]
     alpha = gate.settings.alpha
     judge = partial(_judge_by_people, estimation=estimation, alpha=alpha, is_little=is_little)
     p_worse = [judge(verdict, greatest_p=-1.0).p_worse for verdict in gate.verdicts]
     greatest_p = find_greatest_p([np.array(p_worse, np.float64)], alpha)
     verdicts = tuple(judge(verdict, greatest_p=greatest_p) for verdict in gate.verdicts)
-    recipe = {**gate.recipe, "needed_units": units, "labelled": sample.n_labelled, "lam": lam}
-    return replace(gate, verdicts=verdicts, notes=notes, recipe=recipe)
+    recipe = {"needed_units": f"labelled {unit_plural}", "labelled": sample.n_labelled, "lam": lam}
+    recipe = {**gate.recipe, **recipe}
+    return replace(gate, verdicts=verdicts, notes=tuple(notes), recipe=recipe)
 
 
 def _judge_by_people(

@@ -47,15 +47,6 @@ class Answer(NamedTuple):
     grade: Any = None  # as it was written
     place: int = 1  # among the choices of the line
 
-    @property
-    def pair_digits(self) -> str:
-        """The hash of the query and the document."""
-        return self.custom_id[:24]
-
-    def number_sample(self, n_choices: int) -> int:
-        """Return the number of the sample, from 1, if a request has this many choices at most."""
-        return (int(self.custom_id.rpartition("-")[2]) - 1) * n_choices + self.place
-
 
 def holds_answers(source: Any) -> bool:
     """Tell whether a source is a file of answers, by its first line."""
@@ -202,22 +193,22 @@ def read_answer_labels(
     grade_answers: list[Answer] = []
     misses: list[Answer] = []
     for lists in answer_lists.values():
-        lists_with_grades = [answers for answers in lists if _select_grades(answers)]
-        for choice in zip_longest(*(lists_with_grades or lists[-1:])):
-            answers = [answer for answer in choice if answer is not None]
-            grades = _select_grades(answers)
+        graded_lists = [answers for answers in lists if any(a.kind == "grade" for a in answers)]
+        for choice in zip_longest(*(graded_lists or lists[-1:])):
+            grades = [answer for answer in choice if answer and answer.kind == "grade"]
             grade_answers += grades
-            misses += [] if grades else answers[-1:]
+            misses += [] if grades else [*filter(None, choice)][-1:]
     if misses and not grade_answers:
         says = next((f"; the first says: {a.message}" for a in misses if a.message), "")
         raise InputError(f"no answer is a grade: {_count_kinds(misses)}{says}")
     n_choices = max((answer.place for answer in grade_answers), default=1)
-    samples = [answer.number_sample(n_choices) for answer in grade_answers]
+    has_samples = n_choices > 1 or any(not a.custom_id.endswith("-1") for a in grade_answers)
     labels = []
-    for answer, sample in zip(grade_answers, samples, strict=True):
-        digits, suffix = answer.custom_id[25:33], f" #{sample}" * (max(samples) > 1)
+    for answer in grade_answers:
+        pair_digits, digits, _, sample = answer.custom_id.split("-")
+        suffix = f" #{(int(sample) - 1) * n_choices + answer.place}" * has_samples
         prompt = f"{PROMPT_OF_DIGITS.get(digits, Prompt('')).name} {digits}".strip()
-        pair, assessor = pair_of_digits[answer.pair_digits], f"{answer.model} {digits}{suffix}"
+        pair, assessor = pair_of_digits[pair_digits], f"{answer.model} {digits}{suffix}"
         label = Label(answer.origin, answer.line, *pair, answer.grade, assessor, reason=answer.text)
         labels.append(label._replace(judge=Judge(answer.model, prompt)))
     notes = [*_list_notes(misses, grade_answers, paths)]
@@ -227,11 +218,6 @@ def read_answer_labels(
     return labels, notes
 
 
-def _select_grades(answers: Iterable[Answer]) -> list[Answer]:
-    """Return the answers that are grades."""
-    return [answer for answer in answers if answer.kind == "grade"]
-
-
 def _list_notes(
     misses: Sequence[Answer], grade_answers: Sequence[Answer], paths: Sequence[str]
 ) -> Iterator[Note]:
@@ -239,7 +225,8 @@ def _list_notes(
     distinct_answers = {(answer.custom_id, answer.place) for answer in grade_answers}
     n_samples_of_pair = Counter(custom_id[:24] for custom_id, _ in distinct_answers)
     if misses:
-        n_unlabelled = len({answer.pair_digits for answer in misses} - n_samples_of_pair.keys())
+        missed_pairs = {answer.custom_id[:24] for answer in misses}
+        n_unlabelled = len(missed_pairs - n_samples_of_pair.keys())
         documents = count_of(n_unlabelled, "document has", "documents have")
         documents = "their documents have" if n_unlabelled == len(misses) else documents
         options = " ".join(f"--answered {escape_unprintable(path)}" for path in paths)
