@@ -17,7 +17,7 @@ from cranfield.data.judging import Judging
 from cranfield.errors import MeasureError
 from cranfield.extensions import keywords
 from cranfield.extensions.labels.human.human_options import PoweredSettings
-from cranfield.extensions.labels.human.human_samples import sample_labels
+from cranfield.extensions.labels.human.human_samples import MIN_RELIABLE_QUERIES, sample_labels
 from cranfield.extensions.labels.human.powered import Sample, find_moments
 from cranfield.extensions.labels.human.powered_result import Order, PoweredMean, PredictionPowered
 from cranfield.notes import Note, warn_about
@@ -26,9 +26,6 @@ from cranfield.progress import Watching, add_progress
 from cranfield.render.numbers import finite_or_none, format_shortest
 from cranfield.scoring.arguments import Reading
 from cranfield.scoring.evaluate import MeasuresLike
-
-# With fewer labelled queries, intervals held less often than they say in trials.
-MIN_RELIABLE_QUERIES = 20
 
 
 @add_progress

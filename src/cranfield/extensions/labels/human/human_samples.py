@@ -40,6 +40,8 @@ from cranfield.render.numbers import (
     format_shortest,
 )
 
+# With fewer labelled queries, intervals held less often than they say in trials.
+MIN_RELIABLE_QUERIES = 20
 _MIN_EFFECTIVE_QUERIES = 20  # labelled queries, counted as equally likely ones
 _MIN_DIFFERING_QUERIES = 10  # queries on which two systems differ
 # Codes of notes on human scores to repeat.
@@ -269,7 +271,9 @@ def _sample_queries(
     notes += warnings or _unseen_label_notes(scores, human_labels, model_rows)
     if len(scores.system_names) > 1:
         notes += _difference_notes(scores, y)
-    return Sample("query", n, n_all, n - 1, lam, select, notes, n_all, y)
+    return Sample(
+        "query", n, n_all, n - 1, lam, select, notes, n_all, MIN_RELIABLE_QUERIES, human_scores=y
+    )
 
 
 def _read_query_chances(human_labels: Qrels, query_ids: Sequence[str]) -> Floats | None:

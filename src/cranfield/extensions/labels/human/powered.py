@@ -48,7 +48,13 @@ class Sample(NamedTuple):
     select: "Callable[[int, int, int | None], QueryScores | DocumentScores]"
     notes: Sequence[Note]
     n_pooled: float  # documents, or queries, that could be drawn: the sum of 1 / probability
+    n_reliable: float  # about so many labelled ones make intervals hold as often as they say
     human_scores: Floats | None = None  # (n_measures, n_labelled, n_systems), of whole queries
+
+    @property
+    def is_little(self) -> bool:
+        """Whether so few are labelled that intervals hold less often than they say."""
+        return self.n_labelled < self.n_reliable
 
     def estimate(self, m: int, i: int, base: int | None = None) -> PoweredEstimate:
         """Estimate the mean of system i by measure m, or its difference from system `base`."""
