@@ -17,8 +17,8 @@ from cranfield.data.judging import Judging
 from cranfield.errors import MeasureError
 from cranfield.extensions import keywords
 from cranfield.extensions.labels.human.human_options import PoweredSettings
-from cranfield.extensions.labels.human.human_samples import MIN_RELIABLE_QUERIES, sample_labels
-from cranfield.extensions.labels.human.powered import Sample, find_moments
+from cranfield.extensions.labels.human.human_samples import sample_labels
+from cranfield.extensions.labels.human.powered import MIN_RELIABLE_QUERIES, Sample, find_moments
 from cranfield.extensions.labels.human.powered_result import Order, PoweredMean, PredictionPowered
 from cranfield.notes import Note, warn_about
 from cranfield.options import refuse_unknown_options, takes

@@ -16,6 +16,8 @@ from cranfield.arrays.ranked import Floats, Ints, mean, total
 from cranfield.comparison.significance import Moments
 from cranfield.notes import Note
 
+# With fewer labelled queries, intervals held less often than they say in trials.
+MIN_RELIABLE_QUERIES = 20
 _ROUNDING = 1e-12  # a standard deviation of at most this share of the greatest value is rounding
 
 
@@ -48,7 +50,8 @@ class Sample(NamedTuple):
     select: "Callable[[int, int, int | None], QueryScores | DocumentScores]"
     notes: Sequence[Note]
     n_pooled: float  # documents, or queries, that could be drawn: the sum of 1 / probability
-    n_reliable: float  # about so many labelled ones make intervals hold as often as they say
+    # About so many labelled ones make intervals hold as often as they say.
+    n_reliable: float = MIN_RELIABLE_QUERIES
     human_scores: Floats | None = None  # (n_measures, n_labelled, n_systems), of whole queries
 
     @property
