@@ -17,8 +17,8 @@ from scipy.stats import binom, t
 from cranfield import Gate, gate
 from cranfield.extensions.labels.human.human_gate import _judge_by_people
 from cranfield.extensions.labels.human.human_labels import Estimation
-from cranfield.extensions.labels.human.human_options import PoweredSettings
 from cranfield.extensions.labels.human.powered import DocumentScores, QueryScores, Sample
+from cranfield.extensions.labels.human.powered_settings import PoweredSettings
 from cranfield.extensions.labels.trust.grade_pairs import GradePairs, estimate_agreement
 
 pytestmark = pytest.mark.slow

@@ -17,7 +17,7 @@ from cranfield.data.judging import Judging
 from cranfield.errors import OptionError
 from cranfield.extensions import load_families
 from cranfield.extensions.labels.human.human_labels import Estimation, sample_estimation
-from cranfield.extensions.labels.human.human_options import PoweredSettings
+from cranfield.extensions.labels.human.powered_settings import PoweredSettings
 from cranfield.notes import Note
 from cranfield.render.numbers import finite_or_none
 

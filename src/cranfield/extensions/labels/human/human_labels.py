@@ -16,10 +16,10 @@ from cranfield.comparison.significance import TIE, t_interval, t_test
 from cranfield.data.judging import Judging
 from cranfield.errors import MeasureError
 from cranfield.extensions import keywords
-from cranfield.extensions.labels.human.human_options import PoweredSettings
 from cranfield.extensions.labels.human.human_samples import sample_labels
 from cranfield.extensions.labels.human.powered import MIN_RELIABLE_QUERIES, Sample, find_moments
 from cranfield.extensions.labels.human.powered_result import Order, PoweredMean, PredictionPowered
+from cranfield.extensions.labels.human.powered_settings import PoweredSettings
 from cranfield.notes import Note, warn_about
 from cranfield.options import refuse_unknown_options, takes
 from cranfield.progress import Watching, add_progress

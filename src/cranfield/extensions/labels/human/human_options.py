@@ -1,13 +1,13 @@
-"""How people's labels and a model's make one estimate: the options, and what they do in a gate."""
+"""`human=` and `lam=`, options of several functions and commands; here what they do in a gate."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from cranfield.comparison.comparing import ComparingOptions
-from cranfield.comparison.level import ALPHA
 from cranfield.errors import InputError, OptionError
-from cranfield.options import Options, number_check, option
+from cranfield.extensions.labels.human.powered_settings import LAM
+from cranfield.options import option
 
 if TYPE_CHECKING:
     from cranfield.cli.data import DataOptions
@@ -15,25 +15,6 @@ if TYPE_CHECKING:
     from cranfield.comparison.settings import GateSettings
     from cranfield.comparison.verdict import Gate
     from cranfield.formats.block import Duplicates
-
-# The arguments of `option` for lam, here and on the command line.
-LAM = (
-    None,
-    "How much the model's labels count, from 0, not at all, to 1. [default: as much as makes the "
-    "estimate least uncertain]",
-    number_check(0, 1),
-)
-
-
-@dataclass(frozen=True, kw_only=True)
-class PoweredSettings(Options):
-    """How labels of people and of a model make one estimate."""
-
-    baseline: str | None = option(
-        None, "The system that the others are compared with. [default: the first]"
-    )
-    alpha: float = option(*ALPHA)
-    lam: float | None = option(*LAM)
 
 
 @dataclass(frozen=True, kw_only=True)

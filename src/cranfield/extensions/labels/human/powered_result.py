@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple
 
 from cranfield.comparison.result import Outcome
 from cranfield.comparison.tables import MARKS
-from cranfield.extensions.labels.human.human_options import PoweredSettings
+from cranfield.extensions.labels.human.powered_settings import PoweredSettings
 from cranfield.notes import Note
 from cranfield.render.numbers import (
     format_count,

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from cranfield.extensions.labels.assessors.beyond_chance import Coefficient
-from cranfield.extensions.labels.human.human_options import PoweredSettings
 from cranfield.extensions.labels.human.powered_result import PoweredMean, PredictionPowered
+from cranfield.extensions.labels.human.powered_settings import PoweredSettings
 from cranfield.extensions.labels.trust.grade_pairs import GradePairs
 from cranfield.extensions.orderings.coefficients import kendall
 from cranfield.options import MIN_SHARE, level_check, number_check, option
