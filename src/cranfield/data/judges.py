@@ -32,8 +32,10 @@ class Judges(NamedTuple):
 
     def count_models(self) -> list[dict[str, Any]]:
         """Return how many judgments each model gave, as a recipe has it."""
-        n_of_code = np.bincount([] if self.code is None else self.code, minlength=1)
-        pairs = [*zip(self.judges, n_of_code.tolist(), strict=False)][1:]
+        if self.code is None:
+            return []
+        n_of_code = np.bincount(self.code, minlength=len(self.judges)).tolist()
+        pairs = [*zip(self.judges, n_of_code, strict=True)][1:]
         return [{**judge._asdict(), "judgments": n} for judge, n in pairs if n]
 
     def columns(self) -> dict[str, Ids]:

@@ -249,8 +249,8 @@ def test_as_many_labels_as_would_decide_are_near_the_bound(quiet: None) -> None:
 
 def test_what_is_proposed_lets_a_system_pass_at_all(files: dict[str, str], quiet: None) -> None:
     lines = Path(files["human.csv"]).read_text().splitlines()
-    few = [line.replace(",0.4", ",0.08") for line in lines[1::5]]  # a fifth of the drawn
-    Path(files["human.csv"]).write_text("\n".join([lines[0], *few]) + "\n")
+    few_lines = [line.replace(",0.4", ",0.08") for line in lines[1::5]]  # a fifth of the drawn
+    Path(files["human.csv"]).write_text("\n".join([lines[0], *few_lines]) + "\n")
     args = [files["model.qrels"], [files["old.run"], files["new.run"]], "P@5"]
     result = gate(*args, baseline="old", margin=0.44, human=files["human.csv"])
     (verdict,) = result.verdicts
@@ -259,4 +259,4 @@ def test_what_is_proposed_lets_a_system_pass_at_all(files: dict[str, str], quiet
     assert note.count < 30
     assert result.outcome == "UNDECIDED"
     assert verdict.queries_needed is not None
-    assert verdict.queries_needed >= len(few) * 30 / note.count  # so that it looks at 30
+    assert verdict.queries_needed >= len(few_lines) * 30 / note.count  # so that it looks at 30

@@ -93,8 +93,8 @@ def _estimate_coefficient(
             ends = wilson_interval(n_units, np.array([value * n_units]), t)
             low, high = (float(end[0]) for end in ends)
         elif error:
-            most = np.inf if name == "off" else 1.0
-            low, high = max(-most, value - t * error), min(most, value + t * error)
+            limit = np.inf if name == "off" else 1.0
+            low, high = max(-limit, value - t * error), min(limit, value + t * error)
     of = "grade" if name in ("w. kappa", "off") else "relevance"
     return Coefficient(name, of, "query", len(rows), value, low, high)
 
