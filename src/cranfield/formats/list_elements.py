@@ -165,7 +165,8 @@ def strip_fillers(ids: Any, source: str | None = None) -> Any:
 
     Any other list is returned unchanged. Raises InputError where an id follows -1.
     """
-    has_filler = _are_numbers(ids) and (-1 in ids or "-1" in ids)
+    may_be_number = type(next(iter(ids), "")) is not str
+    has_filler = may_be_number and _are_numbers(ids) and (-1 in ids or "-1" in ids)
     numbers = read_padded_ids([*ids]) if has_filler else None
     if numbers is None or isinstance(ids, Set):  # which has no order
         return ids if numbers is None else ids - {-1}

@@ -323,6 +323,10 @@ def test_lists_of_ids_beside_a_sparse_matrix_are_counted_from_0() -> None:
         ),
         (lambda: Run(np.array([("q", "d", 0.5)], object)), "rows.tolist()"),
         (
+            lambda: Run(pa.table({"query_id": ["q"], "doc_id": ["d"], "score": ["0.5"]})),
+            "frame['score'].astype(float)",
+        ),
+        (
             lambda: Run(pa.table({"q": [{"id": 1}]}), columns={"query_id": "q.id"}),
             "pandas.json_normalize(frame.to_dict('records'))",
         ),
