@@ -152,7 +152,8 @@ class _Commands(click.Group):
             case ["help", name, *more] if name not in COMMANDS and is_measure(name):
                 args = ["measures", name, *more]
             case ["help", *names]:
-                args = ["--help"] if names == ["help"] else [*names, "--help"]
+                words = [] if names == ["help"] else names
+                args = sorted(["--help", *words], key=lambda word: word.startswith("-"))
             case ["version"]:
                 args = ["--version"]
         words = [*args]
@@ -224,7 +225,8 @@ def _usual_name(option: str) -> str:
 def cli() -> None:
     """Evaluate rankings.
 
-    `COMMAND -h` shows a command, `--help` all of it, `help nDCG` a measure.
+    `COMMAND -h` shows a command, `--help` all of it, `--help --ties` an option, `help nDCG` a
+    measure.
 
     \b
     cranfield demo --save demo

@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 # The groups of options in help, in this order; before the last come the headings of extensions.
-GROUPS = ("Options", "Files", "Ranking", "Statistics", "Output")
+# The first two are a command's own, of which the short help shows the first.
+GROUPS = ("Options", "More options", "Files", "Ranking", "Statistics", "Output")
+OWN_GROUPS = GROUPS[:2]
 _TYPED_KEY = "cranfield.typed"
 _MAX_CHOICES_WIDTH = 50  # characters of the choices that are shown beside an option's name
 _SHORT_HELP = re.compile(r"-\w*h")  # -h, or with other letters as in -qh
@@ -79,11 +81,16 @@ class GroupedOption(click.Option):
 
 
 class Command(click.Command):
-    """A command whose `--help` lists the options by groups; `-h` shows the usual ones, in short."""
+    """A command whose `--help` lists the options by groups; `-h` shows the usual ones, in short.
+
+    `--help` has the command's own options in full, and those of groups in short; options, or a
+    group, that are named behind it are shown alone, and in full.
+    """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Keep the arguments as typed; refuse an option of one value that occurs twice."""
         ctx.meta[_TYPED_KEY] = list(args)
+        args = ["--help"] if "--help" in args else args  # what is named behind it has no value
         remaining_args = super().parse_args(ctx, args)
         _, _, order = self.make_parser(ctx).parse_args(list(ctx.meta[_TYPED_KEY]))
         for parameter, n in Counter(order).items():
@@ -95,6 +102,8 @@ class Command(click.Command):
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the docstring; for the short help, its first paragraph and the examples."""
+        if self._list_named_options(ctx):
+            return None
         if not _is_short(ctx):
             return super().format_help_text(ctx, formatter)
         text = inspect.cleandoc(self.help or "").partition("\f")[0]
@@ -107,31 +116,54 @@ class Command(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options, group after group; in the short help, the usual ones, shortened."""
-        short = _is_short(ctx)
-        options = [param for param in self.get_params(ctx) if isinstance(param, click.Option)]
-        headings = [getattr(option, "group", "Options") for option in options]
-        for group in dict.fromkeys([*GROUPS[:-1], *sorted({*headings} - {*GROUPS}), GROUPS[-1]]):
-            pairs = zip(options, headings, strict=True)
-            group_options = [option for option, heading in pairs if heading == group]
+        short, named_options = _is_short(ctx), self._list_named_options(ctx)
+        for group, options in self.options_of_group(ctx).items():
+            shown_options = [option for option in options if option in (named_options or options)]
             if short:
-                group_options = [
+                shown_options = [
                     option
-                    for option in group_options
+                    for option in shown_options
                     if not isinstance(option, GroupedOption) or option.is_usual()
                 ]
-            records = [option.get_help_record(ctx) for option in group_options]
+            records = [option.get_help_record(ctx) for option in shown_options]
             lines = [record for record in records if record is not None]
             if short:
                 lines = [(names, _shorten(sentence)) for names, sentence in lines]
+            elif group not in OWN_GROUPS and not named_options:
+                lines = [
+                    (names.partition(" [")[0], _shorten(sentence).partition("  [")[0])
+                    for names, sentence in lines
+                ]
             if lines:
                 with formatter.section(group):
                     formatter.write_dl(lines)
 
+    def options_of_group(self, ctx: click.Context) -> dict[str, list[click.Option]]:
+        """Return {group: its options}, the groups in the order of help."""
+        options = [param for param in self.get_params(ctx) if isinstance(param, click.Option)]
+        headings = [getattr(option, "group", GROUPS[0]) for option in options]
+        groups = dict.fromkeys([*GROUPS[:-1], *sorted({*headings} - {*GROUPS}), GROUPS[-1]])
+        pairs = [*zip(headings, options, strict=True)]
+        return {group: [option for heading, option in pairs if heading == group] for group in groups}
+
+    def _list_named_options(self, ctx: click.Context) -> list[click.Option]:
+        """Return the options that are named behind `--help`, or whose groups are."""
+        typed_args = ctx.meta.get(_TYPED_KEY, [])
+        words = typed_args[typed_args.index("--help") + 1 :] if "--help" in typed_args else []
+        return [
+            option
+            for group, options in self.options_of_group(ctx).items()
+            for option in options
+            if {*option.opts, group, group.lower()} & {*words}
+        ]
+
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write, in the short help, which command shows all options."""
-        if _is_short(ctx):
+        """Write which command shows all options, or one in full."""
+        if not self._list_named_options(ctx):
             formatter.write_paragraph()
-            formatter.write_text(f"All options: {ctx.command_path} --help")
+            text = "All options:" if _is_short(ctx) else "An option, or a group, in full: as in"
+            name = "" if _is_short(ctx) else f" {self.params[-1].opts[-1]}"
+            formatter.write_text(f"{text} {ctx.command_path} --help{name}")
 
 
 def _is_short(ctx: click.Context) -> bool:

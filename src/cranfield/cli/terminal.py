@@ -201,8 +201,8 @@ def format_options(forms: Mapping[str, str] = FORMS, forms_of_files: Mapping[str
         "formulas": flags.option(
             group="Output",
             type=click.Choice(get_args(Formulas)),
-            help="In csv and tsv, cells that a spreadsheet may take for a formula, as an id =1+1: "
-            "plain, as they are; or quoted, with an apostrophe before them.  [default: plain]",
+            help="In csv and tsv, cells that look like formulas, =1+1. Plain, as they are; or "
+            "quoted, with an apostrophe before them, for spreadsheets.  [default: plain]",
         ),
         "outputs": flags.option(
             "-o",

@@ -51,11 +51,11 @@ def command(
     query_texts: str | None = query_texts_option,
     doc_texts: str | None = doc_texts_option,
     title: str | None = flags.option(
-        group="Output", metavar="TEXT", help="What the page is called."
+        group="More options", metavar="TEXT", help="What the page is called."
     ),
     ranks: int = flags.checked_option(
         whole_check(1, MAX_DEPTH),
-        group="Output",
+        group="More options",
         type=int,
         default=DEPTH,
         show_default=True,
@@ -63,7 +63,7 @@ def command(
     ),
     worksheets: int = flags.checked_option(
         whole_check(0),
-        group="Output",
+        group="More options",
         type=int,
         default=SHEET_QUERIES,
         show_default=True,
@@ -72,7 +72,7 @@ def command(
     ),
     budget: int = flags.checked_option(
         whole_check(0),
-        group="Output",
+        group="More options",
         type=int,
         metavar="BYTES",
         default=BUDGET,
