@@ -225,8 +225,7 @@ def _usual_name(option: str) -> str:
 def cli() -> None:
     """Evaluate rankings.
 
-    `COMMAND -h` shows a command, `--help` all of it, `--help --ties` an option, `help nDCG` a
-    measure.
+    `COMMAND -h` shows a command, `--help` all of it, `help nDCG` a measure.
 
     \b
     cranfield demo --save demo

@@ -70,7 +70,7 @@ class DataOptions(Reading):
     )
     columns: ColumnsOfBoth | None = option(
         None,
-        "Which column is which, by name or number. As query_id=user,doc_id=item,relevance=3,"
+        "Which column is which, by name or number. As in query_id=user,doc_id=item,relevance=3,"
         "score=4, or expected_ids=gold,retrieved_ids=found. Each file takes what it has; "
         "qrels.doc_id=url is for judgments alone, run.doc_id=url for runs. relevance=-: every row "
         "is relevant. May be repeated.",

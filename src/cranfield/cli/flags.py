@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 # The groups of options in help, in this order; before the last come the headings of extensions.
 # The first two are a command's own, of which the short help shows the first.
-GROUPS = ("Options", "More options", "Files", "Ranking", "Statistics", "Output")
+GROUPS = ("Options", "More", "Files", "Ranking", "Statistics", "Output")
 OWN_GROUPS = GROUPS[:2]
 _TYPED_KEY = "cranfield.typed"
 _MAX_CHOICES_WIDTH = 50  # characters of the choices that are shown beside an option's name
@@ -75,10 +75,6 @@ class GroupedOption(click.Option):
         super().__init__(*declarations, **attrs)
         self.group = group
 
-    def is_usual(self) -> bool:
-        """Tell whether the short help shows this option."""
-        return self.group == "Options" or not _USUAL_OPTIONS.isdisjoint(self.opts)
-
 
 class Command(click.Command):
     """A command whose `--help` lists the options by groups; `-h` shows the usual ones, in short.
@@ -102,10 +98,10 @@ class Command(click.Command):
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the docstring; for the short help, its first paragraph and the examples."""
-        if self._list_named_options(ctx):
-            return None
         if not _is_short(ctx):
-            return super().format_help_text(ctx, formatter)
+            return (
+                None if self._list_named_options(ctx) else super().format_help_text(ctx, formatter)
+            )
         text = inspect.cleandoc(self.help or "").partition("\f")[0]
         first_paragraph, *paragraphs = text.split("\n\n")
         examples = [paragraph for paragraph in paragraphs if paragraph.startswith("\b")]
@@ -116,35 +112,27 @@ class Command(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options, group after group; in the short help, the usual ones, shortened."""
-        short, named_options = _is_short(ctx), self._list_named_options(ctx)
-        for group, options in self.options_of_group(ctx).items():
-            shown_options = [option for option in options if option in (named_options or options)]
-            if short:
-                shown_options = [
-                    option
-                    for option in shown_options
-                    if not isinstance(option, GroupedOption) or option.is_usual()
-                ]
-            records = [option.get_help_record(ctx) for option in shown_options]
-            lines = [record for record in records if record is not None]
-            if short:
-                lines = [(names, _shorten(sentence)) for names, sentence in lines]
-            elif group not in OWN_GROUPS and not named_options:
-                lines = [
-                    (names.partition(" [")[0], _shorten(sentence).partition("  [")[0])
-                    for names, sentence in lines
-                ]
+        is_short, named_options = _is_short(ctx), self._list_named_options(ctx)
+        for group, options in self._group_options(ctx).items():
+            lines = [
+                option.get_help_record(ctx) or ("", "")
+                for option in options
+                if (_is_usual(option, group) if is_short else option in (named_options or options))
+            ]
+            if is_short or not (group in OWN_GROUPS or named_options):
+                lines = [_shorten(*line, with_values=is_short) for line in lines]
             if lines:
                 with formatter.section(group):
                     formatter.write_dl(lines)
 
-    def options_of_group(self, ctx: click.Context) -> dict[str, list[click.Option]]:
-        """Return {group: its options}, the groups in the order of help."""
-        options = [param for param in self.get_params(ctx) if isinstance(param, click.Option)]
-        headings = [getattr(option, "group", GROUPS[0]) for option in options]
-        groups = dict.fromkeys([*GROUPS[:-1], *sorted({*headings} - {*GROUPS}), GROUPS[-1]])
-        pairs = [*zip(headings, options, strict=True)]
-        return {group: [option for heading, option in pairs if heading == group] for group in groups}
+    def _group_options(self, ctx: click.Context) -> dict[str, list[click.Option]]:
+        """Return {group: its options that help shows}, the groups in the order of help."""
+        options_of_group: dict[str, list[click.Option]] = {}
+        for option in self.get_params(ctx):
+            if isinstance(option, click.Option) and not option.hidden:
+                options_of_group.setdefault(getattr(option, "group", GROUPS[0]), []).append(option)
+        order = [*GROUPS[:-1], *sorted(options_of_group.keys() - {*GROUPS}), GROUPS[-1]]
+        return {group: options_of_group[group] for group in order if group in options_of_group}
 
     def _list_named_options(self, ctx: click.Context) -> list[click.Option]:
         """Return the options that are named behind `--help`, or whose groups are."""
@@ -152,18 +140,25 @@ class Command(click.Command):
         words = typed_args[typed_args.index("--help") + 1 :] if "--help" in typed_args else []
         return [
             option
-            for group, options in self.options_of_group(ctx).items()
+            for group, options in self._group_options(ctx).items()
             for option in options
             if {*option.opts, group, group.lower()} & {*words}
         ]
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write which command shows all options, or one in full."""
-        if not self._list_named_options(ctx):
+        """Write which command shows all options, or those in full that are shown in short."""
+        groups = [group for group in self._group_options(ctx) if group not in OWN_GROUPS]
+        text = f"All options: {ctx.command_path} --help" if _is_short(ctx) else ""
+        if not text and groups and not self._list_named_options(ctx):
+            text = f"In full: {ctx.command_path} --help {groups[0].lower()}, or an option's name"
+        if text:
             formatter.write_paragraph()
-            text = "All options:" if _is_short(ctx) else "An option, or a group, in full: as in"
-            name = "" if _is_short(ctx) else f" {self.params[-1].opts[-1]}"
-            formatter.write_text(f"{text} {ctx.command_path} --help{name}")
+            formatter.write_text(text)
+
+
+def _is_usual(option: click.Option, group: str) -> bool:
+    """Tell whether the short help shows an option of a group."""
+    return group == GROUPS[0] or not _USUAL_OPTIONS.isdisjoint(option.opts)
 
 
 def _is_short(ctx: click.Context) -> bool:
@@ -172,13 +167,14 @@ def _is_short(ctx: click.Context) -> bool:
     return "--help" not in typed_args and any(map(_SHORT_HELP.fullmatch, typed_args))
 
 
-def _shorten(sentence: str) -> str:
-    """Return the first sentence of an option's help, with the default if it is short."""
-    first_sentence = _FIRST_SENTENCE.match(sentence)
+def _shorten(names: str, sentence: str, *, with_values: bool) -> tuple[str, str]:
+    """Return an option's names and the first sentence of its help, with choices and default."""
+    match = _FIRST_SENTENCE.match(sentence)
+    first_sentence = match[0] if match else sentence
+    if not with_values:
+        return names.partition(" [")[0], first_sentence
     default = re.search(r"  \[default: [^\]]{1,20}\]$", sentence)
-    if first_sentence is None:
-        return sentence
-    return first_sentence[0] + (default[0] if default else "")
+    return names, first_sentence + (default[0] if default and match else "")
 
 
 def command(

@@ -42,8 +42,8 @@ class Judging(Options):
     )
     scores: Precision = option(
         "double",
-        'Compare scores as floats of 64 or of 32 bits. The latter, "single", as trec_eval 9 and '
-        "pytrec_eval do.",
+        'Compare scores as floats of 64 or of 32 bits. The latter, "single", is what trec_eval 9 '
+        "and pytrec_eval do.",
     )
     ties: Ties = option(
         "document",

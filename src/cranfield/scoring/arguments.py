@@ -71,8 +71,8 @@ class Reading(Options):
     )
     texts: TextMatching = option(
         "same",
-        "When two texts in a table are one document. They are the same except for white space, or "
-        "one contains the other (`retrieved_contexts`, `reference_contexts`).",
+        'When two texts in a table (`retrieved_contexts`) are one document. "same": if they differ '
+        'in white space at most; "contain": if one contains the other.',
     )
 
     def __post_init__(self) -> None:

@@ -63,10 +63,10 @@ def command(
     ),
     slices: str | None = flags.slices_option("show those of each label alone, too"),
     intervals: bool = flags.option(
-        group="More options", is_flag=True, help="Show intervals, and differences from the baseline."
+        group="More", is_flag=True, help="Show intervals, and differences from the baseline."
     ),
     baseline: str | None = flags.option(
-        group="More options", metavar="NAME", help="The run to compare with.  [default: the first]"
+        group="More", metavar="NAME", help="The run to compare with.  [default: the first]"
     ),
     judging: Judging = flags.family_options(Judging, without=NO_OPTIONS, group="Ranking"),
     data: DataOptions = data_options,

@@ -50,12 +50,10 @@ def command(
     comparing: ComparisonOptions = comparison_options,
     query_texts: str | None = query_texts_option,
     doc_texts: str | None = doc_texts_option,
-    title: str | None = flags.option(
-        group="More options", metavar="TEXT", help="What the page is called."
-    ),
+    title: str | None = flags.option(group="More", metavar="TEXT", help="What the page is called."),
     ranks: int = flags.checked_option(
         whole_check(1, MAX_DEPTH),
-        group="More options",
+        group="More",
         type=int,
         default=DEPTH,
         show_default=True,
@@ -63,7 +61,7 @@ def command(
     ),
     worksheets: int = flags.checked_option(
         whole_check(0),
-        group="More options",
+        group="More",
         type=int,
         default=SHEET_QUERIES,
         show_default=True,
@@ -72,7 +70,7 @@ def command(
     ),
     budget: int = flags.checked_option(
         whole_check(0),
-        group="More options",
+        group="More",
         type=int,
         metavar="BYTES",
         default=BUDGET,
