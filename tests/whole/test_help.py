@@ -13,6 +13,7 @@ from click.shell_completion import ShellComplete
 from helpers.commands import invoke
 from helpers.profile import sample_cases
 
+from cranfield import read_qrels, read_run
 from cranfield.cli import COMMANDS, cli, load_command
 from cranfield.extensions.report.figure_command import command as figure
 
@@ -152,11 +153,19 @@ def test_every_sentence_of_an_option_is_one_and_the_first_is_short() -> None:
 
 
 def list_examples(names: list[str]) -> list[str]:
-    return re.findall(r"^  (cranfield .*[^.])$", invoke(*names, "--help").stdout, re.M)
+    help_text = re.sub(r" \\\n +", " ", invoke(*names, "--help").stdout)
+    return re.findall(r"^  (cranfield .*[^.])$", help_text, re.M)
 
 
-# Some, as they are whole evaluations, which the pages show, too.
-@pytest.mark.parametrize("names", sample_cases(PAGES, step=6), ids=" ".join)
+# Some, as they are whole evaluations; the others among the tests for more.
+@pytest.mark.parametrize(
+    "names",
+    [
+        pytest.param(names, marks=[pytest.mark.more] * (names not in sample_cases(PAGES, step=6)))
+        for names in PAGES
+    ],
+    ids=" ".join,
+)
 def test_the_examples_of_the_help_run(
     names: list[str], demo_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -172,7 +181,19 @@ def test_the_examples_of_the_help_run(
         for run in ("bm25", "dense")
     )
     (tmp_path / "collections.csv").write_text(f"collection,qrels,run,path\n{''.join(rows)}")
-    (tmp_path / "clicks.csv").write_text("user,item,score\nu1,a,2\nu1,b,1\n")
+    clicks = "user,item,score\nu1,a,2\nu1,b,1\n"
+    (tmp_path / "clicks.csv").write_text(clicks)
+    (tmp_path / "pop.csv").write_text(clicks)
+    for name in ("als", "train"):
+        read_run(tmp_path / "pop.csv").write(tmp_path / f"{name}.parquet")
+    (tmp_path / "movies.csv").write_text("item,genre\na,drama\nb,drama\nb,comedy\n")
+    for name in ("bm25.run", "dense.run"):
+        shutil.copy(tmp_path / "demo" / name, tmp_path / name)
+    qrels = read_qrels(tmp_path / "demo" / "qrels.txt")
+    qrels.write(tmp_path / "model.qrels")
+    qrels.sample(30).write(tmp_path / "human.csv")
+    (tmp_path / "queries.tsv").write_text("q1\tA question\n")
+    (tmp_path / "corpus.jsonl").write_text(json.dumps({"_id": "d1", "text": "A text."}))
     nugget = {"query": "q1", "answer": "a", "nugget": "n", "importance": "vital"}
     line = json.dumps({**nugget, "assignment": "support"})
     (tmp_path / "assignments.jsonl").write_text(line)
