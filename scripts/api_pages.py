@@ -227,7 +227,7 @@ def _find_shared_families(package: Any) -> dict[str, type[Options]]:
         declaration = _find_declaration(package, name)
         for function in [declaration, *getattr(declaration, "members", {}).values()]:
             if function.is_function:
-                families = {*_family_of_option(function).values()}
+                families = dict.fromkeys(_family_of_option(function).values())
                 family_of_name |= {family.__name__: family for family in families}
                 n_functions.update(family.__name__ for family in families)
     return {name: family for name, family in family_of_name.items() if n_functions[name] > 1}
