@@ -249,7 +249,7 @@ def _describe_families() -> Iterator[str]:
 
 
 def _say_once(page: str) -> str:
-    """Return a page on which lines that five functions or more have are said once, at the top."""
+    """Return a page with the lines that five functions or more have once, at its top."""
     counts = Counter(line for line in page.split("\n") if re.match(r"- `.*: ", line))
     repeated_lines = [line for line, n in counts.items() if n >= 5]
     if not repeated_lines:
@@ -425,7 +425,7 @@ def _family_of_option(declaration: Any) -> dict[str, type[Options]]:
 
 def _list_families(declaration: Any) -> list[type[Options]]:
     """Return the families of options in a function's decorator."""
-    found_families = []
+    families: list[type[Options]] = []
     for decorator in getattr(declaration, "decorators", ()):
         call = ast.parse(str(decorator.value), mode="eval").body
         if isinstance(call, ast.Call) and ast.unparse(call.func) == "takes":
@@ -433,9 +433,9 @@ def _list_families(declaration: Any) -> list[type[Options]]:
                 family_name = ast.unparse(argument).removeprefix(
                     "*"
                 )  # one family, or a tuple of some
-                families = getattr(_import_module(declaration), family_name)
-                found_families += families if isinstance(families, tuple) else (families,)
-    return found_families
+                member = getattr(_import_module(declaration), family_name)
+                families += member if isinstance(member, tuple) else (member,)
+    return families
 
 
 def _list_parameters(declaration: Any) -> list[Any]:
@@ -624,7 +624,7 @@ def _write_docstring(declaration: Any) -> Iterator[str]:
 def _list_arguments(
     heading: str, arguments: Iterable[tuple[str, str]], function: Any
 ) -> Iterator[str]:
-    """Yield a heading and the list of arguments, (name, meaning) each, but for shared options."""
+    """Yield a heading and the list of arguments, (name, meaning) each, without shared options."""
     shared_options = _shared_options(function)
     lines = [
         f"- `{name}`{_parameter_facts(function, name)}: {escape_prose(text)}"

@@ -1,6 +1,6 @@
 """The pages of the command line: one a command, and one of the options of several commands.
 
-An option is shared if several commands have it in the same words: two, if it stands in a group of
+An option is shared if several commands have it in the same words: two, if it is in a group of
 `--help` that is not a command's own; else five.
 """
 
@@ -54,7 +54,7 @@ options are the same in every command that has them.
 
 
 @dataclass(frozen=True)
-class Described:
+class OptionHelp:
     """An option as help describes it: its names with the form of its value, and its sentences."""
 
     names: str
@@ -84,7 +84,7 @@ def make_command_pages() -> dict[str, str]:
         ]
         for name, context in context_of_name.items()
     }
-    n_pages = Counter[Described]()
+    n_pages = Counter[OptionHelp]()
     for name, context in context_of_name.items():
         n_pages.update(dict.fromkeys(_describe_options(context, *kinds_of_name[name]), 1))
     shared = [
@@ -110,11 +110,11 @@ def _open_context(name: str, command: click.Command, parent: click.Context) -> c
     return click.Context(command, info_name=name, parent=parent, **CONTEXT_OPTIONS)
 
 
-def _describe_options(*contexts: click.Context) -> list[Described]:
+def _describe_options(*contexts: click.Context) -> list[OptionHelp]:
     """Return the options of commands, each once, without -h, which the index names."""
     return [
         *dict.fromkeys(
-            Described(*record, getattr(parameter, "group", GROUPS[0]))
+            OptionHelp(*record, getattr(parameter, "group", GROUPS[0]))
             for context in contexts
             for parameter in context.command.params
             if isinstance(parameter, click.Option)
@@ -123,17 +123,17 @@ def _describe_options(*contexts: click.Context) -> list[Described]:
     ]
 
 
-def _group_options(options: Iterable[Described]) -> dict[str, list[Described]]:
+def _group_options(options: Iterable[OptionHelp]) -> dict[str, list[OptionHelp]]:
     """Return {group: its options}, the groups in the order of help."""
-    options_of_group: dict[str, list[Described]] = {}
+    options_of_group: dict[str, list[OptionHelp]] = {}
     for option in options:
         options_of_group.setdefault(option.group, []).append(option)
-    others = sorted(options_of_group.keys() - {*GROUPS})
-    order = [*GROUPS[:-1], *others, GROUPS[-1]]
+    extension_groups = sorted(options_of_group.keys() - {*GROUPS})
+    order = [*GROUPS[:-1], *extension_groups, GROUPS[-1]]
     return {group: options_of_group[group] for group in order if group in options_of_group}
 
 
-def _make_page(context: click.Context, kinds: list[click.Context], shared: list[Described]) -> str:
+def _make_page(context: click.Context, kinds: list[click.Context], shared: list[OptionHelp]) -> str:
     """Return the page of a command: its own options, and links to those of several commands."""
     own_options = [option for option in _describe_options(context) if option not in shared]
     parts = [f"# {context.command_path}", _write_help(context, own_options)]
@@ -157,7 +157,7 @@ def _make_page(context: click.Context, kinds: list[click.Context], shared: list[
     return "\n\n".join(parts) + "\n"
 
 
-def _write_help(context: click.Context, options: list[Described]) -> str:
+def _write_help(context: click.Context, options: list[OptionHelp]) -> str:
     """Return a block of the usage, the description and some options, group after group."""
     formatter = context.make_formatter()
     context.command.format_usage(context, formatter)
@@ -168,7 +168,7 @@ def _write_help(context: click.Context, options: list[Described]) -> str:
     return f"```text\n{formatter.getvalue().rstrip()}\n```"
 
 
-def _link_group(group: str, group_options: list[Described], options: list[Described]) -> str:
+def _link_group(group: str, group_options: list[OptionHelp], options: list[OptionHelp]) -> str:
     """Return a link to a group, with the names of its options among `options`, or of the others."""
     link = f"- [{group}](options.md#{group.lower().replace(' ', '-')}): "
     names = [option.code for option in group_options if option in options]
@@ -178,7 +178,7 @@ def _link_group(group: str, group_options: list[Described], options: list[Descri
     return f"{link}all" + (f" but {', '.join(other_names)}" if other_names else "")
 
 
-def _make_table(kinds: list[click.Context], shared: list[Described]) -> str:
+def _make_table(kinds: list[click.Context], shared: list[OptionHelp]) -> str:
     """Return a table of the kinds of a command, with the options that only few of them have."""
     n_kinds = Counter(option for kind in kinds for option in _describe_options(kind))
     rows = ["| kind | what it does | its own options |", "|---|---|---|"]

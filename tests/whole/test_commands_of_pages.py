@@ -92,7 +92,7 @@ def test_every_command_of_a_page_can_be_typed(
             pytest.fail(f"{name}: cranfield {line}\n{error}")
 
 
-def is_whole(line: str) -> bool:
+def is_runnable(line: str) -> bool:
     """Tell whether a command of a sentence can be run on the demonstration alone."""
     words = shlex.split(line)
     outputs = {name for option, name in itertools.pairwise(words) if option in ("-o", "--report")}
@@ -104,14 +104,14 @@ def is_whole(line: str) -> bool:
     return not has_placeholder and are_files_there and is_complete
 
 
-WHOLE = sorted({line for lines in SENTENCES.values() for line in lines if is_whole(line)})
+RUNNABLE = sorted({line for lines in SENTENCES.values() for line in lines if is_runnable(line)})
 
 
 @pytest.mark.parametrize(
     "line",
     [
         pytest.param(line, marks=[pytest.mark.more] * bool(re.search("figure|report", line)))
-        for line in WHOLE
+        for line in RUNNABLE
     ],
 )
 def test_every_command_in_a_sentence_runs_on_the_demonstration(

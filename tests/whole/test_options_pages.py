@@ -23,11 +23,11 @@ SHARED = {
 
 
 def find_linked_names(page: str) -> set[str]:
-    """Return the names of shared options that a page links: those named, or all but those."""
+    """Return the names of shared options that a page links: of each group some, or the others."""
     names: set[str] = set()
     for heading, text in re.findall(r"^- \[(.*?)\]\(options.md#.*?\): (.*)$", page, re.M):
-        named = set(re.findall(r"`(--[\w-]+)`", text))
-        names |= SHARED[heading] - named if text.startswith("all") else named
+        group_names = set(re.findall(r"`(--[\w-]+)`", text))
+        names |= SHARED[heading] - group_names if text.startswith("all") else group_names
     return names
 
 
@@ -79,11 +79,11 @@ def test_a_functions_options_are_all_named_and_each_described_once(function: obj
         for heading, text in re.findall(r"^## (.*)\n((?:(?!## ).*\n)*)", options, re.M)
     }
     parameters = function.__signature__.parameters  # type: ignore[attr-defined]
-    described = Counter(re.findall(r"^- `(\w+)`", section, re.M))
+    counts = Counter(re.findall(r"^- `(\w+)`", section, re.M))
     for heading, text in re.findall(r"^- \[(\w+)\]\(options.md#\w+\): (.*)$", section, re.M):
         names = re.findall(r"`(\w+)`", text)
         assert set(names) <= families[heading]
-        described.update(names)
-    assert {key for key in described if key in parameters} == set(parameters)
-    assert set(described.values()) == {1}
+        counts.update(names)
+    assert {key for key in counts if key in parameters} == set(parameters)
+    assert set(counts.values()) == {1}
     assert all(f"{key}:" in str(function.__doc__) for key in parameters)  # `help` has all
