@@ -146,8 +146,8 @@ PAGES: dict[str, tuple[str, str, str]] = {
 INTRODUCTION = """# Python
 
 Everything is imported from `cranfield`; `figures`, `demo`, `pytrec_eval` and `adapters` are modules
-in it. `help(cranfield.evaluate)` shows the same text as these pages, which are made from the source
-by `scripts/make_docs.py`. Every example runs as it is shown, in a folder where
+in it. `help(cranfield.evaluate)` shows all that these pages say of it, and of its
+[options](options.md). Every example runs as it is shown, in a folder where
 `cranfield demo --save demo` has put the demonstration.
 
 Types such as `QrelsLike` and `RunLike` mean "anything that can be read as one":
@@ -652,6 +652,7 @@ def _link_families(function: Any) -> Iterator[str]:
         names = ", ".join(f"`{name}`" for name, of in family_of_name.items() if of == family)
         lines.append(f"- [{family}](options.md#{family.lower()}): {names}")
     if lines:
+        yield "**Options**"
         yield "\n".join(lines)
 
 
