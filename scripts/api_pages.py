@@ -239,7 +239,7 @@ def _describe_families() -> Iterator[str]:
     for name, family in SHARED.items():
         lines = []
         for option in list_options(family):
-            if option.name in vars(family).get("__annotations__", {}):
+            if option.name in inspect.get_annotations(family):
                 home = family_of_option.setdefault((option.name, option.sentence), name)
                 facts = f"{_option_type(option)}; default `{option.default!r}`"
                 text = escape_prose(option.sentence) if home == name else f"as in {home}."
@@ -402,24 +402,13 @@ def _find_object(declaration: Any) -> Any:
     return runtime_object
 
 
-def _family_options(declaration: Any) -> dict[str, Option]:
-    """Return the options that the families in its decorator give to a function."""
-    return {
-        option.name: option
-        for family in _list_families(declaration)
-        for option in list_options(family)
-    }
-
-
 def _family_of_option(declaration: Any) -> dict[str, type[Options]]:
     """Return {option: the family that declares it}, of the options in a function's signature."""
     return {
-        option.name: next(
-            base for base in family.__mro__ if option.name in vars(base).get("__annotations__", {})
-        )
+        name: next(base for base in family.__mro__ if name in inspect.get_annotations(base))
         for family in _list_families(declaration)
-        for option in list_options(family)
-        if option.name in _signature_options(declaration)
+        for name in _signature_options(declaration)
+        if hasattr(family, name)
     }
 
 
@@ -444,7 +433,7 @@ def _list_parameters(declaration: Any) -> list[Any]:
         for parameter in declaration.parameters
         if parameter.name not in ("self", "cls")
         and not parameter.name.startswith("_")
-        and not (parameter.kind.value == "variadic keyword" and _family_options(declaration))
+        and not (parameter.kind.value == "variadic keyword" and _list_families(declaration))
     ]
 
 
@@ -513,11 +502,10 @@ def _default_text(declaration: Any, parameter: Any) -> str:
 
 def _signature_options(declaration: Any) -> dict[str, Option]:
     """Return the options in a function's signature: of its families, without those left out."""
-    options = _family_options(declaration)
-    if not options:
-        return {}
-    parameters = inspect.signature(_find_object(declaration)).parameters
-    return {name: option for name, option in options.items() if name in parameters}
+    families = _list_families(declaration)
+    parameters = inspect.signature(_find_object(declaration)).parameters if families else {}
+    options = (option for family in families for option in list_options(family))
+    return {option.name: option for option in options if option.name in parameters}
 
 
 def _option_type(option: Option) -> str:
@@ -562,7 +550,7 @@ def read_docstring(declaration: Any) -> str:
     """Return the docstring of an object that griffe has read, with the options of its families."""
     function = (
         _find_object(declaration)
-        if declaration.is_function and _family_options(declaration)
+        if declaration.is_function and _list_families(declaration)
         else None
     )
     text = (

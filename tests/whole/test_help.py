@@ -20,7 +20,10 @@ from cranfield.extensions.report.figure_command import command as figure
 GROUPS = ["Options", "More", "Files", "Ranking", "Statistics", "Output"]
 # Options of extensions, each under a heading.
 HEADINGS = {
-    "evaluate": ["Clusters", "Human labels", "Large data", "Numbers of other tools"],
+    "evaluate": [
+        *("Clusters", "Human labels", "Large data", "Lists of grades"),
+        "Numbers of other tools",
+    ],
     "compare": ["Clusters", "Human labels", "Seeds", "Several collections"],
     "gate": ["Clusters", "Human labels", "Seeds"],
     "correlate": [],

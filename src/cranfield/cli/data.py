@@ -291,16 +291,16 @@ class GradesOptions(Options):
     )
     collection: tuple[str, ...] = option(
         (),
-        "With --grades: the grades of all judged documents, retrieved or not. They are written in "
-        "the same way; the ideal ranking is then made of them.",
+        "With --grades: the grades of all judged documents. They may be retrieved or not; the "
+        "ideal ranking is then made of them.",
     )
     n_relevant: int | None = option(
         None,
-        "With --grades: how many documents are relevant, retrieved or not, where that is all one "
+        "With --grades: how many documents are relevant. Retrieved or not, where that is all one "
         "knows.",
     )
     systems: bool = option(
-        False, "With --grades: the names are those of systems, as in 'A: 5 2 4', not of queries."
+        False, "With --grades: names are of systems, as in 'A: 5 2 4'. Else they are of queries."
     )
     top_grade: float | None = option(
         None, "With --grades: the highest grade of the scale, if no document has it.", level_check()
@@ -311,7 +311,7 @@ class GradesOptions(Options):
 _LIST_FLAGS = {"metavar": "LIST", "multiple": True}
 grades_options = flags.family_options(
     GradesOptions,
-    group="Files",
+    group="Lists of grades",
     grades=_LIST_FLAGS,
     collection=_LIST_FLAGS,
     n_relevant={"metavar": "N"},
