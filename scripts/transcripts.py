@@ -19,7 +19,7 @@ from fcntl import ioctl
 from pathlib import Path
 from typing import NamedTuple
 
-N_COLUMNS = 100
+N_COLUMNS = 80
 SHARED_FOLDERS = ("dl19/", "microblog2014/")  # folders of the shared data
 CUT_LINE = "..."  # a line of a page, in place of lines that it leaves out
 # The progress bar, on a machine that takes longer than a second; erased at the end.
@@ -71,7 +71,7 @@ class PageCommand(NamedTuple):
         return "\n".join([*lines[:n_first_lines], *page_lines, *lines[len(lines) - n_last_lines :]])
 
 
-def run_on_pty(*arguments: str, columns: int = 100, cwd: Path | None = None) -> tuple[int, str]:
+def run_on_pty(*arguments: str, columns: int = N_COLUMNS, cwd: Path | None = None) -> tuple[int, str]:
     """Run cranfield on a terminal with `columns` columns; return its status and its output."""
     master, slave = pty.openpty()
     ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
