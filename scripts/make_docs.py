@@ -43,6 +43,13 @@ CONVENTION_SECTIONS = re.compile(
     r"(<!-- conventions: begin -->\n).*(<!-- conventions: end -->)", re.S
 )
 SPEED_TABLE = re.compile(r"(<!-- speed: begin -->\n).*(<!-- speed: end -->)", re.S)
+NOTEBOOKS = (
+    "tutorial",
+    "tutorial-two-systems",
+    "examples",
+    "examples-grades",
+    "examples-conventions",
+)
 EXAMPLES = ("nDCG@2", "AP@2", "P@2", "R@2", "RR@2", "Success@2", "ERR@2")
 BLOCK = re.compile(r"^```(pycon|console)\n(.*?)^```\n", re.S | re.M)
 SECTION = re.compile(r"^(?=## )", re.M)
@@ -293,7 +300,7 @@ def make_pages() -> dict[Path, str]:
         ROOT / "docs" / "background" / "speed.md": fill_speed(),
         **{
             ROOT / "docs" / "start" / f"{name}.ipynb": make_notebook(f"{name}.md")
-            for name in ("tutorial", "examples")
+            for name in NOTEBOOKS
         },
         **make_keyword_types(),
     }

@@ -47,11 +47,7 @@ class PageCommand(NamedTuple):
         return any(word.startswith(SHARED_FOLDERS) for word in self.words)
 
     def run(self, folder: Path) -> str:
-        """Return what the command prints on a terminal, in a folder, as the page shows it.
-
-        Where the page has a line `...`, it has as many lines before the first one and after the
-        last one as now; of the lines between two of them, those that are printed still.
-        """
+        """Return what the command prints on a terminal, in a folder, as the page shows it."""
         arguments = [
             str(path.relative_to(folder)) if "*" in word else word
             for word in self.words
@@ -60,15 +56,24 @@ class PageCommand(NamedTuple):
         printed_text = remove_colours(
             run_on_pty(*arguments, columns=N_COLUMNS, cwd=folder)[1]
         ).rstrip()
-        first_part, *later_parts = f"\n{self.output.rstrip()}\n".split(f"\n{CUT_LINE}\n")
-        if not later_parts:
-            return printed_text
-        lines, last_part = printed_text.split("\n"), later_parts.pop()
-        page_lines = [CUT_LINE]
-        for part in later_parts:
-            page_lines += [part, CUT_LINE] if f"\n{part}\n" in f"\n{printed_text}\n" else []
-        n_first_lines, n_last_lines = first_part.count("\n"), last_part.count("\n")
-        return "\n".join([*lines[:n_first_lines], *page_lines, *lines[len(lines) - n_last_lines :]])
+        return cut_output(printed_text, self.output)
+
+
+def cut_output(printed_text: str, shown_text: str) -> str:
+    """Return what a command prints, cut as the page shows it.
+
+    Where the page has a line `...`, it has as many lines before the first one and after the last
+    one as now; of the lines between two of them, those that are printed still.
+    """
+    first_part, *later_parts = f"\n{shown_text.rstrip()}\n".split(f"\n{CUT_LINE}\n")
+    if not later_parts:
+        return printed_text
+    lines, last_part = printed_text.split("\n"), later_parts.pop()
+    page_lines = [CUT_LINE]
+    for part in later_parts:
+        page_lines += [part, CUT_LINE] if f"\n{part}\n" in f"\n{printed_text}\n" else []
+    n_first_lines, n_last_lines = first_part.count("\n"), last_part.count("\n")
+    return "\n".join([*lines[:n_first_lines], *page_lines, *lines[len(lines) - n_last_lines :]])
 
 
 def run_on_pty(*arguments: str, columns: int = N_COLUMNS, cwd: Path | None = None) -> tuple[int, str]:
