@@ -273,7 +273,7 @@ TABLES: dict[Callable[[], list[str]], str] = {
     make_loss_table: "reference/error-rates-gates.md",
     make_cluster_table: "reference/error-rates.md",
     make_agreement_table: "background/agreement.md",
-    make_tuned_table: "how-to/fusing.md",
+    make_tuned_table: "reference/error-rates.md",
 }
 
 
