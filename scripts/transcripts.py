@@ -76,7 +76,9 @@ def cut_output(printed_text: str, shown_text: str) -> str:
     return "\n".join([*lines[:n_first_lines], *page_lines, *lines[len(lines) - n_last_lines :]])
 
 
-def run_on_pty(*arguments: str, columns: int = N_COLUMNS, cwd: Path | None = None) -> tuple[int, str]:
+def run_on_pty(
+    *arguments: str, columns: int = N_COLUMNS, cwd: Path | None = None
+) -> tuple[int, str]:
     """Run cranfield on a terminal with `columns` columns; return its status and its output."""
     master, slave = pty.openpty()
     ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))

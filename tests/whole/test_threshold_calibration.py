@@ -1,8 +1,8 @@
 """Simulations: how often a system passes whose true mean is just the number that it must reach.
 
 Repetitions are the systems of one call; the seeds are in the code. The table of
-docs/reference/error-rates-gates.md is made here: the last test holds it against the page, and shows the row
-that is not there.
+docs/reference/error-rates-gates.md is made here: the last test holds it against the page, and shows
+the row that is not there.
 """
 
 import math

@@ -83,9 +83,7 @@ def test_the_notebook_has_the_form_of_notebooks(name: str) -> None:
     identifiers = [cell["id"] for cell in notebook["cells"]]
     assert len(set(identifiers)) == len(identifiers)
     assert all(re.fullmatch(r"[\w-]{1,64}", identifier, re.ASCII) for identifier in identifiers)
-    assert [cell["execution_count"] for cell in code_cells] == list(
-        range(1, len(code_cells) + 1)
-    )
+    assert [cell["execution_count"] for cell in code_cells] == list(range(1, len(code_cells) + 1))
     for cell in notebook["cells"]:
         keys = {"cell_type", "id", "metadata", "source"}
         if cell["cell_type"] == "code":
