@@ -411,12 +411,12 @@ def test_ids_are_where_they_are_called_so_not_where_numbers_are_alike(
 def test_columns_are_named_where_no_text_is_found(write: Write) -> None:
     path = write("texts.csv", "doc_id,title,body\nx,One,1\n")
     run = {"q1": ["d1"]}
-    shown = with_texts(explain({"q1": {"d1": 1}}, run, "RR", "q1"), doc_texts=path)
-    assert "Read were ids from column doc_id, texts from title, body." in str(shown)
+    page = str(with_texts(explain({"q1": {"d1": 1}}, run, "RR", "q1"), doc_texts=path))
+    assert "Read were ids from column doc_id, texts from title, body." in page
     explanation = explain({"q1": {"d1": 1}}, {"q1": ["d1", "x"]}, "RR", "q1")
-    shown = with_texts(explanation, doc_texts=path)
-    assert "have no text" in str(shown)
-    assert "Read were" not in str(shown)
+    page = str(with_texts(explanation, doc_texts=path))
+    assert "have no text" in page
+    assert "Read were" not in page
 
 
 def test_a_finding_that_asks_is_not_ended_twice() -> None:
