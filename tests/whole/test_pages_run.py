@@ -6,15 +6,13 @@ import re
 import shlex
 from pathlib import Path
 
-import click
 import pyarrow as pa
 import pytest
 from helpers.commands import invoke
-from helpers.folders import DOCS, ROOT
+from helpers.folders import DOCS
 from pyarrow import parquet
 
 from cranfield import collect, evaluate, pool, read_qrels, read_run
-from cranfield.cli import cli
 
 _BLOCK = re.compile(r"^```(?:sh|yaml)\n(.*?)^```$", re.M | re.S)
 _COMMAND = re.compile(r"^(?:- run: )?(cranfield .+)$", re.M)
@@ -171,45 +169,3 @@ def test_the_recipe_for_dask_has_the_exact_means(folder: Path) -> None:
 
 def test_pages_have_commands_that_are_run() -> None:
     assert sum(len(commands) for _, commands in COMMANDS) >= 15
-
-
-_FENCED_BLOCK = re.compile(r"^```.*?^```$", re.M | re.S)
-_INLINE_COMMAND = re.compile(r"(?<!`)`cranfield\s+([a-z][^`]*)`(?!`)")
-HAND_WRITTEN = [
-    ROOT / "README.md",
-    *(path for path in sorted(DOCS.rglob("*.md")) if "command-line" not in path.parts),
-]
-
-
-def find_option_faults(line: str) -> list[str]:
-    """Return what a line, `cranfield` left out, says that is no command and no option."""
-    command: click.Command = cli
-    words = line.split()
-    if words[0] == "help":
-        return []
-    while isinstance(command, click.Group) and words and not words[0].startswith("-"):
-        subcommand = command.get_command(click.Context(command), words[0])
-        if subcommand is None:
-            return [] if words[0].isupper() else words[:1]  # of a placeholder, nothing is known
-        command, words = subcommand, words[1:]
-    spellings = {
-        spelling
-        for parameter in command.params
-        for spelling in (*parameter.opts, *parameter.secondary_opts)
-    } | {"-h", "--help"}
-    options = [word.partition("=")[0] for word in words if re.match(r"--?[a-zA-Z]", word)]
-    return [option for option in options if option not in spellings]
-
-
-@pytest.mark.parametrize("page", HAND_WRITTEN, ids=lambda page: page.name)
-def test_commands_within_sentences_have_their_options(page: Path) -> None:
-    text = _FENCED_BLOCK.sub("", page.read_text("utf-8"))
-    for line in _INLINE_COMMAND.findall(text):
-        command_line = " ".join(line.split())
-        assert find_option_faults(command_line) == [], command_line
-
-
-def test_a_command_that_is_not_there_is_found() -> None:
-    assert find_option_faults("figure weights -m nDCG") == ["weights"]
-    assert find_option_faults("evaluate qrels.txt run.txt --no-such") == ["--no-such"]
-    assert find_option_faults("figure rank-weights -m nDCG -o weights.svg") == []
