@@ -218,15 +218,14 @@ class WithTexts(Shown):
 def missing_text_notes(ids: Collection[str], texts: Texts, ids_name: str) -> list[Note]:
     """Return a note on the ids that are not in `texts`, if there are any.
 
-    >>> texts = Texts({"q1": "read a file"})
-    >>> [str(note) for note in missing_text_notes(["q1", "q2"], texts, "queries")]
+    >>> [str(note) for note in missing_text_notes(["q1", "q2"], Texts(q1="read"), "queries")]
     ["1 of the 2 queries shown have no text; for instance 'q2'."]
     """
     ids_without_text = [name for name in ids if name not in texts]
     if not ids_without_text:
         return []
     subject = f"{len(ids_without_text):,} of the {len(ids):,} {ids_name} shown have no text"
-    sentence = f"{subject}; for instance {ids_without_text[0]!r}.{texts.describe_columns()}"
+    sentence = f"{subject}; for instance {ids_without_text[0]!r}.{texts.name_columns()}"
     return [Note("no-text", "info" if texts else "warning", sentence, count=len(ids_without_text))]
 
 

@@ -55,7 +55,7 @@ class Texts(dict[str, str]):
 
     columns = ""
 
-    def describe_columns(self) -> str:
+    def name_columns(self) -> str:
         """Return a sentence on the columns, after a blank, where no text was found; else ""."""
         return f" Read were {self.columns}." if self.columns and not self else ""
 
@@ -142,8 +142,7 @@ def _read_table_texts(
 ) -> Iterator[tuple[str, _TextsOfFields]]:
     """Yield the id of each row of a table with the row's texts; InputError without such columns.
 
-    Where only a column of the other role's ids has a usual name, as in a run whose documents are
-    called `url`, the first column with a requested id is taken.
+    In a run whose documents are called `url`, the first column with a requested id has the ids.
     """
     if not table.n_rows:
         return

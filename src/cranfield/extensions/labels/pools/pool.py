@@ -138,8 +138,7 @@ def add_texts(bare_pool: Pool, query_texts: TextsLike | None, doc_texts: TextsLi
     def note_lack(ids: set[str], column: str, id_noun: str) -> None:
         """Add a note if some ids have no text."""
         if n := len(ids) - len(texts[column]):
-            columns_text = texts[column].describe_columns()
-            text = f"{n:,} of {len(ids):,} {id_noun} have no text.{columns_text}"
+            text = f"{n:,} of {len(ids):,} {id_noun} have no text.{texts[column].name_columns()}"
             notes.append(Note("no-text", "warning", text, count=n))
 
     if query_texts is not None:
