@@ -49,7 +49,7 @@ def command(
     runs: tuple[str, ...] = flags.argument(nargs=-1, metavar="RUN..."),
     comparing: ComparisonOptions = comparison_options,
     query_texts: str | None = query_texts_option,
-    doc_texts: str | None = doc_texts_option,
+    doc_texts: tuple[str, ...] = doc_texts_option,
     title: str | None = flags.option(group="More", metavar="TEXT", help="What the page is called."),
     ranks: int = flags.checked_option(
         whole_check(1, MAX_DEPTH),
@@ -97,7 +97,7 @@ def command(
         output,
         title=title,
         query_texts=query_texts,
-        doc_texts=doc_texts,
+        doc_texts=doc_texts or None,
         depth=ranks,
         worksheets=worksheets,
         budget=budget,
