@@ -17,7 +17,7 @@ BUDGETS = {
     "Measures, formats, conventions, terms": ("reference/[!ac]*/*.md reference/*.md", 31_000),
 }
 # Parts that are longer still, and what they may have until they are shortened.
-NOT_YET = {"Python": 34_000, "Measures, formats, conventions, terms": 37_500}
+NOT_YET = {"Python": 34_500, "Measures, formats, conventions, terms": 37_500}
 PAGE_LIMIT = 2_600
 GENERATED_FOLDERS = ("reference/command-line", "reference/api", "reference/measures")
 GENERATED_SECTION = re.compile(r"<!-- (\w+): begin -->.*?<!-- \1: end -->", re.S)
