@@ -176,10 +176,9 @@ def test_intervals_are_those_of_the_vectors(toys: list[Toy]) -> None:
         inputs = {"train": [*map(tuple, toy["train"])], "catalogue": toy["catalogue"]}
         runs = {name: Run(toy[name]) for name in ("recs", "full")}
         facts = Facts(runs, ListInputs(**inputs), {}, Judging())
-        lists = {name: Lists.of(rows, facts) for name, rows in facts.rows_of_run.items()}
         scores: Systems = describe(runs, names, **inputs)
 
-        def leave_out(*users_of: str, run: str, lists: Mapping[str, Lists] = lists) -> Any:
+        def leave_out(*users_of: str, run: str, lists: Mapping[str, Lists] = facts.lists) -> Any:
             groups = assign_groups(*(lists[name] for name in users_of))
             return leave_groups_out(measures, lists[run], groups, fewest=2)  # noqa: B023
 

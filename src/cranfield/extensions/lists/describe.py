@@ -99,7 +99,7 @@ def score_lists(
         for i, group in groups.items():
             values[rows, i] = group.values(part)[:, 0]  # type: ignore[arg-type] # Lists
     query_ids = user_ids = lists.facts.user_ids.take(lists.user).to_texts()
-    notes = [*_list_notes(lists, measures, values), *lists.facts.rows_of_run[name].notes]
+    notes = [*_list_notes(lists, measures, values), *lists.facts.notes_of_run[name]]
     notes += [*run.notes, *run.rows.statement_notes, *run.rows.notes]
     notes += find_order_notes(None, run) if run.has_scores else ()
     if judged_scores is not None:
@@ -163,8 +163,8 @@ def _list_notes(lists: Lists, measures: Sequence[Measure], values: Floats) -> It
             )
         yield from _note_strangers(name, "user", lists.user[has_list], pairs.user, facts.user_ids)
     for name in ("items", "embeddings"):
-        if name in facts.codes_of_input:
-            codes = facts.codes_of_input[name]
+        if name in facts.codes:
+            codes = facts.codes[name]
             yield from _note_strangers(name, "item", lists.item_code, codes, facts.item_ids)
 
 
@@ -272,21 +272,22 @@ def describe(
         inputs = replace(inputs, base=reading.leave_out(base, more_follow=True))
     facts = Facts(run_of_name, inputs, columns, judging, depth, errors)
     refuse_unread(reading.columns)
-    lists = {name: Lists.of(rows, facts) for name, rows in facts.rows_of_run.items()}
     if query is not None:
-        return explain_list(*next(iter(lists.items())), measure_list, str(query))
+        return explain_list(*next(iter(facts.lists.items())), measure_list, str(query))
     judged_measures = [m for m in measure_list if m.definition.of == "queries"]
     judged_scores: Mapping[str, Scores] = {}
     if judged_measures and facts.qrels is not None:
         judged_scores = score_runs(facts.qrels, run_of_name, judged_measures, judging)
     labels = None if slices is None else read_labels(slices)
     scores = [
-        score_lists(name, run, lists[name], measure_list, labels, judged_scores.get(name), judging)
+        score_lists(
+            name, run, facts.lists[name], measure_list, labels, judged_scores.get(name), judging
+        )
         for name, run in run_of_name.items()
     ]
     result = scores[0] if is_single else Systems(scores)
     warn_about(result.notes)
-    return find_intervals(scores, lists, baseline) if intervals else result
+    return find_intervals(scores, facts.lists, baseline) if intervals else result
 
 
 def _read_columns(options: Mapping[str, Any], inputs: ListInputs) -> tuple[Reading, dict[str, Any]]:

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,17 +19,15 @@ from cranfield.data.order import GroupedBlock, rank_documents
 from cranfield.data.qrels import Qrels, make_qrels
 from cranfield.data.run import Run, make_run
 from cranfield.errors import InputError, OptionError
-from cranfield.extensions.lists.item_tables import (
-    ItemCategories,
-    read_catalogue,
-    read_categories,
-    read_vectors,
-)
+from cranfield.extensions.lists.item_tables import read_catalogue, read_categories, read_vectors
+from cranfield.extensions.lists.user_lists import Lists, count_up
 from cranfield.formats import read_rows
 from cranfield.formats.block import Errors, FaultyRows
 from cranfield.formats.columns import Side
 from cranfield.notes import Note
 from cranfield.options import Options, is_whole_number, option
+
+_EXCLUSIONS = Side.EXCLUDED.name_in_errors
 
 
 def _check_catalogue(value: Any) -> Any:
@@ -72,11 +70,6 @@ class Numbering:
         self._indices: list[PairIndex] = []  # each of so many ids that there are few
 
     @property
-    def n_ids(self) -> int:
-        """The number of ids."""
-        return sum(len(index.ids) for index in self._indices)
-
-    @property
     def ids(self) -> Ids:
         """The ids, in the order of their numbers."""
         return Ids.concatenate([index.ids for index in self._indices])
@@ -86,15 +79,13 @@ class Numbering:
         number, hashes, first = np.full(len(ids), -1), ids.hash(), 0
         rows = np.arange(len(ids))  # without a number yet
         for index in self._indices:
-            groups = np.zeros(len(rows), np.int64)
-            keys = pair_keys(hashes[rows], groups)
-            position, own_row = index.find(groups, ids.take(rows), keys)
+            groups = np.zeros_like(rows)
+            position, own_row = index.find(groups, ids.take(rows), pair_keys(hashes[rows], groups))
             number[rows[position]] = first + own_row
             first, rows = first + len(index.ids), rows[number[rows] < 0]
-        new_ids = ids.take(rows)
-        first_rows, position = number_pairs(np.zeros(len(rows), np.int64), new_ids)
+        first_rows, position = number_pairs(np.zeros_like(rows), ids.take(rows))
         number[rows] = first + position
-        new_ids = new_ids.take(first_rows).compact()
+        new_ids = ids.take(rows[first_rows]).compact()
         while self._indices and len(self._indices[-1].ids) < 2 * len(new_ids):
             new_ids = Ids.concatenate([self._indices.pop().ids, new_ids])
         if len(new_ids):
@@ -102,38 +93,35 @@ class Numbering:
         return number
 
 
-ITEM_BITS = 0xFFFFFFFF  # of the key of a pair
-
-
 class Pairs(NamedTuple):
     """Distinct pairs of a user and an item, ascending by `key`, with a number each: (pairs,)."""
 
     key: Ints  # user << 32 | item
-    number: Numbers
+    number: Numbers  # how often the pair occurs, or what is stated for it
 
     @classmethod
     def of(cls, user: Ints, item_code: Ints, number: Numbers | None = None) -> "Pairs":
-        """Return the distinct pairs; the number of a pair is how often it occurs, or its first."""
-        key = user << 32 | item_code
-        if number is None:
-            return cls(*np.unique(key, return_counts=True))
-        key, first_row = np.unique(key, return_index=True)
-        return cls(key, number[first_row])
+        """Return the distinct pairs of some rows; `number` is stated for each row: (rows,)."""
+        key, first_row, count = np.unique(
+            user << 32 | item_code, return_index=True, return_counts=True
+        )
+        return cls(key, count if number is None else number[first_row])
 
     @property
     def item_code(self) -> Ints:
         """The item of each pair."""
-        return self.key & ITEM_BITS
+        return self.key & 0xFFFFFFFF
 
     @property
     def user(self) -> Ints:
         """The user of each pair."""
         return self.key >> 32
 
-    def find_users(self, user: Ints) -> tuple[Ints, Ints]:
-        """Return the first row, and the number of rows, of each user: (users,), (users,)."""
+    def take_users(self, user: Ints) -> tuple[Ints, Ints]:
+        """Return how many items each user has, (users,), and these items, user after user."""
         starts, ends = self.key.searchsorted(np.stack((user, user + 1)) << 32)
-        return starts, ends - starts
+        rows = consecutive_numbers(starts, ends - starts)
+        return ends - starts, Pairs(self.key[rows], self.number).item_code
 
     def look_up(self, user: Ints, item_code: Ints) -> Floats:
         """Return the number of each pair of a user and an item, NaN of another pair: (rows,)."""
@@ -143,27 +131,16 @@ class Pairs(NamedTuple):
         return np.where(is_pair, np.append(self.number, 0)[position], np.nan)
 
 
-class RunRows(NamedTuple):
-    """The lists of a run: users, where each list begins, (users + 1,), items, best rank first."""
-
-    user: Ints
-    starts: Ints
-    item_code: Ints
-    notes: Sequence[Note]
-
-
 class Facts:
     """What is known beside the lists of runs. Tables have a row for each item, by its number.
 
-    `pairs` are those of "train" (how often), "qrels" (grades) and "base" (ranks), `codes_of_input`
-    the items of other inputs, as far as given; `rows_of_run` the lists of each run.
+    `lists` are those of each run; `pairs` those of "train" (how often), "qrels" (grades) and "base"
+    (ranks), `codes` the items, or users, of other inputs, as far as given.
     """
 
     qrels: Qrels | None = None
     categories: Any = None  # sparse (n_items, n_categories), of ones
     in_catalogue: Bools | None = None  # (n_items,); None: the catalogue is a number
-    _item_categories: ItemCategories
-    _vectors: Floats  # (n_vectors, n), as they were given
 
     def __init__(
         self,
@@ -180,33 +157,50 @@ class Facts:
         smaller than the items of runs and train.
         """
         self._users, self._items, self._tables = Numbering(), Numbering(), dict[Any, Numbers]()
-        self._judging, self._errors, self._category = judging, errors, inputs.category
-        self.notes = list[Note]()
-        self.pairs, self.codes_of_input = dict[str, Pairs](), dict[str, Ints]()
-        n_stated = inputs.catalogue if isinstance(inputs.catalogue, int) else None
+        self._judging, self._errors, self.notes = judging, errors, list[Note]()
+        self.pairs, self.codes = dict[str, Pairs](), dict[str, Ints]()
+        n_stated = inputs.catalogue if isinstance(inputs.catalogue, int) else 0
         if inputs.train is not None:
             self._read_train(inputs.train, columns.get("train"))
-        self.rows_of_run = {
-            name: self._read_lists(run, depth, numbers_all=n_stated is not None)
-            for name, run in runs.items()
-        }
-        n_seen = self._items.n_ids
-        if n_stated is not None and n_stated < n_seen:
+        self.lists, self.notes_of_run = dict[str, Lists](), dict[str, Sequence[Note]]()
+        for name, run in runs.items():
+            self.lists[name], self.notes_of_run[name] = self._read_lists(run, depth, n_stated > 0)
+        if 0 < n_stated < (n_seen := len(self._items.ids)):
             seen_text = "runs and train have" if "train" in self.pairs else "runs have"
             raise OptionError(f"the catalogue has {n_stated:,} items, {seen_text} {n_seen:,}")
-        for name in ("qrels", "base", "items", "embeddings", "catalogue", "users"):
-            data = getattr(inputs, name)
-            if data is not None and not (name == "catalogue" and n_stated is not None):
-                getattr(self, f"_read_{name}")(data, columns.get(name))
+        if inputs.qrels is not None:
+            self.qrels = make_qrels(inputs.qrels, errors, columns.get("qrels"), judging.duplicates)
+            self._read_judgments("qrels", self.qrels, self.qrels.grade)
+        if inputs.base is not None:
+            base, notes = self._read_lists(inputs.base, None)
+            users, rank = np.repeat(base.user, base.lengths), consecutive_numbers(1, base.lengths)
+            self.pairs["base"] = Pairs.of(users, base.item_code, rank)
+            self.notes += [note.add_source("base") for note in notes]
+        if inputs.users is not None:
+            ids = read_named_queries(inputs.users, make_run, columns.get("users")).ids
+            self.codes["users"] = self._users.number(ids)
+        if inputs.catalogue is not None and not n_stated:
+            ids = read_catalogue(inputs.catalogue, columns.get("catalogue"))
+            self.codes["catalogue"] = self._items.number(ids)
+        if inputs.embeddings is not None:
+            self._read_vectors(inputs.embeddings, columns.get("embeddings"))
+        if inputs.items is not None:
+            self._read_categories(inputs.items, columns.get("items"), inputs.category)
         self.user_ids, self.item_ids = self._users.ids, self._items.ids
-        self._arrange_tables(n_stated)
+        self._complete_lists()
+        if not n_stated:
+            train_items = self.pairs["train"].item_code if "train" in self.pairs else []
+            codes = self.codes.get("catalogue", self.codes.get("items", train_items))
+            self.in_catalogue = np.zeros(len(self.item_ids), np.bool_)
+            self.in_catalogue[codes] = True
+        self.n_catalogue = n_stated or int(np.count_nonzero(self.in_catalogue))
 
-    # ---- how inputs are read --------------------------------------------------------------------
+    # ---- how inputs are read ---------------------------------------------------------------------
 
     def _read_train(self, data: Any, columns: Any) -> None:
         """Read interactions: judgments, a run, or data of any other kind."""
         if isinstance(data, Qrels):
-            self.pairs["train"] = Pairs.of(*self._number_judgments(data))
+            self._read_judgments("train", data, None)
             return
         is_path = isinstance(data, str | os.PathLike)
         options: Any = {"columns": columns, "errors": self._errors, "is_path": is_path}
@@ -218,8 +212,7 @@ class Facts:
                 codes.append((self._users.number(block.query), self._items.number(block.doc)))
                 left_out += block.left_out
         except InputError as error:
-            source = error.source and error.source.replace("the exclusions", "train")
-            hint = error.hint
+            hint, source = error.hint, error.source and error.source.replace(_EXCLUSIONS, "train")
             if "excluded_ids" in (hint or ""):
                 hint = "columns={'train': {'query_id': ..., 'doc_id': ...}} says which they are."
             raise error.replace(hint=hint, source=source) from None
@@ -229,52 +222,45 @@ class Facts:
         self.pairs["train"] = Pairs.of(users, items)
         self.notes += describe_left_out("train", left_out)
 
-    def _number_judgments(self, qrels: Qrels) -> tuple[Ints, Ints]:
-        """Return the users and the items of judgments: (rows,), (rows,)."""
-        users = self._users.number(encode_ids(qrels.query_ids))
-        return users[qrels.query], self._items.number(qrels.docs)
+    def _read_judgments(self, name: str, qrels: Qrels, number: Numbers | None) -> None:
+        """Number the pairs of judgments."""
+        users = self._users.number(encode_ids(qrels.query_ids))[qrels.query]
+        self.pairs[name] = Pairs.of(users, self._items.number(qrels.docs), number)
+        counts = qrels.left_out, qrels.repeats, qrels.duplicates
+        self.notes += describe_left_out(f"the {name}", *counts)
 
-    def _read_qrels(self, data: Any, columns: Any) -> None:
-        duplicates = self._judging.duplicates
-        self.qrels = qrels = make_qrels(data, self._errors, columns, duplicates)
-        self.pairs["qrels"] = Pairs.of(*self._number_judgments(qrels), qrels.grade)
-        self.notes += describe_left_out("the qrels", qrels.left_out, qrels.repeats, duplicates)
+    def _read_categories(self, data: Any, columns: Any, column: str | None) -> None:
+        """Read the categories of items."""
+        from scipy.sparse import csr_array
 
-    def _read_base(self, run: Run, _: Any) -> None:
-        rows = self._read_lists(run, None)
-        lengths = np.diff(rows.starts)
-        rank = consecutive_numbers(1, lengths)
-        self.pairs["base"] = Pairs.of(np.repeat(rows.user, lengths), rows.item_code, rank)
-        self.notes += [note.add_source("base") for note in rows.notes]
+        ids, row, category, is_split = read_categories(data, columns, column)
+        self.codes["items"] = items = self._items.number(ids)
+        shape = len(self._items.ids), int(category.max(initial=-1)) + 1
+        self.categories = csr_array((np.ones(len(row)), (items[row], category)), shape=shape)
+        self.categories.data[:] = 1  # of an item that has a category twice
+        self.notes += [Note("categories", "info", "Categories are split at |.")] * is_split
 
-    def _read_items(self, data: Any, columns: Any) -> None:
-        self._item_categories = item_categories = read_categories(data, columns, self._category)
-        self.codes_of_input["items"] = self._items.number(item_categories.ids)
-        if item_categories.is_split:
-            self.notes.append(Note("categories", "info", "Categories are split at |."))
-
-    def _read_embeddings(self, data: Any, columns: Any) -> None:
+    def _read_vectors(self, data: Any, columns: Any) -> None:
+        """Read the vectors of items, which stay as they are, and the factors that scale them."""
         ids, self._vectors = read_vectors(data, columns)
-        self.codes_of_input["embeddings"] = items = self._items.number(ids)
-        first_rows = np.unique(items, return_index=True)[1]
-        if len(first_rows) < len(items):
-            row = np.setdiff1d(np.arange(len(items)), first_rows)[:1]
-            text = f"the item {ids.take(row).to_texts()[0]!r:.80} has more than one vector"
-            raise InputError(text, source="embeddings")
+        self.codes["embeddings"] = items = self._items.number(ids)
+        first_row = np.unique(items, return_index=True)[1]
+        if len(first_row) < len(items):
+            row = np.setdiff1d(np.arange(len(items)), first_row)[:1]
+            problem = f"the item {ids.take(row).to_texts()[0]!r:.80} has more than one vector"
+            raise InputError(problem, source="embeddings")
+        length = np.sqrt(np.einsum("ij,ij->i", self._vectors, self._vectors, dtype=np.float64))
+        scale = np.divide(1, length, np.zeros_like(length), where=length > 0)
+        self._scale = np.append(scale, 0)
 
-    def _read_catalogue(self, data: Any, columns: Any) -> None:
-        self.codes_of_input["catalogue"] = self._items.number(read_catalogue(data, columns))
+    def _read_lists(
+        self, run: Run, depth: int | None, numbers_all: bool = False
+    ) -> tuple[Lists, Sequence[Note]]:
+        """Return the first `depth` items of each list, and notes on rows that were left out.
 
-    def _read_users(self, data: Any, columns: Any) -> None:
-        ids = read_named_queries(data, make_run, columns).ids
-        self.codes_of_input["users"] = self._users.number(ids)
-
-    def _read_lists(self, run: Run, depth: int | None, *, numbers_all: bool = False) -> RunRows:
-        """Return the first `depth` items of each list; `numbers_all`: the others are numbered, too.
-
-        Raises InputError for a run without users.
+        `numbers_all`: the items below have numbers, too. Raises InputError for a run without users.
         """
-        judging, left_out, repeats = self._judging, FaultyRows(), FaultyRows()
+        left_out, repeats, judging = FaultyRows(), FaultyRows(), self._judging
 
         def number_blocks(
             grouped_blocks: Callable[[], Iterable[GroupedBlock]],
@@ -289,69 +275,52 @@ class Facts:
 
         order = run.resolve_order(judging.order)
         parts = run.read_whole_queries(() if order == "given" else (order,), judging, number_blocks)
-        notes = [*describe_left_out("the run", left_out, repeats, judging.duplicates)]
         if not any(len(users) for users, _, _ in parts):
-            hint = notes[0].text if notes else None
-            raise InputError(
-                f"the run {run.name!r:.80} holds no user", source=run.source, hint=hint
-            )
+            hint = f"{left_out.describe('the run')}." if left_out.count else None
+            problem = f"the run {run.name!r:.80} holds no user"
+            raise InputError(problem, source=run.source, hint=hint)
         users, lengths, items = (np.concatenate(column) for column in zip(*parts, strict=True))
-        return RunRows(users, np.append(0, np.cumsum(lengths)), items, notes)
+        notes = [*describe_left_out("the run", left_out, repeats, judging.duplicates)]
+        return Lists(users, count_up(lengths), items, self), notes
 
     def _number_block(
         self, grouped_block: GroupedBlock, depth: int | None, numbers_all: bool
     ) -> tuple[Ints, Ints, Ints]:
         """Return the users of a block, the lengths of their lists, and the items, best first."""
-        rank, block = rank_documents(grouped_block, self._judging).rank, grouped_block.block
+        block, rank = grouped_block.block, rank_documents(grouped_block, self._judging).rank
         rows = np.flatnonzero(rank <= (depth or len(rank)))
-        if numbers_all:
-            codes = self._items.number(block.doc)[rows]
-        else:
-            codes = self._items.number(block.doc.take(rows))
-        rank, group = rank[rows], grouped_block.group[rows]
-        lengths = np.bincount(group, minlength=len(grouped_block.queries))
-        items = np.empty(len(rows), np.int32)
-        items[(np.cumsum(lengths) - lengths)[group] + rank - 1] = codes
-        empty_queries = Ids.of([*block.empty_queries])
+        number = self._items.number
+        codes = number(block.doc)[rows] if numbers_all else number(block.doc.take(rows))
+        group, empty_queries = grouped_block.group[rows], Ids.of([*block.empty_queries])
         users = self._users.number(Ids.concatenate([grouped_block.queries, empty_queries]))
-        return users, np.append(lengths, np.zeros(len(empty_queries), np.int64)), items
+        lengths = np.bincount(group, minlength=len(users))
+        items = np.empty(len(rows), np.int32)
+        items[count_up(lengths)[group] + rank[rows] - 1] = codes
+        return users, lengths, items
 
     # ---- what is known of users and items, by their numbers --------------------------------------
 
-    def _arrange_tables(self, n_stated: int | None) -> None:
-        """Make the tables of all users and items, once these have numbers."""
-        n_items, codes = len(self.item_ids), self.codes_of_input
-        users = codes.get("users")
-        for name in ("qrels", "train"):
-            users = self.pairs[name].user if users is None and name in self.pairs else users
-        if users is None:
-            users = np.concatenate([rows.user for rows in self.rows_of_run.values()])
-        self.is_expected = np.zeros(len(self.user_ids), np.bool_)  # whether it should have a list
-        self.is_expected[users] = True
-        if n_stated is None:
-            no_items = self.pairs["train"].item_code if "train" in self.pairs else []
-            self.in_catalogue = np.zeros(n_items, np.bool_)
-            self.in_catalogue[codes.get("catalogue", codes.get("items", no_items))] = True
-        self.n_catalogue = n_stated or int(np.count_nonzero(self.in_catalogue))
-        if "items" in codes:
-            from scipy.sparse import csr_array
+    def _complete_lists(self) -> None:
+        """Give each run an empty list of each user who should have a list and has none.
 
-            item_row, category = self._item_categories.item_row, self._item_categories.category
-            shape = n_items, int(category.max(initial=-1)) + 1
-            pairs = codes["items"][item_row], category
-            self.categories = csr_array((np.ones(len(category)), pairs), shape=shape)
-            self.categories.data[:] = 1  # of an item that has a category twice
-        if "embeddings" in codes:
-            length = np.sqrt(np.einsum("ij,ij->i", *[self._vectors] * 2, dtype=np.float64))
-            self._scale = np.append(
-                np.divide(1, length, np.zeros_like(length), where=length > 0), 0
-            )
-            self._vector_row = np.full(n_items, -1, np.int32)  # -1: at the 0 of `_scale`
-            self._vector_row[codes["embeddings"]] = np.arange(len(length))
+        Those are the users that are stated, else those of qrels, of train or of all runs.
+        """
+        codes = [self.codes["users"]] if "users" in self.codes else []
+        codes += [self.pairs[name].user for name in ("qrels", "train") if name in self.pairs]
+        codes += [np.concatenate([lists.user for lists in self.lists.values()])]
+        self.is_expected = np.zeros(len(self.user_ids), np.bool_)
+        self.is_expected[codes[0]] = True
+        for name, lists in self.lists.items():
+            missing = np.setdiff1d(np.flatnonzero(self.is_expected), lists.user)
+            starts = np.append(lists.starts, np.full(len(missing), lists.starts[-1]))
+            users = np.append(lists.user, missing)
+            order = self.user_ids.take(users).sort_keys().argsort()
+            all_lists = replace(lists, user=users, starts=starts)
+            self.lists[name] = all_lists.take_users(order)
 
     def unit_vectors(self, item_code: Ints) -> Floats:
         """Return the vectors of some items, of length 1, or zeros: (items, n)."""
-        row = self._vector_row[item_code]
+        row = self.table("vector row")[item_code]
         unit_vectors: Floats = self._vectors[row] * self._scale[row][:, None]
         return unit_vectors
 
@@ -360,6 +329,17 @@ class Facts:
         if (name, arguments) not in self._tables:
             self._tables[name, arguments] = TABLES[name](self, *arguments)
         return self._tables[name, arguments]
+
+    def find_vector_rows(self) -> Ints:
+        """Return the row of each item's vector, -1 without one, where the scale is 0: (n_items,)."""
+        rows = np.full(len(self.item_ids), -1, np.int32)
+        rows[self.codes["embeddings"]] = np.arange(len(self._vectors))
+        return rows
+
+    def have_vectors(self) -> Bools:
+        """Tell which items have a vector that is not zero: (n_items,)."""
+        has_vector: Bools = self._scale[self.table("vector row")] > 0
+        return has_vector
 
 
 def _find_tail(facts: Facts, by: str, share: float) -> Numbers:
@@ -410,5 +390,6 @@ TABLES: Mapping[str, Callable[..., Numbers]] = {
     "rows of train": lambda facts: facts.pairs["train"].number.sum(),
     "catalogue": lambda facts: np.array(facts.n_catalogue),
     "categories": lambda facts: np.array(facts.categories.shape[1]),
-    "has_vector": lambda facts: facts._scale[facts._vector_row] > 0,
+    "vector row": Facts.find_vector_rows,
+    "has_vector": Facts.have_vectors,
 }

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -11,8 +11,10 @@ from cranfield.arrays.ranked import Bools, Floats, Ints, Numbers, Ranked
 from cranfield.arrays.rows import consecutive_numbers
 from cranfield.arrays.trace import Recordable, step_method
 from cranfield.data.counts import Counts
-from cranfield.extensions.lists.facts import ITEM_BITS, Facts, RunRows
 from cranfield.lazy import cached_property
+
+if TYPE_CHECKING:
+    from cranfield.extensions.lists.facts import Facts
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 MAX_ROWS = 1 << 16  # listed items that measures of users look at together, on average
@@ -39,18 +41,10 @@ class Lists(Recordable):
     user: Ints
     starts: Ints  # (n_users + 1,)
     item_code: Ints
-    facts: Facts
+    facts: "Facts"
     ties = "document"  # these three as of a Judged
     has_groups = False
     has_whole_grades = True
-
-    @classmethod
-    def of(cls, rows: RunRows, facts: Facts) -> "Lists":
-        """Return the lists of a run by the bytes of user ids; expected users may have none."""
-        missing = np.setdiff1d(np.flatnonzero(facts.is_expected), rows.user)
-        starts = np.append(rows.starts, np.full(len(missing), rows.starts[-1]))
-        lists = cls(np.append(rows.user, missing), starts, rows.item_code, facts)
-        return lists.take_users(facts.user_ids.take(lists.user).sort_keys().argsort())
 
     @cached_property
     def lengths(self) -> Ints:
@@ -76,9 +70,7 @@ class Lists(Recordable):
     @property
     def history(self) -> "Lists":
         """What each user had before, each item once, as lists."""
-        train = self.facts.pairs["train"]
-        first_row, lengths = train.find_users(self.user)
-        item_code = train.key[consecutive_numbers(first_row, lengths)] & ITEM_BITS
+        lengths, item_code = self.facts.pairs["train"].take_users(self.user)
         return replace(self, starts=count_up(lengths), item_code=item_code)
 
     def take_users(self, rows: Any, k: int | None = None) -> "Lists":
@@ -147,7 +139,7 @@ class Lists(Recordable):
         """Tell whether some pairs, or those who should have a list, have the user: (n_users, 1)."""
         if name == "users":
             return self.facts.is_expected[self.user][:, None]
-        return self.facts.pairs[name].find_users(self.user)[1][:, None] > 0
+        return self.facts.pairs[name].take_users(self.user)[0][:, None] > 0
 
     def _add_categories(self, items: Ranked, weight: Floats) -> Floats:
         """Add up the weights (rows,) of each list by category: (n_users, n_categories)."""
