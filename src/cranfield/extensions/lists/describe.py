@@ -15,7 +15,7 @@ from cranfield.data.run_names import open_runs
 from cranfield.data.run_notes import find_order_notes
 from cranfield.data.sketch import QuerySketch
 from cranfield.data.spelling import SPELLING, find_lookalikes
-from cranfield.errors import MeasureError, OptionError
+from cranfield.errors import InputError, MeasureError, OptionError
 from cranfield.extensions import keywords
 from cranfield.extensions.lists.described import ListScores, explain_list, values_of_run
 from cranfield.extensions.lists.facts import Facts, ListInputs
@@ -264,6 +264,8 @@ def describe(
     opened_runs = reading.leave_out(opened_runs, more_follow=True)
     is_single = isinstance(opened_runs, Run)
     run_of_name = {opened_runs.name: opened_runs} if is_single else opened_runs
+    if not run_of_name:
+        raise InputError("no run is given")
     cutoffs = [measure.cutoff for measure in measure_list if measure.definition.of != "queries"]
     depths = [cutoff.n_ranks if isinstance(cutoff, Depth) else None for cutoff in cutoffs]
     depth = None if None in depths else max(filter(None, depths), default=1)

@@ -160,6 +160,9 @@ class Facts:
         self._judging, self._errors, self.notes = judging, errors, list[Note]()
         self.pairs, self.codes = dict[str, Pairs](), dict[str, Ints]()
         n_stated = inputs.catalogue if isinstance(inputs.catalogue, int) else 0
+        vectors = None  # read first, as that takes much memory
+        if inputs.embeddings is not None:
+            vectors = read_vectors(inputs.embeddings, columns.get("embeddings"))
         if inputs.train is not None:
             self._read_train(inputs.train, columns.get("train"))
         self.lists, self.notes_of_run = dict[str, Lists](), dict[str, Sequence[Note]]()
@@ -182,8 +185,8 @@ class Facts:
         if inputs.catalogue is not None and not n_stated:
             ids = read_catalogue(inputs.catalogue, columns.get("catalogue"))
             self.codes["catalogue"] = self._items.number(ids)
-        if inputs.embeddings is not None:
-            self._read_vectors(inputs.embeddings, columns.get("embeddings"))
+        if vectors is not None:
+            self._take_vectors(*vectors)
         if inputs.items is not None:
             self._read_categories(inputs.items, columns.get("items"), inputs.category)
         self.user_ids, self.item_ids = self._users.ids, self._items.ids
@@ -223,7 +226,7 @@ class Facts:
         self.notes += describe_left_out("train", left_out)
 
     def _read_judgments(self, name: str, qrels: Qrels, number: Numbers | None) -> None:
-        """Number the pairs of judgments."""
+        """Read the pairs of judgments."""
         users = self._users.number(encode_ids(qrels.query_ids))[qrels.query]
         self.pairs[name] = Pairs.of(users, self._items.number(qrels.docs), number)
         counts = qrels.left_out, qrels.repeats, qrels.duplicates
@@ -240,9 +243,9 @@ class Facts:
         self.categories.data[:] = 1  # of an item that has a category twice
         self.notes += [Note("categories", "info", "Categories are split at |.")] * is_split
 
-    def _read_vectors(self, data: Any, columns: Any) -> None:
-        """Read the vectors of items, which stay as they are, and the factors that scale them."""
-        ids, self._vectors = read_vectors(data, columns)
+    def _take_vectors(self, ids: Ids, vectors: Floats) -> None:
+        """Take the vectors of items, as they are, and the factors that scale them."""
+        self._vectors = vectors
         self.codes["embeddings"] = items = self._items.number(ids)
         first_row = np.unique(items, return_index=True)[1]
         if len(first_row) < len(items):
@@ -331,7 +334,7 @@ class Facts:
         return self._tables[name, arguments]
 
     def find_vector_rows(self) -> Ints:
-        """Return the row of each item's vector, -1 without one, where the scale is 0: (n_items,)."""
+        """Return the row of each item's vector, -1, where the scale is 0, without: (n_items,)."""
         rows = np.full(len(self.item_ids), -1, np.int32)
         rows[self.codes["embeddings"]] = np.arange(len(self._vectors))
         return rows

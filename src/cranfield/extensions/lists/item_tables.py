@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -11,31 +11,14 @@ from cranfield.arrays.ranked import Floats, Ints
 from cranfield.data.named_ids import read_named_documents
 from cranfield.data.run import make_run
 from cranfield.errors import InputError
-from cranfield.formats.columns import NAMES, Side
+from cranfield.formats.columns import NAMES, Side, plain_name
 from cranfield.formats.identifiers import to_id_text
 from cranfield.formats.shapes import kind_of, to_list
 from cranfield.formats.small.listed_ids import read_id_list
 from cranfield.formats.small.read import NestedObject, Table, TableForm, read_table
-from cranfield.formats.stated_columns import record_names, take_statements
+from cranfield.formats.stated_columns import list_pairs, record_names, take_statements
 
 _ITEM = (*NAMES["doc"], "id", "_id")
-
-
-class ItemCells(NamedTuple):
-    """The items of a table, and the cells of another column as an array of Arrow."""
-
-    ids: Ids
-    cells: Any  # pa.Array
-    table: Table
-
-
-class ItemCategories(NamedTuple):
-    """Items, and the pairs of an item and a category; whether texts were split at |."""
-
-    ids: Ids
-    item_row: Ints  # (pairs,)
-    category: Ints  # (pairs,) from 0 on
-    is_split: bool
 
 
 def read_items(
@@ -44,26 +27,27 @@ def read_items(
     role: str,
     columns: Mapping[str, Any] | None,
     role_column: str | None = None,
-) -> ItemCells:
-    """Return the items of a table, and the column of a role; an empty role: the items alone.
+) -> tuple[Ids, Any, Table]:
+    """Return the items of a table, the cells of a role as an array of Arrow, and the table.
 
-    `name` is that of the input, in `columns` and in errors. Raises InputError where it is unclear
-    which column is meant.
+    An empty role: the items alone. `name` is that of the input, in `columns` and in errors. Raises
+    InputError where it is unclear which column is meant.
     """
     import pyarrow as pa
 
     expected = f"an item and {role}," if role else "an item,"
-    form = TableForm(f"the {name}", ("doc_id", role), _ITEM, bare_description=expected)
+    statements = [*list_pairs(columns or {})]
+    stated_names = [str(column) for _, column in (*statements, (role, role_column))]
+    header_names = (*_ITEM, *map(plain_name, stated_names))
+    form = TableForm(f"the {name}", ("doc_id", role), header_names, bare_description=expected)
     table = read_table(data, form, keeps_arrow=True)
     if isinstance(table, NestedObject):  # {item: cell}
         cells = [[*table.members], [*table.members.values()]]
         table = Table(table.name, ("doc_id", role), cells)
     record_names(table.names, table.name, Side.EXCLUDED, columns)
     own_columns = take_statements(columns, table.names) or {}
-    doc_column = own_columns.get("doc_id")
-    position = table.find_column(_ITEM)
-    if doc_column in table.names:
-        position = table.names.index(doc_column)
+    doc_columns = [column for key, column in list_pairs(own_columns) if plain_name(key) in _ITEM]
+    position = table.find_column([*map(plain_name, map(str, doc_columns)), *_ITEM])
     other_columns = table.other_columns([] if position is None else [position])
     role_column = role_column or own_columns.get(role)
     role_columns = [i for i, column in other_columns if role_column in (None, column)]
@@ -75,12 +59,12 @@ def read_items(
     texts = [table.read_id(row, cell) for row, cell in enumerate(to_list(table.columns[position]))]
     column: Any = table.columns[role_columns[0]] if role else []
     if isinstance(column, pa.ChunkedArray):
-        return ItemCells(Ids.of_texts(texts), column.combine_chunks(), table)
+        return Ids.of_texts(texts), column.combine_chunks(), table
     try:
         cells = pa.array(map(_to_list, column) if role == "category" else column)
     except (pa.ArrowException, TypeError) as error:
         raise table.row_error(None, f"{table.names[role_columns[0]]}: {error!s:.200}") from None
-    return ItemCells(Ids.of_texts(texts), cells, table)
+    return Ids.of_texts(texts), cells, table
 
 
 def _to_list(cell: Any) -> list[str]:
@@ -91,8 +75,11 @@ def _to_list(cell: Any) -> list[str]:
 
 def read_categories(
     data: Any, columns: Mapping[str, Any] | None, category_column: str | None
-) -> ItemCategories:
-    """Return the categories of items: of a cell that is a list, or a text, split at |."""
+) -> tuple[Ids, Ints, Ints, bool]:
+    """Return items, the rows and categories of pairs of both, (pairs,), and whether | split texts.
+
+    A cell is a list, or a text. Categories are numbered from 0 on.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -105,8 +92,8 @@ def read_categories(
     item_row = pc.list_parent_indices(lists).take(pc.list_parent_indices(parts))
     is_named = pc.not_equal(names, "")
     category = names.filter(is_named).dictionary_encode().indices
-    numbers = (item_row.filter(is_named).to_numpy(), category.to_numpy())
-    return ItemCategories(ids, *numbers, is_split=len(names) > len(texts))
+    item_row = item_row.filter(is_named)
+    return ids, item_row.to_numpy(), category.to_numpy(), len(names) > len(texts)
 
 
 def read_vectors(data: Any, columns: Mapping[str, Any] | None) -> tuple[Ids, Floats]:
@@ -144,7 +131,7 @@ def read_catalogue(data: Any, columns: Mapping[str, Any] | None) -> Ids:
     """Return the ids of a catalogue, some more than once."""
     is_path = isinstance(data, str | os.PathLike)
     if kind_of(data) in ("table", "dict") or (is_path and read_id_list(data) is None):
-        return read_items(data, "catalogue", "", columns).ids
+        return read_items(data, "catalogue", "", columns)[0]
     named_docs = read_named_documents(data, make_run)
     index: Any = named_docs.doc_index or named_docs.pair_index
     ids: Ids = index.ids

@@ -24,6 +24,7 @@ from cranfield.options import check_flag
 
 _measure = partial(measure, traits=Traits(bounds="refused"), of="lists")
 _run_measure = partial(measure, traits=Traits(bounds="refused"), of="run")
+K = Cutoff | None
 Over = Annotated[str, Parameter("what is divided by", choice("returned", "cutoff"))]
 Exposure = Annotated[
     str,
@@ -47,13 +48,13 @@ def _select_catalogue(lists: Lists, values: Numbers) -> Numbers:
     return values if in_catalogue is None else values[in_catalogue]
 
 
-_OF = Parameter("what it is a share of, or the number", choice("catalogue", "train", "count"))
+_Whole = Annotated[
+    str, Parameter("what it is a share of, or the number", choice("catalogue", "train", "count"))
+]
 
 
 @_run_measure("Coverage", names=("CatalogCoverage", "ItemCoverage"))
-def coverage(
-    lists: Lists, k: Cutoff | None = None, *, of: Annotated[str, _OF] = "catalogue"
-) -> RunValue:
+def coverage(lists: Lists, k: K = None, *, of: _Whole = "catalogue") -> RunValue:
     """Coverage: the share of the catalogue that is in the list of any user.
 
     recommenders' catalog_coverage is Coverage(of='count') / items of train, and may exceed 1.
@@ -79,7 +80,7 @@ def coverage(
     higher_is_better=False,
 )
 def gini(
-    lists: Lists, k: Cutoff | None = None, *, exposure: Exposure = "none", p: Persistence = 0.85
+    lists: Lists, k: K = None, *, exposure: Exposure = "none", p: Persistence = 0.85
 ) -> RunValue:
     """Gini index: how unevenly lists are spread over the catalogue; 0 is evenly.
 
@@ -97,7 +98,7 @@ def gini(
 
 @_run_measure("Entropy", names=("distributional_coverage",), range=(0, None))
 def entropy(
-    lists: Lists, k: Cutoff | None = None, *, exposure: Exposure = "none", p: Persistence = 0.85
+    lists: Lists, k: K = None, *, exposure: Exposure = "none", p: Persistence = 0.85
 ) -> RunValue:
     """Entropy: how evenly lists are spread over the items that are in any, in bits.
 
@@ -113,7 +114,7 @@ def entropy(
 
 
 @_run_measure("Personalization")
-def personalization(lists: Lists, k: Cutoff | None = None) -> RunValue:
+def personalization(lists: Lists, k: K = None) -> RunValue:
     """Personalization: how unlike each other the lists of users are, in pairs.
 
     Formula: 1 - mean over pairs of users of common items / sqrt(product of both lengths)
@@ -128,7 +129,7 @@ def personalization(lists: Lists, k: Cutoff | None = None) -> RunValue:
 
 
 @_run_measure("PopLift", names=("popularity_lift",), range=(-1, None), higher_is_better=None)
-def popularity_lift(lists: Lists, k: Cutoff | None = None) -> RunValue:
+def popularity_lift(lists: Lists, k: K = None) -> RunValue:
     """Popularity lift: how much more popular lists are than what their users had.
 
     Formula: mean of the list's mean users of an item / mean of the history's - 1; users with both
@@ -158,8 +159,13 @@ def _length(items: Ranked, k: Ints | None, over: str) -> Ints:
     return items.count() if k is None or over == "returned" else k
 
 
-_BY_MEANING = "how often an item was had, by how many, as a share, or its mean rank among all"
-_BY = choice("interactions", "users", "share", "percentile")
+_Popularity = Annotated[
+    str,
+    Parameter(
+        "how often an item was had, by how many, as a share, or its mean rank among all",
+        choice("interactions", "users", "share", "percentile"),
+    ),
+]
 
 
 @_measure(
@@ -170,12 +176,7 @@ _BY = choice("interactions", "users", "share", "percentile")
     range=(0, None),
     higher_is_better=None,
 )
-def average_popularity(
-    lists: Lists,
-    k: Cutoff | None = None,
-    *,
-    by: Annotated[str, Parameter(_BY_MEANING, _BY)] = "interactions",
-) -> Floats:
+def average_popularity(lists: Lists, k: K = None, *, by: _Popularity = "interactions") -> Floats:
     """Average popularity of the list: how often its items were had; 0 of what nobody had.
 
     Formula: mean over the list of the rows of the item in train
@@ -187,18 +188,14 @@ def average_popularity(
     return mean / lists.size("rows of train") if by == "share" else mean
 
 
+_Shared = Annotated[str, Parameter("what is shared out", choice("interactions", "items"))]
 _TAIL = "the share of interactions, or of items, that is the tail"
+_Tail = Annotated[float, Parameter(_TAIL, between(0, 1))]
 
 
 @_measure("APLT", names=Names(variants={"TailPercentage": {"by": "items", "tail": 0.1}}))
 def tail_share(
-    lists: Lists,
-    k: Cutoff | None = None,
-    *,
-    by: Annotated[
-        str, Parameter("what is shared out", choice("interactions", "items"))
-    ] = "interactions",
-    tail: Annotated[float, Parameter(_TAIL, between(0, 1))] = 0.2,
+    lists: Lists, k: K = None, *, by: _Shared = "interactions", tail: _Tail = 0.2
 ) -> Floats:
     """Share of the list in the long tail: what nobody had, and all but the head.
 
@@ -213,7 +210,11 @@ def tail_share(
     return average(items, in_tail * 1)
 
 
+_Rare = Annotated[str, Parameter("what is rare", choice("users", "interactions"))]
 _UNSEEN = "an item that nobody had counts as if one user had, adds 0, or is left out"
+_Unseen = Annotated[str, Parameter(_UNSEEN, choice("one", "zero", "skip"))]
+_SCALE = "'users': divided by log2 of all users"
+_Scale = Annotated[str | None, Parameter(_SCALE, optional(choice("users")))]
 
 
 @_measure(
@@ -225,14 +226,12 @@ _UNSEEN = "an item that nobody had counts as if one user had, adds 0, or is left
 )
 def novelty(
     lists: Lists,
-    k: Cutoff | None = None,
+    k: K = None,
     *,
-    of: Annotated[str, Parameter("what is rare", choice("users", "interactions"))] = "users",
-    unseen: Annotated[str, Parameter(_UNSEEN, choice("one", "zero", "skip"))] = "one",
+    of: _Rare = "users",
+    unseen: _Unseen = "one",
     over: Over = "returned",
-    scale: Annotated[
-        str | None, Parameter("'users': divided by log2 of all users", optional(choice("users")))
-    ] = None,
+    scale: _Scale = None,
 ) -> Floats:
     """Novelty: how rare the items of the list are among users, in bits.
 
@@ -256,17 +255,11 @@ def novelty(
 
 
 _DISTANCE = "1 - cosine of vectors; of categories, 1 - shared / all, or how many one of both has"
+_Distance = Annotated[str, Parameter(_DISTANCE, choice("cosine", "jaccard", "hamming"))]
 
 
 @_measure("ILD", names=("IntraListDiversity",), range=(0, None))
-def intra_list_diversity(
-    lists: Lists,
-    k: Cutoff | None = None,
-    *,
-    distance: Annotated[
-        str, Parameter(_DISTANCE, choice("cosine", "jaccard", "hamming"))
-    ] = "cosine",
-) -> Floats:
+def intra_list_diversity(lists: Lists, k: K = None, *, distance: _Distance = "cosine") -> Floats:
     """Intra-list diversity: how unlike each other the items of a list are; 0 of one item.
 
     Evidently's Diversity is ILD (n - 1) / 2.
@@ -280,18 +273,12 @@ def intra_list_diversity(
     return np.where(n_items > 0, value, np.nan)
 
 
-_VALUE_MEANING = "distinct / k, distinct, distinct / all categories, or the entropy in bits"
+_VALUE = "distinct / k, distinct, distinct / all categories, or the entropy in bits"
+_Value = Annotated[str, Parameter(_VALUE, choice("share", "count", "all", "entropy"))]
 
 
 @_measure("Categories", names=("CategoricalDiversity",), range=(0, None))
-def categories(
-    lists: Lists,
-    k: Cutoff | None = None,
-    *,
-    value: Annotated[
-        str, Parameter(_VALUE_MEANING, choice("share", "count", "all", "entropy"))
-    ] = "share",
-) -> Floats:
+def categories(lists: Lists, k: K = None, *, value: _Value = "share") -> Floats:
     """Categories of the list: how many different ones its items have.
 
     For the entropy, an item is split equally over its own.
@@ -311,7 +298,7 @@ def categories(
 @_measure("Calibration", names=("miscalibration",), range=(0, None), higher_is_better=False)
 def calibration(
     lists: Lists,
-    k: Cutoff | None = None,
+    k: K = None,
     *,
     distance: Annotated[str, Parameter("of p and q, in bits", choice("kl", "js"))] = "kl",
     a: Annotated[float, Parameter("how much of p is put into q", between(0, 1))] = 0.01,
@@ -328,14 +315,11 @@ def calibration(
     return lists.miscalibration(items, weigh_ranks(items.rank, exposure), distance, a)
 
 
+_Trait = Annotated[str, Parameter("of items", choice("popularity", "features"))]
+
+
 @_measure("Serendipity")
-def serendipity(
-    lists: Lists,
-    k: Cutoff | None = None,
-    *,
-    by: Annotated[str, Parameter("of items", choice("popularity", "features"))] = "popularity",
-    rel: Rel = 1,
-) -> Floats:
+def serendipity(lists: Lists, k: K = None, *, by: _Trait = "popularity", rel: Rel = 1) -> Floats:
     """Serendipity: relevant items that surprise, by popularity or by vectors.
 
     P = (N + 1 - r) / N of an item of dense rank r by rows of train, 0 of what nobody had; P_u that
@@ -356,7 +340,7 @@ def serendipity(
 
 
 @_measure("Unexpectedness")
-def unexpectedness(lists: Lists, k: Cutoff | None = None, *, over: Over = "returned") -> Floats:
+def unexpectedness(lists: Lists, k: K = None, *, over: Over = "returned") -> Floats:
     """Unexpectedness: the share of the list that another run, the base, does not have.
 
     A user without a list of the base has no value. RecTools' Intersection is 1 - Unexpectedness.
@@ -372,7 +356,7 @@ def unexpectedness(lists: Lists, k: Cutoff | None = None, *, over: Over = "retur
 
 
 @_measure("Seen", higher_is_better=None)
-def seen_share(lists: Lists, k: Cutoff | None = None) -> Floats:
+def seen_share(lists: Lists, k: K = None) -> Floats:
     """Share of the list that the user had before.
 
     Formula: listed items in the user's train / listed items
@@ -383,13 +367,11 @@ def seen_share(lists: Lists, k: Cutoff | None = None) -> Floats:
     return average(items, was_had * 1)
 
 
+_Full = Annotated[bool, Parameter("only full lists count, 1", check_flag)]
+
+
 @_measure("Filled", names=Names(variants={"SufficientReco": {"full": True}}))
-def filled_share(
-    lists: Lists,
-    k: Cutoff,
-    *,
-    full: Annotated[bool, Parameter("only full lists count, 1", check_flag)] = False,
-) -> Floats:
+def filled_share(lists: Lists, k: Cutoff, *, full: _Full = False) -> Floats:
     """Share of the first k places that the list fills.
 
     Formula: listed items / k
@@ -400,7 +382,7 @@ def filled_share(
 
 
 @_measure("UserCoverage", names=("CoveredUsers",))
-def user_coverage(lists: Lists, k: Cutoff | None = None) -> Floats:
+def user_coverage(lists: Lists, k: K = None) -> Floats:
     """User coverage: the share of all users who have a list.
 
     Formula: 1 of a user with a list, 0 of a user without
