@@ -325,7 +325,7 @@ def test_each_file_takes_the_columns_that_it_has(
         "query_id=reader,doc_id=book,score=points": "has no column 'reader'",
     }.items():
         assert text in invoke(*words.split(), *measures.split(), "--columns", wrong).output
-    words = "describe recs.csv --columns run.query_id=reader,run.doc_id=book --items genres.csv"
+    words = "describe recs.csv --columns run.query_id=reader,run.doc_id=book,score=points --items genres.csv"
     result = invoke(*words.split(), "--columns", "doc_id=novel", "--category", "mood")
     assert "which column is which: novel, kind" in result.output
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 
@@ -37,12 +38,12 @@ class Means(dict[str, float]):
 
 def values_of_run(measures: Iterable[Measure], lists: Lists) -> dict[str, RunValue]:
     """Return {measure: value} of the measures of a run, among some."""
-    plans: dict[str, Any] = {
-        str(measure): CutoffGroup([measure], of_lists=True)
+    any_lists: Any = lists
+    return {
+        str(measure): CutoffGroup([measure], of_lists=True).values(any_lists)  # type: ignore[misc]
         for measure in measures
         if measure.definition.of == "run"
     }
-    return {name: plan.values(lists) for name, plan in plans.items()}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -83,14 +84,6 @@ class ListScores(Scores):
 
 
 # ---- one list ------------------------------------------------------------------------------------
-
-
-class ListScene(NamedTuple):
-    """A list as the recorder sees it, and the ids of its items."""
-
-    judged: Lists
-    docs: Sequence[str]
-    query: str
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -161,7 +154,7 @@ def explain_list(
         columns["known"] = user_lists.look_up_pairs(items, "train") > 0
     if facts.categories is not None:
         columns["categories"] = user_lists.look_up_items(items, "n_categories")
-    scene: Any = ListScene(user_lists, docs, user)
+    scene: Any = SimpleNamespace(judged=user_lists, docs=docs, query=user)
     worksheets = {
         str(measure): write_worksheet(str(measure), trace_value(measure, scene))
         for measure in measures

@@ -167,7 +167,7 @@ class Facts:
             self._read_train(inputs.train, columns.get("train"))
         self.lists, self.notes_of_run = dict[str, Lists](), dict[str, Sequence[Note]]()
         for name, run in runs.items():
-            self.lists[name], self.notes_of_run[name] = self._read_lists(run, depth, n_stated > 0)
+            self.lists[name], self.notes_of_run[name] = self._read_lists(run, depth)
         if 0 < n_stated < (n_seen := len(self._items.ids)):
             seen_text = "runs and train have" if "train" in self.pairs else "runs have"
             raise OptionError(f"the catalogue has {n_stated:,} items, {seen_text} {n_seen:,}")
@@ -256,12 +256,10 @@ class Facts:
         scale = np.divide(1, length, np.zeros_like(length), where=length > 0)
         self._scale = np.append(scale, 0)
 
-    def _read_lists(
-        self, run: Run, depth: int | None, numbers_all: bool = False
-    ) -> tuple[Lists, Sequence[Note]]:
+    def _read_lists(self, run: Run, depth: int | None) -> tuple[Lists, Sequence[Note]]:
         """Return the first `depth` items of each list, and notes on rows that were left out.
 
-        `numbers_all`: the items below have numbers, too. Raises InputError for a run without users.
+        The items below have numbers, too. Raises InputError for a run without users.
         """
         left_out, repeats, judging = FaultyRows(), FaultyRows(), self._judging
 
@@ -273,7 +271,7 @@ class Facts:
             for grouped_block in grouped_blocks():
                 left_out += grouped_block.block.left_out
                 repeats += grouped_block.repeats
-                parts.append(self._number_block(grouped_block, depth, numbers_all))
+                parts.append(self._number_block(grouped_block, depth))
             return parts
 
         order = run.resolve_order(judging.order)
@@ -287,18 +285,16 @@ class Facts:
         return Lists(users, count_up(lengths), items, self), notes
 
     def _number_block(
-        self, grouped_block: GroupedBlock, depth: int | None, numbers_all: bool
+        self, grouped_block: GroupedBlock, depth: int | None
     ) -> tuple[Ints, Ints, Ints]:
         """Return the users of a block, the lengths of their lists, and the items, best first."""
         block, rank = grouped_block.block, rank_documents(grouped_block, self._judging).rank
         rows = np.flatnonzero(rank <= (depth or len(rank)))
-        number = self._items.number
-        codes = number(block.doc)[rows] if numbers_all else number(block.doc.take(rows))
         group, empty_queries = grouped_block.group[rows], Ids.of([*block.empty_queries])
         users = self._users.number(Ids.concatenate([grouped_block.queries, empty_queries]))
         lengths = np.bincount(group, minlength=len(users))
         items = np.empty(len(rows), np.int32)
-        items[count_up(lengths)[group] + rank[rows] - 1] = codes
+        items[count_up(lengths)[group] + rank[rows] - 1] = self._items.number(block.doc)[rows]
         return users, lengths, items
 
     # ---- what is known of users and items, by their numbers --------------------------------------

@@ -1,8 +1,8 @@
 """Lists: what measures of lists receive: users' lists of items, and what is known of these."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,18 +16,7 @@ from cranfield.lazy import cached_property
 if TYPE_CHECKING:
     from cranfield.extensions.lists.facts import Facts
 
-_Method = TypeVar("_Method", bound=Callable[..., Any])
 MAX_ROWS = 1 << 16  # listed items that measures of users look at together, on average
-
-
-def words(text: str, rows_of: Any = "other") -> Callable[[_Method], _Method]:
-    """Make a method a step that `text` describes, with {} for its arguments."""
-
-    def mark(method: _Method) -> _Method:
-        method.words = text  # type: ignore[attr-defined]
-        return step_method(rows_of)(method)
-
-    return mark
 
 
 @dataclass(eq=False, repr=False)
@@ -58,7 +47,7 @@ class Lists(Recordable):
     @cached_property
     def items(self) -> Ranked:
         """The listed items, with their grades."""
-        query, rank = np.repeat(np.arange(len(self.user)), self.lengths), np.zeros(0, np.int64)
+        query = np.repeat(np.arange(len(self.user)), self.lengths)
         rank = consecutive_numbers(1, self.lengths)
         columns: dict[str, Numbers] = {"item": self.item_code, "user": self.user[query]}
         grade = np.full(len(rank), np.nan)
@@ -118,23 +107,23 @@ class Lists(Recordable):
 
     # ---- a value for each item of the lists, or for each list ------------------------------------
 
-    @words("{2} of the item")
+    @step_method("other", "{2} of the item")
     def look_up_items(self, items: Ranked, name: str, *arguments: Any) -> Numbers:
         """Return what a table of the facts has for each item: (rows,)."""
         return self.facts.table(name, *arguments)[items.columns["item"]]
 
-    @words("number in {2}")
+    @step_method("other", "number in {2}")
     def look_up_pairs(self, items: Ranked, name: str) -> Numbers:
         """Return the number of each pair of user and item, 0 of others: (rows,)."""
         pairs = self.facts.pairs[name]
         return np.nan_to_num(pairs.look_up(items.columns["user"], items.columns["item"]))
 
-    @words("{1}", "same")
+    @step_method(words="{1}")
     def size(self, name: str) -> Ints:
         """Return how many there are of something, for each list: (n_users, 1)."""
         return np.full((len(self.user), 1), self.facts.table(name))
 
-    @words("whether {1} has the user", "same")
+    @step_method(words="whether {1} has the user")
     def has_user(self, name: str) -> Bools:
         """Tell whether some pairs, or those who should have a list, have the user: (n_users, 1)."""
         if name == "users":
@@ -162,18 +151,18 @@ class Lists(Recordable):
         totals = sums.sum(axis=1, keepdims=True)
         return sums / np.where(totals > 0, totals, 1)
 
-    @words("distinct categories of the list", "same")
+    @step_method(words="distinct categories of the list")
     def distinct_categories(self, items: Ranked) -> Ints:
         """Count the categories of each list: (n_users, 1)."""
         sums = self._add_categories(items, np.ones(len(items.query)))
         return np.count_nonzero(sums, axis=1, keepdims=True)
 
-    @words("entropy of the categories of the list", "same")
+    @step_method(words="entropy of the categories of the list")
     def category_entropy(self, items: Ranked) -> Floats:
         """Return the entropy of the categories of each list in bits: (n_users, 1); NaN: none."""
         return bits(self.category_shares(items, np.ones(len(items.query))))
 
-    @words("distance of the categories of the list from those of the history", "same")
+    @step_method(words="distance of the categories of the list from those of the history")
     def miscalibration(self, items: Ranked, weight: Floats, distance: str, a: float) -> Floats:
         """Return the distance of the categories of each list from the history's: (n_users, 1).
 
@@ -190,7 +179,7 @@ class Lists(Recordable):
         has_both = p.any(axis=1) & q.any(axis=1)
         return np.where(has_both, terms.sum(axis=1), np.nan)[:, None]
 
-    @words("1 - mean cosine to the history")
+    @step_method("other", "1 - mean cosine to the history")
     def strangeness(self, items: Ranked) -> Floats:
         """Return how unlike the user's history each item is: (rows,); NaN without vectors."""
         history, has_vector = self.history.items, self.facts.table("has_vector")
@@ -200,7 +189,7 @@ class Lists(Recordable):
         n = np.where(has_vector[item_code], n_had[query, 0], 0)
         return np.where(n > 0, 1 - cosines / np.maximum(n, 1), np.nan)
 
-    @words("mean distance of its pairs", "same")
+    @step_method(words="mean distance of its pairs")
     def pair_distance(self, items: Ranked, distance: str) -> Floats:
         """Return the mean distance of the pairs of each list that have features: (n_users, 1).
 
