@@ -325,8 +325,9 @@ def test_each_file_takes_the_columns_that_it_has(
         "query_id=reader,doc_id=book,score=points": "has no column 'reader'",
     }.items():
         assert text in invoke(*words.split(), *measures.split(), "--columns", wrong).output
-    words = "describe recs.csv --columns run.query_id=reader,run.doc_id=book,score=points --items genres.csv"
-    result = invoke(*words.split(), "--columns", "doc_id=novel", "--category", "mood")
+    words = "describe recs.csv --items genres.csv --category mood --columns doc_id=novel"
+    run_columns = "run.query_id=reader,run.doc_id=book,score=points"
+    result = invoke(*words.split(), "--columns", run_columns)
     assert "which column is which: novel, kind" in result.output
 
 

@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import compress
 from typing import Any, Unpack
 
 import numpy as np
 
-from cranfield.arrays.ids import Ids, encode
+from cranfield.arrays.ids import Ids
 from cranfield.arrays.ranked import Floats, Ints
 from cranfield.data.judging import Judging
 from cranfield.data.run import Run, make_run
@@ -98,12 +97,15 @@ def score_lists(
     for rows, part in lists.split_users():
         for i, group in groups.items():
             values[rows, i] = group.values(part)[:, 0]  # type: ignore[arg-type] # Lists
-    query_ids = user_ids = lists.facts.user_ids.take(lists.user).to_texts()
+    query_ids = lists.facts.user_ids.take(lists.user).to_texts()
     notes = [*_list_notes(lists, measures, values), *lists.facts.notes_of_run[name]]
     notes += [*run.notes, *run.rows.statement_notes, *run.rows.notes]
     notes += find_order_notes(None, run) if run.has_scores else ()
     if judged_scores is not None:
-        query_ids, values = _join_judged(query_ids, values, measures, judged_scores)
+        row_of_user = {user: row for row, user in enumerate(query_ids)}
+        rows = np.array([row_of_user[user] for user in judged_scores.query_ids])
+        for measure, column in judged_scores.columns.values():
+            values[rows, measures.index(measure)] = column
         notes += judged_scores.notes
     recipe = {"cranfield": __version__, **judging.to_dict(), "lists": True, "run": run.description}
     scores = ListScores(
@@ -119,8 +121,7 @@ def score_lists(
     slices, slice_notes = find_slices(labels, query_ids)
     parts = []
     for label in slices:
-        label_ids = {*compress(query_ids, label.has_label.tolist())}
-        part = lists.take_users(np.array([user in label_ids for user in user_ids]))
+        part = lists.take_users(label.has_label)
         part_scores: Any = scores.select_queries(label.has_label, part.count_users())
         part_scores = replace(part_scores, run_values=values_of_run(measures, part))
         parts.append((str(label.label), str(label.name), part_scores))
@@ -184,21 +185,6 @@ def _note_strangers(name: str, kind: str, listed: Ints, known: Ints, ids: Ids) -
             hint = f" {SPELLING}" if lookalikes.code == "spelling" else ""
         text = f"No listed {kind} is in {name}: lists have {listed_id!r:.80}, "
         yield Note("strangers", "warning", f"{text}it has {known_id!r:.80}.{hint}")
-
-
-def _join_judged(
-    query_ids: list[str], values: Floats, measures: Sequence[Measure], scores: Scores
-) -> tuple[list[str], Floats]:
-    """Return users and values with the columns of judged measures, whose users may be others."""
-    all_ids = sorted({*query_ids, *scores.query_ids}, key=encode)
-    row_of_user = {user: row for row, user in enumerate(all_ids)}
-    all_values = np.full((len(all_ids), len(measures)), np.nan)
-    all_values[[row_of_user[user] for user in query_ids]] = values
-    rows = [row_of_user[user] for user in scores.query_ids]
-    for i, measure in enumerate(measures):
-        if measure in scores.measures:
-            all_values[rows, i] = scores.columns[str(measure)][1]
-    return all_ids, all_values
 
 
 @add_progress

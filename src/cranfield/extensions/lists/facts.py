@@ -302,19 +302,22 @@ class Facts:
     def _complete_lists(self) -> None:
         """Give each run an empty list of each user who should have a list and has none.
 
-        Those are the users that are stated, else those of qrels, of train or of all runs.
+        Those are the users that are stated, else those of qrels, of train or of all runs; those of
+        qrels have values of judged measures in any case.
         """
         codes = [self.codes["users"]] if "users" in self.codes else []
         codes += [self.pairs[name].user for name in ("qrels", "train") if name in self.pairs]
         codes += [np.concatenate([lists.user for lists in self.lists.values()])]
         self.is_expected = np.zeros(len(self.user_ids), np.bool_)
         self.is_expected[codes[0]] = True
+        judged_users = self.pairs["qrels"].user if "qrels" in self.pairs else codes[0][:0]
+        users = np.union1d(np.flatnonzero(self.is_expected), judged_users)
         for name, lists in self.lists.items():
-            missing = np.setdiff1d(np.flatnonzero(self.is_expected), lists.user)
-            starts = np.append(lists.starts, np.full(len(missing), lists.starts[-1]))
-            users = np.append(lists.user, missing)
-            order = self.user_ids.take(users).sort_keys().argsort()
-            all_lists = replace(lists, user=users, starts=starts)
+            all_users = np.append(lists.user, np.setdiff1d(users, lists.user))
+            lengths = np.zeros_like(all_users)
+            lengths[: len(lists.user)] = lists.lengths
+            all_lists = replace(lists, user=all_users, starts=count_up(lengths))
+            order = self.user_ids.take(all_users).sort_keys().argsort()
             self.lists[name] = all_lists.take_users(order)
 
     def unit_vectors(self, item_code: Ints) -> Floats:
