@@ -291,10 +291,10 @@ def test_all_items_of_a_run_are_seen_below_the_cutoff_too() -> None:
 @pytest.mark.parametrize("n_users", [3, 500])
 def test_the_border_of_the_tail_is_told_however_many_users_there_are(n_users: int) -> None:
     users = [f"u{i}" for i in range(n_users)]
-    train = [(user, item) for user in users for item in "abcdefghij"]  # more users than items
+    train = [(user, doc) for user in users for doc in "abcdefghij"]  # more users than items
     texts = list_texts(describe({"1": ["a"]}, "APLT@1", train=train))
     assert "APLT@1: items of equal counts are on both sides of its border." in texts
-    train += [(f"v{i}", item) for i in range(n_users) for item in "abcdefgh"]
+    train += [(f"v{i}", doc) for i in range(n_users) for doc in "abcdefgh"]
     texts = list_texts(describe({"1": ["a"]}, "APLT@1", train=train))
     assert not any("border" in text for text in texts)  # a to h are the head
 

@@ -169,22 +169,25 @@ def _list_notes(lists: Lists, measures: Sequence[Measure], values: Floats) -> It
             yield from _note_strangers(name, "item", lists.item_code, codes, facts.item_ids)
 
 
-def _note_strangers(name: str, kind: str, listed: Ints, known: Ints, ids: Ids) -> Iterator[Note]:
+def _note_strangers(
+    name: str, kind: str, list_codes: Ints, input_codes: Ints, ids: Ids
+) -> Iterator[Note]:
     """Yield a warning if an input shares no user, or item, with the lists: with an id of each.
 
-    `listed` and `known` are the numbers of those of the lists and of the input.
+    The codes are the numbers of those of the lists, and of the input.
     """
     is_listed = np.zeros(len(ids), np.bool_)
-    is_listed[listed] = True
-    if len(listed) and len(known) and not is_listed[known].any():
-        samples = (ids.take(np.unique(codes)[:_N_SAMPLE]).to_texts() for codes in (known, listed))
-        sketch, hint = QuerySketch("", next(samples), [], next(samples)), ""
-        known_id, listed_id = sketch.missed[0], sketch.unjudged[0]
-        for lookalikes in find_lookalikes([sketch])[:1]:
-            known_id, listed_id, _ = lookalikes.pairs[0]
+    is_listed[list_codes] = True
+    if len(list_codes) and len(input_codes) and not is_listed[input_codes].any():
+        input_ids, list_ids = (
+            ids.take(np.unique(codes)[:_N_SAMPLE]).to_texts() for codes in (input_codes, list_codes)
+        )
+        pair, hint = (input_ids[0], list_ids[0]), ""
+        for lookalikes in find_lookalikes([QuerySketch("", input_ids, [], list_ids)])[:1]:
+            pair = lookalikes.pairs[0][:2]
             hint = f" {SPELLING}" if lookalikes.code == "spelling" else ""
-        text = f"No listed {kind} is in {name}: lists have {listed_id!r:.80}, "
-        yield Note("strangers", "warning", f"{text}it has {known_id!r:.80}.{hint}")
+        text = f"No listed {kind} is in {name}: lists have {pair[1]!r:.80}, it has {pair[0]!r:.80}."
+        yield Note("strangers", "warning", f"{text}{hint}")
 
 
 @add_progress
@@ -285,9 +288,9 @@ def _read_columns(options: Mapping[str, Any], inputs: ListInputs) -> tuple[Readi
     """
     statements = options.get("columns") or {}
     columns = {name: statements[name] for name in vars(inputs) if name in statements}
-    others = {name: column for name, column in statements.items() if name not in columns}
-    all_columns = Statements(others, getattr(statements, "files", None)) if others else None
-    reading = Reading.of({**options, "columns": all_columns})
+    shared_columns = {name: column for name, column in statements.items() if name not in columns}
+    shared_columns = Statements(shared_columns, getattr(statements, "files", None))
+    reading = Reading.of({**options, "columns": shared_columns or None})
     sides = dict.fromkeys(vars(inputs), Side.EXCLUDED)
     sides |= {"qrels": Side.QRELS, "base": Side.RUN, "runs": Side.RUN}
     for name, side in sides.items():

@@ -10,7 +10,9 @@ from cranfield.extensions.lists.describe import NO_OPTIONS, describe
 from cranfield.extensions.lists.facts import ListInputs
 from cranfield.options import list_options
 
-_METAVARS = {option.name: {"metavar": "FILE"} for option in list_options(ListInputs)}
+_METAVARS: dict[str, Any] = {
+    option.name: {"metavar": "FILE"} for option in list_options(ListInputs)
+}
 _METAVARS["category"] = {"metavar": "NAME"}
 
 
@@ -67,4 +69,5 @@ def command(
         **options,
         **judging.changed_options(),
     )
-    show(result, form, **({"per_query": True} if per_query else {}))
+    of_scores: dict[str, Any] = {} if intervals or query else {"per_query": per_query}
+    show(result, form, **of_scores)

@@ -121,7 +121,8 @@ class ListExplanation(Shown):
         sheets = self.worksheets.items()
         sections: list[tuple[str, Section]] = [(f"{self.run}, {self.query}", self.items)]
         sections += [(name, part) for name, s in sheets for part in (*s.sections, s.value_line)]
-        lines, tables = [f"{name} = {text} (of all users)" for name, text in self.sums.items()], []
+        lines = [f"{name} = {text} (of all users)" for name, text in self.sums.items()]
+        tables: list[Table] = []
         for name, section in sections:
             if isinstance(section, Line):
                 lines.append(section.text(digits=section is self.worksheets[name].value_line))

@@ -191,12 +191,13 @@ class Facts:
             self._read_categories(inputs.items, columns.get("items"), inputs.category)
         self.user_ids, self.item_ids = self._users.ids, self._items.ids
         self._complete_lists()
+        self.n_catalogue = n_stated
         if not n_stated:
-            train_items = self.pairs["train"].item_code if "train" in self.pairs else []
-            codes = self.codes.get("catalogue", self.codes.get("items", train_items))
+            codes: Any = self.pairs["train"].item_code if "train" in self.pairs else []
+            codes = self.codes.get("catalogue", self.codes.get("items", codes))
             self.in_catalogue = np.zeros(len(self.item_ids), np.bool_)
             self.in_catalogue[codes] = True
-        self.n_catalogue = n_stated or int(np.count_nonzero(self.in_catalogue))
+            self.n_catalogue = int(np.count_nonzero(self.in_catalogue))
 
     # ---- how inputs are read ---------------------------------------------------------------------
 
@@ -302,8 +303,8 @@ class Facts:
     def _complete_lists(self) -> None:
         """Give each run an empty list of each user who should have a list and has none.
 
-        Those are the users that are stated, else those of qrels, of train or of all runs; those of
-        qrels have values of judged measures in any case.
+        `users` should, else the users of qrels, of train or of all runs. The users of qrels have
+        values of judged measures in any case.
         """
         codes = [self.codes["users"]] if "users" in self.codes else []
         codes += [self.pairs[name].user for name in ("qrels", "train") if name in self.pairs]

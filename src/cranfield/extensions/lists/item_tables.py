@@ -49,8 +49,8 @@ def read_items(
     doc_columns = [column for key, column in list_pairs(own_columns) if plain_name(key) in _ITEM]
     position = table.find_column([*map(plain_name, map(str, doc_columns)), *_ITEM])
     other_columns = table.other_columns([] if position is None else [position])
-    role_column = role_column or own_columns.get(role)
-    role_columns = [i for i, column in other_columns if role_column in (None, column)]
+    role_name = role_column or own_columns.get(role)
+    role_columns = [i for i, column in other_columns if role_name in (None, column)]
     if position is None or (role and len(role_columns) != 1):
         option = ", --category NAME" * (role == "category")
         problem = f"which column is which: {', '.join(table.names):.200}"
@@ -90,9 +90,9 @@ def read_categories(
     parts = pc.split_pattern(texts, "|")
     names = pc.utf8_trim_whitespace(parts.flatten())
     item_row = pc.list_parent_indices(lists).take(pc.list_parent_indices(parts))
-    is_named = pc.not_equal(names, "")
-    category = names.filter(is_named).dictionary_encode().indices
-    item_row = item_row.filter(is_named)
+    has_text = pc.not_equal(names, "")
+    category = names.filter(has_text).dictionary_encode().indices
+    item_row = item_row.filter(has_text)
     return ids, item_row.to_numpy(), category.to_numpy(), len(names) > len(texts)
 
 

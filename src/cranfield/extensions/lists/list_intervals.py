@@ -111,10 +111,10 @@ def estimate_difference(
     users = value_of_user.keys() & base_value_of_user.keys()
     pairs = [value_of_user[user] - base_value_of_user[user] for user in sorted(users)]
     if len(pairs) < 2:
-        return MeanInterval(*pairs or (np.nan,), None, None)
+        return MeanInterval(pairs[0] if pairs else np.nan, None, None)
     moments = Moments.of(PairedScores.from_differences(np.array(pairs)[:, None]))
-    ends = t_interval(moments, _ALPHA)
-    return MeanInterval(*(float(number[0]) for number in (moments.mean, *ends)))
+    low, high = t_interval(moments, _ALPHA)
+    return MeanInterval(float(moments.mean[0]), float(low[0]), float(high[0]))
 
 
 def find_intervals(
@@ -142,17 +142,19 @@ def find_intervals(
         for measure in measures:
             name = str(measure)
             if measure.definition.of == "run":
-                estimate = jackknife(run[name], own_parts[run.name].get(name))
-                if estimate.low is None:
+                value = run[name]
+                estimate = jackknife(value, own_parts[run.name].get(name))
+                if estimate.low is None or estimate.high is None:
                     names_without.append(name)
                 else:
-                    bounds = score_range(measure, np.array(run[name]))
-                    ends = clip_ends(np.array(estimate.low), np.array(estimate.high), *bounds)
-                    estimate = MeanInterval(run[name], *map(float, ends))
-                parts, base_parts = (joint_parts[r.name].get(name) for r in (run, base))
-                has_parts = parts is not None and base_parts is not None
-                part_differences = parts - base_parts if has_parts else None
-                difference = jackknife(run[name] - base[name], part_differences)
+                    bounds = score_range(measure, np.array(value))
+                    low, high = np.array(estimate.low), np.array(estimate.high)
+                    low, high = clip_ends(low, high, *bounds)
+                    estimate = MeanInterval(value, float(low), float(high))
+                parts, base_parts = (
+                    joint_parts[r.name].get(name, np.array(np.nan)) for r in (run, base)
+                )
+                difference = jackknife(value - base[name], parts - base_parts)
             else:
                 values = run.per_query(measure)
                 difference = estimate_difference(values, base.per_query(measure))

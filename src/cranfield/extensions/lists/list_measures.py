@@ -136,8 +136,8 @@ def popularity_lift(lists: Lists, k: K = None) -> RunValue:
     Source: Abdollahpouri et al., RecSys 2020
     """
     lists, users, means = lists.cut_lists(k), lists.facts.table("users"), []
-    has_both = (lists.lengths > 0) & (lists.history.lengths > 0)
-    for part in (lists.take_users(has_both), lists.history.take_users(has_both)):
+    have_history = (lists.lengths > 0) & (lists.history.lengths > 0)
+    for part in (lists.take_users(have_history), lists.history.take_users(have_history)):
         sums = np.diff(np.append(0, np.cumsum(users[part.item_code]))[part.starts])
         means.append(float((sums / part.lengths).sum()))
     list_mean, history_mean = means
