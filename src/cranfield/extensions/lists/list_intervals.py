@@ -95,9 +95,12 @@ def leave_groups_out(
 
 
 def jackknife(value: float, values: Floats | None) -> MeanInterval:
-    """Return a value with its interval, by the values without each of some groups: (n_groups,)."""
-    if values is None or not np.isfinite(values).all():
-        return MeanInterval(value, None, None)
+    """Return a value with its interval, by the values without each of some groups: (n_groups,).
+
+    The ends are NaN without these values, or if one of them is NaN.
+    """
+    if values is None:
+        return MeanInterval(value, np.nan, np.nan)
     n = len(values)
     error = np.sqrt((n - 1) / n * ((values - values.mean()) ** 2).sum())
     low, high = t_interval_ends(np.array([value]), np.array([error]), n - 1, _ALPHA)
@@ -144,17 +147,15 @@ def find_intervals(
             if measure.definition.of == "run":
                 value = run[name]
                 estimate = jackknife(value, own_parts[run.name].get(name))
-                if estimate.low is None or estimate.high is None:
-                    names_without.append(name)
-                else:
-                    bounds = score_range(measure, np.array(value))
-                    low, high = np.array(estimate.low), np.array(estimate.high)
-                    low, high = clip_ends(low, high, *bounds)
-                    estimate = MeanInterval(value, float(low), float(high))
-                parts, base_parts = (
-                    joint_parts[r.name].get(name, np.array(np.nan)) for r in (run, base)
+                ends = map(np.array, estimate[1:3])
+                low, high = clip_ends(*ends, *score_range(measure, np.array(value)))
+                estimate = MeanInterval(value, float(low), float(high))
+                names_without += [name] * bool(np.isnan(low))
+                parts, base_parts = (joint_parts[r.name].get(name) for r in (run, base))
+                has_parts = parts is not None and base_parts is not None
+                difference = jackknife(
+                    value - base[name], parts - base_parts if has_parts else None
                 )
-                difference = jackknife(value - base[name], parts - base_parts)
             else:
                 values = run.per_query(measure)
                 difference = estimate_difference(values, base.per_query(measure))

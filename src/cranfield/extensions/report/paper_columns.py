@@ -77,10 +77,11 @@ class MeasureColumn:
     def systems_at_place(self, place: int) -> frozenset[str]:
         """Return the systems to mark at a place; the last, which all may share, has no mark.
 
-        There is none of a measure of which neither more nor less is better.
+        Of a measure of lists of which neither more nor less is better, none has.
         """
         measure = self.comparison.aligned.find_measure(self.result.measure)
-        if measure is not None and measure.definition.higher_is_better is None:
+        definition = measure and measure.definition
+        if definition and definition.of == "lists" and definition.higher_is_better is None:
             return frozenset()
         last_place = max(self.place_of_system.values())
         return frozenset(
