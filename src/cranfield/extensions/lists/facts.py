@@ -186,10 +186,15 @@ class Facts:
             ids = read_catalogue(inputs.catalogue, columns.get("catalogue"))
             self.codes["catalogue"] = self._items.number(ids)
         if vectors is not None:
+            self.codes["embeddings"] = self._items.number(vectors[0])
+        if inputs.items is not None:
+            categories = read_categories(inputs.items, columns.get("items"), inputs.category)
+            self.codes["items"] = self._items.number(categories[0])
+        self.user_ids, self.item_ids = self._users.ids, self._items.ids
+        if vectors is not None:
             self._take_vectors(*vectors)
         if inputs.items is not None:
-            self._read_categories(inputs.items, columns.get("items"), inputs.category)
-        self.user_ids, self.item_ids = self._users.ids, self._items.ids
+            self._take_categories(*categories[1:])
         self._complete_lists()
         self.n_catalogue = n_stated
         if not n_stated:
@@ -230,30 +235,29 @@ class Facts:
         """Read the pairs of judgments."""
         users = self._users.number(encode_ids(qrels.query_ids))[qrels.query]
         self.pairs[name] = Pairs.of(users, self._items.number(qrels.docs), number)
-        counts = qrels.left_out, qrels.repeats, qrels.duplicates
-        self.notes += describe_left_out(f"the {name}", *counts)
+        side = "the qrels" if name == "qrels" else name
+        self.notes += describe_left_out(side, qrels.left_out, qrels.repeats, qrels.duplicates)
 
-    def _read_categories(self, data: Any, columns: Any, column: str | None) -> None:
-        """Read the categories of items."""
+    def _take_categories(self, row: Ints, category: Ints, is_split: bool) -> None:
+        """Take the categories of items: pairs of a row of their table and a category."""
         from scipy.sparse import csr_array
 
-        ids, row, category, is_split = read_categories(data, columns, column)
-        self.codes["items"] = items = self._items.number(ids)
-        shape = len(self._items.ids), int(category.max(initial=-1)) + 1
-        self.categories = csr_array((np.ones(len(row)), (items[row], category)), shape=shape)
+        shape = len(self.item_ids), int(category.max(initial=-1)) + 1
+        pairs = self.codes["items"][row], category
+        self.categories = csr_array((np.ones(len(row)), pairs), shape=shape)
         self.categories.data[:] = 1  # of an item that has a category twice
         self.notes += [Note("categories", "info", "Categories are split at |.")] * is_split
 
     def _take_vectors(self, ids: Ids, vectors: Floats) -> None:
         """Take the vectors of items, as they are, and the factors that scale them."""
-        self._vectors = vectors
-        self.codes["embeddings"] = items = self._items.number(ids)
-        first_row = np.unique(items, return_index=True)[1]
-        if len(first_row) < len(items):
-            row = np.setdiff1d(np.arange(len(items)), first_row)[:1]
-            problem = f"the item {ids.take(row).to_texts()[0]!r:.80} has more than one vector"
+        items, self._vectors = self.codes["embeddings"], vectors
+        self._vector_row = np.full(len(self.item_ids), -1, np.int32)  # -1: where the scale is 0
+        self._vector_row[items] = np.arange(len(items))
+        if (repeated_rows := np.flatnonzero(self._vector_row[items] != np.arange(len(items)))).size:
+            text = ids.take(repeated_rows[:1]).to_texts()[0]
+            problem = f"the item {text!r:.80} has more than one vector"
             raise InputError(problem, source="embeddings")
-        length = np.sqrt(np.einsum("ij,ij->i", self._vectors, self._vectors, dtype=np.float64))
+        length = np.sqrt(np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64))
         scale = np.divide(1, length, np.zeros_like(length), where=length > 0)
         self._scale = np.append(scale, 0)
 
@@ -323,7 +327,7 @@ class Facts:
 
     def unit_vectors(self, item_code: Ints) -> Floats:
         """Return the vectors of some items, of length 1, or zeros: (items, n)."""
-        row = self.table("vector row")[item_code]
+        row = self._vector_row[item_code]
         unit_vectors: Floats = self._vectors[row] * self._scale[row][:, None]
         return unit_vectors
 
@@ -332,17 +336,6 @@ class Facts:
         if (name, arguments) not in self._tables:
             self._tables[name, arguments] = TABLES[name](self, *arguments)
         return self._tables[name, arguments]
-
-    def find_vector_rows(self) -> Ints:
-        """Return the row of each item's vector, -1, where the scale is 0, without: (n_items,)."""
-        rows = np.full(len(self.item_ids), -1, np.int32)
-        rows[self.codes["embeddings"]] = np.arange(len(self._vectors))
-        return rows
-
-    def have_vectors(self) -> Bools:
-        """Tell which items have a vector that is not zero: (n_items,)."""
-        has_vector: Bools = self._scale[self.table("vector row")] > 0
-        return has_vector
 
 
 def _find_tail(facts: Facts, by: str, share: float) -> Numbers:
@@ -393,6 +386,5 @@ TABLES: Mapping[str, Callable[..., Numbers]] = {
     "rows of train": lambda facts: facts.pairs["train"].number.sum(),
     "catalogue": lambda facts: np.array(facts.n_catalogue),
     "categories": lambda facts: np.array(facts.categories.shape[1]),
-    "vector row": Facts.find_vector_rows,
-    "has_vector": Facts.have_vectors,
+    "has_vector": lambda facts: facts._scale[facts._vector_row] > 0,
 }
