@@ -18,6 +18,7 @@ from cranfield.errors import InputError, MeasureError, OptionError
 from cranfield.extensions import keywords
 from cranfield.extensions.lists.described import ListScores, explain_list, values_of_run
 from cranfield.extensions.lists.facts import Facts, ListInputs
+from cranfield.extensions.lists.item_tables import PAIR_SIDE
 from cranfield.extensions.lists.list_intervals import find_intervals
 from cranfield.extensions.lists.user_lists import Lists
 from cranfield.formats.block import Errors, check_errors
@@ -291,7 +292,7 @@ def _read_columns(options: Mapping[str, Any], inputs: ListInputs) -> tuple[Readi
     shared_columns = {name: column for name, column in statements.items() if name not in columns}
     shared_columns = Statements(shared_columns, getattr(statements, "files", None))
     reading = Reading.of({**options, "columns": shared_columns or None})
-    sides = dict.fromkeys(vars(inputs), Side.EXCLUDED)
+    sides = dict.fromkeys(vars(inputs), PAIR_SIDE)
     sides |= {"qrels": Side.QRELS, "base": Side.RUN, "runs": Side.RUN}
     for name, side in sides.items():
         columns.setdefault(name, select_columns(reading.columns, side))

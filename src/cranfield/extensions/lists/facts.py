@@ -19,15 +19,17 @@ from cranfield.data.order import GroupedBlock, rank_documents
 from cranfield.data.qrels import Qrels, make_qrels
 from cranfield.data.run import Run, make_run
 from cranfield.errors import InputError, OptionError
-from cranfield.extensions.lists.item_tables import read_catalogue, read_categories, read_vectors
+from cranfield.extensions.lists.item_tables import (
+    PAIR_SIDE,
+    read_catalogue,
+    read_categories,
+    read_vectors,
+)
 from cranfield.extensions.lists.user_lists import Lists, count_up
 from cranfield.formats import read_rows
 from cranfield.formats.block import Errors, FaultyRows
-from cranfield.formats.columns import Side
 from cranfield.notes import Note
 from cranfield.options import Options, is_whole_number, option
-
-_EXCLUSIONS = Side.EXCLUDED.name_in_errors
 
 
 def _check_catalogue(value: Any) -> Any:
@@ -216,12 +218,15 @@ class Facts:
         codes, left_out = [], FaultyRows()
         try:
             rows = data.rows if isinstance(data, Run) else None
-            rows = rows or read_rows(data, Side.EXCLUDED, **options)
+            rows = rows or read_rows(data, PAIR_SIDE, **options)
             for block in (load() for load in rows.blocks((), self._errors)):
                 codes.append((self._users.number(block.query), self._items.number(block.doc)))
                 left_out += block.left_out
         except InputError as error:
-            hint, source = error.hint, error.source and error.source.replace(_EXCLUSIONS, "train")
+            hint, source = (
+                error.hint,
+                error.source and error.source.replace(PAIR_SIDE.name_in_errors, "train"),
+            )
             if "excluded_ids" in (hint or ""):
                 hint = "columns={'train': {'query_id': ..., 'doc_id': ...}} says which they are."
             raise error.replace(hint=hint, source=source) from None

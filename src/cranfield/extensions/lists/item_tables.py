@@ -18,6 +18,7 @@ from cranfield.formats.small.listed_ids import read_id_list
 from cranfield.formats.small.read import NestedObject, Table, TableForm, read_table
 from cranfield.formats.stated_columns import list_pairs, record_names, take_statements
 
+PAIR_SIDE = Side.EXCLUDED  # how columns of users and items, or of items alone, are called
 _ITEM = (*NAMES["doc"], "id", "_id")
 
 
@@ -44,7 +45,7 @@ def read_items(
     if isinstance(table, NestedObject):  # {item: cell}
         cells = [[*table.members], [*table.members.values()]]
         table = Table(table.name, ("doc_id", role), cells)
-    record_names(table.names, table.name, Side.EXCLUDED, columns)
+    record_names(table.names, table.name, PAIR_SIDE, columns)
     own_columns = take_statements(columns, table.names) or {}
     doc_columns = [column for key, column in list_pairs(own_columns) if plain_name(key) in _ITEM]
     position = table.find_column([*map(plain_name, map(str, doc_columns)), *_ITEM])

@@ -147,15 +147,13 @@ def find_intervals(
             if measure.definition.of == "run":
                 value = run[name]
                 estimate = jackknife(value, own_parts[run.name].get(name))
-                ends = map(np.array, estimate[1:3])
-                low, high = clip_ends(*ends, *score_range(measure, np.array(value)))
+                bounds = score_range(measure, np.array(value))
+                low, high = clip_ends(np.array(estimate.low), np.array(estimate.high), *bounds)
                 estimate = MeanInterval(value, float(low), float(high))
                 names_without += [name] * bool(np.isnan(low))
                 parts, base_parts = (joint_parts[r.name].get(name) for r in (run, base))
-                has_parts = parts is not None and base_parts is not None
-                difference = jackknife(
-                    value - base[name], parts - base_parts if has_parts else None
-                )
+                differences = None if parts is None or base_parts is None else parts - base_parts
+                difference = jackknife(value - base[name], differences)
             else:
                 values = run.per_query(measure)
                 difference = estimate_difference(values, base.per_query(measure))

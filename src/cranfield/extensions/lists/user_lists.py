@@ -176,8 +176,8 @@ class Lists(Recordable):
         is_positive, mixture = p > 0, (1 - a) * q + a * p
         with np.errstate(divide="ignore"):
             terms = p * np.log2(np.where(is_positive, p, 1) / np.where(is_positive, mixture, 1))
-        has_both = p.any(axis=1) & q.any(axis=1)
-        return np.where(has_both, terms.sum(axis=1), np.nan)[:, None]
+        has_categories = p.any(axis=1) & q.any(axis=1)
+        return np.where(has_categories, terms.sum(axis=1), np.nan)[:, None]
 
     @step_method("other", "1 - mean cosine to the history")
     def strangeness(self, items: Ranked) -> Floats:
