@@ -271,27 +271,24 @@ class Facts:
 
         The items below have numbers, too. Raises InputError for a run without users.
         """
-        left_out, repeats, judging = FaultyRows(), FaultyRows(), self._judging
 
         def number_blocks(
             grouped_blocks: Callable[[], Iterable[GroupedBlock]],
-        ) -> list[tuple[Ints, Ints, Ints]]:
-            nonlocal left_out, repeats
-            left_out, repeats, parts = FaultyRows(), FaultyRows(), []
-            for grouped_block in grouped_blocks():
-                left_out += grouped_block.block.left_out
-                repeats += grouped_block.repeats
-                parts.append(self._number_block(grouped_block, depth))
-            return parts
+        ) -> list[tuple[Ints, Ints, Ints, FaultyRows, FaultyRows]]:
+            return [
+                (*self._number_block(group, depth), group.block.left_out, group.repeats)
+                for group in grouped_blocks()
+            ]
 
-        order = run.resolve_order(judging.order)
+        judging, order = self._judging, run.resolve_order(self._judging.order)
         parts = run.read_whole_queries(() if order == "given" else (order,), judging, number_blocks)
-        if not any(len(users) for users, _, _ in parts):
+        left_out, repeats = (sum((part[i] for part in parts), FaultyRows()) for i in (3, 4))
+        if not any(len(users) for users, *_ in parts):
             hint = f"{left_out.describe('the run')}." if left_out.count else None
             problem = f"the run {run.name!r:.80} holds no user"
             raise InputError(problem, source=run.source, hint=hint)
-        users, lengths, items = (np.concatenate(column) for column in zip(*parts, strict=True))
         notes = [*describe_left_out("the run", left_out, repeats, judging.duplicates)]
+        users, lengths, items = (np.concatenate([part[i] for part in parts]) for i in range(3))
         return Lists(users, count_up(lengths), items, self), notes
 
     def _number_block(
