@@ -282,7 +282,8 @@ class Facts:
 
         judging, order = self._judging, run.resolve_order(self._judging.order)
         parts = run.read_whole_queries(() if order == "given" else (order,), judging, number_blocks)
-        left_out, repeats = (sum((part[i] for part in parts), FaultyRows()) for i in (3, 4))
+        left_out = sum((part[3] for part in parts), FaultyRows())
+        repeats = sum((part[4] for part in parts), FaultyRows())
         if not any(len(users) for users, *_ in parts):
             hint = f"{left_out.describe('the run')}." if left_out.count else None
             problem = f"the run {run.name!r:.80} holds no user"
