@@ -260,6 +260,13 @@ def test_users_that_meet_no_list_are_a_warning() -> None:
         assert not any(text.startswith("No listed") for text in texts)
 
 
+def test_items_left_out_as_seen_are_no_strangers() -> None:
+    train = {"1": ["b"], "2": ["y", "c"]}
+    lists = {"1": ["b", "x"], "2": ["y", "c", "z"]}
+    texts = list_texts(describe(lists, "Seen@2", train=train, without=train))
+    assert not any(text.startswith("No listed") for text in texts)
+
+
 def test_rows_that_are_skipped_are_counted() -> None:
     lists = [("1", "a", 2.0), ("1", "b", math.nan), ("2", "a", 1.0)]
     inputs: dict[str, Any] = {

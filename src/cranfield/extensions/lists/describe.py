@@ -99,7 +99,7 @@ def score_lists(
         for i, group in groups.items():
             values[rows, i] = group.values(part)[:, 0]  # type: ignore[arg-type] # Lists
     query_ids = lists.facts.user_ids.take(lists.user).to_texts()
-    notes = [*_list_notes(lists, measures, values), *lists.facts.notes_of_run[name]]
+    notes = [*_list_notes(run, lists, measures, values), *lists.facts.notes_of_run[name]]
     notes += [*run.notes, *run.rows.statement_notes, *run.rows.notes]
     notes += find_order_notes(None, run) if run.has_scores else ()
     if judged_scores is not None:
@@ -130,7 +130,9 @@ def score_lists(
     return replace(scores, notes=all_notes, slices=tuple(parts))
 
 
-def _list_notes(lists: Lists, measures: Sequence[Measure], values: Floats) -> Iterator[Note]:
+def _list_notes(
+    run: Run, lists: Lists, measures: Sequence[Measure], values: Floats
+) -> Iterator[Note]:
     """Yield notes on the users and items that count, and on those that do not."""
     facts, has_list = lists.facts, lists.lengths > 0
     n_lists, n_without = int(has_list.sum()), int((~has_list).sum())
@@ -159,7 +161,7 @@ def _list_notes(lists: Lists, measures: Sequence[Measure], values: Floats) -> It
             yield Note("outside", "info", text, count=n)
     yield from facts.notes
     for name, pairs in facts.pairs.items():
-        if name != "qrels":
+        if name != "qrels" and not (name == "train" and run.exclusions):  # none may be left
             yield from _note_strangers(
                 name, "item", lists.item_code, pairs.item_code, facts.item_ids
             )
