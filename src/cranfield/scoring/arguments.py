@@ -42,7 +42,7 @@ _SCORES_ORDER = "Scores are given instead of qrels and runs; write measures=... 
 def _check_columns_option(value: Any) -> ColumnsOfBoth:
     if not isinstance(value, Mapping):
         raise ValueError("a dict, as in {'query_id': 'user', 'doc_id': 'item'}")
-    return Statements(value)
+    return value if isinstance(value, Statements) else Statements(value)
 
 
 def _list_exclusions(docs: Any) -> tuple[Any, ...]:
