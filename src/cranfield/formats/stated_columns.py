@@ -196,9 +196,7 @@ def resolve_roles(
         if not isinstance(column, str) and not is_none and not 0 < number <= _MOST_COLUMNS:
             problem = "expected a column's name, or its number, from 1"
             if column is NO_COLUMN:
-                problem = (
-                    "None says that a table has no such column, which only relevance may say: "
-                )
+                problem = "None says that a table has no such column, as relevance=None that "
                 problem += (
                     f"every row is relevant. Leave {name} out; of query, relevance and score "
                 )

@@ -213,6 +213,6 @@ def test_a_name_is_stated_once(write: Any) -> None:
 )
 def test_none_as_a_column_is_told_what_it_means(name: str, remedy: str) -> None:
     rows = [{"qid": "1", "doc": "a", "label": 1, "score": 0.5}]
-    with pytest.raises(OptionError, match=f"only relevance may.*Leave {name} out; .*{remedy}"):
+    with pytest.raises(OptionError, match=f"as relevance=None.*Leave {name} out; .*{remedy}"):
         evaluate(rows, "RR", columns={name: None})
     assert Qrels(rows, columns={"relevance": None}).to_dict() == {"1": {"a": 1}}
