@@ -119,8 +119,8 @@ def _write_tables(data: Data, path: Path) -> None:
                 }
             )
         for name, table in tables.items():
-            writer_path = path / f"{name}.parquet"
-            writers.setdefault(name, parquet.ParquetWriter(writer_path, table.schema))
+            if name not in writers:  # opening a file again would empty it
+                writers[name] = parquet.ParquetWriter(path / f"{name}.parquet", table.schema)
             writers[name].write_table(table)
     for writer in writers.values():
         writer.close()
