@@ -136,9 +136,8 @@ def _invert_pairs(
         """Return the ends of an interval if they are among the means of some flips, the rows."""
         unflipped_means = (sums + total) / 2
         flipped_means = total - unflipped_means
-        row_size = unflipped_size[rows]
-        unflipped_means /= row_size
-        flipped_means /= pairs.n_queries - row_size
+        unflipped_means /= unflipped_size[rows]
+        flipped_means /= flipped_size[rows]
         if len(unchanged):
             is_unchanged = np.isin(np.arange(flips.n_flips)[rows], unchanged)
             unflipped_means[is_unchanged], flipped_means[is_unchanged] = np.inf, -np.inf
