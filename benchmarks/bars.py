@@ -14,6 +14,7 @@ COMMAND = ["-m", "AP", "-m", "nDCG@10", "-m", "RR"]
 MEASURES = "nDCG@10 AP RR"
 TWO_RUNS = {"n_queries": 200_000, "n_runs": 2, **USERS}
 RUNS_OF_TRACK = {**TRACK, "n_runs": 300}
+POOLED_RUNS = {**RUNS_OF_TRACK, "n_judged": 2000}  # most have only judged documents, as in a track
 
 
 def call_verb(verb: str, **options: Any) -> SideCall:
@@ -271,7 +272,7 @@ VERBS = [
         "compare",
         call_verb("compare", measures="nDCG@10", all_pairs=True),
         COMPARE,
-        RUNS_OF_TRACK,
+        POOLED_RUNS,
         4.0,
     ),
     declare_verb(
