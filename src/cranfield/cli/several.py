@@ -129,10 +129,14 @@ class SystemFiles:
     def extension_options(self, families: Iterable[ComparingOptions]) -> dict[str, Any]:
         """Return the options of extensions that are not at their defaults.
 
-        An option that names a file of saved scores gets the names of its systems.
+        An option that names a file of saved scores gets the names of its systems; files of other
+        judgments are opened.
         """
         if self.are_scores:
             families = [family.rename_runs(self._find_system_names) for family in families]
+        else:
+            duplicates = self.judging.duplicates
+            families = [family.open_files(self.data, duplicates) for family in families]
         return {
             name: value for family in families for name, value in family.changed_options().items()
         }

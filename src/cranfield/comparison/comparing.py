@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from cranfield.comparison.settings import GateSettings
     from cranfield.comparison.units import Units
     from cranfield.comparison.verdict import Gate
+    from cranfield.formats.block import Duplicates
     from cranfield.notes import Note
 
 
@@ -22,6 +23,10 @@ class ComparingOptions(Options):
 
     def rename_runs(self, rename: Callable[[str, str], list[str]]) -> Self:
         """Return the options with each name of a run replaced by rename(name, option as typed)."""
+        return self
+
+    def open_files(self, data: Any, duplicates: "Duplicates") -> Self:
+        """Return the options with files of judgments opened as `data`, DataOptions, says."""
         return self
 
     def join_runs(self, aligned_scores: "AlignedScores") -> "AlignedScores":

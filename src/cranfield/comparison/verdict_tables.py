@@ -277,7 +277,7 @@ def _tell_what_decides(gate: "Gate", worst: "Verdict | Threshold") -> str:
             hint = f" Another way, --at-least {goal}, needs no baseline."
     if n_needed is None:
         return f"No number of {units} is known that would decide.{hint}"
-    if n_needed <= worst.n:
+    if n_needed <= gate.recipe.get("labelled", worst.n):
         return f"The true mean may be near the bound: more {units} may not decide.{hint}"
     return f"{n_needed:,} {units} would decide: {condition} with a chance of 80%.{hint}"
 

@@ -213,7 +213,7 @@ def map_judgments(judgments: Judgments, chunks: Chunks, errors: Errors) -> Judgm
         starts=np.append(0, np.cumsum(np.bincount(query[chosen_rows], minlength=len(lengths)))),
         documents=docs_of.take(chosen_rows),
         grade=judgments.grade[chosen_rows],
-        judges=judgments.judges and judgments.judges.take(chosen_rows),
+        judges=judgments.judges.take(chosen_rows),
         left_out=judgments.left_out + left_out,
         chunk_counts=(len(good_rows), len(chosen_rows)),
     )

@@ -77,8 +77,7 @@ def merge_judgments(
     grade_column = unify_grades(chosen_grade[order])
     assert grade_column is not None  # noqa: S101 - the grades of judgments
     judges = join_judges((judgments.judges, len(judgments.grade)) for judgments in judgments_list)
-    if judges is not None:
-        judges = merge_judges(judges, pair, grade == chosen_grade[pair]).take(order)
+    judges = merge_judges(judges, pair, grade == chosen_grade[pair]).take(order)
     n_merged, n_judgments = len(judgments_list), format_count(n_pairs, "judgment")
     text = f"{format_count(n_merged, 'qrels', 'qrels')} merged: {n_judgments}"
     if len(differing_pairs):
@@ -178,7 +177,7 @@ def select_judgments(
         documents=docs.take(rows).compact(),
         grade=judgments.grade[rows],
         columns={role: column[rows] for role, column in judgments.columns.items()},
-        judges=judgments.judges and judgments.judges.take(rows),
+        judges=judgments.judges.take(rows),
     )
 
 

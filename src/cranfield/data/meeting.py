@@ -354,7 +354,7 @@ def _describe_run(judged_run: JudgedRun, order: Order) -> Iterator[Note]:
 def list_qrels_notes(qrels: Qrels) -> Iterator[Note]:
     """Yield notes on judgments that apply to every run."""
     yield from qrels.notes
-    yield from qrels.judges.notes() if qrels.judges else ()
+    yield from qrels.judges.notes()
     if not (qrels.graded or qrels.is_listed):
         yield NO_GRADES
     yield from _describe_left_out("the qrels", qrels.left_out, qrels.repeats, qrels.duplicates)

@@ -135,11 +135,11 @@ class Qrels(JudgmentColumns):
                 f"{' and '.join(lost_roles)}: "
                 "write .tsv, .csv, .jsonl or .parquet"
             )
-        judge_columns = self.judges.columns() if self.judges else {}
+        judge_columns = self.judges.columns()
         notes = []
         if not judge_columns.keys() <= form.qrels.select_roles(judge_columns):
             judge_columns = {}
-            for note in self.judges.notes() if self.judges else ():
+            for note in self.judges.notes():
                 text = f"{os.fspath(path)} has no place for judge_model: that {note.count:,} "
                 text += "judgments are a model's is not known any more."
                 notes.append(Note("judges-lost", "warning", text, count=note.count))

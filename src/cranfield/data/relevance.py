@@ -15,7 +15,7 @@ from cranfield.arrays.ids import IdList, Ids, encode, select_texts
 from cranfield.arrays.memory import release_free_memory
 from cranfield.arrays.ranked import Ints, Numbers
 from cranfield.arrays.rows import consecutive_numbers
-from cranfield.data.judges import PERSON, Judge, Judges
+from cranfield.data.judges import PEOPLE, PERSON, Judge, Judges
 from cranfield.data.judging import Judging
 from cranfield.data.order import group_rows, leave_out_rows, repeats_error
 from cranfield.data.preferences import Levels
@@ -72,7 +72,7 @@ class Judgments:
     notes: Sequence[Note] = ()  # what every result of them says
     is_listed: bool = False  # each query's relevant documents came as one list
     graded: bool = True  # False: documents came without grades, and all have grade 1
-    judges: Judges | None = None  # who gave the grades; None: people, as far as is known
+    judges: Judges = PEOPLE  # who gave the grades
     exclusions: Rows | None = None  # beside them in a table, and applied by nothing
 
     def select_codes(self, codes: Ints, top_grade: float) -> "Judgments":
@@ -100,7 +100,7 @@ class Judgments:
             documents=docs.take(rows) if isinstance(docs, Ids) else [docs[i] for i in codes],
             grade=self.grade[rows],
             columns={role: column[rows] for role, column in self.columns.items()},
-            judges=self.judges and self.judges.take(rows),
+            judges=self.judges.take(rows),
             stated_top_grade=top_grade,
         )
 
@@ -270,7 +270,7 @@ def _read_blocks(rows: Rows, errors: Errors, duplicates: Duplicates) -> Judgment
         narrow_grades(columns.pop("grade")),
         judges=Judges(columns.pop("judge").astype(np.uint16), [*judges])
         if "judge" in columns
-        else None,
+        else PEOPLE,
         columns=columns,
         description=rows.description,
         list_kind=rows.list_kind,

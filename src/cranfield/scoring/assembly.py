@@ -40,7 +40,7 @@ class Assembly:
             **judging.to_dict(),
             "qrels": qrels.description,
         }
-        if qrels.judges and (counts := qrels.judges.count_models()):
+        if counts := qrels.judges.count_models():
             self._recipe["judges"] = counts
 
     def build_scores(

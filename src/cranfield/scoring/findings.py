@@ -93,6 +93,7 @@ def find_in_qrels(qrels: Qrels) -> Iterator[Note]:
         )
         yield Note("one-grade", "info", text, count=1)
     yield from select_list_notes(qrels.notes)
+    yield from qrels.judges.notes()
     odd_queries = filter(is_odd_query, qrels.query_ids)
     yield from _odd_id_findings(chain(odd_queries, filter(is_odd_id, chain(*qrels.doc_lists))))
     for source in qrels.sources if qrels.is_text else ():

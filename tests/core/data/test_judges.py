@@ -22,7 +22,7 @@ from cranfield import (
 
 def models_of(qrels: Qrels) -> dict[tuple[str, str], str]:
     """Return {(query, document): the model that gave its grade}."""
-    assert qrels.judges is not None
+    assert qrels.judges.code is not None
     docs = [(query, doc) for query, docs in qrels.to_dict().items() for doc in docs]
     judges = [qrels.judges.judges[code].model for code in qrels.judges.code.tolist()]
     return dict(zip(docs, judges, strict=True))
@@ -56,7 +56,7 @@ def test_people_alone_leave_no_trace(tmp_path: Path) -> None:
     assert "model-labels" not in codes(scores)
     path = tmp_path / "qrels.csv"
     path.write_text("query_id,doc_id,relevance\nq1,d1,1\n")
-    assert read_qrels(path).judges is None
+    assert read_qrels(path).judges.code is None
 
 
 def test_parts_of_judgments_keep_who_judged() -> None:
@@ -101,7 +101,7 @@ def test_what_a_format_cannot_hold_is_said(tmp_path: Path, monkeypatch: pytest.M
     with pytest.warns(CranfieldWarning, match="has no place for judge_model"):
         (note,) = Qrels(ROWS).write("out.qrels")
     assert note.text == f"{text} more."
-    assert read_qrels("out.qrels").judges is None
+    assert read_qrels("out.qrels").judges.code is None
     Qrels(ROWS).write("in.csv")
     outcome = invoke("convert", "in.csv", "out.qrels")
     assert f"warning: {text}" in " ".join(outcome.stderr.split())

@@ -383,7 +383,7 @@ def test_the_file_says_which_grades_are_a_models(tmp_path: Path) -> None:
     assert judges == {("q1", "d1"): ("", ""), ("q1", "d2"): model, ("q2", "d3"): model}
     assert labels.rows()[-1]["judge_prompt"] == "graded e66336a1"
     for qrels in (labels.qrels(), read_qrels(path)):
-        assert qrels.judges is not None
+        assert qrels.judges.code is not None
         (count,) = qrels.judges.count_models()
         assert count == {"model": "model-a-1", "prompt": "graded e66336a1", "judgments": 2}
 
@@ -465,3 +465,17 @@ def test_labels_in_columns_are_no_answers(tmp_path: Path) -> None:
     answers = tmp_path / "out.jsonl"
     write_lines(answers, chat(IDS["q1", "d1"], GRADE_1))
     assert collect(answers, pool=make_pool()).qrels().to_dict() == {"q1": {"d1": 1}}
+
+
+def test_a_request_that_is_answered_again_counts_once(tmp_path: Path) -> None:
+    ids = list_ids(samples=2)["q1", "d1"]
+    good = chat(list_ids(samples=2)["q1", "d2"][0], "1", "1")
+    without_grades, retry = chat(ids[1], "prose", "prose"), chat(ids[1], "2")
+    for lines in ([without_grades, retry], [retry, without_grades]):
+        labels = collect_lines(tmp_path, good, *lines)
+        assert labels.qrels().to_dict() == {"q1": {"d1": 2, "d2": 1}}
+        assert "no-grade" not in codes(labels)
+        # two choices of the first request, and one of the second
+        assert [assessor.assessor[-2:] for assessor in labels.assessors] == ["#1", "#2", "#3"]
+    labels = collect_lines(tmp_path, good, without_grades, chat(ids[1], "prose"))
+    assert sentence(labels.notes, "no-grade").startswith("1 of 3 answers is no grade")

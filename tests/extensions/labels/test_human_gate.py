@@ -189,3 +189,74 @@ def test_the_command_judges_labelled_documents(files: dict[str, str], quiet: Non
         "does not go with human labels"
         in invoke("gate", *args, "--margin", "0.05", "--equivalence").output
     )
+
+
+def test_stated_columns_are_those_of_the_human_file_too(
+    files: dict[str, str], quiet: None, tmp_path: Path
+) -> None:
+    args = [files[name] for name in ("model.qrels", "old.run", "new.run")]
+    args += ["-m", "P@5", "--baseline", files["old.run"], "--margin", "0.2", "--format", "json"]
+    renamed_path = tmp_path / "renamed.csv"
+    renamed_path.write_text(Path(files["human.csv"]).read_text().replace("relevance", "said"))
+    outcomes = [
+        invoke("gate", *args, "--human", files["human.csv"]),
+        invoke("gate", *args, "--human", str(renamed_path), "--columns", "relevance=said"),
+    ]
+    verdicts = [json.loads(outcome.stdout)["verdicts"] for outcome in outcomes]
+    assert verdicts[0] == verdicts[1]
+    renamed_path.write_text("query_id,doc_id,relevance\nq1,d1,good\n")
+    message = invoke("gate", *args, "--human", str(renamed_path)).output
+    assert "All that was drawn needs a label" in message
+
+
+def test_changed_counts_queries_where_people_labelled_documents(
+    files: dict[str, str], quiet: None
+) -> None:
+    runs = {name: files[f"{name}.run"] for name in ("old", "new")}
+    top = {
+        name: {
+            tuple(line.split()[0:3:2])
+            for line in Path(path).read_text().splitlines()
+            if int(line.split()[3]) <= 5
+        }
+        for name, path in runs.items()
+    }
+    rows = [line.split(",") for line in Path(files["human.csv"]).read_text().splitlines()[1:]]
+    relevant = {(query, doc) for query, doc, relevance, _ in rows if relevance == "1"}
+    expected = {query for query, _ in relevant & (top["old"] ^ top["new"])}
+    result = gate(
+        files["model.qrels"],
+        [*runs.values()],
+        "P@5",
+        baseline="old",
+        margin=0.12,
+        human=files["human.csv"],
+    )
+    (verdict,) = result.verdicts
+    assert verdict.changed == len(expected) < verdict.n
+    assert verdict.queries_needed is not None
+    assert verdict.queries_needed > len(rows)
+    assert f"{verdict.queries_needed:,} labelled documents would decide" in str(result)
+
+
+def test_as_many_labels_as_would_decide_are_near_the_bound(quiet: None) -> None:
+    model, human = make_scores(loss=0.01)
+    result = gate(model, baseline="old", margin=0.064, human=human)
+    (verdict,) = result.verdicts
+    assert (result.outcome, verdict.queries_needed) == ("UNDECIDED", verdict.n)
+    assert "may be near the bound: more labelled queries may not decide" in str(result)
+
+
+def test_what_is_proposed_lets_a_system_pass_at_all(files: dict[str, str], quiet: None) -> None:
+    lines = Path(files["human.csv"]).read_text().splitlines()
+    few_lines = [line.replace(",0.4", ",0.08") for line in lines[1::5]]  # a fifth of the drawn
+    Path(files["human.csv"]).write_text("\n".join([lines[0], *few_lines]) + "\n")
+    args = [files["model.qrels"], [files["old.run"], files["new.run"]], "P@5"]
+    result = gate(*args, baseline="old", margin=0.44, human=files["human.csv"])
+    (verdict,) = result.verdicts
+    (note,) = [note for note in result.notes if note.code == "few-documents"]
+    assert note.count is not None
+    assert note.count < 30
+    assert result.outcome == "UNDECIDED"
+    assert verdict.queries_needed is not None
+    assert verdict.queries_needed >= len(few_lines) * 30 / note.count  # so that it looks at 30

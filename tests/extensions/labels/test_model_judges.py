@@ -64,3 +64,14 @@ def test_people_are_not_models(tmp_path: Path) -> None:
     with pytest.warns(CranfieldWarning):
         estimates = cranfield.prediction_powered(Qrels(ROWS), RUNS, "P@1", human=people)
     assert "model-labels" not in codes(estimates)
+
+
+def test_verbs_with_notes_of_their_own_say_it_once() -> None:
+    qrels, run = Qrels(ROWS), {"a": RUNS["a"]}
+    results = [
+        cranfield.check(qrels, RUNS).findings,
+        cranfield.holes(qrels, RUNS, "P@1").notes,
+        cranfield.conventions(qrels, run, "P@1").notes,
+    ]
+    for notes in results:
+        assert [note.text for note in notes if note.code == "model-labels"] == [REMARK]

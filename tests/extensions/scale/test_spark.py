@@ -596,3 +596,12 @@ def test_the_page_runs(session: Any, capsys: pytest.CaptureFixture[str]) -> None
     output = capsys.readouterr().out
     assert "std_error" in output
     assert "baseline_mean" in output
+
+
+def test_what_judges_gave_is_not_read_and_said(session: Any) -> None:
+    from cranfield import spark
+
+    judged = judgments(session).selectExpr("*", "'gpt-x' AS judge_model")
+    with pytest.warns(CranfieldWarning, match="which judgments are a model's: not read judge_mod"):
+        scores = spark.evaluate(judged, runs(session, only="new"), "P@5", buckets=1)
+    assert scores.where("answered").count() == len(RUNS["new"].keys() & JUDGED.keys())

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from cranfield.data.judges import Judge
+from cranfield.data.judges import PERSON, Judge
 from cranfield.formats.block import Role
 from cranfield.formats.columns import COLUMNS, ColumnsLike, Side
 from cranfield.formats.identifiers import escape_surrogates
@@ -41,7 +41,7 @@ class Label(NamedTuple):
     drawing: Mapping[Role, Any] = MappingProxyType({})
     is_discarded: bool = False  # whether the person refused to label it
     problem: str | None = None  # why it cannot be a label
-    judge: Judge | None = None  # the model that gave it; None: a person
+    judge: Judge = PERSON  # who gave it
     reason: str = ""  # of a model
 
 

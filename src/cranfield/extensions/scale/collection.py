@@ -92,7 +92,7 @@ class JudgmentFacts:
         self.chunk_counts: tuple[int, int] | None = None  # mapped chunks, and documents
         self.packed_query_ids: list[PackedIds] = []
         self.digest = 0
-        self.judges: list[tuple[Judges | None, int]] = []  # and the number of judgments
+        self.judges: list[tuple[Judges, int]] = []  # and the number of judgments
 
     def add(self, qrels: Qrels, *, with_digest: bool) -> None:
         """Add the facts of the judgments of another part, `with_digest` also their digest."""

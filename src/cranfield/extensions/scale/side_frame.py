@@ -15,7 +15,9 @@ from cranfield.formats.fields import Fields, choose_fields
 from cranfield.formats.header import list_columns, take_columns
 from cranfield.formats.stated_columns import missing_column_error
 from cranfield.formats.systems import SYSTEMS
+from cranfield.notes import Note, warn_about
 from cranfield.options import check_option, level_check
+from cranfield.render.numbers import format_names
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -80,6 +82,9 @@ class SideFrame:
             return cls.from_frame(frame, side, user_columns, errors, keep, system_columns)
         lists = list_columns(column_names, positions, side, field_columns, cell_of_column)
         name_of_role = lists or {role: column_names[i] for role, i in positions.items()}
+        if judge_names := [name_of_role.pop(role) for role in sorted(TEXTS & name_of_role.keys())]:
+            text = "Scores of Spark do not say which judgments are a model's: not read "
+            warn_about([Note("judges-lost", "warning", f"{text}{format_names(judge_names)}.")])
         path_of_role = {role: fields.get(name, (name,)) for role, name in name_of_role.items()}
         paths = [".".join(map(quote_name, path)) for path in path_of_role.values()]
         faults = []
@@ -87,8 +92,7 @@ class SideFrame:
         for (role, name), path, (_, dtype) in zip(name_of_role.items(), paths, dtypes, strict=True):
             is_array = role != "query" and name in arrays
             _check_column_type(role, name, dtype, source, is_array and bool(lists))
-            is_needed = role not in TEXTS and (role != "rank" or "score" not in name_of_role)
-            if errors == "skip" and is_needed:
+            if errors == "skip" and (role != "rank" or "score" not in name_of_role):
                 fault = _FAULT_OF_ID if role in IDS else _FAULT_OF_NUMBER
                 faults.append(f"exists({path}, x -> {fault('x')})" if is_array else fault(path))
         table_columns = dict.fromkeys(path[0] for path in path_of_role.values())

@@ -305,7 +305,7 @@ def read_text_table(name: str, text: str, form: TableForm) -> Table:
     return _TextReader(name, lambda: enumerate(io.StringIO(text, newline=""), 1), form).read_table()
 
 
-def _find_line(read_lines: ReadLines, number: int) -> tuple[int, str]:
+def find_line(read_lines: ReadLines, number: int) -> tuple[int, str]:
     """Return a line's number and text; the text is empty if there is no such line."""
     return number, next((line for n, line in read_lines() if n == number), "")
 
@@ -317,7 +317,7 @@ class _TextReader(Origin):
     """
 
     def __init__(self, name: str, read_lines: ReadLines, form: TableForm) -> None:
-        super().__init__(name, partial(_find_line, read_lines))
+        super().__init__(name, partial(find_line, read_lines))
         self._form, self._read_lines = form, read_lines
         first_line = next((line for _, line in read_lines() if line.strip()), "")
         separators = (separator for separator in form.separators if separator in first_line)
@@ -352,7 +352,7 @@ class _TextReader(Origin):
 
         def find_row_line(row: int) -> tuple[int, str]:
             line, _ = next(islice(self._read_records(), row + has_header, None))
-            return _find_line(self._read_lines, line)
+            return find_line(self._read_lines, line)
 
         return Table(self.name, names, columns, find_row_line, is_headless=not has_header)
 
@@ -384,7 +384,7 @@ _split_fields = re.compile(r"[^ \t\n\r\f\v]+").findall
 
 def _read_json(name: str, read_lines: ReadLines, form: TableForm) -> Table | NestedObject:
     """Return the rows, or the object, in a JSON text, or in a text of JSON lines."""
-    origin = Origin(name, lambda row: _find_line(read_lines, row + 1))
+    origin = Origin(name, lambda row: find_line(read_lines, row + 1))
     try:
         root = decode_json("".join(line for _, line in read_lines()))
     except json.JSONDecodeError as error:

@@ -30,8 +30,8 @@ from cranfield.extensions.labels.assessors.judgments import (
 )
 from cranfield.extensions.labels.assessors.relabel import score_relabelled, select_on_scale
 from cranfield.extensions.labels.assessors.stability import Stability, measure_stability
+from cranfield.extensions.labels.pools.draw import select_drawn
 from cranfield.extensions.labels.rates import read_rates
-from cranfield.extensions.labels.samples import select_drawn
 from cranfield.extensions.whatif.variants import split_variants
 from cranfield.formats.columns import Side
 from cranfield.formats.source import Path

@@ -1,5 +1,6 @@
 """A gate on scores by a model's labels, whose verdicts labels by people correct."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -15,11 +16,7 @@ from cranfield.comparison.verdict import Gate, Verdict
 from cranfield.data.judging import Judging
 from cranfield.errors import OptionError
 from cranfield.extensions import load_families
-from cranfield.extensions.labels.human.human_labels import (
-    MIN_RELIABLE_QUERIES,
-    Estimation,
-    sample_estimation,
-)
+from cranfield.extensions.labels.human.human_labels import Estimation, sample_estimation
 from cranfield.extensions.labels.human.powered_settings import PoweredSettings
 from cranfield.notes import Note
 from cranfield.render.numbers import finite_or_none
@@ -44,36 +41,29 @@ def judge_by_people(
     alignment, judging = Alignment.of(options), Judging.of(options)
     estimation = sample_estimation(scores, human, alignment, judging, settings)
     sample = estimation.sample
-    is_little = sample.unit == "query" and sample.n_labelled < MIN_RELIABLE_QUERIES
-    is_little = is_little or any(note.code == "few-documents" for note in sample.notes)
-    units = "labelled queries" if sample.unit == "query" else "labelled documents"
+    unit_plural = "queries" if sample.unit == "query" else "documents"
     text = (
-        f"By {sample.n_labelled:,} {units} beside a model's labels: the numbers are corrected."
-        f"{' So few let no system pass.' if is_little else ''}"
+        f"By {sample.n_labelled:,} labelled {unit_plural} beside a model's labels: the numbers are "
+        f"corrected.{' So few let no system pass.' * sample.is_little}"
     )
-    kept_notes = (note for note in gate.notes if note.code in _NOTES_OF_ROWS)
-    human_note = Note("human-labels", "info", text, count=sample.n_labelled)
-    notes = (human_note, *estimation.notes, *kept_notes)
+    notes = [Note("human-labels", "info", text, count=sample.n_labelled), *estimation.notes]
+    notes += [note for note in gate.notes if note.code in _NOTES_OF_ROWS]
     alpha = gate.settings.alpha
-    judge = partial(_judge_by_people, estimation=estimation, alpha=alpha, is_little=is_little)
+    judge = partial(_judge_by_people, estimation=estimation, alpha=alpha)
     p_worse = [judge(verdict, greatest_p=-1.0).p_worse for verdict in gate.verdicts]
     greatest_p = find_greatest_p([np.array(p_worse, np.float64)], alpha)
     verdicts = tuple(judge(verdict, greatest_p=greatest_p) for verdict in gate.verdicts)
-    recipe = {**gate.recipe, "needed_units": units, "lam": lam}
-    return replace(gate, verdicts=verdicts, notes=notes, recipe=recipe)
+    recipe = {"needed_units": f"labelled {unit_plural}", "labelled": sample.n_labelled, "lam": lam}
+    recipe = {**gate.recipe, **recipe}
+    return replace(gate, verdicts=verdicts, notes=tuple(notes), recipe=recipe)
 
 
 def _judge_by_people(
-    verdict: Verdict,
-    estimation: Estimation,
-    alpha: float,
-    *,
-    is_little: bool,
-    greatest_p: float,
+    verdict: Verdict, estimation: Estimation, alpha: float, greatest_p: float
 ) -> Verdict:
     """Return a verdict on a model's labels as people's correct it.
 
-    `is_little`: too few are labelled to pass; `greatest_p` is the greatest by which a row fails.
+    `greatest_p` is the greatest by which a row fails.
     """
     from scipy.special import stdtr, stdtrit
 
@@ -85,19 +75,18 @@ def _judge_by_people(
     reach = float(stdtrit(sample.degrees, 1 - alpha)) * error
     lower, upper = difference - reach, difference + reach
     p_worse = finite_or_none(stdtr(sample.degrees, difference / error))
-    n_changed, n_needed = int(np.count_nonzero(labelled_scores.y)), None
+    n_changed, n_needed = labelled_scores.n_changed, None
     outcome: Outcome = "UNDECIDED"
-    if lower > -margin and not is_little and (n_changed >= FEW_UNITS or difference >= 0):
+    if lower > -margin and not sample.is_little and (n_changed >= FEW_UNITS or difference >= 0):
         outcome = "PASS"
     elif p_worse is not None and p_worse <= greatest_p and lower <= -margin:
         outcome = "FAIL"
     else:
         levels = 1 - alpha, POWER
         n_needed = labelled_scores.count_labels(estimation.settings.lam, margin, levels)
-        if n_needed is not None and sample.unit == "query":
-            n_needed = max(n_needed, MIN_RELIABLE_QUERIES)
-        if n_needed == sample.n_labelled:  # the difference is near the bound
-            n_needed = None
+        if n_needed is not None:
+            n_needed = max(n_needed, math.ceil(sample.n_reliable))
+            n_needed = n_needed if n_needed <= sample.n_pooled else None
     return replace(
         verdict,
         outcome=outcome,

@@ -1,6 +1,6 @@
 """prediction_powered: means and differences from a few labels by people and many by a model."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple, Unpack
 
@@ -17,7 +17,7 @@ from cranfield.data.judging import Judging
 from cranfield.errors import MeasureError
 from cranfield.extensions import keywords
 from cranfield.extensions.labels.human.human_samples import sample_labels
-from cranfield.extensions.labels.human.powered import Sample, find_moments
+from cranfield.extensions.labels.human.powered import MIN_RELIABLE_QUERIES, Sample, find_moments
 from cranfield.extensions.labels.human.powered_result import Order, PoweredMean, PredictionPowered
 from cranfield.extensions.labels.human.powered_settings import PoweredSettings
 from cranfield.notes import Note, warn_about
@@ -26,9 +26,6 @@ from cranfield.progress import Watching, add_progress
 from cranfield.render.numbers import finite_or_none, format_shortest
 from cranfield.scoring.arguments import Reading
 from cranfield.scoring.evaluate import MeasuresLike
-
-# With fewer labelled queries, intervals held less often than they say in trials.
-MIN_RELIABLE_QUERIES = 20
 
 
 @add_progress
@@ -138,7 +135,7 @@ class Estimation(NamedTuple):
         }
 
     def estimate_differences(
-        self, m: int, pairs: Sequence[tuple[int, int]], width: float | None = None
+        self, m: int, pairs: Iterable[tuple[int, int]], width: float | None = None
     ) -> list[PoweredMean]:
         """Return the differences of pairs of systems, by their numbers, the second subtracted.
 
@@ -177,47 +174,37 @@ class Estimation(NamedTuple):
         limits = lowest, highest = score_range(scores.find_measure(measure), np.concatenate(arrays))
         if base is not None:
             limits = lowest - highest, highest - lowest
-
-        def find_ends(
-            mean: float, error: float | None, degrees: int, lowest: float, highest: float
-        ) -> tuple[float | None, float | None]:
-            """Return the interval of an estimate; no ends where its error is 0, or not known."""
-            if not error:
-                return None, None
-            low, high = t_interval(find_moments(mean, error, degrees), alpha)
-            return max(float(low[0]), min(lowest, mean)), min(float(high[0]), max(highest, mean))
-
         degrees, off = sample.degrees, estimate.model - estimate.estimate
-        low, high = find_ends(estimate.estimate, estimate.error, degrees, *limits)
-        human_low, human_high = find_ends(estimate.human, estimate.human_error, degrees, *limits)
-        off_low, off_high = find_ends(
-            off, estimate.excess_error, estimate.excess_degrees, -np.inf, np.inf
-        )
+        off_degrees = estimate.excess_degrees
+        optional_fields: dict[str, Any] = {}
+        for prefix, mean, error, n, (lowest, highest) in (
+            ("", estimate.estimate, estimate.error, degrees, limits),
+            ("human_", estimate.human, estimate.human_error, degrees, limits),
+            ("off_", off, estimate.excess_error, off_degrees, (-np.inf, np.inf)),
+        ):
+            if error:  # else it is 0, or not known, and there is no interval
+                low, high = t_interval(find_moments(mean, error, n), alpha)
+                optional_fields[f"{prefix}low"] = max(float(low[0]), min(lowest, mean))
+                optional_fields[f"{prefix}high"] = min(float(high[0]), max(highest, mean))
         p = t_test(find_moments(estimate.estimate, estimate.error, degrees))[0]
-        n_needed = None
         if width is not None:
-            levels = [1 - alpha / 2]
-            n_needed = sample.select(m, i, base).count_labels(self.settings.lam, width, levels)
+            labelled_scores, levels = sample.select(m, i, base), [1 - alpha / 2]
+            n_needed = labelled_scores.count_labels(self.settings.lam, width, levels)
+            optional_fields["labels_needed"] = n_needed
         return PoweredMean(
             measure=measure,
             system=scores.system_names[i],
             other=None if base is None else scores.system_names[base],
             mean=estimate.estimate,
-            low=low,
-            high=high,
             error=estimate.error,
             p=None if base is None else finite_or_none(p),
             lam=estimate.lam,
             labelled=sample.n_labelled,
             worth=estimate.worth,
             human=estimate.human,
-            human_low=human_low,
-            human_high=human_high,
             model=estimate.model,
             off=off,
-            off_low=off_low,
-            off_high=off_high,
-            labels_needed=n_needed,
+            **optional_fields,
         )
 
 

@@ -2,17 +2,19 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from cranfield.comparison.comparing import ComparingOptions
-from cranfield.errors import OptionError
+from cranfield.errors import InputError, OptionError
 from cranfield.extensions.labels.human.powered_settings import LAM
 from cranfield.options import option
 
 if TYPE_CHECKING:
+    from cranfield.cli.data import DataOptions
     from cranfield.comparison.aligned_scores import AlignedScores
     from cranfield.comparison.settings import GateSettings
     from cranfield.comparison.verdict import Gate
+    from cranfield.formats.block import Duplicates
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +35,23 @@ class HumanOptions(ComparingOptions):
         super().__post_init__()
         if self.lam is not None and self.human is None:
             raise OptionError("--lam applies to human labels beside a model's: add --human")
+
+    def open_files(self, data: "DataOptions", duplicates: "Duplicates") -> Self:
+        """Open the file of people's labels; options on the format of QRELS do not apply to it."""
+        if self.human is None:
+            return self
+        label_data = replace(data, qrels_format=None, map_qrels=False)
+        vars(label_data)["columns"] = data.columns  # of the same files
+        try:
+            return replace(self, human=label_data.read_qrels(str(self.human), duplicates))
+        except InputError as error:
+            named_error = error.add_reason("This is the file of --human: people's labels.")
+            if error.kind != "number":
+                raise named_error from None
+            raise error.replace(
+                hint="All that was drawn needs a label, and its probability: what is left out is "
+                "not drawn by chance."
+            ) from None
 
     def gate_settings(self, settings: "GateSettings") -> "GateSettings":
         """Return the settings of the t test; OptionError for options that human labels exclude."""

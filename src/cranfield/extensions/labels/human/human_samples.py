@@ -29,7 +29,7 @@ from cranfield.extensions.labels.human.labelled_documents import (
     sample_documents,
 )
 from cranfield.extensions.labels.human.powered import QueryScores, Sample, deviation_from_chance
-from cranfield.extensions.labels.samples import select_drawn
+from cranfield.extensions.labels.pools.draw import select_drawn
 from cranfield.notes import Note
 from cranfield.render.numbers import (
     format_count,
@@ -161,10 +161,10 @@ def refuse_models(human_labels: Qrels, model_labels: Qrels) -> None:
     if len(paths) == 2 and all(map(os.path.isfile, paths)) and os.path.samefile(*paths):
         hint = "QRELS are the labels of a model, --human those of people."
         raise InputError("is named twice, as QRELS and as --human", source=paths[0], hint=hint)
-    if counts := human_labels.judges.count_models() if human_labels.judges else []:
+    if counts := human_labels.judges.count_models():
         models = [f"{count['judgments']:,} are by {count['model']}" for count in counts]
-        text = f"--human takes people's labels: {format_names(models)}"
-        raise InputError(text, source=human_labels.source)
+        problem = f"--human takes people's labels: {format_names(models)}"
+        raise InputError(problem, source=human_labels.source)
 
 
 def _lost_label_notes(human_labels: Qrels, scores: AlignedScores) -> Iterator[Note]:
@@ -269,7 +269,7 @@ def _sample_queries(
     notes += warnings or _unseen_label_notes(scores, human_labels, model_rows)
     if len(scores.system_names) > 1:
         notes += _difference_notes(scores, y)
-    return Sample("query", n, n_all, n - 1, lam, select, notes, n_all, y)
+    return Sample("query", n, n_all, n - 1, lam, select, notes, n_all, human_scores=y)
 
 
 def _read_query_chances(human_labels: Qrels, query_ids: Sequence[str]) -> Floats | None:
@@ -304,10 +304,8 @@ def _sample_notes(n: int, n_all: int, chance: Floats | None, *, has_labels: bool
         yield Note("sample", "info", text, n)
     else:
         low, high = chance.min().item(), chance.max().item()
-        text = (
-            f"{n:,} queries drawn by chance, with a probability of "
-            f"{describe_chances(chance)} (query_probability)."
-        )
+        phrase = describe_chances(chance)
+        text = f"{n:,} queries drawn by chance, with a probability of {phrase} (query_probability)."
         yield Note("sample", "info", text, n)
         n_effective = float((1 / chance).sum() ** 2 / (1 / chance**2).sum())
         if low < high and n_effective < _MIN_EFFECTIVE_QUERIES:

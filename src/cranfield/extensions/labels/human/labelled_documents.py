@@ -92,8 +92,13 @@ def sample_documents(
     notes += _whole_query_notes(query[rows], len(scores.query_ids))
     notes += _chance_notes(scores, contributions, chance)
     notes += _document_count_notes(scores, contributions)
-    n = len(scores.query_ids)
-    return Sample("document", len(rows), n, n - 1, lam, select, notes, float((1 / chance).sum()))
+    is_relevant = (contributions.y != 0) | (contributions.f != 0)
+    n_looked_at, n_relevant = (
+        max(1, column.sum(axis=2).min()) for column in (contributions.is_looked_at, is_relevant)
+    )
+    n_reliable = len(rows) * max(_MIN_DOCUMENTS / n_looked_at, _MIN_RELEVANT / n_relevant)
+    n, n_pooled = len(scores.query_ids), float((1 / chance).sum())
+    return Sample("document", len(rows), n, n - 1, lam, select, notes, n_pooled, float(n_reliable))
 
 
 def _whole_query_notes(query: Ints, n_queries: int) -> Iterator[Note]:

@@ -16,6 +16,8 @@ from cranfield.arrays.ranked import Floats, Ints, mean, total
 from cranfield.comparison.significance import Moments
 from cranfield.notes import Note
 
+# With fewer labelled queries, intervals held less often than they say in trials.
+MIN_RELIABLE_QUERIES = 20
 _ROUNDING = 1e-12  # a standard deviation of at most this share of the greatest value is rounding
 
 
@@ -48,7 +50,14 @@ class Sample(NamedTuple):
     select: "Callable[[int, int, int | None], QueryScores | DocumentScores]"
     notes: Sequence[Note]
     n_pooled: float  # documents, or queries, that could be drawn: the sum of 1 / probability
+    # About so many labelled ones make intervals hold as often as they say.
+    n_reliable: float = MIN_RELIABLE_QUERIES
     human_scores: Floats | None = None  # (n_measures, n_labelled, n_systems), of whole queries
+
+    @property
+    def is_little(self) -> bool:
+        """Whether so few are labelled that intervals hold less often than they say."""
+        return self.n_labelled < self.n_reliable
 
     def estimate(self, m: int, i: int, base: int | None = None) -> PoweredEstimate:
         """Estimate the mean of system i by measure m, or its difference from system `base`."""
@@ -104,6 +113,11 @@ class QueryScores(NamedTuple):
             excess_error=find_error(lam + share, lam - 1 + share),
             excess_degrees=n - 1,
         )
+
+    @property
+    def n_changed(self) -> int:
+        """On how many labelled queries the score, or the difference, is not 0, by people."""
+        return int(np.count_nonzero(self.y))
 
     def count_labels(self, lam: float | None, width: float, levels: Sequence[float]) -> int | None:
         """Return how many labelled queries make an interval of `estimate` this wide, if any.
@@ -222,6 +236,11 @@ class DocumentScores(NamedTuple):
             label_error * math.sqrt(z / (z - 2)) if z > 2 else None,
             z - 2,
         )
+
+    @property
+    def n_changed(self) -> int:
+        """The number of queries with a labelled document that adds something, by people."""
+        return len(np.unique(self.query[self.y != 0]))
 
     def count_labels(self, lam: float | None, width: float, levels: Sequence[float]) -> int | None:
         """Return how many labelled documents make an interval of `estimate` this wide, if any.

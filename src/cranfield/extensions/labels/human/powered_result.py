@@ -49,8 +49,8 @@ class PoweredMean:
     system: str
     other: str | None  # of a difference: the baseline
     mean: float
-    low: float | None
-    high: float | None
+    low: float | None = None
+    high: float | None = None
     error: float
     p: float | None = None
     p_adjusted: float | None = None
@@ -59,12 +59,12 @@ class PoweredMean:
     labelled: int
     worth: float | None
     human: float
-    human_low: float | None
-    human_high: float | None
+    human_low: float | None = None
+    human_high: float | None = None
     model: float
     off: float
-    off_low: float | None
-    off_high: float | None
+    off_low: float | None = None
+    off_high: float | None = None
     order: Order | None = None
     labels_needed: int | None = None
 

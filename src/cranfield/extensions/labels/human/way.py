@@ -4,10 +4,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from cranfield.cli import flags
-from cranfield.cli.data import DataOptions, refuse_two_stdin
+from cranfield.cli.data import refuse_two_stdin
 from cranfield.cli.way import Way
-from cranfield.data.qrels import Qrels
-from cranfield.errors import InputError, OptionError
+from cranfield.errors import OptionError
 from cranfield.extensions.labels.human.human_options import HumanOptions
 from cranfield.options import list_options
 
@@ -40,7 +39,7 @@ class HumanLabels(HumanOptions, Way):
         refuse_two_stdin(str(qrels), *runs, str(self.human))
         labels: Any = self.human  # a file of saved scores
         if not inputs_of_runs.are_scores:
-            labels = self.read_labels(comparing.data, comparing.judging.duplicates)
+            labels = self.open_files(comparing.data, comparing.judging.duplicates).human
         judgments, opened_runs = inputs_of_runs.read(files)
         options: Any = {
             "lam": self.lam,
@@ -66,7 +65,7 @@ class HumanLabels(HumanOptions, Way):
         flags.refuse_options({"queries"}, self.refusal)
         refuse_two_stdin(*filter(None, [inputs.qrels]), *inputs.runs, str(self.human))
         inputs.check()
-        labels = self.read_labels(inputs.data, inputs.judging.duplicates)
+        labels = self.open_files(inputs.data, inputs.judging.duplicates).human
         judgments, runs = inputs.open()
         judgments = inputs.data.read(judgments)
         options: Any = {
@@ -79,18 +78,3 @@ class HumanLabels(HumanOptions, Way):
         )
         mean_notes = tuple(note for note in estimates.notes if note.code != "few-differ")
         return replace(estimates, differences={}, notes=mean_notes)
-
-    def read_labels(self, data: DataOptions, duplicates: Any) -> Qrels:
-        """Read people's labels; options on the format of QRELS do not apply to their file."""
-        label_data = replace(data, qrels_format=None, map_qrels=False)
-        vars(label_data)["columns"] = data.columns  # of the same files
-        try:
-            return label_data.read_qrels(str(self.human), duplicates)
-        except InputError as error:
-            named_error = error.add_reason("This is the file of --human: people's labels.")
-            if error.kind != "number":
-                raise named_error from None
-            raise error.replace(
-                hint="All that was drawn needs a label, and its probability: what is left out is "
-                "not drawn by chance."
-            ) from None

@@ -6,17 +6,19 @@ Read are results of batches of OpenAI (chat completions, responses), servers lik
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 from cranfield.data.judges import Judge
 from cranfield.errors import InputError, escape_unprintable
 from cranfield.extensions.labels.label_files import Label
 from cranfield.extensions.labels.pools.options import CollectSettings, label_word, read_grades
-from cranfield.extensions.labels.pools.prompts import GRADES, PROMPT_OF_DIGITS, Prompt
+from cranfield.extensions.labels.pools.prompts import PROMPT_OF_DIGITS, Prompt
 from cranfield.extensions.labels.pools.requests import hash_pair
-from cranfield.formats.small.read import Origin, decode_json, parse_number
+from cranfield.formats.small.read import Origin, decode_json, find_line, parse_number
 from cranfield.formats.small.text_lines import read_file_lines
 from cranfield.formats.small.texts import clean_text
 from cranfield.formats.source import Source
@@ -38,13 +40,12 @@ class Answer(NamedTuple):
     origin: Origin
     line: int
     custom_id: str
-    pair_digits: str  # the hash of the query and the document
-    sample: int  # from 1
     model: str = "model"
     kind: str = "grade"  # or "failed", "refused", "truncated", "not a grade"
     text: str = ""  # that was answered; of a failure its code, of a grade the reason
     message: str = ""  # of a failure
     grade: Any = None  # as it was written
+    place: int = 1  # among the choices of the line
 
 
 def holds_answers(source: Any) -> bool:
@@ -57,30 +58,34 @@ def holds_answers(source: Any) -> bool:
     return False
 
 
-def read_answers(path: str, settings: CollectSettings) -> Iterator[Answer | InputError]:
-    """Yield the answers of a file, and an error for each line that answers no request."""
-    source = Source(path)
-    origin = Origin(path, lambda row: next(ln for ln in read_file_lines(source) if ln[0] == row))
+def read_answers(
+    paths: Iterable[str], settings: CollectSettings, pairs: Container[str] | None = None
+) -> Iterator[list[Answer] | InputError]:
+    """Yield the answers in each line of files, or an error if a line answers no request.
+
+    `pairs` are the hashes of queries and documents that were asked about; None: any.
+    """
     words = {*map(label_word, read_grades(settings.grades_of) if settings.grades_of else ())}
-    for number, line in read_file_lines(source):
-        if not line.strip():
-            continue
-        try:
-            record = decode_json(line)
-        except (ValueError, RecursionError):
-            yield origin.row_error(number, f"line {number} is not valid JSON")
-            continue
-        custom_id = _look_up(record, "custom_id")
-        match = _CUSTOM_ID.fullmatch(custom_id) if isinstance(custom_id, str) else None
-        if match is None:
-            problem = f"custom_id {custom_id!r:.80} was not written by cranfield pool"
-            yield origin.row_error(number, problem)
-            continue
-        grades = settings.grades or PROMPT_OF_DIGITS.get(match[2], Prompt("", GRADES)).grades
-        answers = [*_read_record(Answer(origin, number, match[0], match[1], 1), record)]
-        for place, answer in enumerate(answers, 1):
-            sample = (int(match[3]) - 1) * len(answers) + place
-            yield _read_grade(answer._replace(sample=sample), grades, words)
+    for source in map(Source, paths):
+        origin = Origin(source.path, partial(find_line, partial(read_file_lines, source)))
+        for number, line in read_file_lines(source):
+            if not line.strip():
+                continue
+            try:
+                record = decode_json(line)
+            except (ValueError, RecursionError):
+                yield origin.row_error(number, f"line {number} is not valid JSON")
+                continue
+            custom_id = _look_up(record, "custom_id")
+            match = _CUSTOM_ID.fullmatch(custom_id) if isinstance(custom_id, str) else None
+            if match is None or (pairs is not None and match[1] not in pairs):
+                problem = "is of a document that is not in the pool"
+                problem = "was not written by cranfield pool" if match is None else problem
+                yield origin.row_error(number, f"custom_id {custom_id!r:.80} {problem}")
+                continue
+            grades = settings.grades or PROMPT_OF_DIGITS.get(match[2], Prompt("")).grades
+            answers = enumerate(_read_record(Answer(origin, number, match[0]), record), 1)
+            yield [_read_grade(a._replace(place=place), grades, words) for place, a in answers]
 
 
 def list_answered_ids(paths: Iterable[str], prompt: Prompt) -> frozenset[str]:
@@ -88,14 +93,12 @@ def list_answered_ids(paths: Iterable[str], prompt: Prompt) -> frozenset[str]:
 
     Raises InputError for a line that is no answer to such a request.
     """
-    settings = CollectSettings(grades=prompt.grades)
-    paths = [paths] if isinstance(paths, str) else paths
     answered_ids = set[str]()
-    for answer in (answer for path in paths for answer in read_answers(path, settings)):
-        if isinstance(answer, InputError):
-            raise answer
-        if answer.kind == "grade":
-            answered_ids.add(answer.custom_id)
+    paths = [paths] if isinstance(paths, str) else paths
+    for answers in read_answers(paths, CollectSettings(grades=prompt.grades)):
+        if isinstance(answers, InputError):
+            raise answers
+        answered_ids |= {answer.custom_id for answer in answers if answer.kind == "grade"}
     return frozenset(answered_ids)
 
 
@@ -177,38 +180,38 @@ def read_answer_labels(
     `errors` is "skip", and if no answer is a grade.
     """
     pair_of_digits = {hash_pair(*pair): pair for pair in pairs}
-    answers_of_request: dict[tuple[str, int], list[Answer]] = {}
+    answer_lists: dict[str, list[list[Answer]]] = {}  # {custom_id: the answers of each line}
     refusals: list[str] = []
-    for answer in (answer for path in paths for answer in read_answers(path, settings)):
-        if isinstance(answer, Answer) and answer.pair_digits in pair_of_digits:
-            answers_of_request.setdefault((answer.custom_id, answer.sample), []).append(answer)
+    for answers in read_answers(paths, settings, pair_of_digits):
+        if isinstance(answers, list):
+            answer_lists.setdefault(answers[0].custom_id, []).append(answers)
             continue
-        error = answer
-        if isinstance(answer, Answer):
-            problem = f"custom_id {answer.custom_id!r} is of a document that is not in the pool"
-            error = answer.origin.row_error(answer.line, problem)
-        assert isinstance(error, InputError)  # noqa: S101 - as no answer is
         if settings.errors == "strict":
-            raise error.add_reason("errors='skip' (--errors skip) leaves out and counts such lines")
-        refusals.append(f"{error.problem:.80}")
+            reason = "errors='skip' (--errors skip) leaves out and counts such lines"
+            raise answers.add_reason(reason)
+        refusals.append(f"{answers.problem:.80}")
     grade_answers: list[Answer] = []
     misses: list[Answer] = []
-    for answers in answers_of_request.values():
-        grades = [answer for answer in answers if answer.kind == "grade"]
-        grade_answers += grades
-        misses += [] if grades else answers[-1:]
+    for lists in answer_lists.values():
+        graded_lists = [answers for answers in lists if any(a.kind == "grade" for a in answers)]
+        for choice in zip_longest(*(graded_lists or lists[-1:])):
+            grades = [answer for answer in choice if answer and answer.kind == "grade"]
+            grade_answers += grades
+            misses += [] if grades else [*filter(None, choice)][-1:]
     if misses and not grade_answers:
         says = next((f"; the first says: {a.message}" for a in misses if a.message), "")
         raise InputError(f"no answer is a grade: {_count_kinds(misses)}{says}")
-    has_samples = any(answer.sample > 1 for answer in grade_answers)
+    n_choices = max((answer.place for answer in grade_answers), default=1)
+    has_samples = n_choices > 1 or any(not a.custom_id.endswith("-1") for a in grade_answers)
     labels = []
     for answer in grade_answers:
-        digits, suffix = answer.custom_id[25:33], f" #{answer.sample}" * has_samples
-        prompt = f"{PROMPT_OF_DIGITS.get(digits, Prompt('', ())).name} {digits}".strip()
-        pair, assessor = pair_of_digits[answer.pair_digits], f"{answer.model} {digits}{suffix}"
+        pair_digits, digits, _, sample = answer.custom_id.split("-")
+        suffix = f" #{(int(sample) - 1) * n_choices + answer.place}" * has_samples
+        prompt = f"{PROMPT_OF_DIGITS.get(digits, Prompt('')).name} {digits}".strip()
+        pair, assessor = pair_of_digits[pair_digits], f"{answer.model} {digits}{suffix}"
         label = Label(answer.origin, answer.line, *pair, answer.grade, assessor, reason=answer.text)
         labels.append(label._replace(judge=Judge(answer.model, prompt)))
-    notes = [*_list_notes(misses, len(answers_of_request), grade_answers, paths)]
+    notes = [*_list_notes(misses, grade_answers, paths)]
     if refusals:
         text = f"{count_of(len(refusals), 'answer')} left out: {refusals[0]}."
         notes.append(Note("left-out", "warning", text, count=len(refusals)))
@@ -216,27 +219,27 @@ def read_answer_labels(
 
 
 def _list_notes(
-    misses: Sequence[Answer],
-    n_requests: int,
-    grade_answers: Sequence[Answer],
-    paths: Sequence[str],
+    misses: Sequence[Answer], grade_answers: Sequence[Answer], paths: Sequence[str]
 ) -> Iterator[Note]:
-    """Yield warnings of the requests that have no grade, and of documents with fewer than most."""
-    samples = Counter(digits for digits, _ in {(a.pair_digits, a.sample) for a in grade_answers})
+    """Yield warnings of answers that are no grade, and of documents with fewer than most."""
+    distinct_answers = {(answer.custom_id, answer.place) for answer in grade_answers}
+    n_samples_of_pair = Counter(custom_id[:24] for custom_id, _ in distinct_answers)
     if misses:
-        n_unlabelled = len({answer.pair_digits for answer in misses} - samples.keys())
+        missed_pairs = {answer.custom_id[:24] for answer in misses}
+        n_unlabelled = len(missed_pairs - n_samples_of_pair.keys())
         documents = count_of(n_unlabelled, "document has", "documents have")
         documents = "their documents have" if n_unlabelled == len(misses) else documents
         options = " ".join(f"--answered {escape_unprintable(path)}" for path in paths)
         text = (
-            f"{len(misses):,} of {n_requests:,} answers {'is' if len(misses) == 1 else 'are'} no "
-            f"grade{f', and {documents} no label' * bool(n_unlabelled)}: {_count_kinds(misses)}. "
+            f"{len(misses):,} of {len(misses) + len(distinct_answers):,} answers "
+            f"{'is' if len(misses) == 1 else 'are'} no grade"
+            f"{f', and {documents} no label' * bool(n_unlabelled)}: {_count_kinds(misses)}. "
             f"Which ones is not chance: ask again (cranfield pool ... {options}), or have people "
             "label them."
         )
         yield Note("no-grade", "warning", text, count=len(misses))
-    n_samples = max(samples.values(), default=0)
-    if n := sum(count < n_samples for count in samples.values()):
+    n_samples = max(n_samples_of_pair.values(), default=0)
+    if n := sum(count < n_samples for count in n_samples_of_pair.values()):
         text = f"{count_of(n, 'document')} with fewer than {n_samples} grades, which others have."
         yield Note("fewer-samples", "warning", text, count=n)
 

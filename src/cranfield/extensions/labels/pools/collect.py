@@ -14,6 +14,7 @@ from cranfield.errors import DuplicateError, InputError, OptionError, escape_unp
 from cranfield.extensions import keywords
 from cranfield.extensions.labels.label_files import Label, read_labels
 from cranfield.extensions.labels.pools.answers import holds_answers, read_answer_labels
+from cranfield.extensions.labels.pools.draw import NOT_DRAWN
 from cranfield.extensions.labels.pools.label_checks import (
     N_SHOWN,
     GradedLabel,
@@ -26,7 +27,6 @@ from cranfield.extensions.labels.pools.label_checks import (
     simplify_grade,
 )
 from cranfield.extensions.labels.pools.options import CollectSettings
-from cranfield.extensions.labels.pools.pool_result import NOT_DRAWN
 from cranfield.formats.block import Role
 from cranfield.formats.columns import COLUMNS, ColumnsLike, Side
 from cranfield.formats.files import stem_of
@@ -250,9 +250,8 @@ def _find_judge(graded_labels: Sequence[GradedLabel], grade: float) -> tuple[Jud
     """Return who gave the grade that counts, and why: a model, if no person gave it."""
     labels = [label for label, given_grade in graded_labels if given_grade == grade]
     labels = labels or [label for label, _ in graded_labels]  # of a mean, which nobody gave
-    if not labels or any(label.judge is None for label in labels):
-        return PERSON, ""
-    return labels[0].judge or PERSON, labels[0].reason
+    label = min(labels, key=lambda label: label.judge != PERSON, default=None)
+    return (PERSON, "") if label is None else (label.judge, label.reason)
 
 
 def _list_sources(labels: Any) -> Iterator[tuple[str, Any]]:
@@ -366,7 +365,7 @@ def _settle_grades(
     judgments_of_turn: list[dict[str, dict[str, float]]] = []
     for (query, doc), graded_labels in labels_of_document.items():
         last_grades = {  # of a model, each counts
-            (str(label.assessor), label.judge and place): (place, grade)
+            (str(label.assessor), label.judge != PERSON and place): (place, grade)
             for place, (label, grade) in enumerate(graded_labels)
         }
         for turn, (_, grade) in enumerate(sorted(last_grades.values())):

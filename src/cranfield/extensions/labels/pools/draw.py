@@ -6,8 +6,10 @@ from typing import Any
 import numpy as np
 
 from cranfield.arrays.ranked import Bools, Floats, Ints
+from cranfield.data.qrels import Qrels
 from cranfield.options import finite_number
 
+NOT_DRAWN = -1  # the grade of a document of the pool that is not drawn, as sample_eval has it
 Strata = Mapping[int, float]  # {down to this rank: the share that is drawn}, rank by rank
 
 
@@ -138,3 +140,10 @@ def draw_sample(
         return draw_rows(chance, generator)[query], chance[query]
     chance = proportional_chances(1 / np.log2(rank + 1) if by_rank else np.ones(len(rank)), n)
     return draw_rows(chance, generator), chance
+
+
+def select_drawn(qrels: Qrels) -> Qrels:
+    """Return the judgments without the documents of a stratum that were not drawn."""
+    if "stratum" not in qrels.columns:
+        return qrels
+    return qrels.select_rows(np.flatnonzero(qrels.grade != NOT_DRAWN))

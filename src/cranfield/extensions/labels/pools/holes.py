@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any, Unpack
 
 import numpy as np
@@ -224,7 +223,7 @@ def holes(
     runs_to_judge, costs = [*run_of_name.values()], bool(measure.definition.traits.takes_cost)
     judged_runs = judge_all(numbered_judgments, runs_to_judge, judging, costs=costs)
     matched_runs = dict(zip(run_of_name, judged_runs, strict=True))
-    run_warnings = [*chain.from_iterable(map(select_warnings, matched_runs.values()))]
+    run_warnings = select_warnings(matched_runs.values())
     warn_about(run_warnings)
     holes_of_runs = [*_leave_out_each(judgments, matched_runs, measure, settings)]
     tau = None

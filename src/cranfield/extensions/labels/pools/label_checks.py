@@ -7,13 +7,14 @@ from typing import Any, NamedTuple
 
 from cranfield.errors import InputError, OptionError, escape_unprintable
 from cranfield.extensions.labels.label_files import DRAWING, Label, read_labels
+from cranfield.extensions.labels.pools.draw import NOT_DRAWN
 from cranfield.extensions.labels.pools.options import (
     CollectSettings,
     PoolSettings,
     label_word,
     read_grades,
 )
-from cranfield.extensions.labels.pools.pool_result import NOT_DRAWN, Pool
+from cranfield.extensions.labels.pools.pool_result import Pool
 from cranfield.formats.block import Role
 from cranfield.formats.columns import COLUMNS, ColumnsLike
 from cranfield.formats.small.read import Table as Rows

@@ -124,15 +124,14 @@ class PoolSettings(Options):
         return None if self.strata is None else read_strata(self.strata)
 
 
-def read_scale(grades: Any) -> tuple[int, ...]:
+def read_scale(scale: Any) -> tuple[int, ...]:
     """Read the grades that may be given, "0,1,2" or whole numbers; ValueError for anything else."""
-    members = grades.split(",") if isinstance(grades, str) else grades
-    numbers = {parse_number(grade) for grade in members} if isinstance(members, Iterable) else set()
-    if len(numbers) < 2 or not all(
-        grade is not None and grade.is_integer() and 0 <= grade < 1e6 for grade in numbers
-    ):
+    members = scale.split(",") if isinstance(scale, str) else scale
+    numbers = {*map(parse_number, members)} if isinstance(members, Iterable) else set()
+    grades = {int(n) for n in numbers if n is not None and n.is_integer() and 0 <= n < 1e6}
+    if len(grades) < 2 or grades != numbers:
         raise ValueError("two or more whole numbers from 0, as in '0,1,2'")
-    return tuple(sorted(int(grade) for grade in numbers if grade is not None))
+    return tuple(sorted(grades))
 
 
 _OWN_MEMBERS = ("model", "messages", "system", "contents", "systemInstruction")  # of a body

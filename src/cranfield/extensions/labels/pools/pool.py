@@ -22,10 +22,10 @@ from cranfield.errors import InputError, OptionError, escape_unprintable
 from cranfield.extensions import keywords
 from cranfield.extensions.fusion.fuse import fuse
 from cranfield.extensions.labels.pools.deciding import find_deciding
-from cranfield.extensions.labels.pools.draw import draw_from_strata, draw_sample
+from cranfield.extensions.labels.pools.draw import NOT_DRAWN, draw_from_strata, draw_sample
 from cranfield.extensions.labels.pools.move_to_front import next_documents
 from cranfield.extensions.labels.pools.options import IN_ORDER, PoolMethod, PoolSettings
-from cranfield.extensions.labels.pools.pool_result import NOT_DRAWN, Pool
+from cranfield.extensions.labels.pools.pool_result import Pool
 from cranfield.extensions.whatif.unjudged import (
     RankedDocuments,
     find_first_rows,

@@ -10,6 +10,7 @@ from cranfield.arrays.ids import encode_ids
 from cranfield.errors import OptionError, check_choice
 from cranfield.extensions.labels.label_files import argilla_records, label_studio_tasks
 from cranfield.extensions.labels.pools.answers import list_answered_ids
+from cranfield.extensions.labels.pools.draw import NOT_DRAWN
 from cranfield.extensions.labels.pools.options import IN_ORDER, PoolSettings, RequestSettings
 from cranfield.extensions.labels.pools.prompts import read_prompt
 from cranfield.extensions.labels.pools.requests import REQUEST_FORMS, Question, Requests
@@ -20,8 +21,6 @@ from cranfield.notes import Note
 from cranfield.render.numbers import format_count
 from cranfield.render.shown import FORMS, Shown, as_json
 from cranfield.render.table import Table
-
-NOT_DRAWN = -1  # the grade of a document of the pool that is not drawn, as sample_eval has it
 
 
 @dataclass(frozen=True, eq=False, repr=False)

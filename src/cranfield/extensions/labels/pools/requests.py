@@ -3,7 +3,6 @@
 Each request has an id by which its answer is recognised (answers.py). No model is called here.
 """
 
-import glob
 import hashlib
 import json
 import os
@@ -77,31 +76,28 @@ class Requests:
     def lines(self) -> Iterator[str]:
         """Yield each request as a line of JSON, with its end."""
         for question, custom_id in self.request_ids:
-            body = _patch(self._make_body(self._make_message(question)), self.settings.body or {})
-            call: dict[str, Any] = {"params": body}
-            if self.form == "openai":
-                call = {"method": "POST", "url": "/v1/chat/completions", "body": body}
-            line = json.dumps({"custom_id": custom_id, **call}, ensure_ascii=False)
-            yield _LINE_ENDS.sub(_escape, line) + "\n"
+            request = {"custom_id": custom_id, **self._make_call(self._make_message(question))}
+            yield _LINE_ENDS.sub(_escape, json.dumps(request, ensure_ascii=False)) + "\n"
 
     @cached_property
     def notes(self) -> tuple[Note, ...]:
         """Notes on how large the requests are, and on texts that are cut."""
-        system = "" if self.prompt.is_template else self.prompt.text
         questions = [question for question, _ in self.request_ids]
         n, n_all = len(questions), len(self.questions) * self.settings.samples
-        messages = [self._make_message(question) for question in questions]
-        n_characters = n * len(system) + sum(map(len, messages))
-        system_bytes = n * len(system.encode())
-        n_bytes = system_bytes + sum(len(message.encode()) for message in messages)
+        system = "" if self.prompt.is_template else self.prompt.text
+        n_system_bytes = n * len(system.encode())
+        messages = map(self._make_message, questions)
+        sizes = [(len(message), len(message.encode())) for message in messages]
+        n_characters, n_bytes = map(sum, zip(*sizes, strict=True))
         text = (
-            f"{format_count(n, 'request')} to {self.settings.model}, {n_characters:,} characters, "
-            f"about {_count_tokens(n_bytes)} input tokens (bytes / 4, give or take a third)"
+            f"{format_count(n, 'request')} to {self.settings.model}, "
+            f"{n * len(system) + n_characters:,} characters, about "
+            f"{_count_tokens(n_system_bytes + n_bytes)} input tokens (bytes / 4, give or take a "
+            "third)"
         )
         if system:
-            text += (
-                f", {_count_tokens(system_bytes)} of them instructions that are the same in each"
-            )
+            n_tokens = _count_tokens(n_system_bytes)
+            text += f", {n_tokens} of them instructions that are the same in each"
         notes = [Note("requests", "info", f"{text}; a short answer to each.", count=n)]
         if self.answered_ids:
             text = f"{n_all - n:,} of {n_all:,} requests have a grade in the answers: left out."
@@ -125,22 +121,19 @@ class Requests:
         suffix of the form, and if a numbered file would stay from before; InputError for a request
         that is larger than a file may be.
         """
-        folder, name = os.path.split(os.fspath(path))
-        stem, suffix, compression = name.rpartition(REQUEST_FORMS[self.form])
-        if not suffix:
-            ending = REQUEST_FORMS[self.form]
-            raise OptionError(f"{escape_unprintable(name)}: the name is to end in {ending}")
+        (folder, name), suffix = os.path.split(os.fspath(path)), REQUEST_FORMS[self.form]
+        if suffix not in name:
+            raise OptionError(f"{escape_unprintable(name)}: the name is to end in {suffix}")
+        stem, _, compression = name.rpartition(suffix)
         paths: list[str] = []
         with ExitStack() as files:
             for part in self._split_lines():
                 number = "" if len(part) == len(self.request_ids) else f"-{len(paths) + 1}"
                 paths.append(os.path.join(folder, f"{stem}{number}{suffix}{compression}"))
                 files.enter_context(open_to_write(paths[-1])).writelines(part)
-            start = os.path.join(glob.escape(folder), glob.escape(stem))
             old_name = re.compile(rf"{re.escape(stem)}(-\d+)?{re.escape(suffix)}(\.\w+)?")
-            for old_path in sorted({*glob.glob(f"{start}*")} - {*paths}):
-                if not old_name.fullmatch(os.path.basename(old_path)):
-                    continue
+            old_names = filter(old_name.fullmatch, os.listdir(folder or "."))
+            for old_path in sorted({os.path.join(folder, name) for name in old_names} - {*paths}):
                 raise OptionError(f"{escape_unprintable(old_path)} is there from before: remove it")
         return paths
 
@@ -171,8 +164,8 @@ class Requests:
         cut_field = {"characters_cut": n_cut} if n_cut else {}
         return _quote({"query": query, "document": doc, **cut_field})
 
-    def _make_body(self, message: str) -> dict[str, Any]:
-        """Return the body of a call, before the changes that the user states."""
+    def _make_call(self, message: str) -> dict[str, Any]:
+        """Return the call that asks with a message, in the form of the provider."""
         schema = {
             "type": "object",
             "properties": {
@@ -183,17 +176,18 @@ class Requests:
             "additionalProperties": False,
         }
         body: dict[str, Any] = {"model": self.settings.model}
+        changes = self.settings.body or {}
         system = {} if self.prompt.is_template else {"system": self.prompt.text}
         messages = [{"role": "user", "content": message}]
         if self.form == "anthropic":
-            body |= {"max_tokens": 1024, **system, "messages": messages}
-            form = {"type": "json_schema", "schema": schema}
-            return {**body, "output_config": {"format": form}}
-        body["messages"] = [{"role": role, "content": text} for role, text in system.items()]
-        body["messages"] += messages
+            form: dict[str, Any] = {"format": {"type": "json_schema", "schema": schema}}
+            body |= {"max_tokens": 1024, **system, "messages": messages, "output_config": form}
+            return {"params": _patch(body, changes)}
+        messages = [{"role": role, "content": text} for role, text in system.items()] + messages
         json_schema = {"name": "judgment", "strict": True, "schema": schema}
         form = {"type": "json_schema", "json_schema": json_schema}
-        return {**body, "response_format": form}
+        body = _patch({**body, "messages": messages, "response_format": form}, changes)
+        return {"method": "POST", "url": "/v1/chat/completions", "body": body}
 
 
 def _count_tokens(n_bytes: int) -> str:

@@ -53,29 +53,25 @@ def estimate_agreement(pairs: GradePairs, rel: float, alpha: float) -> dict[str,
     Of a share the interval is Wilson's, with as many documents as would have the error that
     leaving out queries gives; of the others, Student's.
     """
-    unit_weight, off = np.ones(len(pairs.human)), pairs.model - pairs.human
-    a, b = (pairs.human >= rel) * unit_weight, (pairs.model >= rel) * unit_weight
-
-    def list_moments(x: Floats, y: Floats) -> list[Floats]:
-        return [unit_weight, x, y, x * x, y * y, (x - y) ** 2]
-
-    # {name: (least value, what is added up of each document: first, whether it counts)}
-    statistics: dict[str, tuple[float, list[Floats]]] = {
-        "sensitivity": (0, [a, a * b]),
-        "specificity": (0, [1 - a, (1 - a) * (1 - b)]),
-        "agree": (0, [unit_weight, (a == b) * unit_weight]),
-        "kappa": (-1, list_moments(a, b)),
-        "w. kappa": (-1, list_moments(pairs.human, pairs.model)),
-        "off": (-np.inf, [unit_weight, off]),
+    human, model, unit_weight = pairs.human, pairs.model, np.ones(len(pairs.human))
+    a, b = (human >= rel) * unit_weight, (model >= rel) * unit_weight
+    # What is added up of each document: first, whether it counts.
+    columns_of_name = {
+        "sensitivity": [a, a * b],
+        "specificity": [1 - a, (1 - a) * (1 - b)],
+        "agree": [unit_weight, (a == b) * unit_weight],
+        "kappa": [unit_weight, a, b, a * a + b * b, (a - b) ** 2],
+        "w. kappa": [unit_weight, human, model, human**2 + model**2, (human - model) ** 2],
+        "off": [unit_weight, model - human],
     }
     return {
-        name: _estimate_coefficient(name, pairs, columns, lowest, alpha)
-        for name, (lowest, columns) in statistics.items()
+        name: _estimate_coefficient(name, pairs, columns, alpha)
+        for name, columns in columns_of_name.items()
     }
 
 
 def _estimate_coefficient(
-    name: str, pairs: GradePairs, columns: Sequence[Floats], lowest: float, alpha: float
+    name: str, pairs: GradePairs, columns: Sequence[Floats], alpha: float
 ) -> Coefficient:
     """Return a share, or a mean, of two columns, or else the kappa of their moments."""
     from scipy.special import stdtrit
@@ -90,23 +86,23 @@ def _estimate_coefficient(
     high: float | None = None
     if value is not None and n > 1:
         error, t = jackknife_error(compute(totals - sums)), float(stdtrit(n - 1, 1 - alpha / 2))
-        if lowest == 0:
+        if name in ("sensitivity", "specificity", "agree"):
             n_units = weight.sum() ** 2 / (weight**2).sum()
             if error and 0 < value < 1:
                 n_units = min(len(rows), value * (1 - value) / error**2)
             ends = wilson_interval(n_units, np.array([value * n_units]), t)
             low, high = (float(end[0]) for end in ends)
         elif error:
-            highest = np.inf if name == "off" else 1.0
-            low, high = max(lowest, value - t * error), min(highest, value + t * error)
+            limit = np.inf if name == "off" else 1.0
+            low, high = max(-limit, value - t * error), min(limit, value + t * error)
     of = "grade" if name in ("w. kappa", "off") else "relevance"
     return Coefficient(name, of, "query", len(rows), value, low, high)
 
 
 def _compute_kappa(sums: Floats) -> Floats:
     """Return kappa with quadratic weights, Cohen's for 0 and 1; NaN where chance would agree."""
-    n, a, b, squares_a, squares_b, squared_differences = sums
-    by_chance = n * (squares_a + squares_b) - 2 * a * b
+    n, a, b, squares, squared_differences = sums
+    by_chance = n * squares - 2 * a * b
     by_chance[by_chance <= 1e-12 * n**2] = np.nan
     kappa: Floats = 1 - n * squared_differences / by_chance
     return kappa

@@ -18,7 +18,7 @@ from cranfield.extensions import keywords
 from cranfield.extensions.labels.human.human_labels import sample_estimation
 from cranfield.extensions.labels.human.human_samples import refuse_models
 from cranfield.extensions.labels.human.powered_result import PoweredMean
-from cranfield.extensions.labels.samples import select_drawn
+from cranfield.extensions.labels.pools.draw import select_drawn
 from cranfield.extensions.labels.trust.grade_pairs import estimate_agreement, pair_grades
 from cranfield.extensions.labels.trust.trust_result import Trust, TrustSettings
 from cranfield.formats.columns import Side
@@ -92,7 +92,7 @@ def trust(
     estimation = sample_estimation(scores, labels, alignment, judging, settings)
     pairs = {
         measure: estimation.estimate_differences(
-            m, _pair_systems(estimation.scores, m), settings.width
+            m, combinations(_rank_systems(estimation.scores, m), 2), settings.width
         )
         for m, measure in enumerate(scores.measures)
     }
@@ -104,11 +104,11 @@ def trust(
     return Trust(**estimates, pairs=pairs, agreement=agreement, grades=grades, n_pooled=n_pooled)
 
 
-def _pair_systems(scores: AlignedScores, m: int) -> list[tuple[int, int]]:
-    """Return each two systems, by their numbers, the better by the model's labels first."""
-    sign = 1 if scores.is_higher_better(scores.measures[m]) else -1
-    model_means = sign * means(scores.scores[m])
-    return [*combinations(np.argsort(-model_means, kind="stable").tolist(), 2)]
+def _rank_systems(scores: AlignedScores, m: int) -> list[int]:
+    """Return the numbers of the systems, the best by the model's labels first."""
+    sign = -1 if scores.is_higher_better(scores.measures[m]) else 1
+    ranked_systems: list[int] = np.argsort(sign * means(scores.scores[m]), kind="stable").tolist()
+    return ranked_systems
 
 
 def _note_orders(measure: str, pairs: Sequence[PoweredMean]) -> Iterator[Note]:

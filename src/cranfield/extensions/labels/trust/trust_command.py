@@ -1,5 +1,7 @@
 """`cranfield trust MODEL [RUN...] --human FILE`: how far a model's labels go."""
 
+from typing import Any
+
 from cranfield.cli import flags
 from cranfield.cli.data import DataOptions, data_options, judging_options, refuse_two_stdin
 from cranfield.cli.terminal import Format, format_option, show
@@ -48,11 +50,12 @@ def command(
     if not human.is_asked():
         raise OptionError("state people's labels, too: --human FILE")
     refuse_two_stdin(model, *runs, str(human.human))
+    labels: Any = human.open_files(data, judging.duplicates).human
     result = trust(
         data.read_qrels(model, judging.duplicates),
         data.read_runs(runs) or None,
         flags.parse_measures(names, "", settings.rel) if names else None,
-        human=human.read_labels(data, judging.duplicates),
+        human=labels,
         **settings.changed_options(),
         **judging.changed_options(),
     )

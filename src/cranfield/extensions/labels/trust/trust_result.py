@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -82,27 +83,27 @@ class Trust(PredictionPowered):
         for measure, means in self.means.items():
             n_labelled = next(iter(means.values())).labelled
             words = "queries" if self.unit == "query" else "pooled documents"
-            coverage = f"{n_labelled:,} of about {self.n_pooled:,.0f} {words} labelled by people"
-            orders = [
-                str(replace(note, source=None))
-                for note in self.notes
-                if (note.code, note.source) == ("orders", measure)
-            ]
-            notes = [] if tables else [n for n in self.notes if n.code != "orders"]
-            title = [f"{measure}   {format_query_count(self.n_queries)}, {coverage}", *orders]
+            title = f"{measure}   {format_query_count(self.n_queries)}, {n_labelled:,} of about "
+            title += f"{self.n_pooled:,.0f} {words} labelled by people"
+            orders = [note for note in self.notes if note.code == "orders"]
+            sentences = [str(replace(n, source=None)) for n in orders if n.source == measure]
+            notes = [] if tables else [note for note in self.notes if note not in orders]
             columns = self._mean_columns(self.differences.get(measure, {}))
-            tables.append(make_table(means.values(), columns, notes=notes, title=title))
+            tables.append(
+                make_table(means.values(), columns, notes=notes, title=[title, *sentences])
+            )
             if pairs := self.pairs[measure]:
                 sentence = f"Kendall's tau of both orders: {format_number(self.tau[measure])}"
-                title = [f"{measure}   each two systems, the better by the model first"]
-                tables.append(
-                    make_table(pairs, self._pair_columns(), sentences=[sentence], title=title)
-                )
+                title = f"{measure}   each two systems, the better by the model first"
+                columns = self._pair_columns()
+                tables.append(make_table(pairs, columns, sentences=[sentence], title=[title]))
         return [*tables, self._agreement_table(), self._grades_table(), self._documents_table()]
 
-    @property
-    def _interval(self) -> str:
-        return f"{format_percent(1 - self.settings.alpha)} interval"
+    def _interval_column(self, ends: str = "", *, signs: bool = False) -> Column:
+        """Return the column of the interval between the fields `{ends}low` and `{ends}high`."""
+        find_ends = attrgetter(f"{ends}low", f"{ends}high")
+        heading = f"{format_percent(1 - self.settings.alpha)} interval"
+        return Column(heading, lambda mean: format_interval(*find_ends(mean), signs=signs))
 
     def _mean_columns(self, differences: Mapping[str, PoweredMean]) -> list[Column]:
         def show_favour(mean: PoweredMean) -> str:
@@ -113,60 +114,45 @@ class Trust(PredictionPowered):
             is_sure = low is not None and high is not None and not low <= 0 <= high
             return f"{format_signed(difference.off)}{' !'[is_sure]}"
 
+        people_legend = (
+            "people: the mean, corrected by people's labels. off: the model's - people's."
+        )
+        favour_legend = "favoured: off, minus the baseline's; ! its interval leaves 0 out."
         return [
-            Column("system", lambda mean: mean.system),
+            Column("system", attrgetter("system")),
             Column("model", lambda mean: format_number(mean.model)),
-            Column(
-                "people",
-                lambda mean: format_number(mean.mean),
-                "people: the mean, corrected by people's labels. off: the model's - people's.",
-            ),
-            Column(self._interval, lambda mean: format_interval(mean.low, mean.high, signs=False)),
+            Column("people", lambda mean: format_number(mean.mean), people_legend),
+            self._interval_column(),
             Column("off", lambda mean: format_signed(mean.off)),
-            Column(
-                self._interval,
-                lambda mean: format_interval(mean.off_low, mean.off_high, signs=False),
-            ),
-            Column(
-                "favoured",
-                show_favour,
-                "favoured: off, minus the baseline's; ! its interval leaves 0 out.",
-                bool(differences),
-            ),
+            self._interval_column("off_"),
+            Column("favoured", show_favour, favour_legend, bool(differences)),
         ]
 
     def _pair_columns(self) -> list[Column]:
-        width = self.settings.width
+        width, alpha = self.settings.width, self.settings.alpha
+        order_legend = f"order: same, or reversed, where p Holm is at most {alpha:g}."
+        labels_legend = f"labels: about how many make the interval +-{width} wide; -: with every "
+        labels_legend += "document labelled it stays wider: more queries."
         return [
             Column("pair", lambda pair: f"{pair.system} - {pair.other}"),
             Column("model", lambda pair: format_signed(pair.model)),
             Column("people", lambda pair: format_signed(pair.mean)),
-            Column(self._interval, lambda pair: format_interval(pair.low, pair.high)),
+            self._interval_column(signs=True),
             Column("p Holm", lambda pair: format_p(pair.p_adjusted)),
-            Column(
-                "order",
-                lambda pair: str(pair.order),
-                f"order: same, or reversed, where p Holm is at most {self.settings.alpha:g}.",
-            ),
+            Column("order", attrgetter("order"), order_legend),
             Column(
                 "labels",
                 lambda pair: format_number(pair.labels_needed, 0),
-                f"labels: about how many make the interval +-{width} wide; -: with every document "
-                "labelled it stays wider: more queries.",
-                width is not None,
+                labels_legend,
+                bool(width),
             ),
         ]
 
     def _agreement_table(self) -> Table:
         columns = [
-            Column("", lambda coefficient: coefficient.name),
+            Column("", attrgetter("name")),
             Column("", lambda coefficient: format_number(coefficient.value)),
-            Column(
-                self._interval,
-                lambda coefficient: format_interval(
-                    coefficient.low, coefficient.high, signs=coefficient.name == "off"
-                ),
-            ),
+            self._interval_column(),
             Column("documents", lambda coefficient: f"{coefficient.documents:,}"),
         ]
         sentence = (
@@ -216,11 +202,11 @@ class Trust(PredictionPowered):
         means = [mean for by_system in self.means.values() for mean in by_system.values()]
         pairs = [pair for measure_pairs in self.pairs.values() for pair in measure_pairs]
         rows = [asdict(mean) for mean in (*means, *pairs)]
+        names = "measure", "mean", "low", "high", "labelled"
+        find_cells = attrgetter("name", "value", "low", "high", "documents")
         for coefficient in self.agreement.values():
-            numbers = {"mean": coefficient.value, "labelled": coefficient.documents}
-            ends = {"low": coefficient.low, "high": coefficient.high}
-            row = {"measure": coefficient.name, **numbers, **ends}
-            rows.append({name: row.get(name) for name in self.header})
+            cells = zip(names, find_cells(coefficient), strict=True)
+            rows.append({**dict.fromkeys(self.header), **dict(cells)})
         return rows
 
     def to_dict(self) -> dict[str, Any]:
