@@ -121,8 +121,8 @@ def _invert_pairs(
     unflipped_size, columns = _sum_all_flips(pairs, flips)
     flipped_size = pairs.n_queries - unflipped_size
     # Where all signs are kept, or all flipped, no shift is far enough away.
-    unchanged = np.flatnonzero(unflipped_size * flipped_size == 0)
-    unflipped_size[unchanged] = flipped_size[unchanged] = 1.0
+    uniform_flips = np.flatnonzero(unflipped_size * flipped_size == 0)
+    unflipped_size[uniform_flips] = flipped_size[uniform_flips] = 1.0
     # Of a flip's two means, neither is farther from the observed mean than a distance, which is the
     # difference of two columns' spreads. It only says which flips are far: 32 bits are enough.
     spreads = np.empty(columns.shape, np.float32)
@@ -138,8 +138,8 @@ def _invert_pairs(
         flipped_means = total - unflipped_means
         unflipped_means /= unflipped_size[rows]
         flipped_means /= flipped_size[rows]
-        if len(unchanged):
-            is_unchanged = np.isin(np.arange(flips.n_flips)[rows], unchanged)
+        if len(uniform_flips):
+            is_unchanged = np.isin(np.arange(flips.n_flips)[rows], uniform_flips)
             unflipped_means[is_unchanged], flipped_means[is_unchanged] = np.inf, -np.inf
         low = np.partition(np.minimum(unflipped_means, flipped_means), n_needed - 1)[n_needed - 1]
         high = np.partition(np.maximum(unflipped_means, flipped_means), -n_needed)[-n_needed]
@@ -151,7 +151,7 @@ def _invert_pairs(
         low, high = -np.inf, np.inf
         if 1 <= n_needed <= flips.n_flips:  # else no shift is far enough away
             (distances,) = pairs.sum_pairs(spreads, [pair])
-            np.abs(distances, out=distances)[unchanged] = np.inf
+            np.abs(distances, out=distances)[uniform_flips] = np.inf
             reach = _estimate_greatest(distances, 8 * n_needed // 5)
             mean, farthest = total / pairs.n_queries, reach + precision + slack  # of other rows
             low = high = mean
