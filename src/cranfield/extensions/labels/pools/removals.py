@@ -125,7 +125,8 @@ def _find_visible_grades(judgments: Qrels, rows: Ints, measure: Measure) -> Floa
     Measures of the retrieved see nothing; to measures of what is relevant or not, grades from `rel`
     on are the same, and those below; nDCG sees those of the first k of its ideal ranking.
     """
-    grade, cutoff = judgments.grade[rows].astype(np.float64), measure.cutoff
+    grade: Floats = judgments.grade[rows].astype(np.float64)
+    cutoff = measure.cutoff
     if measure.bounds == "retrieved":
         grade[:] = -np.inf
     elif measure.bounds == "split" and "rel" in measure.parameters:
