@@ -10,6 +10,7 @@ import inspect
 import logging
 import re
 import textwrap
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from doctest import DocTestParser
 from importlib import import_module
@@ -21,7 +22,7 @@ import griffe
 
 import cranfield
 from cranfield.extensions import FAMILIES, load_families
-from cranfield.options import Option, list_options
+from cranfield.options import Option, Options, list_options
 from cranfield.render.shown import Shown
 
 SOURCE = Path(__file__).parent.parent / "src"
@@ -85,12 +86,21 @@ PAGES: dict[str, tuple[str, str, str]] = {
     ),
     "fuse": ("Fuse", "Make one run of several, and choose their weights.", "fuse tune Tuned"),
     "agreement": ("Agreement", "Compare assessors.", "agreement Agreement"),
-    "orderings": (
-        "Orderings",
-        "Correlate orderings of systems, and compare rankings.",
-        "correlate Correlation OrderingPair Kendall kendall tau_ap tau_ap_a tau_ap_b weighted_tau "
-        "rbo RBO RunRBO discriminative_power DiscriminativePower swap_rate SwapRate reproduce "
-        "Reproduction ReproducedRun",
+    "correlate": (
+        "Orderings of systems",
+        "Correlate orderings of systems, and tell how well a measure distinguishes them.",
+        "correlate Correlation OrderingPair discriminative_power DiscriminativePower swap_rate "
+        "SwapRate",
+    ),
+    "coefficients": (
+        "Coefficients",
+        "Correlate two orderings or rankings: tau, its kinds, rank-biased overlap.",
+        "Kendall kendall tau_ap tau_ap_a tau_ap_b weighted_tau rbo RBO RunRBO",
+    ),
+    "reproduce": (
+        "Reproduce",
+        "Tell how near a second experiment came to the first.",
+        "reproduce Reproduction ReproducedRun",
     ),
     "figures": (
         "Figures",
@@ -136,8 +146,8 @@ PAGES: dict[str, tuple[str, str, str]] = {
 INTRODUCTION = """# Python
 
 Everything is imported from `cranfield`; `figures`, `demo`, `pytrec_eval` and `adapters` are modules
-in it. `help(cranfield.evaluate)` shows the same text as these pages, which are made from the source
-by `scripts/make_docs.py`. Every example runs as it is shown, in a folder where
+in it. `help(cranfield.evaluate)` shows all that these pages say of it, and of its
+[options](options.md). Every example runs as it is shown, in a folder where
 `cranfield demo --save demo` has put the demonstration.
 
 Types such as `QrelsLike` and `RunLike` mean "anything that can be read as one":
@@ -155,6 +165,10 @@ Types such as `QrelsLike` and `RunLike` mean "anything that can be read as one":
 [the measures](../measures/index.md).
 
 """
+OPTIONS_INTRODUCTION = """# Options of several functions
+
+These are keywords; each function's page says which it takes."""
+SHARED: dict[str, type[Options]] = {}  # families of options that several functions take
 # Members that other parts of the package use, and that users have no need of: these are not public.
 INTERNAL = {
     "Difference": "of",
@@ -184,24 +198,65 @@ BASES = {
 }
 BRACKETS = {"__getitem__": ("[", "]")}  # methods that are written with brackets
 DOCS_LINK = re.compile(r"\bdocs/([\w/-]+\.md)")
-RESULT = "It can be printed and converted: [what every result can do](results.md)."
+RESULT = "Forms: [as every result](results.md)."
 
 
 def make_api_pages() -> dict[str, str]:
     """Return the pages: {name of the file: text}."""
     logging.getLogger("griffe").setLevel(logging.CRITICAL)
     package = griffe.load("cranfield", search_paths=[str(SOURCE)])
+    SHARED.update(_find_shared_families(package))
     pages, rows = {}, ["| page | what for | names |", "|---|---|---|"]
     for stem, (title, purpose, _) in PAGES.items():
         names = list_names(stem)
-        pages[f"{stem}.md"] = "\n\n".join(
-            [f"# {title}", purpose, *(_describe_name(package, name) for name in names)]
-        )
+        page = [f"# {title}", purpose, *(_describe_name(package, name) for name in names)]
+        pages[f"{stem}.md"] = _say_once("\n\n".join(page))
         links = ", ".join(_link(package, stem, name) for name in names)
         rows.append(f"| [{title}]({stem}.md) | {purpose} | {links} |")
     pages["index.md"] = INTRODUCTION + "\n".join(rows)
-    pages[".nav.yml"] = "nav:\n" + "\n".join(f"  - {page}.md" for page in ["index", *PAGES])
+    pages["options.md"] = "\n\n".join([OPTIONS_INTRODUCTION, *_describe_families()])
+    names = ["index", "options", *PAGES]
+    pages[".nav.yml"] = "nav:\n" + "\n".join(f"  - {page}.md" for page in names)
     return {name: f"{text.rstrip()}\n" for name, text in pages.items()}
+
+
+def _find_shared_families(package: Any) -> dict[str, type[Options]]:
+    """Return {name: family} of the families of options that several functions take."""
+    family_of_name, n_functions = {}, Counter[str]()
+    for name in (name for page in PAGES for name in list_names(page)):
+        declaration = _find_declaration(package, name)
+        for function in [declaration, *getattr(declaration, "members", {}).values()]:
+            if function.is_function:
+                families = dict.fromkeys(_family_of_option(function).values())
+                family_of_name |= {family.__name__: family for family in families}
+                n_functions.update(family.__name__ for family in families)
+    return {name: family for name, family in family_of_name.items() if n_functions[name] > 1}
+
+
+def _describe_families() -> Iterator[str]:
+    """Yield a section for each family of shared options: its own, each described once."""
+    family_of_option: dict[tuple[str, str], str] = {}
+    for name, family in SHARED.items():
+        lines = []
+        for option in list_options(family):
+            if option.name in inspect.get_annotations(family):
+                home = family_of_option.setdefault((option.name, option.sentence), name)
+                facts = f"{_option_type(option)}; default `{option.default!r}`"
+                text = escape_prose(option.sentence) if home == name else f"as in {home}."
+                lines.append(f"- `{option.name}` ({facts}): {text}")
+        summary = escape_prose(inspect.getdoc(family).partition("\n")[0])
+        yield "\n\n".join([f"## {name}", summary, "\n".join(lines)])
+
+
+def _say_once(page: str) -> str:
+    """Return a page with the lines that five functions or more have once, at its top."""
+    counts = Counter(line for line in page.split("\n") if re.match(r"- `.*: ", line))
+    repeated_lines = [line for line, n in counts.items() if n >= 5]
+    if not repeated_lines:
+        return page
+    lines = [line for line in page.split("\n") if line not in repeated_lines]
+    lines[3:3] = ["", "Where functions here have or raise these, they are:", "", *repeated_lines]
+    return re.sub(r"\*\*\w+\*\*\n\n(?!- )", "", "\n".join(lines))
 
 
 def list_names(page: str) -> list[str]:
@@ -258,7 +313,8 @@ def _describe_class(declaration: Any) -> Iterator[str]:
         and issubclass(result_class, Shown)
         and result_class is not Shown
     )
-    if constructor is not None and not is_result:
+    is_made_by_users = not is_data or f"{declaration.name}(" in read_docstring(declaration)
+    if constructor is not None and not is_result and is_made_by_users:
         yield _write_signature(constructor, declaration.name)
     yield from _write_docstring(declaration)
     if constructor is not None and not is_result and constructor.docstring:
@@ -305,7 +361,9 @@ def list_members(declaration: Any) -> dict[str, Any]:
 
 def _repeats_result_member(member: Any) -> bool:
     """Tell whether a member of a result says no more than that of every result."""
-    if member.name in BRACKETS or member.name == "to_dict" or not hasattr(Shown, member.name):
+    if member.name == "to_dict":
+        return bool(re.match("Return (everything as )?plain values.*$", read_docstring(member)))
+    if member.name in BRACKETS or not hasattr(Shown, member.name):
         return False
     return not member.is_function or len(member.parameters) < 2  # self alone
 
@@ -319,7 +377,7 @@ def _method_heading(name: str, method: Any) -> str:
 
 
 def _describe_field(field: Any) -> str:
-    description = f": {_escape_prose(field.docstring.value)}" if field.docstring else ""
+    description = f": {escape_prose(field.docstring.value)}" if field.docstring else ""
     return f"- `{field.name}` (`{field.annotation}`){description}"
 
 
@@ -344,9 +402,19 @@ def _find_object(declaration: Any) -> Any:
     return runtime_object
 
 
-def _family_options(declaration: Any) -> dict[str, Option]:
-    """Return the options that the families in its decorator give to a function."""
-    option_of_name = {}
+def _family_of_option(declaration: Any) -> dict[str, type[Options]]:
+    """Return {option: the family that declares it}, of the options in a function's signature."""
+    return {
+        name: next(base for base in family.__mro__ if name in inspect.get_annotations(base))
+        for family in _list_families(declaration)
+        for name in _signature_options(declaration)
+        if hasattr(family, name)
+    }
+
+
+def _list_families(declaration: Any) -> list[type[Options]]:
+    """Return the families of options in a function's decorator."""
+    families: list[type[Options]] = []
     for decorator in getattr(declaration, "decorators", ()):
         call = ast.parse(str(decorator.value), mode="eval").body
         if isinstance(call, ast.Call) and ast.unparse(call.func) == "takes":
@@ -354,10 +422,9 @@ def _family_options(declaration: Any) -> dict[str, Option]:
                 family_name = ast.unparse(argument).removeprefix(
                     "*"
                 )  # one family, or a tuple of some
-                families = getattr(_import_module(declaration), family_name)
-                for family in families if isinstance(families, tuple) else (families,):
-                    option_of_name.update({option.name: option for option in list_options(family)})
-    return option_of_name
+                member = getattr(_import_module(declaration), family_name)
+                families += member if isinstance(member, tuple) else (member,)
+    return families
 
 
 def _list_parameters(declaration: Any) -> list[Any]:
@@ -366,7 +433,7 @@ def _list_parameters(declaration: Any) -> list[Any]:
         for parameter in declaration.parameters
         if parameter.name not in ("self", "cls")
         and not parameter.name.startswith("_")
-        and not (parameter.kind.value == "variadic keyword" and _family_options(declaration))
+        and not (parameter.kind.value == "variadic keyword" and _list_families(declaration))
     ]
 
 
@@ -396,9 +463,15 @@ def _write_signature(declaration: Any, name: str) -> str:
         )
         parts.append(f"{stars}{parameter.name}{kind}{default}")
     options = _signature_options(declaration)
-    if options and not is_keyword_only:
+    shared_options = _shared_options(declaration)
+    if options.keys() > shared_options.keys() and not is_keyword_only:
         parts.append("*")
-    parts += [f"{option.name}={option.default!r}" for option in options.values()]
+    parts += [
+        f"{option.name}={option.default!r}"
+        for option in options.values()
+        if option.name not in shared_options
+    ]
+    parts += ["**options"] * bool(shared_options)
     returns = (
         f" -> {declaration.returns}"
         if declaration.returns is not None and declaration.name != "__init__"
@@ -429,11 +502,10 @@ def _default_text(declaration: Any, parameter: Any) -> str:
 
 def _signature_options(declaration: Any) -> dict[str, Option]:
     """Return the options in a function's signature: of its families, without those left out."""
-    options = _family_options(declaration)
-    if not options:
-        return {}
-    parameters = inspect.signature(_find_object(declaration)).parameters
-    return {name: option for name, option in options.items() if name in parameters}
+    families = _list_families(declaration)
+    parameters = inspect.signature(_find_object(declaration)).parameters if families else {}
+    options = (option for family in families for option in list_options(family))
+    return {option.name: option for option in options if option.name in parameters}
 
 
 def _option_type(option: Option) -> str:
@@ -462,30 +534,23 @@ def _annotation_text(declaration: Any, annotation: Any) -> str:
 
 
 def _parameter_facts(declaration: Any, name: str) -> str:
-    """Return the type and default of a parameter, in parentheses."""
+    """Return the type of a parameter, in parentheses; its default is in the signature."""
     option = _signature_options(declaration).get(name)
     if option is not None:
-        return f" ({_option_type(option)}; default `{option.default!r}`)"
+        return f" ({_option_type(option)})"
     parameter = {parameter.name: parameter for parameter in _list_parameters(declaration)}.get(
         name.lstrip("*")
     )
-    if parameter is None or parameter.annotation is None:
+    if parameter is None or parameter.annotation is None or str(parameter.annotation) == "Any":
         return ""
-    default = (
-        f"; default `{_default_text(declaration, parameter)}`"
-        if parameter.default is not None
-        else ""
-    )
-    if "variadic" in parameter.kind.value:
-        default = ""
-    return f" (`{_annotation_text(declaration, parameter.annotation)}`{default})"
+    return f" (`{_annotation_text(declaration, parameter.annotation)}`)"
 
 
 def read_docstring(declaration: Any) -> str:
     """Return the docstring of an object that griffe has read, with the options of its families."""
     function = (
         _find_object(declaration)
-        if declaration.is_function and _family_options(declaration)
+        if declaration.is_function and _list_families(declaration)
         else None
     )
     text = (
@@ -520,14 +585,16 @@ def _write_docstring(declaration: Any) -> Iterator[str]:
                         imports = ""
                     yield paragraph
         elif kind == "parameters":
-            pairs = ((parameter.name, parameter.description) for parameter in section.value)
-            yield _list_arguments("Parameters", pairs, function)
+            pairs = [(parameter.name, parameter.description) for parameter in section.value]
+            yield from _list_arguments("Parameters", pairs, function)
+            yield from _link_families(function)
         elif kind == "admonition" and section.title in HEADINGS:
             lines = re.split(r"\n(?=\S)", section.value.description)
-            yield _list_arguments(section.title, (line.split(": ", 1) for line in lines), function)
+            pairs = [tuple(line.split(": ", 1)) for line in lines]
+            yield from _list_arguments(section.title, pairs, function)
         elif kind == "returns":
             yield "**Returns** " + " ".join(
-                _escape_prose(
+                escape_prose(
                     ": ".join(filter(None, [str(returned.annotation or ""), returned.description]))
                 )
                 for returned in section.value
@@ -535,20 +602,46 @@ def _write_docstring(declaration: Any) -> Iterator[str]:
         elif kind in ("raises", "warns"):
             yield {"raises": "**Raises**", "warns": "**Warns**"}[kind]
             yield "\n".join(
-                f"- `{exception.annotation}`: {_escape_prose(exception.description)}"
+                f"- `{exception.annotation}`: {escape_prose(exception.description)}"
                 for exception in section.value
             )
         else:
-            yield f"**{kind.capitalize()}** {_escape_prose(str(section.value))}"
+            yield f"**{kind.capitalize()}** {escape_prose(str(section.value))}"
 
 
-def _list_arguments(heading: str, arguments: Iterable[Iterable[str]], function: Any) -> str:
-    """Return a heading, and the list of some arguments: pairs of a name and what it means."""
+def _list_arguments(
+    heading: str, arguments: Iterable[tuple[str, str]], function: Any
+) -> Iterator[str]:
+    """Yield a heading and the list of arguments, (name, meaning) each, without shared options."""
+    shared_options = _shared_options(function)
     lines = [
-        f"- `{name}`{_parameter_facts(function, name)}: {_escape_prose(text)}"
+        f"- `{name}`{_parameter_facts(function, name)}: {escape_prose(text)}"
         for name, text in arguments
+        if name not in shared_options
     ]
-    return "\n\n".join([f"**{heading}**", "\n".join(lines)])
+    if lines:
+        yield f"**{heading}**"
+        yield "\n".join(lines)
+
+
+def _shared_options(function: Any) -> dict[str, str]:
+    """Return {option: the name of its family} of the options that other functions take, too."""
+    if not function.is_function:
+        return {}
+    families = _family_of_option(function)
+    return {name: family.__name__ for name, family in families.items() if family.__name__ in SHARED}
+
+
+def _link_families(function: Any) -> Iterator[str]:
+    """Yield a list of the families of a function's shared options, with the options' names."""
+    family_of_name = _shared_options(function)
+    lines = []
+    for family in dict.fromkeys(family_of_name.values()):
+        names = ", ".join(f"`{name}`" for name, of in family_of_name.items() if of == family)
+        lines.append(f"- [{family}](options.md#{family.lower()}): {names}")
+    if lines:
+        yield "**Options**"
+        yield "\n".join(lines)
 
 
 def _split_paragraphs(text: str, imports: str) -> Iterator[str]:
@@ -567,10 +660,10 @@ def _split_paragraphs(text: str, imports: str) -> Iterator[str]:
         if paragraph.startswith("    "):
             yield f"```text\n{plain_text}\n```"
         else:
-            yield plain_text if plain_text.startswith(("- ", "* ")) else _escape_prose(plain_text)
+            yield plain_text if plain_text.startswith(("- ", "* ")) else escape_prose(plain_text)
 
 
-def _escape_prose(text: str) -> str:
+def escape_prose(text: str) -> str:
     """Return a text on one line, in which only what is code is not taken word for word."""
     code_and_text = re.split(
         r"(`+[^`]+`+)", DOCS_LINK.sub(r"[\1](../../\1)", " ".join(text.split()))

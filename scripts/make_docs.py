@@ -2,7 +2,7 @@
 
 Under docs/reference, `measures` comes from the register of measures, `command-line` from the
 commands' help, `api` from the docstrings, the tables of `formats.md` from the registers of formats
-and columns, the sections of `conventions.md` from the conventions. The table of
+and columns, the sections of `conventions-of-tools.md` from the conventions. The table of
 docs/background/speed.md comes from `benchmarks/results.json`. `pictures` come from
 `cranfield.figures`; the notebooks in `start` from the pages with the same names. A test fails if
 one is out of date. With `--transcripts`, the output of the commands in the console blocks of all
@@ -43,6 +43,13 @@ CONVENTION_SECTIONS = re.compile(
     r"(<!-- conventions: begin -->\n).*(<!-- conventions: end -->)", re.S
 )
 SPEED_TABLE = re.compile(r"(<!-- speed: begin -->\n).*(<!-- speed: end -->)", re.S)
+NOTEBOOKS = (
+    "tutorial",
+    "tutorial-two-systems",
+    "examples",
+    "examples-grades",
+    "examples-conventions",
+)
 EXAMPLES = ("nDCG@2", "AP@2", "P@2", "R@2", "RR@2", "Success@2", "ERR@2")
 BLOCK = re.compile(r"^```(pycon|console)\n(.*?)^```\n", re.S | re.M)
 SECTION = re.compile(r"^(?=## )", re.M)
@@ -112,9 +119,13 @@ def fill_formats() -> str:
 
 
 def fill_conventions() -> str:
-    """Return the page on conventions with a section for each put in."""
-    text = (ROOT / "docs" / "reference" / "conventions.md").read_text("utf-8")
-    (example,) = (block[2] for block in BLOCK.finditer(text) if "qrels = {" in block[2])
+    """Return the page on the conventions of tools with a section for each put in.
+
+    Its examples use the judgments and the run of the page on conventions.
+    """
+    folder = ROOT / "docs" / "reference"
+    page = (folder / "conventions.md").read_text("utf-8")
+    (example,) = (block[2] for block in BLOCK.finditer(page) if "qrels = {" in block[2])
     namespace: dict[str, Any] = {}
     for page_example in DocTestParser().get_examples(example)[1:3]:  # the judgments and the run
         exec(page_example.source, namespace)  # noqa: S102 - code of the page
@@ -122,6 +133,7 @@ def fill_conventions() -> str:
         describe_convention(convention, namespace["qrels"], namespace["run"])
         for convention in CONVENTIONS.values()
     ]
+    text = (folder / "conventions-of-tools.md").read_text("utf-8")
     return CONVENTION_SECTIONS.sub(
         lambda match: match[1] + "\n".join(parts) + "\n" + match[2], text
     )
@@ -144,7 +156,7 @@ def describe_convention(convention: Convention, qrels: Any, run: Any) -> str:
     return "\n".join(
         [
             *(
-                f"### {convention.name}",
+                f"## {convention.name}",
                 "",
                 f"{convention.tool}; `{convention.source}`.{run_remark}",
                 "",
@@ -288,12 +300,12 @@ def make_pages() -> dict[Path, str]:
         **_place_pages("command-line", make_command_pages()),
         **_place_pages("api", make_api_pages()),
         ROOT / "docs" / "reference" / "formats.md": fill_formats(),
-        ROOT / "docs" / "reference" / "conventions.md": fill_conventions(),
+        ROOT / "docs" / "reference" / "conventions-of-tools.md": fill_conventions(),
         ROOT / "docs" / "how-to" / "trec-eval.md": fill_trec_eval_names(),
         ROOT / "docs" / "background" / "speed.md": fill_speed(),
         **{
             ROOT / "docs" / "start" / f"{name}.ipynb": make_notebook(f"{name}.md")
-            for name in ("tutorial", "examples")
+            for name in NOTEBOOKS
         },
         **make_keyword_types(),
     }

@@ -19,7 +19,7 @@ from fcntl import ioctl
 from pathlib import Path
 from typing import NamedTuple
 
-N_COLUMNS = 100
+N_COLUMNS = 80
 SHARED_FOLDERS = ("dl19/", "microblog2014/")  # folders of the shared data
 CUT_LINE = "..."  # a line of a page, in place of lines that it leaves out
 # The progress bar, on a machine that takes longer than a second; erased at the end.
@@ -47,11 +47,7 @@ class PageCommand(NamedTuple):
         return any(word.startswith(SHARED_FOLDERS) for word in self.words)
 
     def run(self, folder: Path) -> str:
-        """Return what the command prints on a terminal, in a folder, as the page shows it.
-
-        Where the page has a line `...`, it has as many lines before the first one and after the
-        last one as now; of the lines between two of them, those that are printed still.
-        """
+        """Return what the command prints on a terminal, in a folder, as the page shows it."""
         arguments = [
             str(path.relative_to(folder)) if "*" in word else word
             for word in self.words
@@ -60,18 +56,29 @@ class PageCommand(NamedTuple):
         printed_text = remove_colours(
             run_on_pty(*arguments, columns=N_COLUMNS, cwd=folder)[1]
         ).rstrip()
-        first_part, *later_parts = f"\n{self.output.rstrip()}\n".split(f"\n{CUT_LINE}\n")
-        if not later_parts:
-            return printed_text
-        lines, last_part = printed_text.split("\n"), later_parts.pop()
-        page_lines = [CUT_LINE]
-        for part in later_parts:
-            page_lines += [part, CUT_LINE] if f"\n{part}\n" in f"\n{printed_text}\n" else []
-        n_first_lines, n_last_lines = first_part.count("\n"), last_part.count("\n")
-        return "\n".join([*lines[:n_first_lines], *page_lines, *lines[len(lines) - n_last_lines :]])
+        return cut_output(printed_text, self.output)
 
 
-def run_on_pty(*arguments: str, columns: int = 100, cwd: Path | None = None) -> tuple[int, str]:
+def cut_output(printed_text: str, shown_text: str) -> str:
+    """Return what a command prints, cut as the page shows it.
+
+    Where the page has a line `...`, it has as many lines before the first one and after the last
+    one as now; of the lines between two of them, those that are printed still.
+    """
+    first_part, *later_parts = f"\n{shown_text.rstrip()}\n".split(f"\n{CUT_LINE}\n")
+    if not later_parts:
+        return printed_text
+    lines, last_part = printed_text.split("\n"), later_parts.pop()
+    page_lines = [CUT_LINE]
+    for part in later_parts:
+        page_lines += [part, CUT_LINE] if f"\n{part}\n" in f"\n{printed_text}\n" else []
+    n_first_lines, n_last_lines = first_part.count("\n"), last_part.count("\n")
+    return "\n".join([*lines[:n_first_lines], *page_lines, *lines[len(lines) - n_last_lines :]])
+
+
+def run_on_pty(
+    *arguments: str, columns: int = N_COLUMNS, cwd: Path | None = None
+) -> tuple[int, str]:
     """Run cranfield on a terminal with `columns` columns; return its status and its output."""
     master, slave = pty.openpty()
     ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cranfield.errors import OptionError
-from cranfield.formats.small.texts import DOC_TEXT, QUERY_TEXT, IdRole, TextsLike, read_texts
+from cranfield.formats.small.texts import DOC_TEXT, QUERY_TEXT, IdRole, Texts, TextsLike, read_texts
 from cranfield.notes import Note, format_notes
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
@@ -33,8 +33,9 @@ def with_texts(
         query_texts: the questions: a file (TREC topics; a table with a column of ids and one of
             texts, or two columns without names; JSON lines, as BEIR's queries.jsonl), a table in
             memory, or a dict {id: text}.
-        doc_texts: titles or texts of documents, in the same forms, as BEIR's corpus.jsonl. Of JSON
-            lines and of fields with tabs between them, only the documents shown are looked at.
+        doc_texts: titles or texts of documents, in the same forms, as BEIR's corpus.jsonl, or a
+            list of files: runs with titles will do. Of JSON lines and of fields with tabs between
+            them, only the documents shown are looked at.
         **table_options: what the result's tables and rows take, such as per_query=True.
 
     Returns:
@@ -75,6 +76,7 @@ class WithTexts(Shown):
     table_options: Mapping[str, Any]
     # {heading: {id: text}}; None: the id has no text.
     _text_of_id: dict[str, dict[str, str | None]] = field(default_factory=dict)
+    _columns_of_kind: dict[str, str] = field(default_factory=dict)  # of a table of texts
 
     @property
     def forms(self) -> Mapping[str, str]:  # type: ignore[override] # those of the result
@@ -155,7 +157,7 @@ class WithTexts(Shown):
             n_sentences=table.n_sentences + 1,
         )
 
-    def _find_texts(self, kind: str, ids: Collection[Any]) -> dict[str, str]:
+    def _find_texts(self, kind: str, ids: Collection[Any]) -> Texts:
         """Return {id: text} of the ids that have a text."""
         is_first = kind not in self._text_of_id
         text_of_id = self._text_of_id.setdefault(kind, {})
@@ -167,7 +169,10 @@ class WithTexts(Shown):
                 self.sources[kind], new_ids, f"the texts of {_KINDS[kind][2]}", role=role
             )
             text_of_id.update({name: new_texts.get(name) for name in new_ids})
-        return {name: text for name in names if (text := text_of_id[name])}
+            self._columns_of_kind[kind] = new_texts.columns
+        texts = Texts({name: text for name in names if (text := text_of_id[name])})
+        texts.columns = self._columns_of_kind[kind]
+        return texts
 
     def _missing_notes(self, kind: str, ids: Collection[Any]) -> list[Note]:
         """Return a note on the ids without text, if there are any."""
@@ -210,17 +215,17 @@ class WithTexts(Shown):
         return document
 
 
-def missing_text_notes(ids: Collection[str], texts: Collection[str], ids_name: str) -> list[Note]:
+def missing_text_notes(ids: Collection[str], texts: Texts, ids_name: str) -> list[Note]:
     """Return a note on the ids that are not in `texts`, if there are any.
 
-    >>> [str(note) for note in missing_text_notes(["q1", "q2"], {"q1": "read a file"}, "queries")]
+    >>> [str(note) for note in missing_text_notes(["q1", "q2"], Texts(q1="read"), "queries")]
     ["1 of the 2 queries shown have no text; for instance 'q2'."]
     """
     ids_without_text = [name for name in ids if name not in texts]
     if not ids_without_text:
         return []
     subject = f"{len(ids_without_text):,} of the {len(ids):,} {ids_name} shown have no text"
-    sentence = f"{subject}; for instance {ids_without_text[0]!r}."
+    sentence = f"{subject}; for instance {ids_without_text[0]!r}.{texts.name_columns()}"
     return [Note("no-text", "info" if texts else "warning", sentence, count=len(ids_without_text))]
 
 

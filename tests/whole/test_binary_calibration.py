@@ -1,7 +1,7 @@
 """Levels of the intervals of zeros and ones: exact, by all outcomes of n queries.
 
-The tables of docs/background/comparing.md and gate.md are made by the functions here; the last test
-holds them against the pages.
+The tables of docs/reference/error-rates.md and docs/background/error-rates-gates.md are made by the
+functions here; the last test holds them against the pages.
 """
 
 import math
@@ -143,12 +143,16 @@ def make_gate_table() -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("table", "page"), [(make_interval_table, "comparing.md"), (make_gate_table, "gate.md")]
+    ("table", "page"),
+    [
+        (make_interval_table, "reference/error-rates.md"),
+        (make_gate_table, "background/error-rates-gates.md"),
+    ],
 )
 def test_the_tables_of_the_pages_are_what_is_computed(
     table: Callable[[], list[str]], page: str
 ) -> None:
-    text = (DOCS / "background" / page).read_text("utf-8")
+    text = (DOCS / page).read_text("utf-8")
     lines = [re.sub(" +", " ", line) for line in text.splitlines()]
     for row in table():
         assert row in lines

@@ -269,11 +269,11 @@ def make_tuned_table() -> list[str]:
 
 
 TABLES: dict[Callable[[], list[str]], str] = {
-    make_changed_table: "background/gate.md",
-    make_loss_table: "background/gate.md",
-    make_cluster_table: "background/comparing.md",
+    make_changed_table: "background/error-rates-gates.md",
+    make_loss_table: "background/error-rates-gates.md",
+    make_cluster_table: "reference/error-rates.md",
     make_agreement_table: "background/agreement.md",
-    make_tuned_table: "how-to/fusing.md",
+    make_tuned_table: "reference/error-rates.md",
 }
 
 

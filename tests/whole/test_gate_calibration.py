@@ -3,8 +3,8 @@
 As in test_calibration.py: how often something happened in R independent repetitions lies within the
 limits that a binomial count with the stated chance passes once in a thousand times, on either side
 once in two thousand. Repetitions are the systems of one call, in blocks of which each has a seed of
-its own. The tables of docs/background/gate.md are made by the functions here, with these seeds: the
-last test holds them against the page, and shows the row that is not there.
+its own. The tables of docs/background/error-rates-gates.md are made by the functions here, with
+these seeds: the last test holds them against the page, and shows the row that is not there.
 """
 
 import math
@@ -37,7 +37,7 @@ MARGIN = 0.02
 BLOCKS = 4
 N_SYSTEMS = 2_000
 REPETITIONS = repetitions(N_SYSTEMS)
-PAGE = DOCS / "background" / "gate.md"
+PAGE = DOCS / "background" / "error-rates-gates.md"
 
 
 def is_within_limits(events: int, repetitions: int, chance: float = ALPHA) -> bool:
@@ -157,8 +157,8 @@ def test_the_verdict_in_samples_with_ten_changes() -> None:
 def test_bounded_passes_no_more_often_than_alpha(change: str, n: int) -> None:
     n_passes = count_bounded_passes(change, n)
     assert is_not_above(n_passes, REPETITIONS)
-    # Fewer than the 1 in 100 that docs/background/gate.md says: 20 of 2,000 are as many as a
-    # chance of 0.005 gives once in a thousand times.
+    # Fewer than the 1 in 100 that the page says: 20 of 2,000 are as many as a chance of 0.005 gives
+    # once in a thousand times.
     assert is_not_above(n_passes, REPETITIONS, 0.005)
 
 

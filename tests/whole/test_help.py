@@ -13,13 +13,17 @@ from click.shell_completion import ShellComplete
 from helpers.commands import invoke
 from helpers.profile import sample_cases
 
+from cranfield import read_qrels, read_run
 from cranfield.cli import COMMANDS, cli, load_command
 from cranfield.extensions.report.figure_command import command as figure
 
-GROUPS = ["Options", "Files", "Ranking", "Statistics", "Output"]
+GROUPS = ["Options", "More", "Files", "Ranking", "Statistics", "Output"]
 # Options of extensions, each under a heading.
 HEADINGS = {
-    "evaluate": ["Clusters", "Human labels", "Large data", "Numbers of other tools"],
+    "evaluate": [
+        *("Clusters", "Human labels", "Large data", "Lists of grades"),
+        "Numbers of other tools",
+    ],
     "compare": ["Clusters", "Human labels", "Seeds", "Several collections"],
     "gate": ["Clusters", "Human labels", "Seeds"],
     "correlate": [],
@@ -42,12 +46,14 @@ def test_the_pictures_are_listed_with_their_whole_sentences() -> None:
 
 
 @pytest.mark.parametrize("name", ["evaluate", "compare", "gate", "correlate"])
-def test_options_are_listed_in_groups(name: str) -> None:
+def test_options_are_listed_in_groups_those_of_the_command_first(name: str) -> None:
     help_text = invoke(name, "--help").stdout
     section_headings = re.findall(r"^(\w[\w ]*):$", help_text, re.M)
-    headings = section_headings[len(GROUPS) - 1 : -1]  # of extensions
-    assert [*section_headings[: len(GROUPS) - 1], section_headings[-1]] == list(GROUPS)
-    assert headings == HEADINGS[name]
+    assert section_headings[0] == "Options"
+    assert section_headings[-1] == "Output"
+    assert [heading for heading in section_headings if heading not in GROUPS] == HEADINGS[name]
+    usual_headings = [heading for heading in section_headings if heading in GROUPS]
+    assert usual_headings == sorted(usual_headings, key=GROUPS.index)
     section = dict(
         zip(section_headings, re.split(r"^\w[\w ]*:$", help_text, flags=re.M)[1:], strict=True)
     )
@@ -55,7 +61,34 @@ def test_options_are_listed_in_groups(name: str) -> None:
     assert "--columns" in section["Files"]
     assert "--ties" in section["Ranking"]
     assert "--format" in section["Output"]
-    assert ("--intervals" if name == "evaluate" else "--seed") in section["Statistics"]
+    own_option = {"compare": "--changes", "gate": "--tried", "correlate": "--splits"}
+    assert name == "evaluate" or own_option[name] in section["More"]
+
+
+def test_the_help_of_evaluate_is_three_screens() -> None:
+    assert len(invoke("evaluate", "--help").stdout.splitlines()) <= 120
+
+
+def test_the_help_has_options_of_the_command_in_full_and_those_of_groups_in_short() -> None:
+    help_text = " ".join(invoke("compare", "--help").stdout.split())
+    assert "May be repeated: each other system is compared with each" in help_text  # --baseline
+    assert "the worst first, then the N that get better most." in help_text  # --changes
+    assert "How tied documents are ranked. --depth" in help_text
+    assert "In full: cli compare --help files, or an option's name" in help_text
+    assert "In full" not in invoke("demo", "--help").stdout
+
+
+def test_options_and_groups_that_are_named_behind_help_are_shown_in_full() -> None:
+    invocation = invoke("compare", "--help", "--ties", "--rel")
+    assert re.findall(r"^  (-.*?--\w+|--\w+)", invocation.stdout, re.M) == ["-l, --rel", "--ties"]
+    assert '"expected": the mean over all orders' in " ".join(invocation.stdout.split())
+    assert invoke("help", "compare", "--rel", "--ties").stdout == invocation.stdout
+    clusters = " ".join(invoke("compare", "--help", "clusters").stdout.split())
+    assert "errors are cluster-robust" in clusters
+    assert "--ties" not in clusters
+    help_text = invoke("compare", "--help").stdout
+    assert invoke("compare", "a", "b", "--ties", "best", "--help").stdout == help_text
+    assert invoke("compare", "--help", "--no-such-option").stdout == help_text
 
 
 def test_every_option_of_a_command_is_listed_once() -> None:
@@ -79,7 +112,7 @@ def test_help_and_version_are_understood_as_commands() -> None:
 
 
 def test_the_choices_of_formats_are_in_the_sentence() -> None:
-    help_text = " ".join(invoke("evaluate", "--help").stdout.split())
+    help_text = " ".join(invoke("evaluate", "--help", "--qrels-format").stdout.split())
     assert "--qrels-format NAME" in help_text
     assert "One of trec, msmarco," in help_text
     invocation = invoke("evaluate", "a", "b", "--qrels-format", "no")
@@ -123,11 +156,19 @@ def test_every_sentence_of_an_option_is_one_and_the_first_is_short() -> None:
 
 
 def list_examples(names: list[str]) -> list[str]:
-    return re.findall(r"^  (cranfield .*[^.])$", invoke(*names, "--help").stdout, re.M)
+    help_text = re.sub(r" \\\n +", " ", invoke(*names, "--help").stdout)
+    return re.findall(r"^  (cranfield .*[^.])$", help_text, re.M)
 
 
-# Some, as they are whole evaluations, which the pages show, too.
-@pytest.mark.parametrize("names", sample_cases(PAGES, step=6), ids=" ".join)
+# Some, as they are whole evaluations; the others among the tests for more.
+@pytest.mark.parametrize(
+    "names",
+    [
+        pytest.param(names, marks=[pytest.mark.more] * (names not in sample_cases(PAGES, step=6)))
+        for names in PAGES
+    ],
+    ids=" ".join,
+)
 def test_the_examples_of_the_help_run(
     names: list[str], demo_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -143,7 +184,19 @@ def test_the_examples_of_the_help_run(
         for run in ("bm25", "dense")
     )
     (tmp_path / "collections.csv").write_text(f"collection,qrels,run,path\n{''.join(rows)}")
-    (tmp_path / "clicks.csv").write_text("user,item,score\nu1,a,2\nu1,b,1\n")
+    clicks = "user,item,score\nu1,a,2\nu1,b,1\n"
+    (tmp_path / "clicks.csv").write_text(clicks)
+    (tmp_path / "pop.csv").write_text(clicks)
+    for name in ("als", "train"):
+        read_run(tmp_path / "pop.csv").write(tmp_path / f"{name}.parquet")
+    (tmp_path / "movies.csv").write_text("item,genre\na,drama\nb,drama\nb,comedy\n")
+    for name in ("bm25.run", "dense.run"):
+        shutil.copy(tmp_path / "demo" / name, tmp_path / name)
+    qrels = read_qrels(tmp_path / "demo" / "qrels.txt")
+    qrels.write(tmp_path / "model.qrels")
+    qrels.sample(30).write(tmp_path / "human.csv")
+    (tmp_path / "queries.tsv").write_text("q1\tA question\n")
+    (tmp_path / "corpus.jsonl").write_text(json.dumps({"_id": "d1", "text": "A text."}))
     nugget = {"query": "q1", "answer": "a", "nugget": "n", "importance": "vital"}
     line = json.dumps({**nugget, "assignment": "support"})
     (tmp_path / "assignments.jsonl").write_text(line)

@@ -71,6 +71,16 @@ def test_every_page_is_in_the_navigation_and_every_entry_exists() -> None:
         assert is_in_navigation, f"{path} is in docs/ and not in docs/.nav.yml"
 
 
+def test_the_first_page_lists_all_pages_in_the_order_of_the_navigation() -> None:
+    nav = yaml.safe_load((DOCS / ".nav.yml").read_text("utf-8"))["nav"]
+    text = (DOCS / "index.md").read_text("utf-8")
+    for tab in nav[1:]:
+        ((name, entries),) = tab.items()
+        section = text.split(f"\n## {name}\n")[1].split("\n## ")[0]
+        targets = [target.removesuffix("/index.md") for target in LINK.findall(section)]
+        assert targets == list(list_nav_paths(entries)), name
+
+
 @pytest.mark.parametrize("page", [*ROOT_PAGES, *PAGES], ids=lambda page: page.name)
 def test_every_link_leads_to_a_file_and_a_heading_that_exist(page: Path) -> None:
     for target in LINK.findall(page.read_text("utf-8")):

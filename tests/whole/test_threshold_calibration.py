@@ -1,8 +1,8 @@
 """Simulations: how often a system passes whose true mean is just the number that it must reach.
 
 Repetitions are the systems of one call; the seeds are in the code. The table of
-docs/background/gate.md is made here: the last test holds it against the page, and shows the row
-that is not there.
+docs/background/error-rates-gates.md is made here: the last test holds it against the page, and
+shows the row that is not there.
 """
 
 import math
@@ -29,7 +29,7 @@ BLOCKS = 4
 N_SYSTEMS = 2_000
 REPETITIONS = repetitions(N_SYSTEMS)
 SIZES = (25, 50, 100, 200, 500)
-PAGE = DOCS / "background" / "gate.md"
+PAGE = DOCS / "background" / "error-rates-gates.md"
 
 # What the scores of queries are: {score: share of the queries}.
 SCORES: dict[str, Mapping[float, float]] = {

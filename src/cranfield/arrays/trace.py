@@ -353,16 +353,17 @@ def step(function: "_Function[_Arguments]") -> "_Function[_Arguments]":
 
 
 def step_method(
-    rows_of: Literal["same", "other", "query"] = "same",
+    rows_of: Literal["same", "other", "query"] = "same", words: str | None = None
 ) -> Callable[[_Method], _Method]:
     """Make a method of a Recordable one step: a mark, so that it costs nothing elsewhere.
 
     `rows_of` says who owns the rows of the result: the owner of the object's rows; another
-    ranking, the first argument; the query, for whose groups the method returns one number.
+    ranking, the first argument; the query, for whose groups the method returns one number. `words`
+    describe the result, with {1} for the first argument, where a measure is explained.
     """
 
     def mark(method: _Method) -> _Method:
-        method.rows_of = rows_of  # type: ignore[attr-defined]
+        vars(method).update(rows_of=rows_of, words=words)
         return method
 
     return mark

@@ -152,7 +152,8 @@ class _Commands(click.Group):
             case ["help", name, *more] if name not in COMMANDS and is_measure(name):
                 args = ["measures", name, *more]
             case ["help", *names]:
-                args = ["--help"] if names == ["help"] else [*names, "--help"]
+                words = [] if names == ["help"] else names
+                args = sorted(["--help", *words], key=lambda word: word.startswith("-"))
             case ["version"]:
                 args = ["--version"]
         words = [*args]

@@ -17,11 +17,11 @@ def command(
     alternatives: Sequence[Way] = flags.added_options("compare", alternatives=True),
     comparing: ComparisonOptions = comparison_options,
     means: bool = flags.option(
-        group="Output", is_flag=True, help="Show each system's mean with its own interval, too."
+        group="More", is_flag=True, help="Show each system's mean with its own interval, too."
     ),
     changes: int | None = flags.checked_option(
         whole_check(1),
-        group="Output",
+        group="More",
         type=int,
         metavar="N",
         help="Show of each pair the N queries that get worse most, too, the worst first, then the "

@@ -61,7 +61,7 @@ class DataOptions(Reading):
     flags = {"without": {"metavar": "FILE", "multiple": True}}  # noqa: RUF012 - as of `Options`
     qrels_format: Any = option(
         None,
-        "The format of the judgments, if it should not be detected; subtopics (qrels_jg), "
+        "The format of the judgments, if it should not be detected. Subtopics (qrels_jg), "
         "qrels_prefs and prefs are judgments or preferences by groups (trec_eval -R).",
         tuple(format_names(Side.QRELS)),
     )
@@ -70,10 +70,10 @@ class DataOptions(Reading):
     )
     columns: ColumnsOfBoth | None = option(
         None,
-        "Which column is which, by name or number: query_id=user,doc_id=item,relevance=3,score=4, "
-        "or expected_ids=gold,retrieved_ids=found. Each file takes what it has; qrels.doc_id=url "
-        "is for judgments alone, run.doc_id=url for runs. relevance=-: every row is relevant. May "
-        "be repeated.",
+        "Which column is which, by name or number. As in query_id=user,doc_id=item,relevance=3,"
+        "score=4, or expected_ids=gold,retrieved_ids=found. Each file takes what it has; "
+        "qrels.doc_id=url is for judgments alone, run.doc_id=url for runs. relevance=-: every row "
+        "is relevant. May be repeated.",
         _read_columns,
     )
     qrels_columns: ColumnsOfBoth | None = option(
@@ -82,7 +82,7 @@ class DataOptions(Reading):
     run_columns: ColumnsOfBoth | None = option(None, "As --columns, for runs alone.", _read_columns)
     errors: Errors = option(
         "strict",
-        "Refuse the first line that cannot be used, or leave such lines out and count them.",
+        "Refuse a line that cannot be used, or leave such lines out and count them.",
     )
 
     map_docs: str | None = option(
@@ -90,14 +90,14 @@ class DataOptions(Reading):
     )
     map_docs_pattern: str | None = option(
         None,
-        "The same by a regular expression that is found in a chunk's id; its group 1 is the "
+        "The same by a regular expression that is found in a chunk's id. Its group 1 is the "
         "document, as in '^([^#]*)': all before the first #. Or the word plain: the id without "
         "capitals, leading zeros and needless blanks, in one form of Unicode.",
     )
     map_docs_keep: Keep | None = option(
         None,
-        "Which of its chunks ranks a document: the first-ranked one, the best-scored one, or the "
-        "sum of all scores.  [default: first]",
+        "Which chunk ranks a document: the first, the best-scored, or the sum of all scores.  "
+        "[default: first]",
     )
     map_qrels: bool = option(
         False, "The judgments are of chunks, too: a document has the highest grade of its chunks."
@@ -105,8 +105,8 @@ class DataOptions(Reading):
 
     span_pattern: str | None = option(
         None,
-        "For judgments by span: a regular expression that finds the groups doc, start and end in "
-        "a run's ids. For d1:100-250, '^(?P<doc>.*):(?P<start>[0-9]+)-(?P<end>[0-9]+)$'.",
+        "For judgments by span: a regular expression that finds doc, start and end in a run's ids. "
+        "They are its groups: for d1:100-250, '^(?P<doc>.*):(?P<start>[0-9]+)-(?P<end>[0-9]+)$'.",
     )
 
     def __post_init__(self) -> None:
@@ -257,7 +257,7 @@ def _rename_alike(runs: Sequence[Run], paths: Sequence[str]) -> None:
             run.name = paths[i] if len(runs) == len(paths) else name_uniquely(run.name)
 
 
-_COLUMNS_FLAGS = {"metavar": "NAME=COLUMN,...", "multiple": True}
+_COLUMNS_FLAGS = {"metavar": "NAME=COLUMN", "multiple": True}
 _METAVARS: dict[str, dict[str, Any]] = {"columns": _COLUMNS_FLAGS}
 _METAVARS |= {f"{word}_columns": {**_COLUMNS_FLAGS, "hidden": True} for word in SIDES}
 _METAVARS |= {"map_docs": {"metavar": "FILE"}, "map_docs_pattern": {"metavar": "REGEX"}}
@@ -285,22 +285,22 @@ class GradesOptions(Options):
 
     grades: tuple[str, ...] = option(
         (),
-        "In place of QRELS and RUN: the grades of what was retrieved, best rank first, as in "
-        "'5 2 4 - 1', where - is unjudged. A query may be named, 'q1: 5 2 4'; a file may have such "
+        "In place of QRELS and RUN: the grades of what was retrieved, best rank first. In "
+        "'5 2 4 - 1', - is unjudged. A query may be named, 'q1: 5 2 4'; a file may have such "
         "lines. May be repeated, for several queries.",
     )
     collection: tuple[str, ...] = option(
         (),
-        "With --grades, written in the same way: the grades of all documents judged for the "
-        "query, retrieved or not, of which the ideal ranking is then made.",
+        "With --grades: the grades of all judged documents. They may be retrieved or not; the "
+        "ideal ranking is then made of them.",
     )
     n_relevant: int | None = option(
         None,
-        "With --grades: how many documents are relevant to the query, retrieved or not, where that "
-        "is all one knows.",
+        "With --grades: how many documents are relevant. Retrieved or not, where that is all one "
+        "knows.",
     )
     systems: bool = option(
-        False, "With --grades: the names are those of systems, as in 'A: 5 2 4', not of queries."
+        False, "With --grades: names are of systems, as in 'A: 5 2 4'. Else they are of queries."
     )
     top_grade: float | None = option(
         None, "With --grades: the highest grade of the scale, if no document has it.", level_check()
@@ -311,7 +311,7 @@ class GradesOptions(Options):
 _LIST_FLAGS = {"metavar": "LIST", "multiple": True}
 grades_options = flags.family_options(
     GradesOptions,
-    group="Files",
+    group="Lists of grades",
     grades=_LIST_FLAGS,
     collection=_LIST_FLAGS,
     n_relevant={"metavar": "N"},

@@ -130,7 +130,7 @@ def command(
     query_id Q0 doc_id rank score tag). BEIR, MS MARCO, CSV, TSV, JSON, JSON lines, Parquet and
     Arrow are recognised, too, compressed or not; a folder or a quoted glob is one table; `-` reads
     the standard input. Several runs make one table. A file that holds both sides, the expected and
-    the retrieved documents of each query, needs no RUN. Nor do grades: --grades.
+    the retrieved documents of each query, needs no RUN.
 
     \b
     cranfield evaluate demo/qrels.txt demo/bm25.run

@@ -64,7 +64,7 @@ def command(
         help="How many rows of a table to show.  [default: 20 documents, 10 queries]",
     ),
     query_texts: str | None = query_texts_option,
-    doc_texts: str | None = doc_texts_option,
+    doc_texts: tuple[str, ...] = doc_texts_option,
     grades: GradesOptions = grades_options,
     judging: Judging = all_judging_options,
     data: DataOptions = data_options,

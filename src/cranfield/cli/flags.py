@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 # The groups of options in help, in this order; before the last come the headings of extensions.
-GROUPS = ("Options", "Files", "Ranking", "Statistics", "Output")
+# The first two are a command's own, of which the short help shows the first.
+GROUPS = ("Options", "More", "Files", "Ranking", "Statistics", "Output")
+OWN_GROUPS = GROUPS[:2]
 _TYPED_KEY = "cranfield.typed"
 _MAX_CHOICES_WIDTH = 50  # characters of the choices that are shown beside an option's name
 _SHORT_HELP = re.compile(r"-\w*h")  # -h, or with other letters as in -qh
@@ -73,17 +75,18 @@ class GroupedOption(click.Option):
         super().__init__(*declarations, **attrs)
         self.group = group
 
-    def is_usual(self) -> bool:
-        """Tell whether the short help shows this option."""
-        return self.group == "Options" or not _USUAL_OPTIONS.isdisjoint(self.opts)
-
 
 class Command(click.Command):
-    """A command whose `--help` lists the options by groups; `-h` shows the usual ones, in short."""
+    """A command whose `--help` lists the options by groups; `-h` shows the usual ones, in short.
+
+    `--help` has the command's own options in full, and those of groups in short; options, or a
+    group, that are named behind it are shown alone, and in full.
+    """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Keep the arguments as typed; refuse an option of one value that occurs twice."""
         ctx.meta[_TYPED_KEY] = list(args)
+        args = ["--help"] if "--help" in args else args  # what is named behind it has no value
         remaining_args = super().parse_args(ctx, args)
         _, _, order = self.make_parser(ctx).parse_args(list(ctx.meta[_TYPED_KEY]))
         for parameter, n in Counter(order).items():
@@ -96,7 +99,9 @@ class Command(click.Command):
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the docstring; for the short help, its first paragraph and the examples."""
         if not _is_short(ctx):
-            return super().format_help_text(ctx, formatter)
+            return (
+                None if self._list_named_options(ctx) else super().format_help_text(ctx, formatter)
+            )
         text = inspect.cleandoc(self.help or "").partition("\f")[0]
         first_paragraph, *paragraphs = text.split("\n\n")
         examples = [paragraph for paragraph in paragraphs if paragraph.startswith("\b")]
@@ -107,31 +112,53 @@ class Command(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options, group after group; in the short help, the usual ones, shortened."""
-        short = _is_short(ctx)
-        options = [param for param in self.get_params(ctx) if isinstance(param, click.Option)]
-        headings = [getattr(option, "group", "Options") for option in options]
-        for group in dict.fromkeys([*GROUPS[:-1], *sorted({*headings} - {*GROUPS}), GROUPS[-1]]):
-            pairs = zip(options, headings, strict=True)
-            group_options = [option for option, heading in pairs if heading == group]
-            if short:
-                group_options = [
-                    option
-                    for option in group_options
-                    if not isinstance(option, GroupedOption) or option.is_usual()
-                ]
-            records = [option.get_help_record(ctx) for option in group_options]
-            lines = [record for record in records if record is not None]
-            if short:
-                lines = [(names, _shorten(sentence)) for names, sentence in lines]
+        is_short, named_options = _is_short(ctx), self._list_named_options(ctx)
+        for group, options in self._group_options(ctx).items():
+            lines = [
+                option.get_help_record(ctx) or ("", "")
+                for option in options
+                if (_is_usual(option, group) if is_short else option in (named_options or options))
+            ]
+            if is_short or not (group in OWN_GROUPS or named_options):
+                lines = [_shorten(*line, with_values=is_short) for line in lines]
             if lines:
                 with formatter.section(group):
                     formatter.write_dl(lines)
 
+    def _group_options(self, ctx: click.Context) -> dict[str, list[click.Option]]:
+        """Return {group: its options that help shows}, the groups in the order of help."""
+        options_of_group: dict[str, list[click.Option]] = {}
+        for option in self.get_params(ctx):
+            if isinstance(option, click.Option) and not option.hidden:
+                options_of_group.setdefault(getattr(option, "group", GROUPS[0]), []).append(option)
+        order = [*GROUPS[:-1], *sorted(options_of_group.keys() - {*GROUPS}), GROUPS[-1]]
+        return {group: options_of_group[group] for group in order if group in options_of_group}
+
+    def _list_named_options(self, ctx: click.Context) -> list[click.Option]:
+        """Return the options that are named behind `--help`, or whose groups are."""
+        typed_args = ctx.meta.get(_TYPED_KEY, [])
+        words = typed_args[typed_args.index("--help") + 1 :] if "--help" in typed_args else []
+        return [
+            option
+            for group, options in self._group_options(ctx).items()
+            for option in options
+            if {*option.opts, group, group.lower()} & {*words}
+        ]
+
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write, in the short help, which command shows all options."""
-        if _is_short(ctx):
+        """Write which command shows all options, or those in full that are shown in short."""
+        groups = [group for group in self._group_options(ctx) if group not in OWN_GROUPS]
+        text = f"All options: {ctx.command_path} --help" if _is_short(ctx) else ""
+        if not text and groups and not self._list_named_options(ctx):
+            text = f"In full: {ctx.command_path} --help {groups[0].lower()}, or an option's name"
+        if text:
             formatter.write_paragraph()
-            formatter.write_text(f"All options: {ctx.command_path} --help")
+            formatter.write_text(text)
+
+
+def _is_usual(option: click.Option, group: str) -> bool:
+    """Tell whether the short help shows an option of a group."""
+    return group == GROUPS[0] or not _USUAL_OPTIONS.isdisjoint(option.opts)
 
 
 def _is_short(ctx: click.Context) -> bool:
@@ -140,13 +167,14 @@ def _is_short(ctx: click.Context) -> bool:
     return "--help" not in typed_args and any(map(_SHORT_HELP.fullmatch, typed_args))
 
 
-def _shorten(sentence: str) -> str:
-    """Return the first sentence of an option's help, with the default if it is short."""
-    first_sentence = _FIRST_SENTENCE.match(sentence)
+def _shorten(names: str, sentence: str, *, with_values: bool) -> tuple[str, str]:
+    """Return an option's names and the first sentence of its help, with choices and default."""
+    match = _FIRST_SENTENCE.match(sentence)
+    first_sentence = match[0] if match else sentence
+    if not with_values:
+        return names.partition(" [")[0], first_sentence
     default = re.search(r"  \[default: [^\]]{1,20}\]$", sentence)
-    if first_sentence is None:
-        return sentence
-    return first_sentence[0] + (default[0] if default else "")
+    return names, first_sentence + (default[0] if default and match else "")
 
 
 def command(

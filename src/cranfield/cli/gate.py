@@ -82,7 +82,7 @@ def _files_to_read(baseline: str | None, system_files: SystemFiles) -> list[str]
 
 _RANGE = flags.checked_option(
     _read_range,
-    group="Statistics",
+    group="More",
     type=str,
     metavar="LOW,HIGH",
     help="The least and the greatest score that a query may have.  [default: the measure's own]",
@@ -112,7 +112,7 @@ def command(
     settings: GateSettings = flags.family_options(
         GateSettings,
         without=("range",),
-        group="Statistics",
+        group="More",
         changes={"metavar": "N"},
         at_least=_AT_LEAST,
         limit=_LIMIT,

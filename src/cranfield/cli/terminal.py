@@ -39,7 +39,7 @@ def show(
     *,
     of_tables: Mapping[str, Any] | None = None,
     query_texts: str | None = None,
-    doc_texts: str | None = None,
+    doc_texts: Sequence[str] = (),
     **arguments: Any,
 ) -> None:
     """Print a result, and write it to the files that were asked for.
@@ -52,9 +52,11 @@ def show(
     if query_texts or doc_texts:
         from cranfield.captions import with_texts
 
-        if "-" in (query_texts, doc_texts) and _argument_values().count("-") > 1:
+        if "-" in (query_texts, *doc_texts) and _argument_values().count("-") > 1:
             raise InputError("the standard input, `-`, can be read only once")
-        result = with_texts(result, query_texts=query_texts, doc_texts=doc_texts, **arguments)
+        result = with_texts(
+            result, query_texts=query_texts, doc_texts=doc_texts or None, **arguments
+        )
     for path in form.outputs:
         form_text = result.in_form(
             form_of(path, result.forms), form.formulas, of_tables, **arguments
@@ -201,8 +203,8 @@ def format_options(forms: Mapping[str, str] = FORMS, forms_of_files: Mapping[str
         "formulas": flags.option(
             group="Output",
             type=click.Choice(get_args(Formulas)),
-            help="In csv and tsv, cells that a spreadsheet may take for a formula, as an id =1+1: "
-            "plain, as they are; or quoted, with an apostrophe before them.  [default: plain]",
+            help="In csv and tsv, cells that look like formulas, =1+1. Plain, as they are; or "
+            "quoted, with an apostrophe before them, for spreadsheets.  [default: plain]",
         ),
         "outputs": flags.option(
             "-o",
@@ -230,7 +232,8 @@ query_texts_option = flags.option(
 )
 doc_texts_option = flags.option(
     "--doc-texts",
+    multiple=True,
     metavar="FILE",
     help="Show titles, or texts, of documents beside their ids. FILE has a table of ids and texts, "
-    "or JSON lines, as BEIR's corpus.jsonl.",
+    "as a run with titles, or JSON lines, as BEIR's corpus.jsonl. May be repeated.",
 )

@@ -37,11 +37,12 @@ class Judging(Options):
     )
     order: Order = option(
         "score",
-        'Rank by "score" (ties by document id), by the "rank" column, or in the order "given".',
+        'Rank by "score", by the "rank" column, or in the order "given". Ties of scores are by '
+        "document id.",
     )
     scores: Precision = option(
         "double",
-        'Compare scores as 64-bit floats ("double"), or as 32-bit ones ("single"), as trec_eval 9 '
+        'Compare scores as floats of 64 or of 32 bits. The latter, "single", is what trec_eval 9 '
         "and pytrec_eval do.",
     )
     ties: Ties = option(
@@ -88,8 +89,8 @@ class Judging(Options):
 
     overlap: float = option(
         0.5,
-        "For judgments by span: a retrieved span is the judged one with which it shares at least "
-        "so much of the shorter, 0 to 1.",
+        "For judgments by span: how much of the shorter span must be shared, 0 to 1. A retrieved "
+        "span is the judged one with which it shares at least that much.",
         number_check(0, 1),
     )
 

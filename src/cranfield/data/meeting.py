@@ -27,7 +27,7 @@ from cranfield.data.run_notes import (
     self_retrieval_notes,
 )
 from cranfield.data.sketch import QuerySketch, sketch_queries
-from cranfield.formats.block import Duplicates, FaultyRows, Order
+from cranfield.formats.block import NO_FAULTY_ROWS, Duplicates, FaultyRows, Order
 from cranfield.lazy import cached_property
 from cranfield.notes import RANK_ORDERS_TIES, Note, Severity
 from cranfield.progress import hide_progress
@@ -311,7 +311,7 @@ def _describe_run(judged_run: JudgedRun, order: Order) -> Iterator[Note]:
         yield Note("lists", "info", text, facts.n_queries)
     if run.rows.is_numbered:
         yield Note("lists", "info", "Responses without queries: numbered from 1.", facts.n_queries)
-    yield from _describe_left_out(
+    yield from describe_left_out(
         "the run", facts.rows.left_out, facts.rows.repeats, judging.duplicates
     )
     if run.conversion is not None:
@@ -357,15 +357,18 @@ def list_qrels_notes(qrels: Qrels) -> Iterator[Note]:
     yield from qrels.judges.notes()
     if not (qrels.graded or qrels.is_listed):
         yield NO_GRADES
-    yield from _describe_left_out("the qrels", qrels.left_out, qrels.repeats, qrels.duplicates)
+    yield from describe_left_out("the qrels", qrels.left_out, qrels.repeats, qrels.duplicates)
     if qrels.chunk_counts is not None:
         from cranfield.data.chunks import chunks_note
 
         yield chunks_note(*qrels.chunk_counts, None)
 
 
-def _describe_left_out(
-    side: str, left_out: FaultyRows, repeats: FaultyRows, duplicates: Duplicates
+def describe_left_out(
+    side: str,
+    left_out: FaultyRows,
+    repeats: FaultyRows = NO_FAULTY_ROWS,
+    duplicates: Duplicates = "refuse",
 ) -> Iterator[Note]:
     """Yield notes on the rows that could not be used, and on rows that repeat a document."""
     if left_out.count:

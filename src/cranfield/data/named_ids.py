@@ -109,11 +109,13 @@ def read_named_documents(
     return NamedDocuments(IdIndex(Ids.of_texts([*dict.fromkeys(_read_ids(selection, "docs"))])))
 
 
-def read_named_queries(selection: Any, make_run: RunMaker) -> IdIndex:
+def read_named_queries(
+    selection: Any, make_run: RunMaker, exclusion_columns: ColumnsLike | None = None
+) -> IdIndex:
     """Return the queries that ids, judgments, a run, a table, a file or a dict name."""
     from cranfield.data.qrels import Qrels
 
-    selection = _open_collection(selection, "queries", make_run)
+    selection = _open_collection(selection, "queries", make_run, exclusion_columns)
     if isinstance(selection, Documents):
         block = selection._read_all(())
         ids = block.query.take(block.query.find_changes()).to_list()

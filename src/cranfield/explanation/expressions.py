@@ -189,7 +189,7 @@ class ExpressionWriter:
         if op in (ratio, np.divide) and np.size(node):
             divisor = np.asarray(inputs[1])
             self.frames[-1].divides_by_zero |= bool((divisor == 0).any())
-        if hasattr(op, "words"):  # of a method of lists
+        if getattr(op, "words", None):  # of a method of lists
             return Expression(op.words.format(*inputs), ATOM)
         if op in BINARY:
             return self._write_binary(op, inputs, label)

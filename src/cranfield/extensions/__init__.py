@@ -74,7 +74,7 @@ ENTRIES = {
     "columns of compare": {"unjudged": "whatif.columns:UnjudgedColumns"},
     "remark of explain": {"whatif": "whatif.sentences:WhatIf"},
     # What its measures take. The module declares them, where a name is none of the core's.
-    "measures": {"of users": "lists.user_measures:Lists", "of runs": "lists.run_measures:Lists"},
+    "measures": {"of lists": "lists.list_measures:Lists"},
 }
 
 # Value of a pair of systems -> the values that extensions add after it. None where not asked for.

@@ -100,6 +100,14 @@ class Correlate(SignFlips, Alignment, Reading, Judging, Watching, total=False):
 
 
 class Describe(Reading, Watching, total=False):
+    train: Any
+    items: Any
+    category: str | None
+    embeddings: Any
+    catalogue: Any
+    users: Any
+    base: Any
+    qrels: Any
     order: Order
     scores: Precision
     ties: Ties

@@ -42,7 +42,7 @@ _SCORES_ORDER = "Scores are given instead of qrels and runs; write measures=... 
 def _check_columns_option(value: Any) -> ColumnsOfBoth:
     if not isinstance(value, Mapping):
         raise ValueError("a dict, as in {'query_id': 'user', 'doc_id': 'item'}")
-    return Statements(value)
+    return value if isinstance(value, Statements) else Statements(value)
 
 
 def _list_exclusions(docs: Any) -> tuple[Any, ...]:
@@ -65,14 +65,14 @@ class Reading(Options):
     )
     without: Any = option(
         None,
-        "Leave out of the runs what this has for each query, such as what users have seen: its "
+        "Leave out of the runs what this has for a query. That may be what users have seen: its "
         "excluded_ids, seen_ids or the like, else its documents. The judgments stay as they are.",
         _list_exclusions,
     )
     texts: TextMatching = option(
         "same",
-        "In a table of texts (`retrieved_contexts`, `reference_contexts`), two are one document if "
-        "they are the same except for white space, or one contains the other.",
+        'When two texts in a table (`retrieved_contexts`) are one document. "same": if they differ '
+        'in white space at most; "contain": if one contains the other.',
     )
 
     def __post_init__(self) -> None:
@@ -113,7 +113,7 @@ class Threads(Options):
 
     threads: int | None = option(
         None,
-        "How many threads read and rank rows at the same time. 1: that of the caller alone, as for "
+        "How many threads read and rank at the same time. 1: that of the caller alone, as for "
         "one of many processes. None: one more than there are cores, 9 at most.",
         whole_check(1, 1 << 10),
     )

@@ -43,7 +43,7 @@ def error_finding(error: InputError, code: str, count: int = 1) -> Note:
     if count > 1:
         message = f"{count:,} rows cannot be used, the first: {message}"
     if error.hint:
-        message += f". {error.hint}"
+        message += f"{'' if message.endswith('?') else '.'} {error.hint}"
     finding = Note(code, "error", message, count=count, line=error.line, row=error.text)
     return replace(finding, query_id=error.query_id)
 

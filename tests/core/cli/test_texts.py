@@ -386,6 +386,45 @@ def test_of_documents_their_own_column_is_taken(tmp_path: Path) -> None:
     assert read_texts(path, ["2"], role="doc") == {"2": "two"}
 
 
+def test_several_files_of_texts_are_one(write: Write) -> None:
+    """As the runs that are shown, which have titles of their own."""
+    old = write("old.csv", "query_id,url,title,rank\nq1,u1,First,1\nq1,u2,Second,2\n")
+    new = write("new.csv", "query_id,url,title,rank\nq1,u3,Third,1\nq1,u2,Later,2\n")
+    expected_texts = {"u1": "First", "u2": "Second", "u3": "Third"}
+    assert read_texts([old, new], ["u1", "u2", "u3"], role="doc") == expected_texts
+    qrels = write("qrels.csv", "query_id,url,relevance\nq1,u1,1\nq1,u3,1\n")
+    words = ["explain", qrels, old, new, "q1", "-m", "RR", "--columns", "doc_id=url"]
+    outcome = invoke(*words, "--doc-texts", old, "--doc-texts", new, "--format", "json")
+    assert json.loads(outcome.stdout)["document_texts"] == expected_texts
+    outcome = invoke(*words, "--doc-texts", "-", "--doc-texts", "-")
+    assert "read only once" in outcome.stderr
+
+
+@pytest.mark.parametrize("role", ["query", "doc"])
+def test_ids_are_where_they_are_called_so_not_where_numbers_are_alike(
+    role: Any, write: Write
+) -> None:
+    path = write("texts.csv", f"{role}_id,place,text\nx,1,one\ny,2,two\n")
+    assert read_texts(path, ["1", "2"], role=role) == {}
+
+
+def test_columns_are_named_where_no_text_is_found(write: Write) -> None:
+    path = write("texts.csv", "doc_id,title,body\nx,One,1\n")
+    run = {"q1": ["d1"]}
+    page = str(with_texts(explain({"q1": {"d1": 1}}, run, "RR", "q1"), doc_texts=path))
+    assert "Read were ids from column doc_id, texts from title, body." in page
+    explanation = explain({"q1": {"d1": 1}}, {"q1": ["d1", "x"]}, "RR", "q1")
+    page = str(with_texts(explanation, doc_texts=path))
+    assert "have no text" in page
+    assert "Read were" not in page
+
+
+def test_a_finding_that_asks_is_not_ended_twice() -> None:
+    rows = [{"question": "a", "expected_ids": None, "retrieved_ids": ["x"]}]
+    rows += [{"question": "b", "expected_ids": ["x"], "retrieved_ids": ["x"]}]
+    assert "was it not judged? Write []" in str(check(rows))
+
+
 N_MANY = 300_000  # characters or tags: minutes, where the time grows with their square
 
 

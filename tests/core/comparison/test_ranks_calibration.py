@@ -1,6 +1,6 @@
 """Simulations of ranks: all places are right at once, and the best system is in the subset.
 
-The table of docs/background/comparing.md has these figures of 1,000 repetitions, with the same
+The table of docs/reference/error-rates.md has these figures of 1,000 repetitions, with the same
 seeds: `python tests/core/comparison/test_ranks_calibration.py`.
 """
 

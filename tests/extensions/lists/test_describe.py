@@ -26,6 +26,7 @@ from cranfield import (
     evaluate,
     gate,
     intervals,
+    paper_table,
     parse,
 )
 
@@ -240,7 +241,134 @@ def test_an_input_that_meets_no_list_is_a_warning() -> None:
         description = describe(LISTS, "Filled@2", **options)
         (warning,) = [note for note in description.notes if note.is_grave]
         assert warning.text.startswith(f"No listed item is in {name}: lists have '")
-        assert warning.text.endswith("it has 'A'.")
+        assert "it has 'A'. They differ only in blanks, capitals" in warning.text
+
+
+def list_texts(description: Any) -> list[str]:
+    """Return the texts of the notes."""
+    return [note.text for note in description.notes]
+
+
+def test_users_that_meet_no_list_are_a_warning() -> None:
+    for name in ("train", "base"):
+        options: dict[str, Any] = {name: {"01": ["a"], "02": ["b"]}}
+        texts = list_texts(describe(LISTS, "Filled@2", **options))
+        (warning,) = [text for text in texts if text.startswith("No listed user")]
+        assert warning.startswith(f"No listed user is in {name}: lists have '1', it has '01'. They")
+        options[name]["1"] = ["a"]
+        texts = list_texts(describe(LISTS, "Filled@2", **options))
+        assert not any(text.startswith("No listed") for text in texts)
+
+
+def test_items_left_out_as_seen_are_no_strangers() -> None:
+    train = {"1": ["b"], "2": ["y", "c"]}
+    lists = {"1": ["b", "x"], "2": ["y", "c", "z"]}
+    texts = list_texts(describe(lists, "Seen@2", train=train, without=train))
+    assert not any(text.startswith("No listed") for text in texts)
+
+
+def test_rows_that_are_skipped_are_counted() -> None:
+    lists = [("1", "a", 2.0), ("1", "b", math.nan), ("2", "a", 1.0)]
+    inputs: dict[str, Any] = {
+        "train": [("1", "a"), ("2", None)],
+        "qrels": [("1", "a", 1), ("2", "b", "much")],
+        "base": [("1", "a", 1.0), ("2", "b", math.nan)],
+    }
+    description = describe(lists, "Seen@2 nDCG@2", errors="skip", **inputs)
+    names = ("1 row of the run", "1 row of train", "1 row of the qrels", "base: 1 row of the run")
+    for name in names:
+        notes = [note for note in map(str, description.notes) if note.startswith(f"{name} left")]
+        assert len(notes) == 1, name
+    assert description["Seen@2"] == (1 + 0) / 2
+    texts = list_texts(describe({"1": ["a", "a"]}, "Filled@2", duplicates="first"))
+    assert any("in 1 row too many" in text for text in texts)
+    for name, data in inputs.items():
+        options: dict[str, Any] = {name: data}
+        with pytest.raises(InputError):
+            describe(LISTS, "Filled@2", **options)
+
+
+def test_all_items_of_a_run_are_seen_below_the_cutoff_too() -> None:
+    with pytest.raises(OptionError) as error:
+        describe(LISTS, "Coverage@1", catalogue=5)
+    assert str(error.value) == "the catalogue has 5 items, runs have 6"  # a b c x y z
+    assert describe(LISTS, "Coverage@1", catalogue=6)["Coverage@1"] == 4 / 6
+
+
+@pytest.mark.parametrize("n_users", [3, 500])
+def test_the_border_of_the_tail_is_told_however_many_users_there_are(n_users: int) -> None:
+    users = [f"u{i}" for i in range(n_users)]
+    train = [(user, doc) for user in users for doc in "abcdefghij"]  # more users than items
+    texts = list_texts(describe({"1": ["a"]}, "APLT@1", train=train))
+    assert "APLT@1: items of equal counts are on both sides of its border." in texts
+    train += [(f"v{i}", doc) for i in range(n_users) for doc in "abcdefgh"]
+    texts = list_texts(describe({"1": ["a"]}, "APLT@1", train=train))
+    assert not any("border" in text for text in texts)  # a to h are the head
+
+
+def test_each_file_takes_the_columns_that_it_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    files = {
+        "recs": "reader,book,points\n1,a,2\n1,b,1\n",
+        "had": "person,novel\n1,b\n2,c\n",
+        "genres": "novel,kind\na,x|y\nb,x\n",
+        "clicks": "who,what,stars\n1,b,1\n",
+    }
+    for name, text in files.items():
+        Path(f"{name}.csv").write_text(text)
+    words = "describe recs.csv --train had.csv --items genres.csv --qrels clicks.csv --format csv"
+    measures = "-m Seen@2 -m Categories@2 -m RR@2"
+    columns = (
+        "run.query_id=reader,run.doc_id=book,score=points,query_id=person,doc_id=novel,"
+        "qrels.query_id=who,qrels.doc_id=what,qrels.relevance=stars"
+    )
+    output = invoke(*words.split(), *measures.split(), "--columns", columns).output
+    values = [line.split(",")[-1] for line in output.splitlines()[1:4]]
+    assert [*map(float, values)] == [1 / 2, 2 / 2, 1 / 2]
+    for wrong, text in {
+        f"{columns},doc_id=title": "no file has a column 'title'",
+        "query_id=reader,doc_id=book,score=points": "has no column 'reader'",
+    }.items():
+        assert text in invoke(*words.split(), *measures.split(), "--columns", wrong).output
+    words = "describe recs.csv --items genres.csv --category mood --columns doc_id=novel"
+    run_columns = "run.query_id=reader,run.doc_id=book,score=points"
+    result = invoke(*words.split(), "--columns", run_columns)
+    assert "which column is which: novel, kind" in result.output
+
+
+def test_chunks_become_documents_before_what_was_seen_is_left_out() -> None:
+    chunks = {user: [f"{doc}#{i}" for doc in docs for i in (1, 2)] for user, docs in LISTS.items()}
+    train = {"1": ["b"], "2": ["y", "c"]}
+    described_runs = [
+        describe(run, "Filled@3 Seen@3 Unexpectedness@3", train=train, base=LISTS, without=train)
+        for run in (LISTS, Run(chunks).map_docs("(.*)#"))
+    ]
+    assert described_runs[0].to_dict() == described_runs[1].to_dict()
+    assert described_runs[0].per_query("Filled@3") == {"1": 2 / 3, "3": 2 / 3, "4": 1 / 3}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"train": []}, "train: holds no rows"),
+        ({"train": pd.DataFrame({"user": [], "item": []})}, "train: holds no rows"),
+        ({"base": {}}, "holds no user"),
+        ({"embeddings": {}}, "embeddings: holds no rows"),
+        ({"embeddings": {"a": "x"}}, "row 0: expected a list of numbers, got 'x'"),
+        ({"embeddings": {"a": ["x"]}}, "expected lists of numbers"),
+    ],
+)
+def test_empty_inputs_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        describe(LISTS, "Filled@2", **options)
+
+
+@pytest.mark.parametrize(("runs", "message"), [({}, "holds no user"), ([], "no run is given")])
+def test_no_lists_are_refused(runs: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        describe(runs, "Filled@2")
 
 
 def test_users_and_items_that_are_left_out_are_counted() -> None:
@@ -337,6 +465,17 @@ def test_what_cannot_be_tested_is_refused() -> None:
         assert str(error.value) == text
 
 
+def test_a_table_marks_none_as_best_where_none_is() -> None:
+    description = describe(PAIR, "ARP@5 Novelty@5", train=TRAIN_OF_PAIR)
+    table = paper_table(compare(description))
+    (latex_row,) = [line for line in table.to_latex().splitlines() if line.startswith("new")]
+    popularity, novelty = latex_row.split("&")[1:]
+    assert ("textbf" in popularity, "textbf" in novelty) == (False, False)
+    (latex_row,) = [line for line in table.to_latex().splitlines() if line.startswith("old")]
+    popularity, novelty = latex_row.split("&")[1:]
+    assert ("textbf" in popularity, "textbf" in novelty) == (False, True)
+
+
 def test_means_have_the_intervals_of_means() -> None:
     inputs: dict[str, Any] = {"train": TRAIN_OF_PAIR, "catalogue": 90}
     description = describe(PAIR, "ARP@5 Coverage@5", **inputs)
@@ -393,7 +532,7 @@ def test_a_list_is_explained_item_by_item() -> None:
     measures = "ARP@2 Seen@2 Novelty@2 Coverage@2"
     page = describe(LISTS, measures, train=TRAIN, catalogue=10, query="1")
     description = describe(LISTS, measures, train=TRAIN, catalogue=10)
-    assert [(row["item"], row["rows"], row["known"]) for row in page.rows()] == [
+    assert [(row["document"], row["rows"], row["known"]) for row in page.rows()] == [
         ("b", 0, False),
         ("x", 2, True),
     ]
@@ -432,7 +571,7 @@ def test_the_command_prints_what_python_returns(
     assert description.measures[0] == parse("Entropy@10")
     assert "Calibration@10" in [str(measure) for measure in description.measures]
     assert "its 95% interval" not in invoke(*words, "--intervals").output  # of one run
-    assert "The list of 1 in recs" in invoke(*words, "--query", "1").output
+    assert "recs, 1: the list" in invoke(*words, "--query", "1").output
     assert "query_id" in invoke(*words, "-q", "-m", "ARP@2").output
     for options, text in {
         "--baseline recs": "--baseline applies to intervals: add --intervals",
@@ -451,7 +590,7 @@ def test_the_command_prints_what_python_returns(
         ({"catalogue": 0}, "how many items there are"),
         ({"catalogue": -5}, "how many items there are"),
         ({"qrels": {"1": {"x": 1}}, "intervals": True}, "NumRelRet is no mean over users"),
-        ({"train": {}}, "there are no rows"),
+        ({"train": {}}, "train: holds no rows"),
         ({"query": "1", "intervals": True, "catalogue": 9}, "shows one list"),
         ({"baseline": "als", "catalogue": 9}, "add intervals=True"),
     ],

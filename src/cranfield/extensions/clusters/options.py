@@ -22,8 +22,8 @@ class Clustering(ComparingOptions):
 
     clusters: Any | None = option(
         None,
-        "Labels of queries that depend on one another, as those of one session, user or original "
-        "question: {query_id: label}, or a file or table of query ids and labels. Whole clusters "
+        "Labels of queries that depend on one another. They may be sessions, users or original "
+        "questions: {query_id: label}, or a file or table of query ids and labels. Whole clusters "
         "are flipped, and errors are cluster-robust. [default: queries are independent]",
     )
     cluster_by: str | None = option(

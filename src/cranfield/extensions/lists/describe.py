@@ -2,30 +2,30 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import compress
 from typing import Any, Unpack
 
 import numpy as np
 
-from cranfield.arrays.ids import encode
-from cranfield.arrays.ranked import Floats
-from cranfield.data.counts import Counts
+from cranfield.arrays.ids import Ids
+from cranfield.arrays.ranked import Floats, Ints
 from cranfield.data.judging import Judging
-from cranfield.data.run import Run
+from cranfield.data.run import Run, make_run
 from cranfield.data.run_names import open_runs
 from cranfield.data.run_notes import find_order_notes
-from cranfield.errors import MeasureError, OptionError
+from cranfield.data.sketch import QuerySketch
+from cranfield.data.spelling import SPELLING, find_lookalikes
+from cranfield.errors import InputError, MeasureError, OptionError
 from cranfield.extensions import keywords
-from cranfield.extensions.lists.described import ListScores, values_of_run
-from cranfield.extensions.lists.explained import explain_list
-from cranfield.extensions.lists.inputs import Inputs
+from cranfield.extensions.lists.described import ListScores, explain_list, values_of_run
+from cranfield.extensions.lists.facts import Facts, ListInputs
+from cranfield.extensions.lists.item_tables import PAIR_SIDE
 from cranfield.extensions.lists.list_intervals import find_intervals
 from cranfield.extensions.lists.user_lists import Lists
 from cranfield.formats.block import Errors, check_errors
 from cranfield.formats.columns import Side
 from cranfield.formats.rewrite import plain
 from cranfield.formats.small.labels import LabelRows, read_labels
-from cranfield.formats.stated_columns import refuse_unread, select_columns
+from cranfield.formats.stated_columns import Statements, refuse_unread, select_columns
 from cranfield.measures import Measure
 from cranfield.measures.parameters import Depth
 from cranfield.measures.plan import CutoffGroup
@@ -61,6 +61,7 @@ _DEFAULTS = {
     "embeddings": "ILD",
     "train items": "Calibration",
 }
+_N_SAMPLE = 1000  # ids of each side among which another spelling is looked for
 NO_OPTIONS = (
     *("queries", "depth", "judged_only", "identical_ids", "scores_above", "unretrieved"),
     *("overlap", "texts"),
@@ -78,156 +79,126 @@ def check_inputs(measures: Sequence[Measure], names: set[str]) -> None:
                 raise MeasureError(f"{measure} {reason}: {name}=, --{name} {argument}")
 
 
-class RunLists:
-    """Runs with their lists, and what they share."""
+def score_lists(
+    name: str,
+    run: Run,
+    lists: Lists,
+    measures: Sequence[Measure],
+    labels: LabelRows | None,
+    judged_scores: Scores | None,
+    judging: Judging,
+) -> ListScores:
+    """Return the scores of a run; those of judged documents are given."""
+    values = np.full((len(lists.user), len(measures)), np.nan)
+    groups = {
+        i: CutoffGroup([measure], of_lists=True)
+        for i, measure in enumerate(measures)
+        if measure.definition.of == "lists"
+    }
+    for rows, part in lists.split_users():
+        for i, group in groups.items():
+            values[rows, i] = group.values(part)[:, 0]  # type: ignore[arg-type] # Lists
+    query_ids = lists.facts.user_ids.take(lists.user).to_texts()
+    notes = [*_list_notes(run, lists, measures, values), *lists.facts.notes_of_run[name]]
+    notes += [*run.notes, *run.rows.statement_notes, *run.rows.notes]
+    notes += find_order_notes(None, run) if run.has_scores else ()
+    if judged_scores is not None:
+        row_of_user = {user: row for row, user in enumerate(query_ids)}
+        rows = np.array([row_of_user[user] for user in judged_scores.query_ids])
+        for measure, column in judged_scores.columns.values():
+            values[rows, measures.index(measure)] = column
+        notes += judged_scores.notes
+    recipe = {"cranfield": __version__, **judging.to_dict(), "lists": True, "run": run.description}
+    scores = ListScores(
+        name,
+        tuple(measures),
+        query_ids,
+        values,
+        lists.count_users(),
+        recipe,
+        decimals=(None,) * len(measures),
+        run_values=values_of_run(measures, lists),
+    )
+    slices, slice_notes = find_slices(labels, query_ids)
+    parts = []
+    for label in slices:
+        part = lists.take_users(label.has_label)
+        part_scores: Any = scores.select_queries(label.has_label, part.count_users())
+        part_scores = replace(part_scores, run_values=values_of_run(measures, part))
+        parts.append((str(label.label), str(label.name), part_scores))
+    all_notes = tuple(dict.fromkeys([*notes, *slice_notes]))
+    return replace(scores, notes=all_notes, slices=tuple(parts))
 
-    def __init__(
-        self, runs: Mapping[str, Run], inputs: Inputs, judging: Judging, depth: int | None
-    ) -> None:
-        """Read runs, of each list the first `depth` items, None: all."""
-        self.runs, self.inputs, self.judging = runs, inputs, judging
-        coded_runs = [inputs.codes.read_lists(run, judging, depth) for run in runs.values()]
-        self.facts = facts = inputs.make_facts(coded_runs)
-        self.user_ids, self.lists = inputs.codes.users.ids, dict[str, Lists]()
-        for name, (users, starts, items) in zip(runs, coded_runs, strict=True):
-            missing = np.setdiff1d(np.flatnonzero(facts.is_expected), users)
-            ends = np.full(len(missing), starts[-1])
-            all_users, all_starts = np.append(users, missing), np.append(starts, ends)
-            order = self.user_ids.take(all_users).sort_keys().argsort()
-            self.lists[name] = Lists(all_users, all_starts, items, facts).take_users(order)
 
-    def score(self, measures: Sequence[Measure], labels: LabelRows | None) -> list[ListScores]:
-        """Return the scores of each run; judged measures are those of `evaluate`."""
-        judged_measures = [m for m in measures if m.definition.of == "queries"]
-        systems: Mapping[str, Scores] = {}
-        if judged_measures and self.inputs.qrels is not None:
-            systems = score_runs(self.inputs.qrels, self.runs, judged_measures, self.judging)
-        return [self._score_run(name, measures, labels, systems.get(name)) for name in self.runs]
+def _list_notes(
+    run: Run, lists: Lists, measures: Sequence[Measure], values: Floats
+) -> Iterator[Note]:
+    """Yield notes on the users and items that count, and on those that do not."""
+    facts, has_list = lists.facts, lists.lengths > 0
+    n_lists, n_without = int(has_list.sum()), int((~has_list).sum())
+    catalogue = (
+        f" Catalogue: {format_count(facts.n_catalogue, 'item')}." if facts.n_catalogue else ""
+    )
+    text = f"{format_count(n_lists, 'user')} with a list averaged.{catalogue}"
+    yield Note("queries", "info", text, count=n_lists)
+    if n_without:
+        text = f"{format_count(n_without, 'user')} without a list left out."
+        yield Note("without-list", "info", text, count=n_without)
+    for measure, column in zip(measures, values.T, strict=True):
+        n = int(np.isnan(column[has_list]).sum())
+        if n and measure.definition.of == "lists" and measure.name != "UserCoverage":
+            text = f"{measure}: {format_count(n, 'user')} without a value left out."
+            yield Note("no-value", "info", text, count=n)
+        tail_options = [measure.parameters.get(name) for name in ("by", "tail")]
+        if measure.name == "APLT" and (facts.table("tail", *tail_options) > 1).any():
+            text = f"{measure}: items of equal counts are on both sides of its border."
+            yield Note("tail", "info", text)
+    if facts.in_catalogue is not None and facts.n_catalogue:
+        n = int(np.count_nonzero(lists.counts()[~facts.in_catalogue]))
+        if n and {"Coverage", "Gini"} & {measure.name for measure in measures}:
+            items = format_count(n, "listed item")
+            text = f"{items} outside the catalogue left out of Coverage and Gini."
+            yield Note("outside", "info", text, count=n)
+    yield from facts.notes
+    for name, pairs in facts.pairs.items():
+        if name != "qrels" and not (name == "train" and run.exclusions):  # none may be left
+            yield from _note_strangers(
+                name, "item", lists.item_code, pairs.item_code, facts.item_ids
+            )
+        yield from _note_strangers(name, "user", lists.user[has_list], pairs.user, facts.user_ids)
+    for name in ("items", "embeddings"):
+        if name in facts.codes:
+            codes = facts.codes[name]
+            yield from _note_strangers(name, "item", lists.item_code, codes, facts.item_ids)
 
-    def _score_run(
-        self,
-        name: str,
-        measures: Sequence[Measure],
-        labels: LabelRows | None,
-        judged_scores: Scores | None,
-    ) -> ListScores:
-        lists = self.lists[name]
-        values = np.full((len(lists.user), len(measures)), np.nan)
-        groups = {
-            i: CutoffGroup([measure], of_lists=True)
-            for i, measure in enumerate(measures)
-            if measure.definition.of == "lists"
-        }
-        for users, piece in lists.split_users():
-            for i, group in groups.items():
-                values[users, i] = group.values(piece)[:, 0]  # type: ignore[arg-type] # Lists
-        query_ids = user_ids = self.user_ids.take(lists.user).to_texts()
-        run = self.runs[name]
-        notes = [*self._list_notes(lists, measures, values), *run.notes, *run.rows.notes]
-        notes += find_order_notes(None, run) if run.has_scores else ()
-        if judged_scores is not None:
-            query_ids, values = _join_judged(query_ids, values, measures, judged_scores)
-            notes += judged_scores.notes
-        recipe = {"cranfield": __version__, **self.judging.to_dict(), "lists": True}
-        counts = Counts(int(np.count_nonzero(lists.lengths)), 0, 0, 0)
-        scores = ListScores(
-            name,
-            tuple(measures),
-            query_ids,
-            values,
-            counts,
-            {**recipe, "run": run.description},
-            (),
-            decimals=(None,) * len(measures),
-            run_values=values_of_run(measures, lists),
+
+def _note_strangers(
+    name: str, kind: str, list_codes: Ints, input_codes: Ints, ids: Ids
+) -> Iterator[Note]:
+    """Yield a warning if an input shares no user, or item, with the lists: with an id of each.
+
+    The codes are the numbers of those of the lists, and of the input.
+    """
+    is_listed = np.zeros(len(ids), np.bool_)
+    is_listed[list_codes] = True
+    if len(list_codes) and len(input_codes) and not is_listed[input_codes].any():
+        input_ids, list_ids = (
+            ids.take(np.unique(codes)[:_N_SAMPLE]).to_texts() for codes in (input_codes, list_codes)
         )
-        slices, slice_notes = find_slices(labels, query_ids)
-        parts = []
-        for label in slices:
-            label_ids = {*compress(query_ids, label.has_label.tolist())}
-            part_lists = lists.take_users(np.array([user in label_ids for user in user_ids]))
-            counts = Counts(int(np.count_nonzero(part_lists.lengths)), 0, 0, 0)
-            part: Any = scores.select_queries(label.has_label, counts)
-            part = replace(part, run_values=values_of_run(measures, part_lists))
-            parts.append((str(label.label), str(label.name), part))
-        all_notes = tuple(dict.fromkeys([*notes, *slice_notes]))
-        return replace(scores, notes=all_notes, slices=tuple(parts))
-
-    def _list_notes(self, lists: Lists, measures: Sequence[Measure], values: Floats) -> list[Note]:
-        """Return notes on the users and items that count, and on those that do not."""
-        facts, has_list, notes = self.facts, lists.lengths > 0, list[Note]()
-
-        def add(code: str, text: str, count: int | None = None) -> None:
-            notes.append(Note(code, "info", text, count))
-
-        n_lists, n_without = int(has_list.sum()), int((~has_list).sum())
-        catalogue = f" Catalogue: {facts.n_catalogue:,} items." if facts.n_catalogue else ""
-        users = format_count(n_lists, "user")
-        add("queries", f"{users} with a list averaged.{catalogue}", n_lists)
-        if n_without:
-            add("without-list", f"{format_count(n_without, 'user')} without a list left out.")
-        for measure, column in zip(measures, values.T, strict=True):
-            n = int(np.isnan(column[has_list]).sum())
-            if measure.definition.of == "lists" and measure.name != "UserCoverage" and n:
-                add(
-                    "no-value", f"{measure}: {format_count(n, 'user')} without a value left out.", n
-                )
-            tail_options = [measure.parameters.get(name) for name in ("by", "tail")]
-            if measure.name == "APLT" and (facts.table("tail", *tail_options) > 1).any():
-                add("tail", f"{measure}: items of equal counts are on both sides of its border.")
-        if facts.in_catalogue is not None and facts.n_catalogue:
-            n = int(np.count_nonzero(lists.counts(None)[~facts.in_catalogue]))
-            if n and {"Coverage", "Gini"} & {measure.name for measure in measures}:
-                items = format_count(n, "listed item")
-                add("outside", f"{items} outside the catalogue left out of Coverage and Gini.", n)
-        return [*notes, *self.inputs.notes, *self._note_strangers(lists)]
-
-    def _note_strangers(self, lists: Lists) -> Iterator[Note]:
-        """Yield a warning for each input without any listed item, with an id of each side."""
-        facts = self.facts
-        items_of_input = {
-            name: pairs.item_code for name, pairs in facts.pairs.items() if name != "qrels"
-        }
-        if facts.categories is not None:
-            items_of_input["items"] = np.flatnonzero(facts.table("n_categories"))
-        if facts.vectors is not None:
-            items_of_input["embeddings"] = np.flatnonzero(facts.table("has_vector"))
-        for name, items in items_of_input.items():
-            if len(items) and len(lists.item_code) and not lists.counts(None)[items].any():
-                ids = facts.items.take(np.append(lists.item_code[:1], items[:1])).to_texts()
-                first, second = (f"{text:.80}" for text in map(repr, ids))
-                text = f"No listed item is in {name}: lists have {first}, it has {second}."
-                yield Note("strangers", "warning", text)
-
-
-def _join_judged(
-    query_ids: list[str], values: Floats, measures: Sequence[Measure], scores: Scores
-) -> tuple[list[str], Floats]:
-    """Return users and values with the columns of judged measures, whose users may be others."""
-    all_ids = sorted({*query_ids, *scores.query_ids}, key=encode)
-    row_of_user = {user: row for row, user in enumerate(all_ids)}
-    all_values = np.full((len(all_ids), len(measures)), np.nan)
-    all_values[[row_of_user[user] for user in query_ids]] = values
-    rows = [row_of_user[user] for user in scores.query_ids]
-    for i, measure in enumerate(measures):
-        if measure in scores.measures:
-            all_values[rows, i] = scores.columns[str(measure)][1]
-    return all_ids, all_values
+        pair, hint = (input_ids[0], list_ids[0]), ""
+        for lookalikes in find_lookalikes([QuerySketch("", input_ids, [], list_ids)])[:1]:
+            pair = lookalikes.pairs[0][:2]
+            hint = f" {SPELLING}" if lookalikes.code == "spelling" else ""
+        text = f"No listed {kind} is in {name}: lists have {pair[1]!r:.80}, it has {pair[0]!r:.80}."
+        yield Note("strangers", "warning", f"{text}{hint}")
 
 
 @add_progress
-@takes(Reading, Judging, Watching, omit=NO_OPTIONS)
+@takes(ListInputs, Reading, Judging, Watching, omit=NO_OPTIONS)
 def describe(
     runs: Any,
     measures: MeasuresLike | None = None,
     *,
-    train: Any = None,
-    items: Any = None,
-    embeddings: Any = None,
-    catalogue: Any = None,
-    users: Any = None,
-    base: Any = None,
-    qrels: Any = None,
     slices: Any = None,
     intervals: bool = False,
     baseline: str | None = None,
@@ -241,22 +212,14 @@ def describe(
 
     Args:
         runs: a run, or several, as `evaluate` takes them.
-        measures: names or Measure values. [default: what the other inputs allow, @10]
-        train: what users had before: data with a user and an item in a row, as `evaluate` takes.
-        items: the categories of items: a table of an item and a category column, or a dict {item:
-            category or [category, ...]}.
-        embeddings: a vector of each item: a table with a column of lists, a dict {item: vector}, or
-            (ids, matrix).
-        catalogue: all items there are, ids or their number. [default: those of `items`, else train]
-        users: all users there are, for UserCoverage. [default: those of `qrels`, else of `train`]
-        base: another run, for Unexpectedness.
-        qrels: judgments, for Serendipity and for measures of judged documents.
+        measures: names or Measure values. [default: what the inputs allow, @10]
         slices: labels of users, as `evaluate` takes them.
         intervals: return intervals of the values, and of differences from the baseline.
         baseline: the run that others are compared with. [default: the first]
         query: a user: return how the values of the user's list in the first run came about.
-        errors: as in `evaluate`.
-        **options: each option of `Reading`, `Judging` and `Watching`.
+        errors: as in `evaluate`, for the runs, `train`, `qrels` and `base`.
+        **options: each option of `ListInputs`, `Reading`, `Judging` and `Watching`. `columns` may
+            have those of one input: {"items": {"doc_id": "movie", "category": "genres"}}.
 
     Returns:
         ListScores, or Systems of them for several runs; ListIntervals with `intervals`;
@@ -276,47 +239,63 @@ def describe(
     check_errors(errors)
     if baseline is not None and not intervals:
         raise OptionError("baseline= applies to intervals: add intervals=True")
-    named_inputs = {
-        "train": train,
-        "items": items,
-        "embeddings": embeddings,
-        "catalogue": catalogue,
-        "users": users,
-        "base": base,
-        "qrels": qrels,
-    }
-    columns: dict[str, Any] = dict(options.pop("columns", None) or {})
-    own_columns = {name: columns.pop(name) for name in named_inputs if name in columns}
-    named_inputs = {name: data for name, data in named_inputs.items() if data is not None}
-    names = {*named_inputs, *(["catalogue"] if {*named_inputs} & {"items", "train"} else [])}
-    reading, judging = Reading.of({**options, "columns": columns or None}), Judging.of(options)
-    for name, side in (("train", Side.EXCLUDED), ("qrels", Side.QRELS), ("base", Side.RUN)):
-        own_columns.setdefault(name, select_columns(reading.columns, side))
+    if query is not None and (intervals or slices is not None):
+        raise OptionError("query= shows one list: leave intervals and slices out")
+    inputs, judging = ListInputs.of(options), Judging.of(options)
+    reading, columns = _read_columns(options, inputs)
     if not judging.has_one_tie_order:
         raise OptionError(f"ties={judging.ties!r}: expected an order that needs no grades")
+    names = {name for name, data in vars(inputs).items() if data is not None}
+    names |= {"catalogue"} if names & {"items", "train"} else set()
     if measures is None:
         defaults = [_DEFAULTS[needs] for needs in _DEFAULTS if {*needs.split()} <= names]
         measures = [f"{name}@10" for name in " ".join(defaults).split()]
     measure_list = list_measures(measures)
     check_inputs(measure_list, names)
-    run_columns = select_columns(reading.columns, Side.RUN)
-    opened_runs = open_runs(plain(runs, Side.RUN), errors, run_columns)
+    opened_runs = open_runs(plain(runs, Side.RUN), errors, columns["runs"])
     opened_runs = reading.leave_out(opened_runs, more_follow=True)
+    is_single = isinstance(opened_runs, Run)
+    run_of_name = {opened_runs.name: opened_runs} if is_single else opened_runs
+    if not run_of_name:
+        raise InputError("no run is given")
     cutoffs = [measure.cutoff for measure in measure_list if measure.definition.of != "queries"]
     depths = [cutoff.n_ranks if isinstance(cutoff, Depth) else None for cutoff in cutoffs]
     depth = None if None in depths else max(filter(None, depths), default=1)
-    is_single = isinstance(opened_runs, Run)
-    run_of_name = {opened_runs.name: opened_runs} if is_single else opened_runs
-    inputs = Inputs(named_inputs, own_columns, judging)
+    if inputs.base is not None:
+        base = make_run(inputs.base, errors, columns["base"])
+        inputs = replace(inputs, base=reading.leave_out(base, more_follow=True))
+    facts = Facts(run_of_name, inputs, columns, judging, depth, errors)
     refuse_unread(reading.columns)
-    run_lists = RunLists(run_of_name, inputs, judging, depth)
     if query is not None:
-        if intervals or slices is not None:
-            raise OptionError("query= shows one list: leave intervals and slices out")
-        return explain_list(run_lists, measure_list, str(query))
-    scores = run_lists.score(measure_list, None if slices is None else read_labels(slices))
+        return explain_list(*next(iter(facts.lists.items())), measure_list, str(query))
+    judged_measures = [m for m in measure_list if m.definition.of == "queries"]
+    judged_scores: Mapping[str, Scores] = {}
+    if judged_measures and facts.qrels is not None:
+        judged_scores = score_runs(facts.qrels, run_of_name, judged_measures, judging)
+    labels = None if slices is None else read_labels(slices)
+    scores = [
+        score_lists(
+            name, run, facts.lists[name], measure_list, labels, judged_scores.get(name), judging
+        )
+        for name, run in run_of_name.items()
+    ]
     result = scores[0] if is_single else Systems(scores)
     warn_about(result.notes)
-    if intervals:
-        return find_intervals(scores, run_lists.lists, run_lists.user_ids, baseline)
-    return result
+    return find_intervals(scores, facts.lists, baseline) if intervals else result
+
+
+def _read_columns(options: Mapping[str, Any], inputs: ListInputs) -> tuple[Reading, dict[str, Any]]:
+    """Return how runs are read, and {input: the columns stated for it}; of "runs", too.
+
+    Each file takes the statements that it has, unless some are for its input alone.
+    """
+    statements = options.get("columns") or {}
+    columns = {name: statements[name] for name in vars(inputs) if name in statements}
+    shared_columns = {name: column for name, column in statements.items() if name not in columns}
+    shared_columns = Statements(shared_columns, getattr(statements, "files", None))
+    reading = Reading.of({**options, "columns": shared_columns or None})
+    sides = dict.fromkeys(vars(inputs), PAIR_SIDE)
+    sides |= {"qrels": Side.QRELS, "base": Side.RUN, "runs": Side.RUN}
+    for name, side in sides.items():
+        columns.setdefault(name, select_columns(reading.columns, side))
+    return reading, columns

@@ -36,7 +36,7 @@ def command(
         help="Compare all others with this measure, or with these judgments (by the file's name).  "
         "[default: every two]",
     ),
-    settings: CorrelationSettings = flags.family_options(CorrelationSettings, group="Statistics"),
+    settings: CorrelationSettings = flags.family_options(CorrelationSettings, group="More"),
     rel: float | None = flags.rel_option(),
     judging: Judging = judging_options,
     data: DataOptions = data_options,

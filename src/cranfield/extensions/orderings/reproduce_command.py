@@ -22,14 +22,14 @@ def command(
         "What to compute", f"{DEFAULT_MEASURES}, or all that were saved"
     ),
     other_qrels: str | None = flags.option(
-        group="Files",
+        group="More",
         metavar="FILE",
         help="The judgments of the reproduced runs, if these are of another collection: then only "
         "the effect is compared.",
     ),
     saved: bool = saved_option,
     alignment: Alignment = alignment_options,
-    settings: ReproductionSettings = flags.family_options(ReproductionSettings, group="Statistics"),
+    settings: ReproductionSettings = flags.family_options(ReproductionSettings, group="More"),
     rel: float | None = flags.rel_option(),
     judging: Judging = judging_options,
     data: DataOptions = data_options,

@@ -75,7 +75,14 @@ class MeasureColumn:
         return {name: distinct_means.index(mean) + 1 for name, mean in mean_of_system.items()}
 
     def systems_at_place(self, place: int) -> frozenset[str]:
-        """Return the systems to mark at a place; the last, which all may share, has no mark."""
+        """Return the systems to mark at a place; the last, which all may share, has no mark.
+
+        Of a measure of lists of which neither more nor less is better, none has.
+        """
+        measure = self.comparison.aligned.find_measure(self.result.measure)
+        definition = measure and measure.definition
+        if definition and definition.of == "lists" and definition.higher_is_better is None:
+            return frozenset()
         last_place = max(self.place_of_system.values())
         return frozenset(
             name

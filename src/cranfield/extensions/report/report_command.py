@@ -49,13 +49,11 @@ def command(
     runs: tuple[str, ...] = flags.argument(nargs=-1, metavar="RUN..."),
     comparing: ComparisonOptions = comparison_options,
     query_texts: str | None = query_texts_option,
-    doc_texts: str | None = doc_texts_option,
-    title: str | None = flags.option(
-        group="Output", metavar="TEXT", help="What the page is called."
-    ),
+    doc_texts: tuple[str, ...] = doc_texts_option,
+    title: str | None = flags.option(group="More", metavar="TEXT", help="What the page is called."),
     ranks: int = flags.checked_option(
         whole_check(1, MAX_DEPTH),
-        group="Output",
+        group="More",
         type=int,
         default=DEPTH,
         show_default=True,
@@ -63,7 +61,7 @@ def command(
     ),
     worksheets: int = flags.checked_option(
         whole_check(0),
-        group="Output",
+        group="More",
         type=int,
         default=SHEET_QUERIES,
         show_default=True,
@@ -72,7 +70,7 @@ def command(
     ),
     budget: int = flags.checked_option(
         whole_check(0),
-        group="Output",
+        group="More",
         type=int,
         metavar="BYTES",
         default=BUDGET,
@@ -99,7 +97,7 @@ def command(
         output,
         title=title,
         query_texts=query_texts,
-        doc_texts=doc_texts,
+        doc_texts=doc_texts or None,
         depth=ranks,
         worksheets=worksheets,
         budget=budget,

@@ -32,7 +32,7 @@ def command(
     paper: Paper = flags.family_options(
         Paper,
         without=("percent",),  # which saved scores have, too
-        group="Output",
+        group="More",
         caption={"metavar": "TEXT"},
         label={"metavar": "KEY"},
     ),

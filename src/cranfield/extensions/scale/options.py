@@ -39,8 +39,8 @@ class Bucketing(ScoringOptions):
     )
     temp: str | None = option(
         None,
-        "The folder for this file, which takes a quarter to a half of the size of the input as "
-        "text; None: that of the system (TMPDIR).",
+        "The folder for this file. It takes a quarter to a half of the size of the input as text. "
+        "None: that of the system (TMPDIR).",
         _folder,
     )
 

@@ -18,8 +18,8 @@ class Convening(ScoringOptions):
     flags: ClassVar = {
         "convention": {
             "metavar": "NAME",
-            "help": "Compute the measures, and average the queries, as another tool does: beir, "
-            "ranx, sentence-transformers, ...; `cranfield conventions` lists them.",
+            "help": "Compute the measures, and average the queries, as another tool does. "
+            "`cranfield conventions` lists them: beir, ranx, sentence-transformers and others.",
         }
     }
 

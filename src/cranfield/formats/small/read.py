@@ -194,9 +194,10 @@ class NestedObject(Origin):
                 yield (key, *keys)
 
 
-def read_table(data: Any, form: TableForm) -> Table | NestedObject:
+def read_table(data: Any, form: TableForm, *, keeps_arrow: bool = False) -> Table | NestedObject:
     """Return the table, or the nested object, in a file, a table, a dict or rows.
 
+    `keeps_arrow`: the columns of an Arrow table, or of one that becomes it, stay Arrow's.
     A single object is a row if a member is neither an object nor a list, and if a name is among the
     form's `header_names`, where there are any. The caller interprets other objects.
     """
@@ -205,14 +206,16 @@ def read_table(data: Any, form: TableForm) -> Table | NestedObject:
         columnar_format = detect_columnar_format(source, source.read_start(4096))
         if columnar_format is None:
             return read_text_rows(source.name, partial(read_utf8_lines, source), form)
-        return _from_arrow_table(read_columnar_file(source, columnar_format), source.name)
+        arrow = read_columnar_file(source, columnar_format)
+        return _from_arrow_table(arrow, source.name, keeps_arrow=keeps_arrow)
     if isinstance(data, Mapping):
         return _read_object(form.title, data, form)
     if getattr(data, "ndim", 0) == 1 and hasattr(data, "index") and hasattr(data, "items"):
         series = dict(data.items())  # a pandas Series with queries as its index
         return NestedObject(form.title, series if data.name is None else {data.name: series})
     if is_table(data):
-        return _from_arrow_table(arrow_table(data, form.title), form.title)
+        arrow = arrow_table(data, form.title)
+        return _from_arrow_table(arrow, form.title, keeps_arrow=keeps_arrow)
     if not isinstance(data, Iterable) or isinstance(data, bytes | bytearray):
         raise not_a_table_error(form, data)
     return _make_table([_to_mapping(row, i, form) for i, row in enumerate(data)], form.title)
@@ -283,13 +286,13 @@ def _read_object(
     return row if is_row else NestedObject(name, members, find_line)
 
 
-def _from_arrow_table(table: "pa.Table", name: str) -> Table:
-    """Return an Arrow table with its cells as Python objects."""
+def _from_arrow_table(table: "pa.Table", name: str, *, keeps_arrow: bool) -> Table:
+    """Return an Arrow table, with its cells as Python objects unless it `keeps_arrow`."""
     names = table.column_names
     if repeated_name := _find_repeated(names):
         raise InputError(f"has several columns named {repeated_name!r:.80}", source=name)
     try:
-        columns = [column.to_pylist() for column in table.columns]
+        columns = table.columns if keeps_arrow else [c.to_pylist() for c in table.columns]
     except ValueError as error:  # not a valid text, or a time that Python lacks
         raise InputError(f"cannot be read: {error}", source=name) from None
     return Table(name, names, columns)

@@ -4,7 +4,7 @@ import html
 import json
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from functools import partial
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -25,7 +25,7 @@ from cranfield.formats.small.read import (
 from cranfield.formats.small.text_lines import read_file_lines, read_utf8_lines, require_utf8
 from cranfield.formats.source import Source
 
-# A file, a dict {id: text}, or a table, or rows, with a column of ids and one of texts.
+# A file, files, a dict {id: text}, or a table, or rows, with a column of ids and one of texts.
 TextsLike: TypeAlias = str | os.PathLike[str] | Mapping[Any, Any] | Iterable[Any]
 
 QUERY_TEXT, DOC_TEXT = "query_text", "document_text"  # columns of texts beside ids
@@ -50,6 +50,16 @@ def _id_columns(role: IdRole) -> list[str]:
 _ID_NAMES: Mapping[IdRole, Sequence[str]] = {role: _id_columns(role) for role in get_args(IdRole)}
 
 
+class Texts(dict[str, str]):
+    """{id: text}; `columns` says which columns of tables they were read from, "" where of none."""
+
+    columns = ""
+
+    def name_columns(self) -> str:
+        """Return a sentence on the columns, after a blank, where no text was found; else ""."""
+        return f" Read were {self.columns}." if self.columns and not self else ""
+
+
 def read_texts(
     data: Any,
     ids: Collection[str],
@@ -58,16 +68,17 @@ def read_texts(
     role: IdRole = "query",
     with_titles: bool = False,
     mend: Callable[[str], str] = escape_surrogates,
-) -> dict[str, str]:
+) -> Texts:
     """Return {id: text} for the `ids` that have a text; white space becomes one blank.
 
     `role`: whose usual names of the column of ids are searched for first. `title` is the data's
     name in errors. `data` is a file, a table in memory, rows, or a dict {id: text}, or {id:
-    {"title": ...}}. A file is TREC topics, a table with a column of ids and one of texts (or two
-    columns without names), JSON lines, or a JSON object {id: text}. Of a row's texts, the first in
-    `_TEXTS` that is not empty counts, `title` before others; `with_titles`: a title and another
-    text, if there are both, joined by a colon. In JSON lines, and in tab-separated files that begin
-    without quotation marks, lines of other ids are not checked. Of an id's rows, the first counts.
+    {"title": ...}}, or a list of files. A file is TREC topics, a table with a column of ids and one
+    of texts (or two columns without names), JSON lines, or a JSON object {id: text}. Of a row's
+    texts, the first in `_TEXTS` that is not empty counts, `title` before others; `with_titles`: a
+    title and another text, if there are both, joined by a colon. In JSON lines, and in
+    tab-separated files that begin without quotation marks, lines of other ids are not checked. Of
+    an id's rows, the first counts.
     `mend` changes texts, so that files can hold them.
 
     Raises InputError for data without texts, or with a fault.
@@ -76,8 +87,8 @@ def read_texts(
     {'q1': 'read a CSV file'}
     """
     requested_ids = {*ids}
-    text_of_id: dict[str, str] = {}
-    for text_id, texts_of_fields in _read_pairs(data, requested_ids, title, _ID_NAMES[role]):
+    text_of_id, tables = Texts(), list[str]()
+    for text_id, texts_of_fields in _read_pairs(data, requested_ids, title, role, tables):
         mended_texts = ((field, mend(text)) for field, text in texts_of_fields)
         text_of_field = {field: text for field, text in mended_texts if text}
         if text_id in requested_ids and text_of_field:
@@ -86,6 +97,7 @@ def read_texts(
             all_texts = [*text_of_field.values()]
             parts = [*titles[:1], *other_texts[:1]] if with_titles else all_texts[:1]
             text_of_id.setdefault(text_id, ": ".join(parts))
+    text_of_id.columns = "; ".join(dict.fromkeys(tables))
     return text_of_id
 
 
@@ -93,10 +105,14 @@ _TextsOfFields = list[tuple[str, str]]  # the name of the field, the text, which
 
 
 def _read_pairs(
-    data: Any, requested_ids: Collection[str], title: str, id_names: Sequence[str]
+    data: Any, requested_ids: Set[str], title: str, role: IdRole, tables: list[str]
 ) -> Iterator[tuple[str, _TextsOfFields]]:
-    """Yield each id, from a column with one of `id_names`, with its texts, ordered as `_TEXTS`."""
-    names = ("id", "text")
+    """Yield each id with its texts, ordered as `_TEXTS`; add to `tables` which columns are read."""
+    if isinstance(data, list | tuple) and data and isinstance(data[0], str | os.PathLike):
+        for path in data:
+            yield from _read_pairs(path, requested_ids, title, role, tables)
+        return
+    names, id_names = ("id", "text"), _ID_NAMES[role]
     form = TableForm(title, names, id_names, bare_description="an id and its text,", hint=_HINT)
     if isinstance(data, Mapping):
         for text_id, member in as_dict(data, title).items():
@@ -118,16 +134,24 @@ def _read_pairs(
             (str(text_id), _list_texts(member)) for text_id, member in table.members.items()
         )
     else:
-        yield from _read_table_texts(table, id_names)
+        yield from _read_table_texts(table, requested_ids, role, tables)
 
 
 def _read_table_texts(
-    table: Table, id_names: Sequence[str]
+    table: Table, requested_ids: Set[str], role: IdRole, tables: list[str]
 ) -> Iterator[tuple[str, _TextsOfFields]]:
-    """Yield the id of each row of a table with the row's texts; InputError without such columns."""
+    """Yield the id of each row of a table with the row's texts; InputError without such columns.
+
+    In a run whose documents are called `url`, the first column with a requested id has the ids.
+    """
     if not table.n_rows:
         return
-    id_position = 0 if table.is_headless else table.find_query_column(id_names)
+    id_position = 0 if table.is_headless else table.find_query_column(_ID_NAMES[role])
+    if plain_name(table.names[id_position]) in NAMES["query" if role == "doc" else "doc"]:
+        for i, _ in table.other_columns([id_position]):
+            if not requested_ids.isdisjoint(map(str, table.columns[i])):
+                id_position = i
+                break
     text_columns = table.other_columns([id_position])
     text_positions = [
         i for name in _TEXTS for i, column_name in text_columns if plain_name(column_name) == name
@@ -140,6 +164,8 @@ def _read_table_texts(
             f"has no column of texts; it has {', '.join(table.names):.200}",
             f"Name it, for example, {', '.join(_TEXTS[:4])}.",
         )
+    text_names = ", ".join(table.names[i] for i in text_positions)
+    tables.append(f"ids from column {table.names[id_position]}, texts from {text_names}")
     for row, cells in enumerate(table.rows()):
         texts = [(plain_name(table.names[i]), _to_one_line(cells[i])) for i in text_positions]
         yield table.read_id(row, cells[id_position]), texts
@@ -197,9 +223,7 @@ def _read_topics(text: str, name: str) -> Iterator[tuple[str, str]]:
         raise InputError("holds no topic with a number", source=name, hint=_HINT)
 
 
-def _choose_lines(
-    source: Source, requested_ids: Collection[str], id_names: Sequence[str]
-) -> ReadLines:
+def _choose_lines(source: Source, requested_ids: Set[str], id_names: Sequence[str]) -> ReadLines:
     """Return a function that reads a file's lines, without most other ids' if a line is a row."""
     lines = read_file_lines(source)
     first_line = next(lines, (1, ""))

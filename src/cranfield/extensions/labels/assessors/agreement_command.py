@@ -23,7 +23,7 @@ def command(
     per_query: bool = flags.per_query_option("Show every query's agreement, too."),
     settings: AgreementSettings = flags.family_options(
         AgreementSettings,
-        group="Statistics",
+        group="More",
         rel={
             "names": ("-l", "--rel"),
             "help": "The lowest grade that counts as relevant, for kappa and overlap, and for "

@@ -33,7 +33,14 @@ from cranfield.extensions.whatif.unjudged import (
     rank_run,
 )
 from cranfield.formats.block import Role
-from cranfield.formats.small.texts import DOC_TEXT, QUERY_TEXT, TextsLike, clean_text, read_texts
+from cranfield.formats.small.texts import (
+    DOC_TEXT,
+    QUERY_TEXT,
+    Texts,
+    TextsLike,
+    clean_text,
+    read_texts,
+)
 from cranfield.measures import parse
 from cranfield.notes import Note, warn_about
 from cranfield.options import refuse_unknown_options, takes
@@ -132,13 +139,13 @@ def _list_queries(runs: Iterable[Run], settings: PoolSettings) -> Qrels:
 
 def add_texts(bare_pool: Pool, query_texts: TextsLike | None, doc_texts: TextsLike | None) -> Pool:
     """Return a pool with texts beside the ids, and a note on ids that have none."""
-    texts: dict[str, Mapping[str, str]] = {}
+    texts: dict[str, Texts] = {}
     notes = [*bare_pool.notes]
 
     def note_lack(ids: set[str], column: str, id_noun: str) -> None:
         """Add a note if some ids have no text."""
         if n := len(ids) - len(texts[column]):
-            text = f"{n:,} of {len(ids):,} {id_noun} have no text."
+            text = f"{n:,} of {len(ids):,} {id_noun} have no text.{texts[column].name_columns()}"
             notes.append(Note("no-text", "warning", text, count=n))
 
     if query_texts is not None:

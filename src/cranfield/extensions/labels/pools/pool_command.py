@@ -64,7 +64,7 @@ def command(
     judging: Judging = flags.family_options(Judging, without=NOT_FOR_POOL, group="Ranking"),
     asking: RequestSettings = flags.family_options(RequestSettings),
     query_texts: str | None = query_texts_option,
-    doc_texts: str | None = doc_texts_option,
+    doc_texts: tuple[str, ...] = doc_texts_option,
     data: DataOptions = data_options,
     form: Format = format_options(Pool.forms, REQUEST_FORMS),
 ) -> None:
@@ -93,7 +93,7 @@ def command(
     if not request_paths:
         names = flags.option_names([asking])
         flags.refuse_options(names, "applies to files of requests: -o requests.openai.jsonl")
-    texts = {"query_texts": query_texts, "doc_texts": doc_texts}
+    texts = {"query_texts": query_texts, "doc_texts": doc_texts or None}
     options: Any = {**settings.changed_options(), **judging.changed_options(), **texts}
     if pool_file is not None:
         names = flags.option_names([settings, judging, data])

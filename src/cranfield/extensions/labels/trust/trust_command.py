@@ -26,7 +26,7 @@ def command(
     ),
     settings: TrustSettings = flags.family_options(
         TrustSettings,
-        group="Statistics",
+        group="More",
         rel={
             "names": ("-l", "--rel"),
             "help": "The lowest grade that counts as relevant, for agreement, and for measures "

@@ -38,7 +38,7 @@ def by_collection(
         found: what `compare_collections` returns, with a baseline.
         measure: a measure that was compared. [default: the first]
         systems: the systems to draw, 7 at most. [default: all of up to 4, else the best 4]
-        style: "screen", "paper" or "slides".
+        style: "screen", "paper" (a column of a two-column paper) or "slides".
 
     Returns:
         Figure; a point for each system and collection has "collection" (None: the average),

@@ -78,7 +78,7 @@ def by_cutoff(
         cutoffs: 1 to 1,000 ranks, each from 1 to 1,000,000.
         systems: the systems that have a colour, 7 at most. [default: all of up to 4; else the best
             one and the baseline, or the best two; the others are grey, without their intervals]
-        style: "screen", "paper" or "slides".
+        style: "screen", "paper" (a column of a two-column paper) or "slides".
 
     Returns:
         Figure; a point for each system and cutoff has "system", "cutoff", "mean", "low", "high".

@@ -176,7 +176,7 @@ def by_slice(
         measure: a measure that was compared. [default: the first]
         systems: the systems to draw, 7 at most. [default: all of up to 4; else the best one on all
             queries and the baseline, or the best two]
-        style: "screen", "paper" or "slides".
+        style: "screen", "paper" (a column of a two-column paper) or "slides".
 
     Returns:
         Figure; a point for each system and slice has "label" (what the queries are sliced

@@ -51,7 +51,7 @@ def pair_matrix(
     Args:
         found: what `compare` returns, of two systems or more.
         measure: a measure that was compared. [default: the first]
-        style: "screen", "paper" or "slides".
+        style: "screen", "paper" (a column of a two-column paper) or "slides".
 
     Returns:
         Figure; a point for each pair has "system", "other", "difference" (of logarithms if the
@@ -169,7 +169,7 @@ def judged_by_rank(found: Comparison, depth: int = DEPTH, *, style: StyleName = 
     Args:
         found: what `compare` returns of judgments and runs.
         depth: how many ranks, 1 to 100.
-        style: "screen", "paper" or "slides".
+        style: "screen", "paper" (a column of a two-column paper) or "slides".
 
     Returns:
         Figure; a point for each system and rank has "system", "rank", "judged" (the share of the

@@ -1,19 +1,30 @@
-"""Measures of the list of each user: popularity, novelty, diversity, serendipity."""
+"""Measures of lists: of those of all users together, a number for a run, and of each user's."""
 
+import math
 from functools import partial
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from cranfield.arrays.elementary import log2
 from cranfield.arrays.ranked import Floats, Ints, Numbers, Ranked, ratio
 from cranfield.extensions.lists.user_lists import Lists, weigh_ranks
-from cranfield.measures.parameters import Cutoff, Parameter, Rel, between, choice, optional
+from cranfield.measures.parameters import (
+    Cutoff,
+    Parameter,
+    Persistence,
+    Rel,
+    between,
+    choice,
+    optional,
+)
 from cranfield.measures.registry import Names, measure
 from cranfield.measures.traits import Traits
 from cranfield.options import check_flag
 
 _measure = partial(measure, traits=Traits(bounds="refused"), of="lists")
+_run_measure = partial(measure, traits=Traits(bounds="refused"), of="run")
+K = Cutoff | None
 Over = Annotated[str, Parameter("what is divided by", choice("returned", "cutoff"))]
 Exposure = Annotated[
     str,
@@ -22,6 +33,119 @@ Exposure = Annotated[
         choice("none", "log2", "jk", "rbp"),
     ),
 ]
+
+
+class RunValue(NamedTuple):
+    """The value of a run, NaN without one, and the numbers that it is made of, in words."""
+
+    value: float
+    sums: str
+
+
+def _select_catalogue(lists: Lists, values: Numbers) -> Numbers:
+    """Return the values (n_items,) of the items of a catalogue of ids, else of all."""
+    in_catalogue = lists.facts.in_catalogue
+    return values if in_catalogue is None else values[in_catalogue]
+
+
+_Whole = Annotated[
+    str, Parameter("what it is a share of, or the number", choice("catalogue", "train", "count"))
+]
+
+
+@_run_measure("Coverage", names=("CatalogCoverage", "ItemCoverage"))
+def coverage(lists: Lists, k: K = None, *, of: _Whole = "catalogue") -> RunValue:
+    """Coverage: the share of the catalogue that is in the list of any user.
+
+    recommenders' catalog_coverage is Coverage(of='count') / items of train, and may exceed 1.
+
+    Formula: distinct listed items / items of the catalogue
+    Source: Ge, Delgado-Battenfeld & Jannach, RecSys 2010; RePlay Coverage (of='train')
+    """
+    is_listed, n = lists.counts(k) > 0, lists.facts.n_catalogue
+    if of == "train":
+        is_listed = is_listed[lists.facts.table("users") > 0]
+        n = len(is_listed)
+    else:
+        is_listed = _select_catalogue(lists, is_listed)
+    n_listed = int(np.count_nonzero(is_listed))
+    if of == "count":
+        return RunValue(float(n_listed), f"{n_listed:,} distinct")
+    return RunValue(n_listed / n if n else math.nan, f"{n_listed:,} distinct / {n:,}")
+
+
+@_run_measure(
+    "Gini",
+    names=Names(("GiniIndex", "ListGini"), variants={"ExposureGini": {"exposure": "rbp"}}),
+    higher_is_better=False,
+)
+def gini(
+    lists: Lists, k: K = None, *, exposure: Exposure = "none", p: Persistence = 0.85
+) -> RunValue:
+    """Gini index: how unevenly lists are spread over the catalogue; 0 is evenly.
+
+    Items in no list count 0. Elliot's is 1 - Gini N / (N - 1); Evidently's leaves them out.
+
+    Formula: sum over items, x rising, of (2 j - N - 1) x_j / (N sum of x)
+    Source: Fleder & Hosanagar, Management Science 2009; LensKit ListGini, ExposureGini
+    """
+    x = np.sort(_select_catalogue(lists, lists.counts(k, exposure, p)))
+    x, n = x[x > 0], lists.facts.n_catalogue
+    spread = ((2 * np.arange(n - len(x) + 1, n + 1) - n - 1) * x).sum()
+    value = float(spread / (n * x.sum())) if len(x) else math.nan
+    return RunValue(value, f"{spread:,.10g} / ({n:,} * {x.sum():,.10g})")
+
+
+@_run_measure("Entropy", names=("distributional_coverage",), range=(0, None))
+def entropy(
+    lists: Lists, k: K = None, *, exposure: Exposure = "none", p: Persistence = 0.85
+) -> RunValue:
+    """Entropy: how evenly lists are spread over the items that are in any, in bits.
+
+    RecBole's ShannonEntropy is Entropy ln 2 / distinct items.
+
+    Formula: - sum over items of share log2(share) of what is listed
+    Source: Shannon 1948; recommenders distributional_coverage
+    """
+    x = lists.counts(k, exposure, p)
+    share = np.sort(x[x > 0] / max(x.sum(), 1e-300))
+    value = 0.0 - float((share * np.log2(share)).sum()) if len(share) else math.nan
+    return RunValue(value, f"of {len(share):,} distinct")
+
+
+@_run_measure("Personalization")
+def personalization(lists: Lists, k: K = None) -> RunValue:
+    """Personalization: how unlike each other the lists of users are, in pairs.
+
+    Formula: 1 - mean over pairs of users of common items / sqrt(product of both lengths)
+    Source: Zhou et al., PNAS 2010; Evidently PersonalizationMetric
+    """
+    lists = lists.cut_lists(k)
+    n = int(np.count_nonzero(lists.lengths))
+    weight = np.repeat(1 / np.sqrt(np.maximum(lists.lengths, 1)), lists.lengths)
+    common = float((np.bincount(lists.item_code, weight) ** 2).sum()) - n
+    value = 1 - common / (n * (n - 1)) if n > 1 else math.nan
+    return RunValue(value, f"1 - {common:,.10g} / ({n:,} * {n - 1:,})")
+
+
+@_run_measure("PopLift", names=("popularity_lift",), range=(-1, None), higher_is_better=None)
+def popularity_lift(lists: Lists, k: K = None) -> RunValue:
+    """Popularity lift: how much more popular lists are than what their users had.
+
+    Formula: mean of the list's mean users of an item / mean of the history's - 1; users with both
+    Source: Abdollahpouri et al., RecSys 2020
+    """
+    lists, users, means = lists.cut_lists(k), lists.facts.table("users"), []
+    have_history = (lists.lengths > 0) & (lists.history.lengths > 0)
+    for part in (lists.take_users(have_history), lists.history.take_users(have_history)):
+        sums = np.diff(np.append(0, np.cumsum(users[part.item_code]))[part.starts])
+        means.append(float((sums / part.lengths).sum()))
+    list_mean, history_mean = means
+    value = list_mean / history_mean - 1 if history_mean else math.nan
+    return RunValue(value, f"{list_mean:,.10g} / {history_mean:,.10g} - 1, sums over users")
+
+
+# ---- a number for each user ----------------------------------------------------------------------
 
 
 def average(items: Ranked, values: Numbers) -> Floats:
@@ -35,8 +159,13 @@ def _length(items: Ranked, k: Ints | None, over: str) -> Ints:
     return items.count() if k is None or over == "returned" else k
 
 
-_BY_MEANING = "how often an item was had, by how many, as a share, or its mean rank among all"
-_BY = choice("interactions", "users", "share", "percentile")
+_Popularity = Annotated[
+    str,
+    Parameter(
+        "how often an item was had, by how many, as a share, or its mean rank among all",
+        choice("interactions", "users", "share", "percentile"),
+    ),
+]
 
 
 @_measure(
@@ -47,12 +176,7 @@ _BY = choice("interactions", "users", "share", "percentile")
     range=(0, None),
     higher_is_better=None,
 )
-def average_popularity(
-    lists: Lists,
-    k: Cutoff | None = None,
-    *,
-    by: Annotated[str, Parameter(_BY_MEANING, _BY)] = "interactions",
-) -> Floats:
+def average_popularity(lists: Lists, k: K = None, *, by: _Popularity = "interactions") -> Floats:
     """Average popularity of the list: how often its items were had; 0 of what nobody had.
 
     Formula: mean over the list of the rows of the item in train
@@ -64,18 +188,14 @@ def average_popularity(
     return mean / lists.size("rows of train") if by == "share" else mean
 
 
+_Shared = Annotated[str, Parameter("what is shared out", choice("interactions", "items"))]
 _TAIL = "the share of interactions, or of items, that is the tail"
+_Tail = Annotated[float, Parameter(_TAIL, between(0, 1))]
 
 
 @_measure("APLT", names=Names(variants={"TailPercentage": {"by": "items", "tail": 0.1}}))
 def tail_share(
-    lists: Lists,
-    k: Cutoff | None = None,
-    *,
-    by: Annotated[
-        str, Parameter("what is shared out", choice("interactions", "items"))
-    ] = "interactions",
-    tail: Annotated[float, Parameter(_TAIL, between(0, 1))] = 0.2,
+    lists: Lists, k: K = None, *, by: _Shared = "interactions", tail: _Tail = 0.2
 ) -> Floats:
     """Share of the list in the long tail: what nobody had, and all but the head.
 
@@ -90,7 +210,11 @@ def tail_share(
     return average(items, in_tail * 1)
 
 
+_Rare = Annotated[str, Parameter("what is rare", choice("users", "interactions"))]
 _UNSEEN = "an item that nobody had counts as if one user had, adds 0, or is left out"
+_Unseen = Annotated[str, Parameter(_UNSEEN, choice("one", "zero", "skip"))]
+_SCALE = "'users': divided by log2 of all users"
+_Scale = Annotated[str | None, Parameter(_SCALE, optional(choice("users")))]
 
 
 @_measure(
@@ -102,14 +226,12 @@ _UNSEEN = "an item that nobody had counts as if one user had, adds 0, or is left
 )
 def novelty(
     lists: Lists,
-    k: Cutoff | None = None,
+    k: K = None,
     *,
-    of: Annotated[str, Parameter("what is rare", choice("users", "interactions"))] = "users",
-    unseen: Annotated[str, Parameter(_UNSEEN, choice("one", "zero", "skip"))] = "one",
+    of: _Rare = "users",
+    unseen: _Unseen = "one",
     over: Over = "returned",
-    scale: Annotated[
-        str | None, Parameter("'users': divided by log2 of all users", optional(choice("users")))
-    ] = None,
+    scale: _Scale = None,
 ) -> Floats:
     """Novelty: how rare the items of the list are among users, in bits.
 
@@ -133,17 +255,11 @@ def novelty(
 
 
 _DISTANCE = "1 - cosine of vectors; of categories, 1 - shared / all, or how many one of both has"
+_Distance = Annotated[str, Parameter(_DISTANCE, choice("cosine", "jaccard", "hamming"))]
 
 
 @_measure("ILD", names=("IntraListDiversity",), range=(0, None))
-def intra_list_diversity(
-    lists: Lists,
-    k: Cutoff | None = None,
-    *,
-    distance: Annotated[
-        str, Parameter(_DISTANCE, choice("cosine", "jaccard", "hamming"))
-    ] = "cosine",
-) -> Floats:
+def intra_list_diversity(lists: Lists, k: K = None, *, distance: _Distance = "cosine") -> Floats:
     """Intra-list diversity: how unlike each other the items of a list are; 0 of one item.
 
     Evidently's Diversity is ILD (n - 1) / 2.
@@ -157,18 +273,12 @@ def intra_list_diversity(
     return np.where(n_items > 0, value, np.nan)
 
 
-_VALUE_MEANING = "distinct / k, distinct, distinct / all categories, or the entropy in bits"
+_VALUE = "distinct / k, distinct, distinct / all categories, or the entropy in bits"
+_Value = Annotated[str, Parameter(_VALUE, choice("share", "count", "all", "entropy"))]
 
 
 @_measure("Categories", names=("CategoricalDiversity",), range=(0, None))
-def categories(
-    lists: Lists,
-    k: Cutoff | None = None,
-    *,
-    value: Annotated[
-        str, Parameter(_VALUE_MEANING, choice("share", "count", "all", "entropy"))
-    ] = "share",
-) -> Floats:
+def categories(lists: Lists, k: K = None, *, value: _Value = "share") -> Floats:
     """Categories of the list: how many different ones its items have.
 
     For the entropy, an item is split equally over its own.
@@ -188,7 +298,7 @@ def categories(
 @_measure("Calibration", names=("miscalibration",), range=(0, None), higher_is_better=False)
 def calibration(
     lists: Lists,
-    k: Cutoff | None = None,
+    k: K = None,
     *,
     distance: Annotated[str, Parameter("of p and q, in bits", choice("kl", "js"))] = "kl",
     a: Annotated[float, Parameter("how much of p is put into q", between(0, 1))] = 0.01,
@@ -205,14 +315,11 @@ def calibration(
     return lists.miscalibration(items, weigh_ranks(items.rank, exposure), distance, a)
 
 
+_Trait = Annotated[str, Parameter("of items", choice("popularity", "features"))]
+
+
 @_measure("Serendipity")
-def serendipity(
-    lists: Lists,
-    k: Cutoff | None = None,
-    *,
-    by: Annotated[str, Parameter("of items", choice("popularity", "features"))] = "popularity",
-    rel: Rel = 1,
-) -> Floats:
+def serendipity(lists: Lists, k: K = None, *, by: _Trait = "popularity", rel: Rel = 1) -> Floats:
     """Serendipity: relevant items that surprise, by popularity or by vectors.
 
     P = (N + 1 - r) / N of an item of dense rank r by rows of train, 0 of what nobody had; P_u that
@@ -233,7 +340,7 @@ def serendipity(
 
 
 @_measure("Unexpectedness")
-def unexpectedness(lists: Lists, k: Cutoff | None = None, *, over: Over = "returned") -> Floats:
+def unexpectedness(lists: Lists, k: K = None, *, over: Over = "returned") -> Floats:
     """Unexpectedness: the share of the list that another run, the base, does not have.
 
     A user without a list of the base has no value. RecTools' Intersection is 1 - Unexpectedness.
@@ -249,7 +356,7 @@ def unexpectedness(lists: Lists, k: Cutoff | None = None, *, over: Over = "retur
 
 
 @_measure("Seen", higher_is_better=None)
-def seen_share(lists: Lists, k: Cutoff | None = None) -> Floats:
+def seen_share(lists: Lists, k: K = None) -> Floats:
     """Share of the list that the user had before.
 
     Formula: listed items in the user's train / listed items
@@ -260,13 +367,11 @@ def seen_share(lists: Lists, k: Cutoff | None = None) -> Floats:
     return average(items, was_had * 1)
 
 
+_Full = Annotated[bool, Parameter("only full lists count, 1", check_flag)]
+
+
 @_measure("Filled", names=Names(variants={"SufficientReco": {"full": True}}))
-def filled_share(
-    lists: Lists,
-    k: Cutoff,
-    *,
-    full: Annotated[bool, Parameter("only full lists count, 1", check_flag)] = False,
-) -> Floats:
+def filled_share(lists: Lists, k: Cutoff, *, full: _Full = False) -> Floats:
     """Share of the first k places that the list fills.
 
     Formula: listed items / k
@@ -277,7 +382,7 @@ def filled_share(
 
 
 @_measure("UserCoverage", names=("CoveredUsers",))
-def user_coverage(lists: Lists, k: Cutoff | None = None) -> Floats:
+def user_coverage(lists: Lists, k: K = None) -> Floats:
     """User coverage: the share of all users who have a list.
 
     Formula: 1 of a user with a list, 0 of a user without
