@@ -15,8 +15,8 @@ from cranfield.measures.traits import NOT_OF_GRADES, Traits
 def judged_share(judged: Judged, k: Cutoff | None = None) -> Floats:
     """Judged: the share of what was retrieved (in the first k) that carries a judgment.
 
-    Every grade counts as judged, a negative one too. Low values warn that the other measures
-    count documents as not relevant that nobody has looked at.
+    Every grade counts as judged, a negative one too, except of a sample (a column `stratum`). Low
+    values warn that the other measures count documents as not relevant that nobody has looked at.
 
     Every unjudged document lowers it; relevant ones that were not retrieved play no part.
 
@@ -24,11 +24,11 @@ def judged_share(judged: Judged, k: Cutoff | None = None) -> Floats:
     Source: ir_measures Judged (MacAvaney et al., ECIR 2022)
     """
     retrieved = judged.n_retrieved if k is None else np.minimum(k, judged.n_retrieved)
+    hits, is_sample = judged.hits, "stratum" in judged.hits.columns
     if judged.ties == "expected":  # the judged ones of a score are spread evenly over its places
-        return ratio(
-            judged.tie_places(np.ones(len(judged.hits.rank)), k).expected_worth(), retrieved
-        )
-    return ratio(judged.hits.top(k).count(), retrieved)
+        worth = np.where(hits.grade < 0, 1.0 - is_sample, 1.0)
+        return ratio(judged.tie_places(worth, k).expected_worth(), retrieved)
+    return ratio((hits.relevant(0) if is_sample else hits).top(k).count(), retrieved)
 
 
 @measure(

@@ -54,8 +54,7 @@ def judge_by_people(
     greatest_p = find_greatest_p([np.array(p_worse, np.float64)], alpha)
     verdicts = tuple(judge(verdict, greatest_p=greatest_p) for verdict in gate.verdicts)
     recipe = {"needed_units": f"labelled {unit_plural}", "labelled": sample.n_labelled, "lam": lam}
-    recipe = {**gate.recipe, **recipe}
-    return replace(gate, verdicts=verdicts, notes=tuple(notes), recipe=recipe)
+    return replace(gate, verdicts=verdicts, notes=tuple(notes), recipe={**gate.recipe, **recipe})
 
 
 def _judge_by_people(
@@ -69,21 +68,21 @@ def _judge_by_people(
 
     scores, sample, base = estimation.scores, estimation.sample, estimation.baseline_column
     m, i = scores.measures.index(verdict.measure), scores.system_names.index(verdict.system)
-    labelled_scores, estimate = sample.select(m, i, base), sample.estimate(m, i, base)
+    estimate = sample.estimate(m, i, base)
     difference = estimate.estimate * (-1 if verdict.turned else 1)
     error, margin = estimate.error or np.nan, verdict.margin
     reach = float(stdtrit(sample.degrees, 1 - alpha)) * error
     lower, upper = difference - reach, difference + reach
     p_worse = finite_or_none(stdtr(sample.degrees, difference / error))
-    n_changed, n_needed = labelled_scores.n_changed, None
+    n_changed, n_needed = estimate.n_changed, None
     outcome: Outcome = "UNDECIDED"
     if lower > -margin and not sample.is_little and (n_changed >= FEW_UNITS or difference >= 0):
         outcome = "PASS"
     elif p_worse is not None and p_worse <= greatest_p and lower <= -margin:
         outcome = "FAIL"
-    else:
+    elif lower <= -margin or sample.is_little:  # else more queries would have to differ
         levels = 1 - alpha, POWER
-        n_needed = labelled_scores.count_labels(estimation.settings.lam, margin, levels)
+        n_needed = sample.select(m, i, base).count_labels(sample.lam, margin, levels)
         if n_needed is not None:
             n_needed = max(n_needed, math.ceil(sample.n_reliable))
             n_needed = n_needed if n_needed <= sample.n_pooled else None

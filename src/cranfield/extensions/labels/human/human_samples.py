@@ -6,7 +6,7 @@ Gives a `Sample`, from which `human_labels.py` estimates means and differences.
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import compress
+from itertools import chain, compress
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,7 @@ from cranfield.extensions.labels.human.labelled_documents import (
 )
 from cranfield.extensions.labels.human.powered import QueryScores, Sample, deviation_from_chance
 from cranfield.extensions.labels.pools.draw import select_drawn
+from cranfield.extensions.labels.pools.prompts import PROMPT_OF_DIGITS
 from cranfield.notes import Note
 from cranfield.render.numbers import (
     format_count,
@@ -85,7 +86,12 @@ def sample_labels(
             f"{format_shortest(model_top)} by the model: measures that depend on it take "
             f"{format_shortest(max(human_top, model_top))}."
         )
-        label_notes.append(Note("highest-grade", "info", text))
+        prompts = " ".join(judge.prompt for judge in source.qrels.judges.judges)
+        scales = (p.grades for digits, p in PROMPT_OF_DIGITS.items() if digits in prompts)
+        model_end = max(chain(*scales), default=human_top)
+        if is_above := human_top > model_end:
+            text += f" The model's scale ends at {model_end:g}: off, w. kappa and gains mix scales."
+        label_notes.append(Note("highest-grade", "warning" if is_above else "info", text))
     if human_top > model_top:
         model = source.qrels.with_top_grade(human_top)
         runs, measures = dict(source.runs), list(scores.measures)

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from cranfield.arrays.ranked import Floats, Ints, mean, total
-from cranfield.comparison.significance import Moments
+from cranfield.comparison.significance import TIE, Moments
 from cranfield.notes import Note
 
 # With fewer labelled queries, intervals held less often than they say in trials.
@@ -33,6 +33,7 @@ class PoweredEstimate(NamedTuple):
     # How many queries or documents people alone would have to label for this (label) error.
     worth: float | None
     label_error: float | None = None  # the part of the error that labelling all would remove
+    n_changed: int = 0  # queries whose score, or difference, is not 0
     # The standard error of model - estimate, and its degrees of freedom; None: not known.
     excess_error: float | None = None
     excess_degrees: int = 0
@@ -110,14 +111,10 @@ class QueryScores(NamedTuple):
             human_error,
             model,
             worth,
+            n_changed=int(np.count_nonzero(y)),
             excess_error=find_error(lam + share, lam - 1 + share),
             excess_degrees=n - 1,
         )
-
-    @property
-    def n_changed(self) -> int:
-        """On how many labelled queries the score, or the difference, is not 0, by people."""
-        return int(np.count_nonzero(self.y))
 
     def count_labels(self, lam: float | None, width: float, levels: Sequence[float]) -> int | None:
         """Return how many labelled queries make an interval of `estimate` this wide, if any.
@@ -185,6 +182,7 @@ def _estimate_weighted(
         human_error,
         mean(all_scores),
         _worth(n, human_error, error),
+        n_changed=int(np.count_nonzero(y)),
     )
 
 
@@ -233,14 +231,10 @@ class DocumentScores(NamedTuple):
             mean(model_scores),
             _worth(len(query), human_error, label_error),
             label_error,
+            int(np.count_nonzero(np.abs(scores) > TIE)),
             label_error * math.sqrt(z / (z - 2)) if z > 2 else None,
             z - 2,
         )
-
-    @property
-    def n_changed(self) -> int:
-        """The number of queries with a labelled document that adds something, by people."""
-        return len(np.unique(self.query[self.y != 0]))
 
     def count_labels(self, lam: float | None, width: float, levels: Sequence[float]) -> int | None:
         """Return how many labelled documents make an interval of `estimate` this wide, if any.

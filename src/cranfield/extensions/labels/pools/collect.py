@@ -247,11 +247,13 @@ def collect(
 
 
 def _find_judge(graded_labels: Sequence[GradedLabel], grade: float) -> tuple[Judge, str]:
-    """Return who gave the grade that counts, and why: a model, if no person gave it."""
+    """Return who gave the grade that counts, and why: the models, if no person gave it."""
     labels = [label for label, given_grade in graded_labels if given_grade == grade]
     labels = labels or [label for label, _ in graded_labels]  # of a mean, which nobody gave
-    label = min(labels, key=lambda label: label.judge != PERSON, default=None)
-    return (PERSON, "") if label is None else (label.judge, label.reason)
+    if not labels or any(label.judge == PERSON for label in labels):
+        return PERSON, ""
+    names = zip(*(label.judge for label in labels), strict=True)
+    return Judge(*(", ".join(dict.fromkeys(filter(None, n))) for n in names)), labels[0].reason
 
 
 def _list_sources(labels: Any) -> Iterator[tuple[str, Any]]:
@@ -281,7 +283,7 @@ def _read_sources(
 ) -> tuple[list[Label], dict[str, None]]:
     """Return the labels of all sources, with stated columns, and the assessors that rows name.
 
-    A file without any label is an assessor, too.
+    A file of rows without any label is an assessor, too.
     """
     all_labels: list[Label] = []
     named_assessors: dict[str, None] = {}
@@ -289,7 +291,7 @@ def _read_sources(
         rows = read_labels(source, columns)
         names = [label.assessor for label in rows if label.assessor is not None]
         named_assessors |= dict.fromkeys(names)
-        if not names and all(label.label is None for label in rows):
+        if rows and not names and all(label.label is None for label in rows):
             named_assessors[name] = None
         all_labels += [label._replace(assessor=label.assessor or name) for label in rows]
     return all_labels, named_assessors

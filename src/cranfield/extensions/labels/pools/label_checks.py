@@ -19,6 +19,7 @@ from cranfield.formats.block import Role
 from cranfield.formats.columns import COLUMNS, ColumnsLike
 from cranfield.formats.small.read import Table as Rows
 from cranfield.formats.small.read import parse_number
+from cranfield.formats.small.texts import DOC_TEXT, QUERY_TEXT
 from cranfield.notes import Note
 from cranfield.render.numbers import format_count as count_of
 from cranfield.version import __version__
@@ -108,6 +109,13 @@ def read_pool(source: Any) -> Pool:
     if not requests:
         raise InputError("the pool names no document", source=str(source))
     queries, docs = zip(*requests, strict=True)
+    texts: dict[str, dict[str, str]] = {}
+    table: Any = next(iter(requests.values())).origin
+    for name, ids in ((QUERY_TEXT, queries), (DOC_TEXT, docs)):
+        column = table.find_column([name])
+        if column is not None:
+            cells = (table.columns[column][label.row] for label in requests.values())
+            texts[name] = {text_id: str(c) for text_id, c in zip(ids, cells, strict=True) if c}
     return Pool(
         queries,
         docs,
@@ -117,6 +125,7 @@ def read_pool(source: Any) -> Pool:
         {"cranfield": __version__, "pool": str(source)},
         drawing=collect_drawing(requests, requests),
         grades=[None if label.label is None else NOT_DRAWN for label in requests.values()],
+        texts=texts,
     )
 
 
@@ -178,6 +187,9 @@ def grade_labels(
             location = "is not in the pool" if request is None else "was not drawn (-1 in the pool)"
             problem = f"a label of a document that {location}"
             hint, reason = _NOT_REQUESTED_HINT, "of a document that nobody asked for"
+        elif not label.drawing.keys() <= request.drawing.keys():
+            problem = f"the pool does not say how it was drawn ({', '.join(label.drawing)})"
+            hint, reason = "State the sample: pool=... (--pool sample.csv).", "of another pool"
         else:
             graded_labels.append(GradedLabel(label, float(grade)))
             continue

@@ -147,6 +147,11 @@ def add_texts(bare_pool: Pool, query_texts: TextsLike | None, doc_texts: TextsLi
         if n := len(ids) - len(texts[column]):
             text = f"{n:,} of {len(ids):,} {id_noun} have no text.{texts[column].name_columns()}"
             notes.append(Note("no-text", "warning", text, count=n))
+        old_texts = bare_pool.texts.get(column, {})
+        if n := sum(texts[column].get(i, text) != text for i, text in old_texts.items()):
+            text = f"{n:,} of {len(ids):,} {id_noun} have another text in the pool. Requests are "
+            text += "known by ids: to ask again, leave --answered and the old answers out."
+            notes.append(Note("new-texts", "warning", text, count=n))
 
     if query_texts is not None:
         ids = {*bare_pool.query_ids}
@@ -156,7 +161,7 @@ def add_texts(bare_pool: Pool, query_texts: TextsLike | None, doc_texts: TextsLi
         ids = {*bare_pool.doc_ids}
         texts[DOC_TEXT] = read_texts(doc_texts, ids, role="doc", with_titles=True, mend=clean_text)
         note_lack(ids, DOC_TEXT, "documents")
-    return replace(bare_pool, texts=texts, notes=tuple(notes))
+    return replace(bare_pool, texts={**bare_pool.texts, **texts}, notes=tuple(notes))
 
 
 def _refuse_empty(rows: Sized, settings: PoolSettings) -> None:

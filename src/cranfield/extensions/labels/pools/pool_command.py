@@ -113,7 +113,8 @@ def command(
         path: label_pool.requests(form_of_path[path], **options) for path in request_paths
     }
     other_paths = tuple(path for path in form.outputs if path not in request_paths)
-    show(label_pool, replace(form, outputs=other_paths))
+    notes = tuple(n for n in label_pool.notes if n.code != "to-label" or not request_paths)
+    show(replace(label_pool, notes=notes), replace(form, outputs=other_paths))
     for path, requests in requests_of_path.items():
         name = format_names(requests.write(path))
         print_notes(note.add_source(name) for note in requests.notes)

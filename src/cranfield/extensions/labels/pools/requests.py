@@ -58,8 +58,6 @@ class Requests:
     def __post_init__(self) -> None:
         if not self.questions:
             raise InputError("no document to label has a text, and a model needs texts")
-        if not self.request_ids:
-            raise InputError("every request has a grade in the answers: nothing is left to ask")
 
     @cached_property
     def request_ids(self) -> Sequence[tuple[Question, str]]:
@@ -84,6 +82,9 @@ class Requests:
         """Notes on how large the requests are, and on texts that are cut."""
         questions = [question for question, _ in self.request_ids]
         n, n_all = len(questions), len(self.questions) * self.settings.samples
+        if not n:
+            text = "every request has a grade in the answers: nothing is left to ask."
+            return (Note("answered", "info", text, count=n_all),)
         system = "" if self.prompt.is_template else self.prompt.text
         n_system_bytes = n * len(system.encode())
         messages = map(self._make_message, questions)
@@ -99,6 +100,8 @@ class Requests:
             n_tokens = _count_tokens(n_system_bytes)
             text += f", {n_tokens} of them instructions that are the same in each"
         notes = [Note("requests", "info", f"{text}; a short answer to each.", count=n)]
+        text = "send this, and collect the answers: cranfield collect OUTPUT --pool pool.csv."
+        notes.append(Note("to-send", "info", text))
         if self.answered_ids:
             text = f"{n_all - n:,} of {n_all:,} requests have a grade in the answers: left out."
             notes.append(Note("answered", "info", text, count=n_all - n))

@@ -87,7 +87,8 @@ def trust(
         unit, n = "document", len(model_labels.query_ids)
         return Trust({}, {}, settings, (), {}, unit, n, {}, agreement, grades, 0)
     if measures is None:
-        measures = "P@10" if "probability" in labels.columns else DEFAULT_MEASURES
+        precision = "P@10" if settings.rel == 1 else f"P(rel={settings.rel:g})@10"
+        measures = precision if "probability" in labels.columns else DEFAULT_MEASURES
     scores = align(model_labels, runs, measures, alignment, judging, reading)
     estimation = sample_estimation(scores, labels, alignment, judging, settings)
     pairs = {
@@ -118,6 +119,9 @@ def _note_orders(measure: str, pairs: Sequence[PoweredMean]) -> Iterator[Note]:
         text = (
             f"People confirm the model's order of {counts['same']:,} of "
             f"{format_count(len(pairs), 'pair')} of systems, reverse {counts['reversed']:,}, leave "
-            f"{counts['open'] + counts['tied']:,} open."
+            f"{counts['open']:,} open."
         )
+        if n := counts["tied"]:
+            n_ordered = sum(pair.order == "tied" and pair.verdict is not None for pair in pairs)
+            text += f" The model ties {n:,}, of which people order {n_ordered:,}."
         yield Note("orders", "warning" if counts["reversed"] else "info", text, source=measure)

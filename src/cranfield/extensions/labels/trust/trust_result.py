@@ -156,8 +156,9 @@ class Trust(PredictionPowered):
             Column("documents", lambda coefficient: f"{coefficient.documents:,}"),
         ]
         sentence = (
-            "sensitivity, specificity: of what people call relevant, or not, the share that the "
-            "model calls so. w. kappa: of grades, by squares. off: the model's grade - people's."
+            "sensitivity, specificity: of what people call relevant (a grade of "
+            f"{self.settings.rel:g} or more; --rel), or not, the share that the model calls so. "
+            "w. kappa: of grades, by squares. off: the model's grade - people's."
         )
         title = ["How far the model agrees with people, each document / its probability"]
         return make_table(self.agreement.values(), columns, sentences=[sentence], title=title)
