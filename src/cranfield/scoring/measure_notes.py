@@ -19,7 +19,7 @@ from cranfield.render.numbers import format_names
 
 _TIE_FAMILIES = ("nDCG", "AP", "RR", "P", "R")
 # Names and `bounds` of measures that do not take a negative grade for not relevant.
-_UNHARMED = ("infAP", "bpref", "none", "refused")
+_UNHARMED = ("infAP", "Bpref", "GMBpref", "none", "refused")
 _MIN_TIED_SHARE = 0.1  # of the documents that a measure looks at
 _MIN_SHIFT = 0.005  # of a mean, by another order of ties
 _MAX_LENGTHS = 3  # of lists, that a note names

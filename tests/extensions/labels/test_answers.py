@@ -479,3 +479,28 @@ def test_a_request_that_is_answered_again_counts_once(tmp_path: Path) -> None:
         assert [assessor.assessor[-2:] for assessor in labels.assessors] == ["#1", "#2", "#3"]
     labels = collect_lines(tmp_path, good, without_grades, chat(ids[1], "prose"))
     assert sentence(labels.notes, "no-grade").startswith("1 of 3 answers is no grade")
+
+
+def test_two_models_are_both_named(tmp_path: Path) -> None:
+    lines = [chat(custom_id, GRADE_1) for custom_id in IDS.values()]
+    other_lines = json.loads(json.dumps(lines).replace("model-a-1", "other-y"))
+    other_lines[0] = json.loads(json.dumps(other_lines[0]).replace("1}", "3}"))
+    paths = [
+        write_lines(tmp_path / "a.jsonl", *lines),
+        write_lines(tmp_path / "b.jsonl", *other_lines),
+    ]
+    rows = collect(paths, pool=make_pool(), differing="mean").rows()
+    assert {row["judge_model"] for row in rows} == {"model-a-1, other-y"}
+    assert {row["judge_prompt"] for row in rows} == {"graded e66336a1"}
+    assert sorted(row["relevance"] for row in rows) == [1, 1, (1 + 3) / 2]
+    rows = collect(paths, pool=make_pool(), differing="highest").rows()
+    models = sorted(row["judge_model"] for row in rows)
+    assert models == ["model-a-1, other-y", "model-a-1, other-y", "other-y"]
+
+
+def test_an_empty_file_of_errors_is_no_assessor(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "output.jsonl", *(chat(i, GRADE_1) for i in IDS.values()))
+    errors = tmp_path / "errors.jsonl"
+    errors.touch()
+    assessors = collect([path, str(errors)], pool=make_pool()).assessors
+    assert [assessor.assessor for assessor in assessors] == ["model-a-1 e66336a1"]

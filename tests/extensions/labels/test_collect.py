@@ -356,6 +356,16 @@ def test_how_documents_were_drawn_comes_back() -> None:
         collect({"a": [(*pair, 1)]}, pool=sample)
 
 
+def test_a_pool_that_is_not_that_of_the_sample_is_refused() -> None:
+    sample = make_pool(by="chance", strata={1: 1, 9: 0.5})
+    rows = [{**row, "relevance": row["relevance"] or 0} for row in sample.rows()]
+    with pytest.raises(InputError, match=r"how it was drawn \(stratum, probability\)") as raised:
+        collect(rows, pool=make_pool())
+    assert "--pool sample.csv" in str(raised.value)
+    assert "probability" in collect(rows, pool=sample).header
+    assert "probability" in collect(rows).header
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [

@@ -10,7 +10,14 @@ import pytest
 from helpers.commands import invoke
 from scipy import stats
 
-from cranfield import CranfieldWarning, MeasureError, OptionError, gate, prediction_powered
+from cranfield import (
+    CranfieldWarning,
+    MeasureError,
+    OptionError,
+    gate,
+    prediction_powered,
+    read_qrels,
+)
 
 Scores = dict[str, dict[str, float]]
 
@@ -209,21 +216,29 @@ def test_stated_columns_are_those_of_the_human_file_too(
     assert "All that was drawn needs a label" in message
 
 
-def test_changed_counts_queries_where_people_labelled_documents(
-    files: dict[str, str], quiet: None
-) -> None:
-    runs = {name: files[f"{name}.run"] for name in ("old", "new")}
-    top = {
-        name: {
-            tuple(line.split()[0:3:2])
-            for line in Path(path).read_text().splitlines()
-            if int(line.split()[3]) <= 5
-        }
-        for name, path in runs.items()
-    }
+def test_changed_counts_queries_whose_estimate_differs(files: dict[str, str], quiet: None) -> None:
+    """What was not labelled is by the model: it is not taken for not relevant."""
+    weight_of_doc: dict[tuple[str, str], float] = dict.fromkeys(
+        [(f"q{i:02}", f"d{j}") for i in range(40) for j in range(10)], 0.0
+    )
+    for name, sign in (("old", -1), ("new", 1)):
+        for line in Path(files[f"{name}.run"]).read_text().splitlines():
+            query, _, doc, rank, *_ = line.split()
+            weight_of_doc[query, doc] += sign * (int(rank) <= 5) / 5
     rows = [line.split(",") for line in Path(files["human.csv"]).read_text().splitlines()[1:]]
-    relevant = {(query, doc) for query, doc, relevance, _ in rows if relevance == "1"}
-    expected = {query for query, _ in relevant & (top["old"] ^ top["new"])}
+    model = read_qrels(files["model.qrels"]).to_dict()
+    runs = {name: files[f"{name}.run"] for name in ("old", "new")}
+    estimates = prediction_powered(
+        files["model.qrels"], [*runs.values()], "P@5", human=files["human.csv"], baseline="old"
+    )
+    lam = estimates.differences["P@5"]["new"].lam
+    difference_of_query = dict.fromkeys(model, 0.0)
+    for (query, doc), weight in weight_of_doc.items():
+        difference_of_query[query] += lam * weight * model[query][doc]
+    for query, doc, relevance, chance in rows:
+        error = int(relevance) - lam * model[query][doc]
+        difference_of_query[query] += weight_of_doc[query, doc] * error / float(chance)
+    expected = [query for query, number in difference_of_query.items() if abs(number) > 1e-9]
     result = gate(
         files["model.qrels"],
         [*runs.values()],
@@ -234,6 +249,7 @@ def test_changed_counts_queries_where_people_labelled_documents(
     )
     (verdict,) = result.verdicts
     assert verdict.changed == len(expected) < verdict.n
+    assert sum(difference_of_query.values()) / 40 == pytest.approx(verdict.difference)
     assert verdict.queries_needed is not None
     assert verdict.queries_needed > len(rows)
     assert f"{verdict.queries_needed:,} labelled documents would decide" in str(result)
@@ -260,3 +276,50 @@ def test_what_is_proposed_lets_a_system_pass_at_all(files: dict[str, str], quiet
     assert result.outcome == "UNDECIDED"
     assert verdict.queries_needed is not None
     assert verdict.queries_needed >= len(few_lines) * 30 / note.count  # so that it looks at 30
+
+
+def test_a_loss_below_the_margin_passes_where_few_labelled_documents_differ(quiet: None) -> None:
+    """People labelled what the runs differ in for few queries, the model for all."""
+    chance = np.random.default_rng(8)
+    shared = ["d0", "d1", "d2", "d3"]
+    queries = [f"q{i}" for i in range(40)]
+    truth = {
+        query: {**{doc: int(chance.random() < 0.5) for doc in shared}, "best": 1, "worst": 0}
+        for query in queries
+    }
+    runs = {
+        "good": {query: [*shared, "best"] for query in queries},
+        "fair": {query: [*shared, "worst"] for query in queries},
+    }
+    model = {query: {**grades} for query, grades in truth.items()}
+    for query in queries[::7]:
+        model[query]["d0"] = 1 - model[query]["d0"]
+        model[query]["worst"] = 1
+    rows: list[dict[str, Any]] = [
+        {
+            "query_id": query,
+            "doc_id": doc,
+            "relevance": grade if chance.random() < 0.2 else -1,
+            "stratum": 1,
+            "probability": 0.2,
+        }
+        for query, grades in truth.items()
+        for doc, grade in grades.items()
+    ]
+    n_best = sum(row["doc_id"] == "best" and row["relevance"] == 1 for row in rows)
+    assert n_best < 10  # queries on which people's labels alone differ
+    result = gate(model, runs, "P@5", baseline="good", margin=0.45, human=rows)
+    (verdict,) = result.verdicts
+    assert verdict.lower is not None
+    assert -0.45 < verdict.lower <= verdict.difference < 0
+    assert verdict.outcome == "PASS"
+    assert verdict.changed > 30
+    for query in queries[6:]:
+        truth[query]["best"] = 0
+    rows = [{**row, "relevance": truth[row["query_id"]][row["doc_id"]]} for row in rows]
+    rows = [{**row, "relevance": -1} if chance.random() > 0.2 else row for row in rows]
+    result = gate(truth, runs, "P@5", baseline="good", margin=0.45, human=rows)
+    (verdict,) = result.verdicts
+    assert (verdict.outcome, verdict.changed) == ("UNDECIDED", 6)
+    assert verdict.queries_needed is None  # more labels do not make more queries differ
+    assert "near the bound" not in str(result)

@@ -339,6 +339,39 @@ def test_requests_can_be_made_again_byte_for_byte(files: list[str]) -> None:
     assert Path("pool.csv").read_bytes() == Path("s.csv").read_bytes()
 
 
+def test_a_text_that_changed_since_the_pool_is_told(files: list[str]) -> None:
+    asking = ["--model", "model-a", "-o", "r.openai.jsonl"]
+    outcome = invoke("pool", "--no-qrels", "a.run", "b.run", *files, *asking, "-o", "pool.csv")
+    assert outcome.exit_code == 0, outcome.output
+    assert "note: r.openai.jsonl: send this, and collect the answers" in outcome.stderr
+    assert "Fill in the column" not in outcome.output
+    first = Path("r.openai.jsonl").read_bytes()
+    assert "another text" not in invoke("pool", "--from", "pool.csv", *files).output
+    own_texts = invoke("pool", "--from", "pool.csv", *asking)  # those of the pool
+    assert own_texts.exit_code == 0, own_texts.output
+    assert Path("r.openai.jsonl").read_bytes() == first
+    Path("c.jsonl").write_text(Path("c.jsonl").read_text().replace("Planes cut", "Planes shave"))
+    outcome = invoke("pool", "--from", "pool.csv", *files, *asking)
+    assert "1 of 3 documents have another text in the pool." in " ".join(outcome.output.split())
+    assert b"Planes shave" in Path("r.openai.jsonl").read_bytes()
+
+
+def test_nothing_left_to_ask_is_no_error(files: list[str]) -> None:
+    asking = [*files, "--model", "model-a", "-o", "r.openai.jsonl"]
+    invoke("pool", "--no-qrels", "a.run", "b.run", *asking)
+    answers = []
+    for line in Path("r.openai.jsonl").read_text().splitlines():
+        choice = {"message": {"content": '{"grade": 1}'}, "finish_reason": "stop"}
+        response = {"status_code": 200, "body": {"model": "m", "choices": [choice]}}
+        answers.append({"custom_id": json.loads(line)["custom_id"], "response": response})
+    Path("output.jsonl").write_text("\n".join(map(json.dumps, answers)))
+    outcome = invoke("pool", "--no-qrels", "a.run", "b.run", *asking, "--answered", "output.jsonl")
+    assert outcome.exit_code == 0, outcome.output
+    assert "every request has a grade in the answers: nothing is left to ask" in outcome.stderr
+    assert "send this" not in outcome.stderr
+    assert Path("r.openai.jsonl").read_text() == ""
+
+
 @pytest.mark.parametrize(
     ("options", "problem"),
     [

@@ -332,7 +332,7 @@ def reverse_labels() -> tuple[Labels, Labels, dict[str, Any]]:
 def test_reversed_and_tied_orders_are_said(quiet: None) -> None:
     human, model, runs = reverse_labels()
     human_labels = {query: human[query] for query in list(human)[::2]}
-    with pytest.warns(CranfieldWarning, match="reverse 1, leave 2 open"):
+    with pytest.warns(CranfieldWarning, match=r"reverse 1, leave 1 open\. The model ties 1, of"):
         result = trust(model, runs, "P@1", human=human_labels)
     order_of_pair = {(pair.system, pair.other): pair.order for pair in result.pairs["P@1"]}
     assert order_of_pair == {
@@ -341,9 +341,54 @@ def test_reversed_and_tied_orders_are_said(quiet: None) -> None:
         ("by a", "by c"): "tied",
     }
     assert "Warning: People confirm the model's order of 0 of 3 pairs" in str(result)
+    (tied_pair,) = (pair for pair in result.pairs["P@1"] if pair.order == "tied")
+    assert tied_pair.p_adjusted is not None
+    assert tied_pair.p_adjusted < 0.001
+    assert "The model ties 1, of which people order 1." in str(result)
     same_result = trust(human, runs, "P@1", human=human_labels)
     assert {pair.order for pair in same_result.pairs["P@1"]} == {"same", "tied"}
     assert "orders" in {note.code for note in same_result.notes if not note.is_grave}
+
+
+def test_the_level_of_relevance_is_said_and_is_that_of_the_default_measure(quiet: None) -> None:
+    human, model, runs = make_collection()
+    labels = draw_documents(human)
+    assert "relevant (a grade of 1 or more; --rel)" in trust(model, human=labels).to_text()
+    result = trust(model, runs, human=labels, rel=2)
+    assert [*result.means] == ["P(rel=2)@10"]
+    assert "(a grade of 2 or more; --rel)" in result.to_text()
+
+
+@pytest.mark.parametrize(
+    ("prompt", "top", "end"),
+    [
+        ("binary 41218772", 3, 1),
+        ("graded e66336a1", 7, 3),
+        ("graded e66336a1", 3, None),
+        ("", 7, None),
+    ],
+)
+def test_grades_of_people_above_the_scale_of_the_model_are_told(
+    quiet: None, prompt: str, top: int, end: int | None
+) -> None:
+    human, _, runs = make_collection()
+    model = [
+        {
+            "query_id": query,
+            "doc_id": doc,
+            "relevance": min(grade, 1),
+            "judge_model": "m",
+            "judge_prompt": prompt,
+        }
+        for query, docs in human.items()
+        for doc, grade in docs.items()
+    ]
+    people = {q: {d: top * (g > 0) for d, g in docs.items()} for q, docs in [*human.items()][::2]}
+    (note,) = (
+        n for n in trust(model, runs, "P@1", human=people).notes if n.code == "highest-grade"
+    )
+    assert note.is_grave == (end is not None)
+    assert (f"The model's scale ends at {end}" in note.text) == (end is not None)
 
 
 def test_where_less_is_better_the_least_comes_first(quiet: None) -> None:

@@ -229,7 +229,8 @@ def collect(
         dict.fromkeys(str(label.assessor) for label, _ in labels_of_document.get(pair, ()))
         for pair in pairs
     )
-    assessors_to_list = named_assessors if settings.assessor is None else []
+    # A provider's file of errors may be empty.
+    assessors_to_list = named_assessors if settings.assessor is None and not paths else []
     return Labels(
         pairs,
         [simplify_grade(grade_of_document[pair]) for pair in pairs],
@@ -283,7 +284,7 @@ def _read_sources(
 ) -> tuple[list[Label], dict[str, None]]:
     """Return the labels of all sources, with stated columns, and the assessors that rows name.
 
-    A file of rows without any label is an assessor, too.
+    A file without any label is an assessor, too.
     """
     all_labels: list[Label] = []
     named_assessors: dict[str, None] = {}
@@ -291,7 +292,7 @@ def _read_sources(
         rows = read_labels(source, columns)
         names = [label.assessor for label in rows if label.assessor is not None]
         named_assessors |= dict.fromkeys(names)
-        if rows and not names and all(label.label is None for label in rows):
+        if not names and all(label.label is None for label in rows):
             named_assessors[name] = None
         all_labels += [label._replace(assessor=label.assessor or name) for label in rows]
     return all_labels, named_assessors
