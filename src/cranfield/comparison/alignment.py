@@ -46,6 +46,7 @@ from cranfield.render.numbers import format_names
 from cranfield.scoring.arguments import Reading, arrange_arguments, check_scores, could_be_measures
 from cranfield.scoring.assembly import option_notes
 from cranfield.scoring.evaluate import (
+    RETRIEVED_COUNT,
     MeasuresLike,
     has_judged_shares,
     judged_share_measure,
@@ -143,13 +144,7 @@ def _align_scores(
             raise
         raise error.add_reason("Scores are expected, since no runs are given.") from None
     measure_names = None if measures is None else canonical_names(measures)
-    scored_names = {measure for measure, _ in given_scores.columns}
-    for name in alignment.less_is_better:
-        if find_measure(name) or name not in scored_names:
-            raise OptionError(
-                f"less_is_better={name!r:.80}: expected a name in the scores that is no measure of "
-                "cranfield"
-            )
+    check_directions(given_scores.columns, alignment)
     default: Missing = "error"
     for name in dict.fromkeys(measure_names or (name for name, _ in given_scores.columns)):
         measure = find_measure(name)
@@ -158,6 +153,17 @@ def _align_scores(
             if missing == "zero":
                 raise OptionError(f"missing='zero': a user without a list has no {measure}")
     return align_saved_scores(given_scores, measure_names, alignment, missing or default)
+
+
+def check_directions(columns: Columns, alignment: Alignment) -> None:
+    """Raise OptionError for a name in `less_is_better` that is no unknown measure of the scores."""
+    scored_names = {measure for measure, _ in columns}
+    for name in alignment.less_is_better:
+        if find_measure(name) or name not in scored_names:
+            raise OptionError(
+                f"less_is_better={name!r:.80}: expected a name in the scores that is no measure of "
+                "cranfield"
+            )
 
 
 def _find_sides(data: Any, reading: Reading) -> TwoSidedTables | None:
@@ -237,6 +243,7 @@ def _evaluate_runs(
         raise MeasureError("there is no measure of numbers to compare")
     has_shares = has_judged_shares(judgments)
     share_measures = list(map(judged_share_measure, numeric_measures)) if has_shares else []
+    share_measures += [RETRIEVED_COUNT] * has_shares  # without documents there is no share
     scored_measures = list(dict.fromkeys([*numeric_measures, *share_measures]))
     systems = score_runs(judgments, named_runs, scored_measures, set_judging)
     for name, scores in systems.items():
@@ -264,7 +271,7 @@ def _evaluate_runs(
         measures=all_scores.measures[:n_measures],
         scores=all_scores.scores[:n_measures],
         evaluated_runs=EvaluatedRuns(judgments, named_runs, systems),
-        judged_share=np.stack(shares) if shares else None,
+        judged_share=np.where(shares[-1] > 0, shares[:-1], np.nan) if shares else None,
     )
 
 

@@ -49,6 +49,7 @@ _OBJECTS_IN_LIST = re.compile(
 _FOREIGN = re.compile(
     rb'"(?:%b)"\s*:|:\s*\[\s*\[|\[(?:\s*\[\s*\]\s*,)*\s*\[\s*\{' % "|".join(sorted(HEADS)).encode()
 )
+_SAVED_SCORES = re.compile(rb'\{\s*"recipe"\s*:\s*\{\s*"cranfield"\s*:')
 _N_SAMPLE_BYTES = 1 << 16
 
 Member = tuple[int, str, Any]  # the number of the line, the query, and its documents
@@ -362,6 +363,12 @@ def _read(read_plain: Callable[[InputFile], Rows], file: InputFile) -> Rows:
 
 def _read_plain(file: InputFile) -> Rows:
     text = file.sample.removeprefix(BYTE_ORDER_MARK).lstrip()
+    if _SAVED_SCORES.match(text):
+        raise InputError(
+            "holds saved scores, neither judgments nor a run",
+            source=file.source.name,
+            hint="compare, gate and trend take them with --saved.",
+        )
     if looks_like_lines(file.sample):  # some tools write JSON lines to a .json file
         return read_lines(file)
     if _LIST_IN_LIST.match(text):

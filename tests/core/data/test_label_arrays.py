@@ -399,15 +399,19 @@ def test_the_mask_that_an_error_names_works(labels: Any, scores: Any, expected_r
         grades(labels, scores=scores)
     expression = str(caught.value).split("mask=")[1].partition("; if it is")[0].split("). A")[0]
     mask = eval(expression.removesuffix(")"), {"labels": labels, "scores": scores})  # noqa: S307
-    result = evaluate(*grades(labels, scores=scores, mask=mask), "RR")
+    judgments, run = grades(labels, scores=scores, mask=mask)
+    result: Any = evaluate(judgments, run, "RR")
     assert (result["s"] if "s" in scores else result)["RR"] == expected_rr
 
 
 def test_lists_of_masked_rows_bring_their_masks() -> None:
-    masked_labels = [np.ma.array([1, 0, 1], mask=[0, 0, 1]), np.ma.array([0, 1])]
+    masked_labels = [np.ma.array([1, 0, 1], mask=[False, False, True]), np.ma.array([0, 1])]
     scores = [[0.1, 0.2, 0.3], [0.5, 0.4]]
     assert evaluate(*grades(masked_labels, scores=scores), "RR")["RR"] == (1 / 2 + 1 / 2) / 2
-    masked_scores = [np.ma.array(scores[0], mask=[0, 0, 1]), np.ma.array(scores[1], mask=[1, 0])]
+    masked_scores: list[Any] = [
+        np.ma.array(scores[0], mask=[False, False, True]),
+        np.ma.array(scores[1], mask=[True, False]),
+    ]
     labels = [[1, 0, 1], [0, 1]]
     assert evaluate(*grades(labels, scores=masked_scores), "RR")["RR"] == (1 / 2 + 1) / 2
 

@@ -249,9 +249,9 @@ def test_lists_of_two_ids_by_name_are_rankings() -> None:
 @pytest.mark.parametrize(
     "ids",
     [
-        {"q": np.ma.array([5, 9, 7], mask=[1, 0, 0])},
-        [np.ma.array([5, 9, 7], mask=[1, 0, 0])],
-        np.ma.array([[5, 9, 7]], mask=[[1, 0, 0]]),
+        {"q": np.ma.array([5, 9, 7], mask=[True, False, False])},
+        [np.ma.array([5, 9, 7], mask=[True, False, False])],
+        np.ma.array([[5, 9, 7]], mask=[[True, False, False]]),
     ],
 )
 def test_masked_cells_are_no_ids(ids: Any) -> None:
@@ -301,7 +301,8 @@ def test_rows_of_sqlite_and_pairs_as_keys_are_rows() -> None:
     database.row_factory = sqlite3.Row
     query = "select 'q1' query_id, 'd1' doc_id, 0.5 score union select 'q1', 'd2', 0.7"
     numbers = {("q1", "d1"): 0.5, ("q1", "d2"): 0.7}  # of a Series with two levels
-    for run in (database.execute(query).fetchall(), database.execute(query), numbers):
+    runs: list[Any] = [database.execute(query).fetchall(), database.execute(query), numbers]
+    for run in runs:
         assert evaluate({"q1": {"d1": 1}}, run, "RR")["RR"] == 1 / 2
     with pytest.raises(InputError):
         evaluate({"q1": {"d1": 1}}, {("q1", "d1"): ["d1"]}, "RR")
