@@ -19,7 +19,7 @@ from cranfield.render.numbers import format_names
 
 _TIE_FAMILIES = ("nDCG", "AP", "RR", "P", "R")
 # Names and `bounds` of measures that do not take a negative grade for not relevant.
-_UNHARMED = ("infAP", "Bpref", "GMBpref", "none", "refused")
+_SAFE_IN_SAMPLES = {"infAP", "Bpref", "GMBpref", "none", "refused"}
 _MIN_TIED_SHARE = 0.1  # of the documents that a measure looks at
 _MIN_SHIFT = 0.005  # of a mean, by another order of ties
 _MAX_LENGTHS = 3  # of lists, that a note names
@@ -32,15 +32,15 @@ def list_run_notes(run: JudgedRun, measures: Sequence[Measure], values: Floats) 
     for note in run.notes:
         yield note if note.code != "ties" or is_level else _add_ranges(note, run, measures, values)
     yield from _find_short_lists(run, measures)
-    plain = [str(m) for m in measures if m.bounds not in _UNHARMED and m.name not in _UNHARMED]
+    plain = [str(m) for m in measures if _SAFE_IN_SAMPLES.isdisjoint((m.bounds, m.name))]
     columns, grade = run.qrels.columns, run.qrels.grade
     has_undrawn = "stratum" in columns and np.min(grade, initial=0) < 0
     if plain and (has_undrawn or np.min(columns.get("probability", 1), initial=1) < 1):
-        text = f"The judgments are a sample: by {format_names(plain)} what was not drawn counts as "
-        text += (
+        text = (
+            f"The judgments are a sample: by {format_names(plain)} what was not drawn counts as "
             "not relevant. State them beside a model's labels (--human FILE), or take xinfAP or "
+            "statAP, which are for samples."
         )
-        text += "statAP, which are for samples."
         yield Note("plain-sample", "warning", text)
 
 
