@@ -11,8 +11,19 @@ USERS = {"depth": 100, "n_judged": 8}
 TRACK = {"n_queries": 50, "depth": 1000, "n_judged": 300}
 DICTS = {"n_queries": 1000, "depth": 1000}
 COMMAND = ["-m", "AP", "-m", "nDCG@10", "-m", "RR"]
-EVALUATE: SideCall = ("call_verb", {"verb": "evaluate", "measures": "nDCG@10 AP RR"})
-COMPARE: SideCall = ("call_verb", {"verb": "compare", "measures": "nDCG@10"})
+MEASURES = "nDCG@10 AP RR"
+TWO_RUNS = {"n_queries": 200_000, "n_runs": 2, **USERS}
+RUNS_OF_TRACK = {**TRACK, "n_runs": 300}
+POOLED_RUNS = {**RUNS_OF_TRACK, "n_judged": 2000}  # most have only judged documents, as in a track
+
+
+def call_verb(verb: str, **options: Any) -> SideCall:
+    """Return the call of a verb of cranfield."""
+    return "call_verb", {"verb": verb, **options}
+
+
+EVALUATE = call_verb("evaluate", measures=MEASURES)
+COMPARE, BESIDE = (call_verb(verb, measures="nDCG@10") for verb in ("compare", "evaluate"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,15 +42,17 @@ class Bar:
     other_factor: float = 1.0  # how many times the other's costs count, where it does less
 
 
-def _evaluate_form(form: str) -> SideCall:
+def evaluate_form(form: str) -> SideCall:
+    """Return the call that evaluates files of a form."""
     return EVALUATE[0], {**EVALUATE[1], "form": form}
 
 
-def _text_bar(title: str, form: str, at_most: float | None = None, **data: Any) -> Bar:
+def declare_text(title: str, form: str, at_most: float | None = None, **data: Any) -> Bar:
+    """Return the bar of rows from files of a form, beside TREC text."""
     return Bar(
         title=f"6,980,000 rows from {title}",
         peer="the same as TREC text",
-        ours=_evaluate_form(form),
+        ours=evaluate_form(form),
         other=EVALUATE,
         data={**MS_MARCO, **data},
         other_data=dict.fromkeys(data, False),
@@ -48,7 +61,8 @@ def _text_bar(title: str, form: str, at_most: float | None = None, **data: Any) 
     )
 
 
-def _object_bar(form: str, at_most: float | None) -> Bar:
+def declare_object(form: str, at_most: float | None) -> Bar:
+    """Return the bar of rows in memory, of one of the forms of `evaluate_objects`."""
     return Bar(
         title=f"6,980,000 rows in memory: {form}",
         peer="pytrec_eval, dicts",
@@ -60,7 +74,8 @@ def _object_bar(form: str, at_most: float | None) -> Bar:
     )
 
 
-def _dict_bar(judged_share: str, at_most: float, **data: Any) -> Bar:
+def declare_dict(judged_share: str, at_most: float, **data: Any) -> Bar:
+    """Return the bar of dicts, as pytrec_eval takes them."""
     return Bar(
         title=f"dicts, 1,000 queries of 1,000, {judged_share}",
         peer="pytrec_eval",
@@ -71,7 +86,8 @@ def _dict_bar(judged_share: str, at_most: float, **data: Any) -> Bar:
     )
 
 
-def _evaluator_bar(n_queries: int, depth: int, at_most: float) -> Bar:
+def declare_evaluator(n_queries: int, depth: int, at_most: float) -> Bar:
+    """Return the bar of pytrec_eval's class, called until a million documents are evaluated."""
     n_calls = max(1, 1_000_000 // (n_queries * depth))
     return Bar(
         title=f"{n_calls:,} x `RelevanceEvaluator.evaluate`, 30 values, {n_queries:,} x {depth:,}",
@@ -83,7 +99,50 @@ def _evaluator_bar(n_queries: int, depth: int, at_most: float) -> Bar:
     )
 
 
-def _spark_bar(source: str, *, has_arrays: bool, at_most: float) -> Bar:
+def declare_beside(word: str, peer: str, side: str, at_most: float | None = None) -> Bar:
+    """Return the bar of lines of text, beside another reader."""
+    return Bar(
+        title=f"6,980,000 lines, file to scores ({word})",
+        peer=peer,
+        ours=EVALUATE,
+        other=(side, {}),
+        data=MS_MARCO,
+        quantity="wall",
+        at_most=at_most,
+    )
+
+
+def declare_verb(
+    title: str,
+    peer: str,
+    ours: SideCall,
+    other: SideCall,
+    data: dict[str, Any],
+    at_most: float | None = None,
+    **options: Any,
+) -> Bar:
+    """Return the bar of a verb, beside less work on the same data; `options` are of `Bar`."""
+    return Bar(
+        title=title, peer=peer, ours=ours, other=other, data=data, at_most=at_most, **options
+    )
+
+
+def declare_doubling(verb: str, n_queries: int, n_runs: int, **options: str) -> Bar:
+    """Return the bar of a verb whose costs may grow with the queries, and no faster."""
+    call = call_verb(verb, **options)
+    return Bar(
+        title=f"{verb}, {n_queries:,} queries x 100",
+        peer="half of the queries",
+        ours=call,
+        other=call,
+        data={"n_queries": n_queries, "n_runs": n_runs, **USERS},
+        other_data={"n_queries": n_queries // 2},
+        at_most=2.2,
+    )
+
+
+def declare_spark(source: str, *, has_arrays: bool, at_most: float) -> Bar:
+    """Return the bar of Spark, beside the metrics that it has."""
     return Bar(
         title=f"`cranfield.spark` from {source}, 10,000 users x 100, two measures",
         peer="Spark's RankingEvaluator",
@@ -94,190 +153,180 @@ def _spark_bar(source: str, *, has_arrays: bool, at_most: float) -> Bar:
     )
 
 
+# ---- whole files ------------------------------------------------------------------------------
+
+FILES = [
+    Bar(
+        title="6,980,000 lines, file to scores",
+        peer="pytrec_eval and its reader",
+        ours=EVALUATE,
+        other=("pytrec_eval_files", {}),
+        data=MS_MARCO,
+        quantity="wall",
+        at_most=1 / 8,
+        max_memory=250,
+    ),
+    Bar(
+        title="13,960,000 lines, file to scores",
+        peer="half of the lines",
+        ours=EVALUATE,
+        other=EVALUATE,
+        data={**MS_MARCO, "n_queries": 13_960},
+        other_data=MS_MARCO,
+        quantity="wall",
+        max_memory=250,
+    ),
+    Bar(
+        title="43,000 lines, a whole command",
+        peer="the ir_measures command",
+        ours=("run_command", {"command": ["cranfield", *COMMAND]}),
+        other=("run_command", {"command": ["ir_measures", "AP", "nDCG@10", "RR"]}),
+        data={"n_queries": 43, "depth": 1000, "n_judged": 215},
+        quantity="wall",
+        at_most=1.15,
+    ),
+]
+
+
+def declare_trec_eval(program: str) -> Bar:
+    """Return the bar beside trec_eval, a program that has to be named."""
+    measures = ["-m", "map", "-m", "ndcg_cut.10", "-m", "recip_rank"]
+    return Bar(
+        title="6,980,000 lines, a whole command",
+        peer="trec_eval",
+        ours=("run_command", {"command": ["cranfield", *COMMAND]}),
+        other=("run_command", {"command": [program, *measures]}),
+        data=MS_MARCO,
+        quantity="wall",
+    )
+
+
+READERS = [
+    declare_beside("csv", "pyarrow.csv alone, which only reads", "read_csv_alone", 2.2),
+    declare_beside("ir_measures", "ir_measures", "ir_measures_files"),
+    declare_beside("ranx", "ranx", "ranx_files"),
+    declare_text("Parquet", "parquet", 1.0),
+    declare_text("Arrow", "arrow"),
+    declare_text("CSV", "csv"),
+    declare_text("JSON lines", "jsonl"),
+    declare_text("JSON", "json"),
+    declare_text("gzip", "run.gz"),
+    declare_text("TREC text, all rows shuffled", "txt", 2.5, is_shuffled=True),
+]
+
+# ---- what is in memory ------------------------------------------------------------------------
+
+OBJECTS = [
+    declare_object("pandas", 0.2),
+    declare_object("polars", 0.2),
+    declare_object("pyarrow", None),
+    declare_dict("15 % judged", 1 / 5, n_judged=300),
+    declare_dict("15 % judged, all scores equal", 1.0, n_judged=300, is_tied=True),
+    declare_dict("all judged", 1.0, n_judged=2000),
+    declare_dict("all judged, all scores equal", 1.0, n_judged=2000, is_tied=True),
+    declare_evaluator(1000, 1000, 0.4),
+    declare_evaluator(50, 1000, 0.4),
+    declare_evaluator(1, 1000, 3.0),
+    declare_evaluator(1, 100, 3.0),
+    Bar(
+        title="two arrays, 10,000 queries x 100, nDCG",
+        peer="scikit-learn, which takes no ties",
+        ours=("evaluate_matrix", {}),
+        other=("scikit_learn_matrix", {}),
+        data={"n_queries": 10_000, "depth": 100},
+    ),
+    Bar(
+        title="100,000 sign flips of a pair, 6,980 queries",
+        peer="scipy's permutation_test, 100 x 1,000 flips",
+        ours=("test_flips", {}),
+        other=("scipy_flips", {}),
+        data=MS_MARCO,
+        other_factor=100,
+    ),
+]
+
+# ---- verbs, beside less work, and growth ------------------------------------------------------
+
+VERBS = [
+    declare_verb(
+        "nDCG@1..100, 300 runs of a track",
+        "nDCG@10",
+        call_verb("evaluate", measures="nDCG@1..100"),
+        call_verb("evaluate", measures="nDCG@10"),
+        RUNS_OF_TRACK,
+    ),
+    declare_verb(
+        "compare, 200,000 queries x 100, 2 runs: cpu", "evaluate", COMPARE, BESIDE, TWO_RUNS, 1.5
+    ),
+    declare_verb(
+        "compare, 200,000 queries x 100, 2 runs: memory",
+        "evaluate",
+        COMPARE,
+        BESIDE,
+        TWO_RUNS,
+        1.3,
+        quantity="memory",
+    ),
+    declare_verb(
+        "compare --all-pairs, 300 runs of a track",
+        "compare",
+        call_verb("compare", measures="nDCG@10", all_pairs=True),
+        COMPARE,
+        POOLED_RUNS,
+        4.0,
+    ),
+    declare_verb(
+        "holes, 300 runs of a track",
+        "reading the runs",
+        call_verb("holes"),
+        ("read_runs", {}),
+        RUNS_OF_TRACK,
+        3.0,
+    ),
+    declare_verb(
+        "pool, 7,000 queries x 5 runs x 100, depth 100",
+        "reading the runs",
+        call_verb("pool", k=100),
+        ("read_runs", {}),
+        {"n_queries": 7_000, "n_runs": 5, **USERS},
+        2.5,
+        max_memory=300,
+    ),
+    declare_verb(
+        "every measure, 40,000 queries x 100: memory",
+        "10,000 queries",
+        ("evaluate_all_measures", {}),
+        ("evaluate_all_measures", {}),
+        {"n_queries": 40_000, **USERS},
+        1.3,
+        other_data={"n_queries": 10_000},
+        quantity="memory",
+    ),
+    declare_doubling("explain", 20_000, 1, measure="nDCG@10"),
+    declare_doubling("report", 4_000, 12, measures="nDCG@10"),
+    declare_verb(
+        "20,000,000 rows in 64 buckets",
+        "in memory",
+        call_verb("evaluate", measures=MEASURES, buckets=64),
+        call_verb("evaluate", measures=MEASURES, buckets=1),
+        {"n_queries": 200_000, **USERS},
+    ),
+    declare_verb(
+        "fuse, 12 runs of 1,000 queries x 1,000, written",
+        "reading the runs and writing one",
+        call_verb("fuse"),
+        ("read_runs", {"copies": True}),
+        {"n_queries": 1000, "depth": 1000, "n_runs": 12},
+    ),
+]
+
+SPARK = [
+    declare_spark("arrays", has_arrays=True, at_most=1.3),
+    declare_spark("rows", has_arrays=False, at_most=0.5),
+]
+
+
 def list_bars(trec_eval: str | None) -> list[Bar]:
     """Return all bars; those beside trec_eval only where its program is named."""
-    command_bars = [
-        Bar(
-            title="43,000 lines, a whole command",
-            peer="the ir_measures command",
-            ours=("run_command", {"command": ["cranfield", *COMMAND]}),
-            other=("run_command", {"command": ["ir_measures", "AP", "nDCG@10", "RR"]}),
-            data={"n_queries": 43, "depth": 1000, "n_judged": 215},
-            quantity="wall",
-            at_most=1.15,
-        )
-    ]
-    if trec_eval is not None:
-        measures = ["-m", "map", "-m", "ndcg_cut.10", "-m", "recip_rank"]
-        command_bars.append(
-            Bar(
-                title="6,980,000 lines, a whole command",
-                peer="trec_eval",
-                ours=("run_command", {"command": ["cranfield", *COMMAND]}),
-                other=("run_command", {"command": [trec_eval, *measures]}),
-                data=MS_MARCO,
-                quantity="wall",
-            )
-        )
-    users = {"n_queries": 200_000, "n_runs": 2, **USERS}
-    track = {**TRACK, "n_runs": 300}
-    compare_quantities: list[tuple[Quantity, float]] = [("cpu", 1.5), ("memory", 1.3)]
-    compare_bars = [
-        Bar(
-            title=f"compare, 200,000 queries x 100, 2 runs: {quantity}",
-            peer="evaluate",
-            ours=COMPARE,
-            other=("call_verb", {**COMPARE[1], "verb": "evaluate"}),
-            data=users,
-            quantity=quantity,
-            at_most=at_most,
-        )
-        for quantity, at_most in compare_quantities
-    ]
-    doubled_bars = [
-        Bar(
-            title=f"{verb}, {n_queries:,} queries x 100",
-            peer="half of the queries",
-            ours=("call_verb", {"verb": verb, **options}),
-            other=("call_verb", {"verb": verb, **options}),
-            data={"n_queries": n_queries, "n_runs": n_runs, **USERS},
-            other_data={"n_queries": n_queries // 2},
-            at_most=2.2,
-        )
-        for verb, n_queries, n_runs, options in (
-            ("explain", 20_000, 1, {"measure": "nDCG@10"}),
-            ("report", 4_000, 12, {"measures": "nDCG@10"}),
-        )
-    ]
-    return [
-        Bar(
-            title="6,980,000 lines, file to scores",
-            peer="pytrec_eval and its reader",
-            ours=EVALUATE,
-            other=("pytrec_eval_files", {}),
-            data=MS_MARCO,
-            quantity="wall",
-            at_most=1 / 8,
-            max_memory=250,
-        ),
-        Bar(
-            title="13,960,000 lines, file to scores",
-            peer="half of the lines",
-            ours=EVALUATE,
-            other=EVALUATE,
-            data={**MS_MARCO, "n_queries": 13_960},
-            other_data=MS_MARCO,
-            quantity="wall",
-            max_memory=250,
-        ),
-        *command_bars,
-        *(
-            Bar(
-                title=f"6,980,000 lines, file to scores ({word})",
-                peer=peer,
-                ours=EVALUATE,
-                other=(side, {}),
-                data=MS_MARCO,
-                quantity="wall",
-                at_most=at_most,
-            )
-            for word, peer, side, at_most in (
-                ("csv", "pyarrow.csv alone, which only reads", "read_csv_alone", 2.2),
-                ("ir_measures", "ir_measures", "ir_measures_files", None),
-                ("ranx", "ranx", "ranx_files", None),
-            )
-        ),
-        _text_bar("Parquet", "parquet", 1.0),
-        _text_bar("Arrow", "arrow"),
-        _text_bar("CSV", "csv"),
-        _text_bar("JSON lines", "jsonl"),
-        _text_bar("JSON", "json"),
-        _text_bar("gzip", "run.gz"),
-        _text_bar("TREC text, all rows shuffled", "txt", 2.5, is_shuffled=True),
-        _object_bar("pandas", 0.2),
-        _object_bar("polars", 0.2),
-        _object_bar("pyarrow", None),
-        _dict_bar("15 % judged", 1 / 5, n_judged=300),
-        _dict_bar("15 % judged, all scores equal", 1.0, n_judged=300, is_tied=True),
-        _dict_bar("all judged", 1.0, n_judged=2000),
-        _dict_bar("all judged, all scores equal", 1.0, n_judged=2000, is_tied=True),
-        *(
-            _evaluator_bar(*numbers)
-            for numbers in ((1000, 1000, 0.4), (50, 1000, 0.4), (1, 1000, 3.0), (1, 100, 3.0))
-        ),
-        Bar(
-            title="two arrays, 10,000 queries x 100, nDCG",
-            peer="scikit-learn, which takes no ties",
-            ours=("evaluate_matrix", {}),
-            other=("scikit_learn_matrix", {}),
-            data={"n_queries": 10_000, "depth": 100},
-        ),
-        Bar(
-            title="100,000 sign flips of a pair, 6,980 queries",
-            peer="scipy's permutation_test, 100 x 1,000 flips",
-            ours=("test_flips", {}),
-            other=("scipy_flips", {}),
-            data=MS_MARCO,
-            other_factor=100,
-        ),
-        Bar(
-            title="nDCG@1..100, 300 runs of a track",
-            peer="nDCG@10",
-            ours=("call_verb", {"verb": "evaluate", "measures": "nDCG@1..100"}),
-            other=("call_verb", {"verb": "evaluate", "measures": "nDCG@10"}),
-            data=track,
-        ),
-        *compare_bars,
-        Bar(
-            title="compare --all-pairs, 300 runs of a track",
-            peer="compare",
-            ours=("call_verb", {**COMPARE[1], "all_pairs": True}),
-            other=COMPARE,
-            data=track,
-            at_most=4.0,
-        ),
-        Bar(
-            title="holes, 300 runs of a track",
-            peer="reading the runs",
-            ours=("call_verb", {"verb": "holes"}),
-            other=("read_runs", {}),
-            data=track,
-            at_most=3.0,
-        ),
-        Bar(
-            title="pool, 7,000 queries x 5 runs x 100, depth 100",
-            peer="reading the runs",
-            ours=("call_verb", {"verb": "pool", "k": 100}),
-            other=("read_runs", {}),
-            data={"n_queries": 7_000, "n_runs": 5, **USERS},
-            at_most=2.5,
-            max_memory=300,
-        ),
-        Bar(
-            title="every measure, 40,000 queries x 100: memory",
-            peer="10,000 queries",
-            ours=("evaluate_all_measures", {}),
-            other=("evaluate_all_measures", {}),
-            data={"n_queries": 40_000, **USERS},
-            other_data={"n_queries": 10_000},
-            quantity="memory",
-            at_most=1.3,
-        ),
-        *doubled_bars,
-        Bar(
-            title="20,000,000 rows in 64 buckets",
-            peer="in memory",
-            ours=("call_verb", {**EVALUATE[1], "buckets": 64}),
-            other=("call_verb", {**EVALUATE[1], "buckets": 1}),
-            data={"n_queries": 200_000, **USERS},
-        ),
-        Bar(
-            title="fuse, 12 runs of 1,000 queries x 1,000, written",
-            peer="reading the runs and writing one",
-            ours=("call_verb", {"verb": "fuse"}),
-            other=("read_runs", {"copies": True}),
-            data={"n_queries": 1000, "depth": 1000, "n_runs": 12},
-        ),
-        _spark_bar("arrays", has_arrays=True, at_most=1.3),
-        _spark_bar("rows", has_arrays=False, at_most=0.5),
-    ]
+    trec_eval_bars = [] if trec_eval is None else [declare_trec_eval(trec_eval)]
+    return [*FILES, *trec_eval_bars, *READERS, *OBJECTS, *VERBS, *SPARK]

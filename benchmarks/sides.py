@@ -106,8 +106,9 @@ def _write_tables(data: Data, path: Path) -> None:
             )
         }
         for number in range(data.n_runs):
-            step = 1 + number // 3  # documents that the run has in another's place
-            run_docs = (docs + step * (random.random(shape) < number / 20)) % data.n_documents
+            # Documents that the run has in another's place: of many runs, most share most of them.
+            step, share = 1 + number // 3, (number if number < 20 else number % 4) / 20
+            run_docs = (docs + step * (random.random(shape) < share)) % data.n_documents
             order = np.argsort(random.random(shape), axis=1)
             scores = np.sort(random.permutation(10**6)[: data.depth])[::-1] / 1e4
             scores = np.ones(data.depth) if data.is_tied else scores

@@ -222,7 +222,8 @@ def make_api_pages() -> dict[str, str]:
 
 def _find_shared_families(package: Any) -> dict[str, type[Options]]:
     """Return {name: family} of the families of options that several functions take."""
-    family_of_name, n_functions = {}, Counter[str]()
+    family_of_name: dict[str, type[Options]] = {}
+    n_functions = Counter[str]()
     for name in (name for page in PAGES for name in list_names(page)):
         declaration = _find_declaration(package, name)
         for function in [declaration, *getattr(declaration, "members", {}).values()]:
@@ -244,7 +245,7 @@ def _describe_families() -> Iterator[str]:
                 facts = f"{_option_type(option)}; default `{option.default!r}`"
                 text = escape_prose(option.sentence) if home == name else f"as in {home}."
                 lines.append(f"- `{option.name}` ({facts}): {text}")
-        summary = escape_prose(inspect.getdoc(family).partition("\n")[0])
+        summary = escape_prose((inspect.getdoc(family) or "").partition("\n")[0])
         yield "\n\n".join([f"## {name}", summary, "\n".join(lines)])
 
 

@@ -3,6 +3,7 @@
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from helpers.commands import invoke
@@ -14,7 +15,9 @@ from cranfield import compare, evaluate, gate
 PAGE = (DOCS / "background" / "promises.md").read_text("utf-8")
 QRELS, RUN, BASELINE = "demo/qrels.txt", "demo/tfidf.run", "demo/bm25.run"
 JUDGED_GATE = ("gate", QRELS, RUN, "--baseline", BASELINE, "-m", "R@100", "--margin", "0.02")
-COMMANDS = {  # {(status, of, when it begins with): commands}
+COMMANDS: dict[
+    tuple[str, str, str], list[tuple[str, ...]]
+] = {  # {(status, of, when it begins with): commands}
     ("0", "all commands", "done"): [
         ("evaluate", QRELS, RUN),
         ("gate", QRELS, RUN, "--at-least", "AP=0.1"),
@@ -67,7 +70,7 @@ def test_the_json_of_results_has_the_keys_that_are_promised(
 ) -> None:
     monkeypatch.chdir(demo_folder)
     runs = [BASELINE, RUN]
-    result_of_name = {
+    result_of_name: dict[str, Any] = {
         "`evaluate`": evaluate(QRELS, runs, "AP"),
         "`compare`": compare(QRELS, runs, "AP"),
         "`gate`": gate(QRELS, runs, "AP", baseline="bm25", margin=0.1),

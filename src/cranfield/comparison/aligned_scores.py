@@ -77,7 +77,7 @@ class AlignedScores:
     recipe: Mapping[str, Any]  # what was read and with which options, to repeat it
     evaluated_runs: EvaluatedRuns | None = None  # None: the scores existed already
     # The share of judged documents among those that a measure looks at, with the shape of
-    # `scores`; None if it is not known, and for judgments in groups.
+    # `scores`, NaN where none was retrieved; None if it is not known, and for judgments in groups.
     judged_share: Floats | None = None
     units: Units = EACH_QUERY  # what tests take as independent
     extra_columns: tuple[ExtraColumns, ...] = ()  # what extensions add

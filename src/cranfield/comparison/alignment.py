@@ -46,6 +46,7 @@ from cranfield.render.numbers import format_names
 from cranfield.scoring.arguments import Reading, arrange_arguments, check_scores, could_be_measures
 from cranfield.scoring.assembly import option_notes
 from cranfield.scoring.evaluate import (
+    RETRIEVED_COUNT,
     MeasuresLike,
     has_judged_shares,
     judged_share_measure,
@@ -54,7 +55,12 @@ from cranfield.scoring.evaluate import (
     score_runs,
 )
 from cranfield.scoring.scores import Scores, Systems
-from cranfield.scoring.sides import are_same_two_sided_table, find_two_sided_tables
+from cranfield.scoring.sides import (
+    TwoSidedTables,
+    are_same_two_sided_table,
+    find_two_sided_tables,
+    is_read_once,
+)
 from cranfield.version import __version__
 
 DEFAULT_MEASURES = "nDCG@10"
@@ -119,16 +125,9 @@ def _align_scores(
             qrels, runs, measures, None, reading=reading, duplicates=judging.duplicates
         )
         qrels_and_runs = judgments, named_runs
-    elif not _is_read_once(qrels):
-        table_sides = None
-        try:
-            table_sides = find_two_sided_tables(qrels, reading.columns, "strict")
-        except InputError as error:  # then they are scores
-            if error.kind == WIDE:
-                raise
-        if table_sides is not None:
-            judgments, named_runs = table_sides.read("strict", judging.duplicates)
-            qrels_and_runs = judgments, reading.leave_out(named_runs)
+    elif (table_sides := _find_sides(qrels, reading)) is not None:
+        judgments, named_runs = table_sides.read("strict", judging.duplicates)
+        qrels_and_runs = judgments, reading.leave_out(named_runs)
     if qrels_and_runs is not None:
         if score_options := alignment.changed_options().keys() - {"missing"}:
             raise OptionError(f"{min(score_options)}: applies to scores, not to judgments and runs")
@@ -145,13 +144,7 @@ def _align_scores(
             raise
         raise error.add_reason("Scores are expected, since no runs are given.") from None
     measure_names = None if measures is None else canonical_names(measures)
-    scored_names = {measure for measure, _ in given_scores.columns}
-    for name in alignment.less_is_better:
-        if find_measure(name) or name not in scored_names:
-            raise OptionError(
-                f"less_is_better={name!r:.80}: expected a name in the scores that is no measure of "
-                "cranfield"
-            )
+    check_directions(given_scores.columns, alignment)
     default: Missing = "error"
     for name in dict.fromkeys(measure_names or (name for name, _ in given_scores.columns)):
         measure = find_measure(name)
@@ -160,6 +153,31 @@ def _align_scores(
             if missing == "zero":
                 raise OptionError(f"missing='zero': a user without a list has no {measure}")
     return align_saved_scores(given_scores, measure_names, alignment, missing or default)
+
+
+def check_directions(columns: Columns, alignment: Alignment) -> None:
+    """Raise OptionError for a name in `less_is_better` that is no unknown measure of the scores."""
+    scored_names = {measure for measure, _ in columns}
+    for name in alignment.less_is_better:
+        if find_measure(name) or name not in scored_names:
+            raise OptionError(
+                f"less_is_better={name!r:.80}: expected a name in the scores that is no measure of "
+                "cranfield"
+            )
+
+
+def _find_sides(data: Any, reading: Reading) -> TwoSidedTables | None:
+    """Return both sides of a table; None for scores."""
+    tables = data.values() if isinstance(data, dict) else data
+    for table in tables if isinstance(data, dict | list | tuple) else [data]:
+        if isinstance(table, str | os.PathLike) and is_read_once(table):
+            return None
+    try:
+        return find_two_sided_tables(data, reading.columns, "strict")
+    except InputError as error:  # then they are scores
+        if error.kind == WIDE:
+            raise
+        return None
 
 
 def align_saved_scores(
@@ -209,17 +227,6 @@ def _note_unknown(aligned_scores: AlignedScores) -> Iterator[Note]:
             yield Note("unit", "warning", text)
 
 
-def _is_read_once(paths: Any) -> bool:
-    """Tell whether some of the paths are no regular files, which may be readable only once."""
-    if isinstance(paths, str | os.PathLike):
-        paths = [paths]
-    if not isinstance(paths, dict | list | tuple):
-        return False
-    path_list = paths.values() if isinstance(paths, dict) else paths
-    file_paths = (path for path in path_list if isinstance(path, str | os.PathLike))
-    return not all(map(os.path.isfile, file_paths))
-
-
 def _evaluate_runs(
     judgments: Qrels,
     runs: Run | Mapping[str, Run],
@@ -236,6 +243,7 @@ def _evaluate_runs(
         raise MeasureError("there is no measure of numbers to compare")
     has_shares = has_judged_shares(judgments)
     share_measures = list(map(judged_share_measure, numeric_measures)) if has_shares else []
+    share_measures += [RETRIEVED_COUNT] * has_shares  # without documents there is no share
     scored_measures = list(dict.fromkeys([*numeric_measures, *share_measures]))
     systems = score_runs(judgments, named_runs, scored_measures, set_judging)
     for name, scores in systems.items():
@@ -263,7 +271,7 @@ def _evaluate_runs(
         measures=all_scores.measures[:n_measures],
         scores=all_scores.scores[:n_measures],
         evaluated_runs=EvaluatedRuns(judgments, named_runs, systems),
-        judged_share=np.stack(shares) if shares else None,
+        judged_share=np.where(shares[-1] > 0, shares[:-1], np.nan) if shares else None,
     )
 
 

@@ -111,6 +111,16 @@ def wilson_interval(n: float, n_hits: Ints | Floats, z: float) -> tuple[Floats, 
     return (center - half_width) / (1 + z**2 / n), (center + half_width) / (1 + z**2 / n)
 
 
+def find_n_of_wilson(share: float, goal: float, alpha: float, power: float) -> int | None:
+    """Return how many zeros and ones of a true share Wilson's limit tells from a goal, if any.
+
+    It does so with probability `power` (Fleiss, Statistical Methods for Rates and Proportions).
+    """
+    spread, goal_spread = (math.sqrt(mean * (1 - mean)) for mean in (share, goal))
+    width = normal_quantile(1 - alpha) * goal_spread + normal_quantile(power) * spread
+    return None if share == goal else math.ceil((width / (share - goal)) ** 2)
+
+
 def wilson_statistic(n: int, n_hits: Ints, share: float) -> Floats:
     """Return how far each share of ones is above a true share, in its errors: (n_systems,)."""
     statistic: Floats = (n_hits - n * share) / math.sqrt(n * share * (1 - share))

@@ -199,7 +199,8 @@ def build_result(
     if settings.all_pairs and (family.n_comparisons <= 1 or settings.is_familywise):
         unit_pairs = replace(cell.unit_pairs)  # a copy, without its properties
         best_test = BestTest(unit_pairs, cell.flips, settings.alpha, cell.higher_is_better)
-    judged_notes = note_little_judged(systems, pairs if cell.queries.slice is None else [])
+    shown_pairs = pairs if cell.queries.slice is None else []
+    judged_notes = note_little_judged(systems, shown_pairs, cell.parsed_measure)
     return Result(
         cell.measure,
         cell.queries.label,
@@ -374,12 +375,12 @@ def _count_changed_units(cell: Cell) -> Ints:
 
 
 def _find_doubts(cell: Cell) -> list[Doubt | None]:
-    """Return for each pair why its test and its interval may be wrong, or None."""
+    """Return for each pair why test and interval may be wrong, None if not or with few units."""
     n_changed = _count_changed_units(cell).tolist()
     skews = column_to_list(skewness(cell.unit_pairs, cell.unit_moments))
     n = cell.unit_pairs.n_units
     return [
-        None if is_binary else find_doubt(n, n_different, skew)
+        None if is_binary or (n_different and n < FEW_UNITS) else find_doubt(n, n_different, skew)
         for is_binary, n_different, skew in zip(cell.is_binary_pair, n_changed, skews, strict=True)
     ]
 

@@ -104,7 +104,7 @@ def find_doubt(n: int, n_changed: int, skewness: float | None) -> Doubt | None:
     has no width; on fewer than 10, the sample may lack the rare, large differences. Else the
     skewness G of the differences decides: both are doubtful if n < 25 G^2 (Cochran, Sampling
     Techniques, 3rd ed. 1977, p. 42). Where all differences are the same, there is no skewness (None
-    or NaN), and the interval has no width. Fewer than 10 queries in all have a separate note.
+    or NaN), and the interval has no width.
 
     >>> find_doubt(50, 0, None), find_doubt(5_000, 9, 0.1)
     ('identical', 'few-changes')
@@ -113,9 +113,7 @@ def find_doubt(n: int, n_changed: int, skewness: float | None) -> Doubt | None:
     """
     if n_changed == 0:
         return "identical"
-    if n < FEW_UNITS:
-        return None
-    if n_changed < FEW_UNITS:
+    if n_changed < FEW_UNITS <= n:
         return "few-changes"
     if skewness is None or math.isnan(skewness):
         return "constant"

@@ -187,23 +187,32 @@ class PairedScores:
         """The number of columns of the basis, whose sums are computed."""
         return int(self._basis.columns.shape[1])
 
+    @property
+    def column_totals(self) -> Floats:
+        """The sums of the basis' columns, no sign flipped: (n_columns,)."""
+        column_totals: Floats = self._basis.columns.sum(axis=0)
+        return column_totals
+
     def sum_columns(self, sign_words: SignWords) -> Floats:
         """Return the sums of the basis' columns under flips: (n_columns, n_flips)."""
         return sum_with_signs(self._basis.columns, sign_words)
 
     def sum_pairs(
-        self, column_sums: Floats, pair_order: Iterable[int] | None = None
+        self,
+        column_sums: Floats,
+        pair_order: Iterable[int] | None = None,
+        rows: Ints | slice = slice(None),
     ) -> Iterator[Floats]:
-        """Yield the sum of each pair's differences under each flip: (n_flips,).
+        """Yield the sum of each pair's differences under each flip, or some rows: (n_flips,).
 
         `column_sums` are what `sum_columns` returned; `pair_order` are the numbers of the pairs, by
         default all pairs in their order. The caller may write to the arrays.
         """
         _, left_column, right_column = self._basis
         for i in range(len(left_column)) if pair_order is None else pair_order:
-            minuend = column_sums[left_column[i]]
+            minuend = column_sums[left_column[i]][rows]
             has_two = right_column[i] >= 0
-            yield minuend - column_sums[right_column[i]] if has_two else minuend.copy()
+            yield minuend - column_sums[right_column[i]][rows] if has_two else minuend.copy()
 
 
 def sum_by_cluster(query_values: Floats, cluster_of_query: Ints) -> Floats:

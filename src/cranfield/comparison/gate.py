@@ -138,6 +138,8 @@ def gate(
         measures, runs = runs, None  # a table of both sides needs no run beside it
     goals = resolve_at_least(settings.at_least)
     stated_margin = _read_margin(baseline, margin, measures, goals)
+    if settings.tried > 1 and stated_margin is None and not settings.limit:
+        raise OptionError(f"tried={settings.tried}: applies to a margin, or to at_least with limit")
     compared_measures = _choose_compared(stated_margin, measures, runs, goals)
     names = None if compared_measures is None else [*dict.fromkeys([*compared_measures, *goals])]
     alignment, judging, reading = Alignment.of(options), Judging.of(options), Reading.of(options)
@@ -171,11 +173,11 @@ def gate(
         for i, name in enumerate(systems)
         for contrast, tests in zip(contrasts, gain_tests, strict=True)
     ]
-    notes = [] if baseline is None else [*note_verdicts(verdicts, baseline, contrasts, settings)]
+    notes = [*note_verdicts(verdicts, len(systems) * (n_rows > 0), baseline, contrasts, settings)]
     thresholds, threshold_notes = judge_thresholds(needs, systems, settings, query_ids, greatest_p)
     notes += [note for note in threshold_notes if note not in notes]
     notes += [*note_student(verdicts, thresholds), *scores.notes]
-    recipe = {"margin": margin, "at_least": goals}
+    recipe = {"margin": margin, "at_least": goals, "n_rows": n_rows}
     recipe |= _recipe(scores, stated_settings, families, contrasts)
     result = Gate(tuple(verdicts), baseline, settings, tuple(notes), recipe, tuple(thresholds))
     for family in families:

@@ -17,11 +17,12 @@ from cranfield.render.numbers import format_count, format_query_count
 
 def note_verdicts(
     verdicts: Sequence[Verdict],
-    baseline: str,
+    n_systems: int,
+    baseline: str | None,
     contrasts: Sequence[Contrast],
     settings: GateSettings,
 ) -> Iterator[Note]:
-    """Yield notes on the verdicts, and on each measure's contrast with the baseline."""
+    """Yield notes on the verdicts, the contrasts with a baseline, and the systems tested."""
     contrast_of_measure = {contrast.measure: contrast for contrast in contrasts}
     for verdict in verdicts:
         yield from _note_verdict(verdict, contrast_of_measure[verdict.measure], settings)
@@ -45,16 +46,15 @@ def note_verdicts(
             )
             yield Note("wide-margin", "warning", message)
         yield from note_sum_measure(contrast.parsed_measure)
-    n_systems = len({verdict.system for verdict in verdicts})
     if n_systems > settings.tried:
         chance = 1 - (1 - settings.alpha) ** n_systems
         text = (
-            f"{n_systems:,} systems are judged: if each lost just the margin, one or more would "
+            f"{n_systems:,} systems are judged: if each just missed its bound, one or more would "
             f"pass with a chance of up to {chance:.2g}; tried={n_systems} (--tried {n_systems}) "
             "corrects for it."
         )
         yield Note("several-candidates", "info", text, count=n_systems)
-    if not settings.gate_test.holds_always:
+    if contrasts and not settings.gate_test.holds_always:
         yield from _note_unseen_losses(verdicts, contrasts, settings.alpha)
 
 
@@ -139,7 +139,7 @@ def _note_shapes(
     n_unchanged = contrast.find_n_unchanged(settings.alpha)
     for verdict, shape in zip(verdicts, contrast.shapes, strict=True):
         hides_losses = shape.hides_losses(settings, n_units, n_unchanged)
-        if verdict.method in SCORE_METHODS:
+        if verdict.method in SCORE_METHODS or n_units < 2:
             continue
         if shape.doubt == "constant":
             message = (

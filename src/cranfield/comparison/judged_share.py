@@ -3,11 +3,13 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from cranfield.arrays.ranked import Bools, mean
 from cranfield.comparison.aligned_scores import AlignedScores
-from cranfield.comparison.result import Pair, Result, System
+from cranfield.comparison.result import Pair, Result, System, is_placed
 from cranfield.comparison.score_columns import find_measure
-from cranfield.measures import parse
+from cranfield.measures import Measure, parse
 from cranfield.measures.parameters import Depth
 from cranfield.notes import Note
 from cranfield.render.numbers import format_names, format_share
@@ -19,7 +21,7 @@ _LITTLE = 0.8  # of the largest share: a system with less of it cannot be placed
 class JudgedShare(NamedTuple):
     """How much of a system's ranking is judged, alone and beside the other systems."""
 
-    share: float | None = None  # None: not known
+    share: float | None = None  # over queries with documents; None: not known, or there are none
     lags: bool = False  # 0.05 or more below another system's
     is_little: bool = False  # below 0.8 times another system's
 
@@ -31,21 +33,14 @@ def find_judged_shares(
     if aligned_scores.judged_share is None:
         return [JudgedShare()] * len(aligned_scores.system_names)
     judged_share = aligned_scores.judged_share[aligned_scores.measures.index(measure)]
-    shares = [mean(column) for column in judged_share[is_included].T]
-    top = max(shares)
+    shares_by_system = [column[~np.isnan(column)] for column in judged_share[is_included].T]
+    shares = [mean(column) if len(column) else None for column in shares_by_system]
+    top = max(filter(None, shares), default=0.0)
+    less, little = top - _APART + _ROUNDING, _LITTLE * top - _ROUNDING
     return [
-        JudgedShare(share, share - top <= _ROUNDING - _APART, share < _LITTLE * top - _ROUNDING)
+        JudgedShare() if share is None else JudgedShare(share, share <= less, share < little)
         for share in shares
     ]
-
-
-def is_placed(pair: Pair, systems: Sequence[System]) -> bool:
-    """Tell whether a verdict on a pair holds: no system of it is little judged, or bounds allow it.
-
-    Bounds allow it if the difference has the same sign however unjudged documents are graded.
-    """
-    names = {system.name for system in systems if system.little_judged}
-    return bool(pair.unjudged_robust) or names.isdisjoint((pair.system, pair.other))
 
 
 def describe_judged(systems: Sequence[System], measure: str) -> str:
@@ -53,27 +48,32 @@ def describe_judged(systems: Sequence[System], measure: str) -> str:
     shares = sorted(system.judged or 0.0 for system in systems)
     ends = " to ".join(dict.fromkeys(map(format_share, (shares[0], shares[-1]))))
     owner = "its" if len(systems) == 1 else "their"
-    return f"{ends} of {owner} {_name_documents(measure)} are judged"
+    return f"{ends} of {owner} {name_documents(measure)} are judged"
 
 
-def note_little_judged(systems: Sequence[System], pairs: Sequence[Pair]) -> Iterator[Note]:
+def note_little_judged(
+    systems: Sequence[System], pairs: Sequence[Pair], measure: Measure | None
+) -> Iterator[Note]:
     """Yield a note on the systems that cannot be placed: little of their ranking is judged."""
-    compared_names = {
-        name for pair in pairs if not is_placed(pair, systems) for name in (pair.system, pair.other)
-    }
+    unplaced_pairs = [pair for pair in pairs if not is_placed(pair, systems)]
+    compared_names = {name for pair in unplaced_pairs for name in (pair.system, pair.other)}
     little_judged = [s for s in systems if s.little_judged and s.name in compared_names]
     if little_judged:
         top = max(systems, key=lambda system: system.judged or 0.0)
         *shares, top_share = (
             f"{s.name} {format_share(s.judged or 0.0)}" for s in (*little_judged, top)
         )
-        text = f"Little judged, cannot be placed: {format_names(shares)}; {top_share}."
+        text = f"Little judged, cannot be placed: {format_names(shares)} (most: {top_share})."
+        has_bounds = measure is not None and measure.bounds in ("retrieved", "ratio", "extremes")
+        if has_bounds and any(pair.unjudged_low is None for pair in unplaced_pairs):
+            text += " --bounds may place them (bounds=True)."
         yield Note("little-judged", "info", text, count=len(little_judged))
 
 
-def _name_documents(measure: str) -> str:
+def name_documents(measure: str) -> str:
     """Return what a measure looks at: "first 10", or "documents"."""
-    cutoff = parse(measure).cutoff
+    parsed_measure = find_measure(measure)
+    cutoff = parsed_measure and parsed_measure.cutoff
     return f"first {cutoff}" if isinstance(cutoff, Depth) else "documents"
 
 
@@ -83,7 +83,7 @@ def judged_legend(results: Sequence[Result]) -> list[str]:
         return []
     measures_of_documents: dict[str, list[str]] = {}
     for measure in dict.fromkeys(result.measure for result in results):
-        measures_of_documents.setdefault(_name_documents(measure), []).append(measure)
+        measures_of_documents.setdefault(name_documents(measure), []).append(measure)
     first_documents, *other_documents = measures_of_documents
     phrases = [
         f"{format_names(measures_of_documents[words])}: {words.replace('documents', 'all')}"

@@ -23,6 +23,7 @@ from cranfield.comparison.flips import (
 )
 from cranfield.comparison.gate_tests import Limits
 
+_PAIRS_OF_TASK = 8  # to hand over each alone takes longer
 _TIMES = 32  # blocks of memory that the sums under all flips may take: 256 MB
 
 
@@ -120,46 +121,63 @@ def _invert_pairs(
     unflipped_size, columns = _sum_all_flips(pairs, flips)
     flipped_size = pairs.n_queries - unflipped_size
     # Where all signs are kept, or all flipped, no shift is far enough away.
-    is_unchanged = unflipped_size * flipped_size == 0
-    unflipped_size[is_unchanged] = flipped_size[is_unchanged] = 1.0
+    uniform_flips = np.flatnonzero(unflipped_size * flipped_size == 0)
+    unflipped_size[uniform_flips] = flipped_size[uniform_flips] = 1.0
+    # Of a flip's two means, neither is farther from the observed mean than a distance, which is the
+    # difference of two columns' spreads. It only says which flips are far: 32 bits are enough.
+    spreads = np.empty(columns.shape, np.float32)
     kept_share = 1 - 2 * unflipped_size / pairs.n_queries
     inverse_size = 0.5 / np.minimum(unflipped_size, flipped_size)
+    for spread, column, column_total in zip(spreads, columns, pairs.column_totals, strict=True):
+        spread[:] = (kept_share * column_total + column) * inverse_size
+    precision = 2.0**-21 * float(np.abs(spreads).max(initial=0))
 
     def find_ends(sums: Floats, total: float, rows: Ints | slice) -> tuple[float, float]:
         """Return the ends of an interval if they are among the means of some flips, the rows."""
-        unflipped_means = (sums[rows] + total) / 2
+        unflipped_means = (sums + total) / 2
         flipped_means = total - unflipped_means
         unflipped_means /= unflipped_size[rows]
         flipped_means /= flipped_size[rows]
-        unflipped_means[is_unchanged[rows]], flipped_means[is_unchanged[rows]] = np.inf, -np.inf
+        if len(uniform_flips):
+            is_unchanged = np.isin(np.arange(flips.n_flips)[rows], uniform_flips)
+            unflipped_means[is_unchanged], flipped_means[is_unchanged] = np.inf, -np.inf
         low = np.partition(np.minimum(unflipped_means, flipped_means), n_needed - 1)[n_needed - 1]
         high = np.partition(np.maximum(unflipped_means, flipped_means), -n_needed)[-n_needed]
         return float(low), float(high)
 
     def invert_pair(pair: int) -> tuple[int, float, float]:
-        (sums,) = pairs.sum_pairs(columns, [pair])
         total, slack = float(pairs.totals[pair]), float(pairs.slack[pair])
+        rows: Ints | slice = slice(None)
         low, high = -np.inf, np.inf
         if 1 <= n_needed <= flips.n_flips:  # else no shift is far enough away
-            # Of a flip's two means, neither is farther from the observed mean than its distance.
-            distances = kept_share * total
-            distances += sums
-            distances *= inverse_size
-            np.abs(distances, out=distances)[is_unchanged] = np.inf
-            reach = _estimate_greatest(distances, 2 * n_needed)
-            rows, mean = np.flatnonzero(distances >= reach), total / pairs.n_queries
+            (distances,) = pairs.sum_pairs(spreads, [pair])
+            np.abs(distances, out=distances)[uniform_flips] = np.inf
+            reach = _estimate_greatest(distances, 8 * n_needed // 5)
+            mean, farthest = total / pairs.n_queries, reach + precision + slack  # of other rows
             low = high = mean
-            if len(rows) >= n_needed and pairs.unit_size is None:
-                low, high = find_ends(sums, total, rows)
-            if not low + reach + slack < mean < high - reach - slack:  # a mean may be missing
+            if pairs.unit_size is None:
+                rows = np.flatnonzero(distances >= reach)
+                (sums,) = pairs.sum_pairs(columns, [pair], rows)
+                if len(rows) >= n_needed:
+                    low, high = find_ends(sums, total, rows)
+            # Else a mean may be missing, or a flip with a sum as large: not each is that far away.
+            is_complete = low + farthest < mean < high - farthest
+            if not (is_complete and farthest < abs(mean)):
+                (sums,) = pairs.sum_pairs(columns, [pair])
+            if not is_complete:
                 low, high = find_ends(sums, total, slice(None))
-            elif reach + slack < abs(mean):  # each flip with a sum as large is that far away
-                sums = sums[rows]
+        else:
+            (sums,) = pairs.sum_pairs(columns, [pair])
         near_zero = slack / (2 * pairs.n_queries)  # below this, only rounding
         low, high = (0.0 if abs(end) <= near_zero else end for end in (low, high))
         return _count_large(sums, abs(total) - slack), low, high
 
-    return map_in_threads(invert_pair, range(len(pairs.left_column)))
+    def invert_slice(pair_slice: slice) -> list[tuple[int, float, float]]:
+        return [invert_pair(pair) for pair in range(pair_slice.start, pair_slice.stop)]
+
+    slices = block_slices(len(pairs.left_column), BLOCK_CELLS // _PAIRS_OF_TASK)
+    for slice_numbers in map_in_threads(invert_slice, slices):
+        yield from slice_numbers
 
 
 def _sum_all_flips(pairs: PairedScores, flips: Flips) -> tuple[Floats, Floats]:

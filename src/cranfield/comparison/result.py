@@ -303,6 +303,15 @@ def column_to_list(column: Any, n_rows: int = 0) -> list[Any]:
     return list(map(finite_or_none, column_list)) if column.dtype == np.float64 else column_list
 
 
+def is_placed(pair: Pair, systems: Sequence[System]) -> bool:
+    """Tell whether a verdict on a pair holds: no system of it is little judged, or bounds allow it.
+
+    Bounds allow it if the difference has the same sign however unjudged documents are graded.
+    """
+    names = {system.name for system in systems if system.little_judged}
+    return bool(pair.unjudged_robust) or names.isdisjoint((pair.system, pair.other))
+
+
 @dataclass(frozen=True, eq=False)
 class Result(Pairs[Pair]):
     """Systems compared under one measure, on all queries or on those of one slice."""
@@ -329,7 +338,7 @@ class Result(Pairs[Pair]):
         None, too, where no correction bounds the chance of any false alarm: with "bh", "by",
         "none", and the test "bayes".
         """
-        if self.best_test is None:
+        if self.best_test is None or not all(is_placed(p, self.systems) for p in self.pairs):
             return None
         ranks, p_values = {}, self.best_test.best_p_values().tolist()
         for system, p in zip(self.systems, p_values, strict=True):
@@ -360,8 +369,9 @@ class Result(Pairs[Pair]):
 
     @cached_property
     def ranked_systems(self) -> Sequence[System]:
-        """Return the systems, the best first."""
-        return sorted(self.systems, key=lambda system: system.mean, reverse=self.higher_is_better)
+        """Return the systems, the best first; of equal ones, the most judged, then by name."""
+        sign = -1 if self.higher_is_better else 1
+        return sorted(self.systems, key=lambda s: (sign * s.mean, -(s.judged or 0.0), s.name))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as for JSON."""

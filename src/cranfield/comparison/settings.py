@@ -36,9 +36,9 @@ Missing = Literal["error", "zero", "drop"]
 # ---- checks -------------------------------------------------------------------------------------
 
 
-def count_check(minimum: int) -> Check:
-    """Return a check for counts from `minimum` on, of an integer type: 2.0 is refused."""
-    check = whole_check(minimum)
+def count_check(minimum: int, maximum: int | None = None) -> Check:
+    """Return a check for counts in a range, of an integer type: 2.0 is refused."""
+    check = whole_check(minimum, maximum)
     return lambda value: check(value if is_whole_number(value) else None)
 
 
@@ -296,7 +296,7 @@ class GateSettings(Options):
         1,
         "How many candidates were tried, of which the best is judged here: the level of its test "
         "becomes 1 - (1 - alpha)^(1/tried).",
-        count_check(1),
+        count_check(1, 1_000_000_000),
     )
 
     def __post_init__(self) -> None:

@@ -131,10 +131,10 @@ def _columns(results: Sequence[Result], settings: Settings) -> Iterator[Column]:
     )
     yield Column(
         "ranks",
-        lambda row: str((row.result.ranks or {})[row.system.name]),
+        lambda row: str((row.result.ranks or {}).get(row.system.name, "")),
         f"ranks: places each may have, all right at once in {format_percent(1 - settings.alpha)} "
         f"of samples; * may be best.{_SKEWED_BEST * is_skewed}",
-        all_pairs and first.best_test is not None,
+        all_pairs and any(result.ranks for result in results),
     )
     for baseline in settings.baselines if has_several_systems else ():
         yield from _pair_columns(results, settings, baseline)

@@ -15,8 +15,8 @@ import numpy as np
 
 from cranfield.arrays.ranked import Floats, Ints
 from cranfield.comparison.aligned_scores import AlignedScores
-from cranfield.comparison.binary import are_binary
-from cranfield.comparison.decisions import Outcome, Shape, find_n_to_decide, find_shapes
+from cranfield.comparison.binary import are_binary, find_n_of_wilson
+from cranfield.comparison.decisions import POWER, Outcome, Shape, find_n_to_decide, find_shapes
 from cranfield.comparison.effects import FEW_UNITS, count_uncommon
 from cranfield.comparison.margins import aggregate_scores, find_score_range
 from cranfield.comparison.noninferiority import (
@@ -240,7 +240,9 @@ def _judge_threshold(
         limits = (_mean_limit(need, end[i]) for end in (tests.lower, tests.upper))
         lower, upper = map(finite_or_none, limits)
         p = finite_or_none(tests.p_above[0, i])
-        if outcome == "UNDECIDED" and not is_doubtful:
+        if outcome == "UNDECIDED" and tests.method[i] == "wilson":
+            n_needed = find_n_of_wilson(mean, goal, settings.alpha, POWER)
+        elif outcome == "UNDECIDED" and not is_doubtful:
             distance = abs(float(tests.unit_moments.mean[i]))
             one_sided = replace(settings, equivalence=False)
             variances = need.sample.added_variances

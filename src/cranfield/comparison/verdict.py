@@ -263,18 +263,19 @@ def _worst_outcome(*outcomes: Outcome) -> Outcome:
 
 def _list_cases(gate: Gate, format_gate: Callable[[Gate], str]) -> Iterator[Case]:
     """Yield a test case for each verdict and threshold, with the text of a gate of it alone."""
-    for decision in gate._decisions:
+    row_names = [f"{decision.system} ({decision.measure})" for decision in gate._decisions]
+    for decision, row_name in zip(gate._decisions, row_names, strict=True):
+        other_sources = {*gate.outcomes, *row_names} - {decision.system, row_name}
+        notes = tuple(note for note in gate.notes if note.source not in other_sources)
         if isinstance(decision, Verdict):
             case_name = decision.measure
-            gate_of_one = replace(gate, verdicts=(decision,), thresholds=())
+            gate_of_one = replace(gate, verdicts=(decision,), thresholds=(), notes=notes)
         else:
             case_name = decision.stated
-            gate_of_one = replace(gate, verdicts=(), thresholds=(decision,))
+            gate_of_one = replace(gate, verdicts=(), thresholds=(decision,), notes=notes)
         text = format_gate(gate_of_one)
         outcome: CaseOutcome = "passed" if gate.takes(decision.outcome) == "PASS" else "failed"
         if outcome == "passed" and decision.outcome == "UNDECIDED":
             outcome = "skipped"
-        sources = (None, decision.system, f"{decision.system} ({decision.measure})")
-        warnings = [str(note) for note in gate.notes if note.is_grave and note.source in sources]
-        first_line = text.partition("\n")[0]
-        yield Case(decision.system, case_name, outcome, first_line, text, "\n".join(warnings))
+        warnings = "\n".join(str(note) for note in notes if note.is_grave)
+        yield Case(decision.system, case_name, outcome, text.partition("\n")[0], text, warnings)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from cranfield.comparison.effects import FEW_UNITS
+from cranfield.comparison.noninferiority import SCORE_METHODS
 from cranfield.comparison.thresholds import Threshold, describe_score_methods, make_decisions_table
 from cranfield.explanation.pointer import explain_hint
 from cranfield.notes import lines_below_table
@@ -80,7 +81,9 @@ def _change_columns(gate: "Gate", verdict_legend: str) -> Iterator[Column]:
     """Yield the columns of each verdict, and of how many queries changed."""
     settings, verdicts = gate.settings, gate.verdicts
     in_clusters = any(verdict.clusters is not None for verdict in verdicts)
-    has_few_changes = any(0 < verdict.changed_units < FEW_UNITS for verdict in verdicts)
+    has_few_changes = any(
+        0 < row.changed_units < FEW_UNITS and row.method not in SCORE_METHODS for row in verdicts
+    )
     rare_legend = ""
     if has_few_changes and not settings.gate_test.holds_always:
         units = "clusters" if in_clusters else "queries"
@@ -181,7 +184,7 @@ def gate_changes_table(gate: "Gate") -> Table:
 
 def describe_failing(gate: "Gate") -> str:
     """Return by which rule rows of a gate fail together; no words for one row."""
-    n_rows = len(gate.verdicts) + len(gate.thresholds) * gate.settings.limit
+    n_rows = gate.recipe["n_rows"]
     return f" by Holm's rule over {n_rows} rows" if n_rows > 1 else ""
 
 

@@ -42,13 +42,7 @@ def merge_judgments(
     with `columns`, InputError for different grades if `differing` refuses them.
     """
     for judgments in judgments_list:
-        _refuse_grouped_judgments(judgments)
-        if judgments.columns:
-            raise OptionError(
-                f"judgments with a column {escape_unprintable(sorted(judgments.columns)[0])}, of "
-                f"{describe_sources(judgments.sources) or 'the qrels'}, are not merged: others do "
-                "not have it"
-            )
+        _refuse_unmergeable(judgments)
     queries, group = _unite_queries(judgments_list, query_columns)
     all_docs = Ids.concatenate(list(doc_columns))
     grade_columns = [np.asarray(judgments.grade, np.float64) for judgments in judgments_list]
@@ -78,8 +72,8 @@ def merge_judgments(
     assert grade_column is not None  # noqa: S101 - the grades of judgments
     judges = join_judges((judgments.judges, len(judgments.grade)) for judgments in judgments_list)
     judges = merge_judges(judges, pair, grade == chosen_grade[pair]).take(order)
-    n_merged, n_judgments = len(judgments_list), format_count(n_pairs, "judgment")
-    text = f"{format_count(n_merged, 'qrels', 'qrels')} merged: {n_judgments}"
+    text = f"{format_count(len(judgments_list), 'qrels', 'qrels')} merged: "
+    text += format_count(n_pairs, "judgment")
     if len(differing_pairs):
         text += f", of which {len(differing_pairs):,} had different grades: "
         text += f"{COUNTED_GRADE[differing]} counts"
@@ -179,6 +173,17 @@ def select_judgments(
         columns={role: column[rows] for role, column in judgments.columns.items()},
         judges=judgments.judges.take(rows),
     )
+
+
+def _refuse_unmergeable(judgments: Judgments) -> None:
+    """Raise OptionError for judgments in groups, or with a column that others do not have."""
+    _refuse_grouped_judgments(judgments)
+    if judgments.columns:
+        raise OptionError(
+            f"judgments with a column {escape_unprintable(sorted(judgments.columns)[0])}, of "
+            f"{describe_sources(judgments.sources) or 'the qrels'}, are not merged: others do "
+            "not have it"
+        )
 
 
 def _refuse_grouped_judgments(judgments: Judgments) -> None:

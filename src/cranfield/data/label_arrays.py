@@ -18,7 +18,7 @@ from cranfield.errors import InputError
 from cranfield.formats.block import LARGEST_GRADE, Errors, Role
 from cranfield.formats.columns import COLUMNS, Side
 from cranfield.formats.frames import make_table_rows
-from cranfield.formats.identifiers import to_id_text, with_text_ids
+from cranfield.formats.identifiers import refuse_other_queries, to_id_text, with_text_ids
 from cranfield.formats.matrices import Cells, read_cells
 from cranfield.formats.shapes import is_sequence, kinds_in, to_list
 from cranfield.formats.values import unify_grades
@@ -69,11 +69,11 @@ def read_label_arrays(
         cells = read_cells(data if row_names is None else _list_rows(data, name, row_names), name)
         if groups is not None and cells.shape == (len(cells.values), 1):  # of reshape(-1, 1)
             cells = cells._replace(shape=cells.values.shape, lengths=np.array(cells.values.shape))
-        return cells
+        return cells._replace(has_names=row_names is not None)
 
     label_cells = read(labels, "labels")
     cells_of_system = {
-        str(system): read(system_scores, f"scores of {system!r}" if has_systems else "scores")
+        str(system): read(system_scores, f"scores[{system!r}]" if has_systems else "scores")
         for system, system_scores in scores_of_system.items()
     }
     all_cells = [label_cells, *cells_of_system.values()]
@@ -113,9 +113,7 @@ def _list_rows(data: Any, name: str, queries: list[str]) -> list[Any]:
     if not isinstance(data, Mapping):
         raise InputError(f"{name}: expected a dict, as the labels are, got {type(data).__name__}")
     row_of_query = with_text_ids(data, name)
-    for query in sorted(row_of_query.keys() ^ {*queries}):
-        owner, other = ("labels", name) if query in queries else (name, "labels")
-        raise InputError(f"query {query!r} is in {owner}, and not in {other}")
+    refuse_other_queries(queries, row_of_query, "labels", name)
     return [row_of_query[query] for query in queries]
 
 
@@ -126,9 +124,9 @@ def _refuse_nan(cells: Cells, is_used: Bools) -> None:
         raise InputError(
             f"{cells.locate(int(bad_cells[0]))}: the score is nan, as "
             f"{format_count(len(bad_cells), 'score')} of {len(cells.values):,}",
-            hint="Where there is no document, say so: grades(..., mask=~numpy.isnan(numpy.array("
-            "scores, float))); of lists of several lengths, mask=[[s is not None and s == s for s "
-            "in row] for row in scores]. A document without a score ranks last with -inf.",
+            hint="Where there is no document, say so: grades(..., mask="
+            f"{cells.write_mask('s is not None and s == s')}). A document without a score ranks "
+            "last with -inf.",
         )
 
 
@@ -150,8 +148,9 @@ def _refuse_padding(labels: Cells) -> None:
     row_count = format_count(int(np.count_nonzero(is_filler & is_last)), "row")
     raise InputError(
         f"{labels.name}: {row_count} with {filler:g} at the end: does it fill up?",
-        hint=f"If so: grades(labels, scores=scores, mask=numpy.array(labels) != {filler:g}); if it "
-        "is a grade: mask=numpy.ones(numpy.shape(labels), bool).",
+        hint="If so: grades(labels, scores=scores, mask="
+        f"{labels.write_mask(f's != {filler:g}')}); if it is a grade: "
+        f"mask={labels.write_mask('True')}.",
     )
 
 
@@ -161,7 +160,9 @@ def _find_places(cells: Cells, groups: Any, row_names: list[str] | None) -> _Pla
         if row_names is None and len(cells.values) > 1 and {*cells.lengths} == {1}:
             raise InputError(
                 f"{cells.name}: each query has one document, whose rank says nothing",
-                hint="Several queries: groups=, sizes or ids. One: numpy.ravel of both.",
+                hint="Several queries: grades(labels, scores=scores, groups=sizes), or groups=ids; "
+                "one: grades(numpy.ravel(labels), scores=numpy.ravel(scores)). Both are given on "
+                "with an asterisk: evaluate(*grades(...), ...).",
             )
         queries = row_names or [str(i) for i in range(1, len(cells.lengths) + 1)]
         return _place_rows(queries, cells.lengths)

@@ -10,7 +10,7 @@ from cranfield.errors import InputError, OptionError
 from cranfield.formats.block import LARGEST_GRADE
 from cranfield.formats.columns import Side
 from cranfield.formats.dict_rows import NestedRows
-from cranfield.formats.identifiers import with_text_ids
+from cranfield.formats.identifiers import refuse_other_queries, with_text_ids
 from cranfield.formats.objects import LIST_DESCRIPTIONS, read_grade_list, to_nested
 from cranfield.formats.shapes import is_sequence, to_list
 from cranfield.notes import Note
@@ -52,41 +52,29 @@ class GradedSystems(NamedTuple):
     runs: dict[str, Run]
 
 
-class _CollectionOptions(TypedDict, total=False):
+class _Options(TypedDict, total=False):
+    groups: Iterable[Any] | None
+    mask: Iterable[Any] | None
     collection: GradeLists | None
     n_relevant: int | Iterable[int] | Mapping[Any, int] | None
     top: float | None
 
 
-class _ScoreOptions(_CollectionOptions, total=False):
-    groups: Iterable[Any] | None
-    mask: Iterable[Any] | None
-    systems: Literal[False]
-
-
+@overload
+def grades(
+    labels: GradeLists, *, scores: Mapping[Any, Any], **options: Unpack[_Options]
+) -> Any: ...
 @overload
 def grades(
     labels: GradeLists,
     *,
-    scores: None = ...,
+    scores: Iterable[Any] | None = ...,
     systems: Literal[False] = ...,
-    **options: Unpack[_CollectionOptions],
+    **options: Unpack[_Options],
 ) -> Graded: ...
 @overload
 def grades(
-    labels: GradeLists, *, scores: Mapping[Any, Any], **options: Unpack[_ScoreOptions]
-) -> Any: ...
-@overload
-def grades(
-    labels: GradeLists, *, scores: Iterable[Any], **options: Unpack[_ScoreOptions]
-) -> Graded: ...
-@overload
-def grades(
-    labels: Mapping[Any, Any],
-    *,
-    scores: None = ...,
-    systems: Literal[True],
-    **options: Unpack[_CollectionOptions],
+    labels: Mapping[Any, Any], *, systems: Literal[True], **options: Unpack[_Options]
 ) -> GradedSystems: ...
 def grades(
     labels: Grades | Iterable[Grades] | Mapping[Any, Any],
@@ -173,51 +161,63 @@ def grades(
     if collection is not None and n_relevant is not None:
         raise OptionError("n_relevant (--n-relevant) has no effect beside a collection of grades")
     runs: Any
-    array_notes: list[Note] = []
-    if scores is not None:
+    if scores is None:
+        if groups is not None or mask is not None:
+            raise OptionError(
+                "groups and mask belong to scores: grades(labels, scores=..., groups=...)"
+            )
+        judged, runs = _read_systems(labels) if systems else _read_queries(labels)
+        notes = _complete_grades(judged, [*judged], collection, n_relevant, systems=systems)
+        qrels = Qrels(judged)
+    else:
         if systems:
             raise OptionError("systems names those of lists of grades: scores={'old': ...} does")
         from cranfield.data.label_arrays import read_label_arrays
 
         qrels, runs, array_notes = read_label_arrays(labels, scores, groups, mask)
-        systems, queries = isinstance(runs, dict), qrels.query_ids
         judged = {} if collection is None and n_relevant is None else qrels.to_dict()
-    elif groups is not None or mask is not None:
-        raise OptionError(
-            "groups and mask belong to scores: grades(labels, scores=..., groups=...)"
-        )
-    else:
-        judged, runs = _read_systems(labels) if systems else _read_queries(labels)
-        queries = [*judged]
-    grades_name = "each query's grades" if len(queries) > 1 or systems else "these grades"
-    sentence_of_code = [("grades", f"Judged: {grades_name}, and nothing else.")]
-    if systems and scores is None:
-        sentence_of_code = [
-            ("systems", "Judged: the fewest documents from which every list can come.")
-        ]
+        notes = _complete_grades(judged, qrels.query_ids, collection, n_relevant)
+        qrels, notes = Qrels(judged) if judged else qrels, [*array_notes, *notes]
+    if top is not None:
+        top = _check_top(top, qrels.top_grade)
+        text = f"The highest grade of the scale: {top}, as stated."
+        notes.append(Note("scale", "info", text))
+    qrels = qrels.replace_fields(
+        list_kind="grades",
+        description=LIST_DESCRIPTIONS["grades"],
+        notes=tuple(notes),
+        stated_top_grade=top,
+    )
+    return GradedSystems(qrels, runs) if isinstance(runs, dict) else Graded(qrels, runs)
+
+
+def _complete_grades(
+    judged: "_GradesOfQuery",
+    queries: Sequence[str],
+    collection: Any,
+    n_relevant: Any,
+    *,
+    systems: bool = False,
+) -> list[Note]:
+    """Add the judged documents that were not retrieved to {query: {document: grade}}.
+
+    Return the note on what was judged. `systems`: the grades are lists of several systems.
+    """
+    has_lists = len(queries) > 1 or systems
+    code, grades_name = "grades", "each query's grades" if has_lists else "these grades"
+    text = f"{grades_name}, and nothing else"
     if collection is not None:
         n_extra = _add_collection(judged, _lists_by_query(collection, "the collection", queries))
-        text = f", and {format_count(n_extra, 'document')} retrieved, of grade 0" if n_extra else ""
-        sentence_of_code = [("collection", f"Judged: the grades stated for the collection{text}.")]
+        code, text = "collection", "the grades stated for the collection"
+        text += f", and {format_count(n_extra, 'document')} retrieved, of grade 0" * (n_extra > 0)
     elif n_relevant is not None:
         for query, n in _read_counts(n_relevant, queries).items():
             label = _query_label("the grades", query, judged)
             judged[query] |= missing_relevant_docs(judged[query], n, 1, label)
-        text = f"Judged: {grades_name}, and the other relevant documents, grade 1 each."
-        sentence_of_code = [("n-relevant", text)]
-    if judged:
-        qrels = Qrels(judged)
-    if top is not None:
-        top = _check_top(top, qrels.top_grade)
-        sentence_of_code.append(("scale", f"The highest grade of the scale: {top}, as stated."))
-    notes = (*array_notes, *(Note(code, "info", text) for code, text in sentence_of_code))
-    qrels = qrels.replace_fields(
-        list_kind="grades",
-        description=LIST_DESCRIPTIONS["grades"],
-        notes=notes,
-        stated_top_grade=top,
-    )
-    return GradedSystems(qrels, runs) if systems else Graded(qrels, runs)
+        code, text = "n-relevant", f"{grades_name}, and the other relevant documents, grade 1 each"
+    elif systems:
+        code, text = "systems", "the fewest documents from which every list can come"
+    return [Note(code, "info", f"Judged: {text}.")]
 
 
 def _check_top(top: float, highest_grade: float) -> float:
@@ -233,14 +233,13 @@ def _check_top(top: float, highest_grade: float) -> float:
     return checked_top
 
 
-def _make_graded_run(rankings: "_RankingOfQuery", name: str) -> Run:
+def _make_graded_run(rankings: dict[str, list[str]], name: str) -> Run:
     rows = NestedRows(to_nested(rankings, Side.RUN), Side.RUN)
     rows.list_kind, rows.description, rows.is_ranking = "grades", LIST_DESCRIPTIONS["grades"], True
     return Run(rows, name)
 
 
 _GradesOfQuery = dict[str, dict[str, float]]
-_RankingOfQuery = dict[str, list[str]]
 
 
 def _read_queries(lists: Any) -> tuple[_GradesOfQuery, Run]:
@@ -265,42 +264,26 @@ def _read_systems(lists: Any) -> tuple[_GradesOfQuery, dict[str, Run]]:
             f"the systems: expected {{system: list of grades}}, got {lists!r:.80}",
             hint='As in grades({"A": [5, 2, 4], "B": [2, 5, 4]}, systems=True).',
         )
-    graded_of_system: dict[Any, dict[str, Any]] = {}
+    judged: _GradesOfQuery = {}
+    runs: dict[str, Run] = {}
     for system, lists_of_system in lists.items():
-        lists_of_query = _lists_by_query(lists_of_system, f"system {system!r}")
-        graded_of_system[system] = {}
+        owner, rankings = f"system {system!r}", dict[str, list[str]]()
+        lists_of_query = _lists_by_query(lists_of_system, owner)
+        judged = judged or {query: {} for query in lists_of_query}
+        refuse_other_queries(judged, lists_of_query, f"system {next(iter(lists))!r}", owner)
         for query, grade_list in lists_of_query.items():
-            label = f"system {system!r}: {_query_label('the grades', query, lists_of_query)}"
-            graded_of_system[system][query] = read_grade_list(grade_list, label)
-    first_system, *later_systems = graded_of_system
-    first_queries = graded_of_system[first_system].keys()
-    for later_system in later_systems:
-        later_queries = graded_of_system[later_system].keys()
-        for query in sorted(first_queries ^ later_queries):
-            names = [first_system, later_system]
-            has_list, lacks_list = names if query in first_queries else reversed(names)
-            raise InputError(
-                f"system {has_list!r} has a list of query {query!r}, and {lacks_list!r} none"
-            )
-    judged: _GradesOfQuery = {query: {} for query in first_queries}
-    rankings: dict[str, _RankingOfQuery] = {}
-    for system, graded_of_query in graded_of_system.items():
-        rankings[system] = {}
-        for query, (grades_of, docs) in graded_of_query.items():
+            label = f"{owner}: {_query_label('the grades', query, lists_of_query)}"
+            grade_of_doc, docs = read_grade_list(grade_list, label)
             n_of_grade: Counter[float | None] = Counter()
-            ranking = []
-            for doc in docs:
-                grade = grades_of.get(doc)
+            rankings[query] = []
+            for grade in map(grade_of_doc.get, docs):
                 n_of_grade[grade] += 1
-                doc_name = "unjudged" if grade is None else f"grade {grade}"
-                n = n_of_grade[grade]
-                ranking.append(doc_name if n == 1 else f"{doc_name} ({n})")
+                number = f" ({n_of_grade[grade]})" if n_of_grade[grade] > 1 else ""
+                rankings[query].append(("unjudged" if grade is None else f"grade {grade}") + number)
                 if grade is not None:
-                    judged[query][ranking[-1]] = grade
-            rankings[system][query] = ranking
-    return judged, {
-        str(system): _make_graded_run(rankings[system], str(system)) for system in rankings
-    }
+                    judged[query][rankings[query][-1]] = grade
+        runs[str(system)] = _make_graded_run(rankings, str(system))
+    return judged, runs
 
 
 def _add_collection(judged: _GradesOfQuery, collection: Mapping[str, Any]) -> int:
@@ -309,16 +292,26 @@ def _add_collection(judged: _GradesOfQuery, collection: Mapping[str, Any]) -> in
     Return the number of documents of grade 0 or less that were retrieved and that the collection
     does not mention: they are judged, too.
     """
-    for query in sorted(judged.keys() ^ collection.keys()):
-        present, absent = ("list", "collection") if query in judged else ("collection", "list")
-        raise InputError(f"query {query!r} has a {present} of grades, and no {absent}")
-    n_extra = 0
+    refuse_other_queries(judged, collection, "the grades", "the collection")
+    n_unmentioned = 0
     for query, grade_list in collection.items():
         label = _query_label("the collection", query, judged)
-        unretrieved_grades, n_extra_of_query = _unretrieved_grades(judged[query], grade_list, label)
-        judged[query] |= unretrieved_grades
-        n_extra += n_extra_of_query
-    return n_extra
+        grade_of_doc, docs = read_grade_list(grade_list, label)
+        if len(grade_of_doc) < len(docs):
+            raise InputError(f"{label}: holds None, but what is unjudged has no place in it")
+        n_left = Counter(grade_of_doc.values())
+        n_left.subtract(judged[query].values())
+        lacking = [f"{grade} ({-n} more)" for grade, n in sorted(n_left.items()) if n < 0 < grade]
+        if lacking:
+            raise InputError(
+                f"{label}: lacks grades that were retrieved: {', '.join(lacking):.200}",
+                hint="It has the grades of all judged documents, the retrieved ones among them; "
+                "only those of grade 0 may be left out.",
+            )
+        unretrieved_grades = sorted(n_left.elements(), reverse=True)
+        judged[query] |= {f"other {i}": grade for i, grade in enumerate(unretrieved_grades, 1)}
+        n_unmentioned -= sum(n for n in n_left.values() if n < 0)
+    return n_unmentioned
 
 
 def _read_counts(n_relevant: Any, queries: Sequence[str]) -> dict[str, Any]:
@@ -331,9 +324,7 @@ def _read_counts(n_relevant: Any, queries: Sequence[str]) -> dict[str, Any]:
             count_of_query = dict(zip(queries, count_of_query.values(), strict=True))
     else:
         count_of_query = dict.fromkeys(queries, n_relevant)
-    for query in sorted(count_of_query.keys() ^ {*queries}):
-        present, absent = ("list", "number") if query in queries else ("number", "list")
-        raise InputError(f"n_relevant: query {query!r} has a {present}, and no {absent}")
+    refuse_other_queries(queries, count_of_query, "the grades", "n_relevant")
     return count_of_query
 
 
@@ -380,30 +371,6 @@ def _lists_by_query(lists: Any, lists_name: str, names: Iterable[str] = ()) -> d
 
 def _query_label(lists_name: str, query: str, queries: Mapping[str, Any]) -> str:
     return lists_name if len(queries) == 1 else f"{lists_name} of query {query!r}"
-
-
-def _unretrieved_grades(
-    retrieved_grades: Mapping[str, float], collection: Any, list_name: str
-) -> tuple[dict[str, float], int]:
-    """Return {document: grade} of a collection's documents that were not retrieved.
-
-    And the number of retrieved documents, of grade 0 or less, that it does not mention.
-    """
-    grade_of_doc, docs = read_grade_list(collection, list_name)
-    if len(grade_of_doc) < len(docs):
-        raise InputError(f"{list_name}: holds None, but what is unjudged has no place in it")
-    n_left = Counter(grade_of_doc.values())
-    n_left.subtract(retrieved_grades.values())
-    lacking = [f"{grade} ({-n} more)" for grade, n in sorted(n_left.items()) if n < 0 < grade]
-    if lacking:
-        raise InputError(
-            f"{list_name}: lacks grades that were retrieved: {', '.join(lacking):.200}",
-            hint="It has the grades of all judged documents, the retrieved ones among them; only "
-            "those of grade 0 may be left out.",
-        )
-    unretrieved_grades = sorted(n_left.elements(), reverse=True)
-    n_unmentioned = -sum(n for n in n_left.values() if n < 0)
-    return {f"other {i}": grade for i, grade in enumerate(unretrieved_grades, 1)}, n_unmentioned
 
 
 def check_lists(qrels: Qrels, run: Run, n_rankings: int) -> None:

@@ -26,19 +26,6 @@ _MIN_SELF_RETRIEVALS = 5  # queries
 _MIN_RANKED_DOCS = 3  # the fewest documents whose scores 1, 2, 3 are taken for ranks
 
 
-def find_contradictions(group: Ints, rank: Ints, scores: Floats) -> Ints:
-    """Return the rows with a higher score than a row of the same group with a better rank.
-
-    `group`, `rank` and `scores` are (rows,); compared are neighbours in the order of the ranks.
-    """
-    order = np.lexsort((rank, group))
-    upper, lower = order[:-1], order[1:]
-    contradicts = (group[upper] == group[lower]) & (rank[upper] < rank[lower])
-    contradicts &= scores[upper] < scores[lower]
-    lower_rows: Ints = lower[contradicts]
-    return lower_rows
-
-
 def count_rank_gaps(block: Block) -> int:
     """Return how many queries of a block, which it has whole, have a rank beyond their last row.
 
@@ -88,9 +75,12 @@ class ScoreOrder:
         )
         if rank is not None:
             look.n_ranked = int((is_pair & (rank[1:] != rank[:-1])).any())
-            contradicting_rows = find_contradictions(group, rank, scores)
-            look.n_contradicting = len(set(group[contradicting_rows].tolist()))
-            look.first_row = int(contradicting_rows[0]) if len(contradicting_rows) else None
+            order = np.lexsort((rank, group))
+            upper, lower = order[:-1], order[1:]  # neighbours in the order of the ranks
+            contradicts = (group[upper] == group[lower]) & (rank[upper] < rank[lower])
+            rows = lower[contradicts & (scores[upper] < scores[lower])]
+            look.n_contradicting = len(set(group[rows].tolist()))
+            look.first_row = int(rows[0]) if len(rows) else None
         return look
 
     def __add__(self, addend: "ScoreOrder") -> "ScoreOrder":

@@ -114,6 +114,8 @@ def sample_unjudged_dict(
     where documents were hit and no note can come of others: their ids are numbers of one form.
     """
     unjudged_docs: UnjudgedDocs = {}
+    if n_hits == len(qrels) and not n_own_ids:
+        return {}  # none was missed
     positions = counts.nonzero()[0]
     if len(positions) > 1:
         positions = _choose_evenly(positions, counts, _choose_budget(counts, n_own_ids))

@@ -31,6 +31,7 @@ _MAX_AFFIX_LENGTH = 200  # characters; without one, what is behind a sign of _PA
 _PART_SIGNS = "#?|@"  # what is behind them names a part of a document
 _PART = re.compile(r"[\W_]+[^\W\d]*[\W_]*\d*")  # an affix such as `#3`, `-chunk12`, `.txt`
 _MIN_WORDS, _MIN_LONG_WORDS = 5, 8  # of a sentence, and of a text without a full stop
+_DECIMAL = re.compile(r"\d+\.0")  # beside the whole number, never by chance
 _OTHER_SIDE = {"run": "qrels", "qrels": "run"}
 _Ids = Mapping[str, Sequence[str]]  # the ids of the sketches of each side
 SPELLING = (
@@ -88,14 +89,16 @@ def find_lookalikes(sketches: Sequence[QuerySketch]) -> list[Lookalikes]:
     n_hits, min_pairs = sum(len(sketch.hits) for sketch in sketches), 1.0
     if n_hits:
         min_pairs = _MIN_PAIRS - 1 if n_missed <= 4 else max(_MIN_PAIRS, n_hits / 99)
-    if not ids["run"] or n_missed < min_pairs:
+    has_decimals = any(map(_DECIMAL.fullmatch, chain(*ids.values())))
+    if not ids["run"] or n_missed < (min_pairs, 1)[has_decimals]:
         return []
     kinds = [*_find_respelled(sketches, ids), *_find_affixes(sketches, ids)]
     kinds.sort(key=lambda kind: -len({pair[::2] for pair in kind.pairs}))
     lookalikes, explained_ids = [], set[tuple[str, str]]()
     for kind in (*kinds, *_find_texts(sketches, ids)):
         pair_of_id = {pair[::2]: pair for pair in kind.pairs if pair[::2] not in explained_ids}
-        if len(pair_of_id) >= min_pairs:
+        n_least = 1 if has_decimals and kind.code == "spelling" else min_pairs
+        if len(pair_of_id) >= n_least:
             lookalikes.append(kind._replace(pairs=[*pair_of_id.values()]))
             explained_ids.update(pair_of_id)
     return lookalikes

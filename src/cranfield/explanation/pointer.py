@@ -74,9 +74,10 @@ def explain_hint(measure: Measure | str, query: str, systems: Sequence[str] = ()
     return f"Why: cranfield explain ... {words}, or explain(..., {arguments}) in Python."
 
 
-def compare_hint(measure: str, systems: Sequence[str]) -> str:
-    """Return a sentence on how to see on which queries two systems differ, the baseline first."""
+def compare_hint(measure: str, systems: Sequence[str], *, is_partial: bool) -> str:
+    """Return how to see where two systems, the baseline first, differ; or lack queries, too."""
     command_line = _COMMAND_LINE.get()
     command = command_line and command_line.write_command(systems, "compare")
     text = f"Which queries: {command or 'cranfield compare ...'} -m {shlex.quote(measure)}"
+    text += " --missing drop" * is_partial
     return f"{text} --changes 10{'' if command else ', or compare(...).changes() in Python.'}"

@@ -25,7 +25,7 @@ from cranfield.formats.groups import read_group_dict
 from cranfield.formats.header import NO_IDS
 from cranfield.formats.json_text import DuplicatePairs
 from cranfield.formats.list_cells import to_document_rows
-from cranfield.formats.matrices import strip_padding
+from cranfield.formats.list_elements import strip_padding
 from cranfield.formats.object_rows import list_rows
 from cranfield.formats.objects import LIST_DESCRIPTIONS, to_nested
 from cranfield.formats.rewrite import NumberedResponses, begin_rows, plain, query_row
@@ -140,7 +140,7 @@ def _table_rows(data: Any, side: Side, user_columns: ColumnsLike | None, errors:
     if kind in ("array", "fraction", "scalar"):
         hint = "Labels and scores: evaluate(*grades(labels, scores=scores), ...), of several runs "
         hint += "scores={name: scores}. Ids of queries 0, 1, ...: dict(enumerate(ids)). Scores "
-        hint += "beside an SVMlight file: numpy.savetxt('scores.txt', scores)."
+        hint += "beside an SVMlight file: numpy.savetxt('scores.txt', scores). Rows: rows.tolist()."
     raise InputError(
         f"expected {side.name_in_errors} as a dict of dicts, a table, a list of rows, a structured "
         f"array or a sparse matrix, got {type(data).__name__}",

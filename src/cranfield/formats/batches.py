@@ -306,6 +306,8 @@ def _check_types(schema: "pa.Schema", positions: Mapping[Role, int], source: str
                 hint = f"Write UUIDs as texts: frame[{name!r}].map(str), CAST({name} AS VARCHAR)."
             elif role == "doc" and is_list_type(kind):
                 hint = STATE_LISTS_HINT
+            elif role not in IDS and ID_TYPE.fullmatch(str(kind)):
+                hint = f"As numbers: frame[{name!r}].astype(float), CAST({name} AS DOUBLE)."
             raise InputError(problem, source=source, hint=hint, kind="columns")
 
 

@@ -67,7 +67,10 @@ def to_id_text(key: object, location: str) -> str:
         is_collection = isinstance(key, list | set | np.ndarray)
         hint = STATE_LISTS_HINT if is_collection else None
         if isinstance(key, float | np.floating):
-            hint = "As whole numbers: frame[column].astype('Int64'), array.astype(int)."
+            hint = (
+                "As whole numbers: frame[column].astype('Int64'), array.astype(int). If these are "
+            )
+            hint += "scores in the order of labels: evaluate(*grades(labels, scores=scores), ...)."
         raise InputError(problem, hint=hint, kind="id")
     if encode_id(key) is None:
         if not key or "\0" in key:
@@ -118,6 +121,15 @@ def _normalize_lines(text: str) -> str:
     """Return lines, each an id, without capitals, leading zeros and a decimal point."""
     text = re.sub(r"0(?<![\d.]0)0*(?=\d)", "", text.casefold())
     return re.sub(r"^(\d+)\.0*$", r"\1", text, flags=re.M) if "." in text else text
+
+
+def refuse_other_queries(
+    queries: Iterable[str], other_queries: Iterable[str], *owners: str
+) -> None:
+    """Raise InputError for a query that only one of two collections, of two owners, has."""
+    for query in sorted({*queries} ^ {*other_queries}):
+        owner, other = owners if query in queries else owners[::-1]
+        raise InputError(f"query {query!r} is in {owner}, and not in {other}")
 
 
 def with_text_ids(data: Mapping[Any, Any], location: str) -> dict[str, Any]:

@@ -20,8 +20,7 @@ from cranfield.formats.format import Capacity, Format, InputFile, OutputFile
 from cranfield.formats.identifiers import are_ids, encode_id
 from cranfield.formats.json_text import DuplicatePairs, NumberText, Window
 from cranfield.formats.jsonl import JsonList, looks_like_lines, read_lines, write_lines
-from cranfield.formats.list_elements import are_padded_ids
-from cranfield.formats.matrices import padding_note, strip_fillers
+from cranfield.formats.list_elements import padding_note, strip_fillers
 from cranfield.formats.objects import (
     LIST_DESCRIPTIONS,
     MOST_COLUMNS,
@@ -32,7 +31,6 @@ from cranfield.formats.rewrite import HEADS, NumberedResponses, begin_rows, open
 from cranfield.formats.source import Source
 from cranfield.formats.text import BYTE_ORDER_MARK
 from cranfield.formats.values import to_numbers
-from cranfield.lazy import cached_property
 
 _TABLE_HINT = "CSV, JSON lines, Parquet, Arrow; or pandas' to_json(path, orient='records')"
 # An object with a name, or a list of objects or lists; or an empty object or list, and nothing
@@ -51,6 +49,7 @@ _OBJECTS_IN_LIST = re.compile(
 _FOREIGN = re.compile(
     rb'"(?:%b)"\s*:|:\s*\[\s*\[|\[(?:\s*\[\s*\]\s*,)*\s*\[\s*\{' % "|".join(sorted(HEADS)).encode()
 )
+_SAVED_SCORES = re.compile(rb'\{\s*"recipe"\s*:\s*\{\s*"cranfield"\s*:')
 _N_SAMPLE_BYTES = 1 << 16
 
 Member = tuple[int, str, Any]  # the number of the line, the query, and its documents
@@ -86,14 +85,13 @@ class JsonDictRows(Rows):
         """Yield the rows in blocks of whole queries."""
         role = next(iter(roles), None)
         members: list[Member] = []
-        n_rows, is_empty = 0, True
+        n_rows = n_fillers = 0
         names: list[str] = []  # of the first queries: are they columns?
-        n_fillers = 0
         for line, query, docs in self._read_members():
-            is_empty = False
-            if type(docs) is list and -1 in docs and self._may_be_filled_up:
-                n_fillers += docs.count(-1)
+            if type(docs) is list:
+                n_fillers += len(docs)
                 docs = strip_fillers(docs, self.source.name)
+                n_fillers -= len(docs)
             if len(names) <= MOST_COLUMNS:
                 names.append(query)
             members.append((line, query, docs))
@@ -101,17 +99,12 @@ class JsonDictRows(Rows):
             if n_rows >= SIZES.rows and not may_be_columns(names):
                 yield partial(self._build_block, members, role, errors)
                 members, n_rows = [], 0
+        if not names:
+            raise InputError("holds no query", source=self.source.name)
         refuse_columns(names, self.source.name, _TABLE_HINT)
-        if members or is_empty:
-            if is_empty:
-                raise InputError("holds no query", source=self.source.name)
+        if members:
             yield partial(self._build_block, members, role, errors)
         self.notes = (padding_note(self.side, n_fillers),) if n_fillers else ()
-
-    @cached_property
-    def _may_be_filled_up(self) -> bool:
-        """Whether -1 at the end of a list fills it up: all documents are whole numbers from -1."""
-        return all(type(docs) is list and are_padded_ids(docs) for *_, docs in self._read_members())
 
     def _read_members(self) -> Iterator[Member]:
         """Yield (number of the line, query, documents) of each member of the object."""
@@ -370,6 +363,12 @@ def _read(read_plain: Callable[[InputFile], Rows], file: InputFile) -> Rows:
 
 def _read_plain(file: InputFile) -> Rows:
     text = file.sample.removeprefix(BYTE_ORDER_MARK).lstrip()
+    if _SAVED_SCORES.match(text):
+        raise InputError(
+            "holds saved scores, neither judgments nor a run",
+            source=file.source.name,
+            hint="compare, gate and trend take them with --saved.",
+        )
     if looks_like_lines(file.sample):  # some tools write JSON lines to a .json file
         return read_lines(file)
     if _LIST_IN_LIST.match(text):

@@ -34,15 +34,16 @@ from cranfield.formats.json_text import NumberText
 from cranfield.formats.list_elements import (
     INTEGER_TEXT,
     ONE_OR_SEVERAL,
-    are_padded_ids,
     is_list_text,
+    padding_note,
     parse_id,
     parse_list_text,
     read_column,
+    read_padded_ids,
     refuse_object,
+    strip_fillers,
     to_ids,
 )
-from cranfield.formats.matrices import padding_note, strip_fillers
 from cranfield.formats.stated_columns import resolve_roles
 from cranfield.formats.systems import SystemRows, add_mixed_column, refuse_mixture, select_cells
 from cranfield.formats.values import is_list_cell
@@ -168,21 +169,6 @@ class ListRows(Rows):
             self.notes = (*old_notes, padding_note(self._side, self._n_fillers))
 
     @cached_property
-    def _may_be_filled_up(self) -> bool:
-        """Whether -1 at the end of a list fills it up: all documents are whole numbers from -1."""
-        name, is_ranked = self.list_columns["doc"], self._side is Side.RUN
-        for cells in self._rows.cells():
-            column, docs = cells.columns["doc"], list[Any]()
-            if not isinstance(column, list) and (flat_lists := flatten_lists(column)) is not None:
-                column, docs = [], flat_lists.elements
-            for cell in column if isinstance(column, list) else column.to_pylist():
-                with contextlib.suppress(InputError):  # a fault, which is told where rows are read
-                    docs += self._list_elements(cell, name, is_ranked=is_ranked) or ()
-            if not are_padded_ids(docs):
-                return False
-        return True
-
-    @cached_property
     def _ids_hold_blanks(self) -> bool:
         """Whether ids hold blanks: other cells are lists, or the other side's ids hold blanks."""
         rows, doc_name = copy(self._rows), self.list_columns["doc"]
@@ -245,9 +231,12 @@ class ListRows(Rows):
         row_of_doc = np.repeat(np.arange(len(queries)), n_docs)
         is_filler = docs.equal(np.arange(len(docs)), _FILLER, np.zeros(len(docs), np.int64))
         is_last = np.append(row_of_doc[1:] != row_of_doc[:-1], True)[: len(docs)]
-        if is_filler.any() and self._may_be_filled_up:
-            if (is_filler & ~is_last & ~np.append(is_filler[1:], True)).any():
-                return None  # an id follows
+        if is_filler.any():
+            if (
+                read_padded_ids(doc_lists[0]) is None
+                or (is_filler & ~is_last & ~np.append(is_filler[1:], True)).any()
+            ):
+                return None  # which tells where -1 is an id
             self._n_fillers += int(np.count_nonzero(is_filler))
             good_docs = np.flatnonzero(~is_filler)
             docs = docs.take(good_docs)
@@ -347,8 +336,7 @@ class ListRows(Rows):
             )
         elements = [*map(normalize_text, elements or ())] if self.holds_texts else elements or []
         docs = [parse_id(doc_id, name) for doc_id in elements]
-        is_padded = b"-1" in docs and self._may_be_filled_up
-        n = len(strip_fillers(elements)) if is_padded else len(docs)
+        n = len(strip_fillers(elements))
         numbers = {role: self._read_numbers(role, cell_of_role[role], docs, n) for role in roles}
         self._n_fillers += len(docs) - n
         return query, docs[:n], numbers

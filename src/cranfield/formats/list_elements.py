@@ -3,7 +3,8 @@
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from cranfield.arrays.ids import Ids, encode
 from cranfield.errors import InputError
 from cranfield.formats.batches import ID_TYPE, NUMBER_TYPE, read_ids, read_numbers, refuse_bytes
 from cranfield.formats.block import Role
-from cranfield.formats.columns import FRACTIONS
+from cranfield.formats.columns import FRACTIONS, Side
 from cranfield.formats.identifiers import (
     EXACT_DOUBLES,
     are_ids,
@@ -21,7 +22,9 @@ from cranfield.formats.identifiers import (
     is_whole_float,
 )
 from cranfield.formats.json_text import NumberText
+from cranfield.formats.shapes import to_list
 from cranfield.formats.values import NUMBER, is_list_cell, is_number, to_numbers
+from cranfield.notes import Note
 from cranfield.options import is_whole_number
 
 INTEGER_TEXT = re.compile(r"[+-]?\d+")
@@ -141,15 +144,59 @@ def parse_id(cell: Any, name: str) -> bytes:
     return encoded_id
 
 
-def are_padded_ids(ids: Any) -> bool:
-    """Tell whether ids in a list or an Arrow array are whole numbers from -1 on, no texts."""
-    if isinstance(ids, list):
-        are_texts = (type(doc) is NumberText and INTEGER_TEXT.fullmatch(doc) for doc in ids)
-        docs = [int(doc) if is_text else doc for doc, is_text in zip(ids, are_texts, strict=True)]
-        numbers = to_numbers("score", docs)
-    else:
-        numbers = read_column(ids, "score")
-    return numbers is not None and bool(((numbers >= -1) & (numbers == np.floor(numbers))).all())
+def read_padded_ids(ids: Any) -> Any:
+    """Return ids in a list or an Arrow array, (ids,), if all are whole numbers from -1 on; or None.
+
+    These are numbers, no texts.
+    """
+    if isinstance(ids, list) and not _are_numbers(ids):
+        return None
+    numbers = read_column(ids, "score")
+    is_padded = numbers is not None and ((numbers >= -1) & (numbers == np.floor(numbers))).all()
+    return numbers if is_padded else None
+
+
+def _are_numbers(ids: Any) -> bool:
+    return all(issubclass(id_type, Number | NumberText) for id_type in {*map(type, ids)})
+
+
+def strip_fillers(ids: Any, source: str | None = None) -> Any:
+    """Return a list without the -1 at its end, where all its ids are whole numbers from -1 on.
+
+    Any other list is returned unchanged. Raises InputError where an id follows -1.
+    """
+    may_be_number = type(next(iter(ids), "")) is not str
+    has_filler = may_be_number and _are_numbers(ids) and (-1 in ids or "-1" in ids)
+    numbers = read_padded_ids([*ids]) if has_filler else None
+    if numbers is None or isinstance(ids, Set):  # which has no order
+        return ids if numbers is None else ids - {-1}
+    n_ids = int(np.argmax(numbers == -1))
+    if (numbers[n_ids:] != -1).any():
+        raise InputError(
+            f"-1 fills up some lists, and is between ids in {ids!r:.80}",
+            source=source,
+            hint="Leave it out: [[i for i in row if i != -1] for row in ids].",
+        )
+    return ids[:n_ids]
+
+
+def strip_padding(
+    lists_of_query: Mapping[Any, Any], side: Side
+) -> tuple[Mapping[Any, Any], tuple[Note, ...]]:
+    """Return {query: ids} without the -1 that fills up lists, and a note on it if there was any."""
+    stripped_lists, n_fillers = {**lists_of_query}, 0
+    for query, ids in lists_of_query.items():
+        docs = to_list(ids) if isinstance(ids, tuple | np.ndarray) else ids
+        if isinstance(docs, list | Set):
+            stripped_lists[query] = strip_fillers(docs, side.name_in_errors)
+            n_fillers += len(docs) - len(stripped_lists[query])
+    return (stripped_lists, (padding_note(side, n_fillers),)) if n_fillers else (lists_of_query, ())
+
+
+def padding_note(side: Side, n_fillers: int) -> Note:
+    """Return the note on numbers that fill up the lists of a side."""
+    text = f"Lists of {side.name_in_errors} are filled up with -1, {n_fillers:,} in all: left out."
+    return Note("padding", "info", text, count=n_fillers)
 
 
 def parse_number(cell: Any) -> Any:

@@ -1,6 +1,5 @@
 """Matrices: numbers in rows of cells; labels and scores; sparse matrices; lists filled up."""
 
-from collections.abc import Mapping, Set
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +20,6 @@ from cranfield.formats.shapes import (
 )
 from cranfield.formats.values import is_number
 from cranfield.notes import Note
-from cranfield.options import is_whole_number
 
 
 class Cells(NamedTuple):
@@ -36,6 +34,7 @@ class Cells(NamedTuple):
     values: NDArray[Any]  # (n_cells,), row after row
     lengths: Ints  # (n_rows,)
     is_masked: Bools | None  # (n_cells,), if the array brought a mask of its own
+    has_names: bool = False  # whether the rows are those of {query: row}
 
     @property
     def is_flat(self) -> bool:
@@ -48,6 +47,14 @@ class Cells(NamedTuple):
         if self.shape is not None:
             return f"shape {self.shape}"
         return f"{len(self.lengths)} rows of {self.lengths.min()} to {self.lengths.max()} cells"
+
+    def write_mask(self, condition: str) -> str:
+        """Return the Python expression of a mask of this form: True by a condition on `s`."""
+        if self.is_flat:
+            return f"[{condition} for s in {self.name}]"
+        if self.has_names:
+            return f"{{q: [{condition} for s in row] for q, row in {self.name}.items()}}"
+        return f"[[{condition} for s in row] for row in {self.name}]"
 
     def locate(self, cell: int) -> str:
         """Return the place of a cell in words, counted from 1."""
@@ -74,7 +81,7 @@ def read_cells(data: Any, name: str) -> Cells:
         return _check_numbers(Cells(name, array.shape, flat_values, lengths, is_masked))
     if not is_sequence(data):
         problem = f"{name}: expected an array or lists of numbers, got {data!r:.80}"
-        raise InputError(problem, hint="A mask of lists: numpy.array(labels) != -1.")
+        raise InputError(problem, hint="A mask: [[s != -1 for s in row] for row in labels].")
     members = to_list(data if array is None else array)
     if not any(map(is_sequence, members)):
         rows = [_read_row(members, name)]
@@ -83,7 +90,9 @@ def read_cells(data: Any, name: str) -> Cells:
         rows = [_read_row(row, f"{name}, row {i}") for i, row in enumerate(members, 1)]
         shape = (len(rows), len(rows[0])) if len({*map(len, rows)}) == 1 else None
     lengths = np.array([*map(len, rows)])
-    return _check_numbers(Cells(name, shape, np.concatenate(rows), lengths, None))
+    values: Any = np.ma.concatenate(rows)  # type: ignore[no-untyped-call] # of numpy
+    is_masked = None if values.mask is np.ma.nomask else values.mask
+    return _check_numbers(Cells(name, shape, np.asarray(values), lengths, is_masked))
 
 
 def _read_row(numbers: Any, location: str) -> NDArray[Any]:
@@ -92,7 +101,7 @@ def _read_row(numbers: Any, location: str) -> NDArray[Any]:
         raise InputError(f"{location}: expected a list of numbers, got {numbers!r:.80}")
     array = as_array(numbers)
     members = to_list(numbers) if array is None else array
-    array = np.array(members) if len(members) else np.zeros(0)
+    array = np.asanyarray(members) if len(members) else np.zeros(0)
     if array.dtype.kind not in "biuf" and array.ndim == 1:
         array = np.empty(len(members), object)
         array[:] = members
@@ -170,9 +179,9 @@ def match_sparse(qrels: Any, runs: Any) -> tuple[Any, Any]:
 
 def _follow_sparse(data: Any, matrix: Any, side: Side) -> Any:
     """Return the data of one side as those of a sparse matrix on the other: see `match_sparse`."""
-    array = as_array(data)
-    if array is None and (find_form(data) is None or len({*map(np.size, data)}) > 1):
-        return data
+    array, form = as_array(data), find_form(data)
+    if array is None and (form is None or len({*map(np.size, data)}) > 1):
+        return dict(enumerate(data)) if form == (2, "i") else data
     array = np.asarray(data if array is None else array)  # numpy's matrices never become flat
     if array.ndim != 2:
         return data
@@ -214,51 +223,3 @@ def note_unstored_zeros(qrels: Any, run: Any) -> tuple[Note, ...]:
         "stored is not retrieved."
     )
     return (Note("sparse-zeros", "warning", text, count=n_rows),)
-
-
-def strip_padding(
-    lists_of_query: Mapping[Any, Any], side: Side
-) -> tuple[Mapping[Any, Any], tuple[Note, ...]]:
-    """Return {query: ids} without the -1 that fills up lists, and a note on it if there was any.
-
-    -1 fills up where all ids are whole numbers from -1 on; InputError where an id follows it.
-    """
-    lists = [
-        # A set has no order: what fills it up is moved to its end.
-        sorted(ids, reverse=True)
-        if side is Side.QRELS and isinstance(ids, Set) and all(map(is_whole_number, ids))
-        else to_list(ids)
-        if isinstance(ids, tuple | np.ndarray)
-        else ids
-        for ids in lists_of_query.values()
-    ]
-    has_filler = any(
-        isinstance(ids, list) and ids and is_whole_number(ids[0]) and -1 in ids for ids in lists
-    )
-    if not has_filler or not all(
-        isinstance(ids, list) and all(is_whole_number(doc) and doc >= -1 for doc in ids)
-        for ids in lists
-    ):
-        return lists_of_query, ()
-    stripped_lists = [strip_fillers(ids, side.name_in_errors) for ids in lists]
-    n_fillers = sum(map(len, lists)) - sum(map(len, stripped_lists))
-    return dict(zip(lists_of_query, stripped_lists, strict=True)), (padding_note(side, n_fillers),)
-
-
-def strip_fillers(ids: list[Any], source: str | None = None) -> list[Any]:
-    """Return ids, whole numbers or their texts, without the -1 at the end; InputError inside."""
-    numbers = [*map(int, ids)]
-    n_ids = numbers.index(-1) if -1 in numbers else len(numbers)
-    if {*numbers[n_ids:]} > {-1}:
-        raise InputError(
-            f"-1 fills up some lists, and is between ids in {ids!r:.80}",
-            source=source,
-            hint="Leave it out: [[i for i in row if i != -1] for row in ids].",
-        )
-    return ids[:n_ids]
-
-
-def padding_note(side: Side, n_fillers: int) -> Note:
-    """Return the note on numbers that fill up the lists of a side."""
-    text = f"Lists of {side.name_in_errors} are filled up with -1, {n_fillers:,} in all: left out."
-    return Note("padding", "info", text, count=n_fillers)

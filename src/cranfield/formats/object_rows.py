@@ -1,8 +1,8 @@
 """Lists of rows: tuples, dicts, and objects with named fields, for judgments and runs."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from operator import attrgetter, itemgetter
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from cranfield.errors import InputError
@@ -31,10 +31,9 @@ def list_rows(
         refuse_lists_of_ids(rows, side)
     if not rows:
         raise side.error("holds no rows")
-    names, make_reader = _find_fields(rows[0], side, user_columns)
-    are_plain = make_reader is itemgetter and not isinstance(rows[0], Mapping)  # read by position
+    names, are_plain = _list_names(rows[0], side, user_columns), kind_of(rows[0]) in _SEQUENCES
     fields, columns, notes = choose_row_fields(names, lambda: rows, side, user_columns)
-    n_columns_of_row, names = len(names), list(fields)
+    names = list(fields)
     object_rows = ObjectRows(rows, fields, side, columns)
     object_rows.notes, object_rows.user_columns = notes, user_columns
     if object_rows.list_columns and holds_lists(object_rows, side, user_columns):
@@ -51,10 +50,18 @@ def list_rows(
 
     def convert_column(role: Role, position: int, errors: Errors) -> "pa.Array":
         name = names[position]
-        read = make_reader(position if are_plain else name)
-        is_path = position >= n_columns_of_row
-        read_field = fields[name].read_row if is_path else _make_field_reader(read, name)
-        cells = read_each_row(rows, read_field, None, "columns", side, errors)
+        read_row = fields[name].read_row
+
+        def read_field(row: Any) -> Any:
+            if type(row) is dict and name in row:
+                return row[name]  # as most often
+            cell = read_row(row)
+            if cell is None and name not in list_fields(row) and not hasattr(row, name):
+                raise InputError(f"has no {name!r}: {row!r:.80}")
+            return cell
+
+        read = itemgetter(position) if are_plain else read_field
+        cells = read_each_row(rows, read, None, "columns", side, errors)
         return list_to_arrow(cells, name, role, side, errors)
 
     is_ranking = are_plain and len(names) == 2
@@ -100,42 +107,30 @@ class ObjectRows(Rows):
         return list_rows(self._objects, side, user_columns, "skip")
 
 
-def _find_fields(
-    row: Any, side: Side, user_columns: ColumnsLike | None
-) -> tuple[list[str], Callable[[Any], Callable[[Any], Any]]]:
-    """Return the names of a row's fields, and what makes a reader of a field; or InputError."""
+_SEQUENCES = ("tuple", "list")  # kinds of rows that are read by position
+
+
+def _list_names(row: Any, side: Side, user_columns: ColumnsLike | None) -> list[str]:
+    """Return the names of a row's fields, of their columns by position; InputError for no row."""
     default_names = ["query_id", "doc_id", side.number_name]
     kind = kind_of(row)
-    if kind == "dict":
-        if not all(isinstance(name, str) for name in row):
-            raise side.error(
-                f"row 0: expected the names of columns, got {dict(row)!r:.80}",
-                hint="Documents of queries: {query: {document: number}, ...}.",
-                kind="columns",
-            )
-        return list(row), itemgetter
-    if kind == "row":
+    if kind == "dict" and not all(isinstance(name, str) for name in row):
+        raise side.error(
+            f"row 0: expected the names of columns, got {dict(row)!r:.80}",
+            hint="Documents of queries: {query: {document: number}, ...}.",
+            kind="columns",
+        )
+    if kind == "row" and not (
+        hasattr(row, "_fields") or hasattr(row, "keys")
+    ):  # which may have properties
         names = [COLUMNS[role].public for role in roles_of(side)]
-        own_names = getattr(row, "_fields", None) or [name for name in names if hasattr(row, name)]
-        return [*own_names], attrgetter
-    if kind == "object":
-        return list_fields(row), attrgetter
-    if kind in ("tuple", "list"):
+        return [name for name in names if hasattr(row, name)]
+    if kind in ("dict", "row", "object"):
+        return list_fields(row)
+    if kind in _SEQUENCES:
         if states_numbers(user_columns):
-            return [f"column {i}" for i in range(1, len(row) + 1)], itemgetter
-        return default_names[: len(row)], itemgetter
+            return [f"column {i}" for i in range(1, len(row) + 1)]
+        return default_names[: len(row)]
     raise side.error(
         f"row 0: expected ({', '.join(default_names)}), got {row!r:.80}", kind="columns"
     )
-
-
-def _make_field_reader(read: Callable[[Any], Any], name: str) -> Callable[[Any], Any]:
-    """Return a reader of a field that raises InputError for a row without the field."""
-
-    def read_field(row: Any) -> Any:
-        try:
-            return read(row)
-        except (AttributeError, KeyError, TypeError):
-            raise InputError(f"has no {name!r}: {row!r:.80}") from None
-
-    return read_field

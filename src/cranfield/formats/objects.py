@@ -2,7 +2,7 @@
 
 import math
 import sys
-from collections.abc import Collection, Iterable, Mapping, Set
+from collections.abc import Collection, Iterable, KeysView, Mapping, Set
 from typing import Any
 
 import numpy as np
@@ -123,7 +123,7 @@ def list_docs(ids: object, number: str, location: str) -> list[Any]:
     document and its number, or a row.
     """
     is_ranking = number == "score"
-    if is_ranking and isinstance(ids, Set):
+    if is_ranking and isinstance(ids, Set) and not isinstance(ids, KeysView):
         raise InputError(
             f"{location}a set has no order, but a run is a ranking: {ids!r:.80}",
             hint="Give a list, best first. Measures of sets accept a set for one list at a time: "
@@ -206,17 +206,13 @@ def read_grade_list(grades: Any, location: str) -> tuple[dict[str, float], list[
     pairs = zip(ranking, grade_list, strict=True)
     grade_of_doc = {doc: grade for doc, grade in pairs if not is_null(grade)}
     good_grades = to_grades(grade_of_doc.values())
-    if good_grades is not None:
-        return dict(zip(grade_of_doc, good_grades.tolist(), strict=True)), ranking
-    for doc, grade in grade_of_doc.items():
-        single_grade = to_grades([grade])
-        if single_grade is None:
-            is_too_large = isinstance(grade, int | float) and abs(grade) > LARGEST_GRADE
-            range_hint = f"Grades must be from -{LARGEST_GRADE:,} to {LARGEST_GRADE:,}."
-            raise InputError(
-                f"{location}, rank {doc[1:]}: expected a number as the grade, or None for an "
-                f"unjudged document, got {grade!r:.80}",
-                hint=range_hint if is_too_large else None,
-            )
-        grade_of_doc[doc] = single_grade[0].item()
-    return grade_of_doc, ranking
+    if good_grades is None:
+        doc, grade = next(pair for pair in grade_of_doc.items() if to_grades([pair[1]]) is None)
+        is_too_large = isinstance(grade, int | float) and abs(grade) > LARGEST_GRADE
+        range_hint = f"Grades must be from -{LARGEST_GRADE:,} to {LARGEST_GRADE:,}."
+        raise InputError(
+            f"{location}, rank {doc[1:]}: expected a number as the grade, or None for an "
+            f"unjudged document, got {grade!r:.80}",
+            hint=range_hint if is_too_large else None,
+        )
+    return dict(zip(grade_of_doc, good_grades.tolist(), strict=True)), ranking

@@ -249,12 +249,12 @@ def _spell_docs(docs: Any, side: Side) -> Any:
         return [*map(to_python, docs)]
     if kind_of(docs) != "series":
         return list(docs) if kind_of(docs) == "iterator" else to_python(docs)
-    cells, index = to_list(docs), to_list(getattr(docs, "index", ()))
-    kinds = kinds_in(cells)
-    if not kinds <= {"whole number", "fraction"} or index in ([], [*range(len(cells))]):
-        return docs
+    cells = to_list(docs)
+    kinds, index = kinds_in(cells), to_list(docs.index) if hasattr(docs, "reset_index") else []
     if kinds_in(index) == {"tuple"}:  # of several levels: a run
         return docs
+    if not kinds <= {"whole number", "fraction"} or index in ([], [*range(len(cells))]):
+        return docs if index else cells
     if kinds == {"whole number"} and kinds_in(index) == {"whole number"}:
         raise side.error(
             f"a Series of whole numbers, whose index is {index[0]!r}, ...: which are the ids?",
@@ -330,6 +330,14 @@ def _spell_queries(pairs: list[Any], side: Side) -> Any:
     return dict(pairs)
 
 
+def _spell_pair_keys(numbers: Mapping[Any, Any], side: Side) -> Any:
+    """Return {(query, document): number} as rows; any other dict unchanged."""
+    are_pairs = isinstance(next(iter(numbers), None), tuple) and {*map(len, numbers)} == {2}
+    if not are_pairs or not kinds_in(numbers.values()) <= _NUMBERS:
+        return numbers
+    return [(*key, number) for key, number in numbers.items()]
+
+
 def _refuse_pairs_of_lists(pairs: Sequence[Any], side: Side) -> Sequence[Any]:
     """Return a list; InputError for pairs of lists, which may be ranked and relevant documents."""
     first = pairs[0] if pairs else None
@@ -351,7 +359,7 @@ _REWRITINGS: Mapping[Kind, Sequence[Callable[[Any, Side], Any]]] = {
     "series": [_read_series],
     "collection": [lambda data, side: getattr(data, ROW_METHODS.get(side, ""), lambda: data)()],
     "iterator": [_hold_iterator],
-    "dict": [_spell_docs_of_queries, open_envelope, _spell_pairs],
+    "dict": [_spell_pair_keys, _spell_docs_of_queries, open_envelope, _spell_pairs],
     "set": [lambda data, side: [*data] if isinstance(data, ItemsView) else data],
     "list": [_spell_queries, open_envelope, _refuse_pairs_of_lists],
 }

@@ -107,7 +107,7 @@ _KINDS: Sequence[tuple[Kind, Callable[[Any], bool]]] = (  # the first that is tr
         "collection",
         lambda candidate: any(hasattr(candidate, name) for name in ROW_METHODS.values()),
     ),
-    ("row", lambda candidate: hasattr(candidate, "_fields") or hasattr(candidate, "query_id")),
+    ("row", lambda row: any(hasattr(row, name) for name in ("_fields", "query_id", "keys"))),
     ("tuple", lambda candidate: isinstance(candidate, tuple)),
     ("list", lambda candidate: isinstance(candidate, list)),
     ("file", lambda candidate: hasattr(candidate, "read")),
@@ -181,15 +181,19 @@ def to_list(column: Any) -> list[Any]:
 
 
 def to_python(value: Any) -> Any:
-    """Return an array or a tensor as a list, or as a number; any other value unchanged."""
-    return to_list(as_array(value)) if kind_of(value) in ("array", "tensor", "scalar") else value
+    """Return an array or a tensor as a list, or as a number; any other value unchanged.
+
+    Masked cells of numpy's masked arrays (n,) are left out: there is nothing.
+    """
+    array = as_array(value)
+    return value if array is None else to_list(getattr(array, "compressed", lambda: array)())
 
 
 def list_fields(row: Any) -> list[str]:
     """Return the names of the fields of an object: keys, or attributes of its own."""
     attributes = getattr(row, "_fields", None) or getattr(row, "__dict__", None)
-    names: Any = row if isinstance(row, Mapping) else attributes or getattr(row, "__slots__", ())
-    return [*map(str, names)]
+    names: Any = attributes or getattr(row, "__slots__", ())
+    return [*map(str, row.keys() if hasattr(row, "keys") else names)]
 
 
 def as_array(data: Any) -> NDArray[Any] | None:
@@ -197,7 +201,7 @@ def as_array(data: Any) -> NDArray[Any] | None:
 
     Gradients stay behind; bfloat16, which numpy lacks, becomes float32, exactly.
     """
-    if kind_of(data) not in ("tensor", "scalar"):
+    if isinstance(data, np.ndarray) or kind_of(data) not in ("tensor", "scalar"):
         return data if isinstance(data, np.ndarray) else None
     for step in ("detach", "cpu"):
         data = getattr(data, step, lambda tensor=data: tensor)()
@@ -319,10 +323,10 @@ def list_ids(data: Any) -> list[Any] | None:
     ([[1, 3], []], None)
     """
     if isinstance(data, np.ndarray) and (data.ndim == 2 or data.dtype == object):
-        data = data.tolist()
+        data = [*data]
     if not isinstance(data, list):
         return None
-    lists = [ids.tolist() if isinstance(ids, np.ndarray) and ids.ndim else ids for ids in data]
+    lists = [*map(to_python, data)]
     if not set() < kinds_in(lists) <= {"list", "set"}:
         return None
     kinds = kinds_in(chain.from_iterable(lists))

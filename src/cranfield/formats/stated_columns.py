@@ -194,9 +194,14 @@ def resolve_roles(
         is_none = column is NO_COLUMN and may_lack
         number = operator.index(column) if is_whole_number(column) else 0
         if not isinstance(column, str) and not is_none and not 0 < number <= _MOST_COLUMNS:
-            raise OptionError(
-                f"columns: {name}={column!r:.40}: expected a column's name, or its number, from 1"
-            )
+            problem = "expected a column's name, or its number, from 1"
+            if column is NO_COLUMN:
+                problem = "None says that a table has no such column, as relevance=None that "
+                problem += (
+                    f"every row is relevant. Leave {name} out; of query, relevance and score "
+                )
+                problem += "alone, each row is a document; order='given' ranks rows as they come"
+            raise OptionError(f"columns: {name}={column!r:.40}: {problem}")
         if role == "system" and isinstance(column, str):
             column, _, _ = column.partition("=")  # the system itself counts where rows are read
         if role in column_of_role:
@@ -430,4 +435,9 @@ def missing_column_error(names: Sequence[str], column: Any) -> InputError:
     """Return the error that a table with these names has a stated column twice, or not at all."""
     problem = f"has two columns {column!r}" if column in names else f"has no column {column!r}"
     guess = "" if column in names else _describe_guess(column, names)
-    return InputError(f"{problem}{guess}; {describe_names(names)}", kind="columns")
+    hint = None
+    if str(column).partition(".")[0] in names:  # of structs
+        hint = (
+            "Paths in a table: pandas.json_normalize(frame.to_dict('records')) has columns of them."
+        )
+    return InputError(f"{problem}{guess}; {describe_names(names)}", hint=hint, kind="columns")

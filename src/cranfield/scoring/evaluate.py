@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 FAMILIES = load_families("evaluate")
 DEFAULT_MEASURES = "nDCG@10 AP RR P@10 R@100 Judged@10"
+RETRIEVED_COUNT = Measure("NumRet")
 
 MeasuresLike = str | Measure | Iterable[str | Measure]
 
@@ -213,9 +214,12 @@ def _add_fingerprints(
         if has_judged_shares(qrels):
             judging = Judging.of(next(iter(systems.values())).recipe)
             share_of_measure = {str(m): judged_share_measure(m) for m in systems.measures}
-            shares = score_runs(qrels, runs, {*share_of_measure.values()}, judging)
+            shares = score_runs(qrels, runs, {*share_of_measure.values(), RETRIEVED_COUNT}, judging)
         for name, recipe in recipes.items():
-            recipe["judged"] = {m: shares[name][share] for m, share in share_of_measure.items()}
+            recipe["judged"] = {
+                measure: _mean_share(shares[name], share)
+                for measure, share in share_of_measure.items()
+            }
     return Systems(
         replace(scores, recipe={**recipes[name], "judgments_sha256": digest})
         for name, scores in systems.items()
@@ -236,6 +240,12 @@ def judged_share_measure(measure: Measure) -> Measure:
     It is Judged@10 for nDCG@10, and Judged for a measure whose cutoff is no rank.
     """
     return Measure("Judged", measure.cutoff if isinstance(measure.cutoff, Depth) else None)
+
+
+def _mean_share(scores: Scores, share: Measure) -> float:
+    """Return a judged share's mean over the queries for which documents were retrieved, or 0."""
+    has_documents = scores.columns[str(RETRIEVED_COUNT)][1] > 0
+    return scores[share] / float(has_documents.mean() or 1)
 
 
 def choose_default_measures(qrels: Qrels | QrelsReader) -> str:

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from helpers.profile import repetitions
 from scipy.optimize import brentq
-from scipy.stats import binomtest, norm
+from scipy.stats import binom, binomtest, norm
 
-from cranfield import Comparison, compare, gate, intervals
+from cranfield import Comparison, Gate, compare, gate, intervals
 from cranfield.comparison.binary import PairedCounts, tango_interval, tango_statistic
 from cranfield.comparison.settings import Test
 from cranfield.scoring.scores import Scores
@@ -165,3 +165,42 @@ def test_the_limit_of_a_mean_is_wilsons() -> None:
 def test_a_share_of_the_mean_keeps_the_test_of_shares() -> None:
     verdict = gate(make_pair(9, 4, 100, 50), baseline="old", margin="2%").verdicts[0]
     assert verdict.method == "drawn"
+
+
+def test_the_rule_on_few_changes_is_not_said_of_zeros_and_ones() -> None:
+    rule = "Where fewer than 10 queries differ, no system with a lower mean passes."
+    binary_gate = gate(make_pair(0, 2, 100), baseline="old", margin=0.2)
+    assert (binary_gate.outcome, binary_gate.verdicts[0].difference < 0) == ("PASS", True)
+    assert rule not in str(binary_gate)
+
+
+@pytest.mark.parametrize(("n", "goal"), [(3, 0.8), (10, 0.8), (5, 0.9), (30, 0.95)])
+def test_all_ones_pass_with_as_many_queries_as_wilsons_limit_needs(n: int, goal: float) -> None:
+    """The limit of n ones, n / (n + z^2), is the goal at n = z^2 goal / (1 - goal)."""
+    n_needed = math.ceil(norm.ppf(0.95) ** 2 * goal / (1 - goal))
+
+    def judge_hits(count: int) -> Gate:
+        scores = {"new": {"Success@5": {f"q{i}": 1.0 for i in range(count)}}}
+        return gate(scores, at_least={"Success@5": goal}, limit=True)
+
+    result = judge_hits(n)
+    assert (result.outcome, result.thresholds[0].queries_needed) == ("UNDECIDED", n_needed)
+    assert f"{n_needed} queries would decide" in str(result)
+    assert judge_hits(n_needed).passed
+    assert not judge_hits(n_needed - 1).passed
+
+
+@pytest.mark.parametrize(("n_hits", "goal"), [(36, 0.8), (28, 0.8)])
+def test_the_queries_that_decide_on_zeros_and_ones_have_a_power_of_80_percent(
+    n_hits: int, goal: float
+) -> None:
+    """By the binomial distribution, whose steps are coarse, of the test of 40 queries' share."""
+    scores = {"new": {"Success@5": {f"q{i}": float(i < n_hits) for i in range(40)}}}
+    (threshold,) = gate(scores, at_least={"Success@5": goal}, limit=True).thresholds
+    n, share = threshold.queries_needed, n_hits / 40
+    assert n is not None
+    half_width = norm.ppf(0.95) * math.sqrt(n * goal * (1 - goal))
+    power = binom.sf(math.ceil(n * goal + half_width) - 1, n, share)
+    if share < goal:
+        power = binom.cdf(math.floor(n * goal - half_width), n, share)
+    assert power == pytest.approx(0.8, abs=0.05)

@@ -228,8 +228,8 @@ def test_how_many_unchanged_queries_would_do_needs_a_range() -> None:
 
 @pytest.mark.parametrize(("n", "p"), [(2, 2**-2), (4, 2**-4), (5, 2**-5)])
 def test_few_queries(n: int, p: float) -> None:
-    """All are better by the same: the exact p-value is 1 / 2^n."""
-    gate_result = gate_scores([51] * n, [50] * n, 0.1)
+    """All are better, evenly spread: the exact p-value is 1 / 2^n."""
+    gate_result = gate_scores([51 + i for i in range(n)], [50] * n, 0.1)
     verdict = gate_result.verdicts[0]
     assert verdict.p == p
     assert verdict.outcome == ("PASS" if p <= 0.05 else "UNDECIDED")
@@ -303,7 +303,24 @@ def test_few_changes_say_why_it_passes_or_why_not() -> None:
 
 def test_two_queries_without_variance_show_nothing_to_a_t_test() -> None:
     assert gate_scores([49] * 2, [50] * 2, 0.1, test="t").outcome == "UNDECIDED"
-    assert gate_scores([51] * 5, [50] * 5, 0.1, test="t").outcome == "PASS"
+    assert gate_scores([51, 52, 53, 54, 55], [50] * 5, 0.1, test="t").outcome == "PASS"
+
+
+@pytest.mark.parametrize("n", [5, 6, 9, 10, 12])
+def test_one_difference_on_all_of_few_queries_does_not_pass(n: int) -> None:
+    """As many as rule out a mean loss of the margin would, here ln(.05) / ln(1 - .01)."""
+    old = {f"q{i}": 0.5 for i in range(n)}
+    new = dict.fromkeys(old, 0.51)
+    result = gate({"old": old, "new": new}, baseline="old", margin=0.01, range=(0, 1))
+    assert result.outcome == "UNDECIDED"
+    assert f"it takes {math.ceil(math.log(0.05) / math.log(0.99))} to pass" in str(result)
+
+
+@pytest.mark.parametrize("n", [9, 10])
+def test_few_queries_that_are_skewed_towards_losses_do_not_pass(n: int) -> None:
+    losing, gaining = [52] * (n - 1) + [45], [49] * (n - 1) + [65]
+    assert gate_scores(losing, [50] * n, 0.06).outcome == "UNDECIDED"
+    assert gate_scores(gaining, [50] * n, 0.06).outcome == "PASS"
 
 
 def test_few_flips_give_no_limit() -> None:
@@ -604,7 +621,7 @@ def test_the_best_of_many_candidates_is_judged_by_a_corrected_alpha() -> None:
         assert gate_result.outcome == outcome
         assert (gate_result.recipe["alpha"], gate_result.recipe["tried"]) == (0.05, n_tried)
     assert "limits for the best of 40 candidates" in str(gate_result)
-    for impossible_count in (0, 2.5, "x"):
+    for impossible_count in (0, 2.5, "x", 10**21):
         with pytest.raises(OptionError, match="tried"):
             gate_differences(E, 0.01, tried=impossible_count)
 
@@ -617,6 +634,28 @@ def test_several_candidates_in_a_gate_are_said_to_be_several() -> None:
     assert "several-candidates" not in codes(corrected_gate)
     del scores_of["other"]
     assert "several-candidates" not in codes(gate(scores_of, baseline="old", margin=0.02))
+
+
+def test_candidates_count_where_a_mean_is_tested_and_only_there() -> None:
+    scores_of = {name: make_scores(A) for name in ("new", "other")}
+    goal = {"score": 0.1}
+    assert "several-candidates" in codes(gate(scores_of, at_least=goal, limit=True))
+    assert "several-candidates" not in codes(gate(scores_of, at_least=goal))
+    assert "several-candidates" not in codes(gate(scores_of, at_least=goal, limit=True, tried=2))
+    with pytest.raises(OptionError, match="tried=2: applies to a margin, or to at_least"):
+        gate(scores_of, at_least=goal, tried=2)
+
+
+def test_a_case_of_junit_has_the_rule_of_its_gate_and_its_own_notes() -> None:
+    queries = [f"q{i}" for i in range(12)]
+    old = dict.fromkeys(queries, 0.5)
+    spread = {query: 0.4 + 0.02 * (i % 4) for i, query in enumerate(queries)}
+    scores = {"old": {"A": old, "B": old}, "new": {"A": spread, "B": dict.fromkeys(old, 0.51)}}
+    result = gate(scores, baseline="old", margin=0.02)
+    assert result.outcomes == {"new": "FAIL"}
+    cases = result.to_junit().split("<testcase ")[1:]
+    assert ["by Holm's rule over 2 rows" in case for case in cases] == [True, True]
+    assert ["the same difference on all 12" in case for case in cases] == [False, True]
 
 
 def test_false_alarms_of_several_rows_are_corrected() -> None:

@@ -1,5 +1,6 @@
 """Labels and scores of the same documents in arrays: beside dicts of the same numbers."""
 
+import math
 import tracemalloc
 from collections.abc import Sequence
 from types import SimpleNamespace
@@ -383,6 +384,49 @@ def test_0_that_may_fill_up_lists_is_asked() -> None:
         evaluate([[5, 9, 0], [7, 0, 0]], [[9, 4, 0], [3, 7, 1]], "AP")
 
 
+@pytest.mark.parametrize(
+    ("labels", "scores", "expected_rr"),
+    [
+        ([[1, 0, -1], [0, 1, -1]], [[0.1, 0.2, 0.3], [0.5, 0.4, 0.1]], (1 / 2 + 1 / 2) / 2),
+        ({"a": [1, 0, -1], "b": [1]}, {"a": [0.1, 0.2, 0.3], "b": [0.5]}, (1 / 2 + 1) / 2),
+        ({"a": [1, 0], "b": [1]}, {"a": [0.1, None], "b": [0.5]}, (1 + 1) / 2),
+        ({"a": [1, 0], "b": [1]}, {"s": {"a": [0.1, math.nan], "b": [0.5]}}, (1 + 1) / 2),
+        ([1, 0, 1], [0.1, 0.2, math.nan], 1 / 2),
+    ],
+)
+def test_the_mask_that_an_error_names_works(labels: Any, scores: Any, expected_rr: float) -> None:
+    with pytest.raises(InputError, match=r"mask=") as caught:
+        grades(labels, scores=scores)
+    expression = str(caught.value).split("mask=")[1].partition("; if it is")[0].split("). A")[0]
+    mask = eval(expression.removesuffix(")"), {"labels": labels, "scores": scores})  # noqa: S307
+    judgments, run = grades(labels, scores=scores, mask=mask)
+    result: Any = evaluate(judgments, run, "RR")
+    assert (result["s"] if "s" in scores else result)["RR"] == expected_rr
+
+
+def test_lists_of_masked_rows_bring_their_masks() -> None:
+    masked_labels = [np.ma.array([1, 0, 1], mask=[False, False, True]), np.ma.array([0, 1])]
+    scores = [[0.1, 0.2, 0.3], [0.5, 0.4]]
+    assert evaluate(*grades(masked_labels, scores=scores), "RR")["RR"] == (1 / 2 + 1 / 2) / 2
+    masked_scores: list[Any] = [
+        np.ma.array(scores[0], mask=[False, False, True]),
+        np.ma.array(scores[1], mask=[True, False]),
+    ]
+    labels = [[1, 0, 1], [0, 1]]
+    assert evaluate(*grades(labels, scores=masked_scores), "RR")["RR"] == (1 / 2 + 1) / 2
+
+
+def test_the_remedy_of_a_column_works_for_the_verb_that_was_called() -> None:
+    labels, scores = np.array([[0], [1], [1], [0]]), np.array([[0.1], [0.2], [0.3], [0.4]])
+    with pytest.raises(InputError, match=r"evaluate\(\*grades\(") as caught:
+        evaluate(labels, scores, "RR")
+    assert "grades(labels, scores=scores, groups=sizes)" in str(caught.value)
+    assert evaluate(*grades(labels, scores=scores, groups=[2, 2]), "RR")["RR"] == (1 + 1 / 2) / 2
+    assert "grades(numpy.ravel(labels), scores=numpy.ravel(scores))" in str(caught.value)
+    one_query = grades(np.ravel(labels), scores=np.ravel(scores))
+    assert evaluate(*one_query, "RR")["RR"] == 1 / 2
+
+
 def test_objects_without_numbers_are_no_arrays() -> None:
     with pytest.raises(InputError):
         evaluate(SimpleNamespace(ndim=2, __array__=None), np.array(SCORES), "AP")
@@ -392,7 +436,7 @@ def test_labels_that_seem_to_be_filled_up_are_asked_about() -> None:
     labels, scores = np.array([[1, 0, 2, -1], [0, 1, -1, -1]]), np.array([[0.1, 0.2, 0.3, 0.9]] * 2)
     with pytest.raises(InputError, match="2 rows with -1 at the end: does it fill up") as error:
         evaluate(labels, scores, "AP")
-    assert "mask=numpy.array(labels) != -1" in str(error.value)
+    assert "mask=[[s != -1 for s in row] for row in labels]" in str(error.value)
     filled = evaluate(*grades(labels, scores=scores, mask=labels != -1), "AP")
     # The rankings are 2, 0, 1 and 1, 0: (1 + 2/3) / 2 and 1.
     assert filled["AP"] == pytest.approx(((1 + 2 / 3) / 2 + 1) / 2)

@@ -14,7 +14,7 @@ from helpers.noted import GRADES, qrels_csv
 
 import cranfield
 from cranfield import CranfieldWarning, Note, Run, check, compare, evaluate, explain, gate, grades
-from cranfield.data.run_notes import are_ranks, find_contradictions
+from cranfield.data.run_notes import ScoreOrder, are_ranks
 from cranfield.data.sketch import QuerySketch
 from cranfield.data.spelling import find_lookalikes
 from cranfield.notes import format_notes, sort_by_severity, warn_about
@@ -285,10 +285,10 @@ def test_real_runs_give_no_warning(data: Path) -> None:
 
 
 def test_neighbours_in_the_order_of_the_ranks() -> None:
-    group = np.array([0, 0, 0, 1, 1])
     rank = np.array([2, 1, 3, 1, 1])
     scores = np.array([5.0, 4.0, 1.0, 1.0, 2.0])
-    assert find_contradictions(group, rank, scores).tolist() == [0], "equal ranks say nothing"
+    order = ScoreOrder.of_rows(np.array([0, 3, 5]), scores, rank)
+    assert (order.n_contradicting, order.first_row) == (1, 0), "equal ranks say nothing"
 
 
 def test_scores_that_are_ranks() -> None:

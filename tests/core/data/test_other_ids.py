@@ -289,6 +289,16 @@ def test_ids_that_a_query_retrieves_with_and_without_an_affix_are_two(affix: str
     assert "doc-spelling" in {note.code for note in notes}
 
 
+@pytest.mark.parametrize(
+    ("judged", "ranking"), [(["7.0", "8"], [7, 8]), ([7, 8], ["7.0", "8"]), (["7.0", "8"], [8, 7])]
+)
+def test_one_decimal_beside_its_whole_number_is_warned_of(judged: Any, ranking: Any) -> None:
+    with pytest.warns(CranfieldWarning, match="1 of 1 relevant document that the run missed"):
+        evaluate({"q": judged}, {"q": ranking}, "RR")
+    with pytest.warns(CranfieldWarning, match="1 of 1 query that the run lacks"):
+        evaluate({doc: {"a": 1} for doc in judged}, {doc: {"a": 0.5} for doc in ranking}, "RR")
+
+
 @pytest.mark.filterwarnings("ignore::cranfield.errors.CranfieldWarning")
 def test_ids_are_readable_where_their_letters_differ() -> None:
     def describe(judged: str, retrieved: str) -> str:
@@ -347,8 +357,11 @@ IDS_OF_A_FORM = [
 
 @pytest.mark.parametrize("form", ["d{}", "a1-{}", "{}", "Café {}"])
 def test_numbers_of_one_form_are_not_searched(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    docs = [form.format(number) for number in range(100, 150)]
-    qrels = {query: dict.fromkeys(docs[i : i + 20], 1) for i, query in enumerate(["q1", "q2"])}
+    *docs, missed_doc = [form.format(number) for number in range(100, 151)]
+    qrels = {
+        query: dict.fromkeys([*docs[i : i + 20], missed_doc], 1)
+        for i, query in enumerate(["q1", "q2"])
+    }
     run = {query: {doc: 1 / i for i, doc in enumerate(docs, 1)} for query in qrels}
     samples: list[Any] = []
 

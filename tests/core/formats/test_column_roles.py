@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from helpers.commands import invoke
 
-from cranfield import InputError, Qrels, Run, evaluate, read_qrels, read_run
+from cranfield import InputError, OptionError, Qrels, Run, evaluate, read_qrels, read_run
 
 # ---- a column has one role ----------------------------------------------------------------------
 
@@ -206,3 +206,13 @@ def test_a_name_is_stated_once(write: Any) -> None:
     answer = invoke("evaluate", path, "-m", "RR", "--columns", columns)
     assert answer.exit_code == 2
     assert "query_id is stated twice" in answer.output
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy"), [("doc_id", "each row is a document"), ("score", "order='given'")]
+)
+def test_none_as_a_column_is_told_what_it_means(name: str, remedy: str) -> None:
+    rows = [{"qid": "1", "doc": "a", "label": 1, "score": 0.5}]
+    with pytest.raises(OptionError, match=f"as relevance=None.*Leave {name} out; .*{remedy}"):
+        evaluate(rows, "RR", columns={name: None})
+    assert Qrels(rows, columns={"relevance": None}).to_dict() == {"1": {"a": 1}}

@@ -408,7 +408,7 @@ def test_ids_that_look_like_json_are_ids(query: str, write: Any) -> None:
         ({"score": 0}, "a column's name, or its number, from 1"),
         ({"score": True}, "a column's name, or its number, from 1"),
         ({"score": 1.5}, "a column's name, or its number, from 1"),
-        ({"score": None}, "a column's name, or its number, from 1"),
+        ({"score": None}, "as relevance=None"),
     ],
 )
 def test_columns_that_cannot_be_are_refused(user_columns: Any, problem: str, write: Any) -> None:

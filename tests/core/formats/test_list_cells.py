@@ -18,6 +18,7 @@ from cranfield import InputError, Run, evaluate, read_run
 from cranfield.errors import DuplicateError
 from cranfield.formats.block import SIZES
 from cranfield.formats.list_cells import ListRows
+from cranfield.formats.source import Source
 
 Table = list[dict[str, Any]]
 
@@ -272,16 +273,16 @@ def test_lists_filled_up_are_not_read_row_by_row(monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize("form", ["Arrow", "JSON", "CSV with JSON"])
 def test_minus_1_is_an_id_beside_texts_and_other_numbers_below_0(form: str, tmp_path: Path) -> None:
-    for ids in (["-1", "a"], [-7, 5]):
+    for ids, docs in ((["-1", "a"], ["a", "-1"]), ([-7, 5], [5, -7, -1])):
         row = {"query_id": "q0", "expected_ids": ids[::-1], "retrieved_ids": ids[:1], "scores": [1]}
         filled_row = {
             "query_id": "q1",
             "expected_ids": ids,
-            "retrieved_ids": [ids[1], type(ids[0])(-1)],
-            "scores": [2, 1],
+            "retrieved_ids": docs,
+            "scores": [*range(len(docs))],
         }
         scores = evaluate(FORMS[form]([row, filled_row], tmp_path), "NumRet")
-        assert scores.per_query("NumRet") == {"q0": 1, "q1": 2}
+        assert scores.per_query("NumRet") == {"q0": 1, "q1": len(docs)}
         assert "padding" not in codes(scores)
 
 
@@ -290,6 +291,32 @@ def test_minus_1_between_ids_of_a_table_is_refused(tmp_path: Path) -> None:
     for form in ("Arrow", "CSV with JSON"):
         with pytest.raises(InputError, match="-1 fills up some lists, and is between ids"):
             evaluate(FORMS[form]([row], tmp_path), "AP")
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "json"])
+def test_a_file_with_lists_filled_up_is_read_once(
+    suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many lists are filled up, and whether or not they are split at once."""
+    path, judgments = tmp_path / f"run.{suffix}", {"q0": {"3": 1}}
+    source_names, open_source = list[str](), Source.open
+
+    def record_opening(source: Source, **options: Any) -> Any:
+        source_names.append(source.name)
+        return open_source(source, **options)
+
+    monkeypatch.setattr(Source, "open", record_opening)
+    monkeypatch.setattr(SIZES, "lists", 1)
+    counts = []
+    for filler in (4, -1):
+        lists = {f"q{i}": [3, filler] for i in range(5)}
+        rows = [{"query_id": query, "retrieved_ids": ids} for query, ids in lists.items()]
+        lines = "".join(json.dumps(row) + "\n" for row in rows)
+        path.write_text(lines if suffix == "jsonl" else json.dumps(lists))
+        source_names.clear()
+        evaluate(judgments, path, "RR")
+        counts.append(len(source_names))
+    assert counts[0] == counts[1]
 
 
 @pytest.mark.parametrize("element", [[1, 2], {"a": 1}])

@@ -16,7 +16,7 @@ from helpers.saved import QRELS, RUN, read_saved, read_score_dicts
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from cranfield import InputError, evaluate
+from cranfield import InputError, compare, evaluate, read_qrels, read_run
 from cranfield.cli import cli
 from cranfield.errors import DuplicateError
 from cranfield.formats.small.score_files import system_name_of_file
@@ -391,3 +391,17 @@ def test_quotation_marks_are_ids_where_nobody_quotes(write: Write) -> None:
 def test_a_file_is_a_systems_name() -> None:
     assert system_name_of_file("runs/bm25.txt.gz") == "bm25"
     assert system_name_of_file("-") == "stdin"
+
+
+def test_an_empty_document_is_said_to_hold_no_scores(tmp_path: Path) -> None:
+    (tmp_path / "empty.json").write_text("{}")
+    with pytest.raises(InputError, match=r"empty\.json: holds no scores"):
+        compare([tmp_path / "empty.json"])
+
+
+def test_saved_scores_are_neither_judgments_nor_a_run(tmp_path: Path) -> None:
+    path = tmp_path / "scores.json"
+    path.write_text(evaluate({"q": {"d": 1}}, {"q": {"d": 1.0}}, "AP").to_json())
+    for read in (read_qrels, read_run):
+        with pytest.raises(InputError, match=r"scores\.json: holds saved .*\n.* with --saved"):
+            read(path).to_dict()

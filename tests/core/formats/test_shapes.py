@@ -1,6 +1,7 @@
 """Shapes that no reader takes, rewritten into plain ones: series, iterators, pairs, data sets."""
 
 import json
+import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -245,6 +246,19 @@ def test_lists_of_two_ids_by_name_are_rankings() -> None:
     assert systems["a"].per_query("RR") == {"1": 1 / 1, "2": 1 / 2}
 
 
+@pytest.mark.parametrize(
+    "ids",
+    [
+        {"q": np.ma.array([5, 9, 7], mask=[True, False, False])},
+        [np.ma.array([5, 9, 7], mask=[True, False, False])],
+        np.ma.array([[5, 9, 7]], mask=[[True, False, False]]),
+    ],
+)
+def test_masked_cells_are_no_ids(ids: Any) -> None:
+    truths: Any = {"q": {9: 1}} if isinstance(ids, dict) else [[9]]
+    assert evaluate(truths, ids, "RR NumRet").means() == {"RR": 1 / 1, "NumRet": 2}
+
+
 @pytest.mark.parametrize("lists", [{"q": np.array([5, 9, -1])}, {"q": (5, 9, -1)}])
 def test_arrays_and_tuples_are_filled_up_too(lists: Any) -> None:
     scores = evaluate({"q": {9: 1}}, lists, "AP NumRet")
@@ -280,3 +294,46 @@ def test_a_series_of_numbers_is_read_by_its_index_or_asked_about() -> None:
     counts["q1"].index = [7, 8]
     with pytest.raises(InputError, match="which are the ids"):
         evaluate({"q1": {7: 1}}, counts, "RR")
+
+
+def test_rows_of_sqlite_and_pairs_as_keys_are_rows() -> None:
+    database = sqlite3.connect(":memory:")
+    database.row_factory = sqlite3.Row
+    query = "select 'q1' query_id, 'd1' doc_id, 0.5 score union select 'q1', 'd2', 0.7"
+    numbers = {("q1", "d1"): 0.5, ("q1", "d2"): 0.7}  # of a Series with two levels
+    runs: list[Any] = [database.execute(query).fetchall(), database.execute(query), numbers]
+    for run in runs:
+        assert evaluate({"q1": {"d1": 1}}, run, "RR")["RR"] == 1 / 2
+    with pytest.raises(InputError):
+        evaluate({"q1": {"d1": 1}}, {("q1", "d1"): ["d1"]}, "RR")
+
+
+def test_lists_of_ids_beside_a_sparse_matrix_are_counted_from_0() -> None:
+    sparse = pytest.importorskip("scipy.sparse")
+    labels = sparse.csr_array(np.array([[0, 1, 0], [1, 0, 0]]))
+    assert evaluate(labels, [[2, 1], [0, 1, 2]], "RR").per_query("RR") == {"0": 1 / 2, "1": 1 / 1}
+
+
+@pytest.mark.parametrize(
+    ("call", "remedy"),
+    [
+        (lambda: evaluate(pd.DataFrame([[0, 1]]), pd.DataFrame([[0.5, 0.7]])), "frame.to_numpy()"),
+        (
+            lambda: evaluate(pl.DataFrame(np.eye(2)), pl.DataFrame(np.eye(2))),
+            "frame.to_numpy()",
+        ),
+        (lambda: Run(np.array([("q", "d", 0.5)], object)), "rows.tolist()"),
+        (
+            lambda: Run(pa.table({"query_id": ["q"], "doc_id": ["d"], "score": ["0.5"]})),
+            "frame['score'].astype(float)",
+        ),
+        (
+            lambda: Run(pa.table({"q": [{"id": 1}]}), columns={"query_id": "q.id"}),
+            "pandas.json_normalize(frame.to_dict('records'))",
+        ),
+    ],
+)
+def test_the_remedy_for_a_frame_or_an_array_is_named(call: Callable[[], Any], remedy: str) -> None:
+    with pytest.raises(InputError) as caught:
+        call()
+    assert remedy in str(caught.value)

@@ -160,7 +160,7 @@ def test_grades_with_a_number_of_relevant_documents() -> None:
     lists = grades({"a": [1, 0], "b": [0, 1]}, n_relevant={"b": 4, "a": 1})
     assert evaluate(*lists, "AP").per_query("AP") == {"a": 1, "b": (1 / 2) / 4}
     assert grades([[1, 0], [0, 1]], n_relevant=[1, 4]).qrels.to_dict().keys() == {"1", "2"}
-    with pytest.raises(InputError, match="query '2' has a list, and no number"):
+    with pytest.raises(InputError, match="query '2' is in the grades, and not in n_relevant"):
         grades([[1], [1]], n_relevant=[3])
     with pytest.raises(OptionError, match="beside a collection"):
         grades([1], n_relevant=1, collection=[1])
@@ -205,7 +205,7 @@ def test_systems_share_as_many_documents_as_their_grades_allow() -> None:
         "A": {"AP": 1 / 4},
         "B": {"AP": (1 / 2) / 4},
     }
-    with pytest.raises(InputError, match="system 'A' has a list of query '2', and 'B' none"):
+    with pytest.raises(InputError, match="query '2' is in system 'A', and not in system 'B'"):
         grades({"A": [[1], [1]], "B": [[1]]}, systems=True)
     with pytest.raises(InputError, match="system: list of grades"):
         grades([1, 0], systems=True)  # type: ignore[call-overload]

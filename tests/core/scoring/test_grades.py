@@ -263,9 +263,9 @@ def test_what_are_no_grades(lists: Any, problem: str) -> None:
         ([1], [1, None], "the collection: holds None, but what is unjudged has no place in it"),
         ([1], [1, "0.5"], f"the collection, rank 2: {NUMBER}'0.5'"),
         ([1], 1, "the collection: expected a list of grades, best rank first, got 1"),
-        ([[1], [1]], [1], "query '2' has a list of grades, and no collection"),
-        ([[1]], [[1], [1]], "query '2' has a collection of grades, and no list"),
-        ({"a": [1]}, {"b": [1]}, "query 'a' has a list of grades, and no collection"),
+        ([[1], [1]], [1], "query '2' is in the grades, and not in the collection"),
+        ([[1]], [[1], [1]], "query '2' is in the collection, and not in the grades"),
+        ({"a": [1]}, {"b": [1]}, "query 'a' is in the grades, and not in the collection"),
     ],
 )
 def test_what_is_no_collection_of_these(lists: Any, collection: Any, problem: str) -> None:

@@ -5,6 +5,7 @@ import random
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from helpers.commands import invoke
 from scipy import stats
@@ -12,6 +13,7 @@ from scipy import stats
 from cranfield import InputError, MeasureError, OptionError, Qrels, Run, evaluate, holes
 from cranfield.data.judge import judge_match
 from cranfield.extensions.labels.pools import removals
+from cranfield.measures import parse
 
 Judged = dict[str, dict[str, int]]
 Lists = dict[str, dict[str, list[str]]]
@@ -32,7 +34,9 @@ def collection(seed: int) -> tuple[Judged, Lists]:
 
 
 @pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("measure", ["nDCG@10", "AP", "P@5"])
+@pytest.mark.parametrize(
+    "measure", ["nDCG@10", "nDCG@3", "AP", "AP(rel=2)", "Bpref", "P@5", "Success@3", "Q"]
+)
 def test_numbers_are_those_of_loops(seed: int, measure: str) -> None:
     qrels, runs = collection(seed)
     holes_of_runs = holes(qrels, runs, measure, k=7, pool_depth=5)
@@ -144,6 +148,22 @@ def test_work_grows_with_the_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         assert len(n_read) == n_runs
         n_scored_of_size[n_runs] = sum(n_scored)
     assert n_scored_of_size[40] < 8 * n_scored_of_size[10]  # each run on all removals: 16
+
+
+@pytest.mark.parametrize(
+    ("measure", "n_kinds"),
+    [("Success@5", 2), ("AP", 2 * 2), ("nDCG@1", 2), ("nDCG", 2 * 3), ("Q", 2 * 3)],
+)
+def test_removals_of_which_a_measure_sees_the_same_are_one_kind(measure: str, n_kinds: int) -> None:
+    """Each run brought one document to each of two queries, of grade 0, 1 or 2 in turn."""
+    judged = {**{f"d{i}": i % 3 for i in range(9)}, "best": 3}
+    judgments = Qrels({"q1": judged, "q2": judged})
+    rows = [np.array([i, 10 + i]) for i in range(9)]  # "best" comes first
+    grades = [judgments.grade[row].tolist() for row in rows]
+    rows = [row for row, grade in zip(rows, grades, strict=True) if 3 not in grade]
+    kinds = removals.Removals(judgments, rows, parse(measure)).kind
+    assert len(kinds) == 2 * len(rows)
+    assert len({*kinds.tolist()}) == n_kinds
 
 
 def test_a_query_without_a_judgment_left_still_counts() -> None:

@@ -251,7 +251,7 @@ def test_what_is_proposed_lets_a_system_pass_at_all(files: dict[str, str], quiet
     lines = Path(files["human.csv"]).read_text().splitlines()
     few_lines = [line.replace(",0.4", ",0.08") for line in lines[1::5]]  # a fifth of the drawn
     Path(files["human.csv"]).write_text("\n".join([lines[0], *few_lines]) + "\n")
-    args = [files["model.qrels"], [files["old.run"], files["new.run"]], "P@5"]
+    args: Any = [files["model.qrels"], [files["old.run"], files["new.run"]], "P@5"]
     result = gate(*args, baseline="old", margin=0.44, human=files["human.csv"])
     (verdict,) = result.verdicts
     (note,) = [note for note in result.notes if note.code == "few-documents"]

@@ -130,6 +130,21 @@ def test_the_order_of_rows_hides_the_ranking() -> None:
     assert abs(stats.spearmanr([int(doc[1:]) for doc in docs], range(40)).statistic) < 0.5
 
 
+def test_documents_whose_keys_of_chance_round_to_one_are_in_their_order(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Beside the number of a query, the second key is no greater than the first."""
+    small_keys = np.array([0.5, 2.0**-53, 0.0, 0.5 + 2.0**-53, 0.5])
+
+    class Generator:
+        def random(self, n: int) -> Any:
+            return small_keys[:n]
+
+    monkeypatch.setattr(np.random, "default_rng", lambda _: Generator())
+    documents = pool({"q1": {"a": 1}, "q2": {"a": 1}}, [{"q1": ["a"], "q2": ["a", "b", "c", "d"]}])
+    assert [row["doc_id"] for row in documents.rows()] == ["a", "b", "a", "d", "c"]
+
+
 def test_where_fewer_are_there_all_are_drawn_and_it_is_said() -> None:
     a_pool = pool(JUDGED, RUNS, by="chance", n=99)
     assert len(a_pool.rows()) == a_pool.n_pooled

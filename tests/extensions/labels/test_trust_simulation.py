@@ -92,7 +92,6 @@ class Draw:
         scores: Any = SimpleNamespace(measures=("score",), system_names=("A", "B"))
         degrees, n = N_QUERIES - 1, len(self.query)
         sample = Sample("document", n, N_QUERIES, degrees, None, self.select, (), 1.0)
-        estimation = Estimation(scores, sample, PoweredSettings(), 0, ())
         is_little = False
         for i, is_seen in enumerate((IN_A, IN_B)):
             documents = self.select(0, i, None)
@@ -100,7 +99,10 @@ class Draw:
             is_little |= bool(
                 is_seen[self.doc].sum() < 30 or n_relevant < 10
             )  # as few-documents says
-        judged = _judge_by_people(verdict, estimation, 0.05, is_little=is_little, greatest_p=0.05)
+        if is_little:
+            sample = sample._replace(n_reliable=n + 1)
+        estimation = Estimation(scores, sample, PoweredSettings(), 0, ())
+        judged = _judge_by_people(verdict, estimation, 0.05, greatest_p=0.05)
         return judged.outcome == "PASS"
 
     def confirms_wrong_order(self) -> bool:

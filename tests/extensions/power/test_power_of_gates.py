@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from helpers.gates import gate_differences
 from helpers.notes import codes
 
-from cranfield import queries_needed
+from cranfield import power, queries_needed
 from cranfield.cli import cli
 from cranfield.comparison.noninferiority import GainSample, run_gain_tests
 from cranfield.comparison.settings import GateSettings
@@ -95,3 +95,12 @@ def test_questions_of_power_that_have_no_answer(arguments: str, message: str) ->
     outcome = CliRunner().invoke(cli, ["power", *arguments.split()])
     assert (outcome.exit_code, outcome.stdout) == (2, "")
     assert message in outcome.stderr
+
+
+def test_fewer_than_ten_queries_pass_half_of_the_runs_that_are_as_good() -> None:
+    """Fewer than ten queries can change, so that the rule on few changes decides alone."""
+    for n in (2, 8, 9):
+        assert power(0.25, n, sides=1, changed=0.1) == 1 / 2
+    arguments = "power --margin .02 --sd .08 --n-queries 8 --changed .1 --format json"
+    row = json.loads(CliRunner().invoke(cli, arguments.split()).stdout)
+    assert row["power"] == 1 / 2

@@ -154,6 +154,59 @@ def test_where_less_is_better_the_best_is_the_lowest() -> None:
     assert [e.step.verdict for e in history.entries if e.step] == ["worse", "worse", "better"]
 
 
+def test_a_direction_is_refused_where_it_is_known_or_names_nothing() -> None:
+    weeks = {name: {"nDCG@10": scores} for name, scores in list(VECTOR_WEEKS.items())[:3]}
+    for name in ("nDCG@10", "typo"):
+        with pytest.raises(OptionError, match=f"less_is_better='{name}': expected a name"):
+            trend(weeks, less_is_better=name)
+
+
+def test_less_is_better_is_said_in_the_table_and_the_picture() -> None:
+    weeks = {name: {"latency_ms": scores} for name, scores in VECTOR_WEEKS.items()}
+    history = trend(weeks, less_is_better="latency_ms")
+    assert "latency_ms: less is better." in history.to_text().splitlines()
+    pytest.importorskip("altair")
+    chart = json.dumps(figures.over_time(history).spec)
+    assert "latency_ms (less is better)" in chart
+    assert "less is better." not in trend(VECTOR_WEEKS).to_text()
+
+
+def test_of_means_that_differ_by_rounding_alone_the_best_is_the_latest() -> None:
+    first, second = [0.1, 0.2, 0.3] * 4, [0.1] * 4 + [0.2] * 4 + [0.3] * 4
+    assert sum(first) != sum(second)
+    for weeks in ((first, second), (second, first)):
+        scores = [*weeks, [0.05] * 12]
+        history = trend({f"w{i}": score_queries(week) for i, week in enumerate(scores)})["score"]
+        assert history.against is not None
+        assert history.against.other == "w1"
+
+
+def test_notes_are_on_pairs_that_are_shown() -> None:
+    """The last differs from w1 on three queries, by much; that pair is no step, nor the best."""
+    weeks = draw_weeks(5)
+    first_week = dict(weeks["w05"])
+    for query in list(first_week)[:3]:
+        first_week[query] -= 0.4
+    weeks["w01"] = first_week
+    weeks["w03"] = {query: score + 0.2 for query, score in weeks["w03"].items()}
+    history = trend(weeks, flips=FEW)
+    assert history["score"].against is not None
+    assert history["score"].against.other == "w03"
+    assert not any("w05 - w01" in note.text for note in history.notes)
+
+
+def test_entries_may_have_numbers_as_names() -> None:
+    history = trend({1: VECTOR_WEEKS["w1"], 2: VECTOR_WEEKS["w2"]})["score"]
+    assert [entry.name for entry in history.entries] == ["1", "2"]
+
+
+def test_the_correction_of_the_last_comparison_is_in_its_document() -> None:
+    for baseline, correction in ((None, "maxt"), ("w2", "none")):
+        document = json.loads(trend(VECTOR_WEEKS, baseline=baseline).to_json())
+        assert document["settings"]["correction"] == "none"  # of the steps
+        assert document["against_correction"] == correction
+
+
 def test_a_stated_baseline_is_not_corrected() -> None:
     against = trend(VECTOR_WEEKS, baseline="w2")["score"].against
     pair = compare({"w2": VECTOR_WEEKS["w2"], "w4": VECTOR_WEEKS["w4"]})["score"]["w4"]
@@ -161,6 +214,14 @@ def test_a_stated_baseline_is_not_corrected() -> None:
     assert (against.other, against.p_adjusted) == ("w2", pair.p)
     text = trend(VECTOR_WEEKS, baseline="w2").to_text()
     assert f"w4 against w2: +0.0200 {'[-0.0500, +0.1000]'}, p {pair.p:.4f}: not shown" in text
+
+
+def test_the_legend_says_which_p_is_corrected_and_what_is_judged(saved_weeks: list[Path]) -> None:
+    text = str(trend(saved_weeks, measures="nDCG@10"))
+    assert "^ better, v worse: p at most 0.05, uncorrected." in text
+    assert "p maxT: p of the last entry, corrected for choosing the best." in text
+    assert "Judged: share of its first 10 that is judged; ! moved by over 0.05 in a step." in text
+    assert "p maxT" not in str(trend(saved_weeks[:2], measures="nDCG@10"))  # there is no best
 
 
 def test_two_entries_have_no_best_before() -> None:
@@ -277,6 +338,22 @@ def test_a_step_is_on_the_queries_that_both_have() -> None:
     assert history.to_text().startswith("score of 25 to 30 queries")
 
 
+def test_the_last_line_says_on_which_queries_and_its_command_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for week, scores in draw_weeks(3, 40).items():
+        rows = list(scores.items())[: 20 if week == "w03" else 40]
+        lines = "".join(f"{query},{score}\n" for query, score in rows)
+        Path(f"{week}.csv").write_text("query_id,score\n" + lines)
+    text = invoke("trend", "--saved", "w01.csv", "w02.csv", "w03.csv").stdout
+    assert re.search(r"^w03 against w0[12], the best before it, on 20 of 40 queries: ", text, re.M)
+    (hint,) = re.findall(r"^Which queries: cranfield (.* --missing drop .*)$", text, re.M)
+    assert invoke(*hint.split()).exit_code == 0
+    history = trend(["w01.csv", "w02.csv", "w03.csv"])
+    assert "mean before (of the shared queries)" in figures.over_time(history).caption
+
+
 @pytest.mark.parametrize(("n_first", "n_second"), [(30, 9), (30, 14)])
 def test_too_few_shared_queries_break_a_trend(n_first: int, n_second: int) -> None:
     weeks = draw_weeks(2, n_first)
@@ -327,7 +404,8 @@ def test_an_unknown_measure_in_two_ranges_is_a_warning_as_in_a_comparison() -> N
     assert [step.verdict for step in steps_of(history, "latency")] == ["worse", "worse"]
     comparison = compare(weeks, less_is_better="latency")
     assert set(note_texts(history, "unit")) == set(note_texts(comparison, "unit"))
-    assert "are they in the same unit?" in history.to_text()
+    (line,) = [line for line in history.to_text().splitlines() if "in the same unit?" in line]
+    assert line.startswith("Warning: latency: all scores")
 
 
 # ---- judged -------------------------------------------------------------------------------------
@@ -359,6 +437,19 @@ def test_a_saved_judged_share_stands_beside_its_measure() -> None:
         "w03: 0.88 judged, 0.75 before; the step may come from that."
     ]
     assert "0.88 !" in history.to_text()
+
+
+def test_a_slow_loss_of_judgments_is_said_on_the_last_line() -> None:
+    weeks = {
+        name: {"nDCG@10": scores, "Judged@10": dict.fromkeys(scores, 1 - 0.05 * i)}
+        for i, (name, scores) in enumerate(draw_weeks(8).items())
+    }
+    weeks["w01"]["nDCG@10"] = dict.fromkeys(weeks["w01"]["nDCG@10"], 1.0)
+    history = trend(weeks, measures="nDCG@10", flips=FEW)
+    assert not note_texts(history, "judged-moved")
+    (text,) = note_texts(history, "last")
+    assert text.startswith("w08 against w01, the best before it: ")
+    assert text.endswith(" 0.65 judged, 1.00 then: it may come from that.")
 
 
 def test_without_shares_there_is_no_column() -> None:
@@ -438,7 +529,7 @@ def test_one_of_several_systems_is_followed(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"w1\.json: holds 2 systems: bm25, dense") as caught:
         trend(paths)
     assert "--system NAME" in str(caught.value)
-    with pytest.raises(InputError, match=r"w3\.json: holds 1 system: bm25"):
+    with pytest.raises(InputError, match=r"w3\.json: has no system 'dense'; it holds 1 system"):
         trend([*paths, save_systems(tmp_path / "w3.json", ["bm25"])], system="dense")
 
 
@@ -521,6 +612,26 @@ def test_several_measures_have_a_table_each(saved_weeks: list[Path]) -> None:
     assert any(line.startswith("nDCG@10: 2026-W46 against") for line in tables[1].notes)
     break_text = "2026-W44: other judgments than 2026-W43. Their means cannot be compared."
     assert tables[1].notes.count(break_text) == 1
+
+
+def test_lines_that_differ_name_their_measure() -> None:
+    weeks = {
+        name: {"AP": scores, "Success@5": {query: float(s > 0.5) for query, s in scores.items()}}
+        for name, scores in draw_weeks(3).items()
+    }
+    lines = trend(weeks, flips=FEW).to_text().splitlines()
+    starts = [line.partition(": mean")[0] for line in lines if "step: mean difference" in line]
+    assert starts == ["AP: step", "Success@5: step"]
+
+
+def test_a_baseline_may_be_the_file_in_another_spelling(
+    weeks_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(weeks_folder)
+    runs = [f"./runs/{week}.run" for week in WEEKS[:3]]
+    against = trend("qrels.txt", runs, baseline=f"runs/{WEEKS[0]}.run")["nDCG@10"].against
+    assert against is not None
+    assert against.other == WEEKS[0]
 
 
 def test_warnings_are_given_once() -> None:

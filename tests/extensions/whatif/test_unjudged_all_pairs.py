@@ -1,10 +1,14 @@
 """Which pairs have bounds for unjudged documents: unless asked for, little judged systems'."""
 
+import random
+
 import pytest
 from helpers.judged_runs import QRELS, make_runs
 
 from cranfield import compare, joint_bounds
 from cranfield.comparison.compare import compare_all_pairs
+from cranfield.extensions.whatif.extremes import RatioExtremes
+from cranfield.extensions.whatif.unjudged import UnjudgedDocuments
 
 RUNS = make_runs(base=(3, 100), near=(2, 95), ltr=(1, 40))
 
@@ -62,3 +66,46 @@ def test_a_verdict_holds_where_its_bounds_have_one_sign() -> None:
     assert pair.unjudged_high == pytest.approx(1 / 10 + 21 / 100)
     assert "Little judged" not in str(compare(QRELS, runs, "P@10", baseline="cur"))
     assert "Little judged" in str(compare(QRELS, runs, "RR@10", baseline="cur"))
+
+
+@pytest.mark.parametrize("measure", ["nDCG@3", "nDCG(gain='exp2')@5", "DCG@4", "P@3", "nDCG"])
+def test_many_pairs_at_once_have_the_bounds_of_each(measure: str) -> None:
+    """Most documents are unjudged, and far more of them than an ideal ranking has."""
+    chance = random.Random(5)
+    docs = [f"d{i:02}" for i in range(60)]
+    qrels = {f"q{q}": {doc: chance.randint(0, 3) for doc in docs[:6]} for q in range(4)}
+    runs = {
+        f"run{i}": {query: chance.sample(docs, chance.randint(1, 50)) for query in qrels}
+        for i in range(5)
+    }
+    result = compare(qrels, runs, measure, all_pairs=True, bounds=True)[measure]
+    for pair in result.pairs:
+        bounds = joint_bounds(qrels, [runs[pair.system], runs[pair.other]], measure)
+        assert (pair.unjudged_low, pair.unjudged_high) == (bounds.low.item(), bounds.high.item())
+
+
+def test_an_ndcg_looks_at_no_more_documents_than_may_change_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The first 3 k unjudged documents of each query; all have the same bounds."""
+    qrels, docs = {"q1": {"a": 2}, "q2": {"b": 1}}, [f"d{i}" for i in range(80)]
+    runs = [{query: ["a", "b", *docs[i:]] for query in qrels} for i in (0, 3)]
+    bounds, n_documents = joint_bounds(qrels, runs, "nDCG@4"), []
+    select_documents = RatioExtremes.select_documents
+
+    def count_documents(extremes: RatioExtremes, unjudged: UnjudgedDocuments) -> UnjudgedDocuments:
+        documents = select_documents(extremes, unjudged)
+        n_documents.append((len(documents.rank), len(unjudged.rank)))
+        return documents
+
+    monkeypatch.setattr(RatioExtremes, "select_documents", count_documents)
+    joint_bounds(qrels, runs, "nDCG@4")
+    assert all(n == 2 * 3 * 4 == 24 or n == n_all < 24 for n, n_all in n_documents)
+    monkeypatch.setattr(
+        RatioExtremes, "select_documents", lambda extremes, unjudged: unjudged.cut_at(10_000)
+    )
+    all_bounds = joint_bounds(qrels, runs, "nDCG@4")
+    assert (bounds.low.item(), bounds.high.item()) == (
+        all_bounds.low.item(),
+        all_bounds.high.item(),
+    )

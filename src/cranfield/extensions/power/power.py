@@ -110,7 +110,7 @@ class Design(Conditions, Goal):
 
         if self.changed is None:
             return power
-        chance_below_ten = float(bdtr(FEW_UNITS - 1, n, self.changed))
+        chance_below_ten = float(bdtr(min(FEW_UNITS - 1, n), n, self.changed))
         return (1 - chance_below_ten) * power + chance_below_ten / 2
 
     def check_sd(self) -> None:

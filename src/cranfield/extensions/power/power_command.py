@@ -144,7 +144,7 @@ _SEED_COUNTS = (2, 3, 4, 5, 7, 10, 15, 20, 30, 50)  # runs of each system, to ch
 _MEANING_OF_OPTION = {
     "changed": " changed: the share of queries that change. Where fewer than "
     f"{FEW_UNITS} do, a gate passes half of such runs. It doubts skewed differences, too: changes "
-    "of unequal size pass less often (normal ones in about 0.7, not 0.8).",
+    "of unequal size pass less often: normal ones in about 0.7 where this says 0.8.",
     "cluster_size": " deff: the design effect, by which clusters of {:,} queries multiply the "
     "variance of a mean.",
     "seed_sd": " seed_sd: the standard deviation of the means of a system's runs; the question is "

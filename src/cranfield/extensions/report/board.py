@@ -109,7 +109,7 @@ class Board:
             yield Heading("Letters", "l letters", "letters", title)
         for i, name in enumerate(evidence.more_baselines):
             yield Heading(join_markup(["vs ", name_element(name, 24)]), "n vs", f"vs{i}")
-        if evidence.ranks(result.measure) and len(result.systems) > 1:
+        if evidence.pair_comparison[result.measure].ranks and len(result.systems) > 1:
             title = f"places that a system may have, all right at once in {level} of samples, by "
             title += f"{describe_families(evidence)[1]}; * may be the best"
             yield Heading("Ranks", "n p", "ranks", title)
@@ -232,7 +232,7 @@ class Board:
             yield element("td", class_="n vs") if pair is None else self._difference_cell(pair)
 
     def _rank_cells(self, system: str) -> Iterator[Markup]:
-        ranks = self.evidence.ranks(self.result.measure)
+        ranks = self.evidence.pair_comparison[self.result.measure].ranks
         if ranks and len(self.result.systems) > 1:
             yield element("td", str(ranks[system]), class_="n p")
 

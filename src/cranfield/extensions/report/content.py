@@ -119,7 +119,7 @@ def _board_rows(
     evidence: Evidence, measure: str, index_of_system: Mapping[str, int]
 ) -> list[dict[str, Any]]:
     """Return the rows of the leaderboard, the best system first."""
-    result, ranks = evidence.comparison[measure], evidence.ranks(measure)
+    result, ranks = evidence.comparison[measure], evidence.pair_comparison[measure].ranks or {}
     rows = []
     for point in leaderboard(evidence.comparison, measure).points:
         row = _system_row(point, index_of_system, evidence, measure)

@@ -6,9 +6,7 @@ from itertools import compress
 from typing import Any
 
 from cranfield.comparison.comparison import Comparison
-from cranfield.comparison.judged_share import is_placed
-from cranfield.comparison.ranks import Rank
-from cranfield.comparison.result import Pair, System
+from cranfield.comparison.result import Pair, System, is_placed
 from cranfield.extensions.report.rankings import EmbeddedRankings
 from cranfield.extensions.report.sheets import Sheets
 from cranfield.formats.source import Source
@@ -74,10 +72,6 @@ class Evidence:
         pairs = self.comparison[measure].pairs
         return {pair.system: pair for pair in pairs if pair.other == self.baseline}
 
-    def ranks(self, measure: str) -> Mapping[str, Rank]:
-        """Return {system: its rank by all pairs}; empty without, or if a pair cannot be placed."""
-        return {} if self.unplaced_pairs[measure] else self.pair_comparison[measure].ranks or {}
-
     @cached_property
     def unplaced_pairs(self) -> Mapping[str, set[frozenset[str]]]:
         """{measure: pairs of systems whose verdict does not hold: one of them is little judged}.
@@ -100,16 +94,18 @@ class Evidence:
         return [system for system in other_systems if {system.name, first.name} in unplaced_pairs]
 
     def indistinct_systems(self, measure: str) -> list[str]:
-        """Return the other systems that do not differ significantly from the best, by all pairs.
+        """Return the others that do not differ significantly from a best system, by all pairs.
 
         Those that cannot be placed are not among them.
         """
         result = self.pair_comparison[measure]
         first, *other_systems = result.ranked_systems
         unplaced_names = [system.name for system in self.unplaced_systems(measure)]
+        best_names = {s.name for s in result.systems if s.mean == first.mean} - {*unplaced_names}
         return [
             system.name
             for system in other_systems
             if system.name not in unplaced_names
-            and result.between(system.name, first.name)[1] is None
+            for rivals in [best_names - {system.name}]
+            if any(result.between(system.name, rival)[1] is None for rival in rivals)
         ]

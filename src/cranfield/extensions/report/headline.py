@@ -75,23 +75,18 @@ def write_headline(evidence: Evidence, measure: str) -> Markup:
     unplaced_systems = evidence.unplaced_systems(measure)
     if first.little_judged and unplaced_systems:
         return _withhold_headline(measure, result.ranked_systems, extreme, ending)
-    tied_systems = [system for system in rivals if system.mean == first.mean]
-    if len(tied_systems) == len(rivals):
-        subject = "Both systems have" if len(rivals) == 1 else f"All {len(rivals) + 1} systems have"
-        return join_markup(
-            [f"{subject} the same {as_typed(measure)}, ", _mean_element(first), ending]
-        )
-    verb = f"score {extreme}" if tied_systems else f"scores {extreme}"
+    placed_systems = [system for system in rivals if system not in unplaced_systems]
+    leaders = [first, *(system for system in placed_systems if system.mean == first.mean)]
     direction_note = "" if result.higher_is_better else " (less is better)"
-    lead = [
-        _name_systems([first, *tied_systems]),
-        f" {verb}: ",
-        *_mean_with_interval(measure, first),
-        direction_note,
-    ]
-    n_placed = len(rivals) - len(unplaced_systems)
-    parts = [*lead, *_baseline_clause(evidence, measure, first), ending]
-    parts += [" ", _significance_sentence(evidence, measure, n_placed)] if n_placed else []
+    if all(system.mean == first.mean for system in rivals):
+        subject = "Both systems have" if len(rivals) == 1 else f"All {len(rivals) + 1} systems have"
+        parts = [f"{subject} the same {as_typed(measure)}, ", _mean_element(first), ending]
+    else:
+        verb = f"score {extreme}" if len(leaders) > 1 else f"scores {extreme}"
+        lead = [_name_systems(leaders), f" {verb}: ", *_mean_with_interval(measure, first)]
+        parts = [*lead, direction_note, *_baseline_clause(evidence, measure, first), ending]
+        if n_rivals := len(placed_systems) - len(leaders) + 1:
+            parts += [" ", _significance_sentence(evidence, measure, leaders, n_rivals)]
     parts.append(judged_sentence)
     if unplaced_systems:
         reason = describe_judged(unplaced_systems, measure)
@@ -163,26 +158,31 @@ def _baseline_clause(evidence: Evidence, measure: str, first: System) -> Iterato
         yield name_element(pair.other, _MAX_NAME_LETTERS)
 
 
-def _significance_sentence(evidence: Evidence, measure: str, n_rivals: int) -> Markup:
-    """Return from how many of the systems that can be placed the first does not differ."""
-    n_alike = len(evidence.indistinct_systems(measure))
+def _significance_sentence(
+    evidence: Evidence, measure: str, leaders: Sequence[System], n_rivals: int
+) -> Markup:
+    """Return from how many of the others that can be placed the leaders do not all differ."""
+    n_alike = len({*evidence.indistinct_systems(measure)} - {leader.name for leader in leaders})
+    lead, leaders_text = ("It differs", "it") if len(leaders) == 1 else ("They differ", "them")
     queries_text = format_query_count(len(evidence.query_ids))
     owner = "that can be placed" if evidence.unplaced_systems(measure) else ""
     rivals_text = f"the other {'system' if n_rivals == 1 else f'{n_rivals:,}'} {owner}".rstrip()
     if not n_alike:
         each_text = "" if n_rivals == 1 else "each of "
-        return escape(f"It differs significantly from {each_text}{rivals_text}.")
+        return escape(f"{lead} significantly from {each_text}{rivals_text}.")
     if n_alike == n_rivals:
         none_text = (
             f"{rivals_text.capitalize()} does not differ"
             if n_rivals == 1
             else f"None of {rivals_text} differs"
         )
-        return escape(f"{none_text} significantly from it on {queries_text} (marked ≈1).")
+        return escape(
+            f"{none_text} significantly from {leaders_text} on {queries_text} (marked ≈1)."
+        )
     verb = "does" if n_alike == 1 else "do"
     return escape(
-        f"{n_alike:,} of {rivals_text} {verb} not differ significantly from it on {queries_text} "
-        "(marked ≈1)."
+        f"{n_alike:,} of {rivals_text} {verb} not differ significantly from {leaders_text} on "
+        f"{queries_text} (marked ≈1)."
     )
 
 

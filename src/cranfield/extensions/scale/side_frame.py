@@ -99,15 +99,15 @@ class SideFrame:
         if not system_columns:
             table_columns |= dict.fromkeys(name for name in names if plain_name(name) in SYSTEMS)
         query, doc = paths[:2]
-        docs = f"split({doc}, ';')" if lists else f"array({doc})"
-        docs = doc if name_of_role["doc"] in arrays else docs
-        if dict(frame.dtypes).get(name_of_role["doc"]) == "array<double>":
-            docs = f"CAST({docs} AS array<bigint>)"  # whole numbers
+        if name_of_role["doc"] not in arrays:
+            doc = f"split({doc}, ';')" if lists else f"array({doc})"
+        elif dict(frame.dtypes).get(name_of_role["doc"]) == "array<double>":
+            doc = f"CAST({doc} AS array<bigint>)"  # whole numbers
         system = quote_name(system_columns[0]) if system_columns else repr(SINGLE_SYSTEM)
         expressions = {
             "system": f"CAST({system} AS string)",
             "query": f"CAST({query} AS string)",
-            "docs": f"CAST({docs} AS array<string>)",
+            "docs": f"CAST({doc} AS array<string>)",
             # A list that is null holds no judgment, or is that of a query without an answer.
             "is_lost": f"coalesce({' OR '.join(faults) or 'false'}, {side is Side.QRELS})",
         }

@@ -1,10 +1,11 @@
 """Conventions of libraries of machine learning, which are given scores and grades in groups."""
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from cranfield.extensions.tools.computations import Adjustment, adjust_level
-from cranfield.extensions.tools.rule import Convention, rule
+from cranfield.extensions.tools.rule import Convention, Rule, rule
 
 _NONEMPTY, _RELEVANT = {"queries": "retrieved"}, {"queries": "relevant"}
 _BELOW = {"unretrieved": "below"}
@@ -12,7 +13,7 @@ _N_RELEVANT = "NumRel(rel={rel})"
 _EMPTY = "for a query without a relevant document"
 # Of torchmetrics: what it is given, as options; those of measures that read the sign of a score;
 # what tells an empty query; parameters of nDCG and R; more measures; a remark.
-_TORCHMETRICS: dict[str, tuple[Any, ...]] = {
+_SCOPES: dict[str, tuple[Any, ...]] = {
     "torchmetrics": (
         *("all judged documents", _BELOW, {}, _N_RELEVANT, {}, {}, "Success Rprec", "P RR SetR"),
         "Judged documents that were not retrieved fill the ranks below, except in P, R, RR and AP. "
@@ -30,9 +31,7 @@ _TORCHMETRICS: dict[str, tuple[Any, ...]] = {
 
 def _torchmetrics(name: str, action: str, number: float) -> Convention:
     """Return the convention of torchmetrics that counts an empty query as a number (NaN: not)."""
-    scope, base, above, n_relevant, ideal, over, rank_names, score_names, remark = _TORCHMETRICS[
-        name
-    ]
+    scope, base, above, n_relevant, ideal, over, rank_names, score_names, remark = _SCOPES[name]
     judging = {**base, "scores": "single"}
     expected = {**judging, "ties": "expected"}
     gain = "IDCG(gain={gain!r}, ideal='retrieved')" if ideal else "IDCG(gain={gain!r})"
@@ -70,8 +69,18 @@ def _torchmetrics(name: str, action: str, number: float) -> Convention:
 
 _EMPTY_IS_1 = [adjust_level(0, 1, _N_RELEVANT, _EMPTY)]
 _GAINLESS_IS_1 = [adjust_level(0, 1, "IDCG(gain={gain!r})", _EMPTY)]
-_GIVEN, _SINGLE = {"ties": "given"}, {"ties": "given", "scores": "single"}
+_SINGLE = {"ties": "given", "scores": "single"}
 _EXPECTED = {**_BELOW, "ties": "expected"}
+
+
+def _boosting_rules(judging: Mapping[str, Any]) -> tuple[Rule, ...]:
+    """Return the rules that LightGBM and XGBoost share, by which an empty query counts 1."""
+    return (
+        rule(judging=judging, adjustments=_GAINLESS_IS_1, nDCG={"gain": "exp2"}),
+        rule(judging=judging, adjustments=_EMPTY_IS_1, AP={"over": "reachable"}),
+    )
+
+
 _MICRO_MEAN = Adjustment(
     "a mean weighted by min(k, relevant)",
     "IDCG(gain=('binary', {rel}), discount='none')@{k}",
@@ -105,17 +114,14 @@ LEARNING_CONVENTIONS: tuple[Convention, ...] = (
     ),
     *(
         _torchmetrics(name, action, number)
-        for name in _TORCHMETRICS
+        for name in _SCOPES
         for action, number in (("neg", 0), ("pos", 1), ("skip", math.nan))
     ),
     Convention(
         "lightgbm",
         "LightGBM 4.7.0, metric ndcg and map",
         "src/metric/rank_metric.hpp, map_metric.hpp, dcg_calculator.cpp",
-        (
-            rule(judging=_GIVEN, adjustments=_GAINLESS_IS_1, nDCG={"gain": "exp2"}),
-            rule(judging=_GIVEN, adjustments=_EMPTY_IS_1, AP={"over": "reachable"}),
-        ),
+        _boosting_rules({"ties": "given"}),
         ("With label_gain=[0, 1, 3], nDCG(gain={1: 1, 2: 3}). A grade below 0 is an error.",),
     ),
     Convention(
@@ -123,8 +129,7 @@ LEARNING_CONVENTIONS: tuple[Convention, ...] = (
         "XGBoost 3.2.0, eval_metric ndcg, map and pre",
         "src/metric/rank_metric.cc, src/common/ranking_utils.h",
         (
-            rule(judging=_SINGLE, adjustments=_GAINLESS_IS_1, nDCG={"gain": "exp2"}),
-            rule(judging=_SINGLE, adjustments=_EMPTY_IS_1, AP={"over": "reachable"}),
+            *_boosting_rules(_SINGLE),
             rule(judging=_SINGLE, P={"over": "returned"}),
         ),
         (

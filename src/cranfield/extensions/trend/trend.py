@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Never, Unpack
 import numpy as np
 
 from cranfield.arrays.ranked import mean
-from cranfield.comparison.alignment import align, align_saved_scores
+from cranfield.comparison.alignment import align, align_saved_scores, check_directions
 from cranfield.comparison.compare import compare_scores
 from cranfield.comparison.margins import aggregate_scores
 from cranfield.comparison.method import deciding_p_name
@@ -34,6 +34,7 @@ from cranfield.data.run_names import make_unique_namer
 from cranfield.errors import DuplicateError, InputError, MeasureError, OptionError
 from cranfield.extensions import keywords
 from cranfield.extensions.trend.trend_result import BreakKind, MeasureTrend, Trend, TrendEntry
+from cranfield.formats.identifiers import to_id_text
 from cranfield.formats.small.score_files import system_name_of_file
 from cranfield.notes import Note, join_names, merge_notes, warn_about
 from cranfield.options import refuse_unknown_options, takes
@@ -48,6 +49,7 @@ _OMITTED_SETTINGS = ("baseline", "all_pairs", "test", "correction", "family", "r
 OMITTED_OPTIONS = (*_OMITTED_SETTINGS, "missing", "differing", "queries")
 _FEWEST_SHARED = 10  # queries, of those that changed, for a step
 _LARGE_MOVE, _ROUNDING = 0.05, 1e-12  # of judged shares: a larger move may make a step
+_Pairs = Sequence[tuple[str, str]]  # of entries
 _MANY_STEPS = 10  # of which some are marked by chance
 
 
@@ -104,9 +106,9 @@ def trend(
     alignment, judging, reading = Alignment.of(options), Judging.of(options), Reading.of(options)
     names = None if measures is None else canonical_names(measures)
     parts = name_entries(qrels if runs is None else runs)
-    if isinstance(parts, Mapping):  # of which the baseline may be a file
-        name_of_path = {_find_path(part): name for name, part in parts.items()}
-        baseline = name_of_path.get(str(baseline), baseline)
+    if isinstance(parts, Mapping) and baseline not in (None, *parts):  # it may be a file
+        paths = {os.path.realpath(_find_path(part) or name): name for name, part in parts.items()}
+        baseline = paths.get(os.path.realpath(str(baseline)), baseline)
     if runs is not None:
         if system is not None:
             raise OptionError(f"system={system!r:.80}: applies to saved scores, not to runs")
@@ -119,6 +121,7 @@ def trend(
             raise OptionError(f"{', '.join(run_options)}: applies to judgments and runs")
         check_scores(qrels)
         scores = read_entries(parts, system, alignment)
+        check_directions(scores.columns, alignment)
     entry_names = [*dict.fromkeys(entry for _, entry in scores.columns)]
     if len(entry_names) < 2:
         raise InputError("a trend needs two entries: name the files of several days")
@@ -130,7 +133,8 @@ def trend(
             raise MeasureError(f"there are no scores of {name}; there are {scored_text}")
         results.append(_Follower(scores, name, settings, alignment, baseline).follow())
     named_notes = [(result.measure, note) for result in results for note in result.notes]
-    notes = [*merge_notes(named_notes, len(results)), *scores.notes, *_note_order(entry_names)]
+    notes = merge_notes(named_notes, len(results))
+    notes += [*dict.fromkeys(scores.notes), *_note_order(entry_names)]
     measure_results = [result for result in results if find_measure(result.measure)]
     shares = [entry.judged for result in measure_results for entry in result.entries]
     if runs is None and shares and shares.count(None) == len(shares):
@@ -153,8 +157,11 @@ def _note_order(names: Sequence[str]) -> Iterator[Note]:
 def name_entries(parts: Any) -> Any:
     """Return {name: part} of a list of runs or scores: a name is a file's stem.
 
-    Where stems agree, a name begins with the folder. What is no list is returned unchanged.
+    Where stems agree, a name begins with the folder. A dict gets names of text; what is neither is
+    returned unchanged.
     """
+    if isinstance(parts, Mapping):
+        return {to_id_text(name, "the entries"): part for name, part in parts.items()}
     if not isinstance(parts, list | tuple):
         return parts
     paths = [*map(_find_path, parts)]
@@ -195,8 +202,9 @@ def read_entries(parts: Any, system: str | None, alignment: Alignment) -> GivenS
         systems = [*dict.fromkeys(owner for _, owner in scores.columns)]
         system_name = systems[0] if system is None else system
         if system_name not in systems or (system is None and len(systems) > 1):
+            reason = f"holds {format_count(len(systems), 'system')}: {join_names(systems, 10)}"
             raise InputError(
-                f"holds {format_count(len(systems), 'system')}: {join_names(systems, 10)}",
+                reason if system is None else f"has no system {system!r:.80}; it {reason}",
                 source=_find_path(part) or name,
                 hint="--system NAME says which to follow; every entry must have it (system=).",
             )
@@ -220,6 +228,13 @@ class SharedQueries(NamedTuple):
     ids: frozenset[str]
     count_text: str  # "35 of 40 queries"
     is_small: bool  # too few of an entry's to compare it
+
+
+def _has_moved(share: float | None, earlier_share: float | None) -> bool:
+    """Tell whether two judged shares, if both are known, differ by much."""
+    if share is None or earlier_share is None:
+        return False
+    return abs(share - earlier_share) > _LARGE_MOVE + _ROUNDING
 
 
 @dataclass
@@ -277,7 +292,7 @@ class _Follower:
             text = f"about {share} falls and {share} rises are marked though nothing changed."
             text = f"{n:,} steps at alpha {self.settings.alpha:g}: {text}"
             self.notes.append(Note("many-steps", "info", text, n))
-        against = None if self.baseline in lacking else self._compare_last()
+        against = None if self.baseline in lacking else self._compare_last(entries)
         notes = dict.fromkeys(note for note in self.notes if note.code != "correction")
         return MeasureTrend(self.measure, entries, against, results, tuple(notes))
 
@@ -293,9 +308,8 @@ class _Follower:
             share = None if share_column is None else mean(share_column[1])
             if origin is not None and origin.judged_shares:  # of one system
                 share = next(iter(origin.judged_shares.values())).get(self.measure)
-            step, has_moved = step_of_entry.get(entry), False
-            if step and share is not None and last_share is not None:
-                has_moved = abs(share - last_share) > _LARGE_MOVE + _ROUNDING
+            step = step_of_entry.get(entry)
+            has_moved = step is not None and _has_moved(share, last_share)
             if has_moved:
                 text = f"{share:.2f} judged, {last_share:.2f} before; the step may come from that."
                 self._note("judged-moved", entry, text)
@@ -312,20 +326,20 @@ class _Follower:
         count_text = f"{n:,} of {n_largest:,} queries" * (n < n_largest)
         return SharedQueries(shared_ids, count_text, is_small)
 
-    def _compare(self, pairs: Sequence[tuple[str, str]], settings: Settings) -> Result:
-        """Return the comparison of pairs of entries on their shared queries."""
-        entries = [entry for entry in self.columns if any(entry in pair for pair in pairs)]
+    def _compare(self, pairs: _Pairs, settings: Settings, more: Sequence[str] = ()) -> Result:
+        """Return the comparison of pairs of entries on the queries that they, and more, have."""
+        entries = [e for e in self.columns if e in {*chain.from_iterable(pairs), *more}]
         columns = {(self.measure, entry): self.columns[entry] for entry in entries}
         given_scores = self.scores._replace(columns=columns, notes=[])
         scores = align_saved_scores(given_scores, None, self.alignment, "drop")
-        self.notes += [note for note in scores.notes if note.code in ("direction", "unit")]
+        self.scores.notes.extend(n for n in scores.notes if n.code in ("direction", "unit"))
         positions = np.array([[entries.index(entry) for entry in pair] for pair in pairs])
         return compare_scores(scores, settings, pairs=SystemPairs(*positions.T)).results[0]
 
-    def _compare_last(self) -> Pair | None:
+    def _compare_last(self, entries: Sequence[TrendEntry]) -> Pair | None:
         """Return the last entry compared with the baseline, or the best since the break; None: few.
 
-        Of entries of the same mean, the best is the latest. The first note says it in a sentence.
+        Of entries of the same mean (to 12 digits), the best is the latest. The first note says it.
         """
         *candidates, last = self.stretch
         settings, best_phrase = self.settings, ""
@@ -348,12 +362,16 @@ class _Follower:
             return None
         result = self._compare([(last, entry) for entry in candidates], settings)
         find_best = max if result.higher_is_better else min
-        pair = find_best(reversed(result.pairs), key=lambda pair: pair.other_mean)
+        pair = find_best(reversed(result.pairs), key=lambda pair: float(f"{pair.other_mean:.12g}"))
         if pair.other != self.stretch[-2]:  # else the steps have notes
-            self.notes += result.notes
+            self.notes += self._compare([(last, pair.other)], self.settings, candidates).notes
         numbers = f"{format_difference(pair)} {format_pair_interval(pair)}"
         numbers += f", {deciding_p_name(result, settings)} {format_p(pair.p_adjusted)}"
         verdict = pair.verdict or "not shown to differ"
-        text = f"{last} against {pair.other}{best_phrase}: {numbers}: {verdict}."
+        queries_phrase = f", on {shared.count_text}" * bool(shared.count_text)
+        text = f"{last} against {pair.other}{best_phrase}{queries_phrase}: {numbers}: {verdict}."
+        shares = [entry.judged for entry in entries if entry.name in (pair.other, last)]
+        if _has_moved(*shares):
+            text += f" {shares[1]:.2f} judged, {shares[0]:.2f} then: it may come from that."
         self.notes.insert(0, Note("last", "info", text))
         return pair

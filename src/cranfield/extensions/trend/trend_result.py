@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
+from cranfield.comparison.judged_share import name_documents
 from cranfield.comparison.method import describe_test
 from cranfield.comparison.result import Pair, Result
 from cranfield.comparison.score_columns import find_result
@@ -12,7 +13,7 @@ from cranfield.comparison.settings import Settings
 from cranfield.comparison.tables import count_column, list_test_columns
 from cranfield.explanation.pointer import compare_hint
 from cranfield.measures import Measure
-from cranfield.notes import Note, lines_below_table
+from cranfield.notes import Note, lines_below_table, merge_notes
 from cranfield.render.numbers import format_number, format_query_count
 from cranfield.render.shown import Shown
 from cranfield.render.table import Column, Table, make_table, put_lines_last, select_shown
@@ -64,8 +65,12 @@ class MeasureTrend:
             title.append(f"{describe_test(self.results, settings)}; alpha {settings.alpha:g}")
             step_columns = select_shown(list_test_columns(self.results, settings, "step"))
             step_columns.append(count_column("before"))
-            marks = f"^ better, v worse (p at most {settings.alpha:g})."
+            marks = f"^ better, v worse: p at most {settings.alpha:g}, uncorrected."
             sentences = [f"{marks} No mark: not shown to differ."]
+            if not self.results[0].higher_is_better:
+                sentences.insert(0, f"{self.measure}: less is better.")
+            if self.against and settings.baseline is None:
+                sentences.append("p maxT: p of the last entry, corrected for choosing the best.")
 
         def show_step(column: Column, entry: TrendEntry) -> str:
             if entry.step is None:  # the first column says what a break is of
@@ -79,7 +84,8 @@ class MeasureTrend:
             Column(
                 "Judged",
                 lambda e: f"{format_number(e.judged, 2)} {'!' if e.judged_moved else ' '}",
-                "Judged: share of its documents that is judged; ! moved by over 0.05.",
+                f"Judged: share of its {name_documents(self.measure)} that is judged; "
+                "! moved by over 0.05 in a step.",
                 any(entry.judged is not None for entry in self.entries),
             ),
         ]
@@ -120,11 +126,20 @@ class Trend(Shown):
         tables = [result.make_table(self.settings) for result in self.results]
         lines = [str(note) for note in self.notes if not note.is_grave]
         hints = [
-            compare_hint(result.measure, [result.against.other, result.against.system])
+            compare_hint(
+                result.measure,
+                [pair.other, pair.system],
+                is_partial=any(entry.queries > pair.n for entry in result.entries),
+            )
             for result in self.results
-            if result.against is not None
+            if (pair := result.against) is not None
         ]
-        legend = dict.fromkeys(line for table in tables for line in table.notes)
+        legend_notes = [
+            (result.measure, Note("legend", "info", line))
+            for result, table in zip(self.results, tables, strict=True)
+            for line in table.notes
+        ]
+        legend = map(str, merge_notes(legend_notes, len(tables)))
         grave_notes = [note for note in self.notes if note.is_grave]
         return put_lines_last(tables, lines_below_table([*lines, *hints[:1], *legend], grave_notes))
 
@@ -146,5 +161,6 @@ class Trend(Shown):
             "settings": self.settings.to_dict(),
             "entries": self.rows(),
             "against": {r.measure: r.against and r.against.to_dict() for r in self.results},
+            "against_correction": "maxt" if self.settings.baseline is None else "none",
             "notes": [note.to_dict() for note in self.notes],
         }

@@ -4,6 +4,8 @@ What an unjudged document adds to a measure is found by asking the measure: see 
 For nDCG, which divides by the ideal ranking, the ends are sought directly: see `RatioExtremes`.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from cranfield.arrays.ranked import Floats, Ints, Ranked, ratio
@@ -118,6 +120,10 @@ class LinearExtremes:
         query = unjudged.query
         return self._look_up_weights(unjudged.rank, n_retrieved[query]) * scale[query]
 
+    def select_documents(self, unjudged: UnjudgedDocuments) -> UnjudgedDocuments:
+        """Return the documents that may change an end."""
+        return unjudged.cut_at(self.max_rank)
+
     def ends(
         self, query: Ints, weight_difference: Floats, difference: Floats
     ) -> tuple[Floats, Floats]:
@@ -197,13 +203,32 @@ class RatioExtremes:
         )
         return discount
 
+    def select_documents(self, unjudged: UnjudgedDocuments) -> UnjudgedDocuments:
+        """Return the documents that may change an end: with a cutoff k, the first 3 k of a query.
+
+        Of these, k are at ranks below k in both runs: as many as an ideal ranking may take.
+        """
+        documents = unjudged.cut_at(self.max_rank)
+        if self.max_rank == NO_CUTOFF:
+            return documents
+        first_row = np.searchsorted(documents.query, documents.query)
+        rows = np.arange(len(first_row)) - first_row < 3 * self._dcg_extremes.max_rank
+        return replace(
+            documents,
+            query=documents.query[rows],
+            rank=documents.rank[rows],
+            document=documents.document[rows],
+        )
+
     def ends(self, query: Ints, discount: Floats, difference: Floats) -> tuple[Floats, Floats]:
         """Return the lowest and the highest difference of each query: (n_queries,) twice.
 
         `discount` (rows,) is the discount of each unjudged document in the one run less that in the
-        other, `query` (rows,) its query; `difference` (n_queries,) as it is.
+        other, `query` (rows,) its query; `difference` (n_queries,) as it is. Several pairs of runs
+        may be one behind another, each with all queries.
         """
         n_queries = len(difference)
+        n_all_judged = np.resize(self._n_judged, (n_queries, self._n_judged.shape[1]))
         low, high = np.empty(n_queries), np.empty(n_queries)
         # All documents of a query with the discount 0 are one row.
         is_moved = discount != 0
@@ -213,7 +238,7 @@ class RatioExtremes:
         n_rows = np.bincount(query, minlength=n_queries)
         order = np.lexsort((discount, query))
         first_row = np.cumsum(n_rows) - n_rows
-        n_ideal = n_rows + n_alike + self._n_judged.max(axis=1, initial=0)
+        n_ideal = n_rows + n_alike + n_all_judged.max(axis=1, initial=0)
         n_ranks = min(int(n_ideal.max(initial=0)), self._dcg_extremes.max_rank)
         chief_grade, n_gains = self._dcg_extremes.chief_grade, max(n_ranks, 1)
         unit_gain = sum_prefixes(discounted_gains(self._dcg, chief_grade, self._top_grade, n_gains))
@@ -224,7 +249,7 @@ class RatioExtremes:
             ascending = np.zeros((len(size), int(size.max())))
             place = np.arange(len(rows)) - np.repeat(first_row[queries] - first_row[first], size)
             ascending[query[rows] - first, place] = discount[rows]
-            n_judged, block_alike = self._n_judged[queries], n_alike[queries]
+            n_judged, block_alike = n_all_judged[queries], n_alike[queries]
             ideal_dcg = (unit_gain[np.minimum(n_judged, n_ranks)] * rung_rise).sum(axis=1)
             judged_gain = difference[queries] * ideal_dcg
             low[queries] = 0.0 - self._find_highest(

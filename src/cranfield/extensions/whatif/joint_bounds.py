@@ -28,6 +28,7 @@ from typing import Any, Literal, Unpack
 import numpy as np
 
 from cranfield.arrays.grades import are_whole_grades
+from cranfield.arrays.products import block_slices
 from cranfield.arrays.ranked import Bools, Floats, Ints, means
 from cranfield.data.judged import NO_CUTOFF
 from cranfield.data.judging import Judging
@@ -45,7 +46,7 @@ from cranfield.measures import Measure
 from cranfield.measures.parameters import Depth
 from cranfield.notes import Note, lines_below_table, warn_about
 from cranfield.options import refuse_unknown_options, takes
-from cranfield.progress import Watching, add_progress, watch_steps
+from cranfield.progress import Watching, add_progress, watch_slices, watch_steps
 from cranfield.render.numbers import format_query_count, format_shortest
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
@@ -388,7 +389,7 @@ def _bound_jointly(
     """
     rows_of_system: dict[int, tuple[Ints, Ints, Floats]] = {}
     for system in {*left_system.tolist(), *right_system.tolist()}:
-        documents = unjudged[system].cut_at(extremes.max_rank)
+        documents = extremes.select_documents(unjudged[system])
         rows_of_system[system] = documents.query, documents.document, extremes.weights(documents)
     n_documents = 1 + max((int(d.max(initial=0)) for _, d, _ in rows_of_system.values()), default=0)
     is_in_first, second_weight = np.zeros(n_documents, np.bool_), np.zeros(n_documents)
@@ -400,25 +401,37 @@ def _bound_jointly(
     for i in watch_steps(dict.fromkeys(first_system.tolist()), "joint bounds"):
         query, document, weight = rows_of_system[i]
         is_in_first[document] = True
-        pairs = pair_order[first_system[pair_order] == i].tolist()
-        for pair in watch_steps(pairs, "joint bounds"):
-            j = int(second_system[pair])
-            other_query, other_document, other_weight = rows_of_system[j]
-            second_weight[other_document] = other_weight
-            other_rows = np.flatnonzero(~is_in_first.take(other_document))
-            weight_difference = np.concatenate(
-                (weight - second_weight.take(document), -other_weight.take(other_rows))
-            )
-            difference_query = np.concatenate((query, other_query.take(other_rows)))
-            second_weight[other_document] = 0
+        pairs = pair_order[first_system[pair_order] == i]
+        n_rows = 2 * max(len(query) for query, _, _ in rows_of_system.values())
+        for block in watch_slices(block_slices(len(pairs), n_rows), "joint bounds", len(pairs)):
+            block_pairs = pairs[block]
+            queries, weight_differences = [], []
+            for n_before, j in enumerate(second_system[block_pairs].tolist()):
+                other_query, other_document, other_weight = rows_of_system[j]
+                second_weight[other_document] = other_weight
+                other_rows = np.flatnonzero(~is_in_first.take(other_document))
+                weight_differences += [weight - second_weight.take(document)]
+                weight_differences += [-other_weight.take(other_rows)]
+                queries += [query + n_before * len(score)]
+                queries += [other_query.take(other_rows) + n_before * len(score)]
+                second_weight[other_document] = 0
+            difference = score[:, [i]] - score[:, second_system[block_pairs]]
             ends_of_pair = np.stack(
-                extremes.ends(difference_query, weight_difference, score[:, i] - score[:, j])
+                extremes.ends(
+                    np.concatenate(queries),
+                    np.concatenate(weight_differences),
+                    difference.T.ravel(),
+                )
             )
             is_in_range = np.abs(ends_of_pair) <= max_difference * (1 + ROUNDING)
             low, high = np.where(
                 is_in_range, np.clip(ends_of_pair, -max_difference, max_difference), ends_of_pair
+            ).reshape(2, len(block_pairs), len(score))
+            is_forward = (left_system[block_pairs] == i)[:, None]
+            ends[:, block_pairs] = (
+                np.where(is_forward, low, 0 - high),
+                np.where(is_forward, high, 0 - low),
             )
-            ends[:, pair] = (low, high) if left_system[pair] == i else (0 - high, 0 - low)
         is_in_first[document] = False
     return PairBounds("exact", ends[0].T, ends[1].T)
 

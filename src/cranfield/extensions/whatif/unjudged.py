@@ -72,18 +72,18 @@ def find_unjudged_with_ids(
             )
         )
         first_row += len(documents.rank)
-    return unjudged, ids.take(np.unique(number, return_index=True)[1])
+    return unjudged, ids.take(find_first_rows(number))
 
 
 def number_documents(query: Ints, docs: Ids) -> Ints:
     """Return each row's number, (rows,): one for each document of a query, query after query."""
     hash_key = pair_keys(docs.hash(), query)
-    order = hash_key.argsort(kind="stable")
+    order = hash_key.argsort()
     is_new = mark_changes(hash_key[order])
     repeat = np.flatnonzero(~is_new)
     a, b = order[repeat], order[repeat - 1]
     # Two documents of the same hash.
-    if docs.compare(a, docs, b).any() or (query[a] != query[b]).any():
+    if not docs.equal(a, docs, b).all() or (query[a] != query[b]).any():
         doc_number = docs.sort_keys()
         order = np.lexsort((doc_number, query))
         is_new = mark_changes(doc_number[order], query[order])
@@ -93,6 +93,13 @@ def number_documents(query: Ints, docs: Ids) -> Ints:
     number = np.empty(len(order), np.int64)
     number[order] = place[np.cumsum(is_new) - 1]
     return number
+
+
+def find_first_rows(number: Ints) -> Ints:
+    """Return the first row of each number, (n_numbers,), as `number_documents` gave them."""
+    first_row = np.empty(int(number.max(initial=-1)) + 1, np.int64)
+    first_row[number[::-1]] = np.arange(len(number) - 1, -1, -1)  # of equal numbers, the last stays
+    return first_row
 
 
 class RankedDocuments(NamedTuple):
@@ -114,7 +121,7 @@ def rank_run(qrels: Qrels, run: Run, depth: int, judging: Judging) -> RankedDocu
             blocks = [*map_in_threads(rank_block, regroup_queries(run.blocks(judging.order)))]
             break
         blocks.append(documents)
-    no_rows = np.zeros(0, np.int64)
+    no_rows = np.zeros(0, np.int32)  # half of the memory
     n_retrieved = sum(
         (documents.n_retrieved for documents in blocks), np.zeros(len(qrels.query_ids), np.int64)
     )
@@ -141,8 +148,8 @@ def _rank_block(
     docs = rankings.block.doc.take(rows).compact()
     return RankedDocuments(
         rankings.queries.to_list(),
-        code[rankings.group[rows]],
-        rank,
+        code[rankings.group[rows]].astype(np.int32),
+        rank.astype(np.int32),
         docs,
         n_retrieved.astype(np.int64),
     )

@@ -408,7 +408,7 @@ def _read_system(
     outer_names, inner_names = list(map(str, source.members)), list(map(str, next(dicts, {})))
     are_first = _are_measures_first(outer_names, inner_names, is_measure)
     measures_first = measures_first if are_first is None else are_first
-    if measures_first is None:
+    if measures_first is None and source.members:
         raise source.row_error(
             None,
             "which names are measures: the outer ones, or the inner ones?",

@@ -387,8 +387,8 @@ def _little_labelled_notes(
     if scores.judged_share is None or human_scores.judged_share is None:
         return
     for m, measure in enumerate(scores.measures):
-        model_share = scores.judged_share[m][model_rows]
-        human_share = human_scores.judged_share[m][human_rows]
+        model_share = np.nan_to_num(scores.judged_share[m][model_rows])
+        human_share = np.nan_to_num(human_scores.judged_share[m][human_rows])
         if not (human_share < model_share - ROUNDING).any():
             continue
         text = (

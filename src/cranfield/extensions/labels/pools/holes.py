@@ -251,7 +251,7 @@ def _leave_out_each(
 ) -> Iterator[Hole]:
     """Yield each run's part in the judgments."""
     unique = _find_unique(matched_runs.values(), settings.pool_depth)
-    removals = Removals(judgments, unique)
+    removals = Removals(judgments, unique, measure)
     rising = measure.definition.higher_is_better is not False
     values = np.stack([measure.values(run.judged)[:, 0] for run in matched_runs.values()], axis=1)
     reduced_values = removals.score([*matched_runs.values()], measure)

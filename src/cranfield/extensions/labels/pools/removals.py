@@ -20,11 +20,11 @@ from cranfield.progress import watch_steps
 class Removals:
     """The judgments to remove for each run: columns (n_removals,), with a run and a query each.
 
-    No judgment is removed twice. Removals of the same grades from the same query have one kind: a
-    run that retrieved nothing of what they remove has the same value after each.
+    No judgment is removed twice. Removals from the same query of which the measure sees the same
+    have one kind: a run that retrieved nothing of what they remove has the same value after each.
     """
 
-    def __init__(self, judgments: Qrels, rows_of_run: Sequence[Ints]) -> None:
+    def __init__(self, judgments: Qrels, rows_of_run: Sequence[Ints], measure: Measure) -> None:
         n_queries, rows = len(judgments.query_ids), np.concatenate(rows_of_run)
         run_of_row = np.repeat(np.arange(len(rows_of_run)), [*map(len, rows_of_run)])
         order = np.lexsort((judgments.grade[rows], judgments.query[rows], run_of_row))
@@ -35,12 +35,13 @@ class Removals:
         self.of_judgment = np.full(len(judgments), -1)  # -1: it is never removed
         self.of_judgment[rows[order]] = removal_of_row
         ends = np.cumsum(np.bincount(removal_of_row, minlength=len(codes)))
-        grades = np.split(judgments.grade[rows[order]], ends)
+        grades = np.split(_find_visible_grades(judgments, rows[order], measure), ends)
         kind_of_key: dict[object, int] = {}
         self.kind = np.zeros(len(codes), np.int64)
         for i, query in enumerate(self.query.tolist()):
             # What was sampled stands for other documents, too: each removal has its own kind.
-            key = i if judgments.sampling else (query, *grades[i].tolist())
+            visible_grades = grades[i][grades[i] > -np.inf]
+            key = i if judgments.sampling else (query, *visible_grades.tolist())
             self.kind[i] = kind_of_key.setdefault(key, len(kind_of_key))
 
     def score(self, matched_runs: Sequence[MatchedRun], measure: Measure) -> Floats:
@@ -116,6 +117,27 @@ class _ReducedQueries:
         judged = judge_match(self._qrels, run.run, reduced_match, run.judging, False).judged
         values: Floats = measure.values(judged)[:, 0]
         return values
+
+
+def _find_visible_grades(judgments: Qrels, rows: Ints, measure: Measure) -> Floats:
+    """Return what a measure sees of judgments that a run did not retrieve: a grade, or -inf.
+
+    Measures of the retrieved see nothing; to measures of what is relevant or not, grades from `rel`
+    on are the same, and those below; nDCG sees those of the first k of its ideal ranking.
+    """
+    grade: Floats = judgments.grade[rows].astype(np.float64)
+    cutoff = measure.cutoff
+    if measure.bounds == "retrieved":
+        grade[:] = -np.inf
+    elif measure.bounds == "split" and "rel" in measure.parameters:
+        rel = measure.parameters["rel"]
+        grade = np.where(grade >= rel, rel, np.minimum(grade, 0.0))
+    elif measure.linear == "ratio" and isinstance(cutoff, Depth) and not cutoff.at_relevant:
+        ideal, least_grade = judgments.ideal, np.full(len(judgments.query_ids), -np.inf)
+        is_last = ideal.rank == cutoff.n_ranks
+        least_grade[ideal.query[is_last]] = ideal.grade[is_last]
+        grade[grade < least_grade[judgments.query[rows]]] = -np.inf
+    return grade
 
 
 def _select_hits(match: Match, hits: Ints) -> Match:

@@ -12,6 +12,7 @@ from cranfield.extensions.report.figures.marks import (
     tint,
     word_channel,
 )
+from cranfield.extensions.report.figures.phrases import axis_title
 from cranfield.extensions.report.figures.style import INK, A, Drawing, Style, StyleName
 from cranfield.extensions.trend.trend_result import Trend
 from cranfield.measures import Measure
@@ -62,6 +63,7 @@ def over_time(
         name = trend[trend.measures[0] if measure is None else measure].measure
     except KeyError as error:
         raise MeasureError(f"not in the trend: {error.args[0]}") from None
+    titles = [*map(axis_title, trend[name].results), as_typed(name)]
     points = []
     for row in [row for row in trend.rows() if row["measure"] == name]:
         before, by_ratio = row["other_mean"], row["scale"] == "ratio"
@@ -76,8 +78,8 @@ def over_time(
         points,
         f"{as_typed(name)} of {format_count(len(points), 'entry', 'entries')}",
         f"Each bar is the {format_percent(1 - trend.settings.alpha)} interval of the step from the "
-        "mean before, which the tick marks",
-        _draw_trend(points, as_typed(name)),
+        "mean before (of the shared queries), which the tick marks",
+        _draw_trend(points, titles[0]),
         style,
         tuple(note for note in trend.notes if note.is_grave),
     )
