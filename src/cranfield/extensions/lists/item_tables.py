@@ -41,12 +41,11 @@ def read_items(
     index_name = getattr(getattr(data, "index", None), "name", None)  # of pandas
     if kind_of(data) == "table" and index_name not in (None, *getattr(data, "columns", ())):
         data = data.reset_index()  # as Arrow gets no index of consecutive numbers
-    cell_names = ("doc_id", role) if role else ("doc_id",)
+    roles = ("doc_id", role) if role else ("doc_id",)
     statements = [*list_pairs(columns or {})]
     stated_names = [str(column) for _, column in (*statements, (role, role_column))]
     header_names = (*_ITEM, *map(plain_name, stated_names))
-    expected = f"{' and '.join(cell_names)},"
-    form = TableForm(f"the {name}", cell_names, header_names, bare_description=expected)
+    form = TableForm(f"the {name}", roles, header_names, bare_description=f"{' '.join(roles)},")
     table = read_table(data, form, keeps_arrow=True)
     if isinstance(table, NestedObject):  # {item: cell}
         cells = [[*table.members], [*table.members.values()]]
