@@ -53,8 +53,8 @@ def write_files(folder: Path) -> dict[str, Path]:
     "items",
     [
         ROWS,
-        {item: np.array(row, np.bool_) for item, row in ROWS.items()},
-        {item: [*map(bool, row)] for item, row in ROWS.items()},
+        {doc: np.array(row, np.bool_) for doc, row in ROWS.items()},
+        {doc: [*map(bool, row)] for doc, row in ROWS.items()},
         pd.DataFrame({"item_id": [*ROWS], "genres": [*ROWS.values()]}),
         pl.DataFrame({"item_id": [*ROWS], "genres": [[*map(float, row)] for row in ROWS.values()]}),
         FEATURES,
@@ -164,13 +164,13 @@ def test_options_of_other_libraries_are_pointed_to_ours(name: str, pointer: str)
 
 
 def test_lists_that_were_filtered_before_are_no_warning(tmp_path: Path) -> None:
-    seen = {"1": ["d"], "2": ["a"]}
-    for without in (seen, [("1", "d"), ("2", "a")], Run(seen)):
+    train = {"1": ["d"], "2": ["a"]}
+    for without in (train, [("1", "d"), ("2", "a")], Run(train)):
         (note,) = Run(LISTS).without(without).rows.notes
         assert (note.severity, note.text) == ("info", "0 of 8 rows removed: 8 of 8 rows left.")
     (note,) = Run(LISTS).without({"1": ["D"], "2": ["A"]}).rows.notes
     assert note.severity == "warning"
-    notes = evaluate({"1": {"a": 1}}, LISTS, "R@1", without=seen).notes
+    notes = evaluate({"1": {"a": 1}}, LISTS, "R@1", without=train).notes
     assert not any("written in the same way" in note.text for note in notes)
     Run(LISTS, "recs").write(tmp_path / "recs.csv")
     FEATURES.to_csv(tmp_path / "wide.csv", index=False)
