@@ -42,8 +42,7 @@ def read_items(
     if kind_of(data) == "table" and index_name not in (None, *getattr(data, "columns", ())):
         data = data.reset_index()  # as Arrow gets no index of consecutive numbers
     roles = ("doc_id", role) if role else ("doc_id",)
-    statements = [*list_pairs(columns or {})]
-    stated_names = [str(column) for _, column in (*statements, (role, role_column))]
+    stated_names = [str(column) for _, column in (*list_pairs(columns or {}), (role, role_column))]
     header_names = (*_ITEM, *map(plain_name, stated_names))
     form = TableForm(f"the {name}", roles, header_names, bare_description=f"{' '.join(roles)},")
     table = read_table(data, form, keeps_arrow=True)
