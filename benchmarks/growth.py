@@ -71,10 +71,8 @@ def main() -> None:
         collections = [write_collection(Path(folder), n_queries) for n_queries in sizes]
         for name in arguments.names or list_names():
             small_peak, large_peak = (measure_peak(paths, name) for paths in collections)
-            print(
-                f"{name:24} {small_peak:6.0f} MB {large_peak:6.0f} MB {large_peak / small_peak:5.2f}",
-                flush=True,
-            )
+            growth = large_peak / small_peak
+            print(f"{name:24} {small_peak:6.0f} MB {large_peak:6.0f} MB {growth:5.2f}", flush=True)
 
 
 if __name__ == "__main__":
