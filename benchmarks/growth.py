@@ -70,8 +70,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         collections = [write_collection(Path(folder), n_queries) for n_queries in sizes]
         for name in arguments.names or list_names():
-            few, many = (measure_peak(paths, name) for paths in collections)
-            print(f"{name:24} {few:6.0f} MB {many:6.0f} MB {many / few:5.2f}", flush=True)
+            small_peak, large_peak = (measure_peak(paths, name) for paths in collections)
+            growth = large_peak / small_peak
+            print(f"{name:24} {small_peak:6.0f} MB {large_peak:6.0f} MB {growth:5.2f}", flush=True)
 
 
 if __name__ == "__main__":

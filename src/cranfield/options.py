@@ -396,6 +396,8 @@ _PYTHON_ALTERNATIVES |= dict.fromkeys(
 _PYTHON_ALTERNATIVES |= dict.fromkeys(
     ("exclude", "excluded", "excluded_ids", "seen"), "without=... leaves documents out of the runs"
 )
+_PYTHON_ALTERNATIVES["k"] = "a measure has its cutoff, or several: 'nDCG@1,5,10'"
+_PYTHON_ALTERNATIVES["catalog"] = "describe has catalogue=..., a number of items or their ids"
 _PYTHON_ALTERNATIVES["span_pattern"] = (
     "spans are found before, by Run(rows).spans(...) in the place of the run"
 )

@@ -200,9 +200,13 @@ class RunOperations(Documents):
         if keeps_selection:
             return run
         self._refuse_no_common(query_index, named_docs and named_docs.query_index)
-        is_empty = isinstance(docs, dict | list) and first_of(docs) is None
         n_rows, n_queries = map(sum, zip((0, 0), *counts, strict=True))
-        note = removal_note(n_rows, run.rows.n_rows or 0, n_queries, is_empty=is_empty)
+        n_left = run.rows.n_rows or 0
+        is_clear = isinstance(docs, dict | list) and first_of(docs) is None
+        if n_left == n_rows and named_docs and named_docs.pair_index:  # removed before, maybe
+            docs_of_all, loads = IdIndex(named_docs.pair_index.ids), run.rows.blocks((), "strict")
+            is_clear |= any((docs_of_all.find_rows(load().doc) >= 0).any() for load in loads)
+        note = removal_note(n_rows, n_left, n_queries, is_clear=is_clear)
         run.rows.notes = (*run.rows.notes, note)
         run.exclusions = self.exclusions if named_docs is None else (*self.exclusions, named_docs)
         return run
@@ -370,12 +374,12 @@ class RunOperations(Documents):
         return run
 
 
-def removal_note(n_before: int, n_left: int, n_queries: int = 0, *, is_empty: bool = False) -> Note:
-    """Return the note on removed rows; a warning if no row was removed though rows were named."""
+def removal_note(n_before: int, n_left: int, n_queries: int = 0, *, is_clear: bool = False) -> Note:
+    """Return the note on removed rows; a warning if there are none, unless it is clear why."""
     n, all_rows = n_before - n_left, format_count(n_before, "row")
     queries = f", in {format_query_count(n_queries)}" if n_queries else ""
     text = f"{n:,} of {all_rows} removed{queries}: {n_left:,} of {all_rows} left."
-    if n or is_empty:
+    if n or is_clear:
         return Note("without", "info", text, n_queries or None, count=n)
     return Note("without", "warning", f"{text} Are ids written in the same way?", count=0)
 

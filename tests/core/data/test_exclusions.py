@@ -182,7 +182,7 @@ def test_rows_of_a_query_that_comes_back_are_counted_once(
     monkeypatch.setattr(SIZES, "rows", 4)
     rows = [(f"q{i % 3}", f"d{i}", -float(i)) for i in range(12)]
     with pytest.warns(CranfieldWarning, match="0 of 12 rows removed"):
-        Run(rows).without({"q1": ["d0"]})
+        Run(rows).without({"q1": ["D0"]})
     notes = Run(rows).without({"q1": ["d1"]}).rows.notes
     (text,) = [note.text for note in notes]
     assert text == "1 of 12 rows removed, in 1 query: 11 of 12 rows left."

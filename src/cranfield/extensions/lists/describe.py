@@ -33,6 +33,7 @@ from cranfield.notes import Note, warn_about
 from cranfield.options import refuse_unknown_options, takes
 from cranfield.progress import Watching, add_progress
 from cranfield.render.numbers import format_count
+from cranfield.render.typed_names import as_typed
 from cranfield.scoring.arguments import Reading
 from cranfield.scoring.evaluate import MeasuresLike, list_measures, score_runs
 from cranfield.scoring.scores import Scores, Systems
@@ -51,6 +52,7 @@ _NEEDS = {
     "qrels": ("counts relevant items", "Serendipity"),
     "catalogue": ("counts all items there are", "Coverage:catalogue Gini Serendipity:popularity"),
 }
+_DISTANCES = "; of items=: ILD(distance='jaccard') or 'hamming', of embeddings=: 'cosine'"
 # {inputs: the measures that they allow, by default}, in the order of the table.
 _DEFAULTS = {
     "qrels": "nDCG R",
@@ -76,7 +78,9 @@ def check_inputs(measures: Sequence[Measure], names: set[str]) -> None:
         for name, (reason, needing) in _NEEDS.items():
             if name not in names and (keys & {*needing.split()} or (is_judged and name == "qrels")):
                 argument = "NUMBER or FILE" if name == "catalogue" else "FILE"
-                raise MeasureError(f"{measure} {reason}: {name}=, --{name} {argument}")
+                hint = _DISTANCES if "ILD" in keys and names & {"items", "embeddings"} else ""
+                text = f"{as_typed(str(measure))} {reason}: {name}=, --{name} {argument}{hint}"
+                raise MeasureError(text)
 
 
 def score_lists(

@@ -28,14 +28,16 @@ from cranfield.extensions.lists.item_tables import (
 from cranfield.extensions.lists.user_lists import Lists, count_up
 from cranfield.formats import read_rows
 from cranfield.formats.block import Errors, FaultyRows
+from cranfield.formats.identifiers import is_whole_float
 from cranfield.notes import Note
 from cranfield.options import Options, is_whole_number, option
 
 
 def _check_catalogue(value: Any) -> Any:
     """Return a number of items as an int, ids unchanged."""
-    is_number = is_whole_number(value) or (isinstance(value, str) and value.isdecimal())
-    if is_number and int(value) < 1:
+    is_number = is_whole_number(value) or is_whole_float(value)
+    is_number |= isinstance(value, str) and value.isdecimal()
+    if (is_number and int(value) < 1) or (isinstance(value, float) and not is_number):
         raise ValueError("how many items there are, or their ids")
     return int(value) if is_number else value
 
@@ -46,11 +48,11 @@ class ListInputs(Options):
 
     train: Any = option(None, "What users had before: a user and an item in a row.")
     items: Any = option(
-        None, "The categories of items: a table of items and categories, or a dict {item: ...}."
+        None, "The categories of items: a table of these, or of 0 and 1 for each; or a dict."
     )
     category: str | None = option(None, "The column of categories in the table of items.")
     embeddings: Any = option(
-        None, "A vector of each item: a table with a column of lists, a dict, or (ids, matrix)."
+        None, "A vector of each item: a table of lists, or of numbers; a dict, or (ids, matrix)."
     )
     catalogue: Any = option(
         None,
@@ -164,7 +166,7 @@ class Facts:
         n_stated = inputs.catalogue if isinstance(inputs.catalogue, int) else 0
         vectors = None  # read first, as that takes much memory
         if inputs.embeddings is not None:
-            vectors = read_vectors(inputs.embeddings, columns.get("embeddings"))
+            vectors = read_vectors(inputs.embeddings, columns.get("embeddings"), self.notes)
         if inputs.train is not None:
             self._read_train(inputs.train, columns.get("train"))
         self.lists, self.notes_of_run = dict[str, Lists](), dict[str, Sequence[Note]]()
@@ -190,7 +192,8 @@ class Facts:
         if vectors is not None:
             self.codes["embeddings"] = self._items.number(vectors[0])
         if inputs.items is not None:
-            categories = read_categories(inputs.items, columns.get("items"), inputs.category)
+            item_columns, stated_column = columns.get("items"), inputs.category
+            categories = read_categories(inputs.items, item_columns, stated_column, self.notes)
             self.codes["items"] = self._items.number(categories[0])
         self.user_ids, self.item_ids = self._users.ids, self._items.ids
         if vectors is not None:
@@ -243,7 +246,7 @@ class Facts:
         side = "the qrels" if name == "qrels" else name
         self.notes += describe_left_out(side, qrels.left_out, qrels.repeats, qrels.duplicates)
 
-    def _take_categories(self, row: Ints, category: Ints, is_split: bool) -> None:
+    def _take_categories(self, row: Ints, category: Ints) -> None:
         """Take the categories of items: pairs of a row of their table and a category."""
         from scipy.sparse import csr_array
 
@@ -251,7 +254,6 @@ class Facts:
         pairs = self.codes["items"][row], category
         self.categories = csr_array((np.ones(len(row)), pairs), shape=shape)
         self.categories.data[:] = 1  # of an item that has a category twice
-        self.notes += [Note("categories", "info", "Categories are split at |.")] * is_split
 
     def _take_vectors(self, ids: Ids, vectors: Floats) -> None:
         """Take the vectors of items, as they are, and the factors that scale them."""

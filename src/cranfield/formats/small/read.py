@@ -403,6 +403,8 @@ def _read_json(name: str, read_lines: ReadLines, form: TableForm) -> Table | Nes
         raise InputError(f"is not valid JSON: {error}", source=name) from None
     if isinstance(root, Mapping):
         return _read_object(name, root, form, origin.find_line)
+    if len(form.names) == 1 and form.bare_description is not None:  # as of lines without names
+        root = [row if isinstance(row, Mapping) else {form.names[0]: row} for row in root]
     for i, row in enumerate(root):
         if not isinstance(row, Mapping):
             problem = f"element {i}: expected a JSON object, got {row!r:.80}"
