@@ -6,6 +6,7 @@ often the mean difference is as large as the observed one (Fisher, The Design of
 Smucker, Allan & Carterette, CIKM 2007).
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -124,13 +125,16 @@ def _invert_pairs(
     uniform_flips = np.flatnonzero(unflipped_size * flipped_size == 0)
     unflipped_size[uniform_flips] = flipped_size[uniform_flips] = 1.0
     # Of a flip's two means, neither is farther from the observed mean than a distance, which is the
-    # difference of two columns' spreads. It only says which flips are far: 32 bits are enough.
+    # difference of two columns' spreads. It only says which flips are far: 32 bits are enough, of
+    # numbers near 1.
+    greatest = max(columns.max(initial=0), -columns.min(initial=0))
+    scale = 2.0 ** (math.frexp(greatest)[1] - 1)
     spreads = np.empty(columns.shape, np.float32)
     kept_share = 1 - 2 * unflipped_size / pairs.n_queries
     inverse_size = 0.5 / np.minimum(unflipped_size, flipped_size)
     for spread, column, column_total in zip(spreads, columns, pairs.column_totals, strict=True):
-        spread[:] = (kept_share * column_total + column) * inverse_size
-    precision = 2.0**-21 * float(np.abs(spreads).max(initial=0))
+        spread[:] = (kept_share * (column_total / scale) + column / scale) * inverse_size
+    precision = 2.0**-21 * scale * float(np.abs(spreads).max(initial=0))
 
     def find_ends(sums: Floats, total: float, rows: Ints | slice) -> tuple[float, float]:
         """Return the ends of an interval if they are among the means of some flips, the rows."""
@@ -153,7 +157,8 @@ def _invert_pairs(
             (distances,) = pairs.sum_pairs(spreads, [pair])
             np.abs(distances, out=distances)[uniform_flips] = np.inf
             reach = _estimate_greatest(distances, 8 * n_needed // 5)
-            mean, farthest = total / pairs.n_queries, reach + precision + slack  # of other rows
+            mean = total / pairs.n_queries
+            farthest = scale * float(reach) + precision + slack  # of other rows
             low = high = mean
             if pairs.unit_size is None:
                 rows = np.flatnonzero(distances >= reach)

@@ -92,5 +92,5 @@ def test_products_stand_nowhere_else() -> None:
                 places.add(path.name)
     assert places == {
         *("completions.py", "departures.py", "needed.py"),
-        *("inputs.py", "run_measures.py", "user_lists.py"),
+        *("facts.py", "user_lists.py"),
     }
