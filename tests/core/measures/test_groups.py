@@ -224,9 +224,7 @@ def test_rows_that_are_all_relevant_may_have_groups_or_a_column_that_is_called_s
         "relevance=-,group=-",
     )
     assert outcome.exit_code == 0
-    with pytest.raises(
-        OptionError, match="query_id=None: None says that a table has"
-    ):
+    with pytest.raises(OptionError, match="query_id=None: None says that a table has"):
         read_qrels(path, columns={"relevance": None, "query_id": None})
 
 

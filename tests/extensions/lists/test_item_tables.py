@@ -19,7 +19,7 @@ LISTS = {"1": ["a", "b", "c"], "2": ["b", "d"], "3": ["d", "a", "c"]}
 FEATURES = pd.DataFrame(  # as RecTools has them
     {"item_id": [*"abcd"], "drama": [1, 0, 1, 1], "war": [0, 0, 1, 1], "comedy": [1, 1, 0, 1]}
 )
-ROWS = {row[0]: [*row[1:]] for row in FEATURES.itertuples(index=False, name=None)}
+ROWS: dict[str, Any] = {row[0]: [*row[1:]] for row in FEATURES.itertuples(index=False, name=None)}
 HAMMING = "ILD(distance='hamming')@3"
 
 
@@ -109,7 +109,7 @@ def test_columns_that_are_not_read_are_told() -> None:
 
 
 def test_lists_beside_numbers_are_not_left_out_for_them() -> None:
-    embeddings = FEATURES.assign(vector=[*ROWS.values()])
+    embeddings = FEATURES.assign(vector=list(ROWS.values()))
     with pytest.raises(CranfieldError, match="which column is which: item_id, drama") as error:
         describe(LISTS, "ILD@3", embeddings=embeddings)
     assert "--columns doc_id=NAME; in Python columns={'embeddings'" in str(error.value)
@@ -159,8 +159,9 @@ def test_a_missing_input_names_the_other_distance() -> None:
 
 @pytest.mark.parametrize(("name", "pointer"), [("catalog", "catalogue="), ("k", "'nDCG@1,5,10'")])
 def test_options_of_other_libraries_are_pointed_to_ours(name: str, pointer: str) -> None:
+    options: Any = {name: 5}
     with pytest.raises(TypeError, match=f"takes no {name}=.*{pointer}"):
-        describe(LISTS, "Coverage", **{name: 5})
+        describe(LISTS, "Coverage", **options)
 
 
 def test_lists_that_were_filtered_before_are_no_warning(tmp_path: Path) -> None:
