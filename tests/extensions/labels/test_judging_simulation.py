@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from helpers.folders import DOCS
+from helpers.profile import choose_step
 from judging_simulation import (
     SEED,
     OrderCorrelation,
@@ -37,7 +38,7 @@ def simulation_and_correlation(data: Path) -> tuple[Simulation, OrderCorrelation
     return Simulation(qrels, runs), OrderCorrelation(qrels, runs)
 
 
-@pytest.mark.parametrize("strategy", ["depth", "fusion", "rbp"])
+@pytest.mark.parametrize("strategy", ["depth", "fusion", "rbp"][:: choose_step(3)])
 def test_ways_without_chance_take_as_many_as_stated(
     strategy: str, simulation_and_correlation: tuple[Simulation, OrderCorrelation]
 ) -> None:
@@ -47,7 +48,7 @@ def test_ways_without_chance_take_as_many_as_stated(
     assert [[n] for n in numbers] == _read_page_numbers()[strategy][:3]
 
 
-@pytest.mark.parametrize("strategy", ["chance", "move-to-front"])
+@pytest.mark.parametrize("strategy", ["chance", "move-to-front"][:: choose_step(2)])
 def test_draws_are_within_what_is_stated(
     strategy: str, simulation_and_correlation: tuple[Simulation, OrderCorrelation]
 ) -> None:

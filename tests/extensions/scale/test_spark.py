@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from helpers.folders import DOCS, ROOT
-from helpers.profile import is_full
+from helpers.profile import is_full, sample_cases
 
 from cranfield import CranfieldWarning, InputError, MeasureError, OptionError, Qrels, evaluate
 from cranfield.errors import NothingSharedError
@@ -144,7 +144,7 @@ def test_each_query_has_its_bits(score_table: Any, expected: Any) -> None:
     assert all(row["country"] == COUNTRY[row["query_id"]] for row in rows)
 
 
-@pytest.mark.parametrize("buckets", [1, 7, None])
+@pytest.mark.parametrize("buckets", sample_cases([1, 7, None]))
 def test_neither_buckets_nor_partitions_nor_kinds_of_ids_matter(
     session: Any, expected: Any, buckets: int | None
 ) -> None:
