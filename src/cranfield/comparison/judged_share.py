@@ -36,9 +36,11 @@ def find_judged_shares(
     shares_by_system = [column[~np.isnan(column)] for column in judged_share[is_included].T]
     shares = [mean(column) if len(column) else None for column in shares_by_system]
     top = max(filter(None, shares), default=0.0)
-    less, little = top - _APART + _ROUNDING, _LITTLE * top - _ROUNDING
+    lag_limit, little_limit = top - _APART + _ROUNDING, _LITTLE * top - _ROUNDING
     return [
-        JudgedShare() if share is None else JudgedShare(share, share <= less, share < little)
+        JudgedShare()
+        if share is None
+        else JudgedShare(share, share <= lag_limit, share < little_limit)
         for share in shares
     ]
 
