@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cranfield.arrays.products import BLOCK_CELLS, block_slices
 from cranfield.arrays.ranked import Floats, Ints
@@ -124,16 +125,9 @@ def _invert_pairs(
     # Where all signs are kept, or all flipped, no shift is far enough away.
     uniform_flips = np.flatnonzero(unflipped_size * flipped_size == 0)
     unflipped_size[uniform_flips] = flipped_size[uniform_flips] = 1.0
-    # Of a flip's two means, neither is farther from the observed mean than a distance, which is the
-    # difference of two columns' spreads. It only says which flips are far: 32 bits are enough, of
-    # numbers near 1.
-    greatest = max(columns.max(initial=0), -columns.min(initial=0))
-    scale = 2.0 ** (math.frexp(greatest)[1] - 1)
-    spreads = np.empty(columns.shape, np.float32)
     kept_share = 1 - 2 * unflipped_size / pairs.n_queries
     inverse_size = 0.5 / np.minimum(unflipped_size, flipped_size)
-    for spread, column, column_total in zip(spreads, columns, pairs.column_totals, strict=True):
-        spread[:] = (kept_share * (column_total / scale) + column / scale) * inverse_size
+    spreads, scale = _spread_columns(columns, pairs.column_totals, kept_share, inverse_size)
     precision = 2.0**-21 * scale * float(np.abs(spreads).max(initial=0))
 
     def find_ends(sums: Floats, total: float, rows: Ints | slice) -> tuple[float, float]:
@@ -183,6 +177,22 @@ def _invert_pairs(
     slices = block_slices(len(pairs.left_column), BLOCK_CELLS // _PAIRS_OF_TASK)
     for slice_numbers in map_in_threads(invert_slice, slices):
         yield from slice_numbers
+
+
+def _spread_columns(
+    columns: Floats, column_totals: Floats, kept_share: Floats, inverse_size: Floats
+) -> tuple[NDArray[np.float32], float]:
+    """Return the spread of each column's sums under all flips, (n_columns, n_flips), and its unit.
+
+    Of a flip's two means, neither is farther from the observed mean than the difference of two
+    columns' spreads. It only says which flips are far: 32 bits are enough, of numbers near 1.
+    """
+    greatest = max(columns.max(initial=0), -columns.min(initial=0))
+    scale = 2.0 ** (math.frexp(greatest)[1] - 1)
+    spreads = np.empty(columns.shape, np.float32)
+    for spread, column, column_total in zip(spreads, columns, column_totals, strict=True):
+        spread[:] = (kept_share * (column_total / scale) + column / scale) * inverse_size
+    return spreads, scale
 
 
 def _sum_all_flips(pairs: PairedScores, flips: Flips) -> tuple[Floats, Floats]:

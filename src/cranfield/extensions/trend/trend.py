@@ -326,9 +326,9 @@ class _Follower:
         count_text = f"{n:,} of {n_largest:,} queries" * (n < n_largest)
         return SharedQueries(shared_ids, count_text, is_small)
 
-    def _compare(self, pairs: _Pairs, settings: Settings, more: Sequence[str] = ()) -> Result:
-        """Return the comparison of pairs of entries on the queries that they, and more, have."""
-        entries = [e for e in self.columns if e in {*chain.from_iterable(pairs), *more}]
+    def _compare(self, pairs: _Pairs, settings: Settings, rivals: Sequence[str] = ()) -> Result:
+        """Return the comparison of pairs of entries on the queries that they and rivals have."""
+        entries = [e for e in self.columns if e in {*chain.from_iterable(pairs), *rivals}]
         columns = {(self.measure, entry): self.columns[entry] for entry in entries}
         given_scores = self.scores._replace(columns=columns, notes=[])
         scores = align_saved_scores(given_scores, None, self.alignment, "drop")
